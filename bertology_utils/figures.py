@@ -1,0 +1,114 @@
+"""One style for every figure, one labelled heatmap, one way to save."""
+
+import io
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import seaborn as sns
+
+from .cache import write_atomically
+from .numbering import axis_numbers
+
+COLOURS = {"blue": "#2f5d8a", "orange": "#d9822b", "grey": "#8a8f98", "green": "#3f8f6b", "red": "#b5483a"}
+MAP = "mako_r"  # light to dark: dark is more, and it stays readable in grey
+
+
+def set_style() -> None:
+    """Apply the suite's style to matplotlib; call once, at the top of a notebook."""
+    sns.set_theme(style="ticks", context="notebook", font_scale=0.85)
+    plt.rcParams.update(
+        {
+            "figure.dpi": 110,
+            "savefig.dpi": 160,
+            "figure.constrained_layout.use": True,
+            "axes.titleweight": "semibold",
+            "axes.titlesize": "medium",
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "legend.frameon": False,
+            "font.family": "DejaVu Sans",
+            "svg.hashsalt": "bertology",  # the same ids, so the same bytes, on every run
+        }
+    )
+
+
+def heatmap(ax, values: np.ndarray, label: str = "", limits: tuple[float, float] | None = None, cmap=MAP,
+            annotate: bool = False, colour_bar: bool = True):
+    """Layers × heads in the paper's orientation: layer 1 at the top, head 1 at the left.
+
+    Args:
+        ax: matplotlib axes.
+        values: shape (layers, heads).
+        label: what the colours mean, with the unit.
+        limits: values at the two ends of the colour scale; the data's own by default.
+        cmap: colour map.
+        annotate: write each value into its cell, light on dark cells.
+        colour_bar: draw the scale beside the map.
+
+    Raises:
+        ValueError: ``values`` is not two-dimensional.
+    """
+    if np.ndim(values) != 2:
+        raise ValueError(f"a heatmap wants (layers, heads), not shape {np.shape(values)}")
+    layers, heads = np.shape(values)
+    low, high = limits or (np.nanmin(values), np.nanmax(values))
+    sns.heatmap(
+        values, ax=ax, cmap=cmap, vmin=low, vmax=high, square=False, annot=annotate, fmt=".2f",
+        annot_kws={"size": 6}, linewidths=0.4, linecolor="white", cbar=colour_bar,
+        cbar_kws={"label": label} if colour_bar else None,
+        xticklabels=axis_numbers(heads), yticklabels=axis_numbers(layers),
+    )
+    ax.set(xlabel="head", ylabel="layer")
+    ax.tick_params(length=0, rotation=0, labelsize=7)
+    return ax
+
+
+def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float, float], cmap=MAP, columns: int = 4):
+    """Several heatmaps under their titles, on one colour scale.
+
+    Args:
+        values: by title, each of shape (layers, heads).
+        label: what the colours mean, with the unit.
+        limits: values at the two ends of the colour scale.
+        cmap: colour map.
+        columns: panels in a row.
+
+    Returns:
+        The figure.
+    """
+    rows = -(-len(values) // columns)
+    width = min(columns, len(values))
+    figure, axes = plt.subplots(rows, width, figsize=(2.9 * width + 0.8, 2.5 * rows + 0.2), squeeze=False)
+    for ax, (title, panel) in zip(axes.flat, values.items(), strict=False):
+        heatmap(ax, panel, limits=limits, cmap=cmap, colour_bar=False).set_title(title)
+    for ax in axes.flat[len(values):]:
+        ax.set_axis_off()
+    figure.colorbar(axes.flat[0].collections[0], ax=axes, label=label, shrink=0.8, aspect=30)
+    return figure
+
+
+def attention_map(ax, weights: np.ndarray, tokens: list[str], title: str = "") -> None:
+    """One self-attention map: queries from top to bottom, keys from left to right, dark for more (Fig 1).
+
+    Args:
+        ax: matplotlib axes.
+        weights: shape (tokens, tokens), rows summing to 1.
+        tokens: the wordpieces.
+        title: above the map.
+    """
+    image = ax.imshow(weights, cmap=MAP, vmin=0, vmax=1)
+    ax.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=7)
+    ax.set_yticks(range(len(tokens)), tokens, fontsize=7)
+    ax.set_title(title)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    return image
+
+
+def save(figure, folder: Path, name: str) -> None:
+    """Write ``name``.png and ``name``.pdf into ``folder``, without dates, each atomically."""
+    for kind, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None, "Creator": None, "Producer": None})):
+        content = io.BytesIO()
+        figure.savefig(content, format=kind, metadata=metadata, bbox_inches="tight")
+        write_atomically(folder / f"{name}.{kind}", content.getvalue())

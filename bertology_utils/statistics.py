@@ -1,0 +1,113 @@
+"""Uncertainty: the bootstrap over examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """A statistic of ``n`` examples and its values on resampled examples.
+
+    Two of them made with the same seed and ``n`` come from the same resamples,
+    so their difference is a paired comparison.
+
+    Attributes:
+        value: on the data as they are.
+        draws: on each resample, shape (resamples,).
+        n: examples.
+    """
+
+    value: float
+    draws: np.ndarray
+    n: int
+
+    def __sub__(self, other: Bootstrap) -> Bootstrap:
+        """Paired difference; raises ValueError if the two cannot come from the same resamples."""
+        if self.n != other.n or len(self.draws) != len(other.draws):
+            raise ValueError(f"not paired: {self.n} and {other.n} examples")
+        return Bootstrap(self.value - other.value, self.draws - other.draws, self.n)
+
+    def __neg__(self) -> Bootstrap:
+        """The statistic with the other sign."""
+        return Bootstrap(-self.value, -self.draws, self.n)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % percentile interval."""
+        low, high = np.percentile(self.draws, [2.5, 97.5])
+        return float(low), float(high)
+
+    @property
+    def share_positive(self) -> float:
+        """Share of the resamples in which the statistic is above 0."""
+        return float(np.mean(self.draws > 0))
+
+    def text(self, scale: float = 1.0, digits: int = 1, sign: bool = False) -> str:
+        """ "87.2 [83.1, 90.9]", each number times ``scale``, with its sign if asked."""
+        value, low, high = (_rounded(x * scale, digits, sign) for x in (self.value, *self.interval))
+        return f"{value} [{low}, {high}]"
+
+    def summary(self) -> dict[str, float]:
+        """Value, interval and sample size, for the results file."""
+        low, high = self.interval
+        return {"value": round(self.value, 6), "low": round(low, 6), "high": round(high, 6), "n": self.n}
+
+
+def mean_of(parts: list[Bootstrap]) -> Bootstrap:
+    """Mean of independent statistics, such as one per task; ``n`` is the sum."""
+    return Bootstrap(
+        float(np.mean([part.value for part in parts])),
+        np.mean([part.draws for part in parts], axis=0),
+        sum(part.n for part in parts),
+    )
+
+
+def bootstrap(statistic: Callable[[np.ndarray], float], n: int, seed: int, resamples: int = RESAMPLES) -> Bootstrap:
+    """Bootstrap a statistic of ``n`` examples.
+
+    Args:
+        statistic: called with indices of examples, shape (n,), repeats allowed.
+        n: number of examples.
+        seed: of the resampling.
+        resamples: how many.
+
+    Raises:
+        ValueError: no examples.
+    """
+    if n < 1:
+        raise ValueError("a bootstrap needs at least one example")
+    rng = np.random.default_rng(seed)
+    draws = np.array([statistic(rng.integers(0, n, size=n)) for _ in range(resamples)])
+    return Bootstrap(float(statistic(np.arange(n))), draws, n)
+
+
+def bootstrap_mean(values: np.ndarray, seed: int, resamples: int = RESAMPLES) -> Bootstrap:
+    """Bootstrap the mean of one value per example, shape (examples,)."""
+    return Bootstrap(float(values.mean()), resampled_means(values, seed, resamples), len(values))
+
+
+def resampled_means(values: np.ndarray, seed: int, resamples: int = RESAMPLES) -> np.ndarray:
+    """Means over resampled examples, for arrays of many values per example.
+
+    Args:
+        values: shape (examples, …).
+        seed: of the resampling.
+        resamples: how many.
+
+    Returns:
+        Shape (resamples, …).
+    """
+    n = len(values)
+    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples)  # (resamples, examples)
+    means = counts @ values.reshape(n, -1) / n  # (resamples, everything else)
+    return means.reshape(resamples, *values.shape[1:])
+
+
+def _rounded(x: float, digits: int, sign: bool) -> str:
+    return f"{round(x, digits) + 0.0:{'+' if sign else ''}.{digits}f}"  # + 0.0 turns −0.0 into 0.0

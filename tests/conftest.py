@@ -1,0 +1,69 @@
+"""Shared fixtures: small random encoders, a few rows, a cache and a Hub of the test's own."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+# Before transformers is imported anywhere: no test may reach for the network.
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+ROOT = Path(__file__).parent.parent
+SHARED = ROOT.parent / "shared" / "data"
+
+needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the folder of third-party data is not here")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    """Every test has its own, empty cache."""
+    monkeypatch.setenv("BERTOLOGY_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory):
+    """Folder of a random BERT: 3 layers × 4 heads, hidden size 32, the embedded model's vocabulary."""
+    return make_bert(tmp_path_factory.mktemp("tiny-bert"), layers=3, heads=4, hidden=32)
+
+
+def make_bert(folder: Path, layers: int, heads: int, hidden: int, seed: int = 0) -> Path:
+    """Save a random BERT encoder and the embedded model's tokenizer into ``folder``."""
+    import torch
+    from transformers import AutoTokenizer, BertConfig, BertModel
+
+    from bertology_utils.embedded_model import embedded_folder
+
+    torch.manual_seed(seed)
+    config = BertConfig(
+        num_hidden_layers=layers, num_attention_heads=heads, hidden_size=hidden, intermediate_size=4 * hidden
+    )
+    model = BertModel(config)
+    for parameter in model.parameters():  # far from BERT's small initial weights: maps that are not uniform
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=1.5 * hidden**-0.5)
+    model.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(embedded_folder()).save_pretrained(folder)
+    return folder
+
+
+def make_rows(task, count: int = 64, seed: int = 0):
+    """Rows of nonsense for any task, with labels that the first word gives away."""
+    import random
+
+    from datasets import Dataset
+
+    from bertology_utils.loading import features
+
+    words = "river stone bread lamp horse garden paper window music winter bridge coffee".split()
+    rng = random.Random(seed)
+    columns = {name: [] for name in (*task.fields, "label", "idx")}
+    for index in range(count):
+        label = rng.random() * 5 if task.is_regression else index % task.num_labels
+        for field in task.fields:
+            text = " ".join(rng.choices(words, k=rng.randint(2, 12)))
+            columns[field].append(f"{('good', 'bad', 'odd')[int(label) % 3]} {text}")
+        columns["label"].append(label)
+        columns["idx"].append(index)
+    return Dataset.from_dict(columns, features=features(task))

@@ -1,0 +1,329 @@
+"""A stand-in for the Hugging Face Hub on the loopback interface.
+
+The loading code of the project is to be tested as it is, through the real
+``datasets`` and ``transformers`` libraries, on machines without a network.
+:class:`LocalHub` answers the requests that those libraries make of the Hub, for
+repositories held in memory; :func:`glue_repository` and
+:func:`tiny_bert_repository` make such repositories.
+
+``huggingface_hub`` reads its settings when it is imported, so the code under
+test has to run in a process of its own::
+
+    with LocalHub({"datasets/nyu-mll/glue": (revision, glue_repository(rows))}) as hub:
+        subprocess.run([sys.executable, "-c", code], env=hub_environment(hub.url, home))
+    assert any(revision in path for _, path in hub.requests)
+"""
+
+import hashlib
+import io
+import json
+import os
+import re
+import string
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import safetensors.numpy
+import yaml
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+_RESOLVE = re.compile(r"/(?P<repo>.+?)/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
+_API = re.compile(
+    r"/api/(?P<kind>models|datasets)/(?P<repo>[^/]+/[^/]+)"
+    r"(?:/(?P<action>revision|tree|paths-info)/(?P<revision>[^/]+)(?:/(?P<path>.+))?)?"
+)
+
+
+class LocalHub:
+    """A Hub that serves the given repositories while its ``with`` block runs.
+
+    ``repositories`` maps a name to ``(revision, {path: content})``. A dataset's
+    name starts with ``datasets/``, a model's has no prefix, as in the Hub's URLs.
+
+    Each repository has that one revision and no other, not even ``main``: code
+    that forgets the pinned revision fails here, where on the Hub it would load.
+
+    ``url`` is the address for ``HF_ENDPOINT``. ``requests`` lists what was asked
+    for as ``(method, path)``, in order, requests answered with 404 included.
+    """
+
+    def __init__(self, repositories: dict[str, tuple[str, dict[str, bytes]]]):
+        self.repositories = repositories
+        self.requests: list[tuple[str, str]] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+        self._server.hub = self
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> "LocalHub":
+        # A short poll interval, because leaving the block waits for one to pass.
+        serve = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        serve.start()
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _NotFound(Exception):
+    """A 404 with the error code by which the Hub says what is missing."""
+
+    def __init__(self, code: str | None = None, commit: str | None = None):
+        self.headers = {}
+        if code:
+            self.headers["X-Error-Code"] = code
+        if commit:
+            self.headers["X-Repo-Commit"] = commit
+
+
+class _Handler(BaseHTTPRequestHandler):
+    # The default HTTP/1.0 is kept on purpose: no connection outlives its answer,
+    # so that a hub whose block has ended is unreachable at once.
+
+    def do_GET(self) -> None:
+        # The body is read before answering; closing on unread data resets the connection.
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.server.hub.requests.append((self.command, self.path))
+        try:
+            status, headers, content = self._answer(parse_qs(body.decode()))
+        except _NotFound as error:
+            status, headers, content = 404, error.headers, b""
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    do_HEAD = do_POST = do_GET
+
+    def _answer(self, form: dict[str, list[str]]) -> tuple[int, dict[str, str], bytes]:
+        url = urlsplit(self.path)
+        if match := _API.fullmatch(url.path):
+            prefix = "datasets/" if match["kind"] == "datasets" else ""
+            revision, files = self._find(prefix + match["repo"], match["revision"])
+            if match["action"] == "tree":
+                recursive = "true" in parse_qs(url.query).get("recursive", [])
+                result = _tree(files, unquote(match["path"] or ""), recursive, revision)
+            elif match["action"] == "paths-info":
+                # Paths that do not exist are left out of the answer, which is no error.
+                entries = {entry["path"]: entry for entry in _tree(files, "", True, revision)}
+                result = [entries[path] for path in form.get("paths", []) if path in entries]
+            else:
+                siblings = [{"rfilename": path} for path in files]
+                result = {"id": match["repo"], "sha": revision, "private": False, "gated": False}
+                result |= {"disabled": False, "tags": [], "siblings": siblings}
+            return 200, {"Content-Type": "application/json"}, json.dumps(result).encode()
+        if match := _RESOLVE.fullmatch(url.path):
+            revision, files = self._find(match["repo"], match["revision"])
+            path = unquote(match["path"])
+            if path not in files:
+                raise _NotFound("EntryNotFound", revision)
+            headers = {"Content-Type": "application/octet-stream", "X-Repo-Commit": revision}
+            return 200, headers | {"ETag": f'"{_blob_id(files[path])}"'}, files[path]
+        raise _NotFound
+
+    def _find(self, repo: str, revision: str | None) -> tuple[str, dict[str, bytes]]:
+        if repo not in self.server.hub.repositories:
+            raise _NotFound("RepoNotFound")
+        known, files = self.server.hub.repositories[repo]
+        if revision is not None and unquote(revision) != known:
+            raise _NotFound("RevisionNotFound")
+        return known, files
+
+    def log_message(self, *arguments) -> None:
+        """Say nothing: ``LocalHub.requests`` is the log."""
+
+
+def _blob_id(content: bytes) -> str:
+    """Git's name for a file's content, which the Hub gives as ``oid`` and as ETag."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+def _tree(files: dict[str, bytes], folder: str, recursive: bool, revision: str) -> list[dict]:
+    """The files and folders below ``folder``, as the Hub's tree API lists them."""
+    prefix = f"{folder}/" if folder else ""
+    entries = {}
+    for path, content in files.items():
+        if not path.startswith(prefix):
+            continue
+        parts = path.removeprefix(prefix).split("/")
+        for depth in range(1, len(parts)):
+            parent = prefix + "/".join(parts[:depth])
+            oid = hashlib.sha1(parent.encode()).hexdigest()
+            entries[parent] = {"type": "directory", "oid": oid, "size": 0, "path": parent}
+        oid = _blob_id(content)
+        entries[path] = {"type": "file", "oid": oid, "size": len(content), "path": path}
+    if folder and not entries:
+        raise _NotFound("EntryNotFound", revision)
+    return [
+        entries[path]
+        for path in sorted(entries)
+        if recursive or "/" not in path.removeprefix(prefix)
+    ]
+
+
+def hub_environment(url: str, home: str | os.PathLike) -> dict[str, str]:
+    """The environment for a process that is to take ``url`` for the Hub.
+
+    It is this process's own, without the settings that could lead past the
+    server: tokens, caches, offline switches and proxies. Caches go below ``home``.
+    """
+    unwanted = ("HF_", "HUGGINGFACE_", "HUGGING_FACE_", "TRANSFORMERS_")
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(unwanted) and not name.lower().endswith("_proxy")
+    }
+    return environment | {
+        "HF_ENDPOINT": url,
+        "HF_HOME": os.fspath(home),
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "HF_HUB_DISABLE_XET": "1",  # the server offers plain HTTP only
+    }
+
+
+def glue_repository(rows: dict[str, list[dict]]) -> dict[str, bytes]:
+    """A dataset repository laid out as GLUE's, with ``mrpc`` for its one configuration.
+
+    ``rows`` maps each split to its rows, which have the keys ``sentence1``,
+    ``sentence2``, ``label`` (0, 1, or -1 where it is withheld) and ``idx``.
+    """
+    schema = pa.schema(
+        [
+            ("sentence1", pa.string()),
+            ("sentence2", pa.string()),
+            ("label", pa.int64()),
+            ("idx", pa.int32()),
+        ]
+    )
+    files, splits, dataset_size = {}, [], 0
+    for split, split_rows in rows.items():
+        table = pa.Table.from_pylist(split_rows, schema=schema)
+        buffer = io.BytesIO()
+        pq.write_table(table, buffer)
+        files[f"mrpc/{split}-00000-of-00001.parquet"] = buffer.getvalue()
+        splits.append({"name": split, "num_bytes": table.nbytes, "num_examples": table.num_rows})
+        dataset_size += table.nbytes
+    # The Parquet files know nothing of class labels: the card alone names them.
+    label = {"class_label": {"names": {"0": "not_equivalent", "1": "equivalent"}}}
+    dtypes = {"sentence1": "string", "sentence2": "string", "label": label, "idx": "int32"}
+    info = {
+        "config_name": "mrpc",
+        "features": [{"name": name, "dtype": dtype} for name, dtype in dtypes.items()],
+        "splits": splits,
+        "download_size": sum(map(len, files.values())),
+        "dataset_size": dataset_size,
+    }
+    data_files = [{"split": split, "path": f"mrpc/{split}-*"} for split in rows]
+    card = {"dataset_info": [info], "configs": [{"config_name": "mrpc", "data_files": data_files}]}
+    readme = f"---\n{yaml.safe_dump(card, sort_keys=False)}---\n# A few rows in GLUE's layout\n"
+    return {"README.md": readme.encode(), **files}
+
+
+def tiny_bert_repository(seed: int = 0, legacy_names: bool = True) -> dict[str, bytes]:
+    """A model repository with a random uncased BERT: 2 layers, 2 heads, hidden size 8.
+
+    With ``legacy_names`` the tensors are called as in the checkpoint of
+    ``bert-base-uncased``: ``bert.`` before the encoder's, ``gamma`` and ``beta``
+    for layer norms, and the pretraining heads ``cls.*`` beside them. Without, the
+    same encoder is stored alone, under the names that ``BertModel`` has for it.
+    """
+    vocab = _vocabulary()
+    config = {
+        "architectures": ["BertForMaskedLM"],
+        "attention_probs_dropout_prob": 0.1,
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.1,
+        "hidden_size": 8,
+        "initializer_range": 0.02,
+        "intermediate_size": 16,
+        "layer_norm_eps": 1e-12,
+        "max_position_embeddings": 512,
+        "model_type": "bert",
+        "num_attention_heads": 2,
+        "num_hidden_layers": 2,
+        "pad_token_id": 0,
+        "type_vocab_size": 2,
+        "vocab_size": len(vocab),
+    }
+    return {
+        "config.json": json.dumps(config, indent=2).encode(),
+        "model.safetensors": _bert_weights(config, seed, legacy_names),
+        "tokenizer.json": _tokenizer(vocab).to_str().encode(),
+        "tokenizer_config.json": json.dumps({"do_lower_case": True}).encode(),
+        "vocab.txt": "".join(f"{token}\n" for token in vocab).encode(),
+    }
+
+
+def _vocabulary() -> list[str]:
+    """A WordPiece vocabulary that can spell every lower-cased ASCII text."""
+    characters = string.ascii_lowercase + string.digits
+    words = ["the", "and", "said", "company", "##ing", "##ed", "##er"]
+    pieces = [*string.punctuation, *characters, *(f"##{character}" for character in characters)]
+    return ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *pieces, *words]
+
+
+def _tokenizer(vocab: list[str]) -> Tokenizer:
+    ids = {token: index for index, token in enumerate(vocab)}
+    tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+    tokenizer.add_special_tokens(vocab[:5])
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(
+        ("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"])
+    )
+    tokenizer.decoder = decoders.WordPiece()
+    return tokenizer
+
+
+def _bert_weights(config: dict, seed: int, legacy_names: bool) -> bytes:
+    generator = np.random.default_rng(seed)
+    tensors: dict[str, np.ndarray] = {}
+    hidden, inner, vocab = config["hidden_size"], config["intermediate_size"], config["vocab_size"]
+    # Values far wider than a fresh initialisation's, layer norms included, so that
+    # a tensor which is left out or put in the wrong place changes the outputs.
+    scale = 0.3
+
+    def add(name: str, *shape: int, mean: float = 0.0) -> None:
+        tensors[name] = (mean + scale * generator.standard_normal(shape)).astype(np.float32)
+
+    def add_linear(name: str, inputs: int, outputs: int) -> None:
+        add(f"{name}.weight", outputs, inputs)
+        add(f"{name}.bias", outputs)
+
+    def add_norm(name: str) -> None:
+        gamma, beta = ("gamma", "beta") if legacy_names else ("weight", "bias")
+        add(f"{name}.{gamma}", hidden, mean=1.0)
+        add(f"{name}.{beta}", hidden)
+
+    bert = "bert." if legacy_names else ""
+    add(f"{bert}embeddings.word_embeddings.weight", vocab, hidden)
+    add(f"{bert}embeddings.position_embeddings.weight", config["max_position_embeddings"], hidden)
+    add(f"{bert}embeddings.token_type_embeddings.weight", config["type_vocab_size"], hidden)
+    add_norm(f"{bert}embeddings.LayerNorm")
+    for number in range(config["num_hidden_layers"]):
+        layer = f"{bert}encoder.layer.{number}"
+        for part in ("query", "key", "value"):
+            add_linear(f"{layer}.attention.self.{part}", hidden, hidden)
+        add_linear(f"{layer}.attention.output.dense", hidden, hidden)
+        add_norm(f"{layer}.attention.output.LayerNorm")
+        add_linear(f"{layer}.intermediate.dense", hidden, inner)
+        add_linear(f"{layer}.output.dense", inner, hidden)
+        add_norm(f"{layer}.output.LayerNorm")
+    add_linear(f"{bert}pooler.dense", hidden, hidden)
+    if legacy_names:
+        # Drawn last, so that the encoder is the same with and without the heads.
+        add("cls.predictions.bias", vocab)
+        add_linear("cls.predictions.transform.dense", hidden, hidden)
+        add_norm("cls.predictions.transform.LayerNorm")
+        words = tensors["bert.embeddings.word_embeddings.weight"]
+        tensors["cls.predictions.decoder.weight"] = words.copy()
+        add_linear("cls.seq_relationship", hidden, 2)
+    # transformers refuses a SafeTensors file that does not say which framework it is for.
+    return safetensors.numpy.save(tensors, metadata={"format": "pt"})

@@ -1,0 +1,159 @@
+"""Training: the recipe, early refusals, resuming after a kill, the cache."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+import torch
+from conftest import ROOT, make_rows
+
+from bertology_utils import cache, finetune, models
+from bertology_utils.batches import make_batches, tokenize
+from bertology_utils.evaluate import predict_logits
+from bertology_utils.profiles import Recipe
+from bertology_utils.sources import parse_model
+from bertology_utils.tasks import TASKS, predictions, score
+
+RECIPE = Recipe(learning_rate=3e-3, epochs=2, batch_size=8, max_length=32)
+
+
+def training(tiny_bert, task="sst2", rows=None, **changes):
+    task = TASKS[task]
+    values = {"source": parse_model(str(tiny_bert)), "recipe": RECIPE, "seed": 1} | changes
+    return finetune.Training(task=task, rows=rows if rows is not None else make_rows(task), **values)
+
+
+def entries(folder):
+    return sorted(p for p in (folder / "classifiers").iterdir() if p.is_dir())
+
+
+@pytest.mark.parametrize("task", ["sst2", "mnli", "stsb"])
+def test_learns_what_the_first_word_gives_away(tiny_bert, task):
+    job = training(tiny_bert, task, rows=make_rows(TASKS[task], 256), recipe=dataclasses.replace(RECIPE, epochs=6))
+    model, tokenizer = finetune.finetuned(job), models.load_tokenizer(job.source)
+    rows = make_rows(job.task, 120, seed=9)
+    logits = predict_logits(model, make_batches(tokenize(rows, job.task, tokenizer, 32), tokenizer))
+    found = list(score(job.task, predictions(job.task, logits), torch.tensor(rows["label"][:]).numpy()).values())[0]
+    assert found > (0.5 if task == "stsb" else 0.8)
+
+
+def test_same_seed_same_weights_other_seed_others(tiny_bert, monkeypatch, tmp_path):
+    one = finetune.finetuned(training(tiny_bert))
+    monkeypatch.setenv("BERTOLOGY_CACHE", str(tmp_path / "another"))
+    again, other = finetune.finetuned(training(tiny_bert)), finetune.finetuned(training(tiny_bert, seed=2))
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), again.parameters(), strict=True))
+    assert not torch.equal(one.classifier.weight, other.classifier.weight)
+
+
+def test_finished_training_is_not_redone(tiny_bert, own_cache, monkeypatch):
+    finetune.finetuned(training(tiny_bert))
+    monkeypatch.setattr(finetune, "_train", lambda *_: pytest.fail("trained again"))
+    finetune.finetuned(training(tiny_bert))
+    assert len(entries(own_cache)) == 1
+
+
+def test_everything_that_matters_is_in_the_key(tiny_bert):
+    base = cache.digest(training(tiny_bert).key())
+    rows = make_rows(TASKS["sst2"])
+    changed_rows = rows.map(lambda row: {"sentence": row["sentence"] + "!"} if row["idx"] == 5 else row)
+    for change in (
+        {"seed": 2}, {"init": "normal"}, {"rows": changed_rows}, {"rows": rows.select(range(63))},
+        *({"recipe": dataclasses.replace(RECIPE, **{name: value})} for name, value in
+          {"learning_rate": 1e-3, "epochs": 1, "batch_size": 4, "warmup": 0.0, "max_length": 16}.items()),
+    ):
+        assert cache.digest(training(tiny_bert, **change).key()) != base, change
+    assert cache.digest(training(tiny_bert, recipe=dataclasses.replace(RECIPE, save_steps=3)).key()) == base
+
+
+def test_no_rows_and_one_class_are_refused_before_any_work(tiny_bert, monkeypatch):
+    monkeypatch.setattr(cache, "entry", lambda *_: pytest.fail("work was begun"))
+    rows = make_rows(TASKS["sst2"])
+    with pytest.raises(ValueError, match="SST-2: no training rows"):
+        finetune.finetuned(training(tiny_bert, rows=rows.select([])))
+    with pytest.raises(ValueError, match="all 32 training rows have the label 1"):
+        finetune.finetuned(training(tiny_bert, rows=rows.filter(lambda row: row["label"] == 1)))
+
+
+def test_diverging_loss_stops_with_advice_and_leaves_nothing(tiny_bert, own_cache):
+    with pytest.raises(FloatingPointError, match="learning rate below"):
+        finetune.finetuned(training(tiny_bert, recipe=dataclasses.replace(RECIPE, learning_rate=1e30, warmup=0.0, epochs=4)))
+    assert all(".unfinished" in p.name for p in entries(own_cache))
+
+
+def test_flipped_byte_in_a_checkpoint_is_detected(tiny_bert, own_cache, caplog):
+    before = finetune.finetuned(training(tiny_bert))
+    (folder,) = entries(own_cache)
+    with (folder / "model.safetensors").open("r+b") as file:
+        file.seek(-100, os.SEEK_END)
+        byte = file.read(1)
+        file.seek(-100, os.SEEK_END)
+        file.write(bytes([byte[0] ^ 0x40]))
+    after = finetune.finetuned(training(tiny_bert))
+    assert "model.safetensors has changed" in caplog.text
+    assert all(torch.equal(a, b) for a, b in zip(before.parameters(), after.parameters(), strict=True))
+
+
+_JOB = """
+import sys, time
+sys.path.insert(0, {tests!r})
+from conftest import make_rows
+from bertology_utils import finetune
+from bertology_utils.profiles import Recipe
+from bertology_utils.sources import parse_model
+from bertology_utils.tasks import TASKS
+from transformers import TrainerCallback
+
+class Pace(TrainerCallback):  # slow enough to be killed in the middle
+    def on_step_end(self, args, state, control, **kwargs):
+        print("step", state.global_step, flush=True)
+        time.sleep({pause})
+
+train = finetune.Trainer
+finetune.Trainer = lambda callbacks, **rest: train(callbacks=[*callbacks, Pace()], **rest)
+for name in ("sst2", "rte"):
+    rows = make_rows(TASKS[name])
+    recipe = Recipe(learning_rate=3e-3, epochs=4, batch_size=8, max_length=32, save_steps=5)
+    finetune.finetuned(finetune.Training(TASKS[name], parse_model({model!r}), rows, recipe))
+    print("finished", name, flush=True)
+"""
+
+
+def start_job(tiny_bert, folder, pause):
+    code = textwrap.dedent(_JOB.format(tests=str(ROOT / "tests"), model=str(tiny_bert), pause=pause))
+    environment = os.environ | {"BERTOLOGY_CACHE": str(folder)}
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
+
+
+def test_killed_in_the_middle_then_again(tiny_bert, tmp_path):
+    """kill -9 in the second of two trainings: the first is kept, the second goes on where it was saved."""
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    job = start_job(tiny_bert, killed, pause=0.05)
+    lines = []
+    for line in job.stdout:
+        lines.append(line.strip())
+        if "finished sst2" in lines and line.strip() == "step 12":
+            os.kill(job.pid, signal.SIGKILL)
+            break
+    job.wait()
+    assert job.returncode == -signal.SIGKILL
+    done = [p for p in entries(killed) if ".unfinished" not in p.name]
+    assert len(done) == 1
+    assert cache.damage(done[0]) is None
+    stamp = (done[0] / "model.safetensors").stat().st_mtime_ns
+
+    output = start_job(tiny_bert, killed, pause=0).communicate()[0].splitlines()
+    assert "step 1" not in output, "neither training began anew"
+    assert output.index("step 11") < output.index("finished rte")
+    assert (done[0] / "model.safetensors").stat().st_mtime_ns == stamp
+    assert not [p for p in entries(killed) if ".unfinished" in p.name]
+
+    assert start_job(tiny_bert, whole, pause=0).wait(timeout=300) == 0
+    for ours, theirs in zip(entries(killed), entries(whole), strict=True):
+        assert ours.name == theirs.name
+        assert json.loads((ours / cache.MANIFEST).read_text()) == json.loads((theirs / cache.MANIFEST).read_text())

@@ -1,0 +1,145 @@
+"""GLUE's own files: every layout, no quoting, and errors with file and line."""
+
+import pytest
+from conftest import SHARED, needs_shared
+from datasets import Dataset
+
+from bertology_utils import loading
+from bertology_utils.loading import load_rows
+from bertology_utils.sources import parse_data
+from bertology_utils.tasks import TASKS
+
+# One good file per task, in GLUE's layout: header, rows, and the labels they stand for.
+MNLI_16 = (
+    "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse sentence1_parse sentence2_parse"
+    " sentence1 sentence2 label1 label2 label3 label4 label5 gold_label"
+)
+LAYOUTS = {
+    "mrpc": ("\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String", ['1\t1\t2\tHe said "no.\tHe refused.', "0\t3\t4\ta\tb"], [1, 0]),
+    "stsb": (
+        "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore",
+        ["0\tg\tf\t2012\t1\tn\tn\tA cat.\tA dog.\t2.500", "1\tg\tf\t2012\t1\tn\tn\tA.\tB.\t5.000"], [2.5, 5.0],
+    ),
+    "sst2": ("sentence\tlabel", ["fine \t1", "dull \t0"], [1, 0]),
+    "qqp": ("id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate", ["7\t1\t2\tWhy?\tHow?\t0", "8\t1\t2\tWhy?\tWhy so?\t1"], [0, 1]),
+    "rte": ("index\tsentence1\tsentence2\tlabel", ["0\ta\tb\tentailment", "1\ta\tb\tnot_entailment"], [0, 1]),
+    "qnli": ("index\tquestion\tsentence\tlabel", ["0\twho?\tb\tentailment", "1\twho?\tb\tnot_entailment"], [0, 1]),
+    "mnli": (
+        MNLI_16.replace(" ", "\t"),
+        ["\t".join(["x"] * 8 + ["a", "b"] + ["neutral"] * 5 + [label]) for label in ("contradiction", "neutral")], [2, 1],
+    ),
+}
+
+
+def write(folder, task, header, rows, name=None):
+    path = folder / task.folder / (name or task.dev_file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8", newline="\n")
+    return path
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_every_layout(tmp_path, name):
+    task, (header, rows, labels) = TASKS[name], LAYOUTS[name]
+    write(tmp_path, task, header, rows)
+    loaded = load_rows(task, "dev", parse_data(f"folder:{tmp_path}"))
+    assert loaded.features == loading.features(task)
+    assert loaded["label"] == labels
+    assert loaded["idx"] == [0, 1]
+    assert loaded.column_names == [*task.fields, "label", "idx"]
+
+
+def test_quotation_marks_and_trailing_spaces_are_text(tmp_path):
+    header, rows, _ = LAYOUTS["mrpc"]
+    write(tmp_path, TASKS["mrpc"], header, rows)
+    assert load_rows(TASKS["mrpc"], "dev", parse_data(f"folder:{tmp_path}"))["sentence1"][0] == 'He said "no.'
+    header, rows, _ = LAYOUTS["sst2"]
+    write(tmp_path, TASKS["sst2"], header, rows)
+    assert load_rows(TASKS["sst2"], "dev", parse_data(f"folder:{tmp_path}"))["sentence"] == ["fine ", "dull "]
+
+
+def test_training_file_named_on_its_own(tmp_path):
+    task, (header, rows, labels) = TASKS["rte"], LAYOUTS["rte"]
+    write(tmp_path, task, header, rows, "train_subset.tsv")
+    source = parse_data(f"folder:{tmp_path}", "RTE=train_subset.tsv")
+    assert load_rows(task, "train", source)["label"] == labels
+    with pytest.raises(FileNotFoundError, match=r"missing file .*train.tsv \(the folder has: train_subset.tsv\)"):
+        load_rows(task, "train", parse_data(f"folder:{tmp_path}"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "no rows"),
+        (["0\ta\tb\tentailment", "1\ta\tb"], r"dev.tsv, line 3: 3 columns where the header has 4"),
+        (["0\ta\tb\tc\tentailment"], r"line 2: 5 columns"),
+        (["0\ta\tb\tmaybe"], r"line 2: unknown label 'maybe'; known are: entailment, not_entailment"),
+        (["0\ta\tb\t"], r"line 2: unknown label ''"),
+        (["0\ta\tb\t2"], r"line 2: unknown label '2'"),
+    ],
+)
+def test_broken_files_are_refused_with_file_and_line(tmp_path, rows, message):
+    write(tmp_path, TASKS["rte"], LAYOUTS["rte"][0], rows)
+    with pytest.raises(ValueError, match=message):
+        load_rows(TASKS["rte"], "dev", parse_data(f"folder:{tmp_path}"))
+
+
+@pytest.mark.parametrize("score", ["5.001", "-1", "nan", "high", ""])
+def test_scores_out_of_range_are_refused(tmp_path, score):
+    header, rows, _ = LAYOUTS["stsb"]
+    write(tmp_path, TASKS["stsb"], header, [rows[0], rows[1].replace("5.000", score)])
+    with pytest.raises(ValueError, match="line 3: label .* is not a score from 0 to 5"):
+        load_rows(TASKS["stsb"], "dev", parse_data(f"folder:{tmp_path}"))
+
+
+def test_empty_file_missing_column_and_missing_folder(tmp_path):
+    path = write(tmp_path, TASKS["rte"], "", [])
+    path.write_bytes(b"")
+    with pytest.raises(ValueError, match="no rows"):
+        load_rows(TASKS["rte"], "dev", parse_data(f"folder:{tmp_path}"))
+    write(tmp_path, TASKS["rte"], "index\tpremise\tlabel", ["0\ta\tentailment"])
+    with pytest.raises(ValueError, match="line 1: no column 'sentence1' for RTE"):
+        load_rows(TASKS["rte"], "dev", parse_data(f"folder:{tmp_path}"))
+    with pytest.raises(FileNotFoundError, match="missing file .*has no .tsv file"):
+        load_rows(TASKS["qnli"], "dev", parse_data(f"folder:{tmp_path}"))
+    with pytest.raises(FileNotFoundError, match="wants GLUE's layout"):
+        parse_data(f"folder:{tmp_path}/nowhere")
+
+
+def test_sampling_is_by_seed_without_replacement():
+    rows = Dataset.from_dict({"idx": list(range(100))})
+    one, two, other = (loading.sample(rows, 30, seed)["idx"] for seed in (1, 1, 2))
+    assert one == two != other
+    assert len(set(one)) == 30
+    assert one == sorted(one)
+    assert loading.sample(rows, 0, 1)["idx"] == loading.sample(rows, 1000, 1)["idx"] == list(range(100))
+
+
+@needs_shared
+@pytest.mark.parametrize(("name", "split"), [("mrpc", "train"), ("mrpc", "dev"), ("stsb", "train"), ("stsb", "dev"),
+                                              ("rte", "train"), ("rte", "dev"), ("sst2", "dev")])
+def test_real_files_equal_the_hubs_rows(name, split):
+    """GLUE's .tsv files and the Hub's Parquet are the same rows, column by column."""
+    task = TASKS[name]
+    ours = load_rows(task, split, parse_data(f"folder:{SHARED / 'glue'}"))
+    theirs = Dataset.from_file(
+        str(SHARED / "hf_arrow" / name / ("train" if split == "train" else "validation") / "data.arrow")
+    )
+    assert len(ours) == len(theirs)
+    assert ours.features == theirs.features
+    assert ours["label"][:] == theirs["label"][:]
+    # The Hub's MRPC is tokenised ("company 's"), GLUE's own download is not.
+    plain = _letters if name == "mrpc" else str
+    for column in task.fields:
+        assert [plain(text) for text in ours[column]] == [plain(text) for text in theirs[column]], column
+
+
+def _letters(text):
+    return "".join(character for character in text if character.isalnum())
+
+
+@needs_shared
+def test_real_mnli_with_four_columns():
+    rows = load_rows(TASKS["mnli"], "dev", parse_data(f"folder:{SHARED / 'glue'}"))
+    assert len(rows) == 9815
+    assert set(rows["label"]) == {0, 1, 2}

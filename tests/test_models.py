@@ -1,0 +1,150 @@
+"""Initialisations, and no tensor silently left random."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from conftest import SHARED, needs_shared
+from hub_server import tiny_bert_repository
+from safetensors.torch import load_file, save_file
+
+from bertology_utils import embedded_model, models
+from bertology_utils.sources import parse_model
+from bertology_utils.tasks import TASKS
+
+
+@pytest.fixture
+def legacy(tmp_path):
+    """Folder of a tiny checkpoint with the names of 2018: bert. prefix, gamma and beta, pre-training heads."""
+    for name, content in tiny_bert_repository(legacy_names=True).items():
+        (tmp_path / name).write_bytes(content)
+    return tmp_path
+
+
+@pytest.mark.parametrize("load", [models.load_encoder, lambda source: models.load_classifier(source, TASKS["rte"])])
+def test_legacy_names_load_with_every_tensor(legacy, load):
+    stored = load_file(legacy / "model.safetensors")
+    model = load(parse_model(str(legacy)))
+    encoder = model.base_model
+    compared = 0
+    for name, value in encoder.state_dict().items():
+        legacy_name = "bert." + name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+        torch.testing.assert_close(value, stored[legacy_name], atol=0, rtol=0)
+        compared += 1
+    assert compared == sum(name.startswith("bert.") for name in stored)
+
+
+@needs_shared
+def test_published_checkpoint_of_bert_base_loads_whole(tmp_path):
+    """The real names and shapes, with random values: each must arrive."""
+    folder = SHARED / "hub_like" / "bert-base-uncased"
+    shapes = json.loads((folder / "state_dict_shapes.json").read_text())
+    rng = np.random.default_rng(0)
+    stored = {name: torch.from_numpy(rng.standard_normal(shape, dtype=np.float32)) for name, shape in shapes.items()}
+    save_file(stored, tmp_path / "model.safetensors")
+    for file in folder.glob("*.json"):
+        shutil.copyfile(file, tmp_path / file.name)
+    encoder = models.load_encoder(parse_model(str(tmp_path)))
+    assert (encoder.config.num_hidden_layers, encoder.config.num_attention_heads) == (12, 12)
+    for name, value in encoder.state_dict().items():
+        legacy_name = "bert." + name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+        assert torch.equal(value, stored[legacy_name]), name
+
+
+def edited(folder, change):
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    save_file(tensors, folder / "model.safetensors")
+    return parse_model(str(folder))
+
+
+@pytest.mark.parametrize("name", ["bert.encoder.layer.1.attention.self.query.weight", "bert.embeddings.LayerNorm.gamma"])
+def test_missing_encoder_tensor_is_an_error(legacy, name):
+    source = edited(legacy, lambda tensors: tensors.pop(name))
+    with pytest.raises(ValueError, match="1 missing"):
+        models.load_classifier(source, TASKS["rte"])
+    with pytest.raises(ValueError, match="1 missing"):
+        models.load_encoder(source)
+
+
+def test_unexpected_encoder_tensor_is_an_error(legacy):
+    source = edited(legacy, lambda tensors: tensors.update({"bert.encoder.layer.2.output.dense.bias": torch.zeros(8)}))
+    with pytest.raises(ValueError, match="1 unexpected"):
+        models.load_classifier(source, TASKS["rte"])
+
+
+def test_misshapen_tensor_is_an_error(legacy):
+    name = "bert.encoder.layer.0.output.dense.bias"
+    source = edited(legacy, lambda tensors: tensors.update({name: torch.zeros(9)}))
+    with pytest.raises(ValueError, match="1 misshapen .*output.dense.bias"):
+        models.load_classifier(source, TASKS["rte"])
+
+
+def test_normal_initialisation_draws_every_matrix(tiny_bert):
+    model = models.load_classifier(parse_model(str(tiny_bert)), TASKS["mnli"], init="normal", seed=3)
+    again = models.load_classifier(parse_model(str(tiny_bert)), TASKS["mnli"], init="normal", seed=3)
+    other = models.load_classifier(parse_model(str(tiny_bert)), TASKS["mnli"], init="normal", seed=4)
+    for (name, values), same, different in zip(
+        model.named_parameters(), again.parameters(), other.parameters(), strict=True
+    ):
+        assert torch.equal(values, same), name
+        if values.dim() > 1:
+            error = models.NORMAL_STD / values.numel() ** 0.5
+            assert abs(values.mean()) < 5 * error, name
+            assert abs(values.std() / models.NORMAL_STD - 1) < 5 / values.numel() ** 0.5, name
+            assert not torch.equal(values, different), name
+        else:
+            expected = 1.0 if "norm" in name.lower() and name.endswith("weight") else 0.0
+            assert (values == expected).all(), name
+
+
+def test_seed_draws_the_classifier_and_leaves_the_global_generator_alone(tiny_bert):
+    source = parse_model(str(tiny_bert))
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    one = models.load_classifier(source, TASKS["rte"], seed=1)
+    assert torch.equal(torch.rand(3), expected)
+    two = models.load_classifier(source, TASKS["rte"], seed=2)
+    assert not torch.equal(one.classifier.weight, two.classifier.weight)
+    assert torch.equal(one.bert.encoder.layer[0].output.dense.weight, two.bert.encoder.layer[0].output.dense.weight)
+
+
+def test_unknown_init_is_refused(tiny_bert):
+    with pytest.raises(ValueError, match="pretrained, normal"):
+        models.load_encoder(parse_model(str(tiny_bert)), init="zeros")
+
+
+def test_embedded_model_has_the_expected_shape():
+    source = parse_model("embedded")
+    assert source.shape() == (6, 12)
+    assert models.load_encoder(source).config.hidden_size == 384
+
+
+def test_changed_weights_are_refused(tmp_path):
+    weights = tmp_path / "model.safetensors"
+    shutil.copyfile(embedded_model.embedded_folder() / "model.safetensors", weights)
+    assert embedded_model.verified(weights) == tmp_path
+    with weights.open("r+b") as file:
+        file.seek(1_000_000)
+        byte = file.read(1)
+        file.seek(1_000_000)
+        file.write(bytes([byte[0] ^ 1]))
+    with pytest.raises(ValueError, match="refusing model.safetensors"):
+        embedded_model.verified(weights)
+
+
+def test_pickled_weights_are_not_loaded(tmp_path, tiny_bert):
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        shutil.copyfile(tiny_bert / name, tmp_path / name)
+    (tmp_path / "pytorch_model.bin").write_bytes(b"pickle")
+    with pytest.raises(ValueError, match="lacks model.safetensors"):
+        parse_model(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["bert", "./nowhere/at-all", "a/b/c", "/absent/folder"])
+def test_unknown_model_is_refused_with_the_choices(name):
+    with pytest.raises(ValueError, match="choose 'embedded', the path of an existing folder, or a Hub name"):
+        parse_model(name)

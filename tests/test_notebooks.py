@@ -1,0 +1,118 @@
+"""The committed notebooks: executed, readable, of the common form, and without traces of a machine."""
+
+import json
+import re
+
+import pytest
+from conftest import ROOT
+
+from bertology_utils import colab
+
+PATHS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+MACHINE_PATH = re.compile(r"(?<![\w.:/])/(home|root|tmp|work|Users|usr|opt|content)/\w")
+
+
+@pytest.fixture(params=PATHS, ids=lambda path: path.stem)
+def path(request):
+    return request.param
+
+
+@pytest.fixture
+def cells(path):
+    return json.loads(path.read_text(encoding="utf-8"))["cells"]
+
+
+def code(cells):
+    return [cell for cell in cells if cell["cell_type"] == "code"]
+
+
+def test_executed_in_order_without_errors_or_stderr(cells):
+    assert [cell["execution_count"] for cell in code(cells)] == list(range(1, len(code(cells)) + 1))
+    for cell in code(cells):
+        for output in cell["outputs"]:
+            assert output["output_type"] != "error", output
+            assert output.get("name") != "stderr", output
+
+
+def test_prose_before_every_figure_and_short_cells(cells):
+    assert len(cells) - len(code(cells)) >= len(code(cells)) - 2
+    for cell in code(cells):
+        lines = "".join(cell["source"]).splitlines()
+        assert len(lines) <= 20, lines[0]
+        assert all(len(line) <= 125 for line in lines), max(lines, key=len)
+
+
+def test_common_form(cells):
+    tags = [tag for cell in cells for tag in cell["metadata"].get("tags", [])]
+    for tag in ("badge", "setup", "parameters"):
+        assert tags.count(tag) == 1
+    first_code = code(cells)[0]
+    assert "setup" in first_code["metadata"]["tags"]
+    prose = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    for heading in ("## What the paper claims", "## Cost", "## Set-up", "## Parameters", "erdict", "wrote"):
+        assert heading in prose, heading
+
+
+def test_set_up_cells_and_badges_carry_the_one_address(path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    stamped = colab.stamp(json.loads(path.read_text(encoding="utf-8")), colab.repository_address(), path.name)
+    assert stamped == content, "run: python -m bertology_utils run --in-place"
+
+
+def test_no_trace_of_a_machine(path):
+    found = MACHINE_PATH.search(path.read_text(encoding="utf-8"))
+    assert not found, found
+
+
+def test_stamping_an_address(path):
+    content = json.loads(path.read_text(encoding="utf-8"))
+    stamped = colab.stamp(content, "https://github.com/someone/something", path.name)
+    text = json.dumps(stamped)
+    assert f"github/someone/something/blob/main/notebooks/{path.name}" in text
+    assert 'REPOSITORY = \\"https://github.com/someone/something\\"' in text
+
+
+@pytest.mark.parametrize("address", ["http://github.com/a/b", "https://example.org/a/b", "https://github.com/a"])
+def test_addresses_that_colab_cannot_open_are_refused(address, tmp_path, monkeypatch):
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "pyproject.toml").write_text(f'[project]\n[project.urls]\nRepository = "{address}"\n')
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="OWNER/NAME"):
+        colab.repository_address()
+
+
+def test_set_up_cell_does_nothing_where_the_package_is(path, cells):
+    source = "".join(code(cells)[0]["source"])
+    before = dict(vars(__import__("subprocess")))
+    scope: dict = {}
+    exec(compile(source, "set-up", "exec"), scope)  # noqa: S102
+    assert "pip" not in scope
+    assert before["run"] is __import__("subprocess").run
+
+
+def test_set_up_cell_says_what_to_do_while_no_address_is_set(path, cells, monkeypatch):
+    import importlib.util
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    source = re.sub(r'^REPOSITORY = ".*"', 'REPOSITORY = ""', "".join(code(cells)[0]["source"]), flags=re.MULTILINE)
+    with pytest.raises(SystemExit, match="make reproduce"):
+        exec(compile(source, "set-up", "exec"), {})  # noqa: S102
+
+
+def test_set_up_cell_installs_without_touching_torch_and_numpy(path, cells, monkeypatch, tmp_path):
+    import importlib.util
+    import subprocess
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    calls = []
+    monkeypatch.setattr(subprocess, "run", lambda command, check: calls.append(command))
+    source = re.sub(r'^REPOSITORY = ".*"', 'REPOSITORY = "https://github.com/a/b"', "".join(code(cells)[0]["source"]),
+                    flags=re.MULTILINE)
+    exec(compile(source, "set-up", "exec"), {})  # noqa: S102
+    assert any("git+https://github.com/a/b" in command for command in calls)
+    assert all("-c" in command or "--no-deps" in command for command in calls)
+    kept = (tmp_path / "keep.txt").read_text()
+    assert re.search(r"^torch==\d", kept, re.MULTILINE)
+    assert re.search(r"^numpy==\d", kept, re.MULTILINE)

@@ -1,0 +1,82 @@
+"""A new run's numbers against the committed ones, within a stated tolerance.
+
+``make test`` runs the notebooks first and names their output in BERTOLOGY_FRESH.
+
+Tolerances, each well below what a reader would notice: with other CPU kernels
+or thread counts, float32 sums are rounded otherwise, and training carries that
+on. Seen here: outputs differ by 3e-6 after a training (see the README).
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+COMMITTED = sorted((ROOT / "figures").glob("*/results.json"))
+SCORE_TOLERANCE = 0.015  # of 1: at most a few dev examples of 320 change sides
+SIMILARITY_TOLERANCE = 0.01
+
+
+@pytest.fixture(params=COMMITTED, ids=lambda path: path.parent.name)
+def committed(request):
+    return request.param
+
+
+def test_results_are_complete_and_honest_about_their_settings(committed):
+    content = json.loads(committed.read_text())
+    assert content["settings"]["profile"] == "embedded"
+    assert content["settings"]["seed"] == 1
+    assert {"torch", "transformers"} <= set(content["versions"])
+    assert content["verdicts"]
+    for verdict in content["verdicts"]:
+        assert verdict["outcome"] in ("agrees", "disagrees", "undecided")
+        assert all(verdict.values())
+
+
+def test_every_figure_is_there_twice(committed):
+    names = {path.stem for path in committed.parent.glob("*.png")}
+    assert names
+    assert names == {path.stem for path in committed.parent.glob("*.pdf")}
+
+
+def test_new_run_equals_the_committed_one(committed):
+    fresh = Path(os.environ.get("BERTOLOGY_FRESH", "")) / committed.parent.name / "results.json"
+    if not os.environ.get("BERTOLOGY_FRESH"):
+        pytest.skip("no new run to compare with; `make test` makes one")
+    compare(json.loads(committed.read_text()), json.loads(fresh.read_text()))
+
+
+def compare(old, new, place=""):
+    """Walk both results; numbers within tolerance, all else equal (versions and the drawn intervals apart)."""
+    if place == "/versions":
+        return
+    if isinstance(old, dict):
+        assert old.keys() == new.keys(), place
+        for key in old:
+            compare(old[key], new[key], f"{place}/{key}")
+    elif isinstance(old, list):
+        assert len(old) == len(new), place
+        for index, (a, b) in enumerate(zip(old, new, strict=True)):
+            compare(a, b, f"{place}/{index}")
+    elif isinstance(old, float):
+        tolerance = SIMILARITY_TOLERANCE if place.startswith(("/drift", "/readings")) else SCORE_TOLERANCE
+        assert new == pytest.approx(old, abs=tolerance), place
+    elif not place.endswith("/ours"):  # a verdict's sentence repeats the numbers, rounded
+        assert old == new, place
+
+
+@pytest.mark.parametrize("change", [
+    lambda new: new["table1"]["rte"]["finetuned"]["accuracy"].update(value=0.5),
+    lambda new: new["drift"]["mrpc"]["fine-tuning"][3].__setitem__(2, 0.5),
+    lambda new: new["verdicts"][0].update(outcome="no"),
+    lambda new: new.pop("table1"),
+])
+def test_the_comparison_can_fail(change):
+    old = json.loads((ROOT / "figures" / "3_finetuning_drift" / "results.json").read_text())
+    new = json.loads(json.dumps(old))
+    compare(old, new)
+    change(new)
+    with pytest.raises(AssertionError):
+        compare(old, new)
