@@ -22,7 +22,7 @@ def set_style() -> None:
             "figure.dpi": 110,
             "savefig.dpi": 160,
             "figure.constrained_layout.use": True,
-            "axes.titleweight": "semibold",
+            "axes.titleweight": "bold",
             "axes.titlesize": "medium",
             "axes.spines.top": False,
             "axes.spines.right": False,
@@ -69,7 +69,7 @@ def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float,
 
     Args:
         values: by title, each of shape (layers, heads).
-        label: what the colours mean, with the unit.
+        label: what the colours mean, with the unit; short, since it stands beside the scale.
         limits: values at the two ends of the colour scale.
         cmap: colour map.
         columns: panels in a row.
@@ -84,7 +84,8 @@ def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float,
         heatmap(ax, panel, limits=limits, cmap=cmap, colour_bar=False).set_title(title)
     for ax in axes.flat[len(values):]:
         ax.set_axis_off()
-    figure.colorbar(axes.flat[0].collections[0], ax=axes, label=label, shrink=0.8, aspect=30)
+    bar = figure.colorbar(axes.flat[0].collections[0], ax=axes, label=label, shrink=0.8, aspect=15 * rows)
+    bar.outline.set_visible(False)
     return figure
 
 

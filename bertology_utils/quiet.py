@@ -12,6 +12,7 @@ def quiet() -> None:
     is an error in :mod:`bertology_utils.models`.
     """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    warnings.filterwarnings("ignore", message="IProgress not found")  # tqdm, where ipywidgets is missing
     import datasets
     import transformers
 

@@ -46,3 +46,8 @@ def paper_points(task: Task, column: str, metric: str) -> float | None:
     """The paper's number in points (0 to 100); None where it gives none (Spearman)."""
     numbers = dict(zip(task.metrics, getattr(task.table1, column), strict=False))
     return numbers.get(metric)
+
+
+def paper_gain(task: Task, better: str, worse: str) -> float:
+    """The paper's difference between two columns in points, by :func:`plain_metric`."""
+    return paper_points(task, better, plain_metric(task)) - paper_points(task, worse, plain_metric(task))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from ..choices import one_of
 from .inference import mnli, rte
 from .paraphrase import mrpc, stsb
 from .questions import qnli, qqp
@@ -41,7 +42,5 @@ def generate(task: str, seed: int = 0, train: int = 960, validation: int = 320) 
         ValueError: If there is no such task, since a misspelt name must not
             pass for an empty one.
     """
-    if task not in MAKERS:
-        raise ValueError(f"unknown task {task!r}; choose one of {', '.join(MAKERS)}")
-    maker, labels = MAKERS[task]
+    maker, labels = MAKERS[one_of("task", task, MAKERS)]
     return fill(task, seed, {"train": train, "validation": validation}, labels, maker)
