@@ -29,9 +29,17 @@ class Bootstrap:
 
     def __sub__(self, other: Bootstrap) -> Bootstrap:
         """Paired difference; raises ValueError if the two cannot come from the same resamples."""
+        self._check_paired(other)
+        return Bootstrap(self.value - other.value, self.draws - other.draws, self.n)
+
+    def __truediv__(self, other: Bootstrap) -> Bootstrap:
+        """Paired ratio; raises as the difference does."""
+        self._check_paired(other)
+        return Bootstrap(self.value / other.value, self.draws / other.draws, self.n)
+
+    def _check_paired(self, other: Bootstrap) -> None:
         if self.n != other.n or len(self.draws) != len(other.draws):
             raise ValueError(f"not paired: {self.n} and {other.n} examples")
-        return Bootstrap(self.value - other.value, self.draws - other.draws, self.n)
 
     def __neg__(self) -> Bootstrap:
         """The statistic with the other sign."""
@@ -43,10 +51,9 @@ class Bootstrap:
         low, high = np.percentile(self.draws, [2.5, 97.5])
         return float(low), float(high)
 
-    @property
-    def share_positive(self) -> float:
-        """Share of the resamples in which the statistic is above 0."""
-        return float(np.mean(self.draws > 0))
+    def share_above(self, threshold: float = 0.0) -> float:
+        """Share of the resamples in which the statistic is above ``threshold``."""
+        return float(np.mean(self.draws > threshold))
 
     def text(self, scale: float = 1.0, digits: int = 1, sign: bool = False) -> str:
         """ "87.2 [83.1, 90.9]", each number times ``scale``, with its sign if asked."""

@@ -21,7 +21,7 @@ FIELDS = {
     "mnli": ("premise", "hypothesis"),
 }
 CLASSES = {"mrpc": 2, "sst2": 2, "rte": 2, "qqp": 2, "qnli": 2, "mnli": 3}
-DIGEST = "63f46806d0ad5477af03292ad4afcf4b811951dafff5d04b6a761195b25147b8"
+DIGEST = "d93bd398c955257e815cae25bb755b24baf0b121374c142da0cf6d1e4c3cef6c"
 
 RELATIONS = {
     "nsubj": {"NOUN", "PROPN", "PRON"}, "nsubj:pass": {"NOUN", "PROPN", "PRON"}, "obj": {"NOUN", "PROPN", "PRON"},

@@ -32,10 +32,13 @@ def test_difference_is_paired():
     noisy = np.random.default_rng(2).normal(0, 1, size=100)
     a, b = (statistics.bootstrap(lambda rows, v=v: v[rows].mean(), 100, seed=5) for v in (noisy + 0.01, noisy))
     assert (a - b).interval == pytest.approx((0.01, 0.01))
-    assert (a - b).share_positive == 1
-    assert (b - a).share_positive == 0
+    assert (a - b).share_above(0) == 1
+    assert (b - a).share_above(0) == 0
+    assert (a / a).interval == pytest.approx((1, 1))
     with pytest.raises(ValueError, match="not paired"):
         a - statistics.bootstrap(lambda rows: 0.0, 99, seed=5)
+    with pytest.raises(ValueError, match="not paired"):
+        a / statistics.bootstrap(lambda rows: 1.0, 99, seed=5)
 
 
 def test_no_examples_are_refused():
