@@ -20,7 +20,8 @@ reproduce: $(VENV)/.installed
 # The notebooks run first: tests/test_results.py compares the numbers of that run
 # with the committed ones.
 test: $(VENV)/.installed
-	rm -rf $(FRESH) && mkdir -p $(FRESH)
+	rm -rf $(FRESH) && mkdir -p $(FRESH) && touch $(FRESH)/progress.log
+	tail -f $(FRESH)/progress.log & trap "kill $$!" EXIT; \
 	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) BERTOLOGY_PROGRESS=$(CURDIR)/$(FRESH)/progress.log \
 	    $(BIN)/python -m pytest -v --nbval --nbval-cell-timeout=3600 notebooks
 	BERTOLOGY_FRESH=$(CURDIR)/$(FRESH) $(BIN)/python -m pytest tests

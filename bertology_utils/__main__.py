@@ -2,19 +2,29 @@
 
 import argparse
 import sys
+from importlib import metadata
 
-from .notebooks import find_notebooks, select
+from packaging.requirements import Requirement
+
+from .colab import repository_address
+from .notebooks import Notebook, find_notebooks, select
 from .parameters import KNOWN
+from .results import project_root
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; returns the exit code: 0 well, 1 a notebook failed, 2 a wrong call."""
+    """Run the command line; returns the exit code: 0 well, 1 a notebook failed, 2 a wrong call, 130 interrupted."""
     options = _parser().parse_args(arguments)
     try:
-        return options.command(options)
+        chosen = _chosen(options)
     except (ValueError, TypeError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    try:
+        return options.command(options, *chosen)
+    except KeyboardInterrupt:
+        print("interrupted; finished models are kept in the cache, so a new run goes on from there", file=sys.stderr)
+        return 130
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -22,11 +32,11 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, command, text in (
         ("run", _run, "run notebooks, publish their figures, write an HTML report"),
-        ("check", _check, "check parameters and the installation; run nothing"),
+        ("check", _check, "check parameters, installed versions and the embedded model; run nothing"),
         ("list", _list, "list the notebooks and their parameters"),
     ):
         sub = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
-        sub.set_defaults(command=command)
+        sub.set_defaults(command=command, profile=None, only="", parameters=[], in_place=False)
         if name == "list":
             continue
         sub.add_argument("--profile", help="embedded (the default), minilm or paper")
@@ -39,28 +49,33 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _chosen(options):
+def _chosen(options) -> tuple[list[Notebook], dict[str, object]]:
+    """The notebooks and checked parameters of a call; raises for anything wrong in it."""
     from .run import check_parameters
 
     notebooks = select(find_notebooks(), options.only)
+    names = [name for name, _ in options.parameters]
     texts = dict(options.parameters)
     if options.profile is not None:
-        if "profile" in texts:
-            raise ValueError("profile is given twice, by --profile and by -p; give it once")
-        texts = {"profile": options.profile, **texts}
-    return notebooks, check_parameters(notebooks, texts)
+        names.append("profile")
+        texts["profile"] = options.profile
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(f"{', '.join(sorted(twice))} is given twice; give it once")
+    values = check_parameters(notebooks, texts)
+    if options.in_place:
+        if values:
+            raise ValueError("--in-place keeps the committed notebooks, which are run with default settings only")
+        repository_address()
+    return notebooks, values
 
 
-def _run(options) -> int:
+def _run(options, notebooks: list[Notebook], values: dict[str, object]) -> int:
     from .report import write_report
-    from .results import project_root
-    from .run import is_default, keep_in_place, output_folder, run_notebook
+    from .run import keep_in_place, output_folder, run_notebook
 
-    notebooks, values = _chosen(options)
-    if options.in_place and not is_default(values):
-        raise ValueError("--in-place keeps the committed notebooks, which are run with default settings only")
     output = output_folder(values)
-    figures = project_root() / "figures" if is_default(values) else output / "figures"
+    figures = output / "figures" if values else project_root() / "figures"
     outcomes = []
     for number, notebook in enumerate(notebooks, start=1):
         print(f"[{number}/{len(notebooks)}] {notebook.name}: {notebook.title}", file=sys.stderr, flush=True)
@@ -74,15 +89,33 @@ def _run(options) -> int:
     return 1 if any(outcome.error for outcome in outcomes) else 0
 
 
-def _check(options) -> int:
-    notebooks, values = _chosen(options)
+def _check(options, notebooks: list[Notebook], values: dict[str, object]) -> int:
+    problems = unmet_requirements()
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)
     given = ", ".join(f"{name}={value!r}" for name, value in values.items()) or "default settings"
-    print(f"ready to run {', '.join(notebook.name for notebook in notebooks)} with {given}")
-    return 0
+    print(f"{'not ready' if problems else 'ready'} to run {', '.join(nb.name for nb in notebooks)} with {given}")
+    return 2 if problems else 0
 
 
-def _list(options) -> int:
-    for notebook in find_notebooks():
+def unmet_requirements() -> list[str]:
+    """What the installation lacks of the package's own requirements, a line each."""
+    problems = []
+    for text in metadata.requires("bertology-utils") or []:
+        requirement = Requirement(text)
+        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        try:
+            found = metadata.version(requirement.name)
+        except metadata.PackageNotFoundError:
+            found = "none"
+        if found == "none" or not requirement.specifier.contains(found, prereleases=True):
+            problems.append(f"{requirement} is needed, {found} is installed")
+    return problems
+
+
+def _list(options, notebooks: list[Notebook], values: dict[str, object]) -> int:
+    for notebook in notebooks:
         print(f"{notebook.number}  {notebook.title}")
         for name, value in notebook.parameters.items():
             print(f"     {name} ({KNOWN[name][0].__name__}) = {value!r}" if name in KNOWN else f"     {name}: unknown")

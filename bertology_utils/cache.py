@@ -16,13 +16,14 @@ from pathlib import Path
 
 from filelock import FileLock
 
+CACHE_VARIABLE = "BERTOLOGY_CACHE"
 MANIFEST = "manifest.json"
 logger = logging.getLogger(__name__)
 
 
 def cache_folder() -> Path:
     """Root of the cache: $BERTOLOGY_CACHE, else ~/.cache/bertology_utils."""
-    return Path(os.environ.get("BERTOLOGY_CACHE") or Path.home() / ".cache" / "bertology_utils")
+    return Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "bertology_utils")
 
 
 def digest(key: dict) -> str:
@@ -52,6 +53,7 @@ def entry(kind: str, key: dict, fill: Callable[[Path, Path], None]) -> Path:
         if folder.exists():
             problem = damage(folder)
             if problem is None:
+                shutil.rmtree(scratch, ignore_errors=True)
                 return folder
             _set_aside(folder, problem)
         target = scratch / "result"
@@ -74,7 +76,8 @@ def damage(folder: Path) -> str | None:
     """What is wrong with an entry: a missing or changed file; None if it is whole."""
     try:
         files = json.loads((folder / MANIFEST).read_text())["files"]
-    except (OSError, ValueError, KeyError):
+        files = dict(files)
+    except (OSError, ValueError, KeyError, TypeError):
         return "its manifest cannot be read"
     for name, expected in files.items():
         if not (folder / name).is_file():

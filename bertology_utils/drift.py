@@ -6,7 +6,7 @@ import torch
 from .attention import Batch, attention_maps
 from .choices import one_of
 from .protocols import PROTOCOLS
-from .statistics import resampled_means
+from .statistics import Seed, resampled_means
 
 OFFICIAL_LENGTH = 200  # the published code pads every input to this many tokens
 
@@ -44,18 +44,19 @@ class Drift:
     def __init__(self, reference, protocol: str = "paper"):
         self.reference = reference
         self.protocol = one_of("protocol", protocol, PROTOCOLS)
-        self._waiting: list[torch.Tensor] = []  # the reference's maps of the current batch
+        self._reference_maps: list[torch.Tensor | None] = []  # by layer, of the current batch
         self._rows: dict[int, np.ndarray] = {}
 
     def start(self, batch: Batch) -> None:
         """Run the reference model on the batch; its maps are held for this batch only."""
-        self._waiting = attention_maps(self.reference, batch)[::-1]
-        shape = (len(self._waiting), self._waiting[0].shape[1])  # (layers, heads)
+        self._reference_maps = attention_maps(self.reference, batch)
+        shape = (len(self._reference_maps), self._reference_maps[0].shape[1])  # (layers, heads)
         self._rows |= {index: np.full(shape, np.nan) for index in batch.index}
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Compare one layer; see :class:`bertology_utils.attention.Measurement`."""
-        similarity = map_cosine(maps, self._waiting.pop(), batch.mask, self.protocol).cpu().numpy()
+        others, self._reference_maps[layer] = self._reference_maps[layer], None  # compared once, then dropped
+        similarity = map_cosine(maps, others, batch.mask, self.protocol).cpu().numpy()
         for row, index in enumerate(batch.index):
             self._rows[index][layer] = similarity[row]
 
@@ -64,15 +65,20 @@ class Drift:
         return np.stack([self._rows[index] for index in sorted(self._rows)])
 
 
-def last_layers_change_most(similarity: np.ndarray, seed: int, count: int = 2) -> float:
+def last_layers_change_most(similarity: np.ndarray, seed: Seed, count: int = 2) -> float:
     """Share of resamples of the examples in which the ``count`` least similar layers are the last ones (§4.3).
 
     Args:
         similarity: shape (examples, layers, heads).
         seed: of the resampling.
         count: how many layers; the paper says two.
+
+    Returns:
+        From 0 to 1; NaN for a model with no other layers.
     """
     by_layer = resampled_means(similarity.mean(axis=2), seed)  # (resamples, layers)
     layers = by_layer.shape[1]
+    if layers <= count:
+        return float("nan")
     least_similar = np.sort(np.argsort(by_layer, axis=1)[:, :count], axis=1)  # (resamples, count)
     return float(np.mean((least_similar == np.arange(layers - count, layers)).all(axis=1)))

@@ -1,6 +1,7 @@
 """What the notebooks share: from parameters to rows, models and inputs."""
 
-from functools import cached_property
+from dataclasses import replace
+from functools import cache, cached_property
 
 import numpy as np
 import torch
@@ -8,13 +9,14 @@ from datasets import Dataset
 
 from . import batches, evaluate, finetune, loading, models
 from .attention import Batch
+from .numbering import to_code, to_people
 from .parameters import Settings, resolve
 from .results import Record
-from .tasks import Task, predictions
+from .tasks import TASKS, Task, predictions
 
 
 class Experiment:
-    """One run of one notebook.
+    """One run of one notebook. Rows and trainings are read once and kept.
 
     Args:
         notebook: the notebook's name without suffix ("3_finetuning_drift").
@@ -23,10 +25,16 @@ class Experiment:
     Raises:
         ValueError, TypeError, FileNotFoundError: a parameter is wrong; the
             message names what is allowed.
+        ConnectionError: the model is on the Hub, which cannot be reached.
     """
 
     def __init__(self, notebook: str, **parameters):
-        self.settings: Settings = resolve(**parameters)
+        settings = resolve(**parameters)
+        source, shape = models.pinned(settings.model)
+        if settings.head is not None:
+            for kind, index, count in zip(("layer", "head"), settings.head, shape, strict=True):
+                to_code(to_people(index), count, kind)
+        self.settings: Settings = replace(settings, model=source)
         self.record = Record(notebook, self.settings)
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
@@ -40,39 +48,59 @@ class Experiment:
         """The model's tokenizer."""
         return models.load_tokenizer(self.settings.model)
 
+    def resampling_seed(self, task: Task) -> tuple[int, int]:
+        """Seed of the task's bootstrap: another one for each task, so that tasks are independent."""
+        return self.settings.seed, list(TASKS).index(task.name)
+
+    @cache
     def train_rows(self, task: Task) -> Dataset:
         """Training rows, at most ``train_examples``, drawn by the seed."""
         rows = loading.load_rows(task, "train", self.settings.data)
         return loading.sample(rows, self.settings.train_examples, self.settings.seed)
 
+    @cache
     def dev_rows(self, task: Task) -> Dataset:
         """All dev rows."""
         return loading.load_rows(task, "dev", self.settings.data)
 
+    @cache
+    def _training(self, task: Task, init: str, seed_offset: int) -> finetune.Training:
+        s = self.settings
+        return finetune.Training(task, s.model, self.train_rows(task), s.profile.recipe, init, s.seed + seed_offset)
+
     def finetuned(self, task: Task, init: str = "pretrained", seed_offset: int = 0):
         """The classifier fine-tuned on the task; ``seed_offset`` gives another training of the same kind."""
-        seed = self.settings.seed + seed_offset
-        rows, recipe = self.train_rows(task), self.settings.profile.recipe
-        return finetune.finetuned(finetune.Training(task, self.settings.model, rows, recipe, init, seed)).to(self.device)
+        return finetune.finetuned(self._training(task, init, seed_offset)).to(self.device)
 
     def untrained(self, task: Task, init: str = "pretrained", seed_offset: int = 0):
         """The classifier before any fine-tuning: its classification layer is drawn by the seed."""
         seed = self.settings.seed + seed_offset
         return models.load_classifier(self.settings.model, task, init, seed).to(self.device)
 
-    def batches(self, task: Task, rows: Dataset, pad_to: int | None = None) -> list[Batch]:
-        """Model inputs for ``rows``, cut by length."""
-        length = self.settings.profile.recipe.max_length
-        return batches.make_batches(batches.tokenize(rows, task, self.tokenizer, length), self.tokenizer, pad_to=pad_to)
+    @cache
+    def dev_inputs(self, task: Task) -> Dataset:
+        """Model inputs of all dev rows, not yet in batches."""
+        return batches.tokenize(self.dev_rows(task), task, self.tokenizer, self.settings.profile.recipe.max_length)
+
+    def dev_batches(self, task: Task) -> list[Batch]:
+        """Inputs of all dev rows."""
+        return batches.make_batches(self.dev_inputs(task), self.tokenizer)
 
     def measured_batches(self, task: Task, count: int = 0, pad_to: int | None = None) -> list[Batch]:
-        """Inputs of the dev rows whose maps are measured: ``max_examples`` at most, drawn by the seed (footnote 5)."""
-        rows = loading.sample(self.dev_rows(task), count or self.settings.max_examples, self.settings.seed)
-        return self.batches(task, rows, pad_to)
+        """Inputs of the dev rows whose maps are measured, drawn by the seed (footnote 5).
+
+        Args:
+            task: the task.
+            count: fewer rows than ``max_examples``; 0 for ``max_examples``.
+            pad_to: pad every input to this many tokens.
+        """
+        count = min(count or self.settings.max_examples, self.settings.max_examples)
+        inputs = loading.sample(self.dev_inputs(task), count, self.settings.seed)
+        return batches.make_batches(inputs, self.tokenizer, pad_to=pad_to)
 
     def predictions(self, model, task: Task) -> np.ndarray:
         """Predicted labels (or scores from 0 to 1, for a regression) of all dev rows, shape (rows,)."""
-        return predictions(task, evaluate.predict_logits(model, self.batches(task, self.dev_rows(task))))
+        return predictions(task, evaluate.predict_logits(model, self.dev_batches(task)))
 
     def labels(self, task: Task) -> np.ndarray:
         """Gold labels of all dev rows, shape (rows,)."""

@@ -34,7 +34,7 @@ def set_style() -> None:
 
 
 def heatmap(ax, values: np.ndarray, label: str = "", limits: tuple[float, float] | None = None, cmap=MAP,
-            annotate: bool = False, colour_bar: bool = True):
+            colour_bar: bool = True):
     """Layers × heads in the paper's orientation: layer 1 at the top, head 1 at the left.
 
     Args:
@@ -43,7 +43,6 @@ def heatmap(ax, values: np.ndarray, label: str = "", limits: tuple[float, float]
         label: what the colours mean, with the unit.
         limits: values at the two ends of the colour scale; the data's own by default.
         cmap: colour map.
-        annotate: write each value into its cell, light on dark cells.
         colour_bar: draw the scale beside the map.
 
     Raises:
@@ -54,8 +53,7 @@ def heatmap(ax, values: np.ndarray, label: str = "", limits: tuple[float, float]
     layers, heads = np.shape(values)
     low, high = limits or (np.nanmin(values), np.nanmax(values))
     sns.heatmap(
-        values, ax=ax, cmap=cmap, vmin=low, vmax=high, square=False, annot=annotate, fmt=".2f",
-        annot_kws={"size": 6}, linewidths=0.4, linecolor="white", cbar=colour_bar,
+        values, ax=ax, cmap=cmap, vmin=low, vmax=high, linewidths=0.4, linecolor="white", cbar=colour_bar,
         cbar_kws={"label": label} if colour_bar else None,
         xticklabels=axis_numbers(heads), yticklabels=axis_numbers(layers),
     )
@@ -89,7 +87,7 @@ def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float,
     return figure
 
 
-def attention_map(ax, weights: np.ndarray, tokens: list[str], title: str = "") -> None:
+def attention_map(ax, weights: np.ndarray, tokens: list[str], title: str = ""):
     """One self-attention map: queries from top to bottom, keys from left to right, dark for more (Fig 1).
 
     Args:
@@ -97,6 +95,9 @@ def attention_map(ax, weights: np.ndarray, tokens: list[str], title: str = "") -
         weights: shape (tokens, tokens), rows summing to 1.
         tokens: the wordpieces.
         title: above the map.
+
+    Returns:
+        The image, for a colour bar.
     """
     image = ax.imshow(weights, cmap=MAP, vmin=0, vmax=1)
     ax.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=7)

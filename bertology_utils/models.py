@@ -1,24 +1,23 @@
 """Encoders and classifiers: where they come from and how they are initialised.
 
-Three initialisations: pre-trained; "normal", the paper's control (§4.3); and a
-checkpoint, which is a folder like any other.
+Three initialisations: "pretrained", with a new classification layer; "normal",
+the paper's control (§4.3); "finetuned", a checkpoint with its own
+classification layer.
 """
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import torch
-from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
-from .attention import register_attention
 from .choices import one_of
 from .hub import hub_errors
 from .sources import ModelSource
 from .tasks import Task
 
-INITS = ("pretrained", "normal")
+INITS = ("pretrained", "normal", "finetuned")
 NORMAL_STD = 0.02  # BERT's own initializer_range
-# Heads of the pre-training objectives: in a published checkpoint, not in an encoder.
-_PRETRAINING_HEADS = ("cls.", "lm_head.", "discriminator_predictions.", "generator_predictions.", "generator_lm_head.")
 
 
 def _fetching(source: ModelSource):
@@ -48,13 +47,12 @@ def load_encoder(source: ModelSource, init: str = "pretrained", seed: int = 0):
 def load_classifier(source: ModelSource, task: Task, init: str = "pretrained", seed: int = 0):
     """The encoder with a classifier of ``task.num_labels`` outputs, in evaluation mode.
 
-    The classifier of a source that has none is drawn by ``seed``. Attention
-    goes through :mod:`bertology_utils.attention`, which can show its maps.
-
     Args:
         source: from :func:`bertology_utils.sources.parse_model`.
         task: the task.
-        init: "pretrained", or "normal" (see :func:`draw_normal`).
+        init: "pretrained": the encoder's weights as they are, the
+            classification layer drawn by ``seed`` even if the source has one;
+            "normal": see :func:`draw_normal`; "finetuned": all as it is.
         seed: of everything drawn.
 
     Raises:
@@ -65,11 +63,27 @@ def load_classifier(source: ModelSource, task: Task, init: str = "pretrained", s
     return _load(AutoModelForSequenceClassification, source, init, seed, num_labels=task.num_labels)
 
 
+def pinned(source: ModelSource) -> tuple[ModelSource, tuple[int, int]]:
+    """The source with a branch of the Hub resolved to its present commit, and the model's (layers, heads).
+
+    Asks for the configuration only, so that a wrong name fails early.
+
+    Raises:
+        ValueError: the model has no layers and heads of BERT's kind.
+        ConnectionError: the Hub cannot be reached, or has no such model.
+    """
+    with _fetching(source):
+        config = AutoConfig.from_pretrained(source.location, revision=source.revision or "main")
+    shape = (getattr(config, "num_hidden_layers", None), getattr(config, "num_attention_heads", None))
+    if not all(isinstance(count, int) for count in shape):
+        raise ValueError(f"model {source.name!r} ({config.model_type}) has no layers of attention heads of BERT's kind")
+    commit = getattr(config, "_commit_hash", None)
+    return (source if source.is_local or not commit else replace(source, revision=commit)), shape
+
+
 def _load(auto_class, source: ModelSource, init: str, seed: int, **config_changes):
     one_of("init", init, INITS)
-    register_attention()
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
         with _fetching(source):
             model, loading = auto_class.from_pretrained(
                 source.location,
@@ -81,28 +95,44 @@ def _load(auto_class, source: ModelSource, init: str, seed: int, **config_change
                 ignore_mismatched_sizes=True,  # reported below, by name
                 **config_changes,
             )
-        _refuse_incomplete(model, loading, source)
+        _refuse_incomplete(model, loading, source, init)
+        torch.manual_seed(seed)
+        if init != "finetuned":
+            _draw_head(model)
         if init == "normal":
             draw_normal(model)
     return model.eval()
 
 
-def _refuse_incomplete(model, loading: dict, source: ModelSource) -> None:
+def _refuse_incomplete(model, loading: dict, source: ModelSource, init: str) -> None:
     """Transformers only warns of tensors left random; here that is an error."""
-    prefix = model.base_model_prefix + "."
     is_bare = model.base_model is model
-    missing = [key for key in loading["missing_keys"] if is_bare or key.startswith(prefix)]
-    # A bare encoder's pooler feeds the classifier only; no map depends on it.
-    missing = [key for key in missing if not (is_bare and key.startswith("pooler."))]
-    unexpected = [key for key in loading["unexpected_keys"] if not key.startswith(_PRETRAINING_HEADS)]
-    unexpected = [key for key in unexpected if not (is_bare and key.startswith(("classifier.", "pooler.")))]
-    problems = {"missing": missing, "unexpected": unexpected, "misshapen": list(loading.get("mismatched_keys") or [])}
-    found = [f"{len(keys)} {kind} ({', '.join(map(str, sorted(keys)[:3]))}…)" for kind, keys in problems.items() if keys]
+    parts = {name for name, _ in model.base_model.named_children()}
+
+    def of_encoder(key: str) -> bool:
+        part = key.removeprefix(f"{model.base_model_prefix}.").split(".")[0]
+        # A pooler feeds the classifier alone; no map depends on it.
+        return part in parts and not (is_bare and part == "pooler")
+
+    misshapen = [key if isinstance(key, str) else key[0] for key in loading.get("mismatched_keys") or []]
+    problems = {"missing": loading["missing_keys"], "unexpected": loading["unexpected_keys"], "misshapen": misshapen}
+    if init != "finetuned":  # the classification layer is drawn anew; heads of pre-training are dropped
+        problems = {kind: [key for key in keys if of_encoder(key)] for kind, keys in problems.items()}
+    found = [f"{len(keys)} {kind} ({', '.join(sorted(keys)[:3])}…)" for kind, keys in problems.items() if keys]
     if found:
         raise ValueError(
             f"model {source.name!r} does not fit {type(model).__name__}: {'; '.join(found)}."
             " Every tensor of the encoder must come from the checkpoint"
         )
+
+
+def _draw_head(model) -> None:
+    """Draw the layers above the encoder as BERT's own code does: matrices from N(0, 0.02²), biases 0."""
+    encoder = {id(parameter) for parameter in model.base_model.parameters()}
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if id(parameter) not in encoder:
+                parameter.normal_(0.0, NORMAL_STD) if parameter.dim() >= 2 else parameter.zero_()
 
 
 def draw_normal(model, std: float = NORMAL_STD) -> None:

@@ -22,7 +22,6 @@ class Settings:
         train_examples: training rows per task; 0 for all.
         protocol: "paper" or "official".
         head: (layer, head) from 0, or None where the notebook chooses.
-        given: the parameters as written, for the record.
     """
 
     profile: Profile
@@ -34,13 +33,12 @@ class Settings:
     train_examples: int
     protocol: str
     head: tuple[int, int] | None
-    given: dict
 
 
 def _at_least(low: int) -> Callable[[str, int], None]:
     def check(name: str, value: int) -> None:
-        if not low <= value < 2**32:
-            raise ValueError(f"{name}={value!r} is out of range; it is a whole number from {low} to 2**32 - 1")
+        if not low <= value < 2**31:
+            raise ValueError(f"{name}={value!r} is out of range; it is a whole number from {low} to 2**31 - 1")
 
     return check
 
@@ -102,14 +100,12 @@ def resolve(**given) -> Settings:
         train_examples=given.get("train_examples") or profile.train_examples,
         protocol=given.get("protocol", "paper"),
         head=_head(given.get("layer", 0), given.get("head", 0), model),
-        given=given,
     )
 
 
 def _head(layer: int, head: int, model: ModelSource) -> tuple[int, int] | None:
     if layer == head == 0:
         return None
-    shape = model.shape()
-    if shape is None:  # on the Hub: the notebook looks again when the model is loaded
-        return layer - 1, head - 1
-    return to_code(layer, shape[0], "layer"), to_code(head, shape[1], "head")
+    # Where only the Hub knows the model's shape, Experiment looks again.
+    layers, heads = model.shape() or (max(layer, 1), max(head, 1))
+    return to_code(layer, layers, "layer"), to_code(head, heads, "head")

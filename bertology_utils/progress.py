@@ -21,7 +21,7 @@ def track(items: Iterable[T], label: str) -> Iterator[T]:
     """
     items = list(items)
     for number, item in enumerate(items, start=1):
-        _say(f"{label}: {number} of {len(items)} ({_name(item)})")
+        note(f"{label}: {number} of {len(items)} ({_name(item)})")
         yield item
     _clear()
 
@@ -30,7 +30,8 @@ def _name(item: object) -> str:
     return str(getattr(item, "title", item))
 
 
-def _say(line: str) -> None:
+def note(line: str) -> None:
+    """Say one line of progress; see :func:`track`."""
     log = os.environ.get(LOG_VARIABLE)
     if log:
         with open(log, "a", encoding="utf-8") as file:

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from .cache import write_atomically
+from .numbering import to_people
 from .parameters import Settings
-from .profiles import HUB_REVISIONS
+from .profiles import GLUE, HUB_REVISIONS
 
 OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # the runner's staging folder
 RESULTS = "results.json"
@@ -114,14 +115,16 @@ class Record:
             "profile": s.profile.name,
             # The last part of a path: a folder's place on one machine says nothing to others.
             "model": Path(s.model.location).name if local_file else s.model.name,
-            "model_fingerprint": s.model.fingerprint(),
+            "model_fingerprint": s.model.fingerprint,
             "data": f"folder:{s.data.path.name}" if s.data.path else s.data.kind,
-            "hub_revisions": HUB_REVISIONS if s.data.kind == "hub" else {},
+            "data_revision": HUB_REVISIONS[GLUE] if s.data.kind == "hub" else None,
+            "train_files": {task: Path(file).name for task, file in s.data.train_files},
             "tasks": [task.name for task in s.tasks],
             "seed": s.seed,
             "max_examples": s.max_examples,
             "train_examples": s.train_examples,
             "protocol": s.protocol,
+            "head": s.head and [to_people(index) for index in s.head],
             "recipe": dataclasses.asdict(s.profile.recipe),
         }
 

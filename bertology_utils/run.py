@@ -14,15 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from .cache import write_atomically
+from .cache import CACHE_VARIABLE, cache_folder, digest, write_atomically
 from .choices import one_of
 from .colab import repository_address, stamp
 from .notebooks import Notebook
 from .parameters import convert, resolve
 from .progress import LOG_VARIABLE
 from .results import OUTPUT_VARIABLE, project_root
-
-DEFAULT_PROFILE = "embedded"
 
 
 @dataclass(frozen=True)
@@ -51,28 +49,36 @@ def check_parameters(notebooks: list[Notebook], texts: dict[str, str]) -> dict[s
         notebooks: those that will run; each parameter must be declared by one at least.
         texts: name → text, from the command line.
 
+    Returns:
+        The values that differ from the notebooks' own, paths made absolute.
+
     Raises:
         ValueError, TypeError, FileNotFoundError: naming what is wrong and what is allowed.
     """
-    declared = {name: None for notebook in notebooks for name in notebook.parameters}
-    values = {one_of("parameter", name, declared): convert(name, text) for name, text in texts.items()}
+    defaults = {name: value for notebook in notebooks for name, value in notebook.parameters.items()}
+    values = {one_of("parameter", name, defaults): convert(name, text) for name, text in texts.items()}
+    values = {name: _absolute(name, value) for name, value in values.items() if value != defaults[name]}
     for notebook in notebooks:
         own = {name: value for name, value in values.items() if name in notebook.parameters}
         resolve(**(notebook.parameters | own))
     return values
 
 
+def _absolute(name: str, value: object) -> object:
+    """Paths as seen from here: the kernel works in another folder."""
+    if name == "data" and str(value).startswith("folder:"):
+        return f"folder:{Path(str(value).removeprefix('folder:')).expanduser().resolve()}"
+    if name == "model" and Path(str(value)).expanduser().is_dir():
+        return str(Path(str(value)).expanduser().resolve())
+    return value
+
+
 def output_folder(values: dict[str, object]) -> Path:
-    """Where a run's executed notebooks and report go: ``runs/`` and a name made of what differs from the default."""
-    changed = {name: value for name, value in values.items() if name != "profile"}
-    parts = [str(values.get("profile", DEFAULT_PROFILE))]
-    parts += [f"{name}-{re.sub(r'[^A-Za-z0-9.]+', '_', str(value)).strip('_')}" for name, value in changed.items()]
-    return project_root() / "runs" / "+".join(parts)[:150]
-
-
-def is_default(values: dict[str, object]) -> bool:
-    """True if a run with these parameters is the one whose figures the project shows."""
-    return values in ({}, {"profile": DEFAULT_PROFILE})
+    """Where a run's executed notebooks and report go: in ``runs/``, named by what differs from the default."""
+    parts = [str(values.get("profile", "embedded"))]
+    parts += [f"{name}-{re.sub(r'[^A-Za-z0-9.]+', '_', str(values[name]))}" for name in values if name != "profile"]
+    unique = f"+{digest(values)[:8]}" if values else ""  # two settings may look alike in a folder's name
+    return project_root() / "runs" / ("+".join(parts)[:100] + unique)
 
 
 def run_notebook(notebook: Notebook, values: dict[str, object], output: Path, figures: Path) -> Outcome:
@@ -85,6 +91,7 @@ def run_notebook(notebook: Notebook, values: dict[str, object], output: Path, fi
         figures: folder in which the notebook's own folder of figures and results is replaced.
     """
     import papermill
+    from nbclient.exceptions import DeadKernelError
 
     output.mkdir(parents=True, exist_ok=True)
     figures.mkdir(parents=True, exist_ok=True)
@@ -101,6 +108,10 @@ def run_notebook(notebook: Notebook, values: dict[str, object], output: Path, fi
                 )
             except papermill.PapermillExecutionError as failure:
                 error = f"cell {failure.exec_count}: {failure.ename}: {failure.evalue}"
+            except DeadKernelError:
+                error = "the kernel died; a common cause is too little memory"
+        if not executed.exists():
+            executed.write_bytes(notebook.path.read_bytes())
         _without_traces(executed)
         kept = output / (notebook.path.name if error is None else f"failed_{notebook.path.name}")
         write_atomically(kept, executed.read_bytes())
@@ -121,6 +132,7 @@ def keep_in_place(outcome: Outcome) -> None:
 @contextmanager
 def _environment(staging: str) -> Iterator[None]:
     changes = {OUTPUT_VARIABLE: staging, LOG_VARIABLE: str(Path(staging) / "progress")}
+    changes[CACHE_VARIABLE] = str(cache_folder().resolve())  # the kernel works in another folder
     before = {name: os.environ.get(name) for name in changes}
     os.environ.update(changes)
     try:
@@ -169,11 +181,15 @@ def _as_text(notebook: dict) -> str:
 
 
 def _replace_folder(new: Path, old: Path) -> None:
-    """Put ``new`` in the place of ``old``; what was there stays whole until the last rename."""
-    if not new.is_dir():
-        return  # a notebook that writes nothing
+    """Put ``new`` in the place of ``old``, or leave ``old`` as it was."""
     aside = new.with_name(f"{new.name}.before")
     if old.exists():
         os.replace(old, aside)
-    os.replace(new, old)
+    try:
+        if new.is_dir():  # else the notebook writes nothing
+            os.replace(new, old)
+    except OSError:
+        if aside.exists():
+            os.replace(aside, old)
+        raise
     shutil.rmtree(aside, ignore_errors=True)

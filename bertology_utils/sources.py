@@ -3,12 +3,13 @@
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from .cache import file_sha256
 from .choices import one_of
 from .embedded_model import embedded_folder
-from .profiles import BERT_BASE, HUB_REVISIONS
+from .profiles import BERT_BASE, HUB_REVISIONS, HUB_SHAPES
 from .tasks import get_task
 
 DATA_KINDS = ("embedded", "hub", "folder:PATH")
@@ -78,21 +79,23 @@ class ModelSource:
         """True for a folder, the embedded model's included."""
         return self.revision is None
 
+    @cached_property
     def fingerprint(self) -> str:
-        """What identifies the weights: the pinned commit, or a hash of the folder's files."""
+        """What identifies the weights: the commit, or a hash of the folder's files."""
         if not self.is_local:
             return f"{self.location}@{self.revision}"
         folder = Path(self.location)
-        names = sorted(p.name for p in folder.iterdir() if p.suffix in {".safetensors", ".json", ".txt"})
+        names = sorted(p.name for p in folder.iterdir() if p.suffix in {".safetensors", ".json", ".txt", ".model"})
         listing = json.dumps({name: file_sha256(folder / name) for name in names})
         return hashlib.sha256(listing.encode()).hexdigest()
 
     def shape(self) -> tuple[int, int] | None:
-        """(layers, heads) from a folder's config.json; None for the Hub, which would have to be asked."""
+        """(layers, heads) as far as they are known without the Hub, else None."""
         if not self.is_local:
-            return None
+            return HUB_SHAPES.get(self.location)
         config = json.loads((Path(self.location) / "config.json").read_text())
-        return config["num_hidden_layers"], config["num_attention_heads"]
+        shape = config.get("num_hidden_layers"), config.get("num_attention_heads")
+        return shape if all(shape) else None
 
 
 def parse_model(name: str) -> ModelSource:

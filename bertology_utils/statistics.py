@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 RESAMPLES = 1000
+Seed = int | tuple[int, ...] | None
 
 
 @dataclass(frozen=True)
@@ -21,29 +22,32 @@ class Bootstrap:
         value: on the data as they are.
         draws: on each resample, shape (resamples,).
         n: examples.
+        seed: of the resampling.
     """
 
     value: float
     draws: np.ndarray
     n: int
+    seed: Seed = None
 
     def __sub__(self, other: Bootstrap) -> Bootstrap:
         """Paired difference; raises ValueError if the two cannot come from the same resamples."""
         self._check_paired(other)
-        return Bootstrap(self.value - other.value, self.draws - other.draws, self.n)
+        return Bootstrap(self.value - other.value, self.draws - other.draws, self.n, self.seed)
 
     def __truediv__(self, other: Bootstrap) -> Bootstrap:
         """Paired ratio; raises as the difference does."""
         self._check_paired(other)
-        return Bootstrap(self.value / other.value, self.draws / other.draws, self.n)
+        return Bootstrap(self.value / other.value, self.draws / other.draws, self.n, self.seed)
 
     def _check_paired(self, other: Bootstrap) -> None:
-        if self.n != other.n or len(self.draws) != len(other.draws):
-            raise ValueError(f"not paired: {self.n} and {other.n} examples")
+        mine, its = ((b.n, len(b.draws), b.seed) for b in (self, other))
+        if mine != its:
+            raise ValueError(f"not paired: (examples, resamples, seed) are {mine} and {its}")
 
     def __neg__(self) -> Bootstrap:
         """The statistic with the other sign."""
-        return Bootstrap(-self.value, -self.draws, self.n)
+        return Bootstrap(-self.value, -self.draws, self.n, self.seed)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -66,16 +70,17 @@ class Bootstrap:
         return {"value": round(self.value, 6), "low": round(low, 6), "high": round(high, 6), "n": self.n}
 
 
-def mean_of(parts: list[Bootstrap]) -> Bootstrap:
-    """Mean of independent statistics, such as one per task; ``n`` is the sum."""
+def mean_of(parts: Sequence[Bootstrap]) -> Bootstrap:
+    """Mean of independent statistics, one per task, made with different seeds; ``n`` is the sum."""
     return Bootstrap(
         float(np.mean([part.value for part in parts])),
         np.mean([part.draws for part in parts], axis=0),
         sum(part.n for part in parts),
+        tuple(part.seed for part in parts),
     )
 
 
-def bootstrap(statistic: Callable[[np.ndarray], float], n: int, seed: int, resamples: int = RESAMPLES) -> Bootstrap:
+def bootstrap(statistic: Callable[[np.ndarray], float], n: int, seed: Seed, resamples: int = RESAMPLES) -> Bootstrap:
     """Bootstrap a statistic of ``n`` examples.
 
     Args:
@@ -87,19 +92,16 @@ def bootstrap(statistic: Callable[[np.ndarray], float], n: int, seed: int, resam
     Raises:
         ValueError: no examples.
     """
-    if n < 1:
-        raise ValueError("a bootstrap needs at least one example")
-    rng = np.random.default_rng(seed)
-    draws = np.array([statistic(rng.integers(0, n, size=n)) for _ in range(resamples)])
-    return Bootstrap(float(statistic(np.arange(n))), draws, n)
+    draws = np.array([statistic(rows) for rows in _resamples(n, seed, resamples)])
+    return Bootstrap(float(statistic(np.arange(n))), draws, n, seed)
 
 
-def bootstrap_mean(values: np.ndarray, seed: int, resamples: int = RESAMPLES) -> Bootstrap:
+def bootstrap_mean(values: np.ndarray, seed: Seed, resamples: int = RESAMPLES) -> Bootstrap:
     """Bootstrap the mean of one value per example, shape (examples,)."""
-    return Bootstrap(float(values.mean()), resampled_means(values, seed, resamples), len(values))
+    return Bootstrap(float(values.mean()), resampled_means(values, seed, resamples), len(values), seed)
 
 
-def resampled_means(values: np.ndarray, seed: int, resamples: int = RESAMPLES) -> np.ndarray:
+def resampled_means(values: np.ndarray, seed: Seed, resamples: int = RESAMPLES) -> np.ndarray:
     """Means over resampled examples, for arrays of many values per example.
 
     Args:
@@ -111,9 +113,17 @@ def resampled_means(values: np.ndarray, seed: int, resamples: int = RESAMPLES) -
         Shape (resamples, …).
     """
     n = len(values)
-    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples)  # (resamples, examples)
+    counts = np.stack([np.bincount(rows, minlength=n) for rows in _resamples(n, seed, resamples)])  # (resamples, n)
     means = counts @ values.reshape(n, -1) / n  # (resamples, everything else)
     return means.reshape(resamples, *values.shape[1:])
+
+
+def _resamples(n: int, seed: Seed, count: int) -> Iterator[np.ndarray]:
+    """The one source of resamples: ``count`` times ``n`` indices of examples, drawn with replacement."""
+    if n < 1:
+        raise ValueError("a bootstrap needs at least one example")
+    rng = np.random.default_rng(seed)
+    return (rng.integers(0, n, size=n) for _ in range(count))
 
 
 def _rounded(x: float, digits: int, sign: bool) -> str:

@@ -1,8 +1,10 @@
 """Table 1: what pre-training and fine-tuning are worth (§4.3)."""
 
+from functools import partial
+
 import numpy as np
 
-from .statistics import Bootstrap, bootstrap
+from .statistics import Bootstrap, Seed, bootstrap
 from .tasks import Task, score
 
 # The columns, in the paper's order and words.
@@ -13,24 +15,25 @@ COLUMNS = {
 }
 
 
-def score_task(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: int) -> dict[str, Bootstrap]:
-    """Every metric of the task with its bootstrap over dev examples.
+def score_task(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed) -> dict[str, Bootstrap]:
+    """Every metric of the task, averaged over classifiers, with its bootstrap over dev examples.
 
     Columns of one task scored with the same seed are paired.
 
     Args:
         task: the task.
-        predicted: labels, or scores for a regression; shape (examples,).
+        predicted: labels, or scores for a regression; shape (classifiers, examples).
         labels: gold, shape (examples,).
         seed: of the resampling.
 
     Returns:
         By metric, from 0 to 1.
     """
-    return {
-        metric: bootstrap(lambda rows, m=metric: score(task, predicted[rows], labels[rows], m)[m], len(labels), seed)
-        for metric in task.metrics
-    }
+
+    def mean_score(metric: str, rows: np.ndarray) -> float:
+        return float(np.mean([score(task, one[rows], labels[rows], metric)[metric] for one in predicted]))
+
+    return {metric: bootstrap(partial(mean_score, metric), len(labels), seed) for metric in task.metrics}
 
 
 def plain_metric(task: Task) -> str:

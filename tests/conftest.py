@@ -61,9 +61,10 @@ def make_rows(task, count: int = 64, seed: int = 0):
     columns = {name: [] for name in (*task.fields, "label", "idx")}
     for index in range(count):
         label = rng.random() * 5 if task.is_regression else index % task.num_labels
+        sign = ("good", "bad", "odd")[int(label * 3 / 5.01) if task.is_regression else label]
         for field in task.fields:
             text = " ".join(rng.choices(words, k=rng.randint(2, 12)))
-            columns[field].append(f"{('good', 'bad', 'odd')[int(label) % 3]} {text}")
+            columns[field].append(f"{sign} {text}")
         columns["label"].append(label)
         columns["idx"].append(index)
     return Dataset.from_dict(columns, features=features(task))

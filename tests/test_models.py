@@ -112,8 +112,45 @@ def test_seed_draws_the_classifier_and_leaves_the_global_generator_alone(tiny_be
     assert torch.equal(one.bert.encoder.layer[0].output.dense.weight, two.bert.encoder.layer[0].output.dense.weight)
 
 
+def test_a_classification_layer_of_the_source_is_kept_only_as_finetuned(tiny_bert, tmp_path):
+    source = parse_model(str(tiny_bert))
+    first = models.load_classifier(source, TASKS["rte"], seed=1)
+    first.save_pretrained(tmp_path)
+    saved = parse_model(str(tmp_path))
+    kept = models.load_classifier(saved, TASKS["rte"], init="finetuned")
+    assert torch.equal(kept.classifier.weight, first.classifier.weight)
+    redrawn = models.load_classifier(saved, TASKS["rte"], seed=2)
+    assert not torch.equal(redrawn.classifier.weight, first.classifier.weight)
+    assert models.load_classifier(saved, TASKS["mnli"]).classifier.weight.shape == (3, 32)
+    with pytest.raises(ValueError, match="1 missing|2 missing"):
+        models.load_classifier(source, TASKS["rte"], init="finetuned")
+
+
+@pytest.mark.parametrize("kind", ["Roberta", "Electra"])
+@pytest.mark.parametrize("saved_as", ["Model", "ForMaskedLM", "ForSequenceClassification"])
+def test_other_encoders_load_from_any_of_their_checkpoints(kind, saved_as, tmp_path):
+    import transformers
+
+    config = getattr(transformers, f"{kind}Config")(
+        num_hidden_layers=2, num_attention_heads=4, hidden_size=32, embedding_size=32, intermediate_size=64, vocab_size=99
+    )
+    stored = getattr(transformers, f"{kind}{saved_as}")(config)
+    stored.save_pretrained(tmp_path)
+    model = models.load_classifier(parse_model(str(tmp_path)), TASKS["mnli"])
+    expected = stored.base_model.state_dict()
+    for name, value in model.base_model.state_dict().items():
+        assert torch.equal(value, expected[name]), name
+
+
+def test_models_of_another_kind_are_refused(tmp_path, tiny_bert):
+    shutil.copytree(tiny_bert, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "distilbert", "n_layers": 2, "n_heads": 2, "dim": 8}))
+    source = parse_model(str(tmp_path))
+    assert source.shape() is None
+
+
 def test_unknown_init_is_refused(tiny_bert):
-    with pytest.raises(ValueError, match="pretrained, normal"):
+    with pytest.raises(ValueError, match="pretrained, normal, finetuned"):
         models.load_encoder(parse_model(str(tiny_bert)), init="zeros")
 
 

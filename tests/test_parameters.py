@@ -23,6 +23,9 @@ WRONG = [
     (["-p", "layer", "7", "-p", "head", "1"], "unknown layer 7; layers are counted from 1 to 6"),
     (["-p", "layer", "1", "-p", "head", "13"], "unknown head 13; heads are counted from 1 to 12"),
     (["-p", "layer", "1"], "unknown head 0; heads are counted from 1 to 12"),
+    (["--profile", "paper", "-p", "layer", "13", "-p", "head", "1"], "unknown layer 13; layers are counted from 1 to 12"),
+    (["--profile", "paper", "-p", "layer", "5"], "unknown head 0"),
+    (["-p", "seed", "2", "-p", "seed", "3"], "seed is given twice"),
     (["-p", "seeed", "1"], "unknown parameter 'seeed'; choose one of: "),
     (["-p", "seed", "one"], "seed='one' is not of type int"),
     (["-p", "seed", "-1"], "seed=-1 is out of range; it is a whole number from 0"),
@@ -64,6 +67,21 @@ def test_list_and_check(capsys, monkeypatch):
     assert "seed (int) = 1" in listed
     assert cli.main(["check", "--only", "3", "--profile", "minilm", "-p", "tasks", "STS-B"]) == 0
     assert "ready to run 3_finetuning_drift" in capsys.readouterr().out
+
+
+def test_paths_mean_the_same_in_the_kernel(tmp_path, monkeypatch):
+    """The kernel works in notebooks/, so a relative folder has to be made absolute before."""
+    (tmp_path / "glue").mkdir()
+    found = notebooks.Notebook(tmp_path / "1_x.ipynb", "x", {"data": "", "seed": 1})
+    monkeypatch.chdir(tmp_path)
+    values = run.check_parameters([found], {"data": "folder:glue", "seed": "1"})
+    assert values == {"data": f"folder:{tmp_path / 'glue'}"}, "the default seed is no change"
+
+
+def test_unmet_requirements_are_named(monkeypatch):
+    assert cli.unmet_requirements() == []
+    monkeypatch.setattr(cli.metadata, "requires", lambda name: ["numpy>=99", "no-such-package", "x; extra == 'test'"])
+    assert [problem.split(" is needed")[0] for problem in cli.unmet_requirements()] == ["numpy>=99", "no-such-package"]
 
 
 def test_in_place_is_for_default_settings_only(capsys, monkeypatch):

@@ -55,7 +55,7 @@ def test_success_publishes_all_and_failure_nothing(project, capsys):
     assert cli.main(["run", "-p", "seed", "13"]) == 1
     errors = capsys.readouterr().err
     assert "AssertionError: unlucky" in errors
-    other = project / "runs" / "embedded+seed-13"
+    (other,) = (project / "runs").glob("embedded+seed-13+*")
     assert files(other) == ["failed_8_trial.html", "failed_8_trial.ipynb", "report.html"]
     assert {name: (project / "figures" / name).read_bytes() for name in files(project / "figures")} == before
     assert not list(project.rglob(".staging-*"))
@@ -63,7 +63,7 @@ def test_success_publishes_all_and_failure_nothing(project, capsys):
 
 def test_other_settings_never_touch_the_projects_figures(project):
     assert cli.main(["run", "-p", "seed", "2"]) == 0
-    own = project / "runs" / "embedded+seed-2"
+    (own,) = (project / "runs").glob("embedded+seed-2+*")
     assert json.loads((own / "figures" / "8_trial" / "results.json").read_text())["answer"] == 2
     assert not (project / "figures").exists()
 
@@ -89,4 +89,17 @@ def test_same_run_same_bytes(project):
 
 def test_names_of_output_folders(project):
     assert run.output_folder({}).name == "embedded"
-    assert run.output_folder({"profile": "minilm", "data": "folder:/a/glue", "seed": 3}).name == "minilm+data-folder_a_glue+seed-3"
+    name = run.output_folder({"profile": "minilm", "data": "folder:/a/glue", "seed": 3}).name
+    assert name.startswith("minilm+data-folder_a_glue+seed-3+")
+    assert name != run.output_folder({"profile": "minilm", "data": "folder:/a_glue", "seed": 3}).name
+
+
+def test_a_dying_kernel_is_a_failed_notebook(project, capsys):
+    path = project / "notebooks" / "8_trial.ipynb"
+    content = nbformat.read(path, 4)
+    content.cells[-1].source = "import os; os._exit(9)"
+    nbformat.write(content, path)
+    assert cli.main(["run"]) == 1
+    assert "the kernel died" in capsys.readouterr().err
+    assert not (project / "figures" / "8_trial").exists()
+    assert (project / "runs" / "embedded" / "report.html").exists()

@@ -11,20 +11,20 @@ from bertology_utils.tasks import TASKS, predictions, score
 
 
 def test_interval_covers_the_truth_as_often_as_it_says():
+    """95 % in theory; of 500 trials, 0.91 to 0.98 leaves four standard errors to either side."""
     rng = np.random.default_rng(0)
     covered = 0
-    for trial in range(300):
-        low, high = statistics.bootstrap_mean(rng.normal(3, 1, size=60), seed=trial, resamples=400).interval
+    for trial in range(500):
+        low, high = statistics.bootstrap_mean(rng.normal(3, 1, size=100), seed=trial, resamples=400).interval
         covered += low <= 3 <= high
-    assert 0.90 <= covered / 300 <= 0.985
+    assert 0.91 <= covered / 500 <= 0.98
 
 
 def test_both_ways_to_bootstrap_a_mean_agree():
     values = np.random.default_rng(1).normal(size=200)
-    slow = statistics.bootstrap(lambda rows: values[rows].mean(), 200, seed=1, resamples=4000)
-    fast = statistics.bootstrap_mean(values, seed=1, resamples=4000)
-    np.testing.assert_allclose(slow.interval, fast.interval, atol=0.01)
-    assert slow.value == pytest.approx(fast.value)
+    slow = statistics.bootstrap(lambda rows: values[rows].mean(), 200, seed=1)
+    fast = statistics.bootstrap_mean(values, seed=1)
+    np.testing.assert_allclose((slow - fast).draws, 0, atol=1e-12)
 
 
 def test_difference_is_paired():
@@ -37,6 +37,8 @@ def test_difference_is_paired():
     assert (a / a).interval == pytest.approx((1, 1))
     with pytest.raises(ValueError, match="not paired"):
         a - statistics.bootstrap(lambda rows: 0.0, 99, seed=5)
+    with pytest.raises(ValueError, match="not paired"):
+        a - statistics.bootstrap(lambda rows: 0.0, 100, seed=6)
     with pytest.raises(ValueError, match="not paired"):
         a / statistics.bootstrap(lambda rows: 1.0, 99, seed=5)
 
