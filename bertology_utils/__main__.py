@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
                          help="set a notebook parameter; may be repeated")
         if name == "run":
             sub.add_argument("--in-place", action="store_true",
-                             help="also store the executed notebooks in notebooks/ (default settings only)")
+                             help="also renew notebooks/ and the README's tables (default settings only)")
     return parser
 
 
@@ -71,6 +71,7 @@ def _chosen(options) -> tuple[list[Notebook], dict[str, object]]:
 
 
 def _run(options, notebooks: list[Notebook], values: dict[str, object]) -> int:
+    from .readme import update as update_readme
     from .report import write_report
     from .run import keep_in_place, output_folder, run_notebook
 
@@ -85,6 +86,8 @@ def _run(options, notebooks: list[Notebook], values: dict[str, object]) -> int:
         print(f"[{number}/{len(notebooks)}] {notebook.name}: {ending} ({outcome.seconds:.0f} s)", file=sys.stderr)
         if options.in_place and not outcome.error:
             keep_in_place(outcome)
+    if options.in_place:
+        update_readme(project_root())
     print(f"figures: {figures}\nreport:  {write_report(outcomes, output, figures)}")
     return 1 if any(outcome.error for outcome in outcomes) else 0
 

@@ -80,6 +80,8 @@ def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float,
     figure, axes = plt.subplots(rows, width, figsize=(2.9 * width + 0.8, 2.5 * rows + 0.2), squeeze=False)
     for ax, (title, panel) in zip(axes.flat, values.items(), strict=False):
         heatmap(ax, panel, limits=limits, cmap=cmap, colour_bar=False).set_title(title)
+    for ax in axes.flat:
+        ax.label_outer()
     for ax in axes.flat[len(values):]:
         ax.set_axis_off()
     bar = figure.colorbar(axes.flat[0].collections[0], ax=axes, label=label, shrink=0.8, aspect=15 * rows)
@@ -90,6 +92,8 @@ def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float,
 def attention_map(ax, weights: np.ndarray, tokens: list[str], title: str = ""):
     """One self-attention map: queries from top to bottom, keys from left to right, dark for more (Fig 1).
 
+    In another colour than heatmaps of similarity, where dark can mean little.
+
     Args:
         ax: matplotlib axes.
         weights: shape (tokens, tokens), rows summing to 1.
@@ -99,10 +103,10 @@ def attention_map(ax, weights: np.ndarray, tokens: list[str], title: str = ""):
     Returns:
         The image, for a colour bar.
     """
-    image = ax.imshow(weights, cmap=MAP, vmin=0, vmax=1)
+    image = ax.imshow(weights, cmap="Blues", vmin=0, vmax=1)
     ax.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=7)
     ax.set_yticks(range(len(tokens)), tokens, fontsize=7)
-    ax.set_title(title)
+    ax.set(title=title, xlabel="to token", ylabel="from token")
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     return image

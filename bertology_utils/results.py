@@ -47,7 +47,7 @@ def outcome(share: float, sure: float = 0.95) -> str:
 
 
 def every(shares: Iterable[float], sure: float = 0.95) -> str:
-    """Outcome of a claim about every task: it agrees if each does, disagrees if at least one does."""
+    """Outcome of a claim about every task: it agrees if each does, disagrees if at least one does; undecided for none."""
     outcomes = {outcome(share, sure) for share in shares}
     if outcomes == {"agrees"}:
         return "agrees"
@@ -58,7 +58,7 @@ def verdict_table(verdicts: list[Verdict]):
     """Verdicts as a table for a notebook, one row each."""
     import pandas as pd
 
-    columns = {"claim": "claim", "paper": "paper", "ours": "this run", "outcome": "verdict", "why": "how we know"}
+    columns = {"claim": "claim", "paper": "paper", "ours": "this run", "outcome": "verdict", "why": "rule"}
     table = pd.DataFrame([dataclasses.asdict(verdict) for verdict in verdicts], columns=list(columns))
     return table.rename(columns=columns).set_index("claim")
 

@@ -45,6 +45,16 @@ def plain_metric(task: Task) -> str:
     return "accuracy" if "accuracy" in task.metrics else task.metrics[0]
 
 
+def constant_score(task: Task, labels: np.ndarray) -> float:
+    """What always the same answer scores, by :func:`plain_metric`: the most frequent class's share, or no correlation.
+
+    Args:
+        task: the task.
+        labels: gold, shape (examples,).
+    """
+    return 0.0 if task.is_regression else float(np.bincount(labels).max() / len(labels))
+
+
 def paper_points(task: Task, column: str, metric: str) -> float | None:
     """The paper's number in points (0 to 100); None where it gives none (Spearman)."""
     numbers = dict(zip(task.metrics, getattr(task.table1, column), strict=False))

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+from bertology_utils.readme import with_verdicts
+
 COMMITTED = sorted((ROOT / "figures").glob("*/results.json"))
 SCORE_TOLERANCE = 0.015  # of 1: at most a few dev examples of 320 change sides
 SIMILARITY_TOLERANCE = 0.01
@@ -68,6 +70,12 @@ def compare(old, new, place=""):
         assert new == pytest.approx(old, abs=tolerance), place
     elif not place.endswith("/ours"):  # a verdict's sentence repeats the numbers, rounded
         assert old == new, place
+
+
+def test_readme_says_what_the_results_say():
+    text = (ROOT / "README.md").read_text()
+    assert "<!-- verdicts: figures/3_finetuning_drift -->" in text
+    assert with_verdicts(text, ROOT) == text, "run: python -m bertology_utils run --in-place"
 
 
 @pytest.mark.parametrize("change", [

@@ -33,6 +33,7 @@ def project(tmp_path, monkeypatch):
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     (tmp_path / "notebooks").mkdir()
+    (tmp_path / "README.md").write_text("# A trial\n<!-- verdicts: figures/8_trial -->\n<!-- end -->\n")
     (tmp_path / "pyproject.toml").write_text('[project]\n[project.urls]\nRepository = "https://github.com/a/b"\n')
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "notebooks" / "8_trial.ipynb")
     monkeypatch.chdir(tmp_path)
@@ -78,6 +79,7 @@ def test_in_place_stamps_the_address_and_drops_paths_and_clock_times(project):
     assert after.cells[2].source == 'REPOSITORY = "https://github.com/a/b"'
     assert str(project) not in path.read_text()
     assert "papermill" not in path.read_text()
+    assert "| a claim | 7 | 1 | **agrees** |" in (project / "README.md").read_text()
 
 
 def test_same_run_same_bytes(project):
