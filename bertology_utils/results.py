@@ -90,10 +90,9 @@ class Record:
         save(figure, self.folder, name)
         self.written += [f"{name}.png", f"{name}.pdf"]
 
-    def verdict(self, *args, **kwargs) -> Verdict:
-        """Add a :class:`Verdict`."""
+    def verdict(self, *args, **kwargs) -> None:
+        """Add a :class:`Verdict`; see :func:`verdict_table` to show it."""
         self.verdicts.append(Verdict(*args, **kwargs))
-        return self.verdicts[-1]
 
     def results(self, **numbers) -> None:
         """Write the run's numbers, settings, versions and verdicts as JSON; the notebook's last act."""
