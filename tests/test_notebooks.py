@@ -34,8 +34,9 @@ def test_executed_in_order_without_errors_or_stderr(cells):
             assert output.get("name") != "stderr", output
 
 
-def test_prose_before_every_figure_and_short_cells(cells):
-    assert len(cells) - len(code(cells)) >= len(code(cells)) - 2
+def test_prose_before_every_code_cell_and_short_cells(cells):
+    for before, cell in zip(cells, cells[1:], strict=False):
+        assert cell["cell_type"] == "markdown" or before["cell_type"] == "markdown", cell["source"]
     for cell in code(cells):
         lines = "".join(cell["source"]).splitlines()
         assert len(lines) <= 20, lines[0]

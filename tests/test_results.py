@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from bertology_utils.readme import with_verdicts
+from bertology_utils.readme import with_tables
 
 COMMITTED = sorted((ROOT / "figures").glob("*/results.json"))
 SCORE_TOLERANCE = 0.015  # of 1: at most a few dev examples of 320 change sides
@@ -75,7 +75,7 @@ def compare(old, new, place=""):
 def test_readme_says_what_the_results_say():
     text = (ROOT / "README.md").read_text()
     assert "<!-- verdicts: figures/3_finetuning_drift -->" in text
-    assert with_verdicts(text, ROOT) == text, "run: python -m bertology_utils run --in-place"
+    assert with_tables(text, ROOT) == text, "run: python -m bertology_utils run --in-place"
 
 
 @pytest.mark.parametrize("change", [
