@@ -80,8 +80,13 @@ def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float,
     figure, axes = plt.subplots(rows, width, figsize=(2.9 * width + 0.8, 2.5 * rows + 0.2), squeeze=False)
     for ax, (title, panel) in zip(axes.flat, values.items(), strict=False):
         heatmap(ax, panel, limits=limits, cmap=cmap, colour_bar=False).set_title(title)
-    for ax in axes.flat:
-        ax.label_outer()
+    for index, ax in enumerate(axes.flat[: len(values)]):
+        if index % width:
+            ax.set(ylabel="")
+            ax.tick_params(labelleft=False)
+        if index + width < len(values):  # another panel stands below
+            ax.set(xlabel="")
+            ax.tick_params(labelbottom=False)
     for ax in axes.flat[len(values):]:
         ax.set_axis_off()
     bar = figure.colorbar(axes.flat[0].collections[0], ax=axes, label=label, shrink=0.8, aspect=15 * rows)
