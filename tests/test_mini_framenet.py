@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from bertology_utils.corpora import mini_framenet
+from bertology_utils.corpora import framenet_xml, mini_framenet
 
 DIGEST = "40523bd92e37c290c7018f3df37dca3b95f1203264d155e444d673e2e4c6f5c4"
 # Of the paper's §4.2: at most 12 tokens, core elements of at most 3, at least 2 tokens apart.
@@ -108,6 +108,10 @@ def test_a_bad_line_is_named(tmp_path, monkeypatch):
         "pass [Buyer Ann] will buy it .": "one target",
         "maybe [Buyer Ann] will *buy* it .": "'maybe' is none of frame",
         "pass [Buyer Ann] will *buy* . {Goods gone}": "DNI, INI, CNI",
+        "pass [Buyer Ann] will *buy* . {Goods}": "belongs to no",
+        "pass [ Buyer Ann] will *buy* it .": "belongs to no",
+        "other Seller( Place": "neither NAME nor",
+        "coreset Buyer Price": "core elements only",
     }.items():
         source.write_text(f"frame Commerce_buy\ncore Buyer Goods\nlu buy.v\n{line}\n")
         monkeypatch.setattr(mini_framenet, "SOURCE", source)
@@ -121,7 +125,7 @@ def test_nltk_reads_what_the_source_says(tmp_path, monkeypatch):
     import nltk
     from nltk.corpus.reader.framenet import FramenetCorpusReader
 
-    mini_framenet.write(tmp_path / "release")
+    framenet_xml.write(mini_framenet.frames(), tmp_path / "release")
     # NLTK opens nothing outside its data path.
     monkeypatch.setattr(nltk.data, "path", [*nltk.data.path, str(tmp_path)])
     indexes = [f"{name}.xml" for name in ("frRelation", "frameIndex", "fulltextIndex", "luIndex", "semTypes")]
@@ -151,12 +155,12 @@ def test_nltk_reads_what_the_source_says(tmp_path, monkeypatch):
 def test_writing_refuses_a_full_folder(tmp_path):
     (tmp_path / "frameIndex.xml").write_text("")
     with pytest.raises(FileExistsError, match="not empty"):
-        mini_framenet.write(tmp_path)
+        framenet_xml.write(mini_framenet.frames(), tmp_path)
 
 
 def test_bytes_are_pinned(tmp_path):
-    mini_framenet.write(tmp_path)
+    framenet_xml.write(mini_framenet.frames(), tmp_path)
     digest = hashlib.sha256()
-    for path in sorted(tmp_path.rglob("*.xml")):
+    for path in sorted(tmp_path.rglob("*.xml"), key=lambda path: path.as_posix()):
         digest.update(path.relative_to(tmp_path).as_posix().encode() + path.read_bytes())
     assert digest.hexdigest() == DIGEST

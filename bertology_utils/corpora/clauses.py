@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from .lexicon import Use
 
-__all__ = ["NP", "Adverbial", "Clause", "Linked", "replace"]
+__all__ = ["GAP", "NP", "Adverbial", "Clause", "Linked", "replace"]
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,9 @@ class NP:
         det: ``"the"``, ``"a"``, ``"every"``, ``"no"`` …, a numeral word, or ``""``.
         adjectives: Attributes, outermost first.
         modifier: A phrase after the noun ("in the park").
-        relative: A clause about the noun; its subject is left out ("who …").
-        pronoun: A pronoun that stands for the whole phrase ("she", "nothing").
+        relative: A clause about the noun ("who laughed"); if its object is :data:`GAP`, the
+            noun is what it is done to ("that Anna bought"), else who does it.
+        pronoun: A pronoun that stands for the whole phrase ("she", "nothing"), in its subject form.
         mark: A name by which a pronoun elsewhere can refer to this phrase.
         refers: The ``mark`` of the pronoun's antecedent.
         second: Another phrase coordinated with this one.
@@ -38,6 +39,10 @@ class NP:
     refers: str = ""
     second: "NP | None" = None
     conjunctions: tuple[str, str] = ("", "and")
+
+
+# The object of a relative clause that is about the noun before it.
+GAP = NP(pronoun="that")
 
 
 @dataclass(frozen=True)
@@ -63,13 +68,15 @@ class Clause:
         tense: ``past``, ``present``, ``perfect``, ``pluperfect`` or a modal.
         negation: ``""``, ``"not"``, ``"n't"``, ``"never"``, ``"hardly"`` or ``"nowhere near"``.
         degree: An adverb before a predicate adjective.
+        manner: An adverb before the main verb.
+        opening: An adverb at the front of the whole sentence, set off by a comma.
         also: A second predicate adjective ("neither clean nor quiet").
         conjunctions: The words before the first and before the second adjective.
         passive: Realise the object as subject.
         shifted: Realise the recipient after "to".
         fronted: Put the last adverbial first.
         ask: The role that a question asks for, ``"polar"``, or ``""``.
-        infinitive: Realise without subject, after "to" (as a complement only).
+        infinitive: Realise without subject, after "to".
     """
 
     predicate: Use
@@ -81,6 +88,8 @@ class Clause:
     tense: str = "past"
     negation: str = ""
     degree: str = ""
+    manner: str = ""
+    opening: str = ""
     also: Use | None = None
     conjunctions: tuple[str, str] = ("", "and")
     passive: bool = False

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .clauses import NP, Adverbial, Clause, replace
+from .anaphora import possessive_for
+from .clauses import GAP, NP, Adverbial, Clause, replace
 from .lexicon import Entry, Use, kinds
 from .realise import NUMERALS
 from .vocabulary import Vocabulary
@@ -21,25 +22,38 @@ ADJECTIVES_OF = {
     "colour": ("vehicle", "garment", "flower", "toy"),
     "thing": ("vehicle", "boat", "tool", "instrument", "garment", "device", "toy", "furniture", "jewel"),
 }
-# How often a person comes "from Paris", is one "who laughed", or owns what the verb is about.
-ORIGIN, RELATIVE, POSSESSIVE = 0.06, 0.05, 0.25
+# How often a person comes "from Paris" or is one "in the red hat", is one "who laughed",
+# or owns what the verb is about.
+ORIGIN, RELATIVE, POSSESSIVE = 0.1, 0.15, 0.25
+# How often a thing is one "that Anna bought".
+OBJECT_RELATIVE = 0.1
+# How often kin, and how often others, are somebody's ("my aunt"); how often people are counted at most.
+OWN_KIN, OWN, COUNTED = 0.8, 0.05, 0.07
+# How often a person is "I" or the like, and how often an affirmed clause has an adverb of
+# manner, or one that opens the sentence.
+PRONOUN, MANNER, OPENING = 0.08, 0.12, 0.08
 # Nobody prunes an oak in the bedroom.
 OUTDOORS = ("transport", "animal", "hunt", "plant", "alone mammal")
-PREPOSITIONS = {"street": "on", "road": "on", "market": "at", "harbour": "at", "port": "at", "farm": "on"}
+PREPOSITIONS = {"street": "on", "road": "on", **dict.fromkeys(
+    "market harbour port school academy museum hotel inn theatre shop store bakery".split(), "at")}
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 MONTHS = "January February March April May June July August September October November December".split()
+HOURS = (("at", "", "noon"), ("at", "", "midnight"), ("in", "the", "morning"), ("in", "the", "afternoon"),
+         ("after", "", "lunch"), ("before", "", "dinner"), ("after", "the", "meeting"), ("before", "the", "trip"))
 PAST_TIMES = (("", "", "yesterday"), ("", "last", "week"), ("", "last", "month"), ("", "last", "year"),
               ("", "this", "morning"))
 FUTURE_TIMES = (("", "", "tomorrow"), ("", "next", "week"), ("", "next", "month"), ("", "next", "year"),
                 ("", "this", "evening"))
-TENSES = ("past",) * 10 + ("perfect", "pluperfect", "will", "will", "can", "could", "should", "present")
+# What anybody may do anything: quietly, say.
+MANNERS = "quietly quickly finally suddenly secretly proudly eagerly reluctantly gladly calmly".split()
+OPENINGS = "fortunately luckily sadly surprisingly oddly admittedly".split()
+TENSES = ("past",) * 14 + ("perfect", "pluperfect", "will", "will", "can", "could", "should", "present")
 NEGATIONS = ("n't", "n't", "n't", "not", "never")
 
 
 def adjective_kind(noun: Entry, vocabulary: Vocabulary) -> str | None:
     """What kind of adjective can describe a noun; None if none can."""
-    kind = noun.kind.removeprefix("class of ")
-    fitting = [name for name, nouns in ADJECTIVES_OF.items() if kind in nouns]
+    fitting = [name for name, nouns in ADJECTIVES_OF.items() if noun.base_kind in nouns]
     return vocabulary.rng.choice(fitting) if fitting else None
 
 
@@ -66,8 +80,8 @@ class Composer:
             allowed: Kinds of noun to draw from.
             adjective: Probability of an attribute.
             numeral: Probability of a numeral.
-            plural: Probability of a bare plural with "the".
-            indefinite: Probability of "a" rather than "the" in the singular.
+            plural: Probability of a plural without numeral ("the", "these", "many").
+            indefinite: Probability of "a" rather than "the", "this" or "that" in the singular.
             hypernym: Probability of naming the class above instead of the noun.
         """
         head = self.vocabulary.noun(allowed)
@@ -79,22 +93,52 @@ class Composer:
         if roll < numeral:
             return NP(head, "pl", self.rng.choice(NUMERALS), adjectives)
         if roll < numeral + plural:
-            return NP(head, "pl", "the", adjectives)
-        return NP(head, "sg", "a" if self.chance(indefinite) else "the", adjectives)
+            return NP(head, "pl", self.rng.choice(("the", "the", "the", "these", "those", "many")), adjectives)
+        det = "a" if self.chance(indefinite) else self.rng.choice(("the",) * 6 + ("this", "that"))
+        return NP(head, "sg", det, adjectives)
 
     def someone(self, names: float = 0.35, **options: float) -> NP:
-        """A person: by name, or by profession and the like."""
+        """A person: by name, or by profession and the like.
+
+        Args:
+            names: Probability of a name.
+            **options: Passed on to :meth:`phrase`.
+        """
         if self.chance(names):
             return self.name()
         options = {"indefinite": 0.0, "adjective": 0.2, **options}
-        phrase = self.phrase(PERSON, **{**options, "numeral": min(options.get("numeral", 0.0), 0.07)})
-
-        if self.chance(ORIGIN):
-            phrase = replace(phrase, modifier=Adverbial("origin", "from", NP(self.vocabulary.noun(("city",)), det="")))
-        elif self.chance(RELATIVE):
-            verb = self.vocabulary.verb(("alone",))
-            phrase = replace(phrase, relative=Clause(verb, NP(pronoun="who")))
+        phrase = self.phrase(PERSON, **{**options, "numeral": min(options.get("numeral", 0.0), COUNTED)})
+        if phrase.det in ("the", "a") and self.chance(OWN_KIN if phrase.head.entry.base_kind == "relative" else OWN):
+            phrase = replace(phrase, det=self.rng.choice(("my", "my", "our", "your", "their")))
+        if phrase.det not in ("the", "a", "that", "those", "many"):
+            return phrase
+        if phrase.number == "sg" and self.chance(ORIGIN):
+            return replace(phrase, modifier=self.badge())
+        if self.chance(RELATIVE):
+            return replace(phrase, relative=self.deed())
         return phrase
+
+    def badge(self) -> Adverbial:
+        """What tells a person from others: where from, or what they wear."""
+        if self.chance(0.5):
+            return Adverbial("origin", "from", NP(self.vocabulary.noun(("city",)), det=""))
+        colour = self.vocabulary.adjective("colour")
+        return Adverbial("origin", "in", NP(self.vocabulary.noun(("garment",)), "sg", "the", (colour,)))
+
+    def deed(self) -> Clause:
+        """What a person did, as a relative clause: "who laughed", "who sold a van"."""
+        frame = self.rng.choice(("alone", "alone", "goods", "text", "transport", "music"))
+        verb = self.vocabulary.verb((frame,))
+        target = self.phrase(verb.entry.objects, adjective=0.1, numeral=0.0) if verb.entry.objects else None
+        return Clause(verb, NP(pronoun="who"), target)
+
+    def treated(self, phrase: NP, frame: str) -> NP:
+        """The thing as one "that Anna bought"."""
+        if phrase.det not in ("the", "those") or phrase.head.entry.kind.startswith("class"):
+            return phrase
+        subject = self.name() if self.chance(0.7) else NP(pronoun=self.rng.choice(("I", "we", "they")))
+        verb = self.vocabulary.verb((frame,))
+        return replace(phrase, relative=Clause(verb, subject, GAP, tense=self.rng.choice(("past", "pluperfect"))))
 
     def place(self, frame: str = "") -> Adverbial:
         """A place adverbial that suits a verb's frame."""
@@ -104,26 +148,29 @@ class Composer:
     def at(self, head: Use) -> Adverbial:
         """The place adverbial around a noun or city."""
         proper = head.entry.pos == "PROPN"
-        preposition = "at" if head.entry.kind == "building" else PREPOSITIONS.get(head.lemma, "in")
+        preposition = PREPOSITIONS.get(head.lemma, "in")
         return Adverbial("place", preposition, NP(head, det="" if proper else "the"))
 
     def time(self, tense: str) -> Adverbial | None:
         """A time adverbial that goes with the tense, or None."""
         if tense in ("perfect", "pluperfect", "present", "can", "could"):
             return None
-        roll = self.rng.randrange(3)
+        roll = self.rng.randrange(4)
         preposition, det, noun = self.rng.choice(PAST_TIMES if tense == "past" else FUTURE_TIMES)
         if roll == 1:
             preposition, det, noun = "on", "", self.rng.choice(DAYS)
         elif roll == 2:
             preposition, det, noun = "in", "", self.rng.choice(MONTHS)
-        # Days and months are closed classes: nothing is held out among them.
-        entry = Entry((noun,), "PROPN" if preposition else "NOUN", "time")
+        elif roll == 3:
+            preposition, det, noun = self.rng.choice(HOURS)
+        # Words for times are closed classes: nothing is held out among them.
+        entry = Entry((noun,), "PROPN" if noun[0].isupper() else "NOUN", "time")
         return Adverbial("time", preposition, NP(Use(entry, noun), det=det))
 
     def clause(self, frames: tuple[str, ...] = TRANSITIVE, place: float = 0.3, time: float = 0.25,
                negation: float = 0.0, tenses: tuple[str, ...] = TENSES, subject: NP | None = None,
-               names: float = 0.35, opposed: float = 0.0, **options: float) -> Clause:
+               names: float = 0.35, opposed: float = 0.0, indefinite_subject: float = 0.15,
+               **options: float) -> Clause:
         """A clause around a verb of one of the frames.
 
         Args:
@@ -135,24 +182,31 @@ class Composer:
             subject: A given subject; otherwise one that suits the verb.
             names: Probability of a name for a person.
             opposed: Probability of insisting on a verb that has an opposite.
+            indefinite_subject: Probability of "a" rather than "the" before a singular subject.
             **options: Passed on to :meth:`phrase`.
         """
         verb = self.vocabulary.verb(frames, self.chance(opposed))
         entry = verb.entry
         if subject is None:
-            subject = self.participant(entry.subjects, names, **{**options, "indefinite": 0.0})
-        recipient = self.someone(names=names) if entry.kind == "give" else None
+            subject = self.participant(entry.subjects, names, **{**options, "indefinite": indefinite_subject})
+            if entry.subjects == PERSON and self.chance(PRONOUN):
+                subject = NP(pronoun=self.rng.choice(("I", "we", "they", "you")))
+        recipient = replace(self.someone(names=names), relative=None) if entry.kind == "give" else None
         target = self.participant(entry.objects, names, **options) if entry.objects else None
         for _ in range(9):
             # Nobody helps themselves without a reflexive.
             if target is None or target.head.entry not in (subject.head and subject.head.entry,):
                 break
             target = self.participant(entry.objects, names, **options)
-        if subject.head and subject.head.entry.kind in ("she", "he") and target and target.number == "sg" \
-                and entry.kind in ("goods", "transport") and self.chance(POSSESSIVE):
-            owner = "her" if subject.head.entry.kind == "she" else "his"
-            target = replace(target, det=owner, refers=subject.head.lemma)
-            subject = replace(subject, mark=subject.head.lemma)
+        if target and entry.kind in ("goods", "transport", "text"):
+            owner = possessive_for(subject) if target.number == "sg" and self.chance(POSSESSIVE) else ""
+            if owner and subject.head:
+                target = replace(target, det=owner, refers=subject.head.lemma)
+                subject = replace(subject, mark=subject.head.lemma)
+            elif owner:
+                target = replace(target, det=owner, refers=subject.refers)
+            elif self.chance(OBJECT_RELATIVE):
+                target = self.treated(target, entry.kind)
         tense = self.rng.choice(tenses)
         adverbials = []
         if self.chance(place) and entry.kind != "building":
@@ -161,7 +215,12 @@ class Composer:
         if when:
             adverbials.append(when)
         negated = self.rng.choice(NEGATIONS) if self.chance(negation) else ""
-        return Clause(verb, subject, target, recipient, None, tuple(adverbials), tense, negated)
+        # "The man who grinned suddenly left": the adverb would belong to either.
+        clear = tense in ("past", "perfect", "will") and not subject.relative
+        manner = self.rng.choice(MANNERS) if clear and not negated and self.chance(MANNER) else ""
+        opening = self.rng.choice(OPENINGS) if tense in ("past", "perfect") and self.chance(OPENING) else ""
+        return Clause(verb, subject, target, recipient, None, tuple(adverbials), tense, negated, manner=manner,
+                      opening=opening)
 
     def participant(self, allowed: tuple[str, ...], names: float, **options: float) -> NP:
         """A person or thing of the kinds that a verb selects."""
@@ -172,6 +231,6 @@ class Composer:
     def state(self, negation: float = 0.0, subject: NP | None = None) -> Clause:
         """A copular clause about a person ("Anna was tired")."""
         subject = subject or self.someone(adjective=0.0)
-        negated = self.rng.choice(("n't", "n't", "not", "never")) if self.chance(negation) else ""
+        negated = self.rng.choice(("n't", "not")) if self.chance(negation) else ""
         return Clause(self.vocabulary.adjective("person"), subject, tense=self.rng.choice(("past", "past", "present")),
                       negation=negated)

@@ -8,10 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .clauses import Clause, replace
+from .anaphora import pronoun_for
+from .clauses import Clause, Linked, replace
 from .compose import Composer
 from .lexicon import Use
-from .realise import NUMERALS
+from .realise import NUMERALS, OBJECT_FORMS, POSSESSIVES
+from .words import SYMMETRIC
+
+# Tenses in which what is said is so.
+REAL = ("past", "perfect", "pluperfect", "will", "present")
+# Determiners that bring in something new.
+INDEFINITE = ("a", "many", *NUMERALS)
+# How often the further clause that :func:`join` adds is a denial.
+DENIED = 0.2
 
 Edit = Callable[[Clause, Composer], Clause | None]
 Path = tuple[str | int, ...]
@@ -46,11 +55,6 @@ def swap_word(clause: Clause, composer: Composer, change: Callable[[Use], Use | 
     return put(clause, *composer.rng.choice(options)) if options else None
 
 
-def synonym(clause: Clause, composer: Composer) -> Clause | None:
-    """Name one concept by another of its lemmas."""
-    return swap_word(clause, composer, composer.vocabulary.synonym)
-
-
 def synonyms(clause: Clause, composer: Composer) -> Clause | None:
     """Name every concept that has several lemmas by another of them."""
     changed = clause
@@ -63,7 +67,12 @@ def synonyms(clause: Clause, composer: Composer) -> Clause | None:
 def passive(clause: Clause, composer: Composer) -> Clause | None:
     """Turn active into passive and back."""
     # "Her car was sold by Anna" would put the pronoun before its antecedent.
-    if clause.object is None or clause.ask or clause.object.refers or clause.subject.relative:
+    if clause.object is None or clause.ask or clause.object.det in POSSESSIVES or clause.subject.relative:
+        return None
+    if clause.subject.pronoun in OBJECT_FORMS or clause.subject.pronoun == "you":
+        return None
+    # "A meal was not prepared" denies it of one meal only.
+    if clause.negation and clause.object.det in INDEFINITE:
         return None
     return replace(clause, passive=not clause.passive)
 
@@ -77,7 +86,7 @@ def dative(clause: Clause, composer: Composer) -> Clause | None:
 
 def front(clause: Clause, composer: Composer) -> Clause | None:
     """Move the last adverbial to the front and back."""
-    return replace(clause, fronted=not clause.fronted) if clause.adverbials else None
+    return replace(clause, fronted=not clause.fronted) if clause.adverbials and not clause.opening else None
 
 
 def opposite(clause: Clause, composer: Composer) -> Clause | None:
@@ -92,7 +101,11 @@ def opposite_attribute(clause: Clause, composer: Composer) -> Clause | None:
 
 def negate(clause: Clause, composer: Composer) -> Clause | None:
     """Deny what is affirmed, affirm what is denied."""
-    return replace(clause, negation="" if clause.negation else composer.rng.choice(("n't", "n't", "not", "never")))
+    # Nobody is "never tall": a trait is just denied.
+    words = ("n't", "not") if clause.predicate.entry.pos == "ADJ" else ("n't", "n't", "not", "never")
+    indefinite = clause.object is not None and clause.object.det in INDEFINITE
+    passive_ = clause.passive and (bool(clause.negation) or not indefinite)
+    return replace(clause, negation="" if clause.negation else composer.rng.choice(words), passive=passive_)
 
 
 def number(clause: Clause, composer: Composer) -> Clause | None:
@@ -111,6 +124,10 @@ def roles(clause: Clause, composer: Composer) -> Clause | None:
     target = getattr(clause, other)
     if target is None or (other == "object" and clause.predicate.entry.kind not in ("person", "hunt")):
         return None
+    if clause.predicate.lemma in SYMMETRIC:
+        return None
+    if clause.passive and clause.negation and clause.subject.det in INDEFINITE:
+        return None  # as for the passive
     return replace(clause, **{"subject": target, other: clause.subject})
 
 
@@ -163,6 +180,35 @@ def other_event(clause: Clause, composer: Composer) -> Clause | None:
     return replace(made, negation=clause.negation)
 
 
+def join(clause: Clause, composer: Composer, links: Sequence[str] = ("and", "and", "but")) -> Linked | None:
+    """The clause together with something else that its subject does, said with a pronoun.
+
+    Args:
+        clause: The clause.
+        composer: Source of words and chance.
+        links: Conjunctions to draw from.
+    """
+    if clause.subject.head is None or clause.subject.second or clause.subject.det in ("every", "no"):
+        return None
+    if clause.complement or clause.passive:
+        return None
+    if clause.subject.head.entry.kind == "class of relative":
+        return None  # of either sex
+    mark = clause.subject.mark or clause.subject.head.lemma
+    pronoun = replace(pronoun_for(clause.subject), refers=mark)
+    if clause.object is not None and clause.object.refers == mark:
+        pronoun = replace(pronoun, pronoun=POSSESSIVES[clause.object.det])
+    link = composer.rng.choice(links)
+    other = other_event(replace(clause, subject=pronoun, negation=""), composer)
+    if other.object is not None and other.object.head.entry == clause.subject.head.entry:
+        return None  # "Anna … and she warned Anna"
+    # "Before she did not sing" is no point in time.
+    if link in ("and", "but") and composer.chance(DENIED):
+        other = replace(other, negation=composer.rng.choice(("n't", "n't", "not", "never")))
+    other = replace(other, adverbials=other.adverbials[:1] if composer.chance(0.3) else (), opening="")
+    return Linked(replace(clause, subject=replace(clause.subject, mark=mark)), link, other)
+
+
 def first_of(edits: Sequence[tuple[str, Edit, int]], clause: Clause, composer: Composer) -> tuple[str, Clause] | None:
     """Apply one applicable edit, drawn with the given weights.
 
@@ -189,7 +235,7 @@ def first_of(edits: Sequence[tuple[str, Edit, int]], clause: Clause, composer: C
 
 
 # Two of these together could undo each other ("loved", "did not hate").
-_ABOUT_THE_VERB = ("antonym", "negation", "other verb")
+ABOUT_THE_VERB = ("antonym", "negation", "other verb", "verb")
 
 
 def several(edits: Sequence[tuple[str, Edit, int]], clause: Clause, composer: Composer,
@@ -212,6 +258,6 @@ def several(edits: Sequence[tuple[str, Edit, int]], clause: Clause, composer: Co
             break
         names.append(made[0])
         clause = made[1]
-        used = _ABOUT_THE_VERB if made[0] in _ABOUT_THE_VERB else made[:1]
+        used = ABOUT_THE_VERB if made[0] in ABOUT_THE_VERB else made[:1]
         edits = [edit for edit in edits if edit[0] not in used]
     return names, clause

@@ -5,7 +5,7 @@ from __future__ import annotations
 PLURALS = {
     "mouse": "mice", "goose": "geese", "sheep": "sheep", "deer": "deer", "wolf": "wolves", "shelf": "shelves",
     "thief": "thieves", "child": "children", "man": "men", "woman": "women", "person": "people", "scarf": "scarves",
-    "policeman": "policemen", "fireman": "firemen", "fisherman": "fishermen", "clergyman": "clergymen",
+    "policeman": "policemen", "fireman": "firemen", "fisherman": "fishermen",
     "potato": "potatoes", "tomato": "tomatoes", "mango": "mangoes", "steak": "steaks", "fish": "fish",
 }
 # lemma -> (past, participle)
@@ -26,11 +26,11 @@ IRREGULAR = {
     "upset": ("upset", "upset"), "learn": ("learned", "learned"), "hold": ("held", "held"),
     "say": ("said", "said"), "see": ("saw", "seen"),
 }
-DOUBLING = frozenset("drop admit regret shred stop hug pet grin trim wrap unwrap chop trip nap".split())
+DOUBLING = frozenset("abhor drop admit regret shred stop hug pet grin trim wrap unwrap chop trip nap".split())
 VOWELS = "aeiou"
 # Spelled with a vowel but said with a consonant, and the other way round.
 A_NOT_AN = ("uni", "used", "use", "eu", "one")
-AN_NOT_A = ("honest", "hour", "heir")
+AN_NOT_A = ("honest", "hour", "heir", "unin", "unim")
 
 
 def _add_s(lemma: str) -> str:

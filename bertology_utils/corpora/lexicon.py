@@ -34,6 +34,11 @@ class Entry:
     subjects: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()
 
+    @property
+    def base_kind(self) -> str:
+        """The kind, for the word that names a whole class as well."""
+        return self.kind.removeprefix("class of ")
+
 
 @dataclass(frozen=True)
 class Use:

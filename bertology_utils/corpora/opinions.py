@@ -29,7 +29,7 @@ PRAISE = {
     "film": "gripping funny touching clever thrilling captivating hilarious moving charming",
     "book": "absorbing witty gripping insightful elegant engrossing poetic compelling profound",
     "meal": "tasty delicious mouthwatering fresh flavourful scrumptious juicy tender appetising",
-    "hotel": "clean comfortable welcoming spotless friendly cosy luxurious tidy peaceful",
+    "hotel": "clean comfortable welcoming spotless friendly inviting luxurious tidy peaceful",
     "concert": "lively thrilling uplifting magical energetic enchanting electrifying beautiful mesmerising",
     "phone": "fast reliable responsive sleek sturdy durable handy practical intuitive",
 }
@@ -47,8 +47,8 @@ BLAME = {
 }
 # verbs with the speaker as subject, verbs with the thing as subject
 LIKE = "like love=adore appreciate enjoy admire recommend praise cherish treasure"
-DISLIKE = "hate dislike detest regret resent loathe condemn despise deplore"
+DISLIKE = "hate dislike detest regret resent loathe condemn despise abhor"
 PLEASE = "impress delight charm excite amuse enchant please captivate thrill"
 ANNOY = "bore disappoint irritate annoy frustrate infuriate upset offend exasperate"
-VIRTUES = "charm quality elegance humour style finesse energy depth sophistication warmth character brilliance"
+VIRTUES = "charm flair elegance humour style finesse energy depth sophistication warmth character brilliance"
 VICES = "flaw problem defect mistake weakness blemish fault error shortcoming"

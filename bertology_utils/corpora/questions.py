@@ -13,18 +13,19 @@ from .tree import Node
 # intent -> frames that express it; see _frame for what their names mean
 INTENTS = {
     "method": (("ask", "manner", "present"), ("ask", "manner", "can"), ("what", "best", "way"),
-               ("what", "easiest", "way")),
+               ("ask", "manner", "should")),
     "place": (("ask", "place", "can"), ("what", "best", "place"), ("what", "good", "place")),
     "time": (("ask", "time", "should"), ("what", "best", "time"), ("what", "right", "time")),
-    "reason": (("ask", "reason", "should"), ("what", "main", "reason"), ("what", "best", "reason")),
+    "reason": (("ask", "reason", "should"), ("what", "main", "reason")),
+    "reason against": (("ask", "reason", "should not"), ("ask", "reason", "shouldn't"), ("what", "main", "reason not")),
     "duration": (("take", "long", ""), ("need", "time", "")),
     "cost": (("cost", "much", ""), ("need", "money", "")),
     "difficulty": (("is", "difficult", ""), ("is", "hard", "")),
-    "safety": (("is", "safe", ""), ("is", "harmless", "")),
-    "permission": (("ask", "polar", "may"), ("is", "legal", "")),
+    "safety": (("is", "safe", ""), ("ask", "polar", "can safely")),
+    "permission": (("ask", "polar", "may"), ("is", "okay", "")),
 }
 FRAMES = ("goods", "goods", "goods", "transport", "text", "dish", "food", "animal", "plant", "building", "music")
-I = NP(pronoun="I")
+ASKERS = tuple(NP(pronoun=word) for word in ("I", "I", "I", "you", "we"))
 # How often questions that differ ask something else, or nothing but the intent differs,
 # and how often two words rather than one differ: these set how hard the tasks are.
 OTHER_INTENT, ONLY_INTENT, TWO_CHANGES = 0.4, 0.2, 0.4
@@ -40,16 +41,21 @@ def _frame(frame: tuple[str, str, str], action: Clause) -> Node:
 
     Args:
         frame: Its kind, followed by two words that fill it.
-        action: What is asked about, with "I" as subject.
+        action: What is asked about, with the one who asks as subject.
     """
     kind, one, two = frame
     if kind == "ask":
-        return clause(replace(action, tense=two, ask=one))
+        tense, _, adverb = two.removesuffix("n't").partition(" ")
+        if tense == "may" and action.subject.pronoun == "you":
+            action = replace(action, subject=NP(pronoun="we"))
+        negation = "n't" if two.endswith("n't") else "not" if adverb == "not" else ""
+        return clause(replace(action, tense=tense, ask=one, negation=negation, manner="" if negation else adverb))
     to_do = replace(action, infinitive=True)
     if kind == "what":
         det = _word("a" if one == "good" else "the", "DET", "det")
+        two, _, negation = two.partition(" ")
         noun = _word(two, "NOUN", "nsubj", det, _word(one, "ADJ", "amod"))
-        noun.after.append(clause(to_do, "acl"))
+        noun.after.append(clause(replace(to_do, negation=negation), "acl"))
         return Node("what", "what", "PRON", after=[_word("is", "AUX", "cop"), noun])
     it, does = _word("it", "PRON", "expl"), _word("does", "AUX", "aux")
     if kind == "is":
@@ -57,10 +63,13 @@ def _frame(frame: tuple[str, str, str], action: Clause) -> Node:
         root.after.append(clause(to_do, "csubj"))
     elif kind == "need":
         asked = _word(one, "NOUN", "obj", _word("much", "ADJ", "amod", _word("how", "ADV", "advmod")))
-        root = _word("need", "VERB", "root", asked, Node("do", "do", "AUX", "aux"), _word("I", "PRON", "nsubj"))
+        who = _word(action.subject.pronoun, "PRON", "nsubj")
+        root = _word("need", "VERB", "root", asked, Node("do", "do", "AUX", "aux"), who)
         root.after.append(clause(to_do, "advcl"))
     else:
-        root = _word(kind, "VERB", "root", _word(one, "ADV", "advmod", _word("how", "ADV", "advmod")), does, it)
+        # "How much" asks for what it costs, "how long" for no argument of "take".
+        upos, deprel = ("ADJ", "obj") if one == "much" else ("ADV", "advmod")
+        root = _word(kind, "VERB", "root", _word(one, upos, deprel, _word("how", "ADV", "advmod")), does, it)
         root.after.append(clause(to_do, "csubj"))
     return root
 
@@ -73,7 +82,8 @@ ACTIONS = (
 
 def qqp(composer: Composer, label: int) -> Made:
     """Two questions that ask the same (1) or not (0)."""
-    action = composer.clause(FRAMES, subject=I, place=0.2, time=0.0, tenses=("present",), numeral=0.1, plural=0.0,
+    asker = composer.rng.choice(ASKERS)
+    action = composer.clause(FRAMES, subject=asker, place=0.2, time=0.0, tenses=("present",), numeral=0.1, plural=0.0,
                              indefinite=0.8, adjective=0.35, opposed=0.5)
     intent = composer.rng.choice(tuple(INTENTS))
     if intent == "place":
@@ -107,10 +117,14 @@ def qqp(composer: Composer, label: int) -> Made:
 SLOTS = (("subject", 3), ("object", 2), ("which", 3), ("place", 6), ("time", 6), ("number", 5))
 # What is not told is mostly a place or a time; the other negatives ask for these less
 # often, so that the question word is no sign.
-NOT_TOLD, ASK_PLACE_OR_TIME = 0.25, 0.3
+NOT_TOLD, ASK_PLACE_OR_TIME = 0.25, 0.42
 # How often a question asks of an event that differs in two respects; with one the task
 # is so hard that some trainings learn nothing.
 TWO_RESPECTS = 0.9
+# How often the sentence of a negative is a denial besides.
+DENIED = 0.06
+# How often the sentence tells something else as well.
+BESIDES = 0.25
 
 
 def _has(item: Clause, slot: str) -> bool:
@@ -131,6 +145,11 @@ def _pick(composer: Composer, allowed: list[str]) -> str | None:
 def _question(item: Clause, slot: str, composer: Composer) -> Clause:
     if slot == "which":
         item = edits.put(item, ("object",), NP(composer.vocabulary.hypernym(item.object.head)))
+    if slot == "subject" and item.object.refers:
+        # "Who sold her van?" would ask of somebody else.
+        item = edits.put(item, ("object",), replace(item.object, det="the", refers=""))
+    if slot == "number":
+        item = edits.put(item, ("object", "relative"), None)
     if slot in ("object", "subject", "which") or composer.chance(0.5):
         keep = tuple(a for a in item.adverbials if a.role != slot and composer.chance(0.4))
         item = replace(item, adverbials=keep)
@@ -165,7 +184,12 @@ def qnli(composer: Composer, label: int) -> Made:
             if not made:
                 return None
             change = ", ".join(made)
+            if composer.chance(DENIED):
+                # What did not happen answers nothing about what did.
+                told, change = edits.negate(told, composer), change + ", negation"
     if composer.chance(0.6):
         item = edits.synonyms(item, composer) or item
     asked = _question(item, slot, composer)
-    return {"question": [realise(asked)], "sentence": [realise(told)]}, label, change
+    # What the subject did besides is no answer, whatever the label.
+    answer = edits.join(told, composer) if composer.chance(BESIDES) else None
+    return {"question": [realise(asked)], "sentence": [realise(answer or told)]}, label, change

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from . import inflection
-from .clauses import NP, Adverbial, Clause, Linked, replace
+from .clauses import GAP, NP, Adverbial, Clause, Linked, replace
 from .rows import Sentence
 from .tree import Node, linearise
 from .words import PEOPLE
 
 NUMERALS = tuple("two three four five six seven eight nine ten eleven twelve".split())
-POSSESSIVES = ("my", "your", "his", "her", "their")
+# determiner -> whose it is
+POSSESSIVES = {"my": "I", "our": "we", "your": "you", "his": "he", "her": "she", "its": "it", "their": "they"}
+OBJECT_FORMS = {"I": "me", "we": "us", "he": "him", "she": "her", "they": "them"}
+DEMONSTRATIVES = {"these": "this", "those": "that"}
 MODALS = ("will", "can", "could", "should", "may", "might", "must")
 CONTRACTED = {"will": "won't", "can": "can't", "am": "am not"}
-SUBORDINATORS = ("because", "although", "before", "after", "while", "when", "if", "so")
+SUBORDINATORS = ("because", "although", "before", "after")
 WH = {"place": "where", "time": "when", "manner": "how", "reason": "why"}
 
 
@@ -25,14 +28,14 @@ def noun_phrase(phrase: NP, deprel: str) -> Node:
     """
     if phrase.pronoun:
         upos = "ADV" if phrase.pronoun == "nowhere" else "PRON"
-        node = Node(phrase.pronoun, phrase.pronoun, upos, deprel, mark=phrase.mark, refers=phrase.refers)
+        form = phrase.pronoun if deprel.startswith("nsubj") else OBJECT_FORMS.get(phrase.pronoun, phrase.pronoun)
+        node = Node(form, phrase.pronoun, upos, deprel, mark=phrase.mark, refers=phrase.refers)
     else:
         node = _noun(phrase, deprel)
     if phrase.modifier:
         node.after.append(adverbial(phrase.modifier, "nmod"))
     if phrase.relative:
-        relative = replace(phrase.relative, subject=NP(pronoun="who", number=phrase.number))
-        node.after.append(clause(relative, "acl:relcl"))
+        node.after.append(_relative(phrase.relative, phrase.number))
     if phrase.second:
         first, second = phrase.conjunctions
         if first:
@@ -43,26 +46,42 @@ def noun_phrase(phrase: NP, deprel: str) -> Node:
     return node
 
 
+def _relative(item: Clause, number: str) -> Node:
+    """A clause about a noun of that number, who does what it says or to which it is done."""
+    if item.object is not GAP:
+        return clause(replace(item, subject=NP(pronoun="who", number=number)), "acl:relcl")
+    node = clause(replace(item, object=None), "acl:relcl")
+    node.before.insert(0, noun_phrase(GAP, "obj"))
+    return node
+
+
 def _noun(phrase: NP, deprel: str) -> Node:
     lemma, entry = phrase.head.lemma, phrase.head.entry
     start, of, rest = lemma.partition(" of ")
     *compound, lemma = start.split(" ")
     form = inflection.plural(lemma) if phrase.number == "pl" and entry.pos == "NOUN" else lemma
     node = Node(form, lemma, entry.pos, deprel, mark=phrase.mark)
-    det = phrase.det
-    if det in NUMERALS:
-        node.before.append(Node(det, det, "NUM", "nummod"))
-    elif det in POSSESSIVES:
-        node.before.append(Node(det, det, "PRON", "nmod:poss", refers=phrase.refers))
-    elif det in ("last", "next", "many"):
-        node.before.append(Node(det, det, "ADJ", "amod"))
-    elif det:
-        node.before.append(Node(det, det, "DET", "det"))
+    node.before += _determiners(phrase)
     node.before += [Node(use.lemma, use.lemma, "ADJ", "amod") for use in phrase.adjectives]
     node.before += [Node(word, word, "ADJ", "amod") for word in compound]
     if of:
         node.after.append(Node(rest, rest, "NOUN", "nmod", [Node("of", "of", "ADP", "case")]))
     return node
+
+
+def _determiners(phrase: NP) -> list[Node]:
+    det = phrase.det
+    if not det:
+        return []
+    if det in NUMERALS:
+        return [Node(det, det, "NUM", "nummod")]
+    if det in POSSESSIVES:
+        return [Node(det, det, "PRON", "nmod:poss", refers=phrase.refers)]
+    if det in ("last", "next", "many", "most"):
+        return [Node(det, det, "ADJ", "amod")]
+    *outer, inner = det.split(" ")  # "all the"
+    return [*(Node(word, word, "DET", "det:predet") for word in outer),
+            Node(inner, DEMONSTRATIVES.get(inner, inner), "DET", "det")]
 
 
 def adverbial(item: Adverbial, deprel: str = "obl") -> Node:
@@ -79,7 +98,9 @@ def adverbial(item: Adverbial, deprel: str = "obl") -> Node:
 def is_person(phrase: NP) -> bool:
     """Whether to ask for the phrase with "who"."""
     people = (*PEOPLE.split(), "she", "he")
-    return phrase.head is not None and phrase.head.entry.kind.removeprefix("class of ") in people
+    if phrase.pronoun:
+        return phrase.pronoun in (*OBJECT_FORMS, "you", "who", "nobody", "everyone", "anyone")
+    return phrase.head is not None and phrase.head.entry.base_kind in people
 
 
 def number_of(phrase: NP) -> str:
@@ -115,7 +136,7 @@ def _chain(item: Clause, copula: bool, passive: bool, support: bool) -> list[tup
     if passive or copula:
         chain.append(("be", form))
         form = "participle"
-    elif support and not chain:
+    elif support and not chain and not item.infinitive:
         chain, form = [("do", "finite")], "base"
     if not copula:
         chain.append((item.predicate.lemma, form))
@@ -141,12 +162,11 @@ def _arguments(item: Clause, passive: bool) -> tuple[NP, list[Node]]:
         agent = noun_phrase(item.subject, "obl:agent")
         agent.before.insert(0, Node("by", "by", "ADP", "case"))
         return item.object, [*after, agent]
-    shown = item.recipient and item.ask != "recipient"
-    if shown and not item.shifted:
+    if item.recipient and not item.shifted:
         after.append(noun_phrase(item.recipient, "iobj"))
     if item.object:
         after.append(noun_phrase(item.object, "obj"))
-    if shown and item.shifted:
+    if item.recipient and item.shifted:
         node = noun_phrase(item.recipient, "obl")
         node.before.insert(0, Node("to", "to", "ADP", "case"))
         after.append(node)
@@ -157,8 +177,6 @@ def _asked(item: Clause) -> Node:
     """The question word or phrase at the front."""
     if item.ask in WH:
         return Node(WH[item.ask], WH[item.ask], "ADV", "advmod")
-    if item.ask == "recipient":
-        return Node("whom", "who", "PRON", "obl", [Node("to", "to", "ADP", "case")])
     if item.ask == "object":
         form, lemma = ("whom", "who") if is_person(item.object) else ("what", "what")
         return Node(form, lemma, "PRON", "obj")
@@ -185,7 +203,11 @@ def clause(item: Clause, deprel: str = "root") -> Node:
     number = number_of(subject)
     chain = _chain(item, copula, passive, inverted or item.negation in ("not", "n't"))
     forms = [_inflect(lemma, form, item.tense, number) for lemma, form in chain]
-    if item.negation == "n't":
+    if item.negation == "n't" and item.tense in ("may", "might"):
+        item = replace(item, negation="not")
+    # "Cannot" is spelled as one word, which would hide its negation.
+    if item.negation == "n't" or item.negation == "not" and forms[0] == "can":
+        item = replace(item, negation="n't")
         forms[0] = CONTRACTED.get(forms[0], forms[0] + "n't")
 
     verb = [Node(form, lemma, "AUX", "aux") for form, (lemma, _) in zip(forms, chain)]
@@ -201,11 +223,12 @@ def clause(item: Clause, deprel: str = "root") -> Node:
         *modifier, word = item.negation.split(" ")
         before = [Node(form, form, "ADV", "advmod") for form in modifier]
         verb.insert(1, Node(word, word, "PART" if word == "not" else "ADV", "advmod", before))
-    if item.degree:
-        verb.append(Node(item.degree, item.degree, "ADV", "advmod"))
+    adverbs = (item.degree, "" if item.negation else item.manner)
+    verb += [Node(adverb, adverb, "ADV", "advmod") for adverb in adverbs if adverb]
 
     if item.infinitive:
-        main.before = [Node("to", "to", "PART", "mark"), *verb]
+        to = Node("to", "to", "PART", "mark")
+        main.before = [*verb, to] if item.negation else [to, *verb]
     else:
         node = noun_phrase(subject, "nsubj:pass" if passive else "nsubj")
         main.before = [*verb[:1], node, *verb[1:]] if inverted else [node, *verb]
@@ -215,12 +238,9 @@ def clause(item: Clause, deprel: str = "root") -> Node:
     _add_second_adjective(item, main)
     _add_adverbials(item, main)
     if item.complement:
-        if item.complement.infinitive:
-            main.after.append(clause(item.complement, "xcomp"))
-        else:
-            embedded = clause(item.complement, "ccomp")
-            embedded.before.insert(0, Node("that", "that", "SCONJ", "mark"))
-            main.after.append(embedded)
+        embedded = clause(item.complement, "ccomp")
+        embedded.before.insert(0, Node("that", "that", "SCONJ", "mark"))
+        main.after.append(embedded)
     return main
 
 
@@ -241,10 +261,17 @@ def _add_adverbials(item: Clause, main: Node) -> None:
     main.after += [adverbial(a) for a in adverbials]
 
 
+def _open(main: Node, opening: str) -> None:
+    if opening:
+        main.before[:0] = [Node(opening, opening, "ADV", "advmod"), Node(",", ",", "PUNCT", "punct")]
+
+
 def derivation(item: Clause | Linked) -> Node:
     """The tree of a whole sentence, without final punctuation."""
     if isinstance(item, Clause):
-        return clause(item)
+        main = clause(item)
+        _open(main, "" if item.fronted or item.ask else item.opening)
+        return main
     main = clause(item.main)
     if item.link in SUBORDINATORS:
         other = clause(item.other, "advcl")
@@ -257,6 +284,7 @@ def derivation(item: Clause | Linked) -> Node:
         other = clause(item.other, "conj")
         other.before[:0] = [Node(",", ",", "PUNCT", "punct"), Node(item.link, item.link, "CCONJ", "cc")]
         main.after.append(other)
+    _open(main, "" if item.main.fronted else item.main.opening)
     return main
 
 

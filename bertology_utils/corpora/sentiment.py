@@ -11,7 +11,14 @@ from .lexicon import Entry, Use, parse
 from .realise import realise
 from .split import Made
 
-PATTERNS = (("plain", 8), ("denied", 8), ("contrast", 8))
+# label -> patterns with weights; people say "not good" far more often than "not bad"
+PATTERNS = {0: (("plain", 8), ("agreement", 6), ("denied", 10), ("contrast", 5)),
+            1: (("plain", 10), ("agreement", 8), ("denied", 4), ("contrast", 5))}
+# How often a word of opinion in a validation row is one that training never showed.
+NEW_WORDS = 0.6
+# How often an opinion opens with an adverb that says nothing for or against.
+OPENING = 0.25
+OPENINGS = ("overall", "frankly", "honestly", "generally")
 DOMAINS = tuple(opinions.DOMAINS)
 OVER = ("film", "concert", "meal")
 HAVE = Use(Entry(("have",), "VERB", "have"), "have")
@@ -43,8 +50,8 @@ class Critic:
         vocabulary = self.composer.vocabulary
         entries = _entries(table, pos)
         if vocabulary.validation:
-            # The word that decides must be one that training never showed.
-            entries = tuple(e for e in entries if e.held_out)
+            new = self.composer.chance(NEW_WORDS)
+            entries = tuple(e for e in entries if e.held_out == new)
         return vocabulary.use(vocabulary.draw(entries))
 
     def _noun(self, table: str) -> NP:
@@ -81,7 +88,7 @@ class Critic:
             return Clause(verb, self.speaker(), self.topic(part), tense=self.tense())
         if roll == 5 or part is False:
             verb = self._word(opinions.PLEASE if good else opinions.ANNOY, "VERB")
-            return Clause(verb, self.topic(part), NP(pronoun=rng.choice(("me", "us", "everyone"))), tense=self.tense())
+            return Clause(verb, self.topic(part), NP(pronoun=rng.choice(("I", "we", "everyone"))), tense=self.tense())
         det = "" if self.part.head.lemma in opinions.UNCOUNTED else "a"
         owned = replace(self.part, det=det, adjectives=(self.adjective(good),))
         return Clause(HAVE, self.thing, owned, tense=self.tense())
@@ -100,7 +107,7 @@ class Critic:
         roll = rng.randrange(11)
         word = self.adjective(not good)
         if roll < 3:
-            negation = rng.choice(("not", "n't", "n't", "never", "hardly", "nowhere near"))
+            negation = rng.choice(("not", "n't", "n't", "hardly", "nowhere near"))
             return Clause(word, self.topic(), tense=self.tense(), negation=negation)
         if roll == 3:
             other = self.adjective(not good)
@@ -116,7 +123,7 @@ class Critic:
                           negation=rng.choice(("n't", "n't", "never", "hardly")))
         if roll == 6:
             verb = self._word(opinions.ANNOY if good else opinions.PLEASE, "VERB")
-            return Clause(verb, self.topic(), NP(pronoun=rng.choice(("me", "us", "anyone"))), tense=self.tense(),
+            return Clause(verb, self.topic(), NP(pronoun=rng.choice(("I", "we", "anyone"))), tense=self.tense(),
                           negation=rng.choice(("n't", "n't", "never", "hardly")))
         if roll == 7:
             return Clause(LACK, self.thing, self.quality(not good, "any"), tense=self.tense())
@@ -133,6 +140,25 @@ class Critic:
         head = self._word(opinions.VIRTUES if good else opinions.VICES, "NOUN")
         return NP(head, "sg" if good else "pl", det)
 
+    def agreement(self, good: bool) -> Linked:
+        """Two opinions of one tenor, the second of them with a pronoun."""
+        rng = self.composer.rng
+        thing = replace(self.thing, det=rng.choice(("the", "this", "that")), mark="thing")
+        it = NP(pronoun="it", refers="thing")
+        tense = self.tense()
+        first = Clause(self.adjective(good), thing, tense=tense, degree=rng.choice(("", "", "really", "quite")))
+        roll = rng.randrange(4)
+        adjective = self.adjective(good)
+        if roll == 0 and adjective.entry != first.predicate.entry:
+            second = Clause(adjective, it, tense=tense)
+        elif roll == 1:
+            second = Clause(self._word(opinions.PLEASE if good else opinions.ANNOY, "VERB"), it, self.speaker(),
+                            tense=tense)
+        else:
+            second = Clause(self._word(opinions.LIKE if good else opinions.DISLIKE, "VERB"), self.speaker(), it,
+                            tense=tense)
+        return Linked(first, "and", second)
+
     def contrast(self, good: bool) -> Linked:
         """Two opposite opinions, of which the main clause's decides."""
         composer = self.composer
@@ -141,6 +167,7 @@ class Critic:
         main, other = self.plain(good, about_part), self.plain(not good, True)
         if about_part:
             main = _on(main, self.part, self.other_part)
+        other = replace(other, tense=main.tense)
         link = composer.rng.choice(("although", "although", "but"))
         if link == "but":
             return Linked(other, "but", main)
@@ -162,5 +189,8 @@ def _on(clause: Clause, part: NP, other: NP) -> Clause:
 def sst2(composer: Composer, label: int) -> Made:
     """One opinion sentence: negative (0) or positive (1)."""
     critic = Critic(composer, composer.rng.choice(DOMAINS))
-    pattern = composer.rng.choice([name for name, weight in PATTERNS for _ in range(weight)])
-    return {"sentence": [realise(getattr(critic, pattern)(bool(label)))]}, label, ""
+    pattern = composer.rng.choice([name for name, weight in PATTERNS[label] for _ in range(weight)])
+    said = getattr(critic, pattern)(bool(label))
+    if isinstance(said, Clause) and composer.chance(OPENING):
+        said = replace(said, opening=composer.rng.choice(OPENINGS))
+    return {"sentence": [realise(said)]}, label, ""

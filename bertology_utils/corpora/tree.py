@@ -50,6 +50,13 @@ def _spell(nodes: list[Node]) -> list[str]:
     return forms
 
 
+def _antecedent(nodes: list[Node], at: int) -> int | None:
+    """The nearest word before a pronoun that bears the mark it refers to, else the first after it."""
+    bearers = [i for i, node in enumerate(nodes) if node.mark and node.mark == nodes[at].refers]
+    before = [i for i in bearers if i < at]
+    return before[-1] if before else bearers[0] if bearers else None
+
+
 def linearise(root: Node, offset: int = 0) -> Sentence:
     """Read a tree from left to right.
 
@@ -63,9 +70,8 @@ def linearise(root: Node, offset: int = 0) -> Sentence:
     pairs = _in_order(root, None)
     nodes = [node for node, _ in pairs]
     position = {id(node): i for i, node in enumerate(nodes)}
-    marks = {node.mark: i for i, node in enumerate(nodes) if node.mark}
     text, words = "", []
-    for (node, head), form in zip(pairs, _spell(nodes)):
+    for at, ((node, head), form) in enumerate(zip(pairs, _spell(nodes), strict=True)):
         if text and node.upos != "PUNCT":
             text += " "
         start = len(text)
@@ -73,6 +79,6 @@ def linearise(root: Node, offset: int = 0) -> Sentence:
         words.append(Word(
             form, node.lemma, offset + start, offset + len(text), node.upos,
             -1 if head is None else position[id(head)], node.deprel,
-            node.form.lower() in NEGATIONS or node.form.endswith("n't"), marks.get(node.refers),
+            node.form.lower() in NEGATIONS or node.form.endswith("n't"), _antecedent(nodes, at),
         ))
     return Sentence(text, tuple(words))

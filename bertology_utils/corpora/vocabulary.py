@@ -29,12 +29,14 @@ class Vocabulary:
 
         Args:
             entries: What to draw from.
-            other_than: An entry to avoid, together with its opposites.
+            other_than: An entry to avoid, together with its opposites and with what is a
+                kind of it or what it is a kind of.
         """
         allowed = [e for e in entries if lexicon.usable(e) and (self.validation or not e.held_out)]
         if other_than is not None:
-            close = {*other_than.lemmas, *other_than.opposites}
-            allowed = [e for e in allowed if not close & {*e.lemmas, *e.opposites}]
+            close = {*other_than.lemmas, *other_than.opposites, other_than.hypernym} - {""}
+            allowed = [e for e in allowed if not close & {*e.lemmas, *e.opposites}
+                       and e.hypernym not in other_than.lemmas]
         if not allowed:
             return None
         if self.validation:
@@ -48,14 +50,14 @@ class Vocabulary:
         """The entry under a lemma drawn from its synonyms."""
         return Use(entry, self.rng.choice(entry.lemmas))
 
-    def noun(self, kinds: tuple[str, ...], other_than: Entry | None = None) -> Use:
+    def noun(self, kinds: tuple[str, ...]) -> Use:
         """A noun of one of the kinds, every entry being equally likely."""
         groups = lexicon.nouns()
-        return self.use(self.draw([e for kind in kinds for e in groups[kind]], other_than))
+        return self.use(self.draw([e for kind in kinds for e in groups[kind]]))
 
-    def adjective(self, kind: str, other_than: Entry | None = None) -> Use:
+    def adjective(self, kind: str) -> Use:
         """An adjective said of a kind of thing."""
-        return self.use(self.draw(lexicon.adjectives()[kind], other_than))
+        return self.use(self.draw(lexicon.adjectives()[kind]))
 
     def verb(self, frames: tuple[str, ...], opposed: bool = False) -> Use:
         """A verb of one of the frames, the frame being drawn first.

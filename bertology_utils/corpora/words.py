@@ -13,7 +13,7 @@ NOUNS = {
         plumber dentist waiter=server journalist=reporter banker carpenter judge butcher
         tailor secretary pilot=aviator electrician gardener barber=hairdresser soldier
         fisherman librarian detective=investigator accountant chef=cook mechanic
-        priest=clergyman firefighter=fireman cleaner surgeon student=pupil miner
+        priest firefighter=fireman cleaner surgeon student=pupil miner
         landlord=proprietor author=writer photographer merchant=trader receptionist
         manager=supervisor professor=lecturer thief=robber"""),
     "musician": ("musician", """
@@ -24,8 +24,8 @@ NOUNS = {
     "relative": ("relative", "uncle aunt cousin nephew niece grandmother grandfather stepfather"),
     "mammal": ("animal", """
         dog=hound cat horse cow rabbit=hare donkey goat pig=hog sheep monkey fox wolf
-        bear camel squirrel elephant tiger deer mouse hamster lion kitten puppy otter"""),
-    "bird": ("bird", "sparrow eagle parrot owl duck pigeon=dove swan crow=raven goose robin hawk=falcon penguin"),
+        bear camel squirrel elephant tiger deer mouse hamster lion kitten<cat puppy<dog otter"""),
+    "bird": ("bird", "sparrow eagle parrot owl duck pigeon swan crow=raven goose robin hawk=falcon penguin"),
     "fruit": ("fruit", "apple pear mango banana peach plum orange grape melon lemon cherry apricot"),
     "vegetable": ("vegetable", "carrot potato cabbage onion tomato turnip cucumber pumpkin radish"),
     "dish": ("meal", """
@@ -34,31 +34,31 @@ NOUNS = {
         car=automobile bus van bicycle=bike truck=lorry taxi=cab tractor motorcycle=motorbike ambulance
         scooter=moped minibus jeep"""),
     "boat": ("boat", "canoe ferry yacht raft kayak=paddleboat dinghy"),
-    "tool": ("tool", "hammer saw drill shovel=spade axe=hatchet chisel screwdriver wrench=spanner rake"),
+    "tool": ("tool", "hammer saw drill shovel=spade axe chisel screwdriver wrench=spanner rake"),
     "instrument": ("musical instrument", """
-        piano guitar violin=fiddle flute drum trumpet cello harp accordion=concertina clarinet banjo saxophone"""),
+        piano guitar violin=fiddle flute drum trumpet cello harp accordion clarinet banjo saxophone"""),
     "garment": ("garment", """
-        coat=overcoat shirt hat=cap dress=gown jacket sweater=jumper scarf skirt blouse glove vest=waistcoat
+        coat=overcoat shirt hat dress=gown jacket sweater=jumper scarf skirt blouse glove vest=waistcoat
         cardigan"""),
     "device": ("device", """
-        phone=telephone computer camera laptop=notebook radio television=telly printer keyboard tablet
+        phone=telephone computer camera laptop=notebook<computer radio television=telly printer keyboard tablet
         calculator scanner projector"""),
     "toy": ("toy", "doll ball kite puzzle=jigsaw marble balloon puppet=marionette yo-yo"),
     "furniture": ("piece of furniture", """
-        table chair sofa=couch desk bed wardrobe=closet shelf stool bookcase cupboard=cabinet bench armchair"""),
+        table chair sofa=couch desk bed wardrobe=closet shelf stool bookcase cupboard=cabinet bench armchair<chair"""),
     "jewel": ("piece of jewellery", "ring necklace bracelet brooch earring pendant=locket"),
     "flower": ("flower", "rose tulip lily daisy orchid daffodil sunflower"),
     "tree": ("tree", "oak pine willow maple birch elm chestnut cedar"),
     "document": ("document", """
-        letter report contract=agreement certificate invoice=bill questionnaire=survey receipt passport
+        letter report contract=agreement certificate invoice=bill questionnaire=survey receipt notice
         memo=memorandum"""),
     "book": ("book", """
         novel dictionary cookbook diary=journal biography textbook=schoolbook atlas encyclopedia thriller"""),
     "building": ("building", """
-        school=academy museum hotel=inn church library hospital=clinic factory=plant theatre prison=jail castle
-        shop=store barn=shed bakery palace"""),
+        school=academy museum hotel=inn church library hospital factory=plant theatre prison=jail castle
+        shop=store barn bakery palace"""),
     "room": ("room", """
-        kitchen office bedroom=bedchamber hallway=corridor bathroom attic=loft cellar=basement classroom lounge"""),
+        kitchen office bedroom hallway=corridor bathroom attic=loft cellar=basement classroom lounge"""),
     "ground": ("", """
         park garden=yard forest=woods street=road field market valley village meadow desert harbour=port jungle"""),
 }
@@ -83,23 +83,23 @@ CITIES = """
 ADJECTIVES = {
     "person": """
         happy=glad!sad=unhappy rich=wealthy!poor brave=courageous!cowardly polite=courteous!rude=impolite
-        clever=smart!stupid=foolish angry=furious!calm young=youthful!elderly=aged nervous=anxious!relaxed
-        honest=truthful!dishonest strong=powerful!weak=feeble lazy=idle!hardworking generous=charitable!stingy=miserly
+        clever=smart!stupid=foolish angry!calm young=youthful!elderly=old nervous=anxious!relaxed
+        honest=truthful!dishonest strong=powerful!weak=feeble lazy=idle!hardworking generous!stingy=miserly
         famous=renowned!unknown=obscure kind=friendly!cruel=unkind healthy=fit!sick=ill patient!impatient
         shy=timid!confident tired=weary!energetic popular!disliked careful=cautious!reckless=careless
         cheerful=merry!gloomy proud!ashamed slim=thin!fat=obese sober!drunk=intoxicated""",
     "animal": """
-        tame!wild quick=fast!slow=sluggish hungry=starving!full fierce=savage!gentle loud=noisy!quiet=silent
+        tame!wild quick=fast!slow=sluggish hungry fierce=savage!gentle loud=noisy!quiet=silent
         dangerous!harmless""",
     "thing": """
         big=large!small=little expensive=costly!cheap=inexpensive enormous=gigantic!tiny=minuscule
         new!used clean!dirty=filthy modern!ancient=antique beautiful=lovely!ugly=hideous
-        heavy!lightweight broken=damaged!intact wide=broad!narrow valuable!worthless shiny=gleaming!dull""",
+        heavy!lightweight strange=odd!ordinary wide=broad!narrow valuable!worthless shiny=gleaming!dull""",
     "dish": """
         fresh!stale hot!cold tasty=delicious!bland=flavourless spicy!mild healthy=nutritious!unhealthy
         burnt!undercooked""",
     "produce": """
-        fresh!mouldy sweet!sour ripe=mature!unripe tasty=delicious!bland=flavourless juicy!dry rotten=spoiled""",
+        fresh!mouldy sweet!sour ripe!unripe tasty=delicious!bland=flavourless juicy!dry rotten=spoiled""",
     "text": """
         long=lengthy!short=brief boring=tedious!interesting secret=confidential!public interesting=engaging
         serious!funny=amusing detailed=thorough!vague""",
@@ -114,19 +114,19 @@ PEOPLE = "profession musician athlete scientist relative"
 GOODS = "instrument garment device toy jewel furniture tool"
 VERBS = {
     "goods": (PEOPLE, GOODS, """
-        buy=purchase!sell hide=conceal!display find=discover!lose=misplace steal<take keep=retain!discard
-        choose=select!reject drop break=smash!repair=mend collect=gather borrow inspect=examine
-        accept!refuse=decline want=desire wrap!unwrap destroy=ruin!fix carry import!export clean=wash!soil"""),
+        buy=purchase!sell hide=conceal!display find=discover lose=misplace steal<take keep=retain!discard
+        choose=select!reject drop break=smash!repair=mend=fix collect borrow inspect=examine
+        accept!refuse want=desire wrap!unwrap destroy=ruin carry import!export clean=wash!soil"""),
     "transport": (PEOPLE, "vehicle boat", """
         paint rent=lease wreck=demolish!restore hijack<take polish tow=haul insure park"""),
     "text": (PEOPLE, "document book", """
-        read write=compose translate print revise=edit sign copy=duplicate publish shred=tear"""),
+        read write=draft translate print revise=edit sign copy=duplicate publish shred=tear"""),
     "dish": (PEOPLE, "dish", "eat=consume cook=prepare devour<eat serve order taste=sample"),
     "food": (PEOPLE, "fruit vegetable", "eat=consume peel chop<cut slice<cut wash=rinse gobble<eat"),
     "person": (PEOPLE, PEOPLE, """
         help=assist!hinder hire=employ!dismiss=sack praise=commend!criticise=condemn thank love=adore!hate=detest
         trust!distrust invite meet=encounter reward!punish=penalise visit warn=caution
-        encourage!discourage call=phone forgive=pardon!blame insult=offend!compliment recognise
+        calm!provoke call=phone forgive=pardon!blame insult=offend!compliment recognise
         defend=protect!attack=assault
         admire=respect!despise interview ignore!notice hug=embrace teach=instruct support!oppose obey!defy=disobey
         follow
@@ -136,7 +136,7 @@ VERBS = {
     "plant": (PEOPLE, "flower tree", "plant water sketch<draw prune=trim grow"),
     "building": (PEOPLE, "building room", """
         enter!leave=exit open!close=shut build=construct decorate guard=patrol lock!unlock"""),
-    "music": (PEOPLE, "instrument", "play tune practise"),
+    "music": (PEOPLE, "instrument", "play tune dust"),
 }
 INTRANSITIVE = {
     "person": """
@@ -146,6 +146,8 @@ INTRANSITIVE = {
         argue=quarrel!agree""",
     "mammal": "eat doze=nap play howl limp wander=roam hibernate",
 }
+# Who does it to whom makes no difference.
+SYMMETRIC = "meet encounter marry divorce hug embrace".split()
 DITRANSITIVE = "give hand send=mail show lend=loan offer bring throw=toss award"
 # that-clauses: the complement of the first group is thereby a fact, of the second it is not
 FACTIVE = "know notice remember=recall!forget regret realise acknowledge=admit learn confirm see"

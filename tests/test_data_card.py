@@ -1,0 +1,78 @@
+"""The embedded corpora's data card says what the generator makes."""
+
+import importlib.util
+import re
+
+import pytest
+from conftest import ROOT
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("data_card", ROOT / "benchmarks" / "data_card.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_committed_card_is_current(script):
+    assert script.CARD.read_text(encoding="utf-8") == script.card(), "renew it: python benchmarks/data_card.py"
+
+
+def test_shortcuts_are_those_of_these_corpora(script):
+    """The committed scores of the linear baselines, measured anew within one row of 320."""
+    spec = importlib.util.spec_from_file_location("shortcuts", ROOT / "benchmarks" / "corpora_shortcuts.py")
+    shortcuts = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(shortcuts)
+    committed = script.measured("corpora_shortcuts")["tasks"]
+    for task, values in committed.items():
+        for key, value in shortcuts.scores(task).items():
+            wanted = pytest.approx(values[key], abs=0.005) if isinstance(value, float) else values[key]
+            assert value == wanted, (task, key)
+
+
+def test_one_field_alone_tells_little(script):
+    committed = script.measured("corpora_shortcuts")["tasks"]
+    pairs = {task: values for task, values in committed.items() if "second field" in values}
+    assert len(pairs) == 6
+    for task, values in pairs.items():
+        limit = 0.2 if task == "stsb" else values["chance"] + 0.05
+        assert values["second field"] <= limit, task
+
+
+def test_table1_orders_the_columns(script):
+    """Untuned below random start below pre-trained on at least five tasks; none saturated, none at chance."""
+    committed = script.measured("corpora_table1")["tasks"]
+    shortcuts = script.measured("corpora_shortcuts")["tasks"]
+    ordered = [task for task, item in committed.items()
+               if item["untuned"]["mean"] < item["normal"]["mean"] < item["finetuned"]["mean"]]
+    assert len(committed) == 7 and len(ordered) >= 5
+    for task, item in committed.items():
+        assert shortcuts[task]["chance"] + 0.1 < item["finetuned"]["mean"] < 0.97, task
+    assert committed["sst2"]["finetuned"]["mean"] > shortcuts["sst2"]["all"] + 0.1
+
+
+def test_every_task_shows_ten_examples(script):
+    examples = script.CARD.read_text(encoding="utf-8").split("random dev rows of each task")[1]
+    assert len(re.findall(r"^- \*", examples, flags=re.MULTILINE)) == 10 * 7
+
+
+def test_a_measurement_of_other_corpora_is_refused(script, tmp_path, monkeypatch):
+    monkeypatch.setattr(script, "HERE", tmp_path)
+    (tmp_path / "corpora_table1.json").write_text('{"corpora": "0", "tasks": {}}')
+    with pytest.raises(ValueError, match="corpora_table1.json was measured on other corpora"):
+        script.table1()
+
+
+def test_a_second_reader_agrees(script):
+    """At least 95 of 100 labels, and the similarities correlate."""
+    agreed = total = 0
+    for task, labels in script.measured("second_reading")["labels"].items():
+        gold = [script.generate(task)["validation"][int(row)].label for row in labels]
+        assert len(gold) >= 40
+        if task == "stsb":
+            assert script.statistics.correlation(gold, list(labels.values())) > 0.9
+        else:
+            agreed += sum(one == two for one, two in zip(gold, labels.values(), strict=True))
+            total += len(gold)
+    assert agreed >= 0.95 * total
