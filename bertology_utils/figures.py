@@ -6,11 +6,14 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
+from matplotlib.colors import ListedColormap, PowerNorm
 
 from .cache import write_atomically
 from .numbering import axis_numbers
 
 COLOURS = {"blue": "#2f5d8a", "orange": "#d9822b", "grey": "#8a8f98", "green": "#3f8f6b", "red": "#b5483a"}
+# The five patterns of §4.1, in the order of labelled_maps.PATTERNS; told apart without colour vision by lightness.
+PATTERN_COLOURS = ListedColormap(["#2f5d8a", "#d9822b", "#7c5c8e", "#8fc1a9", "#e9e3d5"])
 MAP = "mako_r"  # light to dark: dark is more, and it stays readable in grey
 
 
@@ -115,6 +118,67 @@ def attention_map(ax, weights: np.ndarray, tokens: list[str], title: str = ""):
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     return image
+
+
+def map_picture(ax, weights: np.ndarray, separators=(), title: str = ""):
+    """One self-attention map without its tokens, as the annotators of §4.1 saw it.
+
+    The colour scale ends at the map's own maximum and lifts what is faint, so
+    that the pattern shows whatever the weights' size. [SEP] is marked at both axes.
+
+    Args:
+        ax: matplotlib axes.
+        weights: shape (tokens, tokens).
+        separators: positions of [SEP].
+        title: above the map.
+    """
+    ax.imshow(weights, cmap="Blues", norm=PowerNorm(0.7, 0, np.max(weights)))
+    marks = [""] * len(separators)
+    ax.set_xticks(separators, marks)
+    ax.set_yticks(separators, marks)
+    ax.tick_params(color=COLOURS["red"], length=4, width=1.5)
+    ax.spines[:].set(visible=True, linewidth=0.5, color=COLOURS["grey"])
+    ax.set_title(title, fontsize=7, fontweight="normal", pad=3)
+
+
+def map_grid(maps, titles: list[str], columns: int):
+    """Many maps side by side; see :func:`map_picture`.
+
+    Args:
+        maps: objects with ``weights`` and ``separators`` (positions of [SEP]).
+        titles: one each.
+        columns: maps in a row.
+
+    Returns:
+        The figure and its axes, shape (rows, columns).
+    """
+    rows = -(-len(maps) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(1.2 * columns, 1.36 * rows), squeeze=False)
+    for ax in axes.flat[len(maps):]:
+        ax.set_axis_off()
+    for ax, one, title in zip(axes.flat, maps, titles, strict=False):
+        map_picture(ax, one.weights, one.separators, title)
+    return figure, axes
+
+
+def confusion(ax, percent: np.ndarray, rows: list[str], columns: list[str], title: str):
+    """Confusion matrix, in percent of each row.
+
+    Args:
+        ax: matplotlib axes.
+        percent: shape (rows, columns).
+        rows: what the maps are.
+        columns: what they were taken for.
+        title: above it.
+    """
+    sns.heatmap(percent, ax=ax, cmap=MAP, vmin=0, vmax=100, annot=True, fmt=".0f", cbar=False, square=True,
+                linewidths=0.4, linecolor="white", annot_kws={"fontsize": 8},
+                xticklabels=[name.replace("+", "\n+ ") for name in columns],
+                yticklabels=[name.replace("+", "\n+ ") for name in rows])
+    ax.set(title=title, xlabel="the network says", ylabel="the label is")
+    ax.tick_params(length=0, labelsize=7)
+    ax.tick_params(axis="x", rotation=40)
+    ax.tick_params(axis="y", rotation=0)
 
 
 def save(figure, folder: Path, name: str) -> None:

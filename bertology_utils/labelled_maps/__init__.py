@@ -30,7 +30,7 @@ class LabelledMap:
         weights: shape (length, length), rows sum to 1; row i is what token i attends to.
         pattern: one of :data:`PATTERNS`, after disagreements were settled.
         first: the first annotator's label.
-        second: the second's, who saw a part of the maps; else ``""``.
+        second: the second annotator's.
         part: "natural" (drawn at random) or "enriched" (drawn for rare patterns).
         task: the task that the encoder was fine-tuned on and the input comes from.
         example: dev row of the input.
@@ -78,7 +78,7 @@ def load(folder: Path = FOLDER) -> tuple[LabelledMap, ...]:
 
 
 def _labelled(row: dict[str, str], weights: np.ndarray) -> LabelledMap:
-    for column in ("pattern", "first", *(["second"] if row["second"] else [])):
+    for column in ("pattern", "first", "second"):
         one_of(f"{column} of map {row['id']}", row[column], PATTERNS)
     one_of(f"part of map {row['id']}", row["part"], PARTS)
     length = int(row["length"])

@@ -1,0 +1,8 @@
+"""The five patterns of self-attention maps and the network that tells them apart (§4.1, Figs 1 and 2).
+
+``images``: a map brought to one size. ``augment``: changes that keep a map's
+pattern. ``cnn``: the network. ``baseline``: statistics and logistic regression.
+``validation``: how good both are. ``evidence``: what came out of that.
+``measure``: the pattern of every map of a pass over the data. ``shares``: how
+frequent each pattern is, corrected for the network's errors.
+"""

@@ -1,0 +1,58 @@
+"""Do the patterns repeat, across heads and across tasks? (§4.1)"""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from ..labelled_maps import PATTERNS
+from ..statistics import Bootstrap, Seed, resampled_means
+
+
+def usual_patterns(one_hot: np.ndarray) -> np.ndarray:
+    """The pattern that each head shows most often: indices into PATTERNS, shape (layers, heads).
+
+    Args:
+        one_hot: shape (examples, layers, heads, patterns).
+    """
+    return one_hot.mean(axis=0).argmax(axis=-1)
+
+
+def resampled_usual(one_hot: np.ndarray, seed: Seed) -> np.ndarray:
+    """:func:`usual_patterns` of resampled examples, shape (resamples, layers, heads)."""
+    return resampled_means(one_hot, seed).argmax(axis=-1)
+
+
+def heads_by_pattern(usual: np.ndarray) -> np.ndarray:
+    """How many heads have each usual pattern: (…, layers, heads) to (…, patterns)."""
+    return (usual[..., None] == np.arange(len(PATTERNS))).sum(axis=(-3, -2))
+
+
+def task_agreement(one_hots: Sequence[np.ndarray], seeds: Sequence[Seed]) -> Bootstrap:
+    """Cohen's κ between two tasks over heads' usual patterns, mean over all pairs of tasks.
+
+    1 if every head keeps its pattern, 0 if tasks agree no more often than by
+    chance. Examples are resampled within each task.
+
+    Args:
+        one_hots: per task, shape (examples, layers, heads, patterns).
+        seeds: of the resampling, per task.
+
+    Raises:
+        ValueError: fewer than two tasks.
+    """
+    if len(one_hots) < 2:
+        raise ValueError("agreement between tasks needs at least two tasks")
+    observed = [usual_patterns(one).reshape(1, -1) for one in one_hots]  # (1, heads of all layers)
+    drawn = [resampled_usual(one, seed) for one, seed in zip(one_hots, seeds, strict=True)]
+    drawn = [one.reshape(len(one), -1) for one in drawn]  # (resamples, heads of all layers)
+    value, draws = (np.mean([kappa(a, b) for a, b in combinations(labels, 2)], axis=0) for labels in (observed, drawn))
+    return Bootstrap(float(value[0]), draws, sum(len(one) for one in one_hots), tuple(seeds))
+
+
+def kappa(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Cohen's κ of two labellings, shape (…, items) to (…); 1 where both give one same label to all."""
+    same = (first == second).mean(axis=-1)
+    frequencies = [(labels[..., None] == np.arange(len(PATTERNS))).mean(axis=-2) for labels in (first, second)]
+    chance = (frequencies[0] * frequencies[1]).sum(axis=-1)
+    return np.where(chance < 1, (same - chance) / np.maximum(1 - chance, 1e-12), 1.0)
