@@ -88,5 +88,5 @@ def natural() -> np.ndarray:
 
 
 def _fingerprints() -> dict[str, str]:
-    files = {name: labelled_maps.FOLDER / name for name in ("labels.csv", "maps.safetensors")} | {WEIGHTS.name: WEIGHTS}
+    files = {name: labelled_maps.FOLDER / name for name in ("labels.csv", "maps.safetensors")} | {"cnn.safetensors": WEIGHTS}
     return {name: file_sha256(path) for name, path in files.items()}
