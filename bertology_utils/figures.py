@@ -13,7 +13,7 @@ from .numbering import axis_numbers
 
 COLOURS = {"blue": "#2f5d8a", "orange": "#d9822b", "grey": "#8a8f98", "green": "#3f8f6b", "red": "#b5483a"}
 # The five patterns of §4.1, in the order of labelled_maps.PATTERNS; told apart without colour vision by lightness.
-PATTERN_COLOURS = ListedColormap(["#2f5d8a", "#d9822b", "#7c5c8e", "#8fc1a9", "#e9e3d5"])
+PATTERN_COLOURS = ListedColormap(["#2f5d8a", "#d9822b", "#7c5c8e", "#8fc1a9", "#c8584c"])
 MAP = "mako_r"  # light to dark: dark is more, and it stays readable in grey
 
 
@@ -121,7 +121,7 @@ def attention_map(ax, weights: np.ndarray, tokens: list[str], title: str = ""):
 
 
 def map_picture(ax, weights: np.ndarray, separators=(), title: str = ""):
-    """One self-attention map without its tokens, as the annotators of §4.1 saw it.
+    """One self-attention map without its tokens, for its pattern (§4.1).
 
     The colour scale ends at the map's own maximum and lifts what is faint, so
     that the pattern shows whatever the weights' size. [SEP] is marked at both axes.
@@ -132,7 +132,7 @@ def map_picture(ax, weights: np.ndarray, separators=(), title: str = ""):
         separators: positions of [SEP].
         title: above the map.
     """
-    ax.imshow(weights, cmap="Blues", norm=PowerNorm(0.7, 0, np.max(weights)))
+    ax.imshow(weights, cmap="Blues", norm=PowerNorm(0.5, 0, np.max(weights)))
     marks = [""] * len(separators)
     ax.set_xticks(separators, marks)
     ax.set_yticks(separators, marks)
@@ -161,18 +161,18 @@ def map_grid(maps, titles: list[str], columns: int):
     return figure, axes
 
 
-def confusion(ax, percent: np.ndarray, rows: list[str], columns: list[str], title: str):
-    """Confusion matrix, in percent of each row.
+def confusion(ax, counts: np.ndarray, rows: list[str], columns: list[str], title: str):
+    """Confusion matrix: numbers are counts, colours shares of the row.
 
     Args:
         ax: matplotlib axes.
-        percent: shape (rows, columns).
+        counts: shape (rows, columns).
         rows: what the maps are.
         columns: what they were taken for.
         title: above it.
     """
-    sns.heatmap(percent, ax=ax, cmap=MAP, vmin=0, vmax=100, annot=True, fmt=".0f", cbar=False, square=True,
-                linewidths=0.4, linecolor="white", annot_kws={"fontsize": 8},
+    sns.heatmap(counts / counts.sum(axis=1, keepdims=True), ax=ax, cmap=MAP, vmin=0, vmax=1, annot=counts, fmt="d",
+                cbar=False, square=True, linewidths=0.4, linecolor="white", annot_kws={"fontsize": 8},
                 xticklabels=[name.replace("+", "\n+ ") for name in columns],
                 yticklabels=[name.replace("+", "\n+ ") for name in rows])
     ax.set(title=title, xlabel="the network says", ylabel="the label is")

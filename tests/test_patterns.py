@@ -256,7 +256,7 @@ def test_errors_of_the_classifier_are_its_confusion_matrix():
         np.testing.assert_allclose(errors.matrix[true], np.bincount(found.predicted[found.true == true], minlength=5)
                                    / (found.true == true).sum())
     np.testing.assert_allclose(errors.draws.sum(axis=-1), 1)
-    np.testing.assert_allclose(errors.draws.mean(axis=0), errors.matrix, atol=0.06)  # few heads hold the rare patterns
+    np.testing.assert_allclose(errors.draws.mean(axis=0), errors.matrix, atol=0.12)  # few heads hold the rare patterns
 
 
 def test_resampling_keeps_a_heads_maps_together():
@@ -281,14 +281,14 @@ def test_agreement_between_tasks():
         shown = np.where(rng.random((60, 4, 12)) < noise, rng.integers(0, 5, (60, 4, 12)), patterns)
         return np.eye(5)[shown]
 
-    same = repeats.task_agreement([examples(usual[0], 0.3), examples(usual[0], 0.3)], [1, 2])
-    other = repeats.task_agreement([examples(usual[0], 0.3), examples(usual[1], 0.3)], [1, 2])
+    seen = [repeats.usual_patterns(examples(one, 0.3)) for one in (usual[0], usual[0], usual[1])]
+    same, other = repeats.task_agreement(seen[:2], 1), repeats.task_agreement(seen[1:], 1)
     assert same.value == 1 and same.share_above(0.6) == 1
-    assert other.share_above(0.6) == 0 and abs(other.value) < 0.4
-    np.testing.assert_array_equal(repeats.usual_patterns(examples(usual[0], 0.3)), usual[0])
+    assert other.share_above(0.6) == 0 and abs(other.value) < 0.4 and same.n == 48
+    np.testing.assert_array_equal(seen[0], usual[0])
     assert repeats.heads_by_pattern(usual[0]).tolist() == np.bincount(usual[0].ravel(), minlength=5).tolist()
     with pytest.raises(ValueError, match="two tasks"):
-        repeats.task_agreement([examples(usual[0], 0)], [1])
+        repeats.task_agreement(seen[:1], 1)
 
 
 def test_the_shipped_network_fits_its_labels_better_than_it_generalises():

@@ -51,9 +51,12 @@ class LabelledMap:
     separators: tuple[int, ...]
 
     @property
-    def group(self) -> tuple[str, int, int]:
-        """What must not be on both sides of a split: the head of one encoder."""
-        return self.task, self.layer, self.head
+    def group(self) -> tuple[int, int]:
+        """What must not be on both sides of a split: the head, whatever task it was fine-tuned on.
+
+        All encoders started from one model, and most heads keep their pattern.
+        """
+        return self.layer, self.head
 
 
 @lru_cache(maxsize=None)

@@ -3,6 +3,7 @@
 ``images``: a map brought to one size. ``augment``: changes that keep a map's
 pattern. ``cnn``: the network. ``baseline``: statistics and logistic regression.
 ``validation``: how good both are. ``evidence``: what came out of that.
-``measure``: the pattern of every map of a pass over the data. ``shares``: how
-frequent each pattern is, corrected for the network's errors.
+``controls``: maps of known pattern. ``measure``: the pattern of every map of a
+pass over the data. ``shares``: how frequent each pattern is, corrected for the
+network's errors. ``repeats``: do heads and tasks share patterns?
 """

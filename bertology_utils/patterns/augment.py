@@ -25,6 +25,11 @@ class Picture:
         return Picture(self.weights[np.ix_(order, order)], self.separators[order])
 
 
+def sentence_numbers(separators: np.ndarray) -> np.ndarray:
+    """The sentence of each token, from 0, shape (tokens,); [SEP] belongs to the sentence that it ends, [CLS] to the first."""
+    return np.cumsum(separators) - separators
+
+
 def picture(labelled: LabelledMap) -> Picture:
     """A labelled map as the augmentation wants it; rows of half precision are made to sum to 1 exactly."""
     separators = np.zeros(len(labelled.weights), dtype=bool)
@@ -33,8 +38,8 @@ def picture(labelled: LabelledMap) -> Picture:
 
 
 def augmented(picture: Picture, rng: np.random.Generator) -> Picture:
-    """One random change of each kind, each with probability one half."""
-    for change in (reversed_tokens, swapped_sentences, merged_tokens, sharpened, with_ground):
+    """One random change of each kind, each with probability one half; the reversal last, as others look for [CLS] first."""
+    for change in (swapped_sentences, merged_tokens, sharpened, with_ground, reversed_tokens):
         if rng.random() < 0.5:
             picture = change(picture, rng)
     return picture

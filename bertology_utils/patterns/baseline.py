@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from .augment import sentence_numbers
+
 STATISTICS = (
     "strongest column", "three strongest columns", "attention to itself", "to the previous token", "to the next token",
     "strongest parallel to the diagonal", "band of five", "same sentence, above chance", "other sentence, above chance",
@@ -22,9 +24,9 @@ def map_statistics(weights: np.ndarray, separators: np.ndarray) -> np.ndarray:
     length = len(weights)
     columns = np.sort(weights.mean(axis=0))[::-1]
     offset = np.subtract.outer(np.arange(length), np.arange(length))  # row minus column
-    parallels = {shift: weights[offset == shift].mean() for shift in range(-length // 2, length // 2 + 1)}
+    parallels = {shift: weights[offset == shift].mean() for shift in range(-(length // 2), length // 2 + 1)}
     band = np.where(abs(offset) <= 2, weights, 0).sum(axis=1).mean()
-    sentence = np.cumsum(separators) - separators  # [SEP] belongs to the sentence that it ends
+    sentence = sentence_numbers(separators)
     inside = np.arange(length) > 0
     inside &= ~separators
     same = (sentence[:, None] == sentence) & inside  # columns of words in the row's own sentence

@@ -124,8 +124,10 @@ def train(pictures: Sequence[Picture], patterns: np.ndarray, design: Design, see
 
 def classify(network: PatternCNN, pictures: Sequence[Picture]) -> np.ndarray:
     """The pattern of each picture, of any lengths: indices into PATTERNS, shape (pictures,)."""
+    device = next(network.parameters()).device
     with torch.inference_mode():
-        return torch.cat([network(_image(network, picture)) for picture in pictures]).argmax(dim=1).numpy()
+        images = (_image(network, picture).to(device) for picture in pictures)
+        return torch.cat([network(image) for image in images]).argmax(dim=1).cpu().numpy()
 
 
 def _image(network: PatternCNN, picture: Picture) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .augment import Picture
+from .augment import Picture, sentence_numbers
 
 LENGTHS = (8, 16, 32, 64, 100)
 # What the labelling guideline calls each.
@@ -27,7 +27,7 @@ def constructed_maps(length: int) -> dict[str, Picture]:
     itself = np.eye(length)
     first = np.zeros((length, length))
     first[:, 0] = 1
-    sentence = np.cumsum(separators) - separators  # [SEP] belongs to the sentence that it ends
+    sentence = sentence_numbers(separators)
     same = (sentence[:, None] == sentence).astype(float)
     maps = {
         "uniform": np.full((length, length), 1 / length),

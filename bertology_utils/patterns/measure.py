@@ -10,7 +10,7 @@ from ..labelled_maps import PATTERNS
 from .cnn import PatternCNN
 from .images import SHORTEST
 
-NONE = -1  # no pattern: the input is too short
+NO_TOKEN = -1  # an id that no wordpiece has
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Patterns:
             rows = [row for row, other in enumerate(lengths) if other == length]
             at = batch.mask[rows].nonzero()[:, 1].view(len(rows), length)  # (examples, length): their real positions
             ids = batch.inputs["input_ids"][rows].gather(1, at)
-            self._groups.append((rows, at, ids == (NONE if self.separator is None else self.separator)))
+            self._groups.append((rows, at, ids == (NO_TOKEN if self.separator is None else self.separator)))
             self._rows |= {batch.index[row]: [] for row in rows}
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:

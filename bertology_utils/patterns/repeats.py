@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 
 from ..labelled_maps import PATTERNS
-from ..statistics import Bootstrap, Seed, resampled_means
+from ..statistics import Bootstrap, Seed, bootstrap, resampled_means
 
 
 def usual_patterns(one_hot: np.ndarray) -> np.ndarray:
@@ -28,26 +28,27 @@ def heads_by_pattern(usual: np.ndarray) -> np.ndarray:
     return (usual[..., None] == np.arange(len(PATTERNS))).sum(axis=(-3, -2))
 
 
-def task_agreement(one_hots: Sequence[np.ndarray], seeds: Sequence[Seed]) -> Bootstrap:
+def task_agreement(usual: Sequence[np.ndarray], seed: Seed) -> Bootstrap:
     """Cohen's κ between two tasks over heads' usual patterns, mean over all pairs of tasks.
 
     1 if every head keeps its pattern, 0 if tasks agree no more often than by
-    chance. Examples are resampled within each task.
+    chance. The interval comes from resampling heads.
 
     Args:
-        one_hots: per task, shape (examples, layers, heads, patterns).
-        seeds: of the resampling, per task.
+        usual: per task, from :func:`usual_patterns`.
+        seed: of the resampling.
 
     Raises:
         ValueError: fewer than two tasks.
     """
-    if len(one_hots) < 2:
+    if len(usual) < 2:
         raise ValueError("agreement between tasks needs at least two tasks")
-    observed = [usual_patterns(one).reshape(1, -1) for one in one_hots]  # (1, heads of all layers)
-    drawn = [resampled_usual(one, seed) for one, seed in zip(one_hots, seeds, strict=True)]
-    drawn = [one.reshape(len(one), -1) for one in drawn]  # (resamples, heads of all layers)
-    value, draws = (np.mean([kappa(a, b) for a, b in combinations(labels, 2)], axis=0) for labels in (observed, drawn))
-    return Bootstrap(float(value[0]), draws, sum(len(one) for one in one_hots), tuple(seeds))
+    labels = [one.ravel() for one in usual]  # each (heads of all layers,)
+
+    def agreement(heads: np.ndarray) -> float:
+        return float(np.mean([kappa(first[heads], second[heads]) for first, second in combinations(labels, 2)]))
+
+    return bootstrap(agreement, len(labels[0]), seed)
 
 
 def kappa(first: np.ndarray, second: np.ndarray) -> np.ndarray:

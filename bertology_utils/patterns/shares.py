@@ -42,13 +42,6 @@ def corrected_shares(observed: np.ndarray, confusion: np.ndarray, possible: np.n
     return shares / shares.sum(axis=-1, keepdims=True)
 
 
-def confusion_matrix(true: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """Share of each true pattern's maps (rows) predicted as each pattern (columns), shape (patterns, patterns)."""
-    counts = np.zeros((len(PATTERNS), len(PATTERNS)))
-    np.add.at(counts, (true, predicted), 1)
-    return _normalised(counts)
-
-
 def _normalised(counts: np.ndarray) -> np.ndarray:
     """Rows divided by their sums; a pattern that does not occur gets equal shares, as nothing is known of it."""
     totals = counts.sum(axis=-1, keepdims=True)
@@ -60,7 +53,8 @@ class ClassifierErrors:
     """How the classifier errs, and how surely that is known.
 
     Attributes:
-        matrix: see :func:`confusion_matrix`, shape (patterns, patterns).
+        matrix: share of each true pattern's maps (rows) predicted as each
+            pattern (columns), shape (patterns, patterns).
         draws: the same from resampled heads of the labelled maps, shape
             (resamples, patterns, patterns).
     """
@@ -71,11 +65,10 @@ class ClassifierErrors:
 
 def classifier_errors(evidence: Evidence, seed: Seed) -> ClassifierErrors:
     """From the cross-validated predictions; resamples heads, not maps, as maps of one head are alike."""
-    matrix = confusion_matrix(evidence.true, evidence.predicted)
     groups, numbers = np.unique(evidence.groups, return_inverse=True)
-    by_head = np.zeros((len(groups), *matrix.shape))
+    by_head = np.zeros((len(groups), len(PATTERNS), len(PATTERNS)))
     np.add.at(by_head, (numbers, evidence.true, evidence.predicted), 1)  # counts, (heads, true, predicted)
-    return ClassifierErrors(matrix, _normalised(resampled_means(by_head, seed)))
+    return ClassifierErrors(_normalised(by_head.sum(axis=0)), _normalised(resampled_means(by_head, seed)))
 
 
 def possible_patterns(task: Task) -> np.ndarray:

@@ -1,7 +1,8 @@
 """How good the classifier is: nested cross-validation by head (§4.1).
 
-A head shows much the same map for every input, so all labelled maps of one
-(task, layer, head) stay on one side of every split. Each of five folds is the
+A head shows much the same map for every input, and fine-tuning changes few
+heads, so all labelled maps of one (layer, head) stay on one side of every
+split, whatever their task. Each of five folds is the
 test fold once. The next fold then chooses a design among the candidates, the
 chosen one is trained anew on all but the test fold, and the test fold is scored
 once.

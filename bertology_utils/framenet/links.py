@@ -1,0 +1,186 @@
+"""From annotated sentences to links between a predicate and its core frame elements (§4.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+
+from ..choices import one_of
+from .exemplars import Exemplar, Span
+from .release import Release
+
+CORE = ("type", "sets")
+TOKEN = re.compile(r"\S+")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Which sentences and links are kept. Tokens are what stands between spaces, punctuation included.
+
+    The defaults are the paper's text.
+
+    Attributes:
+        sentence_tokens: most tokens of a sentence.
+        element_tokens: most tokens of a frame element.
+        nearest: fewest tokens from the predicate to an element; 1 for neighbours.
+        core: an element is core by its ``coreType`` ("type"), or because the
+            frame declares it in a core set ("sets").
+        all_elements: the limits on length and distance hold for every element
+            of the sentence, not for core ones alone.
+        whole_sentence: an element beyond a limit excludes the sentence, not
+            its own link alone.
+        unbroken: predicates of several spans are left out.
+        first_occurrence: a word's position is that of the first equal word of
+            the sentence, as when it is searched for as a string.
+    """
+
+    sentence_tokens: int = 12
+    element_tokens: int = 3
+    nearest: int = 2
+    core: str = "type"
+    all_elements: bool = False
+    whole_sentence: bool = False
+    unbroken: bool = False
+    first_occurrence: bool = False
+
+    def __post_init__(self):
+        one_of("core", self.core, CORE)
+        for name in ("sentence_tokens", "element_tokens", "nearest"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)} is out of range; it is 1 or more")
+
+
+PAPER = Rules()
+# What the published code does otherwise.
+OFFICIAL = Rules(nearest=3, core="sets", all_elements=True, whole_sentence=True, unbroken=True, first_occurrence=True)
+RULES = {"paper": PAPER, "official": OFFICIAL}
+PAPER_SENTENCES = 473  # §4.2
+
+
+@dataclass(frozen=True)
+class LinkedSentence:
+    """A sentence with at least one link.
+
+    Attributes:
+        exemplar: the annotated sentence.
+        target: the characters of the predicate.
+        elements: the core frame elements that are linked to it, each with its spans.
+    """
+
+    exemplar: Exemplar
+    target: tuple[Span, ...]
+    elements: tuple[tuple[Span, ...], ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One filter of the funnel: what it asks, and how many annotated sentences and links are left after it."""
+
+    name: str
+    sentences: int
+    links: int
+
+
+def tokens(text: str) -> list[tuple[int, int]]:
+    """Characters of each token: (start, end), ``end`` excluded."""
+    return [match.span() for match in TOKEN.finditer(text)]
+
+
+def extract(release: Release, rules: Rules) -> tuple[list[LinkedSentence], list[Step]]:
+    """The sentences that the rules keep, and how many each filter leaves.
+
+    Args:
+        release: all annotated sentences.
+        rules: the filters.
+
+    Returns:
+        The sentences in the release's order, and the funnel.
+    """
+    candidates = [_Candidate(one) for one in release.exemplars]
+    steps = [Step("annotated sentences", len(candidates), sum(len(one.exemplar.elements) for one in candidates))]
+
+    def keep(name: str, wanted) -> None:
+        candidates[:] = [one for one in candidates if wanted(one)]
+        steps.append(Step(name, len(candidates), sum(len(one.links) for one in candidates)))
+
+    keep(f"at most {rules.sentence_tokens} tokens", lambda one: len(one.place(rules).tokens) <= rules.sentence_tokens)
+    if rules.unbroken:
+        keep("the predicate in one piece", lambda one: len(one.exemplar.target) == 1)
+    keep({"type": "a core element (by coreType)", "sets": "a core element (by declared core sets)"}[rules.core],
+         lambda one: one.choose(release, rules))
+    which = "every" if rules.all_elements else "each core"
+    keep(f"{which} element at most {rules.element_tokens} tokens",
+         lambda one: one.limit(rules, lambda span: len(one.at(span)) <= rules.element_tokens))
+    keep(f"{which} element {rules.nearest} or more tokens from the predicate",
+         lambda one: one.limit(rules, lambda span: one.distance(span) >= rules.nearest))
+    return [LinkedSentence(one.exemplar, *one.characters(rules)) for one in candidates], steps
+
+
+class _Candidate:
+    """A sentence on its way through the funnel."""
+
+    def __init__(self, exemplar: Exemplar):
+        self.exemplar = exemplar
+        self.links: list[Span] = list(exemplar.elements)
+        self.tokens: list[tuple[int, int]] = []
+
+    def place(self, rules: Rules) -> _Candidate:
+        """Find the tokens, and where the predicate stands among them."""
+        self.tokens = tokens(self.exemplar.text)
+        self.words = [self.exemplar.text[start:end] for start, end in self.tokens]
+        self.first_occurrence = rules.first_occurrence
+        self.predicate = sorted({index for span in self.exemplar.target for index in self.at(span)})
+        return self
+
+    def at(self, span: Span) -> list[int]:
+        """Positions of the tokens that a span touches, or of the first tokens equal to them."""
+        inside = [index for index, (start, end) in enumerate(self.tokens) if start < span.end and span.start < end]
+        return [self.words.index(self.words[index]) for index in inside] if self.first_occurrence else inside
+
+    def distance(self, span: Span) -> int:
+        """Tokens from the predicate to the element; 0 if they share one."""
+        return min(abs(a - b) for a in self.at(span) for b in self.predicate)
+
+    def choose(self, release: Release, rules: Rules) -> bool:
+        """Keep the links to core elements; False if there is none."""
+        exemplar = self.exemplar
+        core = exemplar.core if rules.core == "type" else release.core_sets.get(exemplar.frame, ())
+        self.links = [span for span in exemplar.elements if span.name in core]
+        return bool(self.links)
+
+    def limit(self, rules: Rules, fits) -> bool:
+        """Apply a limit to the links, or to the sentence; False if nothing is left."""
+        bound = self.exemplar.elements if rules.all_elements else self.links
+        if rules.whole_sentence and not all(fits(span) for span in bound):
+            return False
+        self.links = [span for span in self.links if fits(span)]
+        return bool(self.links)
+
+    def characters(self, rules: Rules) -> tuple[tuple[Span, ...], tuple[tuple[Span, ...], ...]]:
+        """Predicate and elements as stretches of characters."""
+        if not rules.first_occurrence:
+            return self.exemplar.target, tuple((span,) for span in self.links)
+        target = tuple(Span("Target", *self.tokens[index]) for index in self.predicate)
+        return target, tuple(tuple(Span(span.name, *self.tokens[index]) for index in self.at(span)) for span in self.links)
+
+
+def one_at_a_time(release: Release, start: Rules, goal: Rules) -> Iterable[tuple[str, int, int]]:
+    """Which of the differences between two sets of rules brings the number of sentences down?
+
+    Args:
+        release: all annotated sentences.
+        start, goal: the rules to go from and to.
+
+    Yields:
+        For each difference: its name, the sentences left when it alone is
+        switched on, and those left when all up to it, in this order, are.
+    """
+    together = start
+    for field in fields(Rules):
+        value = getattr(goal, field.name)
+        if value == getattr(start, field.name):
+            continue
+        together = replace(together, **{field.name: value})
+        alone = len(extract(release, replace(start, **{field.name: value}))[0])
+        yield f"{field.name.replace('_', ' ')}: {value}", alone, len(extract(release, together)[0])

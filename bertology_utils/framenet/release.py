@@ -1,0 +1,202 @@
+"""Where FrameNet comes from: the embedded miniature, a folder, a zip or NLTK's downloader."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path, PurePosixPath
+
+from .. import cache
+from ..cache import file_sha256
+from ..choices import one_of
+from ..corpora import framenet_xml, mini_framenet
+from ..progress import track
+from .exemplars import Exemplar, Problem, Span, read_core_sets, read_unit
+
+NLTK_PACKAGE = "framenet_v17"
+INDEXES = ("frameIndex.xml", "luIndex.xml")
+LARGEST = 4 * 2**30  # bytes of an unpacked release; the real ones have 0.8 GB
+READER = 1  # changes with what is read, so that old cache entries are not used
+FILES_AT_ONCE = 200
+
+
+@dataclass(frozen=True)
+class Release:
+    """What was read of a release.
+
+    Attributes:
+        name: what it is called in tables.
+        exemplars: all annotated sentences of its lexical units.
+        core_sets: elements in declared core sets, by frame.
+        units: files of lexical units.
+        problems: what had to be left out, with its file.
+    """
+
+    name: str
+    exemplars: tuple[Exemplar, ...]
+    core_sets: dict[str, tuple[str, ...]]
+    units: int
+    problems: tuple[Problem, ...]
+
+
+def check_source(source: str) -> None:
+    """Refuse a ``framenet`` parameter that names nothing, before anything long.
+
+    Raises:
+        ValueError: neither "embedded" nor "nltk" nor "folder:PATH" nor "zip:PATH".
+        FileNotFoundError: no such folder or file.
+    """
+    kind, _, path = source.partition(":")
+    if kind not in ("folder", "zip") or not path:
+        one_of("framenet", source, ("embedded", "nltk", "folder:PATH", "zip:PATH"))
+    elif not (Path(path).is_dir() if kind == "folder" else Path(path).is_file()):
+        raise FileNotFoundError(f"framenet={source!r}: there is no {'folder' if kind == 'folder' else 'file'} {path}")
+
+
+def load(source: str, processes: int = 2) -> Release:
+    """Read a release, or find it read in the cache.
+
+    Args:
+        source: "embedded" (the project's own miniature), "folder:PATH",
+            "zip:PATH", or "nltk" (release 1.7, downloaded by NLTK if it is not there).
+        processes: that read at a time.
+
+    Raises:
+        ValueError, FileNotFoundError: no release there, an incomplete one, or
+            a zip that is none or would write outside its folder.
+        ConnectionError: NLTK cannot download.
+    """
+    check_source(source)
+    kind, _, path = source.partition(":")
+    places: dict[str, Callable[[], Path]] = {
+        "embedded": _embedded, "nltk": _from_nltk, "folder": lambda: Path(path), "zip": lambda: _unpacked(Path(path)),
+    }
+    folder = find_root(places[kind]())
+    units = sorted(folder.glob("lu/lu*.xml"))
+    if not units:
+        raise ValueError(f"{folder} holds no lexical units (lu/lu*.xml): the release is empty")
+    frames = sorted(folder.glob("frame/*.xml"))
+    listing = [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in (*units, *frames)]
+    key = {"reader": READER, "files": hashlib.sha256(json.dumps(listing).encode()).hexdigest()}
+    found = cache.entry("framenet", key, lambda target, scratch: _write(target, _read(units, frames, processes)))
+    return _from_json(json.loads((found / "release.json").read_text()), "mini" if kind == "embedded" else folder.name, len(units))
+
+
+def find_root(folder: Path) -> Path:
+    """The folder of a release, which may lie one level deeper than named.
+
+    Raises:
+        FileNotFoundError: an index or the folder ``lu`` is missing; the message says which.
+    """
+    for candidate in (folder, *sorted(path for path in folder.iterdir() if path.is_dir())):
+        missing = [name for name in (*INDEXES, "lu", "frame") if not (candidate / name).exists()]
+        if not missing:
+            return candidate
+        if len(missing) < len(INDEXES) + 2:
+            raise FileNotFoundError(f"{candidate} is not a whole FrameNet release: it lacks {', '.join(missing)}")
+    raise FileNotFoundError(f"{folder} is no FrameNet release: it has none of {', '.join(INDEXES)}, lu and frame")
+
+
+def _read(units: list[Path], frames: list[Path], processes: int) -> dict:
+    core_sets, problems = read_core_sets(frames)
+    exemplars: list[Exemplar] = []
+    parts = [units[start : start + FILES_AT_ONCE] for start in range(0, len(units), FILES_AT_ONCE)]
+    # Few files are read here: starting other processes would take longer.
+    if len(parts) == 1 or processes == 1:
+        results = map(_read_units, parts)
+        pool = None
+    else:
+        # Spawned, not forked: a notebook's process has threads.
+        pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+        results = pool.map(_read_units, parts)
+    names = [part[0].stem for part in parts]
+    for _, (some, odd) in zip(track(names, "reading FrameNet"), results, strict=True):
+        exemplars += some
+        problems += odd
+    if pool:
+        pool.shutdown()
+    return {"exemplars": exemplars, "core_sets": core_sets, "problems": problems}
+
+
+def _read_units(paths: list[Path]) -> tuple[list[Exemplar], list[Problem]]:
+    exemplars: list[Exemplar] = []
+    problems: list[Problem] = []
+    for path in paths:
+        some, odd = read_unit(path)
+        exemplars += some
+        problems += odd
+    return exemplars, problems
+
+
+def _write(target: Path, content: dict) -> None:
+    """Rows without names: a whole release is 170,000 sentences."""
+
+    def spans(some):
+        return [[span.name, span.start, span.end] for span in some]
+
+    cores: dict[tuple[str, ...], int] = {}
+    rows = [[one.unit, one.unit_id, one.frame, one.sentence_id, one.set_id, one.text, spans(one.target),
+             spans(one.elements), cores.setdefault(one.core, len(cores))] for one in content["exemplars"]]
+    text = json.dumps({"rows": rows, "cores": list(cores), "core_sets": content["core_sets"],
+                       "problems": [asdict(problem) for problem in content["problems"]]}, ensure_ascii=False)
+    (target / "release.json").write_text(text, encoding="utf-8")
+
+
+def _from_json(content: dict, name: str, units: int) -> Release:
+    cores = [tuple(core) for core in content["cores"]]
+
+    def spans(some):
+        return tuple(Span(*span) for span in some)
+
+    exemplars = tuple(Exemplar(*row[:6], spans(row[6]), spans(row[7]), cores[row[8]]) for row in content["rows"])
+    core_sets = {frame: tuple(names) for frame, names in content["core_sets"].items()}
+    return Release(name, exemplars, core_sets, units, tuple(Problem(**one) for one in content["problems"]))
+
+
+def _embedded() -> Path:
+    key = {"source": file_sha256(mini_framenet.SOURCE)}
+    return cache.entry("mini_framenet", key, lambda target, scratch: framenet_xml.write(mini_framenet.frames(), target))
+
+
+def _unpacked(path: Path) -> Path:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [member for member in archive.infolist() if not member.is_dir()]
+            _check_members(path, members)
+            wanted = [member for member in members if member.filename.endswith(".xml")]
+            return cache.entry("framenet_zip", {"sha256": file_sha256(path)},
+                               lambda target, scratch: archive.extractall(target, wanted))
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{path} is no zip archive, or a damaged one: {error}") from None
+
+
+def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> None:
+    for member in members:
+        place = PurePosixPath(member.filename.replace("\\", "/"))
+        if place.is_absolute() or ".." in place.parts or ":" in place.parts[0]:
+            raise ValueError(f"{path} is refused: {member.filename!r} would be written outside its folder")
+    size = sum(member.file_size for member in members)
+    if size > LARGEST:
+        raise ValueError(f"{path} is refused: it unpacks to {size / 2**30:.1f} GiB, more than {LARGEST / 2**30:.0f}")
+
+
+def _from_nltk() -> Path:
+    try:
+        import nltk
+    except ImportError:
+        raise ValueError("framenet='nltk' needs NLTK: pip install nltk; or name a folder: framenet='folder:PATH'") from None
+    try:
+        place = nltk.data.find(f"corpora/{NLTK_PACKAGE}")
+    except LookupError:
+        if not nltk.download(NLTK_PACKAGE, quiet=True):
+            raise ConnectionError(
+                f"NLTK cannot download {NLTK_PACKAGE}; get a release elsewhere and name it: framenet='folder:PATH' or 'zip:PATH'"
+            ) from None
+        place = nltk.data.find(f"corpora/{NLTK_PACKAGE}")
+    # NLTK may leave a package packed, and then names a place inside the zip.
+    return _unpacked(Path(place.zipfile.filename)) if hasattr(place, "zipfile") else Path(str(place))

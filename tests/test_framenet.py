@@ -1,0 +1,416 @@
+"""FrameNet: reading releases, the paper's filters, scores of heads and their controls."""
+
+import random
+import shutil
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from conftest import SHARED, make_bert, needs_shared
+
+from bertology_utils.alignment import wordpieces
+from bertology_utils.attention import attention_maps, observe
+from bertology_utils.batches import make_batches
+from bertology_utils.corpora import mini_framenet
+from bertology_utils.framenet import controls, links, release
+from bertology_utils.framenet.exemplars import Exemplar, Span, read_unit
+from bertology_utils.framenet.links import OFFICIAL, PAPER, Rules, extract
+from bertology_utils.framenet.scores import Links, LinkScores, Placed, place
+from bertology_utils.models import load_encoder, load_tokenizer
+from bertology_utils.sources import parse_model
+
+ZIP = SHARED / "framenet" / "framenet_v15.zip"
+
+
+@pytest.fixture(scope="module")
+def mini(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BERTOLOGY_CACHE", str(tmp_path_factory.mktemp("cache")))
+        return release.load("embedded")
+
+
+@pytest.fixture
+def folder(own_cache):
+    """A copy of the miniature release, to be spoiled."""
+    target = own_cache / "copy"
+    shutil.copytree(release._embedded(), target)
+    return target
+
+
+def unit_files(folder):
+    return sorted((folder / "lu").glob("lu*.xml"))
+
+
+def test_the_miniature_is_read_as_it_was_written(mini):
+    written = [(frame, unit, one) for frame in mini_framenet.frames() for unit in frame.units for one in unit.exemplars]
+    assert not mini.problems and len(mini.exemplars) == len(written)
+    by_place = {(one.frame, one.unit, one.text): one for one in mini.exemplars}
+    for frame, unit, one in written:
+        read = by_place[frame.name, unit.name, one.text]
+        assert [(s.start, s.end) for s in read.target] == [(one.target.start, one.target.end)]
+        assert {(s.name, s.start, s.end) for s in read.elements} == {(s.name, s.start, s.end) for s in one.elements}
+        assert set(read.core) == set(frame.core)
+        assert set(mini.core_sets.get(frame.name, ())) == {name for names in frame.coresets for name in names}
+
+
+def test_filters_keep_what_was_written_to_pass(mini):
+    kept = {one.exemplar.text for one in extract(mini, PAPER)[0]}
+    for frame in mini_framenet.frames():
+        for unit in frame.units:
+            for one in unit.exemplars:
+                assert (one.text in kept) == (one.expected == "pass"), one.text
+
+
+def test_a_second_reading_comes_from_the_cache(folder, monkeypatch):
+    first = release.load(f"folder:{folder}")
+    monkeypatch.setattr(release, "_read", lambda *arguments: pytest.fail("read again"))
+    assert release.load(f"folder:{folder}") == first
+
+
+def test_more_processes_read_the_same(folder, monkeypatch):
+    one = release.load(f"folder:{folder}", processes=1)
+    monkeypatch.setattr(release, "FILES_AT_ONCE", 20)
+    monkeypatch.setenv("BERTOLOGY_CACHE", str(folder / "other"))
+    assert release.load(f"folder:{folder}", processes=2) == one
+
+
+@pytest.mark.parametrize("spoil, message", [
+    (lambda f: (f / "luIndex.xml").unlink(), "lacks luIndex.xml"),
+    (lambda f: shutil.rmtree(f / "frame"), "lacks frame"),
+    (lambda f: [p.unlink() for p in unit_files(f)], "empty"),
+    (lambda f: [shutil.rmtree(p) if p.is_dir() else p.unlink() for p in list(f.iterdir())], "no FrameNet release"),
+])
+def test_incomplete_releases_are_refused(folder, spoil, message):
+    spoil(folder)
+    with pytest.raises((FileNotFoundError, ValueError), match=message):
+        release.load(f"folder:{folder}")
+
+
+@pytest.mark.parametrize("source, error, message", [
+    ("framenet", ValueError, "unknown framenet 'framenet'; choose one of: embedded, nltk, folder:PATH, zip:PATH"),
+    ("folder:", ValueError, "folder:PATH"),
+    ("folder:/nowhere/at/all", FileNotFoundError, "no folder"),
+    ("zip:/nowhere.zip", FileNotFoundError, "no file"),
+])
+def test_sources_that_name_nothing_are_refused(source, error, message):
+    with pytest.raises(error, match=message):
+        release.load(source)
+
+
+@pytest.mark.parametrize("old, new, message", [
+    ('name="Target" start="', 'name="Target" start="9', "spans characters"),
+    ('name="Target" start=', 'name="Target" begin=', "target is not marked"),
+])
+def test_odd_annotations_are_left_out_and_reported(folder, old, new, message):
+    before = release.load(f"folder:{folder}")
+    path = unit_files(folder)[0]
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    after = release.load(f"folder:{folder}")
+    (problem,) = after.problems
+    assert problem.file == path.name and message in problem.what
+    assert len(after.exemplars) == len(before.exemplars) - 1
+
+
+def test_a_label_that_ends_before_it_starts_is_reported(folder):
+    path = unit_files(folder)[0]
+    text = path.read_text(encoding="utf-8")
+    start = text.index('end="', text.index('name="Target" start="')) + 5
+    path.write_text(text[:start] + "0" + text[text.index('"', start):], encoding="utf-8")
+    assert "spans characters" in release.load(f"folder:{folder}").problems[0].what
+
+
+def test_a_broken_file_costs_itself_alone(folder):
+    before = release.load(f"folder:{folder}")
+    path = unit_files(folder)[0]
+    lost = len(read_unit(path)[0])
+    path.write_bytes(path.read_bytes()[:-200])
+    after = release.load(f"folder:{folder}")
+    assert [problem.file for problem in after.problems] == [path.name] and "cannot be read" in after.problems[0].what
+    assert len(after.exemplars) == len(before.exemplars) - lost
+
+
+def zipped(folder, target, extra=()):
+    with zipfile.ZipFile(target, "w") as archive:
+        for path in sorted(folder.rglob("*.xml")):
+            archive.write(path, f"fndata/{path.relative_to(folder)}")
+        for name in extra:
+            archive.writestr(name, "<a/>")
+    return target
+
+
+def test_a_zip_reads_like_its_folder(folder, tmp_path):
+    packed = release.load(f"zip:{zipped(folder, tmp_path / 'release.zip')}")
+    assert packed.exemplars == release.load(f"folder:{folder}").exemplars and packed.name == "fndata"
+
+
+@pytest.mark.parametrize("name", ["../outside.xml", "/outside.xml", "a/../../outside.xml", "..\\outside.xml"])
+def test_a_zip_that_would_write_outside_is_refused(folder, tmp_path, name):
+    with pytest.raises(ValueError, match="outside its folder"):
+        release.load(f"zip:{zipped(folder, tmp_path / 'release.zip', [name])}")
+    assert not list(tmp_path.rglob("outside.xml"))
+
+
+def test_what_is_no_zip_is_refused(tmp_path):
+    (tmp_path / "release.zip").write_text("no")
+    with pytest.raises(ValueError, match="no zip archive"):
+        release.load(f"zip:{tmp_path / 'release.zip'}")
+
+
+def test_entities_are_not_resolved(folder, tmp_path):
+    (tmp_path / "secret").write_text("NOTFORYOU")
+    path = unit_files(folder)[0]
+    text = path.read_text(encoding="utf-8")
+    head, rest = text.split("\n", 1)
+    spoiled = f'{head}\n<!DOCTYPE lexUnit [<!ENTITY x SYSTEM "file://{tmp_path / "secret"}">]>\n{rest}'
+    path.write_text(spoiled.replace("<text>", "<text>&x;", 1), encoding="utf-8")
+    assert "NOTFORYOU" not in "".join(one.text for one in release.load(f"folder:{folder}").exemplars)
+
+
+@needs_shared
+def test_real_release_equals_nltk_on_300_units(tmp_path):
+    """Every exemplar of 300 annotated units: text, target and elements as NLTK's reader has them."""
+    import nltk
+    from nltk.corpus.reader.framenet import FramenetCorpusReader
+
+    with zipfile.ZipFile(ZIP) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".xml")]
+        units = [name for name in names if "/lu/lu" in name and archive.getinfo(name).file_size > 8000]
+        chosen = random.Random(7).sample(units, 300)
+        archive.extractall(tmp_path, [*chosen, *(name for name in names if "/lu/" not in name and "/fulltext/" not in name)])
+    root = release.find_root(tmp_path)
+    (root / "fulltext").mkdir(exist_ok=True)
+    nltk.data.path.append(str(root.parent))
+    reader, seen = FramenetCorpusReader(str(root), []), 0
+    for name in chosen:
+        path = tmp_path / name
+        ours, problems = read_unit(path)
+        theirs = [(one, aset) for one in reader.lu(int(path.stem[2:])).exemplars
+                  for aset in one.annotationSet if aset.status != "UNANN" and "Target" in aset]
+        assert len(ours) == len(theirs) and all("not marked" in problem.what for problem in problems)
+        for mine, (sentence, aset) in zip(ours, theirs, strict=True):
+            assert (mine.sentence_id, mine.set_id, mine.text) == (sentence.ID, aset.ID, sentence.text)
+            assert [(s.start, s.end) for s in mine.target] == sorted(aset.Target)
+            assert [(s.start, s.end, s.name) for s in mine.elements] == sorted(aset.FE[0])
+            assert mine.unit == sentence.LU.name and mine.frame == sentence.frame.name
+            seen += 1
+        frame = reader.frame(ours[0].frame) if ours else None
+        if frame:
+            assert set(ours[0].core) == {fe.name for fe in frame.FE.values() if fe.coreType == "Core"}
+    assert seen > 3000
+
+
+def exemplar(text, target, *elements, core=("Agent", "Theme")):
+    """An exemplar of words: the target's, and (name, words) for each element."""
+
+    def span(name, words):
+        start = text.index(words)
+        return Span(name, start, start + len(words))
+
+    return Exemplar("see.v", 1, "Seeing", 1, 1, text, (span("Target", target),),
+                    tuple(sorted((span(*one) for one in elements), key=lambda s: s.start)), core)
+
+
+def kept(one, **rules):
+    core_sets = {"Seeing": ("Agent",)}
+    sentences, _ = extract(release.Release("test", (one,), core_sets, 1, ()), replace(PAPER, **rules))
+    return [span.name for sentence in sentences for spans in sentence.elements for span in spans[:1]]
+
+
+def test_every_rule_at_its_border():
+    one = exemplar("She has seen a big old red house near it .", "seen", ("Agent", "She"), ("Theme", "a big old red house"),
+                   ("Place", "near it"))
+    assert kept(one) == ["Agent"]  # the theme is too long and too near
+    assert kept(one, sentence_tokens=11) == ["Agent"] and kept(one, sentence_tokens=10) == []
+    assert kept(one, element_tokens=5, nearest=1) == ["Agent", "Theme"]
+    assert kept(one, element_tokens=4, nearest=1) == ["Agent"]
+    assert kept(one, nearest=3) == []  # "She" is two tokens away
+    assert kept(one, whole_sentence=True) == []
+    assert kept(one, core="sets") == ["Agent"]
+    far = exemplar("She has often seen it with the old glasses of hers .", "seen", ("Agent", "She"),
+                   ("Instrument", "the old glasses of hers"))
+    assert kept(far, whole_sentence=True) == ["Agent"]
+    assert kept(far, whole_sentence=True, all_elements=True) == []
+    # The first "the" stands beside the predicate, the element's own does not.
+    twice = exemplar("He saw the dog and then the cat", "saw", ("Theme", "the cat"))
+    assert kept(twice) == ["Theme"] and kept(twice, first_occurrence=True) == []
+    broken = replace(far, target=(Span("Target", 14, 18), Span("Target", 19, 21)))
+    assert kept(broken) == ["Agent"] and kept(broken, unbroken=True) == []
+
+
+@pytest.mark.parametrize("wrong", [{"core": "both"}, {"nearest": 0}, {"sentence_tokens": -1}, {"element_tokens": 0}])
+def test_rules_out_of_range_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Rules(**wrong)
+
+
+def test_the_funnel_counts_down_to_what_is_kept(mini):
+    for rules in links.RULES.values():
+        sentences, steps = extract(mini, rules)
+        counts = [step.sentences for step in steps]
+        assert counts == sorted(counts, reverse=True) and counts[0] == len(mini.exemplars)
+        assert counts[-1] == len(sentences) and steps[-1].links == sum(len(one.elements) for one in sentences)
+    table = list(links.one_at_a_time(mini, PAPER, OFFICIAL))
+    assert len(table) == 6 and table[-1][2] == len(extract(mini, OFFICIAL)[0])
+    assert table[0][1] == table[0][2] == len(extract(mini, replace(PAPER, nearest=3))[0])
+
+
+def test_wordpieces_by_offsets():
+    offsets = [(0, 0), (0, 2), (2, 5), (6, 9), (0, 0)]  # [CLS] un ##der now [SEP]
+    assert wordpieces(offsets, 0, 5) == [1, 2] and wordpieces(offsets, 6, 9) == [3]
+    assert wordpieces(offsets, 4, 7) == [2, 3] and wordpieces(offsets, 5, 6) == []
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory, mini):
+    source = parse_model(str(make_bert(tmp_path_factory.mktemp("bert"), layers=2, heads=3, hidden=24)))
+    tokenizer = load_tokenizer(source)
+    placed, inputs, left_out = place(extract(mini, PAPER)[0], tokenizer)
+    assert left_out == 0
+    return load_encoder(source), tokenizer, placed, inputs
+
+
+def test_places_hold_the_annotated_words(measured):
+    _, tokenizer, placed, inputs = measured
+    for one, ids in zip(placed, inputs["input_ids"], strict=True):
+        text = one.sentence.exemplar.text
+        for positions, spans in ((one.predicate, one.sentence.target), *zip(one.elements, one.sentence.elements, strict=True)):
+            pieces = tokenizer.convert_ids_to_tokens([ids[position] for position in positions])
+            expected = "".join(text[span.start:span.end] for span in spans).replace(" ", "").lower()
+            assert "".join(piece.removeprefix("##") for piece in pieces) == expected
+        assert 0 < min(one.predicate) and max(one.predicate) < one.length - 1
+
+
+@pytest.mark.parametrize("direction", ["predicate to element", "element to predicate", "both"])
+@pytest.mark.parametrize("pairing", ["product", "zip"])
+def test_scores_equal_a_plain_reading_of_the_map(measured, direction, pairing):
+    model, tokenizer, placed, inputs = measured
+    scores = observe(model, make_batches(inputs, tokenizer, 300), {"links": Links(placed, direction, pairing)})["links"]
+    for index in range(0, len(placed), 17):
+        one = placed[index]
+        (batch,) = make_batches(inputs.select([index]), tokenizer)
+        for layer, maps in enumerate(attention_maps(model, batch)):
+            for head in range(3):
+                best = 0.0
+                for element in one.elements:
+                    pairs = ([(p, e) for p in one.predicate for e in element] if pairing == "product"
+                             else list(zip(one.predicate, element, strict=False)))
+                    for p, e in pairs:
+                        if direction != "element to predicate":
+                            best = max(best, maps[0, head, p, e].item())
+                        if direction != "predicate to element":
+                            best = max(best, maps[0, head, e, p].item())
+                assert scores.actual[index, layer, head] == pytest.approx(best, abs=1e-6)
+
+
+def test_moved_cells_keep_their_distances_and_stay_on_words(measured):
+    model, tokenizer, placed, inputs = measured
+    scores = observe(model, make_batches(inputs, tokenizer), {"links": Links(placed, "predicate to element")})["links"]
+    index = next(index for index, one in enumerate(placed) if len(scores.shifted[index]) > 2)
+    one = placed[index]
+    rows, columns = one.pairs("predicate to element")
+    used = [*rows, *columns]
+    possible = [shift for shift in range(-40, 40) if shift and min(used) + shift >= 1 and max(used) + shift <= one.length - 2]
+    assert len(scores.shifted[index]) == 1 + len(possible)
+    (batch,) = make_batches(inputs.select([index]), tokenizer)
+    maps = attention_maps(model, batch)[1][0]
+    for place_, shift in enumerate(possible, start=1):
+        expected = maps[:, rows + shift, columns + shift].amax(dim=1)
+        np.testing.assert_allclose(scores.shifted[index][place_, 1], expected, atol=1e-6)
+
+
+def test_a_sentence_that_is_cut_off_is_counted(mini):
+    tokenizer = load_tokenizer(parse_model("embedded"))
+    sentences = extract(mini, PAPER)[0]
+    placed, inputs, left_out = place(sentences, tokenizer, max_length=7)
+    assert left_out > 0 and len(placed) + left_out == len(sentences) and len(inputs) == len(placed)
+
+
+def made(actual, others, sentences=60, heads=(2, 3), seed=0):
+    """Scores of heads that score ``actual`` on links and ``others`` elsewhere, with noise."""
+    rng = np.random.default_rng(seed)
+    actual, others = np.broadcast_to(actual, heads), np.broadcast_to(others, heads)
+    return LinkScores(tuple(
+        np.concatenate([actual[None], np.repeat(others[None], rng.integers(2, 8), axis=0)]) + rng.normal(0, 0.05, heads)
+        + rng.normal(0, 0.1, (1, *heads)) for _ in range(sentences)))
+
+
+def test_the_matched_test_finds_a_head_and_only_that():
+    actual = np.full((2, 3), 0.2)
+    actual[1, 2] = 0.35
+    found = controls.matched_test(made(actual, 0.2), seed=1)
+    assert found.p[1, 2] < 0.01 and (np.delete(found.p.ravel(), 5) > 0.05).all()
+    assert found.excess[1, 2] == pytest.approx(0.15, abs=1e-6) and found.sentences == 60
+
+
+def test_the_matched_test_keeps_its_level():
+    """Exchangeable places: the smallest corrected p is below 0.05 in about one of twenty cases."""
+    smallest = []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        scores = LinkScores(tuple(rng.random((rng.integers(2, 8), 3, 4)) for _ in range(40)))
+        smallest.append(controls.matched_test(scores, seed=1, draws=200).p.min())
+    assert 0 < np.mean(np.array(smallest) < 0.05) < 0.13
+
+
+def test_nothing_to_compare_with_is_said():
+    with pytest.raises(ValueError, match="second place"):
+        controls.matched_test(LinkScores((np.ones((1, 2, 2)),)), seed=1)
+
+
+def test_best_offset_of_constructed_links():
+    def at(predicate, element):
+        return Placed(None, (predicate,), ((element,),), 12)
+
+    placed = [at(5, 3), at(6, 4), at(4, 2), at(3, 8)]
+    offset, score = controls.best_offset(placed, "predicate to element", seed=1)
+    assert offset == -2 and score.value == 0.75
+    assert controls.best_offset(placed, "element to predicate", seed=1)[0] == 2
+
+
+def test_top_heads():
+    assert controls.top_heads(np.array([[0.1, 0.3], [0.2, 0.4]]), 3) == [(1, 1), (0, 1), (1, 0)]
+
+
+def planted(encoder, predicates, layer=0, head=4):
+    """The encoder with one head by which every token attends to predicates, known by their embedding."""
+    size = encoder.config.hidden_size // encoder.config.num_attention_heads
+    attention = encoder.encoder.layer[layer].attention.self
+    rows = slice(head * size, (head + 1) * size)
+    with torch.no_grad():
+        encoder.embeddings.word_embeddings.weight[predicates, 0] += 40.0  # survives the normalisation
+        for linear in (attention.query, attention.key):
+            linear.weight[rows] = 0
+            linear.bias[rows] = 0
+        attention.query.bias[rows.start] = 30.0
+        attention.key.weight[rows.start, 0] = 1.0
+    return encoder
+
+
+def test_a_planted_head_is_found_and_nothing_on_shuffled_labels(mini):
+    source = parse_model("embedded")
+    tokenizer = load_tokenizer(source)
+    placed, inputs, _ = place(extract(mini, PAPER)[0], tokenizer)
+    predicates = sorted({ids[position] for one, ids in zip(placed, inputs["input_ids"], strict=True)
+                         for position in one.predicate})
+    model = planted(load_encoder(source), predicates)
+
+    def run(places):
+        scores = observe(model, make_batches(inputs, tokenizer), {"links": Links(places, "element to predicate")})["links"]
+        return scores.actual.mean(axis=0), controls.matched_test(scores, seed=1)
+
+    means, found = run(placed)
+    assert controls.top_heads(means, 1) == [(0, 4)] and means[0, 4] > np.percentile(means, 99)
+    assert found.p[0, 4] < 0.01 and controls.top_heads(found.excess, 1) == [(0, 4)]
+
+    rng = np.random.default_rng(3)
+    shuffled = []
+    for one in placed:  # the same cells at a random one of all their places
+        used = [*one.predicate, *(position for element in one.elements for position in element)]
+        shift = int(rng.integers(1 - min(used), one.length - 1 - max(used)))
+        shuffled.append(replace(one, predicate=tuple(p + shift for p in one.predicate),
+                                elements=tuple(tuple(p + shift for p in element) for element in one.elements)))
+    assert (run(shuffled)[1].p > 0.05).all()
