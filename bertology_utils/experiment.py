@@ -77,6 +77,10 @@ class Experiment:
         seed = self.settings.seed + seed_offset
         return models.load_classifier(self.settings.model, task, init, seed).to(self.device)
 
+    def encoder(self, init: str = "pretrained"):
+        """The bare encoder, without a classifier and before any fine-tuning."""
+        return models.load_encoder(self.settings.model, init, self.settings.seed).to(self.device)
+
     @cache
     def dev_inputs(self, task: Task) -> Dataset:
         """Model inputs of all dev rows, not yet in batches."""

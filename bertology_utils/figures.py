@@ -120,6 +120,30 @@ def attention_map(ax, weights: np.ndarray, tokens: list[str], title: str = ""):
     return image
 
 
+def frame_annotation(text: str, spans, title: str = ""):
+    """A sentence with its predicate and frame elements marked (Fig 4).
+
+    Args:
+        text: the sentence.
+        spans: (name, start, end, colour) of each mark, characters with ``end`` excluded.
+        title: above it.
+
+    Returns:
+        The figure.
+    """
+    width = 0.105  # inches of one character of the monospaced font below
+    figure, ax = plt.subplots(figsize=(width * len(text) + 0.6, 1.1))
+    ax.set(xlim=(-0.5, len(text) + 0.5), ylim=(-1.5, 1.4))
+    ax.set_axis_off()
+    ax.set_title(title, loc="left")
+    for position, character in enumerate(text):
+        ax.text(position + 0.5, 0.4, character, family="DejaVu Sans Mono", fontsize=11, ha="center", va="center")
+    for name, start, end, colour in spans:
+        ax.add_patch(plt.Rectangle((start - 0.1, -0.2), end - start + 0.2, 1.2, color=colour, alpha=0.25, lw=0))
+        ax.text((start + end) / 2, -0.75, name, fontsize=8, ha="center", va="center", color=colour, fontweight="bold")
+    return figure
+
+
 def map_picture(ax, weights: np.ndarray, separators=(), title: str = ""):
     """One self-attention map without its tokens, for its pattern (§4.1).
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from .choices import one_of
 from .numbering import to_code
 from .profiles import PROFILES, Profile, get_profile
-from .protocols import PROTOCOLS
-from .sources import DataSource, ModelSource, parse_data, parse_model
+from .protocols import DIRECTIONS, PROTOCOLS
+from .sources import DataSource, ModelSource, check_framenet, parse_data, parse_model
 from .tasks import Task, parse_tasks
 
 
@@ -22,6 +22,7 @@ class Settings:
         train_examples: training rows per task; 0 for all.
         protocol: "paper" or "official".
         head: (layer, head) from 0, or None where the notebook chooses.
+        framenet: the FrameNet release.
     """
 
     profile: Profile
@@ -33,6 +34,7 @@ class Settings:
     train_examples: int
     protocol: str
     head: tuple[int, int] | None
+    framenet: str
 
 
 def _at_least(low: int) -> Callable[[str, int], None]:
@@ -58,6 +60,11 @@ KNOWN: dict[str, tuple[type, Callable]] = {
     "max_examples": (int, _at_least(0)),
     "train_examples": (int, _at_least(0)),
     "protocol": (str, lambda name, value: one_of(name, value, PROTOCOLS)),
+    "framenet": (str, lambda name, value: check_framenet(value) if value else None),
+    "direction": (str, lambda name, value: one_of("direction", value, DIRECTIONS)),
+    "sentence_tokens": (int, _at_least(0)),
+    "element_tokens": (int, _at_least(0)),
+    "nearest": (int, _at_least(0)),
     "layer": (int, _at_least(0)),
     "head": (int, _at_least(0)),
 }
@@ -100,6 +107,7 @@ def resolve(**given) -> Settings:
         train_examples=given.get("train_examples") or profile.train_examples,
         protocol=given.get("protocol", "paper"),
         head=_head(given.get("layer", 0), given.get("head", 0), model),
+        framenet=given.get("framenet") or profile.framenet,
     )
 
 

@@ -53,6 +53,7 @@ class Profile:
         data: "embedded", "hub" or "folder:PATH".
         recipe: how classifiers are fine-tuned.
         train_examples: training rows per task, drawn by seed; 0 for all.
+        framenet: the FrameNet release of §4.2, see :func:`bertology_utils.framenet.release.load`.
         max_examples: dev rows whose attention maps are measured, drawn by seed
             (1000 in the paper, footnote 5).
     """
@@ -63,6 +64,7 @@ class Profile:
     recipe: Recipe
     train_examples: int = 0
     max_examples: int = 1000
+    framenet: str = "nltk"
 
 
 PROFILES = {
@@ -70,6 +72,7 @@ PROFILES = {
         name="embedded",
         model="embedded",
         data="embedded",
+        framenet="embedded",
         recipe=Recipe(learning_rate=2e-4, epochs=2, max_length=64),
     ),
     "minilm": Profile(

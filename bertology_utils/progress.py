@@ -27,7 +27,7 @@ def track(items: Iterable[T], label: str) -> Iterator[T]:
 
 
 def _name(item: object) -> str:
-    return str(getattr(item, "title", item))
+    return item if isinstance(item, str) else str(getattr(item, "title", item))
 
 
 def note(line: str) -> None:

@@ -66,8 +66,9 @@ def check_parameters(notebooks: list[Notebook], texts: dict[str, str]) -> dict[s
 
 def _absolute(name: str, value: object) -> object:
     """Paths as seen from here: the kernel works in another folder."""
-    if name == "data" and str(value).startswith("folder:"):
-        return f"folder:{Path(str(value).removeprefix('folder:')).expanduser().resolve()}"
+    kind, _, path = str(value).partition(":")
+    if name in ("data", "framenet") and kind in ("folder", "zip") and path:
+        return f"{kind}:{Path(path).expanduser().resolve()}"
     if name == "model" and Path(str(value)).expanduser().is_dir():
         return str(Path(str(value)).expanduser().resolve())
     return value

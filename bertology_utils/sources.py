@@ -49,6 +49,20 @@ def parse_data(data: str, train_files: str = "") -> DataSource:
     return DataSource("folder", path, _parse_train_files(train_files))
 
 
+def check_framenet(source: str) -> None:
+    """Refuse a ``framenet`` parameter that names no FrameNet release.
+
+    Raises:
+        ValueError: neither "embedded" nor "nltk" nor "folder:PATH" nor "zip:PATH".
+        FileNotFoundError: no such folder or file.
+    """
+    kind, _, path = source.partition(":")
+    if kind not in ("folder", "zip") or not path:
+        one_of("framenet", source, ("embedded", "nltk", "folder:PATH", "zip:PATH"))
+    elif not (Path(path).is_dir() if kind == "folder" else Path(path).is_file()):
+        raise FileNotFoundError(f"framenet={source!r}: there is no {'folder' if kind == 'folder' else 'file'} {path}")
+
+
 def _parse_train_files(text: str) -> tuple[tuple[str, str], ...]:
     """Read "TASK=FILE,TASK=FILE"; files are relative to the task's folder, or absolute."""
     pairs = []

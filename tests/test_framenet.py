@@ -10,11 +10,12 @@ import pytest
 import torch
 from conftest import SHARED, make_bert, needs_shared
 
+from bertology_utils import official_heatmaps
 from bertology_utils.alignment import wordpieces
 from bertology_utils.attention import attention_maps, observe
 from bertology_utils.batches import make_batches
 from bertology_utils.corpora import mini_framenet
-from bertology_utils.framenet import controls, links, release
+from bertology_utils.framenet import breakdown, controls, links, release
 from bertology_utils.framenet.exemplars import Exemplar, Span, read_unit
 from bertology_utils.framenet.links import OFFICIAL, PAPER, Rules, extract
 from bertology_utils.framenet.scores import Links, LinkScores, Placed, place
@@ -414,3 +415,35 @@ def test_a_planted_head_is_found_and_nothing_on_shuffled_labels(mini):
         shuffled.append(replace(one, predicate=tuple(p + shift for p in one.predicate),
                                 elements=tuple(tuple(p + shift for p in element) for element in one.elements)))
     assert (run(shuffled)[1].p > 0.05).all()
+
+
+def test_official_heatmaps_hold_the_papers_two_heads():
+    panel = official_heatmaps.panel("framenet")
+    assert panel.shape == (12, 12)
+    assert controls.top_heads(panel, 2) == [(6, 5), (0, 1)]  # (7, 6) and (1, 2) from 1
+    assert panel[6, 5] == pytest.approx(0.209, abs=0.002) and panel[0, 1] == pytest.approx(0.201, abs=0.002)
+    for name in official_heatmaps.PANELS:
+        assert np.isfinite(official_heatmaps.panel(name)).all()
+    with pytest.raises(ValueError, match="unknown panel"):
+        official_heatmaps.panel("nouns")
+
+
+def placed_at(one, names=("Agent",)):
+    elements = tuple((span,) for span in one.elements if span.name in names)
+    return Placed(links.LinkedSentence(one, one.target, elements), (3,), tuple((1,) for _ in elements), 9)
+
+
+def test_breakdown_by_role_element_and_frame():
+    pronoun = placed_at(exemplar("She has often seen it all .", "seen", ("Agent", "She")))
+    noun = placed_at(exemplar("Cats have often seen it all .", "seen", ("Agent", "Cats")))
+    after = placed_at(exemplar("It was seen again by her .", "seen", ("Agent", "by her")))
+    two = placed_at(exemplar("She has often seen the dog .", "seen", ("Agent", "She"), ("Theme", "the dog")), ("Agent", "Theme"))
+    assert [breakdown.role(one) for one in (pronoun, noun, after)] == list(breakdown.ROLES)
+    placed = [pronoun, noun, noun, after, two]
+    scores = LinkScores(tuple(np.full((3, 1, 1), value) * np.array([2, 1, 1])[:, None, None] for value in (1, 2, 3, 4, 100)))
+    rows = {row["element"]: row for row in breakdown.by_role(placed, scores, [(0, 0)], seed=1)}
+    assert {name: row["n"] for name, row in rows.items()} == {"pronoun before": 1, "other before": 2, "after": 1}
+    assert rows["other before"]["score"].startswith("5.000") and rows["other before"]["excess"].startswith("+2.500")
+    assert breakdown.by_element(placed, scores, [(0, 0)], least=1) == [{"frame element": "Agent", "n": 4, "head (1, 1)": "5.000"}]
+    assert breakdown.by_frame(placed, scores, [(0, 0)], least=5) == []
+    assert [one[0, 0, 0] for one in breakdown.without_pronouns(placed, scores).shifted] == [4, 6, 8]

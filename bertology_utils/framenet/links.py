@@ -55,7 +55,13 @@ PAPER = Rules()
 # What the published code does otherwise.
 OFFICIAL = Rules(nearest=3, core="sets", all_elements=True, whole_sentence=True, unbroken=True, first_occurrence=True)
 RULES = {"paper": PAPER, "official": OFFICIAL}
-PAPER_SENTENCES = 473  # §4.2
+PAPER_SENTENCES = 473  # §4.2, from release 1.7
+
+
+def rules(protocol: str, sentence_tokens: int = 0, element_tokens: int = 0, nearest: int = 0) -> Rules:
+    """A protocol's rules, with limits changed where a number other than 0 is given."""
+    given = {"sentence_tokens": sentence_tokens, "element_tokens": element_tokens, "nearest": nearest}
+    return replace(RULES[one_of("protocol", protocol, RULES)], **{name: value for name, value in given.items() if value})
 
 
 @dataclass(frozen=True)

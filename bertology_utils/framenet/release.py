@@ -13,9 +13,9 @@ from pathlib import Path, PurePosixPath
 
 from .. import cache
 from ..cache import file_sha256
-from ..choices import one_of
 from ..corpora import framenet_xml, mini_framenet
 from ..progress import track
+from ..sources import check_framenet
 from .exemplars import Exemplar, Problem, Span, read_core_sets, read_unit
 
 NLTK_PACKAGE = "framenet_v17"
@@ -44,20 +44,6 @@ class Release:
     problems: tuple[Problem, ...]
 
 
-def check_source(source: str) -> None:
-    """Refuse a ``framenet`` parameter that names nothing, before anything long.
-
-    Raises:
-        ValueError: neither "embedded" nor "nltk" nor "folder:PATH" nor "zip:PATH".
-        FileNotFoundError: no such folder or file.
-    """
-    kind, _, path = source.partition(":")
-    if kind not in ("folder", "zip") or not path:
-        one_of("framenet", source, ("embedded", "nltk", "folder:PATH", "zip:PATH"))
-    elif not (Path(path).is_dir() if kind == "folder" else Path(path).is_file()):
-        raise FileNotFoundError(f"framenet={source!r}: there is no {'folder' if kind == 'folder' else 'file'} {path}")
-
-
 def load(source: str, processes: int = 2) -> Release:
     """Read a release, or find it read in the cache.
 
@@ -71,7 +57,7 @@ def load(source: str, processes: int = 2) -> Release:
             a zip that is none or would write outside its folder.
         ConnectionError: NLTK cannot download.
     """
-    check_source(source)
+    check_framenet(source)
     kind, _, path = source.partition(":")
     places: dict[str, Callable[[], Path]] = {
         "embedded": _embedded, "nltk": _from_nltk, "folder": lambda: Path(path), "zip": lambda: _unpacked(Path(path)),

@@ -12,11 +12,10 @@ from datasets import Dataset
 from ..alignment import wordpieces
 from ..attention import Batch
 from ..choices import one_of
+from ..protocols import DIRECTIONS
 from .exemplars import Span
 from .links import LinkedSentence
 
-# The paper's text has the predicate attend ("he" is attended to "while processing 'agitated'"); its code the reverse.
-DIRECTIONS = ("predicate to element", "element to predicate", "both")
 PAIRINGS = ("product", "zip")
 
 
