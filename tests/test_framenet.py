@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from lxml import etree
 from conftest import SHARED, make_bert, needs_shared
 
 from bertology_utils import official_heatmaps
@@ -103,6 +104,7 @@ def test_sources_that_name_nothing_are_refused(source, error, message):
 @pytest.mark.parametrize("old, new, message", [
     ('name="Target" start="', 'name="Target" start="9', "spans characters"),
     ('name="Target" start=', 'name="Target" begin=', "target is not marked"),
+    (' end="', ' until="', "starts and does not end"),
 ])
 def test_odd_annotations_are_left_out_and_reported(folder, old, new, message):
     before = release.load(f"folder:{folder}")
@@ -159,6 +161,34 @@ def test_what_is_no_zip_is_refused(tmp_path):
     (tmp_path / "release.zip").write_text("no")
     with pytest.raises(ValueError, match="no zip archive"):
         release.load(f"zip:{tmp_path / 'release.zip'}")
+
+
+def test_a_damaged_zip_is_refused(folder, tmp_path):
+    target = tmp_path / "release.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(folder / "luIndex.xml", "fndata/luIndex.xml")
+    content = bytearray(target.read_bytes())
+    content[80:200] = bytes(120)
+    target.write_bytes(content)
+    with pytest.raises(ValueError, match="damaged"):
+        release.load(f"zip:{target}")
+
+
+def test_an_element_of_spaces_is_reported(folder):
+    path = unit_files(folder)[0]
+    tree = etree.parse(str(path))
+    label = tree.find(".//{*}layer[@name='FE']/{*}label[@start]")
+    sentence = next(label.iterancestors("{*}sentence"))
+    label.set("start", str(sentence.findtext("{*}text").index(" ")))
+    label.set("end", label.get("start"))
+    tree.write(str(path), xml_declaration=True, encoding="UTF-8")
+    assert "nothing but spaces" in release.load(f"folder:{folder}").problems[0].what
+
+
+def test_half_a_release_beside_a_whole_one_does_no_harm(folder, tmp_path):
+    (tmp_path / "a" / "lu").mkdir(parents=True)
+    shutil.copytree(folder, tmp_path / "b")
+    assert release.find_root(tmp_path).name == "b"
 
 
 def test_entities_are_not_resolved(folder, tmp_path):
@@ -229,12 +259,12 @@ def test_every_rule_at_its_border():
     assert kept(one, element_tokens=5, nearest=1) == ["Agent", "Theme"]
     assert kept(one, element_tokens=4, nearest=1) == ["Agent"]
     assert kept(one, nearest=3) == []  # "She" is two tokens away
-    assert kept(one, whole_sentence=True) == []
+    assert kept(one, scope="sentence") == []
     assert kept(one, core="sets") == ["Agent"]
     far = exemplar("She has often seen it with the old glasses of hers .", "seen", ("Agent", "She"),
                    ("Instrument", "the old glasses of hers"))
-    assert kept(far, whole_sentence=True) == ["Agent"]
-    assert kept(far, whole_sentence=True, all_elements=True) == []
+    assert kept(far, scope="sentence") == ["Agent"]
+    assert kept(far, scope="every element") == []
     # The first "the" stands beside the predicate, the element's own does not.
     twice = exemplar("He saw the dog and then the cat", "saw", ("Theme", "the cat"))
     assert kept(twice) == ["Theme"] and kept(twice, first_occurrence=True) == []
@@ -242,7 +272,7 @@ def test_every_rule_at_its_border():
     assert kept(broken) == ["Agent"] and kept(broken, unbroken=True) == []
 
 
-@pytest.mark.parametrize("wrong", [{"core": "both"}, {"nearest": 0}, {"sentence_tokens": -1}, {"element_tokens": 0}])
+@pytest.mark.parametrize("wrong", [{"core": "both"}, {"scope": "word"}, {"nearest": 0}, {"sentence_tokens": -1}, {"element_tokens": 0}])
 def test_rules_out_of_range_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         Rules(**wrong)
@@ -253,10 +283,21 @@ def test_the_funnel_counts_down_to_what_is_kept(mini):
         sentences, steps = extract(mini, rules)
         counts = [step.sentences for step in steps]
         assert counts == sorted(counts, reverse=True) and counts[0] == len(mini.exemplars)
-        assert counts[-1] == len(sentences) and steps[-1].links == sum(len(one.elements) for one in sentences)
-    table = list(links.one_at_a_time(mini, PAPER, OFFICIAL))
-    assert len(table) == 6 and table[-1][2] == len(extract(mini, OFFICIAL)[0])
-    assert table[0][1] == table[0][2] == len(extract(mini, replace(PAPER, nearest=3))[0])
+        assert counts[-1] == len(sentences) and steps[-1].elements == sum(len(one.elements) for one in sentences)
+
+
+def test_differences_one_at_a_time(mini):
+    def count(rules):
+        return len(extract(mini, rules)[0])
+
+    table = {one.name: one for one in links.one_at_a_time(mini, PAPER, OFFICIAL)}
+    assert list(table) == ["nearest: 3", "core: sets", "scope: sentence", "scope: every element", "unbroken: True",
+                           "first occurrence: True"]
+    first, last = table["nearest: 3"], table["first occurrence: True"]
+    assert first.alone == first.together == count(replace(PAPER, nearest=3)) and last.together == count(OFFICIAL)
+    assert first.without == count(replace(OFFICIAL, nearest=2))
+    assert table["scope: every element"].without == count(replace(OFFICIAL, scope="sentence"))
+    assert table["scope: sentence"].without == count(replace(OFFICIAL, scope="link"))
 
 
 def test_wordpieces_by_offsets():
@@ -309,18 +350,49 @@ def test_scores_equal_a_plain_reading_of_the_map(measured, direction, pairing):
 
 def test_moved_cells_keep_their_distances_and_stay_on_words(measured):
     model, tokenizer, placed, inputs = measured
+    measurement = Links(placed, "predicate to element", elsewhere="moved")
+    scores = observe(model, make_batches(inputs, tokenizer), {"links": measurement})["links"]
+    for index, one in list(enumerate(placed))[::9]:
+        rows, columns = one.pairs("predicate to element")
+        used, linked = [*rows, *columns], set(zip(rows, columns, strict=True))
+        possible = [shift for shift in range(-40, 40) if min(used) + shift >= 1 and max(used) + shift <= one.length - 2
+                    and not linked & set(zip(rows + shift, columns + shift, strict=True))]
+        assert len(scores.places[index]) == 1 + len(possible) and 0 not in possible
+        (batch,) = make_batches(inputs.select([index]), tokenizer)
+        maps = attention_maps(model, batch)[1][0]
+        for at, shift in enumerate(possible, start=1):
+            expected = maps[:, rows + shift, columns + shift].amax(dim=1)
+            np.testing.assert_allclose(scores.places[index][at, 1], expected, atol=1e-6)
+
+
+def test_borrowed_cells_are_those_of_sentences_of_the_same_length(measured):
+    model, tokenizer, placed, inputs = measured
+    both = [observe(model, make_batches(inputs, tokenizer), {"links": Links(placed, "both", elsewhere="borrowed", seed=seed)})
+            ["links"] for seed in (1, 1)]
+    for one, again in zip(both[0].places, both[1].places, strict=True):
+        np.testing.assert_array_equal(one, again)
+    for index, one in list(enumerate(placed))[::9]:
+        own = set(zip(*one.pairs("both"), strict=True))
+        (batch,) = make_batches(inputs.select([index]), tokenizer)
+        maps = attention_maps(model, batch)[0][0]
+        candidates = [other.pairs("both") for other in placed if other.length == one.length]
+        possible = [maps[:, rows, columns].amax(dim=1).numpy() for rows, columns in candidates
+                    if not own & set(zip(rows, columns, strict=True))]
+        assert len(both[0].places[index]) == 1 + min(len(possible), 8)
+        for borrowed in both[0].places[index][1:, 0]:
+            assert any(np.allclose(borrowed, expected, atol=1e-6) for expected in possible)
+
+
+def test_hits_are_rows_whose_largest_weight_among_words_is_a_link(measured):
+    model, tokenizer, placed, inputs = measured
     scores = observe(model, make_batches(inputs, tokenizer), {"links": Links(placed, "predicate to element")})["links"]
-    index = next(index for index, one in enumerate(placed) if len(scores.shifted[index]) > 2)
-    one = placed[index]
-    rows, columns = one.pairs("predicate to element")
-    used = [*rows, *columns]
-    possible = [shift for shift in range(-40, 40) if shift and min(used) + shift >= 1 and max(used) + shift <= one.length - 2]
-    assert len(scores.shifted[index]) == 1 + len(possible)
-    (batch,) = make_batches(inputs.select([index]), tokenizer)
-    maps = attention_maps(model, batch)[1][0]
-    for place_, shift in enumerate(possible, start=1):
-        expected = maps[:, rows + shift, columns + shift].amax(dim=1)
-        np.testing.assert_allclose(scores.shifted[index][place_, 1], expected, atol=1e-6)
+    for index, one in list(enumerate(placed))[::9]:
+        (batch,) = make_batches(inputs.select([index]), tokenizer)
+        linked = set(zip(*one.pairs("predicate to element"), strict=True))
+        for layer, maps in enumerate(attention_maps(model, batch)):
+            for head in range(3):
+                words = maps[0, head, :, 1:-1].argmax(dim=1) + 1
+                assert scores.hits[index, layer, head] == any((row, int(words[row])) in linked for row, _ in linked)
 
 
 def test_a_sentence_that_is_cut_off_is_counted(mini):
@@ -334,32 +406,35 @@ def made(actual, others, sentences=60, heads=(2, 3), seed=0):
     """Scores of heads that score ``actual`` on links and ``others`` elsewhere, with noise."""
     rng = np.random.default_rng(seed)
     actual, others = np.broadcast_to(actual, heads), np.broadcast_to(others, heads)
-    return LinkScores(tuple(
-        np.concatenate([actual[None], np.repeat(others[None], rng.integers(2, 8), axis=0)]) + rng.normal(0, 0.05, heads)
-        + rng.normal(0, 0.1, (1, *heads)) for _ in range(sentences)))
+    places = tuple(np.concatenate([actual[None], np.repeat(others[None], rng.integers(2, 8), axis=0)])
+                   + rng.normal(0, 0.1, heads) for _ in range(sentences))
+    return LinkScores(places, np.zeros((sentences, *heads), dtype=bool))
 
 
-def test_the_matched_test_finds_a_head_and_only_that():
-    actual = np.full((2, 3), 0.2)
-    actual[1, 2] = 0.35
+def test_the_matched_test_finds_heads_above_and_below_and_only_those():
+    actual = np.full((2, 3), 0.2) + np.random.default_rng(1).normal(0, 1e-4, (2, 3))
+    actual[1, 2], actual[0, 1] = 0.35, 0.1
     found = controls.matched_test(made(actual, 0.2), seed=1)
-    assert found.p[1, 2] < 0.01 and (np.delete(found.p.ravel(), 5) > 0.05).all()
-    assert found.excess[1, 2] == pytest.approx(0.15, abs=1e-6) and found.sentences == 60
+    assert found.outcome((1, 2)) == "agrees" and found.outcome((0, 1)) == "disagrees"
+    assert found.excess[1, 2] == pytest.approx(0.15) and found.sentences == 60
+    np.testing.assert_allclose(made(actual, 0.2).excess.mean(axis=0), found.excess)
+
+
+def noise(seed, heads=(3, 4)):
+    rng = np.random.default_rng(seed)
+    return LinkScores(tuple(rng.random((rng.integers(2, 8), *heads)) for _ in range(40)), np.zeros((40, *heads), dtype=bool))
 
 
 def test_the_matched_test_keeps_its_level():
-    """Exchangeable places: the smallest corrected p is below 0.05 in about one of twenty cases."""
-    smallest = []
-    for seed in range(100):
-        rng = np.random.default_rng(seed)
-        scores = LinkScores(tuple(rng.random((rng.integers(2, 8), 3, 4)) for _ in range(40)))
-        smallest.append(controls.matched_test(scores, seed=1, draws=200).p.min())
-    assert 0 < np.mean(np.array(smallest) < 0.05) < 0.13
+    """Exchangeable places: the smallest corrected p is below 0.05 in about one of twenty cases, on either side."""
+    tests = [controls.matched_test(noise(seed), seed=1, draws=200) for seed in range(100)]
+    for smallest in ([one.above.min() for one in tests], [one.below.min() for one in tests]):
+        assert 0 < np.mean(np.array(smallest) < 0.05) < 0.13
 
 
 def test_nothing_to_compare_with_is_said():
     with pytest.raises(ValueError, match="second place"):
-        controls.matched_test(LinkScores((np.ones((1, 2, 2)),)), seed=1)
+        controls.matched_test(LinkScores((np.ones((1, 2, 2)),), np.ones((1, 2, 2), dtype=bool)), seed=1)
 
 
 def test_best_offset_of_constructed_links():
@@ -400,12 +475,16 @@ def test_a_planted_head_is_found_and_nothing_on_shuffled_labels(mini):
     model = planted(load_encoder(source), predicates)
 
     def run(places):
-        scores = observe(model, make_batches(inputs, tokenizer), {"links": Links(places, "element to predicate")})["links"]
-        return scores.actual.mean(axis=0), controls.matched_test(scores, seed=1)
+        kinds = {kind: Links(places, "element to predicate", elsewhere=kind) for kind in ("moved", "borrowed")}
+        scores = observe(model, make_batches(inputs, tokenizer), kinds)
+        return scores["moved"], {kind: controls.matched_test(one, seed=1) for kind, one in scores.items()}
 
-    means, found = run(placed)
+    scores, tests = run(placed)
+    means = scores.actual.mean(axis=0)
     assert controls.top_heads(means, 1) == [(0, 4)] and means[0, 4] > np.percentile(means, 99)
-    assert found.p[0, 4] < 0.01 and controls.top_heads(found.excess, 1) == [(0, 4)]
+    assert scores.hits[:, 0, 4].mean() > 0.9
+    for test in tests.values():
+        assert test.above[0, 4] < 0.01 and controls.top_heads(test.excess, 1) == [(0, 4)]
 
     rng = np.random.default_rng(3)
     shuffled = []
@@ -414,7 +493,7 @@ def test_a_planted_head_is_found_and_nothing_on_shuffled_labels(mini):
         shift = int(rng.integers(1 - min(used), one.length - 1 - max(used)))
         shuffled.append(replace(one, predicate=tuple(p + shift for p in one.predicate),
                                 elements=tuple(tuple(p + shift for p in element) for element in one.elements)))
-    assert (run(shuffled)[1].p > 0.05).all()
+    assert (run(shuffled)[1]["moved"].above > 0.05).all()
 
 
 def test_official_heatmaps_hold_the_papers_two_heads():
@@ -440,10 +519,13 @@ def test_breakdown_by_role_element_and_frame():
     two = placed_at(exemplar("She has often seen the dog .", "seen", ("Agent", "She"), ("Theme", "the dog")), ("Agent", "Theme"))
     assert [breakdown.role(one) for one in (pronoun, noun, after)] == list(breakdown.ROLES)
     placed = [pronoun, noun, noun, after, two]
-    scores = LinkScores(tuple(np.full((3, 1, 1), value) * np.array([2, 1, 1])[:, None, None] for value in (1, 2, 3, 4, 100)))
+    places = tuple(np.full((3, 1, 1), value) * np.array([2, 1, 1])[:, None, None] for value in (1, 2, 3, 4, 100))
+    scores = LinkScores(places, np.zeros((5, 1, 1), dtype=bool))
     rows = {row["element"]: row for row in breakdown.by_role(placed, scores, [(0, 0)], seed=1)}
     assert {name: row["n"] for name, row in rows.items()} == {"pronoun before": 1, "other before": 2, "after": 1}
-    assert rows["other before"]["score"].startswith("5.000") and rows["other before"]["excess"].startswith("+2.500")
+    assert rows["other before"]["score"] == "few"
+    many = breakdown.by_role(placed[1:3] * 5, scores.of([1, 2] * 5), [(0, 0)], seed=1)[1]
+    assert many["score"].startswith("5.000") and many["excess"].startswith("+2.500")
     assert breakdown.by_element(placed, scores, [(0, 0)], least=1) == [{"frame element": "Agent", "n": 4, "head (1, 1)": "5.000"}]
     assert breakdown.by_frame(placed, scores, [(0, 0)], least=5) == []
-    assert [one[0, 0, 0] for one in breakdown.without_pronouns(placed, scores).shifted] == [4, 6, 8]
+    assert [one[0, 0, 0] for one in breakdown.without_pronouns(placed, scores).places] == [4, 6, 8]

@@ -13,12 +13,13 @@ from .scores import LinkScores, Placed
 
 PRONOUNS = frozenset("i you he she it we they who me him her us them this that these those".split())
 ROLES = ("pronoun before", "other before", "after")
+FEWEST, FEW = 10, "few"  # sentences for an interval, and what stands there else
 Head = tuple[int, int]
 
 
-def role(one: Placed) -> str:
-    """What a sentence's first linked element is: a pronoun before the predicate, anything else before it, or after it."""
-    spans = one.sentence.elements[0]
+def role(one: Placed, element: int = 0) -> str:
+    """What a linked element is: a pronoun before the predicate, anything else before it, or after it."""
+    spans = one.sentence.elements[element]
     before = spans[0].start < one.sentence.target[0].start
     words = " ".join(one.sentence.exemplar.text[span.start : span.end] for span in spans)
     return "after" if not before else "pronoun before" if words.lower() in PRONOUNS else "other before"
@@ -38,26 +39,27 @@ def by_role(placed: Sequence[Placed], scores: LinkScores, heads: Sequence[Head],
     """Score and excess over the same cells elsewhere, by :func:`role`, of sentences with one link.
 
     Returns:
-        A row for each role and head, with intervals over sentences.
+        A row for each role and head, with intervals over sentences; no
+        numbers for fewer than :data:`FEWEST`.
     """
     groups = _groups(placed, role)
     rows = []
     for name in ROLES:
         for head in heads:
-            members = [scores.shifted[index] for index in groups.get(name, ())]
-            excess = np.array([one[0][head] - one[1:, head[0], head[1]].mean() for one in members if len(one) > 1])
-            score = np.array([one[0][head] for one in members])
-            rows.append({"element": name, "head": head_name(*head), "n": len(score),
-                         "score": bootstrap_mean(score, seed).text(1, 3) if len(score) else "–",
-                         "excess": bootstrap_mean(excess, seed).text(1, 3, sign=True) if len(excess) else "–"})
+            part = scores.of(groups.get(name, []))
+            with_others = sum(len(one) > 1 for one in part.places)
+            row = {"element": name, "head": head_name(*head), "n": len(part.places), "score": FEW, "excess": FEW}
+            if with_others >= FEWEST:
+                row |= {"score": bootstrap_mean(part.actual[:, *head], seed).text(1, 3),
+                        "excess": bootstrap_mean(part.excess[:, *head], seed).text(1, 3, sign=True)}
+            rows.append(row)
     return rows
 
 
 def without_pronouns(placed: Sequence[Placed], scores: LinkScores) -> LinkScores:
-    """The scores of sentences with one link whose element is no pronoun before the predicate."""
-    groups = _groups(placed, role)
-    chosen = sorted(index for name in ROLES[1:] for index in groups.get(name, ()))
-    return LinkScores(tuple(scores.shifted[index] for index in chosen))
+    """The scores of sentences where no linked element is a pronoun before the predicate."""
+    return scores.of([index for index, one in enumerate(placed)
+                      if ROLES[0] not in {role(one, element) for element in range(len(one.elements))}])
 
 
 def _groups(placed: Sequence[Placed], name: Callable[[Placed], str]) -> dict[str, list[int]]:
@@ -73,5 +75,5 @@ def _by(placed: Sequence[Placed], scores: LinkScores, heads: Sequence[Head], lea
     groups = [(group, rows) for group, rows in _groups(placed, name).items() if len(rows) >= least]
     groups.sort(key=lambda item: (-len(item[1]), item[0]))
     return [{column: group, "n": len(rows),
-             **{f"head {head_name(*head)}": f"{np.mean([scores.shifted[row][0][head] for row in rows]):.3f}" for head in heads}}
+             **{f"head {head_name(*head)}": f"{np.mean([scores.places[row][0][head] for row in rows]):.3f}" for head in heads}}
             for group, rows in groups]

@@ -12,40 +12,46 @@ from ..statistics import Bootstrap, Seed, bootstrap_mean
 from .scores import LinkScores, Placed
 
 DRAWS = 1000
+LEVEL = 0.05
 
 
 @dataclass(frozen=True)
 class MatchedTest:
-    """Links against the same cells elsewhere in the same sentences.
+    """Links against other cells.
 
     Attributes:
         links: mean score of the links, shape (layers, heads).
-        matched: mean score of the moved cells, shape (layers, heads).
-        p: permutation p-value of links > matched, corrected over all heads by
-            the maximum statistic, shape (layers, heads).
-        sentences: sentences with at least one other place for their links.
+        others: mean score of the other places, shape (layers, heads).
+        above, below: permutation p-values of links > others and links < others,
+            corrected over all heads by the maximum statistic, shape (layers, heads).
+        sentences: sentences with at least one other place.
     """
 
     links: np.ndarray
-    matched: np.ndarray
-    p: np.ndarray
+    others: np.ndarray
+    above: np.ndarray
+    below: np.ndarray
     sentences: int
 
     @property
     def excess(self) -> np.ndarray:
-        """Links minus matched, shape (layers, heads)."""
-        return self.links - self.matched
+        """Links minus others, shape (layers, heads)."""
+        return self.links - self.others
+
+    def outcome(self, head: tuple[int, int]) -> str:
+        """Does the head attend more along links? "agrees" or "disagrees" where a corrected p is below 0.05."""
+        return "agrees" if self.above[head] < LEVEL else "disagrees" if self.below[head] < LEVEL else "undecided"
 
 
 def matched_test(scores: LinkScores, seed: Seed, draws: int = DRAWS) -> MatchedTest:
-    """Is the annotated place special among all places of the same distances?
+    """Is the annotated place special among all the places it is compared with?
 
-    If a head only looks a fixed number of tokens away, it scores as high where
-    the links' cells are moved along the sentence. Under that hypothesis the
-    annotated place is a random one among a sentence's places, which gives the
-    test: draw a place for every sentence, standardise every head's mean by its
-    mean and standard deviation over such draws, and compare with the largest
-    over all heads in each draw (Westfall and Young, 1993).
+    If a head follows position alone, it scores as high on a sentence's other
+    places. Under that hypothesis the annotated place is a random one among
+    them, which gives the test: draw a place for every sentence, standardise
+    every head's mean by its mean and standard deviation over such draws, and
+    compare with the largest (and the smallest) over all heads in each draw
+    (Westfall and Young, 1993).
 
     Args:
         scores: from :class:`bertology_utils.framenet.scores.Links`.
@@ -55,30 +61,32 @@ def matched_test(scores: LinkScores, seed: Seed, draws: int = DRAWS) -> MatchedT
     Raises:
         ValueError: no sentence has a second place.
     """
-    movable = scores.movable.shifted
-    if not movable:
+    places = [one.reshape(len(one), -1).astype(np.float64) for one in scores.places if len(one) > 1]
+    if not places:
         raise ValueError("no sentence has a second place for its links, so there is nothing to compare with")
-    shape = movable[0].shape[1:]
-    counts = np.array([len(one) for one in movable])
-    flat = np.concatenate([one.reshape(len(one), -1) for one in movable]).astype(np.float64)  # (places, all heads)
+    shape = scores.places[0].shape[1:]
+    flat, counts = np.concatenate(places), np.array([len(one) for one in places])  # flat: (all places, all heads)
     starts = np.cumsum(counts) - counts
-    expected = np.mean([one.reshape(len(one), -1).mean(axis=0) for one in movable], axis=0)  # under the hypothesis
-    variance = np.sum([one.reshape(len(one), -1).var(axis=0, dtype=np.float64) for one in movable], axis=0)
-    error = np.maximum(np.sqrt(variance) / len(movable), 1e-12)  # (all heads,)
-    observed = (flat[starts].mean(axis=0) - expected) / error
+    expected = np.mean([one.mean(axis=0) for one in places], axis=0)  # under the hypothesis, (all heads,)
+    error = np.maximum(np.sqrt(np.sum([one.var(axis=0) for one in places], axis=0)) / len(places), 1e-12)
+
+    def standardised(rows: np.ndarray) -> np.ndarray:
+        return (flat[rows].mean(axis=0) - expected) / error
+
     rng = np.random.default_rng(seed)
-    largest = np.array([
-        ((flat[starts + rng.integers(0, counts)].mean(axis=0) - expected) / error).max() for _ in range(draws)])
-    p = (1 + (largest[:, None] >= observed).sum(axis=0)) / (1 + draws)
-    matched = np.mean([one[1:].reshape(len(one) - 1, -1).mean(axis=0) for one in movable], axis=0)
-    return MatchedTest(flat[starts].mean(axis=0).reshape(shape), matched.reshape(shape), p.reshape(shape), len(movable))
+    drawn = np.array([(z.max(), z.min()) for z in (standardised(starts + rng.integers(0, counts)) for _ in range(draws))])
+    observed = standardised(starts)
+    above = (1 + (drawn[:, :1] >= observed).sum(axis=0)) / (1 + draws)
+    below = (1 + (drawn[:, 1:] <= observed).sum(axis=0)) / (1 + draws)
+    others = np.mean([one[1:].mean(axis=0) for one in places], axis=0)
+    links = flat[starts].mean(axis=0)
+    return MatchedTest(*(part.reshape(shape) for part in (links, others, above, below)), len(places))
 
 
 def best_offset(placed: Sequence[Placed], direction: str, seed: Seed) -> tuple[int, Bootstrap]:
-    """The score of the best head that knows positions only.
+    """How often a head that always points a fixed number of wordpieces away would point at a link.
 
-    A head that puts all its attention a fixed number of wordpieces away scores
-    1 in the sentences with a link at that distance and 0 in the others.
+    To be compared with :attr:`bertology_utils.framenet.scores.LinkScores.hits`.
 
     Args:
         placed: the sentences.
@@ -86,7 +94,7 @@ def best_offset(placed: Sequence[Placed], direction: str, seed: Seed) -> tuple[i
         seed: of the resampling of sentences.
 
     Returns:
-        The best offset (column minus row), and its mean score.
+        The best offset (column minus row), and the share of sentences in which it hits.
     """
     offsets = [{int(offset) for offset in np.subtract(*one.pairs(direction)[::-1])} for one in placed]
     best, _ = max(Counter(offset for some in offsets for offset in some).items(), key=lambda item: (item[1], -abs(item[0])))

@@ -86,7 +86,7 @@ def read_unit(path: Path) -> tuple[list[Exemplar], list[Problem]]:
             elif element.tag == SENTENCE:
                 _read_sentence(element, unit, core, path.name, exemplars, problems)
             element.clear()
-    except (etree.XMLSyntaxError, OSError, KeyError, ValueError) as error:
+    except (etree.XMLSyntaxError, OSError, KeyError, TypeError, ValueError) as error:
         return [], [Problem(path.name, f"cannot be read: {type(error).__name__}: {error}")]
     return exemplars, problems
 
@@ -120,9 +120,13 @@ def _spans(layer, text: str) -> tuple[Span, ...]:
     for label in layer.iterfind(NAMESPACE + "label"):
         if label.get("start") is None:
             continue
+        if label.get("end") is None:
+            raise ValueError(f"{label.get('name')} starts and does not end")
         name, start, end = label.get("name"), int(label.get("start")), int(label.get("end")) + 1  # inclusive in the file
         if not 0 <= start < end <= len(text):
             raise ValueError(f"{name} spans characters {start} to {end - 1} of a sentence of {len(text)}")
+        if not text[start:end].strip():
+            raise ValueError(f"{name} spans nothing but spaces, characters {start} to {end - 1}")
         spans.append(Span(name, start, end))
     return tuple(sorted(spans, key=lambda span: (span.start, span.end, span.name)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
 from ..choices import one_of
@@ -11,6 +11,7 @@ from .exemplars import Exemplar, Span
 from .release import Release
 
 CORE = ("type", "sets")
+SCOPES = ("link", "sentence", "every element")
 TOKEN = re.compile(r"\S+")
 
 
@@ -18,7 +19,7 @@ TOKEN = re.compile(r"\S+")
 class Rules:
     """Which sentences and links are kept. Tokens are what stands between spaces, punctuation included.
 
-    The defaults are the paper's text.
+    The defaults are a reading of the paper's text.
 
     Attributes:
         sentence_tokens: most tokens of a sentence.
@@ -26,10 +27,9 @@ class Rules:
         nearest: fewest tokens from the predicate to an element; 1 for neighbours.
         core: an element is core by its ``coreType`` ("type"), or because the
             frame declares it in a core set ("sets").
-        all_elements: the limits on length and distance hold for every element
-            of the sentence, not for core ones alone.
-        whole_sentence: an element beyond a limit excludes the sentence, not
-            its own link alone.
+        scope: what an element beyond a limit costs. "link": a core element its
+            own link; "sentence": a core element the whole sentence; "every
+            element": any element, core or not, the whole sentence.
         unbroken: predicates of several spans are left out.
         first_occurrence: a word's position is that of the first equal word of
             the sentence, as when it is searched for as a string.
@@ -39,23 +39,25 @@ class Rules:
     element_tokens: int = 3
     nearest: int = 2
     core: str = "type"
-    all_elements: bool = False
-    whole_sentence: bool = False
+    scope: str = "link"
     unbroken: bool = False
     first_occurrence: bool = False
 
     def __post_init__(self):
         one_of("core", self.core, CORE)
+        one_of("scope", self.scope, SCOPES)
         for name in ("sentence_tokens", "element_tokens", "nearest"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)} is out of range; it is 1 or more")
 
 
+# The text speaks of sentences ("we exclude sentences where ..."), of links ("the linked objects are less than two
+# tokens apart") and does not say what becomes of a sentence with one link of either kind. Here it keeps the other link.
 PAPER = Rules()
 # What the published code does otherwise.
-OFFICIAL = Rules(nearest=3, core="sets", all_elements=True, whole_sentence=True, unbroken=True, first_occurrence=True)
+OFFICIAL = Rules(nearest=3, core="sets", scope="every element", unbroken=True, first_occurrence=True)
 RULES = {"paper": PAPER, "official": OFFICIAL}
-PAPER_SENTENCES = 473  # §4.2, from release 1.7
+PAPER_SENTENCES, PAPER_UNITS = 473, 13_572  # §4.2; lexical units of release 1.7
 
 
 def rules(protocol: str, sentence_tokens: int = 0, element_tokens: int = 0, nearest: int = 0) -> Rules:
@@ -81,11 +83,11 @@ class LinkedSentence:
 
 @dataclass(frozen=True)
 class Step:
-    """One filter of the funnel: what it asks, and how many annotated sentences and links are left after it."""
+    """One filter of the funnel: what it asks, and how many sentences and frame elements are left after it."""
 
     name: str
     sentences: int
-    links: int
+    elements: int
 
 
 def tokens(text: str) -> list[tuple[int, int]]:
@@ -115,10 +117,10 @@ def extract(release: Release, rules: Rules) -> tuple[list[LinkedSentence], list[
         keep("the predicate in one piece", lambda one: len(one.exemplar.target) == 1)
     keep({"type": "a core element (by coreType)", "sets": "a core element (by declared core sets)"}[rules.core],
          lambda one: one.choose(release, rules))
-    which = "every" if rules.all_elements else "each core"
-    keep(f"{which} element at most {rules.element_tokens} tokens",
+    which = {"link": "a core element", "sentence": "all core elements", "every element": "all elements"}[rules.scope]
+    keep(f"{which} of at most {rules.element_tokens} tokens",
          lambda one: one.limit(rules, lambda span: len(one.at(span)) <= rules.element_tokens))
-    keep(f"{which} element {rules.nearest} or more tokens from the predicate",
+    keep(f"{which} {rules.nearest} or more tokens from the predicate",
          lambda one: one.limit(rules, lambda span: one.distance(span) >= rules.nearest))
     return [LinkedSentence(one.exemplar, *one.characters(rules)) for one in candidates], steps
 
@@ -157,8 +159,8 @@ class _Candidate:
 
     def limit(self, rules: Rules, fits) -> bool:
         """Apply a limit to the links, or to the sentence; False if nothing is left."""
-        bound = self.exemplar.elements if rules.all_elements else self.links
-        if rules.whole_sentence and not all(fits(span) for span in bound):
+        bound = {"link": [], "sentence": self.links, "every element": self.exemplar.elements}[rules.scope]
+        if not all(fits(span) for span in bound):
             return False
         self.links = [span for span in self.links if fits(span)]
         return bool(self.links)
@@ -171,7 +173,24 @@ class _Candidate:
         return target, tuple(tuple(Span(span.name, *self.tokens[index]) for index in self.at(span)) for span in self.links)
 
 
-def one_at_a_time(release: Release, start: Rules, goal: Rules) -> Iterable[tuple[str, int, int]]:
+@dataclass(frozen=True)
+class Difference:
+    """What one difference between two sets of rules does to the number of sentences.
+
+    Attributes:
+        name: the rule and its new value.
+        alone: sentences left when it alone is switched on.
+        together: when it and all before it are.
+        without: when all but it are.
+    """
+
+    name: str
+    alone: int
+    together: int
+    without: int
+
+
+def one_at_a_time(release: Release, start: Rules, goal: Rules) -> Iterator[Difference]:
     """Which of the differences between two sets of rules brings the number of sentences down?
 
     Args:
@@ -179,14 +198,19 @@ def one_at_a_time(release: Release, start: Rules, goal: Rules) -> Iterable[tuple
         start, goal: the rules to go from and to.
 
     Yields:
-        For each difference: its name, the sentences left when it alone is
-        switched on, and those left when all up to it, in this order, are.
+        The differences, the wider scope step by step.
     """
+
+    def count(rules: Rules) -> int:
+        return len(extract(release, rules)[0])
+
     together = start
     for field in fields(Rules):
-        value = getattr(goal, field.name)
-        if value == getattr(start, field.name):
-            continue
-        together = replace(together, **{field.name: value})
-        alone = len(extract(release, replace(start, **{field.name: value}))[0])
-        yield f"{field.name.replace('_', ' ')}: {value}", alone, len(extract(release, together)[0])
+        before, after = getattr(start, field.name), getattr(goal, field.name)
+        values = [after] if field.name != "scope" else SCOPES[SCOPES.index(before) + 1 : SCOPES.index(after) + 1]
+        previous = before
+        for value in values if before != after else ():
+            together = replace(together, **{field.name: value})
+            yield Difference(f"{field.name.replace('_', ' ')}: {value}", count(replace(start, **{field.name: value})),
+                             count(together), count(replace(goal, **{field.name: previous})))
+            previous = value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
@@ -79,13 +80,16 @@ def find_root(folder: Path) -> Path:
     Raises:
         FileNotFoundError: an index or the folder ``lu`` is missing; the message says which.
     """
-    for candidate in (folder, *sorted(path for path in folder.iterdir() if path.is_dir())):
-        missing = [name for name in (*INDEXES, "lu", "frame") if not (candidate / name).exists()]
+    wanted, halves = (*INDEXES, "lu", "frame"), []
+    for candidate in (folder.resolve(), *sorted(path for path in folder.resolve().iterdir() if path.is_dir())):
+        missing = [name for name in wanted if not (candidate / name).exists()]
         if not missing:
             return candidate
-        if len(missing) < len(INDEXES) + 2:
-            raise FileNotFoundError(f"{candidate} is not a whole FrameNet release: it lacks {', '.join(missing)}")
-    raise FileNotFoundError(f"{folder} is no FrameNet release: it has none of {', '.join(INDEXES)}, lu and frame")
+        if len(missing) < len(wanted):
+            halves.append(f"{candidate} lacks {', '.join(missing)}")
+    if halves:
+        raise FileNotFoundError(f"not a whole FrameNet release: {'; '.join(halves)}")
+    raise FileNotFoundError(f"{folder} is no FrameNet release: it has none of {', '.join(wanted)}")
 
 
 def _read(units: list[Path], frames: list[Path], processes: int) -> dict:
@@ -157,14 +161,14 @@ def _unpacked(path: Path) -> Path:
             wanted = [member for member in members if member.filename.endswith(".xml")]
             return cache.entry("framenet_zip", {"sha256": file_sha256(path)},
                                lambda target, scratch: archive.extractall(target, wanted))
-    except zipfile.BadZipFile as error:
-        raise ValueError(f"{path} is no zip archive, or a damaged one: {error}") from None
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:  # damaged, or encrypted
+        raise ValueError(f"{path} is no zip archive, a damaged or an encrypted one: {error}") from None
 
 
 def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> None:
     for member in members:
         place = PurePosixPath(member.filename.replace("\\", "/"))
-        if place.is_absolute() or ".." in place.parts or ":" in place.parts[0]:
+        if place.is_absolute() or ".." in place.parts or ":" in member.filename:
             raise ValueError(f"{path} is refused: {member.filename!r} would be written outside its folder")
     size = sum(member.file_size for member in members)
     if size > LARGEST:

@@ -17,6 +17,9 @@ from .exemplars import Span
 from .links import LinkedSentence
 
 PAIRINGS = ("product", "zip")
+ELSEWHERE = ("moved", "borrowed")
+BORROWED = 8  # places to borrow from other sentences
+Cells = tuple[np.ndarray, np.ndarray]  # rows and columns of a map, each of shape (pairs,)
 
 
 @dataclass(frozen=True)
@@ -90,22 +93,28 @@ class LinkScores:
     """What :class:`Links` computes.
 
     Attributes:
-        shifted: per sentence, shape (shifts, layers, heads): the score of the
-            links as they are first, then those of the same cells moved along
-            the sentence together, so that all distances stay.
+        places: per sentence, shape (places, layers, heads): the score of its
+            links first, then those of the cells that they are compared with.
+        hits: True where a row's largest weight among words falls on a link,
+            shape (sentences, layers, heads).
     """
 
-    shifted: tuple[np.ndarray, ...]
+    places: tuple[np.ndarray, ...]
+    hits: np.ndarray
 
     @property
     def actual(self) -> np.ndarray:
         """Scores of the annotated links, shape (sentences, layers, heads)."""
-        return np.stack([one[0] for one in self.shifted])
+        return np.stack([one[0] for one in self.places])
 
     @property
-    def movable(self) -> LinkScores:
-        """The sentences where the links can stand elsewhere."""
-        return LinkScores(tuple(one for one in self.shifted if len(one) > 1))
+    def excess(self) -> np.ndarray:
+        """Links minus the mean of the other places, shape (sentences that have others, layers, heads)."""
+        return np.stack([one[0] - one[1:].mean(axis=0) for one in self.places if len(one) > 1])
+
+    def of(self, rows: Sequence[int]) -> LinkScores:
+        """The scores of some sentences."""
+        return LinkScores(tuple(self.places[row] for row in rows), self.hits[list(rows)])
 
 
 class Links:
@@ -114,29 +123,81 @@ class Links:
     Args:
         placed: the sentences, in the order of the batches' ``index``.
         direction, pairing: see :meth:`Placed.pairs`.
+        elsewhere: what the links are compared with. "moved": their cells moved
+            along the sentence together, so that all distances stay.
+            "borrowed": the cells of other sentences of the same length, so
+            that distances and positions stay.
+        seed: of the choice of borrowed cells.
     """
 
-    def __init__(self, placed: Sequence[Placed], direction: str, pairing: str = "product"):
-        self._cells = [one.pairs(direction, pairing) for one in placed]
-        self._shifts = [_shifts(*cells, one.length) for cells, one in zip(self._cells, placed, strict=True)]
+    def __init__(self, placed: Sequence[Placed], direction: str, pairing: str = "product",
+                 elsewhere: str | None = None, seed: int = 0):
+        if elsewhere is not None:
+            one_of("elsewhere", elsewhere, ELSEWHERE)
+        self._placed = placed
+        self._links = [one.pairs(direction, pairing) for one in placed]
+        others = {None: lambda: [[] for _ in placed], "moved": self._moved, "borrowed": lambda: self._borrowed(seed)}[elsewhere]()
+        self._cells = [_stack([links, *some]) for links, some in zip(self._links, others, strict=True)]
         self._scores: list[list[np.ndarray]] = [[] for _ in placed]
+        self._hits: list[list[np.ndarray]] = [[] for _ in placed]
+
+    def _moved(self) -> list[list[Cells]]:
+        """Every place along the sentence where all cells are on words and none is a link's."""
+        found = []
+        for one, (rows, columns) in zip(self._placed, self._links, strict=True):
+            used, links = np.concatenate([rows, columns]), set(zip(rows, columns, strict=True))
+            # [CLS] and [SEP] stand at 0 and length - 1.
+            shifts = range(1 - used.min(), one.length - 1 - used.max())
+            found.append([(rows + shift, columns + shift) for shift in shifts
+                          if not links & set(zip(rows + shift, columns + shift, strict=True))])
+        return found
+
+    def _borrowed(self, seed: int) -> list[list[Cells]]:
+        """The cells of up to :data:`BORROWED` other sentences of the same length, drawn at random, none a link's own."""
+        rng = np.random.default_rng(seed)
+        by_length: dict[int, list[int]] = {}
+        for index, one in enumerate(self._placed):
+            by_length.setdefault(one.length, []).append(index)
+        found = []
+        for one, (rows, columns) in zip(self._placed, self._links, strict=True):
+            links, some = set(zip(rows, columns, strict=True)), []
+            for other in rng.permutation(by_length[one.length]):
+                if len(some) < BORROWED and not links & set(zip(*self._links[other], strict=True)):
+                    some.append(self._links[other])
+            found.append(some)
+        return found
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Score one layer; see :class:`bertology_utils.attention.Measurement`."""
-        first = batch.mask.int().argmax(dim=1).tolist()  # padding may stand on the left
         weights = maps.cpu()
-        for row, index in enumerate(batch.index):
-            moved = self._shifts[index][:, None] + first[row]  # (shifts, 1)
-            rows, columns = (torch.from_numpy(cells + moved) for cells in self._cells[index])  # (shifts, pairs)
-            self._scores[index].append(weights[row][:, rows, columns].amax(dim=2).T.numpy())  # (shifts, heads)
+        for row, (index, first) in enumerate(zip(batch.index, batch.mask.int().argmax(dim=1).tolist(), strict=True)):
+            length = self._placed[index].length
+            own = weights[row, :, first : first + length, first : first + length]  # (heads, length, length)
+            rows, columns = self._cells[index]  # (places, pairs) each
+            self._scores[index].append(own[:, rows, columns].amax(dim=2).T.numpy())  # (places, heads)
+            self._hits[index].append(_points_at(own, *self._links[index]))
 
     def compute(self) -> LinkScores:
         """The scores of all sentences, in order."""
-        return LinkScores(tuple(np.stack(layers, axis=1) for layers in self._scores))
+        hits = np.stack([np.stack(layers) for layers in self._hits])
+        return LinkScores(tuple(np.stack(layers, axis=1) for layers in self._scores), hits)
 
 
-def _shifts(rows: np.ndarray, columns: np.ndarray, length: int) -> np.ndarray:
-    """By how much the cells can move so that all stay on words: 0 first, then from left to right."""
-    low, high = min(rows.min(), columns.min()), max(rows.max(), columns.max())
-    # [CLS] and [SEP] stand at 0 and length - 1.
-    return np.array([0, *(shift for shift in range(1 - low, length - 1 - high) if shift)])
+def _stack(places: list[Cells]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cells of several places as two arrays of shape (places, pairs); the first pair fills up, a largest weight stays."""
+    most = max(len(rows) for rows, _ in places)
+
+    def filled(cells: np.ndarray) -> np.ndarray:
+        return np.concatenate([cells, np.repeat(cells[:1], most - len(cells))])
+
+    return tuple(torch.from_numpy(np.stack([filled(part[axis]) for part in places])) for axis in (0, 1))
+
+
+def _points_at(own: torch.Tensor, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Per head: does the word to which some linked row attends most belong to its link? Shape (heads,)."""
+    length = own.shape[1]
+    linked = torch.zeros(length, length, dtype=torch.bool)
+    linked[rows, columns] = True
+    attending = torch.from_numpy(np.unique(rows))
+    most = own[:, attending, 1 : length - 1].argmax(dim=2) + 1  # (heads, rows): words only
+    return linked[attending, most].any(dim=1).numpy()
