@@ -18,7 +18,10 @@ from torch import nn
 IMPLEMENTATION = "bertology_maps"
 
 Observer = Callable[[torch.Tensor], None]
+# What changes a module's maps before they are used: (module, maps, additive mask or None) to maps.
+Editor = Callable[[nn.Module, torch.Tensor, torch.Tensor | None], torch.Tensor]
 _observer: ContextVar[Observer | None] = ContextVar("attention_observer", default=None)
+_editor: ContextVar[Editor | None] = ContextVar("attention_editor", default=None)
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,9 @@ def _observed_attention(module, query, key, value, attention_mask, scaling=None,
     if attention_mask is not None:
         scores = scores + attention_mask
     weights = torch.softmax(scores, dim=-1)
-    observer = _observer.get()
+    editor, observer = _editor.get(), _observer.get()
+    if editor is not None:
+        weights = editor(module, weights, attention_mask)
     if observer is not None:
         observer(weights)
     weights = nn.functional.dropout(weights, p=dropout, training=module.training)
@@ -99,19 +104,28 @@ def _observed_attention(module, query, key, value, attention_mask, scaling=None,
 
 
 @contextmanager
-def _observing(model, observer: Observer) -> Iterator[None]:
-    """Within the context every self-attention of ``model`` shows its maps to ``observer``."""
+def _reaching(model, variable: ContextVar, function: Observer | Editor) -> Iterator[None]:
+    """Within the context every self-attention of ``model`` calls ``function``; whatever happens, the model is as before."""
     if model.training:
-        raise ValueError("attention maps are measured in evaluation mode; call model.eval() first")
+        raise ValueError("attention maps are measured and changed in evaluation mode; call model.eval() first")
     before = model.config._attn_implementation
     register_attention()
     model.set_attn_implementation(IMPLEMENTATION)
-    token = _observer.set(observer)
+    token = variable.set(function)
     try:
         yield
     finally:
-        _observer.reset(token)
+        variable.reset(token)
         model.set_attn_implementation(before)
+
+
+def editing(model, editor: Editor):
+    """Context in which ``editor`` changes the maps of ``model``; measurements see the changed ones.
+
+    Raises:
+        ValueError: the model is in training mode.
+    """
+    return _reaching(model, _editor, editor)
 
 
 def _forward(model, batch: Batch, visit: Callable[[int, torch.Tensor], None]) -> torch.Tensor:
@@ -125,7 +139,7 @@ def _forward(model, batch: Batch, visit: Callable[[int, torch.Tensor], None]) ->
         visit(seen, weights)
         seen += 1
 
-    with torch.inference_mode(), _observing(model, observer):
+    with torch.inference_mode(), _reaching(model, _observer, observer):
         output = model(**batch.inputs)[0]
     expected = model.config.num_hidden_layers
     if seen != expected:

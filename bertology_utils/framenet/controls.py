@@ -38,9 +38,19 @@ class MatchedTest:
         """Links minus others, shape (layers, heads)."""
         return self.links - self.others
 
-    def outcome(self, head: tuple[int, int]) -> str:
-        """Does the head attend more along links? "agrees" or "disagrees" where a corrected p is below 0.05."""
-        return "agrees" if self.above[head] < LEVEL else "disagrees" if self.below[head] < LEVEL else "undecided"
+    def outcome(self, head: tuple[int, int], bar: float = 0.0) -> str:
+        """Does the head attend more along links?
+
+        Args:
+            head: (layer, head) from 0.
+            bar: what its excess has to clear besides p.
+
+        Returns:
+            "agrees" above ``bar`` or "disagrees" below 0, each with a corrected p below 0.05; else "undecided".
+        """
+        if self.above[head] < LEVEL and self.excess[head] > bar:
+            return "agrees"
+        return "disagrees" if self.below[head] < LEVEL else "undecided"
 
 
 def matched_test(scores: LinkScores, seed: Seed, draws: int = DRAWS) -> MatchedTest:

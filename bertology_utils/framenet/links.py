@@ -106,13 +106,16 @@ def extract(release: Release, rules: Rules) -> tuple[list[LinkedSentence], list[
         The sentences in the release's order, and the funnel.
     """
     candidates = [_Candidate(one) for one in release.exemplars]
-    steps = [Step("annotated sentences", len(candidates), sum(len(one.exemplar.elements) for one in candidates))]
+    steps = [Step("annotated sentences", len(candidates), sum(len(one.links) for one in candidates))]
 
     def keep(name: str, wanted) -> None:
         candidates[:] = [one for one in candidates if wanted(one)]
         steps.append(Step(name, len(candidates), sum(len(one.links) for one in candidates)))
 
-    keep(f"at most {rules.sentence_tokens} tokens", lambda one: len(one.place(rules).tokens) <= rules.sentence_tokens)
+    # The length first, and counted in passing: of 150,000 sentences one in seven stays.
+    keep(f"at most {rules.sentence_tokens} tokens", lambda one: len(one.exemplar.text.split()) <= rules.sentence_tokens)
+    for one in candidates:
+        one.place(rules)
     if rules.unbroken:
         keep("the predicate in one piece", lambda one: len(one.exemplar.target) == 1)
     keep({"type": "a core element (by coreType)", "sets": "a core element (by declared core sets)"}[rules.core],
@@ -133,13 +136,12 @@ class _Candidate:
         self.links: list[Span] = list(exemplar.elements)
         self.tokens: list[tuple[int, int]] = []
 
-    def place(self, rules: Rules) -> _Candidate:
+    def place(self, rules: Rules) -> None:
         """Find the tokens, and where the predicate stands among them."""
         self.tokens = tokens(self.exemplar.text)
         self.words = [self.exemplar.text[start:end] for start, end in self.tokens]
         self.first_occurrence = rules.first_occurrence
         self.predicate = sorted({index for span in self.exemplar.target for index in self.at(span)})
-        return self
 
     def at(self, span: Span) -> list[int]:
         """Positions of the tokens that a span touches, or of the first tokens equal to them."""

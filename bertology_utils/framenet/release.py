@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
@@ -96,21 +97,26 @@ def _read(units: list[Path], frames: list[Path], processes: int) -> dict:
     core_sets, problems = read_core_sets(frames)
     exemplars: list[Exemplar] = []
     parts = [units[start : start + FILES_AT_ONCE] for start in range(0, len(units), FILES_AT_ONCE)]
-    # Few files are read here: starting other processes would take longer.
-    if len(parts) == 1 or processes == 1:
-        results = map(_read_units, parts)
-        pool = None
-    else:
-        # Spawned, not forked: a notebook's process has threads.
-        pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
-        results = pool.map(_read_units, parts)
-    names = [part[0].stem for part in parts]
-    for _, (some, odd) in zip(track(names, "reading FrameNet"), results, strict=True):
+    for some, odd in _results(parts, processes):
         exemplars += some
         problems += odd
-    if pool:
-        pool.shutdown()
     return {"exemplars": exemplars, "core_sets": core_sets, "problems": problems}
+
+
+def _results(parts: list[list[Path]], processes: int) -> list:
+    """What :func:`_read_units` gives for every part, in order."""
+
+    def tracked(results) -> list:
+        return [result for _, result in zip(track([part[0].stem for part in parts], "reading FrameNet"), results, strict=True)]
+
+    if len(parts) > 1 and processes > 1:  # for few files, starting other processes would take longer
+        try:
+            # Spawned, not forked: a notebook's process has threads.
+            with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+                return tracked(pool.map(_read_units, parts))
+        except BrokenProcessPool:
+            pass  # called from standard input or an unguarded script, which spawned processes cannot import
+    return tracked(map(_read_units, parts))
 
 
 def _read_units(paths: list[Path]) -> tuple[list[Exemplar], list[Problem]]:
