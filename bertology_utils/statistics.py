@@ -113,9 +113,13 @@ def resampled_means(values: np.ndarray, seed: Seed, resamples: int = RESAMPLES) 
         Shape (resamples, …).
     """
     n = len(values)
-    counts = np.stack([np.bincount(rows, minlength=n) for rows in _resamples(n, seed, resamples)])  # (resamples, n)
-    means = counts @ values.reshape(n, -1) / n  # (resamples, everything else)
+    means = bootstrap_weights(n, seed, resamples) @ values.reshape(n, -1) / n  # (resamples, everything else)
     return means.reshape(resamples, *values.shape[1:])
+
+
+def bootstrap_weights(n: int, seed: Seed, resamples: int = RESAMPLES) -> np.ndarray:
+    """How often each of ``n`` examples is in each resample, shape (resamples, n)."""
+    return np.stack([np.bincount(rows, minlength=n) for rows in _resamples(n, seed, resamples)])
 
 
 def _resamples(n: int, seed: Seed, count: int) -> Iterator[np.ndarray]:

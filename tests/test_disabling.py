@@ -13,6 +13,7 @@ from transformers import (
 from bertology_utils.attention import attention_maps
 from bertology_utils.batches import make_batches, tokenize
 from bertology_utils.disabling.reference import reference_sweep
+from bertology_utils.disabling.sweep import sweep
 from bertology_utils.disabling.switch import all_heads, disable_heads, layer_heads
 from bertology_utils.embedded_model import embedded_folder
 from bertology_utils.evaluate import predict_logits
@@ -133,3 +134,45 @@ def test_reference_sweep_is_a_pass_per_head_and_layer(model, batches):
         np.testing.assert_array_equal(sweep.heads[2, 1], predict_logits(model, batches))
     with disable_heads(model, layer_heads(model, 1)):
         np.testing.assert_array_equal(sweep.layers[1], predict_logits(model, batches))
+
+
+@pytest.mark.parametrize("tokens_at_once", [1, 300, 4096])
+def test_fast_sweep_equals_the_reference(model, batches, tokens_at_once, monkeypatch):
+    expected = reference_sweep(model, batches)
+    monkeypatch.setattr("bertology_utils.disabling.sweep.reference_sweep", lambda *_: pytest.fail("not the fast way"))
+    found = sweep(model, batches, tokens_at_once)
+    for name in ("baseline", "heads", "layers"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-5)
+
+
+def test_an_unknown_model_goes_the_slow_way_and_says_so(model, batches, monkeypatch, capsys):
+    odd = copy.deepcopy(model)
+    # Something between encoder and classifier that the pieces do not know.
+    odd.classifier.register_forward_hook(lambda module, arguments, output: output)
+    monkeypatch.setattr(type(odd.base_model.encoder), "forward", _shifted(type(odd.base_model.encoder).forward))
+    found = sweep(odd, batches[:1])
+    assert "one forward pass per head" in capsys.readouterr().err
+    np.testing.assert_array_equal(found.heads, reference_sweep(odd, batches[:1]).heads)
+
+
+def _shifted(forward):
+    def other(self, *arguments, **keywords):
+        output = forward(self, *arguments, **keywords)
+        output.last_hidden_state = output.last_hidden_state * 1.5 + 0.3
+        return output
+
+    return other
+
+
+def test_non_finite_outputs_are_refused(model, batches):
+    broken = copy.deepcopy(model)
+    with torch.no_grad():
+        [module for module in broken.modules() if hasattr(module, "query")][1].value.bias.fill_(torch.inf)
+    with pytest.raises(FloatingPointError, match="NaN or infinite"):
+        sweep(broken, batches)
+
+
+def test_one_example_is_enough(model, batches):
+    tokenizer = AutoTokenizer.from_pretrained(embedded_folder())
+    one = make_batches(tokenize(make_rows(TASKS["mrpc"], 1), TASKS["mrpc"], tokenizer, 64), tokenizer)
+    assert sweep(model, one).heads.shape == (3, 4, 1, 2)

@@ -14,20 +14,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from ..framenet.exemplars import Span
+
 SOURCE = Path(__file__).with_suffix(".txt")
 TAGS = ("pass", "long", "wide", "near")
 NULLS = ("DNI", "INI", "CNI")
 # A bracketed element, the starred target, a null element in braces, or a plain token.
 _PART = re.compile(r"\[(\w+) ([^\]]+)\]|\*([^*]+)\*|\{(\w+) (\w+)\}|([^\s\[\]*{}]+)")
-
-
-@dataclass(frozen=True)
-class Span:
-    """A frame element (or the target) with its characters ``start`` to ``end``, ``end`` excluded."""
-
-    name: str
-    start: int
-    end: int
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,173 @@
+"""Which gains of a disabled head are real? (§4.6; the tests are ours)
+
+Everything is paired: the same dev examples with and without the head. The
+score is the one that the paper averages, accuracy or Pearson's correlation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from ..statistics import Bootstrap, Seed, bootstrap_weights
+from ..table1 import plain_metric
+from ..tasks import Task
+
+PERMUTATIONS = 1000
+SPLITS = 200
+
+
+def weighted_scores(task: Task, predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The task's score of many predictions under many weightings of the examples at once.
+
+    Args:
+        task: the task.
+        predicted: shape (variants, examples), from :func:`bertology_utils.tasks.predictions`.
+        labels: gold, shape (examples,).
+        weights: of the examples, such as how often each was drawn, shape (draws, examples).
+
+    Returns:
+        Shape (draws, variants). A correlation with a constant is 0.
+    """
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    if plain_metric(task) == "accuracy":
+        return weights @ (predicted == labels).astype(np.float64).T
+    # Centred first, so that the sums below lose no digits.
+    x, y = predicted - predicted.mean(axis=1, keepdims=True), labels - labels.mean()
+    mean_x, mean_y = weights @ x.T, (weights @ y)[:, None]
+    spread_x = np.maximum(weights @ (x**2).T - mean_x**2, 0)
+    spread_y = np.maximum((weights @ y**2)[:, None] - mean_y**2, 0)
+    product = spread_x * spread_y
+    return np.where(product > 1e-30, (weights @ (x * y).T - mean_x * mean_y) / np.sqrt(np.maximum(product, 1e-30)), 0.0)
+
+
+def gains(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed) -> list[Bootstrap]:
+    """Score with each variant minus the score of the whole model, from 0 to 1, with paired bootstraps.
+
+    Args:
+        task: the task.
+        baseline: predictions of the whole model, shape (examples,).
+        disabled: of every variant, shape (variants, examples).
+        labels: gold, shape (examples,).
+        seed: of the resampling of examples.
+    """
+    both = np.vstack([baseline, disabled])
+    draws = weighted_scores(task, both, labels, bootstrap_weights(len(labels), seed))  # (resamples, 1 + variants)
+    (values,) = weighted_scores(task, both, labels, np.ones((1, len(labels))))
+    return [Bootstrap(float(values[row] - values[0]), draws[:, row] - draws[:, 0], len(labels), seed)
+            for row in range(1, len(both))]
+
+
+@dataclass(frozen=True)
+class GainTest:
+    """Gains of all variants against what chance alone would give.
+
+    Attributes:
+        gains: shape (variants,), from 0 to 1.
+        better, worse: permutation p-values, corrected over all variants by the
+            maximum statistic, shape (variants,).
+        best_by_chance: the largest gain among all variants in each
+            permutation, shape (permutations,).
+    """
+
+    gains: np.ndarray
+    better: np.ndarray
+    worse: np.ndarray
+    best_by_chance: np.ndarray
+
+
+def gain_test(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed,
+              permutations: int = PERMUTATIONS) -> GainTest:
+    """Does any variant change the score more than chance would?
+
+    If a head made no difference, its example's two predictions, with and
+    without it, could be exchanged. Each permutation exchanges them for a random
+    half of the examples, the same ones for all variants, so that what the
+    variants have in common stays; a gain is compared with the largest
+    standardised one over all variants (Westfall and Young, 1993).
+
+    Args:
+        task, baseline, disabled, labels: as for :func:`gains`.
+        seed: of the permutations.
+        permutations: how many.
+    """
+    swapped = np.random.default_rng(seed).random((permutations, len(labels))) < 0.5
+    null = np.stack([_swapped_gains(task, baseline, one, labels, swapped) for one in disabled], axis=1)
+    ones = np.ones((1, len(labels)))
+    observed = (weighted_scores(task, disabled, labels, ones) - weighted_scores(task, baseline[None], labels, ones))[0]
+    error = np.sqrt((null**2).mean(axis=0))  # its mean is 0 by construction
+    scale = np.where(error > 0, error, np.inf)  # a head that changes no prediction
+    largest, smallest = (null / scale).max(axis=1), (null / scale).min(axis=1)
+    better = (1 + (largest[:, None] >= observed / scale).sum(axis=0)) / (1 + permutations)
+    worse = (1 + (smallest[:, None] <= observed / scale).sum(axis=0)) / (1 + permutations)
+    return GainTest(observed, better, worse, null.max(axis=1))
+
+
+def _swapped_gains(task: Task, baseline: np.ndarray, one: np.ndarray, labels: np.ndarray, swapped: np.ndarray) -> np.ndarray:
+    """Gains of one variant with its and the whole model's predictions exchanged where ``swapped``, (permutations,)."""
+    if plain_metric(task) == "accuracy":
+        difference = (one == labels).astype(np.float64) - (baseline == labels)
+        return np.where(swapped, -1.0, 1.0) @ difference / len(labels)
+    with_head, without = np.where(swapped, one, baseline), np.where(swapped, baseline, one)  # (permutations, examples)
+    return _correlations(without, labels) - _correlations(with_head, labels)
+
+
+def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    x, y = x - x.mean(axis=1, keepdims=True), y - y.mean()
+    spread = np.sqrt((x**2).sum(axis=1) * (y**2).sum())
+    return np.where(spread > 1e-15, x @ y / np.maximum(spread, 1e-15), 0.0)
+
+
+def mcnemar(baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Exact two-sided McNemar p-value of each variant of a classifier, not corrected, shape (variants,)."""
+    right = baseline == labels
+    p = []
+    for one in disabled:
+        lost, won = int((right & (one != labels)).sum()), int((~right & (one == labels)).sum())
+        p.append(stats.binomtest(won, lost + won).pvalue if lost + won else 1.0)
+    return np.array(p)
+
+
+@dataclass(frozen=True)
+class SelectedGain:
+    """The gain of a head that was chosen for its gain.
+
+    Attributes:
+        naive: on the half on which it was chosen, shape (splits,).
+        honest: on the other half, shape (splits,).
+    """
+
+    naive: np.ndarray
+    honest: np.ndarray
+
+
+def selected_gain(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed,
+                  splits: int = SPLITS) -> SelectedGain:
+    """Choose the best variant on one half of the examples, measure it on the other, over and over.
+
+    The best of 144 heads on a dev set is partly the luckiest. On examples that
+    had no say in the choice, luck does not count.
+
+    Args:
+        task, baseline, disabled, labels: as for :func:`gains`.
+        seed: of the splits.
+        splits: how many.
+
+    Raises:
+        ValueError: fewer than four examples.
+    """
+    n = len(labels)
+    if n < 4:
+        raise ValueError(f"{n} examples cannot be halved; at least 4 are needed")
+    rng = np.random.default_rng(seed)
+    chosen = np.zeros((splits, n), dtype=bool)
+    for half in chosen:
+        half[rng.permutation(n)[: n // 2]] = True
+    both = np.vstack([baseline, disabled])
+    first, second = (weighted_scores(task, both, labels, half.astype(float)) for half in (chosen, ~chosen))
+    first, second = first[:, 1:] - first[:, :1], second[:, 1:] - second[:, :1]  # (splits, variants)
+    best = first.argmax(axis=1)
+    rows = np.arange(splits)
+    return SelectedGain(first[rows, best], second[rows, best])

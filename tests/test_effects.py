@@ -1,0 +1,116 @@
+"""Which gains are real: exact scores, the right level, a planted gain, and none on shuffled labels (§4.6)."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bertology_utils.disabling import effects
+from bertology_utils.statistics import bootstrap, bootstrap_weights
+from bertology_utils.table1 import plain_metric
+from bertology_utils.tasks import TASKS, score
+
+N = 300
+
+
+def made(name, seed=0, variants=20, helpful=None, n=N):
+    """Labels, a model's predictions, and those of variants that differ from it at random; one may be better."""
+    rng = np.random.default_rng(seed)
+    if TASKS[name].is_regression:
+        labels = rng.random(n)
+        baseline = labels + rng.normal(0, 0.4, n)
+        disabled = baseline + rng.normal(0, 0.1, (variants, n))
+        if helpful is not None:
+            disabled[helpful] = labels + 0.5 * (baseline - labels)
+    else:
+        labels = rng.integers(0, 2, n)
+        baseline = np.where(rng.random(n) < 0.75, labels, 1 - labels)
+        disabled = np.where(rng.random((variants, n)) < 0.06, 1 - baseline, baseline)
+        if helpful is not None:
+            disabled[helpful] = np.where(rng.random(n) < 0.5, labels, baseline)
+    return labels, baseline, disabled
+
+
+@pytest.mark.parametrize("name", ["rte", "mrpc", "stsb"])
+def test_scores_of_many_resamples_at_once_are_the_tasks_scores(name):
+    task = TASKS[name]
+    labels, baseline, disabled = made(name)
+    found = effects.gains(task, baseline, disabled, labels, seed=3)
+    metric = plain_metric(task)
+
+    def difference(rows):
+        return score(task, disabled[4][rows], labels[rows], metric)[metric] - score(task, baseline[rows], labels[rows], metric)[metric]
+
+    expected = bootstrap(difference, N, 3)
+    assert found[4].value == pytest.approx(expected.value, abs=1e-12)
+    np.testing.assert_allclose(found[4].draws, expected.draws, atol=1e-9)
+
+
+def test_weights_count_the_draws():
+    weights = bootstrap_weights(7, 1, 50)
+    assert weights.shape == (50, 7) and (weights.sum(axis=1) == 7).all()
+
+
+def test_a_constant_prediction_has_correlation_0():
+    labels = np.random.default_rng(0).random(20)
+    assert effects.weighted_scores(TASKS["stsb"], np.full((1, 20), 0.3), labels, np.ones((2, 20))).tolist() == [[0.0], [0.0]]
+
+
+@pytest.mark.parametrize("name", ["rte", "stsb"])
+def test_a_real_gain_is_found_and_only_that(name):
+    labels, baseline, disabled = made(name, helpful=7)
+    found = effects.gain_test(TASKS[name], baseline, disabled, labels, seed=1)
+    assert found.better[7] < 0.01 and found.gains.argmax() == 7
+    assert (np.delete(found.better, 7) > 0.05).all()
+    np.testing.assert_allclose(found.gains, [one.value for one in effects.gains(TASKS[name], baseline, disabled, labels, 1)],
+                               atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["rte", "stsb"])
+def test_the_test_keeps_its_level(name):
+    """Variants that differ at random: some p below 0.05 in about one of twenty cases, on either side."""
+    smallest = []
+    for seed in range(80):
+        labels, baseline, disabled = made(name, seed, variants=10, n=120)
+        if not TASKS[name].is_regression:  # flips hurt a model that is mostly right; here it is right half of the time
+            labels = np.random.default_rng(1000 + seed).integers(0, 2, 120)
+        else:
+            disabled = np.random.default_rng(1000 + seed).permuted(np.repeat(baseline[None], 10, axis=0), axis=1)
+            labels = np.random.default_rng(2000 + seed).random(120)
+        found = effects.gain_test(TASKS[name], baseline, disabled, labels, seed=1, permutations=200)
+        smallest.append(found.better.min())
+    assert np.mean(np.array(smallest) < 0.05) < 0.14
+
+
+def test_a_head_that_changes_nothing_has_no_gain():
+    labels, baseline, disabled = made("rte")
+    disabled[3] = baseline
+    found = effects.gain_test(TASKS["rte"], baseline, disabled, labels, seed=1)
+    assert abs(found.gains[3]) < 1e-12 and found.better[3] > 0.5 and found.worse[3] > 0.5
+
+
+def test_the_best_of_many_gains_by_chance_alone():
+    labels, baseline, disabled = made("rte", variants=72)
+    few = effects.gain_test(TASKS["rte"], baseline, disabled[:2], labels, seed=1).best_by_chance
+    many = effects.gain_test(TASKS["rte"], baseline, disabled, labels, seed=1).best_by_chance
+    assert many.mean() > few.mean() > 0
+
+
+def test_mcnemar_is_exact():
+    labels, baseline, disabled = made("rte", variants=3)
+    disabled[2] = baseline
+    p = effects.mcnemar(baseline, disabled, labels)
+    lost = int(((baseline == labels) & (disabled[0] != labels)).sum())
+    won = int(((baseline != labels) & (disabled[0] == labels)).sum())
+    tail = stats.binom.cdf(min(lost, won), lost + won, 0.5)
+    assert p[0] == pytest.approx(min(1.0, 2 * tail)) and p[2] == 1.0
+
+
+def test_a_chosen_gain_shrinks_on_the_other_half_unless_it_is_real():
+    labels, baseline, disabled = made("rte", variants=72)
+    lucky = effects.selected_gain(TASKS["rte"], baseline, disabled, labels, seed=1)
+    assert lucky.naive.mean() > 0 > lucky.honest.mean()
+    labels, baseline, disabled = made("rte", variants=72, helpful=5)
+    real = effects.selected_gain(TASKS["rte"], baseline, disabled, labels, seed=1)
+    assert real.honest.mean() > 0.05
+    with pytest.raises(ValueError, match="at least 4"):
+        effects.selected_gain(TASKS["rte"], baseline[:3], disabled[:, :3], labels[:3], seed=1)
