@@ -540,3 +540,27 @@ def test_reading_works_where_processes_cannot_be_spawned(folder):
               f"print(len(release.load('folder:{folder}').exemplars))\n")
     result = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True, cwd=ROOT)
     assert result.stdout.strip() == "237", result.stderr[-500:]
+
+
+def test_nltk_release_from_a_folder_or_packed(folder, tmp_path, monkeypatch):
+    import nltk
+
+    expected = release.load(f"folder:{folder}").exemplars
+    monkeypatch.setattr(nltk.data, "find", lambda name: nltk.data.FileSystemPathPointer(str(folder)))
+    assert release.load("nltk").exemplars == expected
+    packed = zipped(folder, tmp_path / "framenet_v17.zip")
+    monkeypatch.setattr(nltk.data, "path", [*nltk.data.path, str(tmp_path)])  # NLTK opens nothing outside of these
+    monkeypatch.setattr(nltk.data, "find", lambda name: nltk.data.ZipFilePathPointer(str(packed), "fndata/"))
+    assert release.load("nltk").exemplars == expected
+
+
+def test_nltk_without_a_network_says_what_to_do(monkeypatch):
+    import nltk
+
+    def missing(name):
+        raise LookupError(name)
+
+    monkeypatch.setattr(nltk.data, "find", missing)
+    monkeypatch.setattr(nltk, "download", lambda *arguments, **keywords: False)
+    with pytest.raises(ConnectionError, match="folder:PATH"):
+        release.load("nltk")
