@@ -161,6 +161,11 @@ def attention_maps(model, batch: Batch) -> list[torch.Tensor]:
     return maps
 
 
+def begin(measurement: Measurement, batch: Batch) -> None:
+    """Tell a measurement of the batch that comes next, if it wants to know."""
+    getattr(measurement, "start", lambda batch: None)(batch)
+
+
 def observe(model, batches: Iterable[Batch], measurements: dict[str, Measurement]) -> dict[str, Any]:
     """One pass of ``model`` over ``batches`` that feeds every measurement.
 
@@ -180,6 +185,6 @@ def observe(model, batches: Iterable[Batch], measurements: dict[str, Measurement
     for batch in batches:
         batch = batch.to(device)
         for measurement in measurements.values():
-            getattr(measurement, "start", lambda batch: None)(batch)
+            begin(measurement, batch)
         _forward(model, batch, lambda layer, maps: [m.update(layer, maps, batch) for m in measurements.values()])
     return {name: measurement.compute() for name, measurement in measurements.items()}

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from .attention import Batch, attention_maps
+from .attention import Batch, Measurement, attention_maps, begin
 from .choices import one_of
 from .protocols import PROTOCOLS
 from .statistics import Seed, resampled_means
@@ -39,17 +39,24 @@ class Drift:
     Args:
         reference: a model of the same shape, in evaluation mode.
         protocol: see :func:`map_cosine`.
+        of_reference: further measurements of the reference model, fed from the
+            same pass; they compute when they are asked to.
     """
 
-    def __init__(self, reference, protocol: str = "paper"):
+    def __init__(self, reference, protocol: str = "paper", of_reference: dict[str, Measurement] | None = None):
         self.reference = reference
         self.protocol = one_of("protocol", protocol, PROTOCOLS)
+        self.of_reference = of_reference or {}
         self._reference_maps: list[torch.Tensor | None] = []  # by layer, of the current batch
         self._rows: dict[int, np.ndarray] = {}
 
     def start(self, batch: Batch) -> None:
         """Run the reference model on the batch; its maps are held for this batch only."""
         self._reference_maps = attention_maps(self.reference, batch)
+        for measurement in self.of_reference.values():
+            begin(measurement, batch)
+            for layer, maps in enumerate(self._reference_maps):
+                measurement.update(layer, maps, batch)
         shape = (len(self._reference_maps), self._reference_maps[0].shape[1])  # (layers, heads)
         self._rows |= {index: np.full(shape, np.nan) for index in batch.index}
 

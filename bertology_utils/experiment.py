@@ -8,6 +8,9 @@ import torch
 from datasets import Dataset
 
 from . import batches, evaluate, finetune, loading, models
+from .annotation import annotators
+from .annotation.annotators import Annotator
+from .annotation.inputs import AnnotatedInput, annotate_inputs
 from .attention import Batch
 from .numbering import to_code, to_people
 from .parameters import Settings, resolve
@@ -90,6 +93,32 @@ class Experiment:
         """Inputs of all dev rows."""
         return batches.make_batches(self.dev_inputs(task), self.tokenizer)
 
+    @cached_property
+    def annotator(self) -> Annotator:
+        """What gives words, parts of speech and dependencies.
+
+        Raises:
+            ValueError, FileNotFoundError: see :func:`bertology_utils.annotation.annotators.load`; or gold annotation
+                is wanted for data that have none.
+        """
+        settings = self.settings
+        if settings.annotation == "gold" and settings.data.kind != "embedded":
+            raise ValueError(
+                "annotation='gold' goes with data='embedded' only; for other texts choose annotation='spacy:NAME', such as"
+                " spacy:en_core_web_sm, or annotation='conllu:PATH'"
+            )
+        return annotators.load(settings.annotation, [task.name for task in self.tasks])
+
+    @cache
+    def annotated_inputs(self, task: Task, count: int = 0) -> list[AnnotatedInput]:
+        """Annotation of the inputs of :meth:`measured_batches`, by their ``index``."""
+        rows = loading.sample(self.dev_rows(task), self._measured(count), self.settings.seed)
+        max_length = self.settings.profile.recipe.max_length
+        return annotate_inputs(rows, task.fields, self.tokenizer, max_length, self.annotator)
+
+    def _measured(self, count: int) -> int:
+        return min(count or self.settings.max_examples, self.settings.max_examples)
+
     def measured_batches(self, task: Task, count: int = 0, pad_to: int | None = None) -> list[Batch]:
         """Inputs of the dev rows whose maps are measured, drawn by the seed (footnote 5).
 
@@ -98,8 +127,7 @@ class Experiment:
             count: fewer rows than ``max_examples``; 0 for ``max_examples``.
             pad_to: pad every input to this many tokens.
         """
-        count = min(count or self.settings.max_examples, self.settings.max_examples)
-        inputs = loading.sample(self.dev_inputs(task), count, self.settings.seed)
+        inputs = loading.sample(self.dev_inputs(task), self._measured(count), self.settings.seed)
         return batches.make_batches(inputs, self.tokenizer, pad_to=pad_to)
 
     def predictions(self, model, task: Task) -> np.ndarray:

@@ -1,12 +1,13 @@
 """One style for every figure, one labelled heatmap, one way to save."""
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
-from matplotlib.colors import ListedColormap, PowerNorm
+from matplotlib.colors import ListedColormap, PowerNorm, to_rgb
 
 from .cache import write_atomically
 from .numbering import axis_numbers
@@ -14,6 +15,8 @@ from .numbering import axis_numbers
 COLOURS = {"blue": "#2f5d8a", "orange": "#d9822b", "grey": "#8a8f98", "green": "#3f8f6b", "red": "#b5483a"}
 # The five patterns of §4.1, in the order of labelled_maps.PATTERNS; told apart without colour vision by lightness.
 PATTERN_COLOURS = ListedColormap(["#2f5d8a", "#d9822b", "#7c5c8e", "#8fc1a9", "#c8584c"])
+# Of flow.DESTINATIONS: special tokens dark, punctuation between, neighbours warm, the rest pale.
+FLOW_COLOURS = ["#1f3d5c", "#5b8db8", "#b7a8cf", "#b5483a", "#e8a33d", "#f2d08b", "#e4e6e9"]
 MAP = "mako_r"  # light to dark: dark is more, and it stays readable in grey
 
 
@@ -65,7 +68,8 @@ def heatmap(ax, values: np.ndarray, label: str = "", limits: tuple[float, float]
     return ax
 
 
-def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float, float], cmap=MAP, columns: int = 4):
+def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float, float], cmap=MAP, columns: int = 4,
+                 panel: tuple[float, float] = (2.9, 2.5)):
     """Several heatmaps under their titles, on one colour scale.
 
     Args:
@@ -74,26 +78,70 @@ def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float,
         limits: values at the two ends of the colour scale.
         cmap: colour map.
         columns: panels in a row.
+        panel: width and height of a panel in inches.
 
     Returns:
         The figure.
     """
     rows = -(-len(values) // columns)
     width = min(columns, len(values))
-    figure, axes = plt.subplots(rows, width, figsize=(2.9 * width + 0.8, 2.5 * rows + 0.2), squeeze=False)
-    for ax, (title, panel) in zip(axes.flat, values.items(), strict=False):
-        heatmap(ax, panel, limits=limits, cmap=cmap, colour_bar=False).set_title(title)
+    figure, axes = plt.subplots(rows, width, figsize=(panel[0] * width + 0.8, panel[1] * rows + 0.2), squeeze=False)
+    for ax, (title, one) in zip(axes.flat, values.items(), strict=False):
+        heatmap(ax, one, limits=limits, cmap=cmap, colour_bar=False).set_title(title)
     for index, ax in enumerate(axes.flat[: len(values)]):
         if index % width:
-            ax.set(ylabel="")
-            ax.tick_params(labelleft=False)
+            ax.set(ylabel="", yticks=[])
         if index + width < len(values):  # another panel stands below
-            ax.set(xlabel="")
-            ax.tick_params(labelbottom=False)
+            ax.set(xlabel="", xticks=[])
     for ax in axes.flat[len(values):]:
         ax.set_axis_off()
-    bar = figure.colorbar(axes.flat[0].collections[0], ax=axes, label=label, shrink=0.8, aspect=15 * rows)
+    bar = figure.colorbar(axes.flat[0].collections[0], ax=axes, label=label, shrink=0.8, aspect=15 * rows, pad=0.01)
     bar.outline.set_visible(False)
+    return figure
+
+
+def flow(ax, shares: np.ndarray, names: Sequence[str], title: str = ""):
+    """Where each layer's attention goes: one bar per layer, layer 1 at the top, its parts in percent.
+
+    Args:
+        ax: matplotlib axes.
+        shares: shape (layers, destinations), rows summing to 1.
+        names: of the destinations, in order.
+        title: above it.
+    """
+    left = np.zeros(len(shares))
+    layers = axis_numbers(len(shares))
+    for share, name, colour in zip(shares.T, names, FLOW_COLOURS, strict=True):
+        ax.barh(layers, share, left=left, color=colour, label=name, height=0.86)
+        dark = np.dot(to_rgb(colour), (0.299, 0.587, 0.114)) < 0.55
+        for layer, width, start in zip(layers, share, left, strict=True):
+            if width >= 0.055:
+                ax.text(start + width / 2, layer, f"{100 * width:.0f}", ha="center", va="center", fontsize=7,
+                        color="white" if dark else "black")
+        left += share
+    ax.set(title=title, xlim=(0, 1), yticks=layers, xlabel="share of attention, %")
+    ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100"])
+    ax.invert_yaxis()
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+
+
+def flow_grid(panels: dict[str, np.ndarray], names: Sequence[str]):
+    """Several :func:`flow` side by side under one legend.
+
+    Args:
+        panels: by title, each of shape (layers, destinations).
+        names: of the destinations.
+
+    Returns:
+        The figure.
+    """
+    layers = max(len(one) for one in panels.values())
+    figure, axes = plt.subplots(1, len(panels), figsize=(3.6 * len(panels), 0.34 * layers + 1.3), squeeze=False, sharey=True)
+    for ax, (title, shares) in zip(axes.flat, panels.items(), strict=True):
+        flow(ax, shares, names, title)
+    axes.flat[0].set_ylabel("layer")
+    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(names))
     return figure
 
 
@@ -183,6 +231,24 @@ def map_grid(maps, titles: list[str], columns: int):
     for ax, one, title in zip(axes.flat, maps, titles, strict=False):
         map_picture(ax, one.weights, one.separators, title)
     return figure, axes
+
+
+def table_map(ax, values: np.ndarray, rows: Sequence[str], columns: Sequence[str], limits: tuple[float, float], title: str):
+    """A table of numbers, dark for more, each number in its cell (Fig 7).
+
+    Args:
+        ax: matplotlib axes.
+        values: shape (rows, columns).
+        rows, columns: their names.
+        limits: values at the two ends of the colour scale.
+        title: above it.
+    """
+    sns.heatmap(values, ax=ax, cmap=MAP, vmin=limits[0], vmax=limits[1], annot=True, fmt=".2f", cbar=False, linewidths=0.4,
+                linecolor="white", annot_kws={"fontsize": 8}, xticklabels=list(columns), yticklabels=list(rows))
+    ax.set_title(title)
+    ax.tick_params(length=0, labelsize=8)
+    ax.tick_params(axis="x", rotation=40)
+    ax.tick_params(axis="y", rotation=0)
 
 
 def confusion(ax, counts: np.ndarray, rows: list[str], columns: list[str], title: str):

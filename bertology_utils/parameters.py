@@ -7,7 +7,7 @@ from .choices import one_of
 from .numbering import to_code
 from .profiles import PROFILES, Profile, get_profile
 from .protocols import DIRECTIONS, PROTOCOLS
-from .sources import DataSource, ModelSource, check_framenet, parse_data, parse_model
+from .sources import DataSource, ModelSource, check_framenet, parse_annotation, parse_data, parse_model
 from .tasks import Task, parse_tasks
 
 
@@ -23,6 +23,8 @@ class Settings:
         protocol: "paper" or "official".
         head: (layer, head) from 0, or None where the notebook chooses.
         framenet: the FrameNet release.
+        annotation: where parts of speech and dependencies come from; not
+            checked unless given, since not every notebook needs them.
     """
 
     profile: Profile
@@ -35,6 +37,7 @@ class Settings:
     protocol: str
     head: tuple[int, int] | None
     framenet: str
+    annotation: str
 
 
 def _at_least(low: int) -> Callable[[str, int], None]:
@@ -61,6 +64,7 @@ KNOWN: dict[str, tuple[type, Callable]] = {
     "train_examples": (int, _at_least(0)),
     "protocol": (str, lambda name, value: one_of(name, value, PROTOCOLS)),
     "framenet": (str, lambda name, value: check_framenet(value) if value else None),
+    "annotation": (str, lambda name, value: parse_annotation(value) if value else None),
     "direction": (str, lambda name, value: one_of("direction", value, DIRECTIONS)),
     "sentence_tokens": (int, _at_least(0)),
     "element_tokens": (int, _at_least(0)),
@@ -97,10 +101,11 @@ def resolve(**given) -> Settings:
         check(name, value)
     profile = get_profile(given.get("profile", "embedded"))
     model = parse_model(given.get("model") or profile.model)
+    data = parse_data(given.get("data") or profile.data, given.get("train_files", ""))
     return Settings(
         profile=profile,
         model=model,
-        data=parse_data(given.get("data") or profile.data, given.get("train_files", "")),
+        data=data,
         tasks=parse_tasks(given.get("tasks", "all")),
         seed=given.get("seed", 1),
         max_examples=given.get("max_examples") or profile.max_examples,
@@ -108,6 +113,7 @@ def resolve(**given) -> Settings:
         protocol=given.get("protocol", "paper"),
         head=_head(given.get("layer", 0), given.get("head", 0), model),
         framenet=given.get("framenet") or profile.framenet,
+        annotation=given.get("annotation") or ("gold" if data.kind == "embedded" else profile.annotation),
     )
 
 

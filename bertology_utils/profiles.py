@@ -56,6 +56,8 @@ class Profile:
         framenet: the FrameNet release of §4.2, see :func:`bertology_utils.framenet.release.load`.
         max_examples: dev rows whose attention maps are measured, drawn by seed
             (1000 in the paper, footnote 5).
+        annotation: where parts of speech and dependencies of data other than
+            the embedded come from, see :func:`bertology_utils.annotation.annotators.load`.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Profile:
     train_examples: int = 0
     max_examples: int = 1000
     framenet: str = "nltk"
+    annotation: str = "spacy:en_core_web_sm"
 
 
 PROFILES = {

@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 
 from .cache import file_sha256
@@ -61,6 +62,29 @@ def check_framenet(source: str) -> None:
         one_of("framenet", source, ("embedded", "nltk", "folder:PATH", "zip:PATH"))
     elif not (Path(path).is_dir() if kind == "folder" else Path(path).is_file()):
         raise FileNotFoundError(f"framenet={source!r}: there is no {'folder' if kind == 'folder' else 'file'} {path}")
+
+
+ANNOTATIONS = ("gold", "spacy:NAME", "conllu:PATH")
+
+
+def parse_annotation(annotation: str) -> tuple[str, str]:
+    """Read the ``annotation`` parameter: its kind, and the pipeline or file that it names.
+
+    Raises:
+        ValueError: neither "gold" nor "spacy:NAME" nor "conllu:PATH".
+        FileNotFoundError: no such pipeline or file.
+    """
+    kind, _, place = annotation.partition(":")
+    if kind not in ("spacy", "conllu") or not place:
+        one_of("annotation", annotation, ANNOTATIONS)
+    elif kind == "conllu" and not Path(place).is_file():
+        raise FileNotFoundError(f"annotation={annotation!r}: there is no file {place}")
+    elif kind == "spacy" and not (Path(place).is_dir() or (place.isidentifier() and find_spec(place))):
+        raise FileNotFoundError(
+            f"annotation={annotation!r}: no spaCy pipeline {place!r}, neither installed nor a folder."
+            f" To install it: python -m spacy download {Path(place).name}"
+        )
+    return kind, place
 
 
 def _parse_train_files(text: str) -> tuple[tuple[str, str], ...]:

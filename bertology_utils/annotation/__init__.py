@@ -1,0 +1,6 @@
+"""Words, parts of speech and dependencies of a text, and where they stand among a model's wordpieces.
+
+Annotation is gold (the embedded corpora), a spaCy pipeline's, or a CoNLL-U
+file's; all come as :class:`bertology_utils.corpora.Sentence`, and nothing
+downstream knows from where.
+"""

@@ -1,0 +1,74 @@
+"""The token types whose attention §4.4 measures, and which wordpieces are of which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..choices import one_of
+from ..corpora import Word
+from ..protocols import PROTOCOLS
+from .inputs import NEGATION_WORDS, AnnotatedInput, Positions, mask
+
+# Labels of Universal Dependencies, and ClearNLP's where it has another.
+NOUNS, VERBS, PRONOUNS, PUNCTUATION = {"NOUN", "PROPN"}, {"VERB"}, {"PRON"}, {"PUNCT"}
+SUBJECTS = {"nsubj", "nsubj:pass", "nsubjpass"}
+OBJECTS = {"obj", "dobj"}
+
+_WORDS = {
+    "nouns": lambda word: word.upos in NOUNS,
+    "verbs": lambda word: word.upos in VERBS,
+    "pronouns": lambda word: word.upos in PRONOUNS,
+    "subjects": lambda word: word.deprel in SUBJECTS,
+    "objects": lambda word: word.deprel in OBJECTS,
+}
+LINGUISTIC = (*_WORDS, "negation")
+MARKS = ("[CLS]", "[SEP]", "punctuation")
+TOKEN_TYPES = LINGUISTIC + MARKS
+
+
+def is_punctuation(word: Word) -> bool:
+    """True for punctuation marks."""
+    return word.upos in PUNCTUATION
+
+
+def token_types(one: AnnotatedInput, protocol: str = "paper") -> np.ndarray:
+    """Which wordpieces of an input are of which type (§4.4).
+
+    Every wordpiece of a word counts. Nouns include proper nouns, verbs exclude
+    auxiliaries, subjects and objects are the words that head them.
+
+    Args:
+        one: the input.
+        protocol: "paper" goes by the words' characters. "official" goes by
+            strings, as the published code did: every wordpiece that is spelt
+            like one of a word of the type, and for negation those of every
+            word that contains one of the list ("north" contains "nor").
+
+    Returns:
+        Shape (types, wordpieces), True where a wordpiece is of the type; types
+        in the order of :data:`TOKEN_TYPES`.
+    """
+    one_of("protocol", protocol, PROTOCOLS)
+    found: dict[str, list[Positions]] = {
+        name: [pieces for word, pieces in one.words if wanted(word)] for name, wanted in _WORDS.items()
+    }
+    found["negation"] = list(one.negation) if protocol == "paper" else _containing(one, NEGATION_WORDS)
+    found |= {"[CLS]": [one.cls], "[SEP]": [one.separators],
+              "punctuation": [pieces for word, pieces in one.words if is_punctuation(word)]}
+    masks = {name: mask(one.length, [at for some in found[name] for at in some]) for name in TOKEN_TYPES}
+    if protocol == "official":
+        masks |= {name: _alike(one, masks[name]) for name in LINGUISTIC}
+    return np.stack(list(masks.values()))
+
+
+def _containing(one: AnnotatedInput, parts: Sequence[str]) -> list[Positions]:
+    """Words in which a string of the list occurs anywhere."""
+    return [pieces for word, pieces in one.words if any(part in word.form.lower() for part in parts)] + list(one.negation)
+
+
+def _alike(one: AnnotatedInput, chosen: np.ndarray) -> np.ndarray:
+    """Every wordpiece spelt like a chosen one."""
+    spelt = {piece for piece, at in zip(one.pieces, chosen, strict=True) if at}
+    return np.array([piece in spelt for piece in one.pieces])

@@ -1,0 +1,120 @@
+"""Examples read plainly, one by one, as an independent check of the measurements; and small inputs made by hand."""
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from bertology_utils.annotation.inputs import AnnotatedInput, PlacedSentence
+from bertology_utils.attention import Batch, attention_maps
+from bertology_utils.corpora import Word, generate
+from bertology_utils.experiment import Experiment
+from bertology_utils.loading import sample
+
+TASKS = ("mrpc", "sst2")
+FOOTNOTE_6 = {
+    "neither", "nor", "not", "never", "none", "don't", "won't", "didn't", "hadn't", "haven't", "can't", "isn't", "wasn't",
+    "shouldn't", "couldn't", "nothing", "nowhere",
+}  # fmt: skip
+
+
+@dataclass
+class Plain:
+    """One example as this file reads it: strings, positions of each word, and the maps of the example on its own."""
+
+    pieces: list
+    sentences: list  # of lists of (word, positions)
+    cls: list
+    separators: list
+    negation: list
+    maps: np.ndarray  # (layers, heads, tokens, tokens)
+
+    @property
+    def words(self):
+        return [pair for sentence in self.sentences for pair in sentence]
+
+
+def touching(offsets, owners, field, start, end):
+    """Wordpieces of one text that have a character of a stretch."""
+    return [at for at, ((a, b), owner) in enumerate(zip(offsets, owners, strict=True))
+            if owner == field and set(range(a, b)) & set(range(start, end))]
+
+
+def runs(text):
+    """(start, end) of every run of letters and apostrophes."""
+    start = None
+    for at, character in enumerate(text + " "):
+        inside = character.isalpha() or character in "'’"
+        if inside and start is None:
+            start = at
+        if not inside and start is not None:
+            yield start, at
+            start = None
+
+
+def plain_example(row, fields, tokenizer, model):
+    texts = [row.text[field] for field in fields]
+    encoded = tokenizer(*texts, truncation=True, max_length=64, return_offsets_mapping=True, return_tensors="pt")
+    offsets, owners = encoded.pop("offset_mapping")[0].tolist(), encoded.sequence_ids(0)
+    sentences, negation = [], []
+    for field, name in enumerate(fields):
+        for sentence in row.sentences[name]:
+            placed = [(word, touching(offsets, owners, field, word.start, word.end)) for word in sentence.words]
+            sentences.append(placed)
+        for start, end in runs(texts[field]):
+            if texts[field][start:end].lower().replace("’", "'") in FOOTNOTE_6:
+                negation += touching(offsets, owners, field, start, end)
+    pieces = tokenizer.convert_ids_to_tokens(encoded["input_ids"][0])
+    special = [at for at, owner in enumerate(owners) if owner is None]
+    maps = torch.cat(attention_maps(model, Batch(dict(encoded), [0], torch.zeros(1)))).double().numpy()
+    return Plain(pieces, sentences, special[:1], special[1:], negation, maps)
+
+
+@functools.cache
+def measured(name):
+    """The lab, its task, its encoder and the plain examples."""
+    lab = Experiment("4_feature_attention", tasks=name, max_examples=50)
+    task, model = lab.tasks[0], lab.encoder("pretrained").cpu()
+    rows = sample(lab.dev_rows(task), 50, lab.settings.seed)
+    gold = generate(name)["validation"]
+    return lab, task, model, [plain_example(gold[row["idx"]], task.fields, lab.tokenizer, model) for row in rows]
+
+
+def replay(measurement, examples, side="right", width=None):
+    """Feed a measurement maps of shape (layers, heads, tokens, tokens) as one padded batch; padded rows hold junk."""
+    width = width or max(maps.shape[-1] for maps in examples)
+    layers, heads = examples[0].shape[:2]
+    together = torch.zeros(layers, len(examples), heads, width, width)
+    mask = torch.zeros(len(examples), width, dtype=torch.long)
+    for row, maps in enumerate(examples):
+        length = maps.shape[-1]
+        first = width - length if side == "left" else 0
+        real = slice(first, first + length)
+        together[:, row, :, :, real] = 1 / length
+        together[:, row, :, real, real] = torch.as_tensor(maps).float()
+        mask[row, real] = 1
+    batch = Batch({"attention_mask": mask}, list(range(len(examples))), torch.zeros(len(examples)))
+    getattr(measurement, "start", lambda batch: None)(batch)
+    for layer in range(layers):
+        measurement.update(layer, together[layer], batch)
+    return measurement.compute()
+
+
+def to_previous(length):
+    """A map in which each token attends to the one before it, and the first to itself."""
+    maps = np.eye(length, k=-1)
+    maps[0, 0] = 1
+    return maps[None, None]
+
+
+def word(form, upos, head, deprel, antecedent=None):
+    return Word(form, form, 0, 0, upos, head, deprel, antecedent=antecedent)
+
+
+def made_input(words, pieces=None):
+    """An input of one sentence, one wordpiece per word unless said otherwise."""
+    pieces = pieces or [(at,) for at in range(1, len(words) + 1)]
+    end = max(max(some) for some in pieces if some) + 1
+    tokens = ("[CLS]", *["x"] * (end - 1), "[SEP]")
+    return AnnotatedInput(tuple(range(end + 1)), tokens, (0,), (end,), (PlacedSentence(tuple(words), tuple(pieces)),), (), 0)

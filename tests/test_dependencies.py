@@ -1,0 +1,251 @@
+"""Heads that point along dependencies, against a plain reading of the definition; their test, and its correction."""
+
+import numpy as np
+import pytest
+from plain import TASKS, made_input, measured, replay, word
+
+from bertology_utils.attention import observe
+from bertology_utils.dependencies import RELATIONS, Arcs, Pointing, best_offset, joined, relation_test
+from bertology_utils.statistics import max_statistic
+
+
+def plain_pointers(maps, sentence, at):
+    """For every layer and head the other word with the greatest weight, and its lead over the next.
+
+    The weight is summed over the attended word's pieces and averaged over the attending word's.
+    """
+    _, own = sentence[at]
+    others = [other for other in range(len(sentence)) if other != at]
+    weights = np.stack([sum(maps[..., a, b] for a in own for b in sentence[other][1]) / len(own) for other in others])
+    ranked = np.sort(weights, axis=0)
+    return np.array(others)[weights.argmax(axis=0)], ranked[-1] - (ranked[-2] if len(others) > 1 else 0)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_hits_are_the_plain_ones(task):
+    lab, task, model, examples = measured(task)
+    pointing = Pointing(lab.annotated_inputs(task))
+    found = observe(model, lab.measured_batches(task), {"p": pointing})["p"]
+    assert pointing.left_out == 0
+    sentences = [(one, sentence) for one in examples for sentence in one.sentences]
+    hits, leads, offsets, numbers = ({name: [] for name in RELATIONS} for _ in range(4))
+    for number, (one, sentence) in enumerate(sentences):
+        for dependent, (some, _) in enumerate(sentence):
+            if some.deprel in RELATIONS and some.head >= 0:
+                offsets[some.deprel].append(some.head - dependent)
+                numbers[some.deprel].append(number)
+                for wanted, at in ((some.head, dependent), (dependent, some.head)):
+                    pointer, lead = plain_pointers(one.maps, sentence, at)
+                    hits[some.deprel].append(pointer == wanted)
+                    leads[some.deprel].append(lead)
+    for name, arcs in found.items():
+        assert arcs.offset.tolist() == offsets[name] and arcs.sentence.tolist() == numbers[name]
+        expected = np.array(hits[name]).reshape(len(offsets[name]), 2, *examples[0].maps.shape[:2]).swapaxes(0, 1)
+        clear = np.array(leads[name]).reshape(len(offsets[name]), 2, *examples[0].maps.shape[:2]).swapaxes(0, 1) > 1e-6
+        assert clear.mean() > 0.99, "hardly any near ties"
+        assert (arcs.hits == expected)[clear].all()
+    assert len(found["nsubj"].offset) >= 40 and len(found["det"].offset) >= 40
+
+
+SENTENCE = [word("The", "DET", 1, "det"), word("gardener", "NOUN", 2, "nsubj"), word("waters", "VERB", -1, "root"),
+            word("roses", "NOUN", 2, "dobj")]
+
+
+def pointing_at(targets, length):
+    """A map in which the token n attends to the token targets[n], and the others to themselves."""
+    maps = np.eye(length)
+    for token, target in targets.items():
+        maps[token] = np.eye(length)[target]
+    return maps[None, None]
+
+
+def test_a_head_that_points_from_dependents_to_heads():
+    found = replay(Pointing([made_input(SENTENCE)]), [pointing_at({1: 2, 2: 3, 4: 3, 3: 4}, 6)])
+    hits = {name: arcs.hits[:, :, 0, 0].tolist() for name, arcs in found.items()}
+    assert hits == {"nsubj": [[True], [False]], "obj": [[True], [True]], "amod": [[], []], "det": [[True], [False]]}
+    assert {name: arcs.offset.tolist() for name, arcs in found.items()} == {"nsubj": [1], "obj": [-1], "amod": [], "det": [1]}
+
+
+def test_pieces_are_summed_where_attended_and_averaged_where_attending():
+    pieces = [(1,), (2, 3), (4,), (5,)]  # "gardener" is two pieces
+    maps = np.zeros((1, 1, 7, 7))
+    maps[..., 1, :] = [0, 0, 0.3, 0.3, 0, 0.4, 0]  # the determiner: 0.6 on both pieces of its noun, 0.4 on another
+    maps[..., 2, :] = [0, 0.7, 0, 0, 0.3, 0, 0]
+    maps[..., 3, :] = [0, 0, 0, 0, 1, 0, 0]  # on average 0.65 on the verb, 0.35 on the determiner
+    found = replay(Pointing([made_input(SENTENCE, pieces)]), [maps])
+    assert found["det"].hits[0].item() and found["nsubj"].hits[0].item() and not found["det"].hits[1].item()
+
+
+def test_attention_to_the_word_itself_and_to_special_tokens_does_not_count():
+    maps = np.zeros((1, 1, 6, 6))
+    maps[..., 1, :] = [0.4, 0.3, 0.1, 0, 0, 0.2]
+    assert replay(Pointing([made_input(SENTENCE)]), [maps])["det"].hits[0].item()
+
+
+def test_a_cut_sentence_is_left_out_and_counted():
+    whole, cut = made_input(SENTENCE), made_input(SENTENCE, [(1,), (2,), (3,), ()])
+    pointing = Pointing([cut, whole])
+    found = replay(pointing, [np.eye(5)[None, None], np.eye(6)[None, None]])
+    assert pointing.left_out == 1
+    assert len(found["nsubj"].offset) == 1
+
+
+def test_no_whole_sentence_gives_no_arcs():
+    found = replay(Pointing([made_input(SENTENCE, [(1,), (2,), (3,), ()])]), [np.eye(5)[None, None]])
+    assert all(not len(arcs.offset) for arcs in found.values())
+
+
+def test_padding_on_either_side_changes_nothing():
+    lab, task, _, examples = measured("mrpc")
+    inputs, maps = lab.annotated_inputs(task)[:12], [one.maps[:, :2] for one in examples[:12]]
+    left, right = (replay(Pointing(inputs), maps, side, 60) for side in ("left", "right"))
+    for name, arcs in left.items():
+        assert (arcs.hits == right[name].hits).all()
+    alone = [replay(Pointing([one]), [some])["det"].hits for one, some in zip(inputs, maps, strict=True)]
+    assert (np.concatenate(alone, axis=1) == left["det"].hits).all()
+
+
+def test_the_most_frequent_offset_the_nearest_among_equals():
+    assert best_offset(np.array([3, 3, -1, -1, 2])) == -1
+    assert best_offset(np.array([1, 4, 4])) == 4
+    assert best_offset(np.array([11, 11, 11, -10])) == -10, "it reaches ten words"
+
+
+def planted_arcs(sentences=150, per_sentence=2, seed=0):
+    """Arcs with offsets of 1 (most of them) to 4, and 2 × 3 heads that hit one arc in four by chance."""
+    rng = np.random.default_rng(seed)
+    count = sentences * per_sentence
+    offsets = rng.choice([1, 2, 3, 4], size=count, p=[0.4, 0.2, 0.2, 0.2])
+    return Arcs(np.repeat(np.arange(sentences), per_sentence), offsets, rng.random((2, count, 2, 3)) < 0.25, sentences)
+
+
+@pytest.mark.parametrize("way", [0, 1])
+def test_a_head_that_always_points_right_is_found_and_no_other(way):
+    arcs = planted_arcs()
+    arcs.hits[way, :, 1, 2] = True
+    result = relation_test("nsubj", arcs, seed=1)
+    assert result.way == ("dependent → head", "head → dependent")[way]
+    assert result.head == (1, 2) and result.beats == ((1, 2),)
+    share = (arcs.offset == 1).mean()
+    assert result.offset == (1, -1)[way] and result.baseline.value == pytest.approx(share)
+    assert result.accuracy.value == 1 and result.difference.value == pytest.approx(1 - share)
+    assert result.difference.interval[0] > 0.4 and result.held_out == pytest.approx(1 - share, abs=0.02)
+
+
+def test_heads_that_point_at_random_beat_nothing():
+    found = [relation_test("nsubj", planted_arcs(seed=seed), seed=1) for seed in range(20)]
+    assert sum(bool(one.beats) for one in found) <= 3
+    assert np.mean([one.held_out for one in found]) < 0
+
+
+def test_a_head_that_follows_the_best_offset_does_not_beat_it():
+    arcs = planted_arcs()
+    arcs.hits[0, :, 0, 1] = arcs.offset == 1
+    result = relation_test("det", arcs, seed=1)
+    assert result.head == (0, 1) and result.beats == ()
+    assert result.difference.value == 0 and result.difference.interval == (0, 0)
+
+
+def test_sentences_are_resampled_not_arcs():
+    once, often = planted_arcs(40, 1), planted_arcs(40, 1)
+    often = Arcs(np.repeat(once.sentence, 30), np.repeat(once.offset, 30), np.repeat(once.hits, 30, axis=1), 40)
+    few, many = (relation_test("obj", arcs, seed=1) for arcs in (once, often))
+    assert few.accuracy.n == many.accuracy.n == 40
+    np.testing.assert_allclose(many.accuracy.draws, few.accuracy.draws)
+    np.testing.assert_allclose(many.difference.draws, few.difference.draws)
+
+
+@pytest.mark.parametrize(("sentences", "found"), [(3, False), (40, True)])
+def test_many_arcs_of_few_sentences_prove_nothing(sentences, found):
+    arcs = planted_arcs(sentences, 120 // sentences)
+    arcs.hits[0, :, 1, 1] = True
+    assert (relation_test("amod", arcs, seed=1).beats == ((1, 1),)) is found
+
+
+def test_a_relation_without_arcs_is_refused():
+    with pytest.raises(ValueError, match="no amod arc"):
+        relation_test("amod", Arcs(np.array([]), np.array([]), np.zeros((2, 0, 2, 3), dtype=bool), 0), seed=1)
+
+
+def test_data_sets_are_joined_with_their_sentences_apart():
+    whole = planted_arcs(10, 3)
+    parts = [Arcs(whole.sentence[:18], whole.offset[:18], whole.hits[:, :18], 7),  # its last sentence has no arc
+             Arcs(whole.sentence[18:] - 6, whole.offset[18:], whole.hits[:, 18:], 4)]
+    both = joined(parts)
+    assert both.sentence.tolist() == [*whole.sentence[:18], *(whole.sentence[18:] + 1)] and both.sentences == 11
+    assert both.offset.tolist() == whole.offset.tolist() and (both.hits == whole.hits).all()
+
+
+def plain_max_statistic(differences, signs):
+    """p-values of "above 0" and "below 0" for differences of shape (examples, statistics)."""
+    def score(column, flips):
+        kept = [(value, flip) for value, flip in zip(column, flips, strict=True) if value == value]
+        spread = sum(value * value for value, _ in kept) ** 0.5
+        return sum(value * flip for value, flip in kept) / spread if spread else 0.0
+
+    columns = differences.T.tolist()
+    drawn = [[score(column, flips) for column in columns] for flips in signs]
+    observed = [score(column, [1] * len(differences)) for column in columns]
+    above = [(1 + sum(max(one) >= value for one in drawn)) / (1 + len(drawn)) for value in observed]
+    below = [(1 + sum(min(one) <= value for one in drawn)) / (1 + len(drawn)) for value in observed]
+    return above, below
+
+
+def test_max_statistic_is_the_plain_one():
+    rng = np.random.default_rng(0)
+    differences = rng.normal(0.1, 1, size=(30, 6)) * [1, 10, 0.1, 1, 1, 1]
+    differences[rng.random(differences.shape) < 0.2] = np.nan
+    signs = np.where(np.random.default_rng(7).random((200, 30)) < 0.5, -1, 1)
+    above, below = max_statistic(differences.reshape(30, 2, 3), seed=7, draws=200)
+    expected = plain_max_statistic(differences, signs.tolist())
+    assert above.shape == below.shape == (2, 3)
+    np.testing.assert_allclose([above.ravel(), below.ravel()], expected, atol=1e-12)
+
+
+def test_max_statistic_rarely_finds_what_is_not_there():
+    """5 % in theory for each side; of 40 data sets, 6 is more than two standard errors above."""
+    smallest = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        common = rng.normal(size=(60, 1))
+        smallest.append([p.min() for p in max_statistic(rng.normal(size=(60, 72)) + common, seed, draws=400)])
+    above, below = np.sum(np.array(smallest) < 0.05, axis=0)
+    assert above <= 6 and below <= 6
+
+
+def test_max_statistic_finds_what_is_there():
+    differences = np.random.default_rng(3).normal(size=(60, 72))
+    differences[:, 5] += 1
+    differences[:, 9] -= 1
+    above, below = max_statistic(differences, seed=1)
+    assert np.flatnonzero(above < 0.05).tolist() == [5]
+    assert np.flatnonzero(below < 0.05).tolist() == [9]
+
+
+def test_max_statistic_ignores_examples_that_say_nothing():
+    differences = np.random.default_rng(4).normal(0.2, 1, size=(20, 3))
+    silent = differences.copy()
+    silent[5:9] = np.nan
+    zero = differences.copy()
+    zero[5:9] = 0
+    np.testing.assert_array_equal(max_statistic(silent, 1), max_statistic(zero, 1))
+    shifted = differences.copy()
+    shifted[5:9] = 50
+    assert (np.array(max_statistic(shifted, 1)) != np.array(max_statistic(silent, 1))).any()
+
+
+def test_max_statistic_of_no_difference_is_one():
+    differences = np.random.default_rng(5).normal(2, 1, size=(20, 3))
+    differences[:, 1] = 0
+    above, below = max_statistic(differences, 1)
+    assert above[1] == below[1] == 1
+    assert above[0] < 0.05
+    assert (np.array(max_statistic(np.zeros((4, 2)), 1)) == 1).all()
+
+
+@pytest.mark.parametrize("examples", [3, 4, 5])
+def test_max_statistic_cannot_be_surer_than_its_sign_flips(examples):
+    """If all examples agree, the flips that leave all signs alike come up again and again: p is about 2 ** -examples."""
+    differences = np.abs(np.random.default_rng(examples).normal(size=(examples, 1)))
+    above, _ = max_statistic(differences, seed=1, draws=4000)
+    assert above[0] == pytest.approx(0.5**examples, rel=0.25)

@@ -1,0 +1,144 @@
+"""§4.4: attention to token types against a plain reading of its definition, in both protocols."""
+
+import functools
+import math
+
+import numpy as np
+import pytest
+from plain import FOOTNOTE_6, TASKS, measured, replay, to_previous
+
+from bertology_utils.annotation.token_types import LINGUISTIC, TOKEN_TYPES, token_types
+from bertology_utils.attention import observe
+from bertology_utils.features import ATTENDING, Features, disregard, earlier_and_later, ratio_to_marks
+
+
+def plain_types(one, protocol):
+    """Positions of each token type."""
+    found = {
+        "nouns": [at for word, places in one.words for at in places if word.upos == "NOUN" or word.upos == "PROPN"],
+        "verbs": [at for word, places in one.words for at in places if word.upos == "VERB"],
+        "pronouns": [at for word, places in one.words for at in places if word.upos == "PRON"],
+        "subjects": [at for word, places in one.words for at in places if word.deprel in ("nsubj", "nsubj:pass")],
+        "objects": [at for word, places in one.words for at in places if word.deprel == "obj"],
+        "negation": list(one.negation),
+    }
+    if protocol == "official":
+        for word, places in one.words:
+            if any(part in word.form.lower() for part in FOOTNOTE_6):
+                found["negation"] += places
+        for name in found:
+            spelt = [one.pieces[at] for at in found[name]]
+            found[name] = [at for at in range(len(one.pieces)) if one.pieces[at] in spelt]
+    found |= {"[CLS]": one.cls, "[SEP]": one.separators}
+    found["punctuation"] = [at for word, places in one.words for at in places if word.upos == "PUNCT"]
+    return [sorted(set(found[name])) for name in TOKEN_TYPES]
+
+
+@functools.cache
+def plain_columns(task, index, attending):
+    """For every layer and head the mean weight in each column of one example's map."""
+    rows = slice(0, None if attending == "all tokens" else 1)
+    return [[[sum(column) / len(column) for column in zip(*grid[rows], strict=True)] for grid in layer]
+            for layer in measured(task)[3][index].maps.tolist()]
+
+
+@pytest.mark.parametrize("protocol", ["paper", "official"])
+@pytest.mark.parametrize("task", TASKS)
+def test_types_are_the_plain_ones(task, protocol):
+    lab, task, _, examples = measured(task)
+    seen = set()
+    for one, annotated in zip(examples, lab.annotated_inputs(task), strict=True):
+        found = [np.flatnonzero(row).tolist() for row in token_types(annotated, protocol)]
+        assert found == plain_types(one, protocol), one.pieces
+        seen |= {name for name, some in zip(TOKEN_TYPES, found, strict=True) if some}
+    assert seen >= set(TOKEN_TYPES) - {"pronouns"}
+
+
+@pytest.mark.parametrize("protocol", ["paper", "official"])
+@pytest.mark.parametrize("attending", ATTENDING)
+@pytest.mark.parametrize("task", TASKS)
+def test_weights_are_the_plain_ones(task, attending, protocol):
+    lab, task, model, examples = measured(task)
+    types = [token_types(one, protocol) for one in lab.annotated_inputs(task)]
+    values = observe(model, lab.measured_batches(task), {"f": Features(types, attending)})["f"]
+    assert values.shape == (50, len(TOKEN_TYPES), *examples[0].maps.shape[:2])
+    for index, one in enumerate(examples):
+        received = plain_columns(task.name, index, attending)
+        expected = [[[max((weights[at] for at in places), default=math.nan) for weights in layer] for layer in received]
+                    for places in plain_types(one, protocol)]
+        np.testing.assert_allclose(values[index], expected, atol=1e-6, rtol=0, equal_nan=True)
+    there = values[np.isfinite(values)]
+    assert there.min() >= 0 and there.max() <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("attending", ATTENDING)
+def test_padding_on_either_side_changes_nothing(attending):
+    lab, task, _, examples = measured("mrpc")
+    types = [token_types(one) for one in lab.annotated_inputs(task)][:12]
+    maps = [one.maps[:, :2] for one in examples[:12]]
+    alone = np.concatenate([replay(Features([one], attending), [some]) for one, some in zip(types, maps, strict=True)])
+    for side in ("left", "right"):
+        np.testing.assert_allclose(replay(Features(types, attending), maps, side, 60), alone, atol=1e-6, rtol=0)
+
+
+def one_of_each(length):
+    """Types of a made-up input: the type with number n is the token n, and the last type has no token."""
+    return np.eye(length + 1, length, dtype=bool)
+
+
+@pytest.mark.parametrize("attending", ATTENDING)
+@pytest.mark.parametrize("length", [3, 7])
+def test_a_uniform_map_gives_every_type_one_over_the_length(length, attending):
+    values = replay(Features([one_of_each(length)], attending), [np.full((1, 1, length, length), 1 / length)])
+    np.testing.assert_allclose(values[0, :-1, 0, 0], 1 / length, rtol=1e-6)
+    assert np.isnan(values[0, -1]).all()
+
+
+def test_a_map_of_previous_tokens():
+    values = replay(Features([one_of_each(5)]), [to_previous(5)])[0, :, 0, 0]
+    np.testing.assert_allclose(values[:-1], [2 / 5, 1 / 5, 1 / 5, 1 / 5, 0], atol=1e-7)
+    values = replay(Features([one_of_each(5)], "[CLS]"), [to_previous(5)])[0, :, 0, 0]
+    np.testing.assert_allclose(values[:-1], [1, 0, 0, 0, 0], atol=1e-7)
+
+
+def test_of_several_tokens_the_largest_counts():
+    maps = np.tile([0.1, 0.5, 0.2, 0.2], (4, 1))[None, None]
+    types = np.array([[False, False, True, True], [True, True, False, False], [True, False, False, True]])
+    np.testing.assert_allclose(replay(Features([types]), [maps])[0, :, 0, 0], [0.2, 0.5, 0.2], rtol=1e-6)
+
+
+def test_examples_without_the_type():
+    values = np.full((3, len(TOKEN_TYPES), 2, 2), 0.25)
+    values[1] = np.nan
+    assert np.isnan(disregard(values, "paper")[1]).all()
+    official = disregard(values, "official")
+    negation = LINGUISTIC.index("negation")
+    assert np.isnan(official[1, negation]).all()
+    assert (np.delete(official[1], negation, axis=0) == 0).all()
+    assert (official[[0, 2]] == 0.25).all()
+    with pytest.raises(ValueError, match="paper, official"):
+        disregard(values, "mine")
+
+
+def test_unknown_attending_token_is_refused():
+    with pytest.raises(ValueError, match=r"all tokens, \[CLS\]"):
+        Features([], "[SEP]")
+
+
+def test_earlier_and_later_layers():
+    values = np.random.default_rng(0).normal(0, 0.01, size=(40, 5, 4))
+    values += np.array([0.3, 0.3, 9, 0.1, 0.1])[:, None]
+    first, drop = earlier_and_later(values, seed=1)
+    assert first.value == pytest.approx(values[:, :2].mean())
+    assert drop.value == pytest.approx(values[:, :2].mean() - values[:, 3:].mean())
+    assert 0.19 < drop.interval[0] < 0.2 < drop.interval[1] < 0.21
+
+
+def test_ratio_to_marks_leaves_out_examples_without_the_type():
+    values = np.full((40, 3, 2, 2), np.nan)
+    values[:, 2] = 0.5  # the mark
+    values[3:, 0], values[:3, 1] = 0.1, 0.2
+    ratio = ratio_to_marks(values, [0, 1], [2], seed=1)
+    assert ratio.value == pytest.approx(0.4)
+    assert {round(float(draw), 6) for draw in ratio.draws} == {0.2, 0.4}, "some resamples lack the larger type"
+    assert ratio_to_marks(values, [0], [2], seed=1).interval == pytest.approx((0.2, 0.2))

@@ -1,0 +1,104 @@
+"""Tokens matched to those of a type: as many, near, and never of the type."""
+
+import itertools
+
+import numpy as np
+import pytest
+from plain import TASKS, measured, word
+
+from bertology_utils.annotation.inputs import AnnotatedInput, PlacedSentence
+from bertology_utils.annotation.token_types import LINGUISTIC, token_types
+from bertology_utils.matching import PLACES_PER_DECADE, match
+
+TYPES = len(LINGUISTIC)
+NOUN = LINGUISTIC.index("nouns")
+
+
+def made(classes, ids=None):
+    """An input whose words have these parts of speech, one wordpiece each, between [CLS] (id 1) and [SEP] (id 2)."""
+    words = tuple(word("x", upos, -1, "dep") for upos in classes)
+    ids = (1, *(ids or range(10, 10 + len(words))), 2)
+    sentence = PlacedSentence(words, tuple((at,) for at in range(1, len(words) + 1)))
+    return AnnotatedInput(ids, tuple(map(str, ids)), (0,), (len(ids) - 1,), (sentence,), (), 0)
+
+
+def places(matched, number=0, kind=NOUN):
+    """Positions of the paired tokens of a type, and of their controls."""
+    return [np.flatnonzero(matched.masks[number][row]).tolist() for row in (kind, TYPES + kind)]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_controls_are_as_many_and_never_of_the_type(task):
+    lab, task, _, _ = measured(task)
+    inputs = lab.annotated_inputs(task)
+    matched = match(inputs, seed=1)
+    for one, masks in zip(inputs, matched.masks, strict=True):
+        assert masks.shape == (2 * TYPES, one.length)
+        types = token_types(one)
+        punctuation = {at for word, pieces in one.words if word.upos == "PUNCT" for at in pieces}
+        for kind in range(TYPES):
+            own, control = masks[kind], masks[TYPES + kind]
+            assert own.sum() == control.sum()
+            assert not (own & ~types[kind]).any() and not (control & types[kind]).any()
+            assert not control[list(one.special)].any() and not control[list(punctuation)].any()
+    pairs = np.sum([masks[:TYPES].sum(axis=1) for masks in matched.masks], axis=0)
+    assert matched.tokens[:, 1].tolist() == pairs.tolist()
+    assert matched.tokens[:, 0].tolist() == np.sum([token_types(one)[:TYPES].sum(axis=1) for one in inputs], axis=0).tolist()
+    assert pairs[NOUN] > 50
+
+
+def test_the_seed_decides_between_equals():
+    inputs = [made(["DET", "NOUN", "DET"], [5, 5, 5])] * 20
+    first, again, other = (match(inputs, seed) for seed in (1, 1, 2))
+    assert all((a == b).all() for a, b in zip(first.masks, again.masks, strict=True))
+    assert any((a != b).any() for a, b in zip(first.masks, other.masks, strict=True))
+    assert {tuple(places(first, number)[1]) for number in range(20)} == {(1,), (3,)}, "drawn anew for each input"
+
+
+def test_the_nearest_token_of_the_same_frequency_is_chosen():
+    """The id 7 occurs ten times, the others once: position 5 is nearest, 4 words away is the first as rare as the noun."""
+    classes = ["ADJ", "ADV", "ADJ", "ADJ", "NOUN", "ADJ", "ADV", "ADJ", "VERB", "ADJ"]
+    ids = [20, 21, 7, 7, 30, 7, 7, 7, 22, 23]
+    others = made(["DET"] * 5, [7] * 5)
+    assert places(match([made(classes, ids), others], seed=1)) == [[5], [2]], "three words and not one"
+    assert places(match([made(classes, [20 + at for at in range(10)]), others], seed=1))[1] in ([4], [6])
+
+
+def test_distances_are_those_of_the_pairs():
+    """One pair: the noun is at 4, its control at 1, both rare."""
+    one = made(["DET", "PUNCT", "PUNCT", "NOUN"])
+    distances = match([one], seed=1).distances
+    assert distances[NOUN].tolist() == [3, -3, 0]
+    assert np.isnan(distances[LINGUISTIC.index("pronouns")]).all()
+
+
+def test_a_type_that_is_absent_or_alone_gives_empty_masks():
+    matched = match([made(["DET", "ADJ"]), made(["NOUN", "NOUN", "PUNCT"])], seed=1)
+    assert not matched.masks[0].any() and not matched.masks[1].any()
+    assert matched.tokens[NOUN].tolist() == [2, 0]
+
+
+def test_the_best_pairs_are_kept_where_others_are_few():
+    """Three nouns, one other word: the noun beside it is paired."""
+    assert places(match([made(["NOUN", "NOUN", "NOUN", "DET"])], seed=1)) == [[3], [4]]
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_the_sum_of_distances_is_the_smallest(seed):
+    rng = np.random.default_rng(seed)
+    classes = rng.choice(["NOUN", "ADJ", "ADV", "PUNCT"], size=8, p=[0.35, 0.3, 0.25, 0.1]).tolist()
+    ids = rng.integers(50, 54, size=8).tolist()
+    one = made(classes, ids)
+    own = [at for at, upos in enumerate(classes, 1) if upos == "NOUN"]
+    others = [at for at, upos in enumerate(classes, 1) if upos in ("ADJ", "ADV")]
+
+    def cost(a, b):
+        return abs(a - b) / PLACES_PER_DECADE + abs(np.log10(ids.count(ids[a - 1])) - np.log10(ids.count(ids[b - 1])))
+
+    few, many = sorted((own, others), key=len)
+    best = min(sum(map(cost, few, some)) for some in itertools.permutations(many, len(few)))
+    matched = match([one], seed=1)
+    count = matched.tokens[NOUN, 1]
+    assert count == len(few)
+    far, _, frequency = np.nan_to_num(matched.distances[NOUN]) * count
+    assert far / PLACES_PER_DECADE + frequency == pytest.approx(best, abs=1e-4)

@@ -1,0 +1,167 @@
+"""§4.5: attention along links and beside them, against a plain reading of the definition."""
+
+import math
+
+import numpy as np
+import pytest
+from plain import TASKS, made_input, measured, replay, to_previous, word
+
+from bertology_utils.attention import observe
+from bertology_utils.token_links import LINK_TYPES, TokenLinks, links
+
+
+def plain_pairs(sentence, antecedents):
+    """(attending, attended) positions by type, from (word, positions) of one sentence."""
+    pairs = {name: [] for name in LINK_TYPES}
+    for word, places in sentence:
+        if word.deprel in ("nsubj", "nsubj:pass") and sentence[word.head][0].upos in ("VERB", "AUX"):
+            pairs["verb → subject"].append((sentence[word.head][1], places))
+        if word.upos == "PRON":
+            others = [sentence[word.antecedent]] if antecedents and word.antecedent is not None else []
+            others = others if antecedents else [pair for pair in sentence if pair[0].upos in ("NOUN", "PROPN")]
+            pairs["noun → pronoun"] += [(noun, places) for _, noun in others]
+    pairs["subject → verb"] = [(b, a) for a, b in pairs["verb → subject"]]
+    pairs["pronoun → noun"] = [(b, a) for a, b in pairs["noun → pronoun"]]
+    return {name: [pair for pair in some if pair[0] and pair[1]] for name, some in pairs.items()}
+
+
+def plain_links(one, name, antecedents):
+    """Cells of every link of a type, and the cells of every place to which it can be moved."""
+    found = []
+    for sentence in one.sentences:
+        words = {at for word, places in sentence if word.upos != "PUNCT" for at in places}
+        whole = [[(a, b) for a in pair[0] for b in pair[1]] for pair in plain_pairs(sentence, antecedents)[name]]
+        taken = {cell for cells in whole for cell in cells}
+        for cells in whole:
+            moves = [[(a + by, b + by) for a, b in cells] for by in range(-len(one.pieces), len(one.pieces) + 1) if by]
+            found.append((cells, [moved for moved in moves if not taken & set(moved)
+                                  and all(a in words and b in words for a, b in moved)]))
+    return found
+
+
+def mean(values):
+    return sum(values) / len(values) if values else math.nan
+
+
+def plain_values(grid, found):
+    """Actual, matched and elsewhere."""
+    def largest(cells):
+        return max(grid[a][b] for a, b in cells)
+
+    movable = [(cells, moves) for cells, moves in found if moves]
+    return [mean([largest(cells) for cells, _ in found]), mean([largest(cells) for cells, _ in movable]),
+            mean([mean([largest(moved) for moved in moves]) for _, moves in movable])]
+
+
+@pytest.mark.parametrize("antecedents", [True, False])
+@pytest.mark.parametrize("task", TASKS)
+def test_values_are_the_plain_ones(task, antecedents):
+    lab, task, model, examples = measured(task)
+    known = [links(one, antecedents) for one in lab.annotated_inputs(task)]
+    result = observe(model, lab.measured_batches(task), {"l": TokenLinks(known)})["l"]
+    counts = np.zeros((len(LINK_TYPES), 2), dtype=int)
+    for index, one in enumerate(examples):
+        grids = one.maps.tolist()
+        for number, name in enumerate(LINK_TYPES):
+            found = plain_links(one, name, antecedents)
+            counts[number] += len(found), sum(bool(moves) for _, moves in found)
+            expected = np.array([[plain_values(grid, found) for grid in layer] for layer in grids])
+            for part, values in enumerate((result.actual, result.matched, result.elsewhere)):
+                np.testing.assert_allclose(values[index, number], expected[..., part], atol=1e-6, rtol=0, equal_nan=True)
+    assert result.counts.tolist() == counts.tolist()
+    assert counts[0, 1] > 10, "hardly anything was compared"
+    there = result.actual[np.isfinite(result.actual)]
+    assert there.min() >= 0 and there.max() <= 1
+
+
+# Positions 1 to 5; the subject is 1, the verb 2, the pronoun 4, its noun 1.
+SENTENCE = [word("Ines", "PROPN", 1, "nsubj"), word("paints", "VERB", -1, "root"), word("what", "DET", 3, "det"),
+            word("she", "PRON", 4, "obj", antecedent=0), word("likes", "ADV", 1, "advmod")]
+
+
+def by_type(one, maps, antecedents=True):
+    result = replay(TokenLinks([links(one, antecedents)]), [maps])
+    return {name: (result.actual[0, at, 0, 0], result.elsewhere[0, at, 0, 0]) for at, name in enumerate(LINK_TYPES)}, result
+
+
+def test_a_head_of_previous_tokens_does_no_better_on_the_link_than_beside_it():
+    values, result = by_type(made_input(SENTENCE), to_previous(7))
+    assert values == {"verb → subject": (1, 1), "subject → verb": (0, 0), "noun → pronoun": (0, 0), "pronoun → noun": (0, 0)}
+    assert result.counts.tolist() == [[1, 1]] * 4
+
+
+def test_a_head_of_the_link_alone_does_better_there():
+    maps = np.full((1, 1, 7, 7), 0.1)
+    maps[..., 2, 1], maps[..., 4, 1] = 0.7, 0.9
+    values, _ = by_type(made_input(SENTENCE), maps)
+    assert values["verb → subject"] == pytest.approx((0.7, 0.1))
+    assert values["pronoun → noun"] == pytest.approx((0.9, 0.1))
+    assert values["subject → verb"] == pytest.approx((0.1, 0.1))
+
+
+def test_a_uniform_map_gives_one_over_the_length():
+    values, _ = by_type(made_input(SENTENCE), np.full((1, 1, 7, 7), 1 / 7))
+    for both in values.values():
+        assert both == pytest.approx((1 / 7, 1 / 7))
+
+
+def test_links_move_over_words_and_never_onto_punctuation_or_links():
+    sentence = [*SENTENCE[:3], word(",", "PUNCT", 1, "punct"), *SENTENCE[3:]]  # positions 1 2 3 , 5 6
+    (link,) = links(made_input(sentence), True)["verb → subject"]
+    assert link.shifts.tolist() == [1, 4], "(3, 2) and (6, 5)"
+    twice = [word("I", "PRON", 1, "nsubj"), word("came", "VERB", -1, "root"), word("you", "PRON", 3, "nsubj"),
+             word("left", "VERB", 1, "conj")]
+    first, second = links(made_input(twice), True)["verb → subject"]
+    assert first.shifts.tolist() == [1] and second.shifts.tolist() == [-1]
+
+
+def test_the_largest_cell_of_a_link_counts():
+    pieces = [(1, 2), (3, 4), (5,), (6,), (7,)]
+    maps = np.zeros((1, 1, 9, 9))
+    maps[..., 4, 1], maps[..., 3, 2] = 0.6, 0.2
+    one = made_input(SENTENCE, pieces)
+    assert by_type(one, maps)[0]["verb → subject"][0] == pytest.approx(0.6)
+    (link,) = links(one, True)["verb → subject"]
+    assert sorted(zip(link.rows.tolist(), link.columns.tolist(), strict=True)) == [(3, 1), (3, 2), (4, 1), (4, 2)]
+
+
+def test_pronouns_go_with_their_antecedent_or_with_every_noun():
+    sentence = [*SENTENCE, word("boats", "NOUN", 4, "obj")]
+    assert len(links(made_input(sentence), True)["noun → pronoun"]) == 1
+    assert len(links(made_input(sentence), False)["noun → pronoun"]) == 2
+
+
+def test_words_that_the_length_limit_took_are_in_no_link():
+    known = links(made_input(SENTENCE, [(), (1,), (2,), (3,), (4,)]), True)
+    assert known == {name: [] for name in LINK_TYPES}
+    result = replay(TokenLinks([known]), [to_previous(6)])
+    assert np.isnan(result.actual).all() and not result.counts.any()
+
+
+def test_a_link_that_cannot_be_moved_is_counted_and_not_compared():
+    values, result = by_type(made_input(SENTENCE[:2]), to_previous(4))
+    assert values["verb → subject"][0] == 1 and math.isnan(values["verb → subject"][1])
+    assert result.counts[0].tolist() == [1, 0] and np.isnan(result.matched[0, 0]).all()
+
+
+def test_clearnlp_and_copulas():
+    sentence = [word("Milk", "NOUN", 1, "nsubjpass"), word("is", "AUX", -1, "ROOT"), word("white", "ADJ", 1, "acomp")]
+    assert len(links(made_input(sentence), False)["verb → subject"]) == 1
+    ud = [word("Milk", "NOUN", 2, "nsubj"), word("is", "AUX", 2, "cop"), word("white", "ADJ", -1, "root")]
+    assert links(made_input(ud), False)["verb → subject"] == []
+
+
+def test_padding_on_either_side_changes_nothing():
+    lab, task, _, examples = measured("sst2")
+    known = [links(one, True) for one in lab.annotated_inputs(task)][:12]
+    maps = [one.maps[:, :2] for one in examples[:12]]
+    left, right = (replay(TokenLinks(known), maps, side, 50) for side in ("left", "right"))
+    alone = [replay(TokenLinks([some]), [one]) for some, one in zip(known, maps, strict=True)]
+    for name in ("actual", "matched", "elsewhere"):
+        expected = np.concatenate([getattr(one, name) for one in alone])
+        np.testing.assert_allclose(getattr(left, name), expected, atol=1e-6)
+        np.testing.assert_allclose(getattr(right, name), expected, atol=1e-6)
+
+
+def test_a_parser_may_call_a_mark_a_subject():
+    links(made_input([word("stop", "VERB", -1, "root"), word("?", "PUNCT", 0, "nsubj")]), False)
