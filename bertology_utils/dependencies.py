@@ -31,16 +31,16 @@ class Arcs:
     """All dependencies of one relation, and where they and the heads point.
 
     Attributes:
-        sentence: which sentence each arc is in, shape (arcs,).
+        example: which example each arc is in, shape (arcs,); its sentences share a map.
         offset: head minus dependent in words, shape (arcs,).
         hits: True where an attention head points right, shape (ways, arcs, layers, heads).
-        sentences: how many sentences there are, with or without such arcs.
+        examples: how many there are, with or without such arcs.
     """
 
-    sentence: np.ndarray
+    example: np.ndarray
     offset: np.ndarray
     hits: np.ndarray
-    sentences: int
+    examples: int
 
 
 class Pointing:
@@ -70,20 +70,20 @@ class Pointing:
 
     def compute(self) -> dict[str, Arcs]:
         """Arcs of each of :data:`RELATIONS`."""
-        sentences = [(sentence, np.stack([layer[number] for layer in self._hits[index]], axis=2))
+        sentences = [(index, sentence, np.stack([layer[number] for layer in self._hits[index]], axis=2))
                      for index in sorted(self._hits) for number, sentence in enumerate(self._sentences[index])]
-        return {name: self._arcs(sentences, labels) for name, labels in RELATIONS.items()}
+        return {name: self._arcs(sentences, labels, len(self._inputs)) for name, labels in RELATIONS.items()}
 
     @staticmethod
-    def _arcs(sentences, labels: set[str]) -> Arcs:
+    def _arcs(sentences, labels: set[str], examples: int) -> Arcs:
         number, offsets, hits = [], [], []
-        for at, (sentence, found) in enumerate(sentences):  # found: (ways, arcs, layers, heads)
+        for at, sentence, found in sentences:  # found: (ways, arcs, layers, heads)
             chosen = [arc for arc, label in enumerate(sentence.labels) if label in labels]
             number += [at] * len(chosen)
             offsets += [int(sentence.heads[arc] - sentence.dependents[arc]) for arc in chosen]
             hits.append(found[:, chosen])
         whole = np.concatenate(hits, axis=1) if hits else np.zeros((len(WAYS), 0, 0, 0), dtype=bool)
-        return Arcs(np.array(number, dtype=int), np.array(offsets, dtype=int), whole, len(sentences))
+        return Arcs(np.array(number, dtype=int), np.array(offsets, dtype=int), whole, examples)
 
 
 class _Sentence:
@@ -125,7 +125,7 @@ class RelationTest:
         accuracy: its accuracy.
         difference: accuracy minus baseline.
         beats: heads that beat the offset, corrected over all heads and both ways.
-        held_out: accuracy minus baseline where head and offset were chosen on the other half of the sentences.
+        held_out: accuracy minus baseline where head and offset were chosen on the other half of the examples.
     """
 
     relation: str
@@ -149,8 +149,8 @@ def best_offset(offsets: np.ndarray) -> int:
 def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
     """Which heads point along a relation more often than the best fixed offset does?
 
-    Sentences are resampled, since a sentence's arcs share a map. In the test
-    the sign of a sentence's difference is exchanged.
+    Examples are resampled, since their arcs share a map. In the test the sign
+    of an example's difference is exchanged.
 
     Args:
         name: of the relation.
@@ -166,21 +166,21 @@ def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
     way, *head = (int(one) for one in np.unravel_index(means.argmax(), means.shape))
     offset, right = _offset_hits(arcs, way)
     hits = arcs.hits[way, :, head[0], head[1]].astype(float)
-    _, groups = np.unique(arcs.sentence, return_inverse=True)
+    _, groups = np.unique(arcs.example, return_inverse=True)
     sizes = np.bincount(groups)
 
-    def by_sentence(values: np.ndarray) -> Bootstrap:
-        """Mean over arcs, sentences resampled."""
+    def by_example(values: np.ndarray) -> Bootstrap:
+        """Mean over arcs, examples resampled."""
         sums = np.bincount(groups, weights=values)
         return bootstrap(lambda rows: sums[rows].sum() / sizes[rows].sum(), len(sizes), seed)
 
     differences = np.stack([arcs.hits[one] - _offset_hits(arcs, one)[1][:, None, None] for one in range(len(WAYS))], axis=1)
-    per_sentence = np.zeros((len(sizes), *differences.shape[1:]))
-    np.add.at(per_sentence, groups, differences)
-    above, _ = max_statistic(per_sentence, seed)  # (ways, layers, heads)
+    per_example = np.zeros((len(sizes), *differences.shape[1:]))
+    np.add.at(per_example, groups, differences)
+    above, _ = max_statistic(per_example, seed)  # (ways, layers, heads)
     beats = tuple(map(tuple, np.argwhere(above[way] < 0.05).tolist()))
-    return RelationTest(name, len(hits), WAYS[way], offset, by_sentence(right), tuple(head), by_sentence(hits),
-                        by_sentence(hits - right), beats, _held_out(arcs, groups, seed))
+    return RelationTest(name, len(hits), WAYS[way], offset, by_example(right), tuple(head), by_example(hits),
+                        by_example(hits - right), beats, _held_out(arcs, groups, seed))
 
 
 def _offset_hits(arcs: Arcs, way: int, chosen_on: np.ndarray | None = None) -> tuple[int, np.ndarray]:
@@ -191,7 +191,7 @@ def _offset_hits(arcs: Arcs, way: int, chosen_on: np.ndarray | None = None) -> t
 
 
 def _held_out(arcs: Arcs, groups: np.ndarray, seed: Seed, splits: int = 50) -> float:
-    """Mean over random halvings of the sentences: choose way, head and offset on one half, score on the other."""
+    """Mean over random halvings of the examples: choose way, head and offset on one half, score on the other."""
     rng = np.random.default_rng(seed)
     scores = []
     for _ in range(splits):
@@ -206,11 +206,18 @@ def _held_out(arcs: Arcs, groups: np.ndarray, seed: Seed, splits: int = 50) -> f
 
 
 def joined(parts: Sequence[Arcs]) -> Arcs:
-    """The arcs of several data sets as one, sentences numbered through."""
-    starts = np.cumsum([0, *(part.sentences for part in parts[:-1])])
-    numbers = np.concatenate([part.sentence + start for part, start in zip(parts, starts, strict=True)])
+    """The arcs of several data sets as one, examples numbered through."""
+    starts = np.cumsum([0, *(part.examples for part in parts[:-1])])
+    numbers = np.concatenate([part.example + start for part, start in zip(parts, starts, strict=True)])
     offsets, hits = np.concatenate([part.offset for part in parts]), [part.hits for part in parts if len(part.offset)]
-    return Arcs(numbers, offsets, np.concatenate(hits, axis=1) if hits else parts[0].hits, sum(part.sentences for part in parts))
+    return Arcs(numbers, offsets, np.concatenate(hits, axis=1) if hits else parts[0].hits, sum(part.examples for part in parts))
+
+
+def summary(test: RelationTest) -> dict[str, object]:
+    """One relation's numbers for the results file; heads from 1."""
+    return {"arcs": test.arcs, "way": test.way, "head": head_name(*test.head), "offset": test.offset,
+            "accuracy": test.accuracy.summary(), "baseline": test.baseline.summary(), "difference": test.difference.summary(),
+            "held_out": test.held_out, "beats": [head_name(*head) for head in test.beats]}
 
 
 def row(test: RelationTest) -> dict[str, object]:

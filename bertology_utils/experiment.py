@@ -12,6 +12,8 @@ from .annotation import annotators
 from .annotation.annotators import Annotator
 from .annotation.inputs import AnnotatedInput, annotate_inputs
 from .attention import Batch
+from .disabling.reference import Sweep
+from .disabling.saved import saved_sweep
 from .numbering import to_code, to_people
 from .parameters import Settings, resolve
 from .results import Record
@@ -129,6 +131,12 @@ class Experiment:
         """
         inputs = loading.sample(self.dev_inputs(task), self._measured(count), self.settings.seed)
         return batches.make_batches(inputs, self.tokenizer, pad_to=pad_to)
+
+    def sweep(self, task: Task, seed_offset: int = 0, ablation: str = "uniform") -> Sweep:
+        """Outputs of the fine-tuned classifier on all dev rows with every head and every layer disabled (§4.6)."""
+        key = {"training": self._training(task, "pretrained", seed_offset).key,
+               "rows": finetune.rows_digest(self.dev_rows(task)), "max_length": self.settings.profile.recipe.max_length}
+        return saved_sweep(key, ablation, lambda: (self.finetuned(task, seed_offset=seed_offset), self.dev_batches(task)))
 
     def predictions(self, model, task: Task) -> np.ndarray:
         """Predicted labels (or scores from 0 to 1, for a regression) of all dev rows, shape (rows,)."""

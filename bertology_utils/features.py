@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -125,28 +126,76 @@ def resampled_type_means(values: np.ndarray, seed: Seed) -> np.ndarray:
     return means.reshape(-1, *values.shape[1:])
 
 
-def ratio_to_marks(values: np.ndarray, types: Sequence[int], marks: Sequence[int], seed: Seed) -> Bootstrap:
-    """The most attended of some types against the most attended of others, each a mean over heads and examples (§4.4).
+@dataclass(frozen=True)
+class Rivals:
+    """Types of word against special tokens, for resamples of the examples; see :func:`against_marks`.
+
+    Attributes:
+        means: of each type over the examples that have it, shape (1 + resamples, types, layers, heads).
+        marks: of the more attended special token over the same examples, same shape.
+        n: examples that have the type, shape (types,).
+        seed: of the resampling.
+    """
+
+    means: np.ndarray
+    marks: np.ndarray
+    n: np.ndarray
+    seed: Seed
+
+    @property
+    def ratios(self) -> list[Bootstrap | None]:
+        """Per type: the mean over heads against that of the special token; None for a type that no example has."""
+        mark = self.marks.mean(axis=(2, 3))
+        ratios = self.means.mean(axis=(2, 3)) / mark  # (1 + resamples, types)
+        return [Bootstrap(float(one[0]), one[1:], int(n), self.seed) if n else None
+                for one, n in zip(ratios.T, self.n, strict=True)]
+
+    def striped(self, least: float, sure: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Heads with a stripe on a type of word, and heads with one on a special token only; each shape (layers, heads).
+
+        A stripe is a mean of more than ``least``, in a share of ``sure`` of the
+        resamples; one on words is also above the special tokens.
+        """
+        with np.errstate(invalid="ignore"):
+            words = ((self.means > least) & (self.means > self.marks))[1:].mean(axis=0).max(axis=0) >= sure
+            marks = (self.marks > least)[1:].mean(axis=0).max(axis=0) >= sure
+        return words, marks & ~words
+
+
+def against_marks(values: np.ndarray, types: Sequence[int], marks: Sequence[int], seed: Seed) -> Rivals:
+    """What types of word get, and what special tokens get in the same examples (§4.4).
 
     Args:
-        values: shape (examples, types, layers, heads), NaN where an example has no token of the type.
-        types, marks: indices of the two groups of types.
+        values: shape (examples, all types, layers, heads), NaN where an example has no token of the type.
+        types, marks: which of them are the types of word, and which the special tokens.
         seed: of the resampling of examples.
     """
-    means = resampled_type_means(values.mean(axis=(2, 3)), seed)  # (1 + resamples, types)
-    ratios = np.nanmax(means[:, list(types)], axis=1) / np.nanmax(means[:, list(marks)], axis=1)
-    return Bootstrap(float(ratios[0]), ratios[1:], len(values), seed)
+    means, best = [], []
+    for kind in types:
+        there = np.isfinite(values[:, [kind, *marks], 0, 0]).all(axis=1)
+        both = np.where(there[:, None, None, None], values[:, [kind, *marks]], np.nan)
+        resampled = resampled_type_means(both, seed)  # (1 + resamples, 1 + marks, layers, heads)
+        means.append(resampled[:, 0])
+        best.append(resampled[:, 1:].max(axis=1))
+    present = np.isfinite(values[:, list(types), 0, 0]).sum(axis=0)
+    return Rivals(np.stack(means, axis=1), np.stack(best, axis=1), present, seed)
 
 
-def heads_above(values: np.ndarray, types: Sequence[int], marks: Sequence[int], seed: Seed) -> np.ndarray:
-    """In what share of the resamples does a head give some type more than it gives any of the marks (§4.4)?
+def ahead(values: np.ndarray, kind: int, rivals: Sequence[int], seed: Seed) -> tuple[bool, float]:
+    """Does a type get more than every other, each compared in the examples that have both (§4.5, Fig 7)?
 
     Args:
-        values, types, marks, seed: as for :func:`ratio_to_marks`.
+        values: shape (examples, types), NaN where an example lacks the type.
+        kind: the type.
+        rivals: the types to be ahead of; ``kind`` itself is passed over.
+        seed: of the resampling of examples.
 
     Returns:
-        The largest such share over the types, shape (layers, heads), from 0 to 1.
+        Whether it does, and in what share of the resamples. A type that no example has is not ahead.
     """
-    means = resampled_type_means(values, seed)[1:]  # (resamples, types, layers, heads)
-    best_mark = np.nanmax(means[:, list(marks)], axis=1, keepdims=True)  # (resamples, 1, layers, heads)
-    return (means[:, list(types)] > best_mark).mean(axis=0).max(axis=0)
+    if not np.isfinite(values[:, kind]).any():
+        return False, 0.0
+    others = [one for one in rivals if one != kind and np.isfinite(values[:, one] + values[:, kind]).any()]
+    compared = against_marks(values[:, :, None, None], others, [kind], seed)
+    wins = compared.marks > compared.means  # (1 + resamples, others, 1, 1)
+    return bool(wins[0].all()), float(wins[1:].all(axis=(1, 2, 3)).mean())

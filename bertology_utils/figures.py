@@ -68,14 +68,14 @@ def heatmap(ax, values: np.ndarray, label: str = "", limits: tuple[float, float]
     return ax
 
 
-def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float, float], cmap=MAP, columns: int = 4,
-                 panel: tuple[float, float] = (2.9, 2.5)):
-    """Several heatmaps under their titles, on one colour scale.
+def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float, float] | list[tuple[float, float]],
+                 cmap=MAP, columns: int = 4, panel: tuple[float, float] = (2.9, 2.5)):
+    """Several heatmaps under their titles.
 
     Args:
         values: by title, each of shape (layers, heads).
         label: what the colours mean, with the unit; short, since it stands beside the scale.
-        limits: values at the two ends of the colour scale.
+        limits: values at the two ends of the one colour scale; or a list with those of each row of panels.
         cmap: colour map.
         columns: panels in a row.
         panel: width and height of a panel in inches.
@@ -85,18 +85,20 @@ def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float,
     """
     rows = -(-len(values) // columns)
     width = min(columns, len(values))
+    by_row = limits if isinstance(limits, list) else [limits] * rows
     figure, axes = plt.subplots(rows, width, figsize=(panel[0] * width + 0.8, panel[1] * rows + 0.2), squeeze=False)
-    for ax, (title, one) in zip(axes.flat, values.items(), strict=False):
-        heatmap(ax, one, limits=limits, cmap=cmap, colour_bar=False).set_title(title)
-    for index, ax in enumerate(axes.flat[: len(values)]):
+    for index, (ax, (title, one)) in enumerate(zip(axes.flat, values.items(), strict=False)):
+        heatmap(ax, one, limits=by_row[index // width], cmap=cmap, colour_bar=False).set_title(title)
         if index % width:
             ax.set(ylabel="", yticks=[])
         if index + width < len(values):  # another panel stands below
             ax.set(xlabel="", xticks=[])
     for ax in axes.flat[len(values):]:
         ax.set_axis_off()
-    bar = figure.colorbar(axes.flat[0].collections[0], ax=axes, label=label, shrink=0.8, aspect=15 * rows, pad=0.01)
-    bar.outline.set_visible(False)
+    for some in axes if isinstance(limits, list) else [axes]:
+        long = 15 * rows if some is axes else 12
+        bar = figure.colorbar(some.flat[0].collections[0], ax=some, label=label, shrink=0.8, aspect=long, pad=0.01)
+        bar.outline.set_visible(False)
     return figure
 
 

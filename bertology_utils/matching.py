@@ -23,8 +23,9 @@ class Matched:
     Attributes:
         masks: per input shape (2 · types, wordpieces): the paired tokens of
             each of :data:`LINGUISTIC`, then their controls.
-        distances: per type the mean |positions|, mean positions (control minus
-            token) and mean |log10 of frequencies| between the paired, shape (types, 3).
+        distances: between the paired, per type the means of: positions without
+            and with sign, log10 of frequencies without and with sign; signs are
+            control minus token; shape (types, 4).
         tokens: tokens of each type, and how many of them are paired, shape (types, 2).
     """
 
@@ -60,7 +61,8 @@ def match(inputs: Sequence[AnnotatedInput], seed: Seed) -> Matched:
             lots = 1e-6 * rng.random(places.shape)
             chosen = linear_sum_assignment(np.abs(places) / PLACES_PER_DECADE + np.abs(frequencies) + lots)
             both[number, own[chosen[0]]] = both[len(LINGUISTIC) + number, others[chosen[1]]] = True
-            distances[number] += zip(np.abs(places[chosen]), places[chosen], np.abs(frequencies[chosen]), strict=True)
+            apart = places[chosen], frequencies[chosen]
+            distances[number] += zip(*(part for one in apart for part in (np.abs(one), one)), strict=True)
         masks.append(both)
-    means = [np.mean(some, axis=0) if some else np.full(3, np.nan) for some in distances]
+    means = [np.mean(some, axis=0) if some else np.full(4, np.nan) for some in distances]
     return Matched(masks, np.array(means), tokens)

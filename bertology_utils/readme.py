@@ -38,14 +38,26 @@ def score_lines(results: dict) -> list[str]:
     return lines
 
 
-_TABLES = {"verdicts": verdict_lines, "table1": score_lines}
+def pointing_lines(results: dict) -> list[str]:
+    """Rows of a Markdown table of the best heads for dependencies, beside Clark et al.'s.
+
+    Args:
+        results: ``ud_heads.json``, parsed.
+    """
+    rows = results["relations"]["pretrained"]
+    lines = [" | ".join(map(str, row.values())) for row in ({name: name for name in rows[0]}, *rows)]
+    return [f"| {lines[0]} |", "|---" * len(rows[0]) + "|", *[f"| {line} |" for line in lines[1:]]]
+
+
+_TABLES = {"verdicts": verdict_lines, "table1": score_lines, "pointing": pointing_lines}
 
 
 def with_tables(text: str, root: Path) -> str:
     """The README's text with each table renewed.
 
-    A table stands between ``<!-- KIND: FOLDER -->`` and ``<!-- end -->``;
-    KIND is "verdicts" or "table1", FOLDER holds a ``results.json``.
+    A table stands between ``<!-- KIND: PLACE -->`` and ``<!-- end -->``; KIND
+    is one of :data:`_TABLES`, PLACE a JSON file or a folder with a
+    ``results.json``.
 
     Args:
         text: the README.
@@ -53,11 +65,12 @@ def with_tables(text: str, root: Path) -> str:
     """
 
     def renewed(match: re.Match) -> str:
-        kind, folder = match.groups()
-        results = json.loads((root / folder / RESULTS).read_text(encoding="utf-8"))
-        return "\n".join([f"<!-- {kind}: {folder} -->", *_TABLES[kind](results), "<!-- end -->"])
+        kind, place = match.groups()
+        path = root / place if place.endswith(".json") else root / place / RESULTS
+        results = json.loads(path.read_text(encoding="utf-8"))
+        return "\n".join([f"<!-- {kind}: {place} -->", *_TABLES[kind](results), "<!-- end -->"])
 
-    return re.sub(r"<!-- (verdicts|table1): (\S+) -->.*?<!-- end -->", renewed, text, flags=re.DOTALL)
+    return re.sub(rf"<!-- ({'|'.join(_TABLES)}): (\S+) -->.*?<!-- end -->", renewed, text, flags=re.DOTALL)
 
 
 def update(root: Path) -> None:

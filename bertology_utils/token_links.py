@@ -11,6 +11,8 @@ import torch
 from .annotation.inputs import AnnotatedInput, PlacedSentence, Positions, mask
 from .annotation.token_types import NOUNS, PRONOUNS, SUBJECTS, is_punctuation
 from .attention import Batch
+from .features import received
+from .statistics import Seed
 
 PREDICATES = {"VERB", "AUX"}  # ClearNLP makes the copula the subject's head, UD the adjective or noun beside it
 LINK_TYPES = ("verb → subject", "subject → verb", "noun → pronoun", "pronoun → noun")
@@ -113,10 +115,14 @@ class TokenLinks:
 
     Args:
         links: per example of the data, from :func:`links`.
+        centred: subtract from every weight what the token gets from the
+            average token, so that a head's preference for certain words,
+            whoever is looking, does not count.
     """
 
-    def __init__(self, links: Sequence[dict[str, list[Link]]]):
+    def __init__(self, links: Sequence[dict[str, list[Link]]], centred: bool = False):
         self._links = links
+        self._centred = centred
         self._rows: dict[int, list[np.ndarray]] = {}
         self._places = _Places([], 0)
 
@@ -128,6 +134,8 @@ class TokenLinks:
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
+        if self._centred:
+            maps = maps - received(maps, batch)[:, :, None]
         values = self._places.means(maps)  # (3, examples, types, heads)
         for row, index in enumerate(batch.index):
             self._rows[index].append(values[:, row])
@@ -183,3 +191,25 @@ class _Places:
         if len(group):
             groups, starts, counts = np.unique(group, return_index=True, return_counts=True)  # links stand group by group
             into[groups] = (np.add.reduceat(values, starts, axis=1) / counts).T
+
+
+def candidates_are_diagonal(scores: np.ndarray, neighbours: np.ndarray, seed: Seed, count: int = 5,
+                            draws: int = 10_000) -> tuple[float, float]:
+    """Do the heads with the highest scores attend to neighbours more than others do (§4.5)?
+
+    Args:
+        scores: along links, shape (heads,).
+        neighbours: attention to the previous or next token, shape (heads,).
+        seed: of the draws.
+        count: how many heads are candidates.
+        draws: random sets of heads to compare with.
+
+    Returns:
+        The share of random sets that attend to neighbours less, by mean rank;
+        and the candidates' mean rank, 1 for the head that does so most.
+    """
+    ranks = np.argsort(np.argsort(-neighbours, kind="stable"), kind="stable") + 1
+    candidates = ranks[np.argsort(-scores, kind="stable")[:count]].mean()
+    rng = np.random.default_rng(seed)
+    drawn = np.array([ranks[rng.choice(ranks.size, count, replace=False)].mean() for _ in range(draws)])
+    return float(np.mean(drawn > candidates)), float(candidates)

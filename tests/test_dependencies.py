@@ -29,7 +29,8 @@ def test_hits_are_the_plain_ones(task):
     assert pointing.left_out == 0
     sentences = [(one, sentence) for one in examples for sentence in one.sentences]
     hits, leads, offsets, numbers = ({name: [] for name in RELATIONS} for _ in range(4))
-    for number, (one, sentence) in enumerate(sentences):
+    for one, sentence in sentences:
+        number = next(at for at, other in enumerate(examples) if other is one)
         for dependent, (some, _) in enumerate(sentence):
             if some.deprel in RELATIONS and some.head >= 0:
                 offsets[some.deprel].append(some.head - dependent)
@@ -39,7 +40,7 @@ def test_hits_are_the_plain_ones(task):
                     hits[some.deprel].append(pointer == wanted)
                     leads[some.deprel].append(lead)
     for name, arcs in found.items():
-        assert arcs.offset.tolist() == offsets[name] and arcs.sentence.tolist() == numbers[name]
+        assert arcs.offset.tolist() == offsets[name] and arcs.example.tolist() == numbers[name]
         expected = np.array(hits[name]).reshape(len(offsets[name]), 2, *examples[0].maps.shape[:2]).swapaxes(0, 1)
         clear = np.array(leads[name]).reshape(len(offsets[name]), 2, *examples[0].maps.shape[:2]).swapaxes(0, 1) > 1e-6
         assert clear.mean() > 0.99, "hardly any near ties"
@@ -146,9 +147,9 @@ def test_a_head_that_follows_the_best_offset_does_not_beat_it():
     assert result.difference.value == 0 and result.difference.interval == (0, 0)
 
 
-def test_sentences_are_resampled_not_arcs():
+def test_examples_are_resampled_not_arcs():
     once, often = planted_arcs(40, 1), planted_arcs(40, 1)
-    often = Arcs(np.repeat(once.sentence, 30), np.repeat(once.offset, 30), np.repeat(once.hits, 30, axis=1), 40)
+    often = Arcs(np.repeat(once.example, 30), np.repeat(once.offset, 30), np.repeat(once.hits, 30, axis=1), 40)
     few, many = (relation_test("obj", arcs, seed=1) for arcs in (once, often))
     assert few.accuracy.n == many.accuracy.n == 40
     np.testing.assert_allclose(many.accuracy.draws, few.accuracy.draws)
@@ -156,7 +157,7 @@ def test_sentences_are_resampled_not_arcs():
 
 
 @pytest.mark.parametrize(("sentences", "found"), [(3, False), (40, True)])
-def test_many_arcs_of_few_sentences_prove_nothing(sentences, found):
+def test_many_arcs_of_few_examples_prove_nothing(sentences, found):
     arcs = planted_arcs(sentences, 120 // sentences)
     arcs.hits[0, :, 1, 1] = True
     assert (relation_test("amod", arcs, seed=1).beats == ((1, 1),)) is found
@@ -167,12 +168,12 @@ def test_a_relation_without_arcs_is_refused():
         relation_test("amod", Arcs(np.array([]), np.array([]), np.zeros((2, 0, 2, 3), dtype=bool), 0), seed=1)
 
 
-def test_data_sets_are_joined_with_their_sentences_apart():
+def test_data_sets_are_joined_with_their_examples_apart():
     whole = planted_arcs(10, 3)
-    parts = [Arcs(whole.sentence[:18], whole.offset[:18], whole.hits[:, :18], 7),  # its last sentence has no arc
-             Arcs(whole.sentence[18:] - 6, whole.offset[18:], whole.hits[:, 18:], 4)]
+    parts = [Arcs(whole.example[:18], whole.offset[:18], whole.hits[:, :18], 7),  # its last example has no arc
+             Arcs(whole.example[18:] - 6, whole.offset[18:], whole.hits[:, 18:], 4)]
     both = joined(parts)
-    assert both.sentence.tolist() == [*whole.sentence[:18], *(whole.sentence[18:] + 1)] and both.sentences == 11
+    assert both.example.tolist() == [*whole.example[:18], *(whole.example[18:] + 1)] and both.examples == 11
     assert both.offset.tolist() == whole.offset.tolist() and (both.hits == whole.hits).all()
 
 

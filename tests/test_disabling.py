@@ -10,9 +10,15 @@ from transformers import (
     AutoTokenizer, ElectraConfig, ElectraForSequenceClassification, RobertaConfig, RobertaForSequenceClassification,
 )
 
-from bertology_utils.attention import attention_maps
+from bertology_utils.attention import Batch, attention_maps
 from bertology_utils.batches import make_batches, tokenize
+from bertology_utils.disabling import sweep as sweep_module
+from bertology_utils.disabling.ablations import output_projections, replacement
+from bertology_utils.disabling.cumulative import cumulative, greedy_order, heads_to_spare
+from bertology_utils.disabling.importance import gradient_importance
+from bertology_utils.disabling.precision import explore
 from bertology_utils.disabling.reference import reference_sweep
+from bertology_utils.disabling.saved import saved_sweep
 from bertology_utils.disabling.sweep import sweep
 from bertology_utils.disabling.switch import all_heads, disable_heads, layer_heads
 from bertology_utils.embedded_model import embedded_folder
@@ -145,6 +151,62 @@ def test_fast_sweep_equals_the_reference(model, batches, tokens_at_once, monkeyp
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-5)
 
 
+@pytest.mark.parametrize("ablation", ["zero", "mean"])
+def test_other_ablations_equal_their_reference(model, batches, ablation):
+    expected = reference_sweep(model, batches, ablation=ablation)
+    found = sweep(model, batches, ablation=ablation)
+    for name in ("baseline", "heads", "layers"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-5)
+    assert abs(found.heads - sweep(model, batches).heads).max() > 1e-4
+
+
+def test_zero_equals_a_head_without_output_weights(model, batches):
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        output_projections(other)[1].weight[:, 16:24] = 0
+    found = sweep(model, batches, layers=[1], ablation="zero")
+    assert found.heads.shape[:2] == (1, 4)
+    np.testing.assert_allclose(found.heads[0, 2], predict_logits(other, batches), atol=1e-5)
+
+
+def test_mean_is_the_mean_over_real_tokens(model, batches):
+    seen = []
+    hook = output_projections(model)[0].register_forward_pre_hook(lambda module, arguments: seen.append(arguments[0]))
+    predict_logits(model, batches)
+    hook.remove()
+    tokens = torch.cat([context[batch.mask] for context, batch in zip(seen, batches, strict=True)])
+    torch.testing.assert_close(replacement(model, batches, "mean")[0].flatten().float(), tokens.mean(dim=0), atol=1e-5, rtol=0)
+
+
+def test_a_killed_sweep_goes_on_from_its_last_layer(model, batches, tmp_path, monkeypatch):
+    whole = sweep(model, batches)
+    calls = []
+    original = sweep_module._one_layer
+
+    def killed(pieces, number, *rest):
+        calls.append(number)
+        if number == 2:
+            raise KeyboardInterrupt
+        return original(pieces, number, *rest)
+
+    monkeypatch.setattr(sweep_module, "_one_layer", killed)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(model, batches, scratch=tmp_path)
+    monkeypatch.setattr(sweep_module, "_one_layer", lambda pieces, number, *rest: calls.append(-number) or original(
+        pieces, number, *rest))
+    again = sweep(model, batches, scratch=tmp_path)
+    assert {call for call in calls if call < 0} == {-2}
+    for name in ("baseline", "heads", "layers"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(whole, name))
+
+
+def test_no_batches_and_unknown_ablations_are_refused(model, batches):
+    with pytest.raises(ValueError, match="at least one batch"):
+        sweep(model, [])
+    with pytest.raises(ValueError, match="choose one of: uniform, zero, mean"):
+        sweep(model, batches, ablation="noise")
+
+
 def test_an_unknown_model_goes_the_slow_way_and_says_so(model, batches, monkeypatch, capsys):
     odd = copy.deepcopy(model)
     # Something between encoder and classifier that the pieces do not know.
@@ -176,3 +238,85 @@ def test_one_example_is_enough(model, batches):
     tokenizer = AutoTokenizer.from_pretrained(embedded_folder())
     one = make_batches(tokenize(make_rows(TASKS["mrpc"], 1), TASKS["mrpc"], tokenizer, 64), tokenizer)
     assert sweep(model, one).heads.shape == (3, 4, 1, 2)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_lower_precision_says_how_many_predictions_it_flips(model, batches, dtype):
+    found = explore(model, batches, dtype)
+    exact = sweep(model, batches)
+    assert found.compared == 24 * 5 and found.sweep.heads.shape == exact.heads.shape
+    low = np.concatenate([found.sweep.baseline[None], found.sweep.heads[-1]])
+    high = np.concatenate([exact.baseline[None], exact.heads[-1]])
+    assert found.flipped == (low.argmax(axis=-1) != high.argmax(axis=-1)).sum()
+    assert 0 < found.furthest == pytest.approx(abs(low - high).max())
+    assert next(model.parameters()).dtype == torch.float32, "the model itself is left alone"
+
+
+def test_unknown_precision_is_refused(model, batches):
+    with pytest.raises(ValueError, match="bfloat16, torch.float16"):
+        explore(model, batches, torch.float64)
+
+
+def test_importance_is_the_gradient_of_a_head_s_scale(model, batches):
+    """By finite differences: scale one head's output of one example, see how its loss changes."""
+    importance = gradient_importance(model, batches)
+    assert importance.shape == (3, 4)
+    layer, head, size = 1, 2, 8
+    exact = copy.deepcopy(model).double()
+    slopes, scale = [], [1.0]
+
+    def scaled(module, arguments):
+        context = arguments[0].clone()
+        context[:, :, size * head : size * (head + 1)] *= scale[0]
+        return (context,)
+
+    hook = output_projections(exact)[layer].register_forward_pre_hook(scaled)
+    for batch in batches:
+        losses = []
+        for scale[0] in (1 - 1e-5, 1 + 1e-5):
+            with torch.no_grad():
+                logits = exact(**batch.inputs).logits
+            losses.append(torch.nn.functional.cross_entropy(logits, batch.labels, reduction="none"))
+        slopes.append(((losses[1] - losses[0]) / 2e-5).abs())
+    hook.remove()
+    assert importance[layer, head] == pytest.approx(float(torch.cat(slopes).mean()), rel=1e-3)
+
+
+def test_importance_leaves_the_model_as_it_was(model, batches):
+    before = predict_logits(model, batches)
+    gradient_importance(model, batches)
+    np.testing.assert_array_equal(predict_logits(model, batches), before)
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_importance_of_missing_labels_is_refused(model, batches):
+    missing = [Batch(batch.inputs, batch.index, torch.full((len(batch.index),), torch.nan)) for batch in batches]
+    with pytest.raises(ValueError, match="labels are missing"):
+        gradient_importance(model, missing)
+
+
+def test_cumulative_disables_the_first_heads_of_an_order(model, batches):
+    order = greedy_order(np.arange(12).reshape(3, 4))
+    assert order[:5] == [(2, 3), (2, 2), (2, 1), (2, 0), (1, 3)]
+    found = cumulative(model, batches, order, step=5)
+    assert sorted(found) == [0, 5, 10, 12]
+    with disable_heads(model, order[:5]):
+        np.testing.assert_array_equal(found[5], predict_logits(model, batches))
+    np.testing.assert_array_equal(found[0], predict_logits(model, batches))
+    with pytest.raises(ValueError, match="step=0"):
+        cumulative(model, batches, order, step=0)
+
+
+def test_heads_to_spare_stops_at_the_first_fall():
+    assert heads_to_spare({0: 0.80, 4: 0.81, 8: 0.795, 12: 0.7, 16: 0.82}) == 8
+    assert heads_to_spare({0: 0.80, 4: 0.7}) == 0
+
+
+def test_a_saved_sweep_is_made_once(model, batches, own_cache):
+    calls = []
+    first = saved_sweep({"a": 1}, "uniform", lambda: calls.append(1) or (model, batches))
+    again = saved_sweep({"a": 1}, "uniform", lambda: pytest.fail("made again"))
+    for name in ("baseline", "heads", "layers"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(again, name))
+    saved_sweep({"a": 1}, "zero", lambda: calls.append(2) or (model, batches))
+    assert calls == [1, 2]

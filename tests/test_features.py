@@ -9,7 +9,9 @@ from plain import FOOTNOTE_6, TASKS, measured, replay, to_previous
 
 from bertology_utils.annotation.token_types import LINGUISTIC, TOKEN_TYPES, token_types
 from bertology_utils.attention import observe
-from bertology_utils.features import ATTENDING, Features, disregard, earlier_and_later, ratio_to_marks
+from bertology_utils.features import (
+    ATTENDING, Features, against_marks, ahead, disregard, earlier_and_later, resampled_type_means,
+)
 
 
 def plain_types(one, protocol):
@@ -134,11 +136,44 @@ def test_earlier_and_later_layers():
     assert 0.19 < drop.interval[0] < 0.2 < drop.interval[1] < 0.21
 
 
-def test_ratio_to_marks_leaves_out_examples_without_the_type():
+def test_types_and_marks_are_compared_in_the_same_examples():
     values = np.full((40, 3, 2, 2), np.nan)
-    values[:, 2] = 0.5  # the mark
-    values[3:, 0], values[:3, 1] = 0.1, 0.2
-    ratio = ratio_to_marks(values, [0, 1], [2], seed=1)
-    assert ratio.value == pytest.approx(0.4)
-    assert {round(float(draw), 6) for draw in ratio.draws} == {0.2, 0.4}, "some resamples lack the larger type"
-    assert ratio_to_marks(values, [0], [2], seed=1).interval == pytest.approx((0.2, 0.2))
+    values[:, 0] = 0.1
+    values[:30, 1], values[:10, 2], values[10:, 2] = 0.3, 0.3, 0.6  # the mark gets less where the second type is rare
+    values[:, 2, 1] += 0.2
+    first, second = against_marks(values, [0, 1], [2], seed=1).ratios
+    assert (first.n, second.n) == (40, 30)
+    assert first.value == pytest.approx(0.1 / (np.mean([0.3] * 10 + [0.6] * 30) + 0.1))
+    assert second.value == pytest.approx(0.3 / (np.mean([0.3] * 10 + [0.6] * 20) + 0.1))
+    values[:, 1] = np.nan
+    assert against_marks(values, [0, 1], [2], seed=1).ratios[1] is None
+
+
+def test_stripes_are_on_words_or_on_marks_or_nowhere():
+    rng = np.random.default_rng(0)
+    values = 1 + rng.normal(0, 0.1, size=(60, 3, 2, 2))  # even attention, in multiples of 1/L
+    values[:, 0, 0, 0] += 3  # a stripe on the first type
+    values[:, 2, 0, 1] += 3  # on the mark
+    values[:, [0, 2], 1, 0] += [[3, 5]]  # on both, more on the mark
+    values[30:, 1] = np.nan
+    words, marks = against_marks(values, [0, 1], [2], seed=1).striped(least=2)
+    np.testing.assert_array_equal(words, [[True, False], [False, False]])
+    np.testing.assert_array_equal(marks, [[False, True], [True, False]])
+
+
+def test_ahead_compares_each_rival_in_the_examples_that_have_both():
+    values = np.full((50, 4), np.nan)
+    values[:, 0] = np.where(np.arange(50) < 10, 0.1, 0.5)
+    values[:10, 1] = 0.2  # less than the first type's mean, more than it where both are
+    assert ahead(values, 0, range(4), seed=1) == (False, 0.0)
+    assert ahead(values, 1, range(4), seed=1)[0]
+    values[:10, 1] = 0.05
+    assert ahead(values, 0, range(4), seed=1) == (True, 1.0)
+    assert ahead(values, 3, range(4), seed=1) == (False, 0.0), "no example has it"
+
+
+def test_resampled_means_are_of_the_examples_that_have_the_type():
+    values = np.array([[1.0, np.nan], [3.0, 5.0]])
+    means = resampled_type_means(values, seed=1)
+    np.testing.assert_array_equal(means[0], [2, 5])
+    assert set(means[1:, 0]) == {1, 2, 3} and np.isnan(means[1:, 1]).any()

@@ -68,7 +68,7 @@ def test_distances_are_those_of_the_pairs():
     """One pair: the noun is at 4, its control at 1, both rare."""
     one = made(["DET", "PUNCT", "PUNCT", "NOUN"])
     distances = match([one], seed=1).distances
-    assert distances[NOUN].tolist() == [3, -3, 0]
+    assert distances[NOUN].tolist() == [3, -3, 0, 0]
     assert np.isnan(distances[LINGUISTIC.index("pronouns")]).all()
 
 
@@ -100,5 +100,5 @@ def test_the_sum_of_distances_is_the_smallest(seed):
     matched = match([one], seed=1)
     count = matched.tokens[NOUN, 1]
     assert count == len(few)
-    far, _, frequency = np.nan_to_num(matched.distances[NOUN]) * count
+    far, _, frequency, _ = np.nan_to_num(matched.distances[NOUN]) * count
     assert far / PLACES_PER_DECADE + frequency == pytest.approx(best, abs=1e-4)

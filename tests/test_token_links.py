@@ -7,7 +7,7 @@ import pytest
 from plain import TASKS, made_input, measured, replay, to_previous, word
 
 from bertology_utils.attention import observe
-from bertology_utils.token_links import LINK_TYPES, TokenLinks, links
+from bertology_utils.token_links import LINK_TYPES, TokenLinks, candidates_are_diagonal, links
 
 
 def plain_pairs(sentence, antecedents):
@@ -165,3 +165,26 @@ def test_padding_on_either_side_changes_nothing():
 
 def test_a_parser_may_call_a_mark_a_subject():
     links(made_input([word("stop", "VERB", -1, "root"), word("?", "PUNCT", 0, "nsubj")]), False)
+
+
+def test_centred_weights_have_what_a_word_gets_from_all_taken_off():
+    """A head that looks at one word whoever is looking has an excess along links to it, and none when centred."""
+    words = [word("they", "PRON", 1, "nsubj"), *[word("saw", "VERB", -1, "root")], *[word("x", "NOUN", 1, "obj") for _ in range(4)]]
+    item = made_input(words)
+    everyone = np.full((8, 8), 0.05)
+    everyone[:, 1] = 1 - 7 * 0.05
+    found = {}
+    for centred in (False, True):
+        measured = replay(TokenLinks([links(item, True)], centred), [everyone[None, None]])
+        found[centred] = (measured.matched - measured.elsewhere)[0, LINK_TYPES.index("verb → subject"), 0, 0]
+    assert found[False] == pytest.approx(0.6) and found[True] == pytest.approx(0, abs=1e-6)
+
+
+def test_candidates_are_diagonal_if_the_highest_heads_are():
+    neighbours = np.linspace(1, 0, 50)
+    share, rank = candidates_are_diagonal(neighbours, neighbours, seed=1)
+    assert share > 0.999 and rank == 3
+    share, rank = candidates_are_diagonal(-neighbours, neighbours, seed=1)
+    assert share == 0 and rank == 48
+    shares = [candidates_are_diagonal(np.random.default_rng(at).random(50), neighbours, seed=1, draws=500)[0] for at in range(60)]
+    assert 0.3 < np.mean(shares) < 0.7 and np.mean(np.array(shares) > 0.95) < 0.15

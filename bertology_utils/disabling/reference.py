@@ -9,8 +9,10 @@ import numpy as np
 
 from ..attention import Batch
 from ..evaluate import predict_logits
+from ..numbering import to_people
 from ..progress import track
-from .switch import disable_heads, layer_heads
+from .ablations import disabled, replacement
+from .switch import Head, layer_heads
 
 
 @dataclass(frozen=True)
@@ -28,25 +30,29 @@ class Sweep:
     layers: np.ndarray
 
 
-def reference_sweep(model, batches: Sequence[Batch]) -> Sweep:
+def reference_sweep(model, batches: Sequence[Batch], layers: Sequence[int] | None = None, ablation: str = "uniform") -> Sweep:
     """Every head and every layer, one pass each: the check, and the way for models that the fast sweep does not know.
 
     Args:
         model: classifier in evaluation mode.
         batches: the dev set; see :mod:`bertology_utils.batches`.
+        layers: from 0, in which heads are disabled; all by default.
+        ablation: one of :data:`bertology_utils.disabling.ablations.ABLATIONS`.
 
     Raises:
         ValueError: see :func:`bertology_utils.disabling.switch.disable_heads`.
         FloatingPointError: an output is NaN or infinite.
     """
-    heads, layers = [], []
-    for layer in track(range(model.config.num_hidden_layers), "disabling heads of layer"):
+    instead = replacement(model, batches, ablation)
+
+    def outputs(heads: list[Head]) -> np.ndarray:
+        with disabled(model, heads, instead):
+            return predict_logits(model, batches)
+
+    heads, whole = [], []
+    layers = range(model.config.num_hidden_layers) if layers is None else layers
+    for layer, _ in zip(layers, track([f"layer {to_people(layer)}" for layer in layers], "disabling heads"), strict=True):
         own = layer_heads(model, layer)
-        heads.append([_disabled(model, batches, [head]) for head in own])
-        layers.append(_disabled(model, batches, own))
-    return Sweep(predict_logits(model, batches), np.array(heads), np.array(layers))
-
-
-def _disabled(model, batches: Sequence[Batch], heads: list) -> np.ndarray:
-    with disable_heads(model, heads):
-        return predict_logits(model, batches)
+        heads.append([outputs([head]) for head in own])
+        whole.append(outputs(own))
+    return Sweep(predict_logits(model, batches), np.array(heads), np.array(whole))

@@ -43,7 +43,8 @@ def disable_heads(model, heads: Iterable[Head], no_weight: Sequence[int] = ()) -
         ValueError: no head, a head that the model does not have, a model in
             training mode, or one whose layers cannot be told apart.
     """
-    chosen = _by_module(model, list(heads))
+    modules = _self_attentions(model)
+    chosen = {id(modules[layer]): indices for layer, indices in by_layer(model, heads).items()}
     inputs: dict[str, torch.Tensor] = {}
 
     def remember(module, arguments, keywords) -> None:
@@ -73,19 +74,28 @@ def disable_heads(model, heads: Iterable[Head], no_weight: Sequence[int] = ()) -
             hook.remove()
 
 
-def _by_module(model, heads: list[Head]) -> dict[int, list[int]]:
-    """Heads to disable, by the identity of their self-attention module."""
+def by_layer(model, heads: Iterable[Head]) -> dict[int, list[int]]:
+    """Heads by layer, without repeats.
+
+    Raises:
+        ValueError: no head, or one that the model does not have.
+    """
+    heads = list(heads)
     if not heads:
         raise ValueError("no head to disable is named; give at least one (layer, head), counted from 0")
-    config = model.config
+    shape = model.config.num_hidden_layers, model.config.num_attention_heads
     for head in heads:
-        for kind, index, count in zip(("layer", "head"), head, (config.num_hidden_layers, config.num_attention_heads),
-                                      strict=True):
+        for kind, index, count in zip(("layer", "head"), head, shape, strict=True):
             to_code(to_people(index), count, kind)
+    return {layer: sorted({head for at, head in heads if at == layer}) for layer, _ in heads}
+
+
+def _self_attentions(model) -> list[torch.nn.Module]:
+    layers = model.config.num_hidden_layers
     modules = [module for module in model.modules() if hasattr(module, "query") and hasattr(module, "key")]
-    if len(modules) != config.num_hidden_layers:
+    if len(modules) != layers:
         raise ValueError(
-            f"{type(model).__name__} has {len(modules)} self-attention modules for {config.num_hidden_layers} layers,"
+            f"{type(model).__name__} has {len(modules)} self-attention modules for {layers} layers,"
             " so a layer's heads cannot be told apart from another's"
         )
-    return {id(modules[layer]): sorted({head for at, head in heads if at == layer}) for layer, _ in heads}
+    return modules

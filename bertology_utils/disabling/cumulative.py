@@ -1,0 +1,61 @@
+"""How many heads can go? Disabling them one after the other, the least needed first (§4.6 allows any number of heads)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..attention import Batch
+from ..evaluate import predict_logits
+from ..progress import track
+from .switch import Head, disable_heads
+
+
+def greedy_order(gains: np.ndarray) -> list[Head]:
+    """Heads by what their disabling does on its own, the largest gain first.
+
+    Args:
+        gains: score with a head disabled minus score of the whole model, shape (layers, heads).
+    """
+    return [divmod(int(index), gains.shape[1]) for index in np.argsort(-gains, axis=None, kind="stable")]
+
+
+def cumulative(model, batches: Sequence[Batch], order: Sequence[Head], step: int = 1) -> dict[int, np.ndarray]:
+    """Outputs with the first heads of an order disabled together.
+
+    Args:
+        model: classifier in evaluation mode.
+        batches: the dev set.
+        order: the heads, the first to go first.
+        step: heads between two measurements; the last one has all.
+
+    Returns:
+        Number of disabled heads → outputs, shape (examples, labels); 0 is the whole model.
+
+    Raises:
+        ValueError: ``step`` below 1, or see :func:`bertology_utils.disabling.switch.disable_heads`.
+    """
+    if step < 1:
+        raise ValueError(f"step={step} is out of range; it is 1 or more")
+    counts = sorted({*range(step, len(order) + 1, step), len(order)})
+    found = {0: predict_logits(model, batches)}
+    for count, _ in zip(counts, track([f"{count} heads" for count in counts], "disabling"), strict=True):
+        with disable_heads(model, order[:count]):
+            found[count] = predict_logits(model, batches)
+    return found
+
+
+def heads_to_spare(scores: dict[int, float], loss: float = 0.01) -> int:
+    """The largest number of heads before the score first falls by more than ``loss`` below the whole model's.
+
+    Args:
+        scores: number of disabled heads → score, from 0 to 1; 0 is the whole model.
+        loss: from 0 to 1; one point by default.
+    """
+    spared = 0
+    for count in sorted(scores):
+        if scores[count] < scores[0] - loss:
+            break
+        spared = count
+    return spared
