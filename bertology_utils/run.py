@@ -69,6 +69,8 @@ def _absolute(name: str, value: object) -> object:
     kind, _, path = str(value).partition(":")
     if name in ("data", "framenet") and kind in ("folder", "zip") and path:
         return f"{kind}:{Path(path).expanduser().resolve()}"
+    if name == "annotation" and path and Path(path).expanduser().exists():  # a pipeline may be a name, too
+        return f"{kind}:{Path(path).expanduser().resolve()}"
     if name == "model" and Path(str(value)).expanduser().is_dir():
         return str(Path(str(value)).expanduser().resolve())
     return value
