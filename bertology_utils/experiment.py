@@ -132,11 +132,25 @@ class Experiment:
         inputs = loading.sample(self.dev_inputs(task), self._measured(count), self.settings.seed)
         return batches.make_batches(inputs, self.tokenizer, pad_to=pad_to)
 
+    @cache
+    def swept_rows(self, task: Task) -> Dataset:
+        """The dev rows on which heads are disabled, drawn by the seed."""
+        return loading.sample(self.dev_rows(task), self.settings.sweep_examples, self.settings.seed)
+
+    def swept_labels(self, task: Task) -> np.ndarray:
+        """Gold labels of these rows, shape (rows,)."""
+        return np.asarray(self.swept_rows(task)["label"])
+
+    def swept_batches(self, task: Task) -> list[Batch]:
+        """Inputs of these rows."""
+        max_length = self.settings.profile.recipe.max_length
+        return batches.make_batches(batches.tokenize(self.swept_rows(task), task, self.tokenizer, max_length), self.tokenizer)
+
     def sweep(self, task: Task, seed_offset: int = 0, ablation: str = "uniform") -> Sweep:
-        """Outputs of the fine-tuned classifier on all dev rows with every head and every layer disabled (§4.6)."""
+        """Outputs of the fine-tuned classifier on these rows with every head and every layer disabled (§4.6)."""
         key = {"training": self._training(task, "pretrained", seed_offset).key,
-               "rows": finetune.rows_digest(self.dev_rows(task)), "max_length": self.settings.profile.recipe.max_length}
-        return saved_sweep(key, ablation, lambda: (self.finetuned(task, seed_offset=seed_offset), self.dev_batches(task)))
+               "rows": finetune.rows_digest(self.swept_rows(task)), "max_length": self.settings.profile.recipe.max_length}
+        return saved_sweep(key, ablation, lambda: (self.finetuned(task, seed_offset=seed_offset), self.swept_batches(task)))
 
     def predictions(self, model, task: Task) -> np.ndarray:
         """Predicted labels (or scores from 0 to 1, for a regression) of all dev rows, shape (rows,)."""

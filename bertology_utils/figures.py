@@ -102,6 +102,46 @@ def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float,
     return figure
 
 
+def score_maps(values: dict[str, tuple[np.ndarray, float]], label: str, columns: int = 4):
+    """A heatmap of scores for each task, each on its own scale with the baseline marked by an orange line (Fig 8).
+
+    Args:
+        values: by title, the scores, shape (layers, heads), and the baseline.
+        label: what the colours mean, with the unit.
+        columns: panels in a row.
+
+    Returns:
+        The figure.
+    """
+    rows, width = -(-len(values) // columns), min(columns, len(values))
+    figure, axes = plt.subplots(rows, width, figsize=(3.5 * width, 2.5 * rows), squeeze=False)
+    for ax in axes.flat[len(values):]:
+        ax.set_axis_off()
+    for ax, (title, (scores, baseline)) in zip(axes.flat, values.items(), strict=False):
+        low, high = min(scores.min(), baseline), max(scores.max(), baseline)
+        heatmap(ax, scores, label, limits=(low, high)).set_title(title)
+        ax.collections[0].colorbar.ax.axhline(baseline, color=COLOURS["orange"], lw=2.5)
+    return figure
+
+
+def layer_bars(ax, gains, title: str):
+    """What disabling a whole layer does: one bar per layer with its interval, the whole model at 0 (Fig 9).
+
+    Args:
+        ax: matplotlib axes.
+        gains: one Bootstrap per layer, from 0 to 1.
+        title: above it.
+    """
+    layers = axis_numbers(len(gains))
+    values = np.array([one.value for one in gains]) * 100
+    intervals = np.abs(np.array([one.interval for one in gains]) * 100 - values[:, None]).T
+    colours = [COLOURS["green" if value > 0 else "blue"] for value in values]
+    ax.barh(layers, values, color=colours, height=0.75, xerr=intervals, error_kw={"lw": 1, "ecolor": "black"})
+    ax.axvline(0, color=COLOURS["orange"], lw=2)
+    ax.set(title=title, yticks=layers, xlabel="gain, points")
+    ax.invert_yaxis()
+
+
 def flow(ax, shares: np.ndarray, names: Sequence[str], title: str = ""):
     """Where each layer's attention goes: one bar per layer, layer 1 at the top, its parts in percent.
 

@@ -20,6 +20,7 @@ class Settings:
         seed: of every random draw.
         max_examples: dev rows whose maps are measured, per task.
         train_examples: training rows per task; 0 for all.
+        sweep_examples: dev rows on which heads are disabled; 0 for all.
         protocol: "paper" or "official".
         head: (layer, head) from 0, or None where the notebook chooses.
         framenet: the FrameNet release.
@@ -34,6 +35,7 @@ class Settings:
     seed: int
     max_examples: int
     train_examples: int
+    sweep_examples: int
     protocol: str
     head: tuple[int, int] | None
     framenet: str
@@ -69,6 +71,8 @@ KNOWN: dict[str, tuple[type, Callable]] = {
     "sentence_tokens": (int, _at_least(0)),
     "element_tokens": (int, _at_least(0)),
     "nearest": (int, _at_least(0)),
+    "sweep_examples": (int, _at_least(0)),
+    "trainings": (int, _at_least(0)),
     "layer": (int, _at_least(0)),
     "head": (int, _at_least(0)),
 }
@@ -110,6 +114,7 @@ def resolve(**given) -> Settings:
         seed=given.get("seed", 1),
         max_examples=given.get("max_examples") or profile.max_examples,
         train_examples=given.get("train_examples") or profile.train_examples,
+        sweep_examples=given.get("sweep_examples") or profile.sweep_examples,
         protocol=given.get("protocol", "paper"),
         head=_head(given.get("layer", 0), given.get("head", 0), model),
         framenet=given.get("framenet") or profile.framenet,

@@ -56,6 +56,8 @@ class Profile:
         framenet: the FrameNet release of §4.2, see :func:`bertology_utils.framenet.release.load`.
         max_examples: dev rows whose attention maps are measured, drawn by seed
             (1000 in the paper, footnote 5).
+        sweep_examples: dev rows on which heads are disabled (§4.6), drawn by seed; 0 for all.
+        trainings: fine-tuned models per task whose heads are disabled (§4.6).
         annotation: where parts of speech and dependencies of data other than
             the embedded come from, see :func:`bertology_utils.annotation.annotators.load`.
     """
@@ -68,6 +70,8 @@ class Profile:
     max_examples: int = 1000
     framenet: str = "nltk"
     annotation: str = "spacy:en_core_web_sm"
+    trainings: int = 3
+    sweep_examples: int = 0
 
 
 PROFILES = {
@@ -76,6 +80,8 @@ PROFILES = {
         model="embedded",
         data="embedded",
         framenet="embedded",
+        trainings=2,
+        sweep_examples=160,
         recipe=Recipe(learning_rate=2e-4, epochs=2, max_length=64),
     ),
     "minilm": Profile(
