@@ -25,7 +25,7 @@ from bertology_utils import batches, loading, models
 from bertology_utils.disabling.reference import reference_sweep
 from bertology_utils.disabling.sweep import sweep
 from bertology_utils.sources import parse_data, parse_model
-from bertology_utils.tasks import get_task
+from bertology_utils.tasks import get_task, predictions
 
 PADDED, EXAMPLES_PER_BATCH = 128, 32
 SHAPES = ("minilm", "bert-base")
@@ -75,6 +75,12 @@ def operations(config, lengths: np.ndarray) -> float:
     return total
 
 
+def flat(found, part: str) -> np.ndarray:
+    """One part of a sweep's outputs as (variants, examples, labels)."""
+    values = getattr(found, part)
+    return values.reshape(-1, *values.shape[-2:])
+
+
 def main() -> None:
     """Time all four ways and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -83,6 +89,7 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=64)
     parser.add_argument("--shape", choices=SHAPES, default="minilm")
     parser.add_argument("--sweep-only", action="store_true", help="time and memory of the sweep alone")
+    parser.add_argument("--layers", type=int, default=0, help="with --sweep-only: the last so many layers; memory is the same")
     options = parser.parse_args()
     disable_progress_bar()
     task = get_task(options.task)
@@ -90,14 +97,16 @@ def main() -> None:
     rows = loading.sample(loading.load_rows(task, "dev", parse_data(options.data)), options.examples, 1)
     inputs = batches.tokenize(rows, task, tokenizer, PADDED)
     by_length = batches.make_batches(inputs, tokenizer)
-    ways = {"sweep": lambda: sweep(model, by_length)}
+    last = range(model.config.num_hidden_layers)[-options.layers:] if options.sweep_only else None
+    ways = {"sweep": lambda: sweep(model, by_length, layers=last)}
     if not options.sweep_only:
         ways |= {"(c) reference, cut by length": lambda: reference_sweep(model, by_length),
                  "(b) padded to the batch": lambda: reference_sweep(model, in_order(inputs, tokenizer, None)),
                  "(a) padded to 128": lambda: reference_sweep(model, in_order(inputs, tokenizer, PADDED))}
     lengths = np.array([len(ids) for ids in inputs["input_ids"]])
     found = {"shape": options.shape, "task": task.name, "examples": len(lengths), "mean length": float(lengths.mean()),
-             "threads": torch.get_num_threads(), "seconds": {}, "largest difference from the sweep": {}}
+             "threads": torch.get_num_threads(), "seconds": {}, "largest difference from the sweep": {},
+             "predictions that differ from the sweep's": {}}
     outputs = {}
     for name, way in ways.items():
         start = time.perf_counter()
@@ -106,13 +115,23 @@ def main() -> None:
         found["largest difference from the sweep"][name] = max(
             float(abs(getattr(outputs[name], part) - getattr(outputs["sweep"], part)).max())
             for part in ("baseline", "heads", "layers"))
+        found["predictions that differ from the sweep's"][name] = [
+            sum(int((predictions(task, a) != predictions(task, b)).sum()) for part in ("baseline", "heads", "layers")
+                for a, b in zip(flat(outputs[name], part), flat(outputs["sweep"], part), strict=True))
+            if not task.is_regression else 0, (1 + outputs[name].heads.shape[0] * (1 + outputs[name].heads.shape[1])) * len(lengths)]
         if name == "sweep":
             found["peak memory, MiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         print(json.dumps(found["seconds"]), file=sys.stderr)
     peak, needed = matmul_peak(), operations(model.config, lengths)
-    found |= {"operations of the sweep": needed, "matmul peak per second": peak,
-              "share of the peak": needed / peak / found["seconds"]["sweep"]}
-    target = Path(__file__).with_name(f"sweep_speed_{options.shape}{'_alone' if options.sweep_only else ''}.json")
+    found["matmul peak per second"] = peak
+    if last is None or len(last) == model.config.num_hidden_layers:
+        found |= {"operations of the sweep": needed, "share of the peak": needed / peak / found["seconds"]["sweep"]}
+    else:
+        found["layers swept"] = len(last)
+    times = found["seconds"]
+    found["times faster than"] = {name: round(some / times["sweep"], 2) for name, some in times.items() if name != "sweep"}
+    alone = "_alone" if options.sweep_only else ""
+    target = Path(__file__).with_name(f"sweep_speed_{options.shape}_{task.name}{alone}.json")
     target.write_text(json.dumps(found, indent=1) + "\n")
     print(json.dumps(found, indent=1))
 

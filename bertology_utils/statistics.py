@@ -168,7 +168,22 @@ def max_statistic(differences: np.ndarray, seed: Seed, draws: int = RESAMPLES) -
     spread = np.sqrt((flat**2).sum(axis=0))
     scale = np.where(spread > 0, spread, np.inf)  # a statistic without any difference
     signs = np.where(np.random.default_rng(seed).random((draws, len(flat))) < 0.5, -1.0, 1.0)
-    drawn, observed = signs @ flat / scale, flat.sum(axis=0) / scale
-    above = (1 + (drawn.max(axis=1)[:, None] >= observed).sum(axis=0)) / (1 + draws)
-    below = (1 + (drawn.min(axis=1)[:, None] <= observed).sum(axis=0)) / (1 + draws)
+    drawn = signs @ flat / scale
+    above, below = corrected_p(flat.sum(axis=0) / scale, drawn.max(axis=1), drawn.min(axis=1))
     return above.reshape(shape), below.reshape(shape)
+
+
+def corrected_p(observed: np.ndarray, largest: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Permutation p-values corrected over many statistics (Westfall and Young, 1993).
+
+    Args:
+        observed: standardised statistics, shape (statistics,).
+        largest, smallest: of all of them in each draw, shape (draws,).
+
+    Returns:
+        p-values of "above" and of "below", each of shape (statistics,).
+    """
+    draws = len(largest)
+    above = (1 + (largest[:, None] >= observed).sum(axis=0)) / (1 + draws)
+    below = (1 + (smallest[:, None] <= observed).sum(axis=0)) / (1 + draws)
+    return above, below

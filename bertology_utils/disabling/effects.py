@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from ..statistics import Bootstrap, Seed, bootstrap_weights
+from ..statistics import Bootstrap, Seed, bootstrap_weights, corrected_p
 from ..table1 import plain_metric
 from ..tasks import Task
 
@@ -99,9 +99,7 @@ def gain_test(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np
     observed = (weighted_scores(task, disabled, labels, ones) - weighted_scores(task, baseline[None], labels, ones))[0]
     error = np.sqrt((null**2).mean(axis=0))  # its mean is 0 by construction
     scale = np.where(error > 0, error, np.inf)  # a head that changes no prediction
-    largest, smallest = (null / scale).max(axis=1), (null / scale).min(axis=1)
-    better = (1 + (largest[:, None] >= observed / scale).sum(axis=0)) / (1 + permutations)
-    worse = (1 + (smallest[:, None] <= observed / scale).sum(axis=0)) / (1 + permutations)
+    better, worse = corrected_p(observed / scale, (null / scale).max(axis=1), (null / scale).min(axis=1))
     return GainTest(observed, better, worse, null.max(axis=1))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..statistics import Bootstrap, Seed, bootstrap_mean
+from ..statistics import Bootstrap, Seed, bootstrap_mean, corrected_p
 from .scores import LinkScores, Placed
 
 DRAWS = 1000
@@ -85,9 +85,7 @@ def matched_test(scores: LinkScores, seed: Seed, draws: int = DRAWS) -> MatchedT
 
     rng = np.random.default_rng(seed)
     drawn = np.array([(z.max(), z.min()) for z in (standardised(starts + rng.integers(0, counts)) for _ in range(draws))])
-    observed = standardised(starts)
-    above = (1 + (drawn[:, :1] >= observed).sum(axis=0)) / (1 + draws)
-    below = (1 + (drawn[:, 1:] <= observed).sum(axis=0)) / (1 + draws)
+    above, below = corrected_p(standardised(starts), *drawn.T)
     others = np.mean([one[1:].mean(axis=0) for one in places], axis=0)
     links = flat[starts].mean(axis=0)
     return MatchedTest(*(part.reshape(shape) for part in (links, others, above, below)), len(places))
