@@ -102,30 +102,46 @@ def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float,
     return figure
 
 
-def score_maps(values: dict[str, tuple[np.ndarray, float]], label: str, columns: int = 4):
-    """A heatmap of scores for each task, each on its own scale with the baseline marked by an orange line (Fig 8).
+def panel_grid(count: int, width: float, height: float, columns: int = 4, sharey: bool = False):
+    """A figure with so many axes in rows of ``columns``, each of a size in inches.
+
+    Returns:
+        The figure and the list of its axes.
+    """
+    rows, across = -(-count // columns), min(columns, count)
+    size = max(5.5, width * across), height * rows  # wide enough for a legend
+    figure, axes = plt.subplots(rows, across, figsize=size, squeeze=False, sharey=sharey)
+    for ax in axes.flat[count:]:
+        ax.set_axis_off()
+    return figure, list(axes.flat[:count])
+
+
+def score_maps(values: dict[str, tuple[np.ndarray, float, np.ndarray]], label: str):
+    """Scores with each head disabled, one panel and one scale per task (Fig 8).
+
+    Red is above the whole model, whose score an orange line marks on the
+    scale, blue below. The colours end where 2 % of the cells begin. A dot marks
+    a significant change.
 
     Args:
-        values: by title, the scores, shape (layers, heads), and the baseline.
+        values: by title, the scores, shape (layers, heads), the whole model's, and where the change is significant.
         label: what the colours mean, with the unit.
-        columns: panels in a row.
 
     Returns:
         The figure.
     """
-    rows, width = -(-len(values) // columns), min(columns, len(values))
-    figure, axes = plt.subplots(rows, width, figsize=(3.5 * width, 2.5 * rows), squeeze=False)
-    for ax in axes.flat[len(values):]:
-        ax.set_axis_off()
-    for ax, (title, (scores, baseline)) in zip(axes.flat, values.items(), strict=False):
-        low, high = min(scores.min(), baseline), max(scores.max(), baseline)
-        heatmap(ax, scores, label, limits=(low, high)).set_title(title)
+    figure, axes = panel_grid(len(values), 3.5, 2.5)
+    for ax, (title, (scores, baseline, significant)) in zip(axes, values.items(), strict=True):
+        reach = max(np.quantile(np.abs(scores - baseline), 0.98), 1e-9)
+        heatmap(ax, scores, label, limits=(baseline - reach, baseline + reach), cmap="vlag").set_title(title)
         ax.collections[0].colorbar.ax.axhline(baseline, color=COLOURS["orange"], lw=2.5)
+        for layer, head in np.argwhere(significant):
+            ax.plot(head + 0.5, layer + 0.5, "o", ms=3, color="black")
     return figure
 
 
 def layer_bars(ax, gains, title: str):
-    """What disabling a whole layer does: one bar per layer with its interval, the whole model at 0 (Fig 9).
+    """What disabling a whole layer does: one point per layer with its interval, the whole model at 0 (Fig 9).
 
     Args:
         ax: matplotlib axes.
@@ -134,9 +150,10 @@ def layer_bars(ax, gains, title: str):
     """
     layers = axis_numbers(len(gains))
     values = np.array([one.value for one in gains]) * 100
-    intervals = np.abs(np.array([one.interval for one in gains]) * 100 - values[:, None]).T
-    colours = [COLOURS["green" if value > 0 else "blue"] for value in values]
-    ax.barh(layers, values, color=colours, height=0.75, xerr=intervals, error_kw={"lw": 1, "ecolor": "black"})
+    intervals = np.array([one.interval for one in gains]) * 100
+    ax.barh(layers, values, color=COLOURS["blue"], alpha=0.35, height=0.7)
+    ax.hlines(layers, *intervals.T, color="black", lw=1)
+    ax.plot(values, layers, "o", ms=4, color=COLOURS["blue"])
     ax.axvline(0, color=COLOURS["orange"], lw=2)
     ax.set(title=title, yticks=layers, xlabel="gain, points")
     ax.invert_yaxis()

@@ -183,7 +183,7 @@ def corrected_p(observed: np.ndarray, largest: np.ndarray, smallest: np.ndarray)
     Returns:
         p-values of "above" and of "below", each of shape (statistics,).
     """
-    draws = len(largest)
-    above = (1 + (largest[:, None] >= observed).sum(axis=0)) / (1 + draws)
-    below = (1 + (smallest[:, None] <= observed).sum(axis=0)) / (1 + draws)
+    draws, tie = len(largest), 1e-9  # what is equal but for rounding counts as equal
+    above = (1 + (largest[:, None] >= observed - tie).sum(axis=0)) / (1 + draws)
+    below = (1 + (smallest[:, None] <= observed + tie).sum(axis=0)) / (1 + draws)
     return above, below

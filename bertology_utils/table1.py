@@ -1,11 +1,10 @@
 """Table 1: what pre-training and fine-tuning are worth (§4.3)."""
 
-from functools import partial
-
 import numpy as np
 
-from .statistics import Bootstrap, Seed, bootstrap
+from .statistics import Bootstrap, Seed, bootstrap, bootstrap_weights
 from .tasks import Task, score
+from .weighted import METRICS, weighted_scores
 
 # The columns, in the paper's order and words.
 COLUMNS = {
@@ -30,10 +29,16 @@ def score_task(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed
         By metric, from 0 to 1.
     """
 
-    def mean_score(metric: str, rows: np.ndarray) -> float:
-        return float(np.mean([score(task, one[rows], labels[rows], metric)[metric] for one in predicted]))
+    ones, drawn = np.ones((1, len(labels))), bootstrap_weights(len(labels), seed)
 
-    return {metric: bootstrap(partial(mean_score, metric), len(labels), seed) for metric in task.metrics}
+    def mean_score(metric: str) -> Bootstrap:
+        if metric not in METRICS:  # rank correlations need every resample's ranks
+            return bootstrap(lambda rows: float(np.mean([score(task, one[rows], labels[rows], metric)[metric]
+                                                         for one in predicted])), len(labels), seed)
+        (value,), draws = (weighted_scores(metric, predicted, labels, some).mean(axis=1) for some in (ones, drawn))
+        return Bootstrap(float(value), draws, len(labels), seed)
+
+    return {metric: mean_score(metric) for metric in task.metrics}
 
 
 def plain_metric(task: Task) -> str:

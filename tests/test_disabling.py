@@ -320,3 +320,29 @@ def test_a_saved_sweep_is_made_once(model, batches, own_cache):
         np.testing.assert_array_equal(getattr(first, name), getattr(again, name))
     saved_sweep({"a": 1}, "zero", lambda: calls.append(2) or (model, batches))
     assert calls == [1, 2]
+
+
+def test_a_model_without_a_classifier_is_refused(model, batches):
+    with pytest.raises(ValueError, match="no classifier on top"):
+        sweep(model.base_model, batches)
+    with pytest.raises(ValueError, match="no classifier on top"):
+        reference_sweep(model.base_model, batches)
+
+
+@pytest.mark.parametrize("run", [sweep, reference_sweep])
+def test_inputs_longer_than_the_model_can_read_are_refused(model, batches, run):
+    limit = model.base_model.embeddings.position_embeddings.num_embeddings
+    ids = torch.full((1, limit + 1), 1000)
+    long = Batch({"input_ids": ids, "attention_mask": torch.ones_like(ids)}, [0], torch.zeros(1, dtype=torch.long))
+    with pytest.raises(ValueError, match="longer than"):
+        run(model, [long])
+
+
+def test_all_heads_at_once(model, batches):
+    """Nothing is left to choose: what is left of a token is itself and the means of the values."""
+    batch = batches[-1]
+    with disable_heads(model, all_heads(model)):
+        maps = attention_maps(model, batch)
+    for row, length in enumerate(batch.lengths):
+        for layer in maps:
+            torch.testing.assert_close(layer[row, :, :, :length], torch.full_like(layer[row, :, :, :length], 1 / int(length)))

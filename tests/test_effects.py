@@ -8,6 +8,7 @@ from bertology_utils.disabling import effects
 from bertology_utils.statistics import bootstrap, bootstrap_weights
 from bertology_utils.table1 import plain_metric
 from bertology_utils.tasks import TASKS, score
+from bertology_utils.weighted import METRICS, weighted_scores
 
 N = 300
 
@@ -45,6 +46,20 @@ def test_scores_of_many_resamples_at_once_are_the_tasks_scores(name):
     np.testing.assert_allclose(found[4].draws, expected.draws, atol=1e-9)
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_weighted_metric_is_the_metric_of_repeated_examples(metric):
+    task = TASKS["stsb" if metric == "Pearson" else "mrpc"]
+    labels, baseline, disabled = made(task.name)
+    weights = bootstrap_weights(N, 5, 20)
+    weights[0] = labels == labels[0] if metric == "F1" else weights[0]  # one class alone
+    found = weighted_scores(metric, np.vstack([baseline, disabled, 0 * disabled[:1]]), labels, weights)
+    for draw, counts in enumerate(weights):
+        rows = np.repeat(np.arange(N), counts)
+        for variant, predicted in enumerate([baseline, *disabled, 0 * disabled[0]]):
+            expected = score(task, predicted[rows], labels[rows], metric)[metric]
+            assert found[draw, variant] == pytest.approx(expected, abs=1e-9)
+
+
 def test_weights_count_the_draws():
     weights = bootstrap_weights(7, 1, 50)
     assert weights.shape == (50, 7) and (weights.sum(axis=1) == 7).all()
@@ -52,7 +67,7 @@ def test_weights_count_the_draws():
 
 def test_a_constant_prediction_has_correlation_0():
     labels = np.random.default_rng(0).random(20)
-    assert effects.weighted_scores(TASKS["stsb"], np.full((1, 20), 0.3), labels, np.ones((2, 20))).tolist() == [[0.0], [0.0]]
+    assert weighted_scores("Pearson", np.full((1, 20), 0.3), labels, np.ones((2, 20))).tolist() == [[0.0], [0.0]]
 
 
 @pytest.mark.parametrize("name", ["rte", "stsb"])
@@ -114,3 +129,32 @@ def test_a_chosen_gain_shrinks_on_the_other_half_unless_it_is_real():
     assert real.honest.mean() > 0.05
     with pytest.raises(ValueError, match="at least 4"):
         effects.selected_gain(TASKS["rte"], baseline[:3], disabled[:, :3], labels[:3], seed=1)
+
+
+def test_equally_many_right_answers_are_exactly_equal_scores():
+    """Otherwise rounding decides whether a head gains, and breaks ties in the permutation test."""
+    rng = np.random.default_rng(0)
+    labels = np.zeros(160, dtype=int)
+    variants = np.stack([rng.permutation(np.arange(160) < 29).astype(int) for _ in range(72)])
+    baseline = rng.permutation(np.arange(160) < 29).astype(int)
+    assert {one.value for one in effects.gains(TASKS["rte"], baseline, variants, labels, 1)} == {0.0}
+    found = effects.gain_test(TASKS["rte"], baseline, variants, labels, seed=1)
+    assert (found.gains == 0).all() and found.better.min() > 0.5 and found.worse.min() > 0.5
+
+
+def test_heads_that_do_harm_are_left_out_of_what_the_best_gains_by_chance():
+    labels, baseline, disabled = made("rte", variants=20)
+    before = effects.gain_test(TASKS["rte"], baseline, disabled, labels, seed=1)
+    disabled[4] = 1 - labels
+    after = effects.gain_test(TASKS["rte"], baseline, disabled, labels, seed=1)
+    assert after.worse[4] < 0.05
+    assert np.median(after.best_by_chance) <= np.median(before.best_by_chance) + 1e-12
+
+
+def test_the_interval_of_a_chosen_gain_allows_for_shared_examples():
+    labels, baseline, disabled = made("rte", variants=10)
+    few, many = (effects.selected_gain(TASKS["rte"], baseline, disabled, labels, seed=1, splits=count) for count in (200, 800))
+    widths = [one.interval[1] - one.interval[0] for one in (few, many)]
+    assert widths[1] == pytest.approx(widths[0], rel=0.2), "more splits do not make it narrow"
+    assert few.interval[0] < few.honest.mean() < few.interval[1]
+    assert few.text().startswith(f"{100 * few.honest.mean():+.2f} [")

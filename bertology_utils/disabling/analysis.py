@@ -49,6 +49,11 @@ class Variants:
         draws = np.mean([one.draws for one in self.gains], axis=0)
         return Bootstrap(float(self.values.mean()), draws, self.gains[0].n, self.gains[0].seed)
 
+    @property
+    def least(self) -> int:
+        """The variant of the smallest gain, that is the largest loss."""
+        return int(np.argmin(self.values))
+
     def significant(self, side: str = "better", level: float = 0.05) -> np.ndarray:
         """True where a variant is "better" or "worse" at a corrected p, in :attr:`shape`."""
         return (getattr(self.test, side) < level).reshape(self.shape)
@@ -117,3 +122,16 @@ def shared_heads(gains: np.ndarray, others: np.ndarray, count: int = 5) -> tuple
     """
     common = len(set(most_needed(gains, count)) & set(most_needed(others, count)))
     return common, float(hypergeom.sf(common - 1, gains.size, count, count))
+
+
+def mean_of_trainings(several: list[Variants]) -> Bootstrap:
+    """The gain of a variant drawn at random, mean over trainings on one task, whose resamples are the same."""
+    means = [one.mean for one in several]
+    return Bootstrap(float(np.mean([one.value for one in means])), np.mean([one.draws for one in means], axis=0), means[0].n,
+                     means[0].seed)
+
+
+def need_others(a: Variants, b: Variants) -> bool:
+    """True if both models have heads whose disabling costs at a corrected p, and none of these in common."""
+    mine, theirs = a.significant("worse"), b.significant("worse")
+    return bool(mine.any() and theirs.any() and not (mine & theirs).any())

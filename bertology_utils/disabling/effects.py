@@ -14,33 +14,11 @@ from scipy import stats
 from ..statistics import Bootstrap, Seed, bootstrap_weights, corrected_p
 from ..table1 import plain_metric
 from ..tasks import Task
+from ..weighted import weighted_scores
 
 PERMUTATIONS = 1000
+LEVEL = 0.05
 SPLITS = 200
-
-
-def weighted_scores(task: Task, predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The task's score of many predictions under many weightings of the examples at once.
-
-    Args:
-        task: the task.
-        predicted: shape (variants, examples), from :func:`bertology_utils.tasks.predictions`.
-        labels: gold, shape (examples,).
-        weights: of the examples, such as how often each was drawn, shape (draws, examples).
-
-    Returns:
-        Shape (draws, variants). A correlation with a constant is 0.
-    """
-    weights = weights / weights.sum(axis=1, keepdims=True)
-    if plain_metric(task) == "accuracy":
-        return weights @ (predicted == labels).astype(np.float64).T
-    # Centred first, so that the sums below lose no digits.
-    x, y = predicted - predicted.mean(axis=1, keepdims=True), labels - labels.mean()
-    mean_x, mean_y = weights @ x.T, (weights @ y)[:, None]
-    spread_x = np.maximum(weights @ (x**2).T - mean_x**2, 0)
-    spread_y = np.maximum((weights @ y**2)[:, None] - mean_y**2, 0)
-    product = spread_x * spread_y
-    return np.where(product > 1e-30, (weights @ (x * y).T - mean_x * mean_y) / np.sqrt(np.maximum(product, 1e-30)), 0.0)
 
 
 def gains(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed) -> list[Bootstrap]:
@@ -54,8 +32,8 @@ def gains(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.nda
         seed: of the resampling of examples.
     """
     both = np.vstack([baseline, disabled])
-    draws = weighted_scores(task, both, labels, bootstrap_weights(len(labels), seed))  # (resamples, 1 + variants)
-    (values,) = weighted_scores(task, both, labels, np.ones((1, len(labels))))
+    draws = weighted_scores(plain_metric(task), both, labels, bootstrap_weights(len(labels), seed))  # (resamples, 1 + variants)
+    (values,) = weighted_scores(plain_metric(task), both, labels, np.ones((1, len(labels))))
     return [Bootstrap(float(values[row] - values[0]), draws[:, row] - draws[:, 0], len(labels), seed)
             for row in range(1, len(both))]
 
@@ -68,8 +46,10 @@ class GainTest:
         gains: shape (variants,), from 0 to 1.
         better, worse: permutation p-values, corrected over all variants by the
             maximum statistic, shape (variants,).
-        best_by_chance: the largest gain among all variants in each
-            permutation, shape (permutations,).
+        best_by_chance: the largest gain in each permutation among the
+            variants that are not themselves worse at a corrected p below
+            0.05, shape (permutations,). One that changes many predictions
+            would gain most by chance, too.
     """
 
     gains: np.ndarray
@@ -96,11 +76,13 @@ def gain_test(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np
     swapped = np.random.default_rng(seed).random((permutations, len(labels))) < 0.5
     null = np.stack([_swapped_gains(task, baseline, one, labels, swapped) for one in disabled], axis=1)
     ones = np.ones((1, len(labels)))
-    observed = (weighted_scores(task, disabled, labels, ones) - weighted_scores(task, baseline[None], labels, ones))[0]
+    observed = (weighted_scores(plain_metric(task), disabled, labels, ones) - weighted_scores(plain_metric(task), baseline[None], labels, ones))[0]
     error = np.sqrt((null**2).mean(axis=0))  # its mean is 0 by construction
     scale = np.where(error > 0, error, np.inf)  # a head that changes no prediction
     better, worse = corrected_p(observed / scale, (null / scale).max(axis=1), (null / scale).min(axis=1))
-    return GainTest(observed, better, worse, null.max(axis=1))
+    harmless = worse >= LEVEL
+    chance = null[:, harmless].max(axis=1) if harmless.any() else np.zeros(permutations)
+    return GainTest(observed, better, worse, chance)
 
 
 def _swapped_gains(task: Task, baseline: np.ndarray, one: np.ndarray, labels: np.ndarray, swapped: np.ndarray) -> np.ndarray:
@@ -140,6 +122,21 @@ class SelectedGain:
     naive: np.ndarray
     honest: np.ndarray
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the mean honest gain.
+
+        The splits share their examples, so more of them do not make it
+        narrower without end (Nadeau and Bengio, 2003).
+        """
+        half = 1.96 * self.honest.std(ddof=1) * np.sqrt(1 / len(self.honest) + 1)
+        return float(self.honest.mean() - half), float(self.honest.mean() + half)
+
+    def text(self) -> str:
+        """Mean honest gain and its interval, in points."""
+        low, high = self.interval
+        return f"{100 * self.honest.mean():+.2f} [{100 * low:+.2f}, {100 * high:+.2f}]"
+
 
 def selected_gain(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed,
                   splits: int = SPLITS) -> SelectedGain:
@@ -164,7 +161,7 @@ def selected_gain(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels
     for half in chosen:
         half[rng.permutation(n)[: n // 2]] = True
     both = np.vstack([baseline, disabled])
-    first, second = (weighted_scores(task, both, labels, half.astype(float)) for half in (chosen, ~chosen))
+    first, second = (weighted_scores(plain_metric(task), both, labels, half.astype(float)) for half in (chosen, ~chosen))
     first, second = first[:, 1:] - first[:, :1], second[:, 1:] - second[:, :1]  # (splits, variants)
     best = first.argmax(axis=1)
     rows = np.arange(splits)

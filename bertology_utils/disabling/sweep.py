@@ -26,6 +26,7 @@ from safetensors.numpy import load, save
 
 from ..attention import Batch
 from ..cache import write_atomically
+from ..evaluate import check
 from ..numbering import axis_numbers
 from ..progress import note, track
 from .ablations import replacement
@@ -53,13 +54,12 @@ def sweep(model, batches: Sequence[Batch], tokens_at_once: int = 0, layers: Sequ
             same model and data goes on.
 
     Raises:
-        ValueError: no examples, or a model in training mode.
+        ValueError: a model in training mode, or see :func:`bertology_utils.evaluate.check`.
         FloatingPointError: an output is NaN or infinite.
     """
     if model.training:
         raise ValueError("heads are disabled in evaluation mode; call model.eval() first")
-    if not batches:
-        raise ValueError("no examples to disable heads on; give at least one batch")
+    check(model, batches)
     layers = range(model.config.num_hidden_layers) if layers is None else layers
     with torch.inference_mode():
         pieces = _known(model, batches[0])
