@@ -49,7 +49,24 @@ def pointing_lines(results: dict) -> list[str]:
     return [f"| {lines[0]} |", "|---" * len(rows[0]) + "|", *[f"| {line} |" for line in lines[1:]]]
 
 
-_TABLES = {"verdicts": verdict_lines, "table1": score_lines, "pointing": pointing_lines}
+def speed_lines(results: dict) -> list[str]:
+    """Rows of a Markdown table of the sweep's time beside that of plainer ways.
+
+    Args:
+        results: ``sweep_speed_….json``, parsed.
+    """
+    title = f"{results['shape']}, {results['examples']} examples of {results['task'].upper()}, {results['mean length']:.0f} wordpieces"
+    lines = [f"| {title} | seconds | the sweep is faster | largest difference of an output | predictions that differ |",
+             "|---|---|---|---|---|"]
+    for name, seconds in results["seconds"].items():
+        faster = results["times faster than"].get(name)
+        differ, of = results["predictions that differ from the sweep's"][name]
+        lines.append(f"| {name} | {seconds:.1f} | {f'{faster:.1f} times' if faster else '–'}"
+                     f" | {results['largest difference from the sweep'][name]:.0e} | {differ} of {of} |")
+    return lines
+
+
+_TABLES = {"verdicts": verdict_lines, "table1": score_lines, "pointing": pointing_lines, "speed": speed_lines}
 
 
 def with_tables(text: str, root: Path) -> str:

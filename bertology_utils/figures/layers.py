@@ -1,0 +1,75 @@
+"""One bar per layer: where attention goes, and what disabling does."""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.colors import to_rgb
+
+from ..numbering import axis_numbers
+from .style import COLOURS, FLOW_COLOURS
+
+
+
+def flow(ax, shares: np.ndarray, names: Sequence[str], title: str = ""):
+    """Where each layer's attention goes: one bar per layer, layer 1 at the top, its parts in percent.
+
+    Args:
+        ax: matplotlib axes.
+        shares: shape (layers, destinations), rows summing to 1.
+        names: of the destinations, in order.
+        title: above it.
+    """
+    left = np.zeros(len(shares))
+    layers = axis_numbers(len(shares))
+    for share, name, colour in zip(shares.T, names, FLOW_COLOURS, strict=True):
+        ax.barh(layers, share, left=left, color=colour, label=name, height=0.86)
+        dark = np.dot(to_rgb(colour), (0.299, 0.587, 0.114)) < 0.55
+        for layer, width, start in zip(layers, share, left, strict=True):
+            if width >= 0.055:
+                ax.text(start + width / 2, layer, f"{100 * width:.0f}", ha="center", va="center", fontsize=7,
+                        color="white" if dark else "black")
+        left += share
+    ax.set(title=title, xlim=(0, 1), yticks=layers, xlabel="share of attention, %")
+    ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100"])
+    ax.invert_yaxis()
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+
+
+def flow_grid(panels: dict[str, np.ndarray], names: Sequence[str]):
+    """Several :func:`flow` side by side under one legend.
+
+    Args:
+        panels: by title, each of shape (layers, destinations).
+        names: of the destinations.
+
+    Returns:
+        The figure.
+    """
+    layers = max(len(one) for one in panels.values())
+    figure, axes = plt.subplots(1, len(panels), figsize=(3.6 * len(panels), 0.34 * layers + 1.3), squeeze=False, sharey=True)
+    for ax, (title, shares) in zip(axes.flat, panels.items(), strict=True):
+        flow(ax, shares, names, title)
+    axes.flat[0].set_ylabel("layer")
+    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(names))
+    return figure
+
+
+def layer_bars(ax, gains, title: str):
+    """What disabling a whole layer does: one point per layer with its interval, the whole model at 0 (Fig 9).
+
+    Args:
+        ax: matplotlib axes.
+        gains: one Bootstrap per layer, from 0 to 1.
+        title: above it.
+    """
+    layers = axis_numbers(len(gains))
+    values = np.array([one.value for one in gains]) * 100
+    intervals = np.array([one.interval for one in gains]) * 100
+    ax.barh(layers, values, color=COLOURS["blue"], alpha=0.35, height=0.7)
+    ax.hlines(layers, *intervals.T, color="black", lw=1)
+    ax.plot(values, layers, "o", ms=4, color=COLOURS["blue"])
+    ax.axvline(0, color=COLOURS["orange"], lw=2)
+    ax.set(title=title, yticks=layers, xlabel="gain, points")
+    ax.invert_yaxis()

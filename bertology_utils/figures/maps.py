@@ -1,0 +1,96 @@
+"""Self-attention maps, and sentences with their annotation."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.colors import PowerNorm
+
+from .style import COLOURS
+
+
+
+def attention_map(ax, weights: np.ndarray, tokens: list[str], title: str = ""):
+    """One self-attention map: queries from top to bottom, keys from left to right, dark for more (Fig 1).
+
+    In another colour than heatmaps of similarity, where dark can mean little.
+
+    Args:
+        ax: matplotlib axes.
+        weights: shape (tokens, tokens), rows summing to 1.
+        tokens: the wordpieces.
+        title: above the map.
+
+    Returns:
+        The image, for a colour bar.
+    """
+    image = ax.imshow(weights, cmap="Blues", vmin=0, vmax=1)
+    ax.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=7)
+    ax.set_yticks(range(len(tokens)), tokens, fontsize=7)
+    ax.set(title=title, xlabel="to token", ylabel="from token")
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    return image
+
+
+def map_picture(ax, weights: np.ndarray, separators=(), title: str = ""):
+    """One self-attention map without its tokens, for its pattern (§4.1).
+
+    The colour scale ends at the map's own maximum and lifts what is faint, so
+    that the pattern shows whatever the weights' size. [SEP] is marked at both axes.
+
+    Args:
+        ax: matplotlib axes.
+        weights: shape (tokens, tokens).
+        separators: positions of [SEP].
+        title: above the map.
+    """
+    ax.imshow(weights, cmap="Blues", norm=PowerNorm(0.5, 0, np.max(weights)))
+    marks = [""] * len(separators)
+    ax.set_xticks(separators, marks)
+    ax.set_yticks(separators, marks)
+    ax.tick_params(color=COLOURS["red"], length=4, width=1.5)
+    ax.spines[:].set(visible=True, linewidth=0.5, color=COLOURS["grey"])
+    ax.set_title(title, fontsize=7, fontweight="normal", pad=3)
+
+
+def map_grid(maps, titles: list[str], columns: int):
+    """Many maps side by side; see :func:`map_picture`.
+
+    Args:
+        maps: objects with ``weights`` and ``separators`` (positions of [SEP]).
+        titles: one each.
+        columns: maps in a row.
+
+    Returns:
+        The figure and its axes, shape (rows, columns).
+    """
+    rows = -(-len(maps) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(1.2 * columns, 1.36 * rows), squeeze=False)
+    for ax in axes.flat[len(maps):]:
+        ax.set_axis_off()
+    for ax, one, title in zip(axes.flat, maps, titles, strict=False):
+        map_picture(ax, one.weights, one.separators, title)
+    return figure, axes
+
+
+def frame_annotation(text: str, spans, title: str = ""):
+    """A sentence with its predicate and frame elements marked (Fig 4).
+
+    Args:
+        text: the sentence.
+        spans: (name, start, end, colour) of each mark, characters with ``end`` excluded.
+        title: above it.
+
+    Returns:
+        The figure.
+    """
+    width = 0.105  # inches of one character of the monospaced font below
+    figure, ax = plt.subplots(figsize=(width * len(text) + 0.6, 1.1))
+    ax.set(xlim=(-0.5, len(text) + 0.5), ylim=(-1.5, 1.4))
+    ax.set_axis_off()
+    ax.set_title(title, loc="left")
+    for position, character in enumerate(text):
+        ax.text(position + 0.5, 0.4, character, family="DejaVu Sans Mono", fontsize=11, ha="center", va="center")
+    for name, start, end, colour in spans:
+        ax.add_patch(plt.Rectangle((start - 0.1, -0.2), end - start + 0.2, 1.2, color=colour, alpha=0.25, lw=0))
+        ax.text((start + end) / 2, -0.75, name, fontsize=8, ha="center", va="center", color=colour, fontweight="bold")
+    return figure
