@@ -80,6 +80,12 @@ def test_paths_mean_the_same_in_the_kernel(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     values = run.check_parameters([found], {"data": "folder:glue", "seed": "1"})
     assert values == {"data": f"folder:{tmp_path / 'glue'}"}, "the default seed is no change"
+    (tmp_path / "pipeline").mkdir()
+    (tmp_path / "bank.conllu").touch()
+    found = notebooks.Notebook(tmp_path / "1_x.ipynb", "x", {"annotation": ""})
+    for kind, name in (("spacy", "pipeline"), ("conllu", "bank.conllu")):
+        values = run.check_parameters([found], {"annotation": f"{kind}:{name}"})
+        assert values == {"annotation": f"{kind}:{tmp_path / name}"}
 
 
 def test_unmet_requirements_are_named(monkeypatch):

@@ -1,0 +1,19 @@
+"""What an installation from the checkout would hold: every package and every data file."""
+
+import tomllib
+
+from conftest import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+
+
+def test_every_package_is_named():
+    there = {str(path.parent.relative_to(ROOT)).replace("/", ".") for path in (ROOT / "bertology_utils").rglob("__init__.py")}
+    assert set(PROJECT["packages"]) == there
+
+
+def test_every_data_file_is_named():
+    named = {ROOT / package.replace(".", "/") / name for package, names in PROJECT["package-data"].items() for name in names}
+    there = {path for path in (ROOT / "bertology_utils").rglob("*")
+             if path.is_file() and path.suffix not in (".py", ".pyc", ".md")}
+    assert named == there
