@@ -22,6 +22,7 @@ from datasets.utils.logging import disable_progress_bar
 from transformers import BertConfig, BertForSequenceClassification
 
 from bertology_utils import batches, loading, models
+from bertology_utils.attention import Batch
 from bertology_utils.disabling.reference import reference_sweep
 from bertology_utils.disabling.sweep import sweep
 from bertology_utils.sources import parse_data, parse_model
@@ -41,9 +42,12 @@ def load(shape: str, task):
 
 def in_order(inputs, tokenizer, pad_to: int | None) -> list:
     """Batches of 32 in the order of the data, as scripts make them."""
-    parts = [inputs.select(range(start, min(start + EXAMPLES_PER_BATCH, len(inputs))))
-             for start in range(0, len(inputs), EXAMPLES_PER_BATCH)]
-    return [batch for part in parts for batch in batches.make_batches(part, tokenizer, 10**9, pad_to)]
+    found = []
+    for start in range(0, len(inputs), EXAMPLES_PER_BATCH):
+        part = inputs.select(range(start, min(start + EXAMPLES_PER_BATCH, len(inputs))))
+        found += [Batch(batch.inputs, [start + index for index in batch.index], batch.labels)
+                  for batch in batches.make_batches(part, tokenizer, 10**9, pad_to)]
+    return found
 
 
 def matmul_peak(size: int = 2048, repeats: int = 10) -> float:
