@@ -21,6 +21,7 @@ from .notebooks import Notebook
 from .parameters import convert, resolve
 from .progress import LOG_VARIABLE
 from .results import OUTPUT_VARIABLE, project_root
+from .sources import parse_annotation
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,9 @@ def check_parameters(notebooks: list[Notebook], texts: dict[str, str]) -> dict[s
     values = {name: _absolute(name, value) for name, value in values.items() if value != defaults[name]}
     for notebook in notebooks:
         own = {name: value for name, value in values.items() if name in notebook.parameters}
-        resolve(**(notebook.parameters | own))
+        settings = resolve(**(notebook.parameters | own))
+        if "annotation" in notebook.parameters:  # the profile's may be a pipeline that is not installed
+            parse_annotation(settings.annotation)
     return values
 
 

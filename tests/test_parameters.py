@@ -73,6 +73,14 @@ def test_list_and_check(capsys, monkeypatch):
     assert "ready to run 3_finetuning_drift" in capsys.readouterr().out
 
 
+def test_a_pipeline_that_is_missing_is_named_before_anything_runs(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("bertology_utils.sources.find_spec", lambda name: None)
+    assert cli.main(["check", "--profile", "minilm"]) == 2
+    assert "python -m spacy download en_core_web_sm" in capsys.readouterr().err
+    assert cli.main(["check"]) == 0
+
+
 def test_paths_mean_the_same_in_the_kernel(tmp_path, monkeypatch):
     """The kernel works in notebooks/, so a relative folder has to be made absolute before."""
     (tmp_path / "glue").mkdir()
