@@ -1,0 +1,12 @@
+"""Attention to tokens of one type, such as nouns or [SEP] (§4.4, Fig 6), also from [CLS] alone (§4.5, Fig 7).
+
+``measure``: the measurement. ``compare``: types against each other.
+"""
+
+from .compare import Rivals, against_marks, ahead, earlier_and_later, resampled_type_means
+from .measure import ATTENDING, Features, disregard, received
+
+__all__ = [
+    "ATTENDING", "Features", "Rivals", "against_marks", "ahead", "disregard", "earlier_and_later", "received",
+    "resampled_type_means",
+]

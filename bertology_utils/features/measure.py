@@ -1,0 +1,89 @@
+"""Attention to tokens of one type, such as nouns or [SEP] (§4.4, Fig 6), also from [CLS] alone (§4.5, Fig 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from ..annotation.token_types import TOKEN_TYPES
+from ..attention import Batch
+from ..choices import one_of
+from ..protocols import PROTOCOLS
+
+ATTENDING = ("all tokens", "[CLS]")
+
+
+class Features:
+    """Measurement: the weight that each type of token gets from the average token (or from [CLS]), for every head.
+
+    The weights in a token's column of the attention map are summed and divided
+    by the number of rows; of several tokens of a type the largest counts.
+
+    Args:
+        types: per example of the data, which wordpieces are of which type,
+            shape (types, wordpieces); see
+            :func:`bertology_utils.annotation.token_types.token_types`.
+        attending: whose attention is measured, one of :data:`ATTENDING`.
+    """
+
+    def __init__(self, types: Sequence[np.ndarray], attending: str = "all tokens"):
+        self._types = types
+        self._attending = one_of("attending", attending, ATTENDING)
+        self._values: dict[int, list[np.ndarray]] = {}
+        self._mask = torch.empty(0)
+
+    def start(self, batch: Batch) -> None:
+        """Lay the batch's examples side by side: shape (examples, types, tokens)."""
+        examples, tokens = batch.mask.shape
+        self._mask = torch.zeros(examples, len(self._types[batch.index[0]]), tokens, dtype=torch.bool)
+        for row, (index, real) in enumerate(zip(batch.index, batch.mask.cpu(), strict=True)):
+            self._mask[row, :, real] = torch.from_numpy(self._types[index])
+            self._values[index] = []
+        self._mask = self._mask.to(batch.mask.device)
+
+    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
+        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
+        got = received(maps, batch) if self._attending == "all tokens" else _from_first(maps, batch)
+        largest = torch.stack([
+            got.masked_fill(~mask[:, None], -torch.inf).amax(dim=2) for mask in self._mask.unbind(1)  # each (examples, tokens)
+        ], dim=1).cpu().double().numpy()  # (examples, types, heads)
+        for index, values in zip(batch.index, largest, strict=True):
+            self._values[index].append(values)
+
+    def compute(self) -> np.ndarray:
+        """Weights from 0 to 1, shape (examples, types, layers, heads), NaN where an example has no token of the type."""
+        values = np.stack([np.stack(self._values[index], axis=1) for index in sorted(self._values)])
+        return np.where(np.isfinite(values), values, np.nan)
+
+
+def received(maps: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """What each token gets from the average real token: column sums over lengths, shape (examples, heads, tokens).
+
+    Args:
+        maps: shape (examples, heads, tokens, tokens).
+        batch: the inputs.
+    """
+    share = batch.mask / batch.lengths[:, None]  # (examples, queries)
+    return torch.einsum("ehqk,eq->ehk", maps, share.to(maps.dtype))
+
+
+def _from_first(maps: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """The row of each example's first real token, [CLS]: shape (examples, heads, tokens)."""
+    first = batch.mask.int().argmax(dim=1)
+    return maps[torch.arange(len(maps), device=maps.device), :, first]
+
+
+def disregard(values: np.ndarray, protocol: str) -> np.ndarray:
+    """Examples without a type, as a protocol counts them.
+
+    Args:
+        values: from :class:`Features`, with the types of :data:`TOKEN_TYPES`.
+        protocol: "paper" leaves them out (NaN). "official" counts them as 0,
+            except for negation, as the published code did.
+    """
+    if one_of("protocol", protocol, PROTOCOLS) == "paper":
+        return values
+    kept = np.array([name == "negation" for name in TOKEN_TYPES])[None, :, None, None]
+    return np.where(np.isnan(values) & ~kept, 0.0, values)
