@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from .annotation.inputs import AnnotatedInput, mask
-from .annotation.token_types import is_punctuation
+from .annotation.inputs import AnnotatedInput
+from .annotation.token_types import LINGUISTIC, token_types
 from .attention import Batch
-from .features import received
+from .features import received, side_by_side
 
 # In this order: a token that is two of these counts as the first.
 DESTINATIONS = ("[CLS]", "[SEP]", "punctuation", "previous", "self", "next", "all else")
@@ -20,8 +20,7 @@ NEIGHBOURS = {"previous": -1, "self": 0, "next": 1}
 
 def marks(one: AnnotatedInput) -> np.ndarray:
     """[CLS], [SEP] and punctuation of an input, shape (3, wordpieces)."""
-    punctuation = [at for word, pieces in one.words if is_punctuation(word) for at in pieces]
-    cls, separators, points = (mask(one.length, some) for some in (one.cls, one.separators, punctuation))
+    cls, separators, points = token_types(one)[len(LINGUISTIC):]
     return np.stack([cls, separators & ~cls, points & ~separators & ~cls])  # a text can spell out "[SEP]"
 
 
@@ -54,11 +53,8 @@ class Flow:
 
     def start(self, batch: Batch) -> None:
         """Lay the batch's marks side by side: shape (examples, 3, tokens)."""
-        self._now = torch.zeros(len(batch.index), 3, batch.mask.shape[1])
-        for row, (index, real) in enumerate(zip(batch.index, batch.mask.cpu(), strict=True)):
-            self._now[row, :, real] = torch.from_numpy(self._marks[index]).float()
-            self._rows[index] = []
-        self._now = self._now.to(batch.mask.device)
+        self._now = side_by_side(self._marks, batch).float()
+        self._rows |= {index: [] for index in batch.index}
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""

@@ -31,9 +31,9 @@ def gains(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.nda
         labels: gold, shape (examples,).
         seed: of the resampling of examples.
     """
-    both = np.vstack([baseline, disabled])
-    draws = weighted_scores(plain_metric(task), both, labels, bootstrap_weights(len(labels), seed))  # (resamples, 1 + variants)
-    (values,) = weighted_scores(plain_metric(task), both, labels, np.ones((1, len(labels))))
+    both, metric = np.vstack([baseline, disabled]), plain_metric(task)
+    draws = weighted_scores(metric, both, labels, bootstrap_weights(len(labels), seed))  # (resamples, 1 + variants)
+    values = _scores(metric, both, labels)
     return [Bootstrap(float(values[row] - values[0]), draws[:, row] - draws[:, 0], len(labels), seed)
             for row in range(1, len(both))]
 
@@ -75,8 +75,8 @@ def gain_test(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np
     """
     swapped = np.random.default_rng(seed).random((permutations, len(labels))) < 0.5
     null = np.stack([_swapped_gains(task, baseline, one, labels, swapped) for one in disabled], axis=1)
-    ones = np.ones((1, len(labels)))
-    observed = (weighted_scores(plain_metric(task), disabled, labels, ones) - weighted_scores(plain_metric(task), baseline[None], labels, ones))[0]
+    metric = plain_metric(task)
+    observed = _scores(metric, disabled, labels) - _scores(metric, baseline[None], labels)
     error = np.sqrt((null**2).mean(axis=0))  # its mean is 0 by construction
     scale = np.where(error > 0, error, np.inf)  # a head that changes no prediction
     better, worse = corrected_p(observed / scale, (null / scale).max(axis=1), (null / scale).min(axis=1))
@@ -87,17 +87,17 @@ def gain_test(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np
 
 def _swapped_gains(task: Task, baseline: np.ndarray, one: np.ndarray, labels: np.ndarray, swapped: np.ndarray) -> np.ndarray:
     """Gains of one variant with its and the whole model's predictions exchanged where ``swapped``, (permutations,)."""
-    if plain_metric(task) == "accuracy":
+    metric = plain_metric(task)
+    if metric == "accuracy":  # one product instead of two large arrays of predictions
         difference = (one == labels).astype(np.float64) - (baseline == labels)
         return np.where(swapped, -1.0, 1.0) @ difference / len(labels)
     with_head, without = np.where(swapped, one, baseline), np.where(swapped, baseline, one)  # (permutations, examples)
-    return _correlations(without, labels) - _correlations(with_head, labels)
+    return _scores(metric, without, labels) - _scores(metric, with_head, labels)
 
 
-def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    x, y = x - x.mean(axis=1, keepdims=True), y - y.mean()
-    spread = np.sqrt((x**2).sum(axis=1) * (y**2).sum())
-    return np.where(spread > 1e-15, x @ y / np.maximum(spread, 1e-15), 0.0)
+def _scores(metric: str, predicted: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Score of each row of predictions, (variants, examples), on the examples as they are."""
+    return weighted_scores(metric, predicted, labels, np.ones((1, len(labels))))[0]
 
 
 def mcnemar(baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray) -> np.ndarray:

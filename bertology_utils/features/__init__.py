@@ -4,9 +4,9 @@
 """
 
 from .compare import Rivals, against_marks, ahead, earlier_and_later, resampled_type_means
-from .measure import ATTENDING, Features, disregard, received
+from .measure import ATTENDING, Features, disregard, received, side_by_side
 
 __all__ = [
     "ATTENDING", "Features", "Rivals", "against_marks", "ahead", "disregard", "earlier_and_later", "received",
-    "resampled_type_means",
+    "resampled_type_means", "side_by_side",
 ]

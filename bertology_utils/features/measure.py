@@ -36,12 +36,8 @@ class Features:
 
     def start(self, batch: Batch) -> None:
         """Lay the batch's examples side by side: shape (examples, types, tokens)."""
-        examples, tokens = batch.mask.shape
-        self._mask = torch.zeros(examples, len(self._types[batch.index[0]]), tokens, dtype=torch.bool)
-        for row, (index, real) in enumerate(zip(batch.index, batch.mask.cpu(), strict=True)):
-            self._mask[row, :, real] = torch.from_numpy(self._types[index])
-            self._values[index] = []
-        self._mask = self._mask.to(batch.mask.device)
+        self._mask = side_by_side(self._types, batch)
+        self._values |= {index: [] for index in batch.index}
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
@@ -56,6 +52,20 @@ class Features:
         """Weights from 0 to 1, shape (examples, types, layers, heads), NaN where an example has no token of the type."""
         values = np.stack([np.stack(self._values[index], axis=1) for index in sorted(self._values)])
         return np.where(np.isfinite(values), values, np.nan)
+
+
+def side_by_side(masks: Sequence[np.ndarray], batch: Batch) -> torch.Tensor:
+    """Masks of a batch's examples, laid on their real tokens: shape (examples, kinds, tokens), False at padding.
+
+    Args:
+        masks: per example of the data, shape (kinds, wordpieces).
+        batch: the inputs.
+    """
+    examples, tokens = batch.mask.shape
+    together = torch.zeros(examples, len(masks[batch.index[0]]), tokens, dtype=torch.bool)
+    for row, (index, real) in enumerate(zip(batch.index, batch.mask.cpu(), strict=True)):
+        together[row, :, real] = torch.from_numpy(masks[index])
+    return together.to(batch.mask.device)
 
 
 def received(maps: torch.Tensor, batch: Batch) -> torch.Tensor:
