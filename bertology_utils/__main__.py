@@ -84,6 +84,8 @@ def _run(options, notebooks: list[Notebook], values: dict[str, object]) -> int:
         outcomes.append(outcome)
         ending = f"failed, {outcome.error}; see {outcome.executed}" if outcome.error else "done"
         print(f"[{number}/{len(notebooks)}] {notebook.name}: {ending} ({outcome.seconds:.0f} s)", file=sys.stderr)
+        for change in outcome.changes:
+            print(f"  changed: {change}", file=sys.stderr)
         if options.in_place and not outcome.error:
             keep_in_place(outcome)
     if options.in_place:

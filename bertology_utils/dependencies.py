@@ -17,6 +17,7 @@ from .annotation.inputs import AnnotatedInput, PlacedSentence
 from .attention import Batch
 from .numbering import head_name
 from .statistics import Bootstrap, Seed, bootstrap, max_statistic
+from .ties import LEVEL, largest
 
 # Labels of Universal Dependencies, and ClearNLP's where it has another.
 RELATIONS = {"nsubj": {"nsubj"}, "obj": {"obj", "dobj"}, "amod": {"amod"}, "det": {"det"}}
@@ -163,7 +164,7 @@ def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
     if not len(arcs.offset):
         raise ValueError(f"no {name} arc in the data")
     means = arcs.hits.mean(axis=1)  # (ways, layers, heads)
-    way, *head = (int(one) for one in np.unravel_index(means.argmax(), means.shape))
+    way, *head = largest(means)
     offset, right = _offset_hits(arcs, way)
     hits = arcs.hits[way, :, head[0], head[1]].astype(float)
     _, groups = np.unique(arcs.example, return_inverse=True)
@@ -178,7 +179,7 @@ def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
     per_example = np.zeros((len(sizes), *differences.shape[1:]))
     np.add.at(per_example, groups, differences)
     above, _ = max_statistic(per_example, seed)  # (ways, layers, heads)
-    beats = tuple(map(tuple, np.argwhere(above[way] < 0.05).tolist()))
+    beats = tuple(map(tuple, np.argwhere(above[way] < LEVEL).tolist()))
     return RelationTest(name, len(hits), WAYS[way], offset, by_example(right), tuple(head), by_example(hits),
                         by_example(hits - right), beats, _held_out(arcs, groups, seed))
 

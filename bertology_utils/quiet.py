@@ -24,4 +24,4 @@ def quiet() -> None:
     warnings.filterwarnings("ignore", category=FutureWarning)
     import pandas as pd
 
-    pd.set_option("display.max_colwidth", None, "display.width", 250, "display.max_columns", None)
+    pd.set_option("display.max_colwidth", None, "display.width", 10_000, "display.max_columns", None)

@@ -14,6 +14,7 @@ from .cache import write_atomically
 from .numbering import to_people
 from .parameters import Settings
 from .profiles import GLUE, HUB_REVISIONS
+from .ties import DRAWS_MARGIN
 
 OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # the runner's staging folder
 RESULTS = "results.json"
@@ -40,10 +41,14 @@ class Verdict:
 
 
 def outcome(share: float, sure: float = 0.95) -> str:
-    """ "agrees" if a claim holds in at least ``sure`` of the resamples, "disagrees" if in at most 1 − ``sure``."""
+    """ "agrees" if a claim holds in more than ``sure`` of the resamples, "disagrees" if in less than 1 − ``sure``.
+
+    By a margin, so that a verdict does not hang on rounding; else "undecided".
+    """
     if np.isnan(share):
         return "undecided"
-    return "agrees" if share >= sure else "disagrees" if share <= 1 - sure else "undecided"
+    least = sure + DRAWS_MARGIN
+    return "agrees" if share >= least else "disagrees" if share <= 1 - least else "undecided"
 
 
 def every(shares: Iterable[float], sure: float = 0.95) -> str:

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import resource
-import shutil
 import sys
 import tempfile
 import threading
@@ -20,7 +19,9 @@ from .colab import repository_address, stamp
 from .notebooks import Notebook
 from .parameters import convert, resolve
 from .progress import LOG_VARIABLE
-from .results import OUTPUT_VARIABLE, project_root
+from .publish import publish
+from .regression.outputs import notebook_differences
+from .results import OUTPUT_VARIABLE, RESULTS, project_root
 from .sources import parse_annotation
 
 
@@ -34,6 +35,7 @@ class Outcome:
         memory: peak memory of the kernels so far, in bytes.
         error: the failing cell's error, or None.
         executed: the executed notebook, also of a failed run.
+        changes: what differs from the earlier figures and results by more than rounding, a line for each file.
     """
 
     notebook: Notebook
@@ -41,6 +43,7 @@ class Outcome:
     memory: int
     error: str | None
     executed: Path
+    changes: tuple[str, ...] = ()
 
 
 def check_parameters(notebooks: list[Notebook], texts: dict[str, str]) -> dict[str, object]:
@@ -103,7 +106,7 @@ def run_notebook(notebook: Notebook, values: dict[str, object], output: Path, fi
     figures.mkdir(parents=True, exist_ok=True)
     own = {name: value for name, value in values.items() if name in notebook.parameters}
     start = time.monotonic()
-    error = None
+    error, changes = None, []
     with tempfile.TemporaryDirectory(prefix=".staging-", dir=figures) as staging:
         executed = Path(staging) / notebook.path.name
         with _environment(staging), _progress_shown(Path(staging) / "progress"):
@@ -123,15 +126,21 @@ def run_notebook(notebook: Notebook, values: dict[str, object], output: Path, fi
         write_atomically(kept, executed.read_bytes())
         if error is None:
             (output / f"failed_{notebook.path.name}").unlink(missing_ok=True)
-            _replace_folder(Path(staging) / notebook.name, figures / notebook.name)
+            changes = publish(Path(staging) / notebook.name, figures / notebook.name, RESULTS)
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return Outcome(notebook, time.monotonic() - start, memory, error, kept)
+    return Outcome(notebook, time.monotonic() - start, memory, error, kept, tuple(changes))
 
 
 def keep_in_place(outcome: Outcome) -> None:
-    """Store an executed notebook as the committed one, with the repository's address in its badge and set-up cell."""
+    """Store an executed notebook as the committed one, with the repository's address in its badge and set-up cell.
+
+    One whose outputs differ from the committed ones by rounding only leaves them as they are.
+    """
     content = json.loads(outcome.executed.read_text(encoding="utf-8"))
     stamp(content, repository_address(), outcome.notebook.path.name)
+    committed = json.loads(outcome.notebook.path.read_text(encoding="utf-8"))
+    if not outcome.changes and not notebook_differences(committed, content):
+        return
     write_atomically(outcome.notebook.path, _as_text(content).encode())
 
 
@@ -184,18 +193,3 @@ def _without_traces(path: Path) -> None:
 
 def _as_text(notebook: dict) -> str:
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
-
-
-def _replace_folder(new: Path, old: Path) -> None:
-    """Put ``new`` in the place of ``old``, or leave ``old`` as it was."""
-    aside = new.with_name(f"{new.name}.before")
-    if old.exists():
-        os.replace(old, aside)
-    try:
-        if new.is_dir():  # else the notebook writes nothing
-            os.replace(new, old)
-    except OSError:
-        if aside.exists():
-            os.replace(aside, old)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)

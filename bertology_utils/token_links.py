@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from . import ties
 from .annotation.inputs import AnnotatedInput, PlacedSentence, Positions, mask
 from .annotation.token_types import NOUNS, PRONOUNS, SUBJECTS, is_punctuation
 from .attention import Batch
@@ -208,8 +209,8 @@ def candidates_are_diagonal(scores: np.ndarray, neighbours: np.ndarray, seed: Se
         The share of random sets that attend to neighbours less, by mean rank;
         and the candidates' mean rank, 1 for the head that does so most.
     """
-    ranks = np.argsort(np.argsort(-neighbours, kind="stable"), kind="stable") + 1
-    candidates = ranks[np.argsort(-scores, kind="stable")[:count]].mean()
+    ranks = ties.ranks(neighbours)
+    candidates = ranks[ties.by_size(scores)[:count]].mean()
     rng = np.random.default_rng(seed)
     drawn = np.array([ranks[rng.choice(ranks.size, count, replace=False)].mean() for _ in range(draws)])
     return float(np.mean(drawn > candidates)), float(candidates)

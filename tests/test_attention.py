@@ -3,6 +3,7 @@
 import pytest
 import torch
 from conftest import make_bert, make_rows
+from precision import forward_tolerance, sum_tolerance
 
 from bertology_utils import attention, batches, models
 from bertology_utils.sources import parse_model
@@ -35,7 +36,7 @@ def test_equal_to_output_attentions_of_the_eager_model(model_and_tokenizer):
     captured = attention.attention_maps(model, batch)
     assert len(captured) == len(expected) == model.config.num_hidden_layers
     for ours, theirs in zip(captured, expected, strict=True):
-        torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=0)
+        torch.testing.assert_close(ours, theirs, atol=forward_tolerance(model), rtol=0)
 
 
 def test_rows_sum_to_one_and_padded_keys_are_exactly_zero(model_and_tokenizer):
@@ -45,7 +46,7 @@ def test_rows_sum_to_one_and_padded_keys_are_exactly_zero(model_and_tokenizer):
     assert padded_keys.any()
     for maps in attention.attention_maps(model, batch):
         assert (maps.masked_select(padded_keys.expand_as(maps)) == 0).all()
-        torch.testing.assert_close(maps.sum(-1), torch.ones(maps.shape[:-1]), atol=1e-5, rtol=0)
+        torch.testing.assert_close(maps.sum(-1), torch.ones(maps.shape[:-1]), atol=sum_tolerance(48), rtol=0)
 
 
 def test_padded_batch_equals_single_examples(model_and_tokenizer):
@@ -59,7 +60,7 @@ def test_padded_batch_equals_single_examples(model_and_tokenizer):
         length = int(together.lengths[row])
         assert alone.inputs["input_ids"].shape == (1, length)
         for layer, single in enumerate(attention.attention_maps(model, alone)):
-            torch.testing.assert_close(maps[layer][row, :, :length, :length], single[0], atol=1e-5, rtol=0)
+            torch.testing.assert_close(maps[layer][row, :, :length, :length], single[0], atol=forward_tolerance(model), rtol=0)
 
 
 def test_prediction_is_unchanged_by_looking(model_and_tokenizer):
@@ -69,7 +70,7 @@ def test_prediction_is_unchanged_by_looking(model_and_tokenizer):
         before = model(**batch.inputs).logits
     implementation = model.config._attn_implementation
     shown = attention._forward(model, batch, lambda layer, maps: None)
-    torch.testing.assert_close(shown, before, atol=1e-5, rtol=0)
+    torch.testing.assert_close(shown, before, atol=forward_tolerance(model), rtol=0)
     assert model.config._attn_implementation == implementation
 
 
@@ -89,7 +90,7 @@ def test_other_encoders(kind):
     with torch.inference_mode():
         expected = model(**batch.inputs, output_attentions=True).attentions
     for ours, theirs in zip(attention.attention_maps(model, batch), expected, strict=True):
-        torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=0)
+        torch.testing.assert_close(ours, theirs, atol=forward_tolerance(model), rtol=0)
 
 
 class Mean:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import make_bert, make_rows
+from precision import forward_tolerance, sum_tolerance
 from transformers import (
     AutoTokenizer, ElectraConfig, ElectraForSequenceClassification, RobertaConfig, RobertaForSequenceClassification,
 )
@@ -82,7 +83,7 @@ def test_override_equals_zeroed_query_rows(model, batches):
             attentions[layer].query.bias[8 * head : 8 * head + 8] = 0
     with disable_heads(model, heads):
         disabled = predict_logits(model, batches)
-    np.testing.assert_allclose(disabled, predict_logits(other, batches), atol=1e-6)
+    np.testing.assert_allclose(disabled, predict_logits(other, batches), atol=forward_tolerance(model))
     assert abs(disabled - predict_logits(model, batches)).max() > 1e-4
 
 
@@ -148,7 +149,7 @@ def test_fast_sweep_equals_the_reference(model, batches, tokens_at_once, monkeyp
     monkeypatch.setattr("bertology_utils.disabling.sweep.reference_sweep", lambda *_: pytest.fail("not the fast way"))
     found = sweep(model, batches, tokens_at_once)
     for name in ("baseline", "heads", "layers"):
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-5)
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=forward_tolerance(model, ways=4))
 
 
 @pytest.mark.parametrize("ablation", ["zero", "mean"])
@@ -156,7 +157,7 @@ def test_other_ablations_equal_their_reference(model, batches, ablation):
     expected = reference_sweep(model, batches, ablation=ablation)
     found = sweep(model, batches, ablation=ablation)
     for name in ("baseline", "heads", "layers"):
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-5)
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=forward_tolerance(model, ways=4))
     assert abs(found.heads - sweep(model, batches).heads).max() > 1e-4
 
 
@@ -166,7 +167,7 @@ def test_zero_equals_a_head_without_output_weights(model, batches):
         output_projections(other)[1].weight[:, 16:24] = 0
     found = sweep(model, batches, layers=[1], ablation="zero")
     assert found.heads.shape[:2] == (1, 4)
-    np.testing.assert_allclose(found.heads[0, 2], predict_logits(other, batches), atol=1e-5)
+    np.testing.assert_allclose(found.heads[0, 2], predict_logits(other, batches), atol=forward_tolerance(model, ways=4))
 
 
 def test_mean_is_the_mean_over_real_tokens(model, batches):
@@ -175,7 +176,7 @@ def test_mean_is_the_mean_over_real_tokens(model, batches):
     predict_logits(model, batches)
     hook.remove()
     tokens = torch.cat([context[batch.mask] for context, batch in zip(seen, batches, strict=True)])
-    torch.testing.assert_close(replacement(model, batches, "mean")[0].flatten().float(), tokens.mean(dim=0), atol=1e-5, rtol=0)
+    torch.testing.assert_close(replacement(model, batches, "mean")[0].flatten().float(), tokens.mean(dim=0), atol=sum_tolerance(len(tokens)), rtol=0)
 
 
 def test_a_killed_sweep_goes_on_from_its_last_layer(model, batches, tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from plain import FOOTNOTE_6, TASKS, measured, replay, to_previous
+from precision import forward_tolerance, sum_tolerance
 
 from bertology_utils.annotation.token_types import LINGUISTIC, TOKEN_TYPES, token_types
 from bertology_utils.attention import observe
@@ -68,9 +69,9 @@ def test_weights_are_the_plain_ones(task, attending, protocol):
         received = plain_columns(task.name, index, attending)
         expected = [[[max((weights[at] for at in places), default=math.nan) for weights in layer] for layer in received]
                     for places in plain_types(one, protocol)]
-        np.testing.assert_allclose(values[index], expected, atol=1e-6, rtol=0, equal_nan=True)
+        np.testing.assert_allclose(values[index], expected, atol=forward_tolerance(model), rtol=0, equal_nan=True)
     there = values[np.isfinite(values)]
-    assert there.min() >= 0 and there.max() <= 1 + 1e-6
+    assert there.min() >= 0 and there.max() <= 1 + sum_tolerance(64)
 
 
 @pytest.mark.parametrize("attending", ATTENDING)
@@ -80,7 +81,7 @@ def test_padding_on_either_side_changes_nothing(attending):
     maps = [one.maps[:, :2] for one in examples[:12]]
     alone = np.concatenate([replay(Features([one], attending), [some]) for one, some in zip(types, maps, strict=True)])
     for side in ("left", "right"):
-        np.testing.assert_allclose(replay(Features(types, attending), maps, side, 60), alone, atol=1e-6, rtol=0)
+        np.testing.assert_allclose(replay(Features(types, attending), maps, side, 60), alone, atol=sum_tolerance(60), rtol=0)
 
 
 def one_of_each(length):

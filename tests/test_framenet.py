@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import ROOT, SHARED, make_bert, needs_shared
+from precision import forward_tolerance
 from lxml import etree
 
 from bertology_utils import official_heatmaps
@@ -347,7 +348,7 @@ def test_scores_equal_a_plain_reading_of_the_map(measured, direction, pairing):
                             best = max(best, maps[0, head, p, e].item())
                         if direction != "predicate to element":
                             best = max(best, maps[0, head, e, p].item())
-                assert scores.actual[index, layer, head] == pytest.approx(best, abs=1e-6)
+                assert scores.actual[index, layer, head] == pytest.approx(best, abs=forward_tolerance(model))
 
 
 def test_moved_cells_keep_their_distances_and_stay_on_words(measured):
@@ -364,7 +365,7 @@ def test_moved_cells_keep_their_distances_and_stay_on_words(measured):
         maps = attention_maps(model, batch)[1][0]
         for at, shift in enumerate(possible, start=1):
             expected = maps[:, rows + shift, columns + shift].amax(dim=1)
-            np.testing.assert_allclose(scores.places[index][at, 1], expected, atol=1e-6)
+            np.testing.assert_allclose(scores.places[index][at, 1], expected, atol=forward_tolerance(model))
 
 
 def test_borrowed_cells_are_those_of_sentences_of_the_same_length(measured):
@@ -382,7 +383,7 @@ def test_borrowed_cells_are_those_of_sentences_of_the_same_length(measured):
                     if not own & set(zip(rows, columns, strict=True))]
         assert len(both[0].places[index]) == 1 + min(len(possible), 8)
         for borrowed in both[0].places[index][1:, 0]:
-            assert any(np.allclose(borrowed, expected, atol=1e-6) for expected in possible)
+            assert any(np.allclose(borrowed, expected, atol=forward_tolerance(model)) for expected in possible)
 
 
 def test_hits_are_rows_whose_largest_weight_among_words_is_a_link(measured):

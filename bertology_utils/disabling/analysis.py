@@ -10,6 +10,7 @@ from scipy.stats import hypergeom
 from ..statistics import Bootstrap, Seed
 from ..table1 import plain_metric
 from ..tasks import Task, predictions, score
+from ..ties import LEVEL, by_size
 from .effects import GainTest, SelectedGain, gain_test, gains, mcnemar, selected_gain
 from .reference import Sweep
 from .switch import Head
@@ -40,8 +41,8 @@ class Variants:
 
     @property
     def best(self) -> int:
-        """The variant of the largest gain."""
-        return int(np.argmax(self.values))
+        """The variant of the largest gain, the first of those that tie."""
+        return int(by_size(self.values)[0])
 
     @property
     def mean(self) -> Bootstrap:
@@ -51,10 +52,10 @@ class Variants:
 
     @property
     def least(self) -> int:
-        """The variant of the smallest gain, that is the largest loss."""
-        return int(np.argmin(self.values))
+        """The variant of the smallest gain, that is the largest loss, the first of those that tie."""
+        return int(by_size(-self.values)[0])
 
-    def significant(self, side: str = "better", level: float = 0.05) -> np.ndarray:
+    def significant(self, side: str = "better", level: float = LEVEL) -> np.ndarray:
         """True where a variant is "better" or "worse" at a corrected p, in :attr:`shape`."""
         return (getattr(self.test, side) < level).reshape(self.shape)
 
@@ -107,7 +108,7 @@ def most_needed(gains: np.ndarray, count: int) -> list[Head]:
         gains: shape (layers, heads).
         count: how many.
     """
-    return [divmod(int(index), gains.shape[1]) for index in np.argsort(gains, axis=None, kind="stable")[:count]]
+    return [divmod(int(index), gains.shape[1]) for index in by_size(-gains)[:count]]
 
 
 def shared_heads(gains: np.ndarray, others: np.ndarray, count: int = 5) -> tuple[int, float]:

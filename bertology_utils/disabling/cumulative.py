@@ -9,6 +9,7 @@ import numpy as np
 from ..attention import Batch
 from ..evaluate import predict_logits
 from ..progress import track
+from ..ties import by_size
 from .switch import Head, disable_heads
 
 
@@ -18,7 +19,7 @@ def greedy_order(gains: np.ndarray) -> list[Head]:
     Args:
         gains: score with a head disabled minus score of the whole model, shape (layers, heads).
     """
-    return [divmod(int(index), gains.shape[1]) for index in np.argsort(-gains, axis=None, kind="stable")]
+    return [divmod(int(index), gains.shape[1]) for index in by_size(gains)]
 
 
 def cumulative(model, batches: Sequence[Batch], order: Sequence[Head], step: int = 1) -> dict[int, np.ndarray]:

@@ -14,10 +14,10 @@ from scipy import stats
 from ..statistics import Bootstrap, Seed, bootstrap_weights, corrected_p
 from ..table1 import plain_metric
 from ..tasks import Task
+from ..ties import LEVEL
 from ..weighted import weighted_scores
 
 PERMUTATIONS = 1000
-LEVEL = 0.05
 SPLITS = 200
 
 

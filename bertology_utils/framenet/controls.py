@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..statistics import Bootstrap, Seed, bootstrap_mean, corrected_p
+from ..ties import LEVEL, by_size, clearly_below
 from .scores import LinkScores, Placed
 
 DRAWS = 1000
-LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class MatchedTest:
             bar: what its excess has to clear besides p.
 
         Returns:
-            "agrees" above ``bar`` or "disagrees" below 0, each with a corrected p below 0.05; else "undecided".
+            "agrees" above ``bar`` or "disagrees" below 0, each with a corrected p clearly below 0.05; else "undecided".
         """
-        if self.above[head] < LEVEL and self.excess[head] > bar:
+        if clearly_below(self.above[head]) and self.excess[head] > bar:
             return "agrees"
-        return "disagrees" if self.below[head] < LEVEL else "undecided"
+        return "disagrees" if clearly_below(self.below[head]) else "undecided"
 
 
 def matched_test(scores: LinkScores, seed: Seed, draws: int = DRAWS) -> MatchedTest:
@@ -111,4 +111,4 @@ def best_offset(placed: Sequence[Placed], direction: str, seed: Seed) -> tuple[i
 
 def top_heads(means: np.ndarray, count: int) -> list[tuple[int, int]]:
     """The ``count`` heads of the highest means, (layer, head) from 0, the highest first."""
-    return [divmod(int(index), means.shape[1]) for index in np.argsort(-means, axis=None, kind="stable")[:count]]
+    return [divmod(int(index), means.shape[1]) for index in by_size(means)[:count]]

@@ -1,0 +1,137 @@
+"""A run's results.json against an earlier one's, each number within the tolerance of its kind.
+
+A tolerance is above what other processors, thread counts and a start moved by
+one part in a million have been seen to change (``make test-machines`` measures
+it), and below the smallest effect that a notebook claims from the number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from .texts import differences as text_differences
+
+SENTENCES = "verdicts/*/ours"  # they repeat numbers, rounded
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How far numbers of one kind may move.
+
+    Attributes:
+        kind: what they are.
+        places: patterns of their places in results.json, "*" for anything.
+        tolerance: absolute, for fractions of 1.
+        smallest: the smallest effect that is claimed from such a number.
+        claim: where it is claimed.
+    """
+
+    kind: str
+    places: tuple[str, ...]
+    tolerance: float
+    smallest: float
+    claim: str
+
+
+# Whole numbers must be equal, but for counts of many of which one may lie on a border.
+COUNTS = Rule("count of heads", ("striped/*",), 1, 2, "notebook 4: a few of 72 heads")
+# The first rule that fits decides.
+RULES = (
+    Rule("p value", ("*/better/*", "*/worse/*", "compared/*/above/*", "compared/*/below/*"), 0.01, 0.05,
+         "the level of every test"),
+    Rule("share of resamples", ("last_two_layers/*", "from_cls_first/*"), 0.01, 0.05, "the level of every verdict"),
+    Rule("share of maps", ("by_head/*", "shares/*", "random_weights/*", "classifier_errors/*", "by_hand/*"), 0.005, 0.02,
+         "notebook 1: shares are given in whole percent"),
+    Rule("gain of a disabled head", ("effects/*", "other_ways/*", "cumulative/*"), 0.0005, 0.002,
+         "notebook 6: gains of 0.2 points on STS-B; one of 160 examples is 0.006"),
+    Rule("measurement", ("*",), 0.0005, 0.001, "scores, weights and similarities are printed with three digits at most"),
+)
+
+
+def rule_of(place: str) -> Rule:
+    """The rule for the number at a place such as "table1/rte/finetuned/accuracy/value"."""
+    return next(rule for rule in RULES if any(fnmatchcase(place, pattern) for pattern in rule.places))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A value that another run has otherwise.
+
+    Attributes:
+        place: where in results.json.
+        expected, got: the two values.
+        rule: of a number, else None: the values must be equal.
+    """
+
+    place: str
+    expected: object
+    got: object
+    rule: Rule | None = None
+
+    def __str__(self) -> str:
+        allowed = f"; a {self.rule.kind} may differ by {self.rule.tolerance}" if self.rule else ""
+        return f"{self.place}: {self.expected!r} became {self.got!r}{allowed}"
+
+
+def differences(expected: dict, got: dict) -> list[Difference]:
+    """What a new run changes by more than rounding; empty if it says the same.
+
+    Settings, names, verdicts, versions and most counts must be equal, sentences
+    but for their numbers (see :mod:`~bertology_utils.regression.texts`).
+
+    Args:
+        expected, got: ``results.json`` of two runs, parsed.
+    """
+    return [found for found in moved(expected, got) if not _within(found)]
+
+
+def _within(found: Difference) -> bool:
+    if fnmatchcase(found.place, SENTENCES) and isinstance(found.got, str):
+        return not list(text_differences(found.expected, found.got))
+    return found.rule is not None and abs(found.expected - found.got) <= found.rule.tolerance
+
+
+def moved(expected, got, place: str = "") -> Iterator[Difference]:
+    """Every value that is not exactly the same, however little it moved."""
+    if isinstance(expected, dict) and isinstance(got, dict) and expected.keys() == got.keys():
+        for key in expected:
+            yield from moved(expected[key], got[key], f"{place}/{key}".lstrip("/"))
+    elif isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
+        for index, (old, new) in enumerate(zip(expected, got, strict=True)):
+            yield from moved(old, new, f"{place}/{index}")
+    elif expected != got:
+        yield _difference(place, expected, got)
+
+
+def _difference(place: str, expected, got) -> Difference:
+    if isinstance(expected, float) and isinstance(got, int | float) and not place.startswith("settings/"):
+        return Difference(place, expected, got, rule_of(place))
+    if isinstance(expected, int) and isinstance(got, int) and any(fnmatchcase(place, one) for one in COUNTS.places):
+        return Difference(place, expected, got, COUNTS)
+    if isinstance(expected, dict | list) and isinstance(got, dict | list):
+        return Difference(place, _extent(expected), _extent(got))
+    return Difference(place, expected, got)
+
+
+def _extent(value: dict | list) -> str:
+    return f"entries {', '.join(map(str, value))}" if isinstance(value, dict) else f"{len(value)} entries"
+
+
+def read_results(path: Path) -> dict:
+    """A results.json.
+
+    Raises:
+        ValueError: it is no JSON object with settings, versions and verdicts; names the file and what to do.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        missing = {"notebook", "settings", "versions", "verdicts"} - set(content)
+    except (ValueError, TypeError, OSError) as error:
+        raise ValueError(f"{path} cannot be read as a run's results ({error}); run its notebook anew") from None
+    if missing:
+        raise ValueError(f"{path} lacks {', '.join(sorted(missing))}: it is of another version; run its notebook anew")
+    return content
