@@ -218,7 +218,7 @@ def test_a_run_adds_and_removes_figures(tmp_path):
 # --- the plugin ---
 
 def test_the_plugin_names_notebook_cell_number_expected_and_got(pytester):
-    pytester.makeini("[pytest]\naddopts = -p bertology_utils.regression.nbval")
+    pytester.makeini("[pytest]\naddopts = -p bertology_utils.nbval_plugin")
     content = notebook(
         ("value = 0.5\nprint('share 0.49')", [stream("share 0.48\n")]),
         ("print('share', value)", [stream("share 0.9\n")]),

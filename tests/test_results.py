@@ -1,6 +1,6 @@
 """The committed results: complete, honest about their settings, and what the README says.
 
-A new run of the notebooks is compared with them by ``bertology_utils.regression.nbval``.
+A new run of the notebooks is compared with them by ``bertology_utils.nbval_plugin``.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""A pytest plugin over nbval: ``pytest -p bertology_utils.regression.nbval --nbval notebooks``.
+"""A pytest plugin over nbval: ``pytest -p bertology_utils.nbval_plugin --nbval notebooks``.
 
 nbval executes the cells; their outputs are compared by
-:mod:`~bertology_utils.regression.outputs`. Behind each notebook's cells comes
+:mod:`bertology_utils.regression.outputs`. Behind each notebook's cells comes
 one more test: the numbers that this run wrote against the committed ones.
 """
 
@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from nbval.plugin import IPyNbCell, IPyNbFile
 
-from ..progress import LOG_VARIABLE
-from ..results import OUTPUT_VARIABLE, RESULTS, project_root
-from .numbers import differences, read_results
-from .outputs import cell_differences, unfit
+from .progress import LOG_VARIABLE
+from .results import OUTPUT_VARIABLE, RESULTS, project_root
+from .regression.numbers import differences, read_results
+from .regression.outputs import cell_differences, unfit
 
 SHOWN = 10  # differences of one notebook's results that are told
 _collect, _setup = IPyNbFile.collect, IPyNbFile.setup
