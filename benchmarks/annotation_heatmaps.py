@@ -17,9 +17,9 @@ from bertology_utils.annotation import annotators
 from bertology_utils.annotation.inputs import annotate_inputs
 from bertology_utils.annotation.token_types import TOKEN_TYPES, token_types
 from bertology_utils.attention import observe
-from bertology_utils.experiment import Experiment
 from bertology_utils.features import Features
-from bertology_utils.quiet import quiet
+from bertology_utils.suite import Experiment
+from bertology_utils.suite.quiet import quiet
 
 
 def main() -> None:

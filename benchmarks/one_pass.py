@@ -15,16 +15,20 @@ import torch
 from datasets import disable_progress_bar
 from sweep_speed import SHAPES, load
 
-from bertology_utils import batches, dependencies, features, flow, loading, matching, models, token_links
+from bertology_utils import features
 from bertology_utils.annotation import annotators
 from bertology_utils.annotation.inputs import annotate_inputs
 from bertology_utils.annotation.token_types import token_types
-from bertology_utils.attention import observe
-from bertology_utils.drift import Drift
+from bertology_utils.attention import batches, observe
+from bertology_utils.drift.measure import Drift
+from bertology_utils.encoders import models
+from bertology_utils.features import flow, matching
+from bertology_utils.glue import loading
+from bertology_utils.glue.sources import parse_data, parse_model
+from bertology_utils.glue.tasks import get_task
+from bertology_utils.links import dependencies, token_links
 from bertology_utils.patterns import cnn
 from bertology_utils.patterns.measure import Patterns
-from bertology_utils.sources import parse_data, parse_model
-from bertology_utils.tasks import get_task
 
 MAX_LENGTH = 128
 

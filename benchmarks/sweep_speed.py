@@ -21,12 +21,13 @@ import torch
 from datasets.utils.logging import disable_progress_bar
 from transformers import BertConfig, BertForSequenceClassification
 
-from bertology_utils import batches, loading, models
-from bertology_utils.attention import Batch
+from bertology_utils.attention import Batch, batches
 from bertology_utils.disabling.reference import reference_sweep
 from bertology_utils.disabling.sweep import sweep
-from bertology_utils.sources import parse_data, parse_model
-from bertology_utils.tasks import get_task, predictions
+from bertology_utils.encoders import models
+from bertology_utils.glue import loading
+from bertology_utils.glue.sources import parse_data, parse_model
+from bertology_utils.glue.tasks import get_task, predictions
 
 PADDED, EXAMPLES_PER_BATCH = 128, 32
 SHAPES = ("minilm", "bert-base")

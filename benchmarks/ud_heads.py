@@ -11,13 +11,14 @@ from pathlib import Path
 
 from datasets import Dataset, disable_progress_bar
 
-from bertology_utils import batches, dependencies, models
 from bertology_utils.annotation.annotators import Known
 from bertology_utils.annotation.inputs import annotate_inputs
 from bertology_utils.annotation.treebank import read
-from bertology_utils.attention import observe
-from bertology_utils.sources import parse_model
-from bertology_utils.tasks import TASKS
+from bertology_utils.attention import batches, observe
+from bertology_utils.encoders import models
+from bertology_utils.glue.sources import parse_model
+from bertology_utils.glue.tasks import TASKS
+from bertology_utils.links import dependencies
 
 MAX_LENGTH = 128
 ONE_TEXT = TASKS["sst2"]  # any task of one sentence: only its field matters here

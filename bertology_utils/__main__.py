@@ -6,10 +6,10 @@ from importlib import metadata
 
 from packaging.requirements import Requirement
 
-from .colab import repository_address
-from .notebooks import Notebook, find_notebooks, select
-from .parameters import KNOWN
-from .results import project_root
+from .suite.colab import repository_address
+from .suite.notebooks import Notebook, find_notebooks, select
+from .suite.parameters import KNOWN
+from .suite.results import project_root
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _chosen(options) -> tuple[list[Notebook], dict[str, object]]:
     """The notebooks and checked parameters of a call; raises for anything wrong in it."""
-    from .run import check_parameters
+    from .suite.run import check_parameters
 
     notebooks = select(find_notebooks(), options.only)
     names = [name for name, _ in options.parameters]
@@ -71,9 +71,9 @@ def _chosen(options) -> tuple[list[Notebook], dict[str, object]]:
 
 
 def _run(options, notebooks: list[Notebook], values: dict[str, object]) -> int:
-    from .readme import update as update_readme
-    from .report import write_report
-    from .run import keep_in_place, output_folder, run_notebook
+    from .suite.readme import update as update_readme
+    from .suite.report import write_report
+    from .suite.run import keep_in_place, output_folder, run_notebook
 
     output = output_folder(values)
     figures = output / "figures" if values else project_root() / "figures"

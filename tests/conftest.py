@@ -35,7 +35,7 @@ def make_bert(folder: Path, layers: int, heads: int, hidden: int, seed: int = 0)
     import torch
     from transformers import AutoTokenizer, BertConfig, BertModel
 
-    from bertology_utils.embedded_model import embedded_folder
+    from bertology_utils.encoders.embedded import embedded_folder
 
     torch.manual_seed(seed)
     config = BertConfig(
@@ -56,7 +56,7 @@ def make_rows(task, count: int = 64, seed: int = 0):
 
     from datasets import Dataset
 
-    from bertology_utils.loading import features
+    from bertology_utils.glue.loading import features
 
     words = "river stone bread lamp horse garden paper window music winter bridge coffee".split()
     rng = random.Random(seed)

@@ -9,8 +9,8 @@ import torch
 from bertology_utils.annotation.inputs import AnnotatedInput, PlacedSentence
 from bertology_utils.attention import Batch, attention_maps
 from bertology_utils.corpora import Word, generate
-from bertology_utils.experiment import Experiment
-from bertology_utils.loading import sample
+from bertology_utils.glue.loading import sample
+from bertology_utils.suite import Experiment
 
 TASKS = ("mrpc", "sst2")
 FOOTNOTE_6 = {

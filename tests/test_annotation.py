@@ -11,10 +11,10 @@ from bertology_utils.annotation import annotators, treebank
 from bertology_utils.annotation.inputs import AnnotatedInput, PlacedSentence, annotate_inputs
 from bertology_utils.annotation.token_types import TOKEN_TYPES, token_types
 from bertology_utils.corpora import Sentence, Word, generate
-from bertology_utils.embedded_model import embedded_folder
-from bertology_utils.experiment import Experiment
-from bertology_utils.parameters import resolve
-from bertology_utils.sources import parse_annotation
+from bertology_utils.encoders.embedded import embedded_folder
+from bertology_utils.glue.sources import parse_annotation
+from bertology_utils.suite import Experiment
+from bertology_utils.suite.parameters import resolve
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,11 @@ import torch
 from conftest import make_bert, make_rows
 from precision import forward_tolerance, sum_tolerance
 
-from bertology_utils import attention, batches, models
-from bertology_utils.sources import parse_model
-from bertology_utils.tasks import TASKS, get_task
+from bertology_utils.attention import batches
+from bertology_utils.attention import maps as attention
+from bertology_utils.encoders import models
+from bertology_utils.glue.sources import parse_model
+from bertology_utils.glue.tasks import TASKS, get_task
 
 
 @pytest.fixture(scope="module", params=["embedded", "bert-base-shaped"])

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from bertology_utils import cache
+from bertology_utils.common import cache
 
 KEY = {"what": "numbers", "seed": 1}
 

@@ -5,7 +5,7 @@ import pytest
 from plain import TASKS, made_input, measured, replay, word
 
 from bertology_utils.attention import observe
-from bertology_utils.dependencies import RELATIONS, Arcs, Pointing, best_offset, joined, relation_test
+from bertology_utils.links.dependencies import RELATIONS, Arcs, Pointing, best_offset, joined, relation_test
 from bertology_utils.statistics import max_statistic
 
 

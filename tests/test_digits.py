@@ -26,13 +26,15 @@ MACHINES = {
 
 TRAIN = """
 import json
-from bertology_utils.quiet import quiet
+from bertology_utils.suite.quiet import quiet
 quiet()
-from bertology_utils import batches, finetune, loading, models
-from bertology_utils.evaluate import predict_logits
-from bertology_utils.profiles import PROFILES
-from bertology_utils.sources import parse_data, parse_model
-from bertology_utils.tasks import TASKS
+from bertology_utils.attention import batches
+from bertology_utils.common.profiles import PROFILES
+from bertology_utils.encoders import finetune, models
+from bertology_utils.encoders.evaluate import predict_logits
+from bertology_utils.glue import loading
+from bertology_utils.glue.sources import parse_data, parse_model
+from bertology_utils.glue.tasks import TASKS
 
 task, source, data = TASKS["sst2"], parse_model("embedded"), parse_data("embedded")
 rows = loading.sample(loading.load_rows(task, "train", data), 256, seed=1)

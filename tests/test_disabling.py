@@ -12,7 +12,7 @@ from transformers import (
 )
 
 from bertology_utils.attention import Batch, attention_maps
-from bertology_utils.batches import make_batches, tokenize
+from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.disabling import sweep as sweep_module
 from bertology_utils.disabling.ablations import output_projections, replacement
 from bertology_utils.disabling.cumulative import cumulative, greedy_order, heads_to_spare
@@ -22,11 +22,11 @@ from bertology_utils.disabling.reference import reference_sweep
 from bertology_utils.disabling.saved import saved_sweep
 from bertology_utils.disabling.sweep import sweep
 from bertology_utils.disabling.switch import all_heads, disable_heads, layer_heads
-from bertology_utils.embedded_model import embedded_folder
-from bertology_utils.evaluate import predict_logits
-from bertology_utils.models import load_classifier
-from bertology_utils.sources import parse_model
-from bertology_utils.tasks import TASKS
+from bertology_utils.encoders.embedded import embedded_folder
+from bertology_utils.encoders.evaluate import predict_logits
+from bertology_utils.encoders.models import load_classifier
+from bertology_utils.glue.sources import parse_model
+from bertology_utils.glue.tasks import TASKS
 
 SIZES = {"num_hidden_layers": 3, "num_attention_heads": 4, "hidden_size": 32, "intermediate_size": 64, "vocab_size": 30522}
 

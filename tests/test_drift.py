@@ -8,10 +8,11 @@ import torch
 from conftest import make_bert, make_rows
 from precision import forward_tolerance
 
-from bertology_utils import batches, drift, models
-from bertology_utils.attention import observe
-from bertology_utils.sources import parse_model
-from bertology_utils.tasks import TASKS
+from bertology_utils.attention import batches, observe
+from bertology_utils.drift import measure
+from bertology_utils.encoders import models
+from bertology_utils.glue.sources import parse_model
+from bertology_utils.glue.tasks import TASKS
 
 TASK = TASKS["rte"]
 
@@ -47,7 +48,7 @@ def test_equals_the_plain_definition(two_models, protocol, pad_to):
     inputs = batches.tokenize(rows, TASK, tokenizer, 64)
     made = batches.make_batches(inputs, tokenizer, tokens_per_batch=200, pad_to=pad_to)
     assert len(made) > 1
-    measured = observe(after, made, {"drift": drift.Drift(before, protocol)})["drift"]
+    measured = observe(after, made, {"drift": measure.Drift(before, protocol)})["drift"]
     assert measured.shape == (12, 3, 4)
     for index, row in enumerate(rows):
         expected = plain_similarity(before, after, tokenizer, row, pad_to if protocol == "official" else None)
@@ -57,7 +58,7 @@ def test_equals_the_plain_definition(two_models, protocol, pad_to):
 def test_the_same_model_does_not_drift(two_models):
     (model, _), tokenizer = two_models
     made = batches.make_batches(batches.tokenize(make_rows(TASK, 5), TASK, tokenizer, 64), tokenizer)
-    np.testing.assert_allclose(observe(model, made, {"d": drift.Drift(model)})["d"], 1, atol=1e-9)
+    np.testing.assert_allclose(observe(model, made, {"d": measure.Drift(model)})["d"], 1, atol=1e-9)
 
 
 def test_padding_changes_the_official_reading_only(two_models):
@@ -65,9 +66,9 @@ def test_padding_changes_the_official_reading_only(two_models):
     inputs = batches.tokenize(make_rows(TASK, 5), TASK, tokenizer, 64)
     results = {
         (protocol, pad_to): observe(
-            after, batches.make_batches(inputs, tokenizer, pad_to=pad_to), {"d": drift.Drift(before, protocol)}
+            after, batches.make_batches(inputs, tokenizer, pad_to=pad_to), {"d": measure.Drift(before, protocol)}
         )["d"]
-        for protocol in drift.PROTOCOLS for pad_to in (40, 60)
+        for protocol in measure.PROTOCOLS for pad_to in (40, 60)
     }
     np.testing.assert_allclose(results["paper", 40], results["paper", 60], atol=2 * forward_tolerance(after))
     assert np.abs(results["official", 40] - results["official", 60]).max() > 1e-3
@@ -75,7 +76,7 @@ def test_padding_changes_the_official_reading_only(two_models):
 
 def test_unknown_protocol_is_refused(two_models):
     with pytest.raises(ValueError, match="paper, official"):
-        drift.Drift(two_models[0][0], "mine")
+        measure.Drift(two_models[0][0], "mine")
 
 
 def planted(least_similar, n=50):
@@ -87,5 +88,5 @@ def planted(least_similar, n=50):
 
 @pytest.mark.parametrize(("layers", "share"), [([4, 5], 1.0), ([0, 5], 0.0), ([3, 4], 0.0), ([], None)])
 def test_finds_whether_the_last_two_layers_change_most(layers, share):
-    found = drift.last_layers_change_most(planted(layers), seed=1)
+    found = measure.last_layers_change_most(planted(layers), seed=1)
     assert found == share if share is not None else 0 <= found < 0.95

@@ -13,12 +13,13 @@ import pytest
 import torch
 from conftest import ROOT, make_rows
 
-from bertology_utils import cache, finetune, models
-from bertology_utils.batches import make_batches, tokenize
-from bertology_utils.evaluate import predict_logits
-from bertology_utils.profiles import Recipe
-from bertology_utils.sources import parse_model
-from bertology_utils.tasks import TASKS, predictions, score
+from bertology_utils.attention.batches import make_batches, tokenize
+from bertology_utils.common import cache
+from bertology_utils.common.profiles import Recipe
+from bertology_utils.encoders import finetune, models
+from bertology_utils.encoders.evaluate import predict_logits
+from bertology_utils.glue.sources import parse_model
+from bertology_utils.glue.tasks import TASKS, predictions, score
 
 RECIPE = Recipe(learning_rate=3e-3, epochs=2, batch_size=8, max_length=32)
 
@@ -113,10 +114,10 @@ _JOB = """
 import sys, time
 sys.path.insert(0, {tests!r})
 from conftest import make_rows
-from bertology_utils import finetune
-from bertology_utils.profiles import Recipe
-from bertology_utils.sources import parse_model
-from bertology_utils.tasks import TASKS
+from bertology_utils.common.profiles import Recipe
+from bertology_utils.encoders import finetune
+from bertology_utils.glue.sources import parse_model
+from bertology_utils.glue.tasks import TASKS
 from transformers import TrainerCallback
 
 class Pace(TrainerCallback):  # slow enough to be killed in the middle

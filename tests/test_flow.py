@@ -8,7 +8,7 @@ from precision import forward_tolerance, sum_tolerance
 from bertology_utils.annotation.inputs import AnnotatedInput, PlacedSentence
 from bertology_utils.attention import observe
 from bertology_utils.corpora import Word
-from bertology_utils.flow import DESTINATIONS, Flow, marks
+from bertology_utils.features.flow import DESTINATIONS, Flow, marks
 
 
 def plain_flow(one, grid):

@@ -14,17 +14,16 @@ from conftest import ROOT, SHARED, make_bert, needs_shared
 from precision import forward_tolerance
 from lxml import etree
 
-from bertology_utils import official_heatmaps
-from bertology_utils.alignment import wordpieces
+from bertology_utils.annotation.alignment import wordpieces
 from bertology_utils.attention import attention_maps, observe
-from bertology_utils.batches import make_batches
+from bertology_utils.attention.batches import make_batches
 from bertology_utils.corpora import mini_framenet
-from bertology_utils.framenet import breakdown, controls, links, release
+from bertology_utils.encoders.models import load_encoder, load_tokenizer
+from bertology_utils.framenet import breakdown, controls, links, official_heatmaps, release
 from bertology_utils.framenet.exemplars import Exemplar, Span, read_unit
 from bertology_utils.framenet.links import OFFICIAL, PAPER, Rules, extract
 from bertology_utils.framenet.scores import Links, LinkScores, Placed, place
-from bertology_utils.models import load_encoder, load_tokenizer
-from bertology_utils.sources import parse_model
+from bertology_utils.glue.sources import parse_model
 
 ZIP = SHARED / "framenet" / "framenet_v15.zip"
 

@@ -4,10 +4,10 @@ import pytest
 from conftest import SHARED, needs_shared
 from datasets import Dataset
 
-from bertology_utils import loading
-from bertology_utils.loading import load_rows
-from bertology_utils.sources import parse_data
-from bertology_utils.tasks import TASKS
+from bertology_utils.glue import loading
+from bertology_utils.glue.loading import load_rows
+from bertology_utils.glue.sources import parse_data
+from bertology_utils.glue.tasks import TASKS
 
 # One good file per task, in GLUE's layout: header, rows, and the labels they stand for.
 MNLI_16 = (

@@ -8,7 +8,7 @@ import pytest
 from conftest import ROOT, SHARED, needs_shared
 from hub_server import LocalHub, glue_repository, hub_environment, tiny_bert_repository
 
-from bertology_utils.profiles import BERT_BASE, GLUE, HUB_REVISIONS
+from bertology_utils.common.profiles import BERT_BASE, GLUE, HUB_REVISIONS
 
 ROWS = {
     "train": [
@@ -23,9 +23,9 @@ REPOSITORIES = {
 }
 
 LOAD_ROWS = """
-from bertology_utils.loading import features, load_rows
-from bertology_utils.sources import parse_data
-from bertology_utils.tasks import TASKS
+from bertology_utils.glue.loading import features, load_rows
+from bertology_utils.glue.sources import parse_data
+from bertology_utils.glue.tasks import TASKS
 task = TASKS["mrpc"]
 for split, count in (("train", 6), ("dev", 1)):
     rows = load_rows(task, split, parse_data("hub"))
@@ -35,11 +35,11 @@ for split, count in (("train", 6), ("dev", 1)):
 """
 LOAD_MODEL = """
 import torch
-from bertology_utils import batches, models
-from bertology_utils.attention import attention_maps
-from bertology_utils.loading import load_rows
-from bertology_utils.sources import parse_data, parse_model
-from bertology_utils.tasks import TASKS
+from bertology_utils.attention import attention_maps, batches
+from bertology_utils.encoders import models
+from bertology_utils.glue.loading import load_rows
+from bertology_utils.glue.sources import parse_data, parse_model
+from bertology_utils.glue.tasks import TASKS
 task, source = TASKS["mrpc"], parse_model("google-bert/bert-base-uncased")
 model, tokenizer = models.load_classifier(source, task), models.load_tokenizer(source)
 inputs = batches.tokenize(load_rows(task, "train", parse_data("hub")), task, tokenizer, 32)
@@ -75,8 +75,8 @@ def test_columns_equal_the_hubs_own(name):
     """The shape that the real data set has on the Hub, as ``datasets`` wrote it down."""
     from datasets import Dataset
 
-    from bertology_utils.loading import features
-    from bertology_utils.tasks import TASKS
+    from bertology_utils.glue.loading import features
+    from bertology_utils.glue.tasks import TASKS
 
     theirs = Dataset.from_file(str(SHARED / "hf_arrow" / name / "validation" / "data.arrow")).features
     assert features(TASKS[name]) == theirs

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
-from bertology_utils import labelled_maps
-from bertology_utils.labelled_maps import FOLDER, PATTERNS, load
+from bertology_utils.patterns import labelled_maps
+from bertology_utils.patterns.labelled_maps import FOLDER, PATTERNS, load
 
 
 def part(name):

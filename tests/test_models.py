@@ -10,9 +10,9 @@ from conftest import SHARED, needs_shared
 from hub_server import tiny_bert_repository
 from safetensors.torch import load_file, save_file
 
-from bertology_utils import embedded_model, models
-from bertology_utils.sources import parse_model
-from bertology_utils.tasks import TASKS
+from bertology_utils.encoders import embedded, models
+from bertology_utils.glue.sources import parse_model
+from bertology_utils.glue.tasks import TASKS
 
 
 @pytest.fixture
@@ -162,15 +162,15 @@ def test_embedded_model_has_the_expected_shape():
 
 def test_changed_weights_are_refused(tmp_path):
     weights = tmp_path / "model.safetensors"
-    shutil.copyfile(embedded_model.embedded_folder() / "model.safetensors", weights)
-    assert embedded_model.verified(weights) == tmp_path
+    shutil.copyfile(embedded.embedded_folder() / "model.safetensors", weights)
+    assert embedded.verified(weights) == tmp_path
     with weights.open("r+b") as file:
         file.seek(1_000_000)
         byte = file.read(1)
         file.seek(1_000_000)
         file.write(bytes([byte[0] ^ 1]))
     with pytest.raises(ValueError, match="refusing model.safetensors"):
-        embedded_model.verified(weights)
+        embedded.verified(weights)
 
 
 def test_pickled_weights_are_not_loaded(tmp_path, tiny_bert):

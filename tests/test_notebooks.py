@@ -6,7 +6,7 @@ import re
 import pytest
 from conftest import ROOT
 
-from bertology_utils import colab
+from bertology_utils.suite import colab
 
 PATHS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 MACHINE_PATH = re.compile(r"(?<![\w.:/])/(home|root|tmp|work|Users|usr|opt|content)/\w")

@@ -9,8 +9,9 @@ import pytest
 from conftest import ROOT
 
 from bertology_utils import __main__ as cli
-from bertology_utils import notebooks, numbering, parameters, run
-from bertology_utils.tasks import TASKS, get_task, parse_tasks
+from bertology_utils.common import numbering
+from bertology_utils.glue.tasks import TASKS, get_task, parse_tasks
+from bertology_utils.suite import notebooks, parameters, run
 
 WRONG = [
     (["--profile", "huge"], "unknown profile 'huge'; choose one of: embedded, minilm, paper"),
@@ -75,7 +76,7 @@ def test_list_and_check(capsys, monkeypatch):
 
 def test_a_pipeline_that_is_missing_is_named_before_anything_runs(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr("bertology_utils.sources.find_spec", lambda name: None)
+    monkeypatch.setattr("bertology_utils.glue.sources.find_spec", lambda name: None)
     assert cli.main(["check", "--profile", "minilm"]) == 2
     assert "python -m spacy download en_core_web_sm" in capsys.readouterr().err
     assert cli.main(["check"]) == 0

@@ -8,19 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from bertology_utils import labelled_maps
 from bertology_utils.attention import attention_maps, observe
-from bertology_utils.batches import make_batches, tokenize
-from bertology_utils.labelled_maps import PATTERNS
-from bertology_utils.models import load_encoder, load_tokenizer
-from bertology_utils.patterns import augment, cnn, controls, evidence, repeats, shares, validation
+from bertology_utils.attention.batches import make_batches, tokenize
+from bertology_utils.encoders.models import load_encoder, load_tokenizer
+from bertology_utils.glue.sources import parse_model
+from bertology_utils.glue.tasks import TASKS
+from bertology_utils.patterns import augment, cnn, controls, evidence, labelled_maps, repeats, shares, validation
 from bertology_utils.patterns.augment import Picture
 from bertology_utils.patterns.baseline import STATISTICS, map_statistics
 from bertology_utils.patterns.images import check_maps, to_images
+from bertology_utils.patterns.labelled_maps import PATTERNS
 from bertology_utils.patterns.measure import Patterns
-from bertology_utils.sources import parse_model
 from bertology_utils.statistics import bootstrap_mean
-from bertology_utils.tasks import TASKS
 
 UNIFORM = torch.full((1, 6, 6), 1 / 6)
 

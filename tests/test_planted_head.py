@@ -5,14 +5,14 @@ import pytest
 import torch
 from conftest import make_bert, make_rows
 
-from bertology_utils.batches import make_batches, tokenize
+from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.disabling.analysis import effects, most_needed, shared_heads
 from bertology_utils.disabling.sweep import sweep
 from bertology_utils.disabling.switch import disable_heads
-from bertology_utils.evaluate import predict_logits
-from bertology_utils.models import load_classifier, load_tokenizer
-from bertology_utils.sources import parse_model
-from bertology_utils.tasks import TASKS
+from bertology_utils.encoders.evaluate import predict_logits
+from bertology_utils.encoders.models import load_classifier, load_tokenizer
+from bertology_utils.glue.sources import parse_model
+from bertology_utils.glue.tasks import TASKS
 
 PLANTED = (1, 2)
 SIZE = 8  # of a head

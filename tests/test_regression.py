@@ -8,9 +8,9 @@ import nbformat
 import pytest
 from conftest import ROOT
 
-from bertology_utils.publish import publish
 from bertology_utils.regression import numbers, outputs, texts
 from bertology_utils.regression.pictures import picture_difference
+from bertology_utils.suite.publish import publish
 
 COMMITTED = sorted((ROOT / "figures").glob("*/results.json"))
 TABLE = """          score  heads above     p
@@ -218,7 +218,7 @@ def test_a_run_adds_and_removes_figures(tmp_path):
 # --- the plugin ---
 
 def test_the_plugin_names_notebook_cell_number_expected_and_got(pytester):
-    pytester.makeini("[pytest]\naddopts = -p bertology_utils.nbval_plugin")
+    pytester.makeini("[pytest]\naddopts = -p bertology_utils.suite.nbval_plugin")
     content = notebook(
         ("value = 0.5\nprint('share 0.49')", [stream("share 0.48\n")]),
         ("print('share', value)", [stream("share 0.9\n")]),

@@ -1,6 +1,6 @@
 """The committed results: complete, honest about their settings, and what the README says.
 
-A new run of the notebooks is compared with them by ``bertology_utils.nbval_plugin``.
+A new run of the notebooks is compared with them by ``bertology_utils.suite.nbval_plugin``.
 """
 
 import json
@@ -8,7 +8,7 @@ import json
 import pytest
 from conftest import ROOT
 
-from bertology_utils.readme import with_tables
+from bertology_utils.suite.readme import with_tables
 
 COMMITTED = sorted((ROOT / "figures").glob("*/results.json"))
 

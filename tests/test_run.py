@@ -7,10 +7,10 @@ import nbformat
 import pytest
 
 from bertology_utils import __main__ as cli
-from bertology_utils import run
+from bertology_utils.suite import run
 
 GOOD = '''
-from bertology_utils.experiment import Experiment
+from bertology_utils.suite import Experiment
 lab = Experiment("8_trial", profile=profile, seed=seed)
 import matplotlib; matplotlib.use("agg")
 import matplotlib.pyplot as plt

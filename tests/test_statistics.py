@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertology_utils import statistics, table1
-from bertology_utils.results import every, outcome
-from bertology_utils.tasks import TASKS, predictions, score
+from bertology_utils import statistics
+from bertology_utils.drift import table1
+from bertology_utils.glue.tasks import TASKS, predictions, score
+from bertology_utils.suite import every, outcome
 
 
 def test_interval_covers_the_truth_as_often_as_it_says():

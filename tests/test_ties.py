@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertology_utils import ties
+from bertology_utils.statistics import ties
 
 NOISE = 1e-5  # ten times what another processor changes
 

@@ -2,5 +2,6 @@
 
 Annotation is gold (the embedded corpora), a spaCy pipeline's, or a CoNLL-U
 file's; all come as :class:`bertology_utils.corpora.Sentence`, and nothing
-downstream knows from where.
+downstream knows from where. ``annotators``: the three of them. ``alignment``,
+``inputs``: words among wordpieces. ``token_types``: the words of one kind.
 """

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from ..corpora import MAKERS, Sentence, generate
-from ..sources import parse_annotation
+from ..glue.sources import parse_annotation
 
 Annotated = tuple[Sentence, ...]  # the sentences of one text; word offsets count the text's characters
 
@@ -74,7 +74,7 @@ def load(annotation: str, tasks: Iterable[str] = MAKERS) -> Annotator:
         tasks: for "gold".
 
     Raises:
-        ValueError, FileNotFoundError: see :func:`bertology_utils.sources.parse_annotation`,
+        ValueError, FileNotFoundError: see :func:`bertology_utils.glue.sources.parse_annotation`,
             :class:`bertology_utils.annotation.pipeline.Pipeline` and
             :func:`bertology_utils.annotation.treebank.read`.
     """

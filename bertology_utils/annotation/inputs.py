@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..alignment import wordpieces
 from ..corpora import Word
+from .alignment import wordpieces
 from .annotators import Annotator
 
 Positions = tuple[int, ...]
@@ -85,7 +85,7 @@ class AnnotatedInput:
 
 
 def annotate_inputs(rows, fields: Sequence[str], tokenizer, max_length: int, annotator: Annotator) -> list[AnnotatedInput]:
-    """Annotate rows, and place their words in the inputs that :func:`bertology_utils.batches.tokenize` makes of them.
+    """Annotate rows, and place their words in what :func:`bertology_utils.attention.batches.tokenize` makes of them.
 
     Args:
         rows: a Dataset, or columns by name.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from .. import cache
+from ..common import cache
 from ..corpora import Sentence, Word
 from .annotators import Annotated
 

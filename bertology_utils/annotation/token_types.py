@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..choices import one_of
+from ..common import PROTOCOLS, one_of
 from ..corpora import Word
-from ..protocols import PROTOCOLS
 from .inputs import NEGATION_WORDS, AnnotatedInput, Positions, mask
 
 # Labels of Universal Dependencies, and ClearNLP's where it has another.

@@ -12,7 +12,7 @@ import json
 from dataclasses import asdict
 from functools import lru_cache
 
-from ..choices import one_of
+from ..common import one_of
 from .inference import mnli, rte
 from .paraphrase import mrpc, stsb
 from .questions import qnli, qqp

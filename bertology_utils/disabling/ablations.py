@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 
 from ..attention import Batch
-from ..choices import one_of
+from ..common import one_of
 from .switch import Head, by_layer, disable_heads
 
 # "uniform" is the paper's: attention of 1/L. "zero" takes the head's output away, "mean" replaces it by its mean over

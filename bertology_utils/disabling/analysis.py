@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import hypergeom
 
+from ..drift.table1 import plain_metric
+from ..glue.tasks import Task, predictions, score
 from ..statistics import Bootstrap, Seed
-from ..table1 import plain_metric
-from ..tasks import Task, predictions, score
-from ..ties import LEVEL, by_size
+from ..statistics.ties import LEVEL, by_size
 from .effects import GainTest, SelectedGain, gain_test, gains, mcnemar, selected_gain
 from .reference import Sweep
 from .switch import Head

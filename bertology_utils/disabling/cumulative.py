@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..attention import Batch
-from ..evaluate import predict_logits
-from ..progress import track
-from ..ties import by_size
+from ..common import track
+from ..encoders.evaluate import predict_logits
+from ..statistics.ties import by_size
 from .switch import Head, disable_heads
 
 

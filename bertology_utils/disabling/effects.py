@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from ..drift.table1 import plain_metric
+from ..glue.tasks import Task
 from ..statistics import Bootstrap, Seed, bootstrap_weights, corrected_p
-from ..table1 import plain_metric
-from ..tasks import Task
-from ..ties import LEVEL
-from ..weighted import weighted_scores
+from ..statistics.ties import LEVEL
+from ..statistics.weighted import weighted_scores
 
 PERMUTATIONS = 1000
 SPLITS = 200

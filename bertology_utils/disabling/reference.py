@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..attention import Batch
-from ..evaluate import predict_logits
-from ..numbering import to_people
-from ..progress import track
+from ..common import to_people, track
+from ..encoders.evaluate import predict_logits
 from .ablations import disabled, replacement
 from .switch import Head, layer_heads
 
@@ -35,7 +34,7 @@ def reference_sweep(model, batches: Sequence[Batch], layers: Sequence[int] | Non
 
     Args:
         model: classifier in evaluation mode.
-        batches: the dev set; see :mod:`bertology_utils.batches`.
+        batches: the dev set; see :mod:`bertology_utils.attention.batches`.
         layers: from 0, in which heads are disabled; all by default.
         ablation: one of :data:`bertology_utils.disabling.ablations.ABLATIONS`.
 

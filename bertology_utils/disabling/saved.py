@@ -7,7 +7,7 @@ from pathlib import Path
 
 from safetensors.numpy import load_file, save
 
-from .. import cache
+from ..common import cache
 from .reference import Sweep
 from .sweep import sweep
 

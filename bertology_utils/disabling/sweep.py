@@ -25,10 +25,9 @@ import torch
 from safetensors.numpy import load, save
 
 from ..attention import Batch
-from ..cache import write_atomically
-from ..evaluate import check
-from ..numbering import axis_numbers
-from ..progress import note, track
+from ..common import axis_numbers, note, track
+from ..common.cache import write_atomically
+from ..encoders.evaluate import check
 from .ablations import replacement
 from .pieces import Layer, Pieces
 from .reference import Sweep, reference_sweep
@@ -45,7 +44,7 @@ def sweep(model, batches: Sequence[Batch], tokens_at_once: int = 0, layers: Sequ
         model: classifier in evaluation mode. BERT, RoBERTa and ELECTRA go the
             fast way; any other goes through :func:`reference_sweep`, which is
             said.
-        batches: the dev set; see :mod:`bertology_utils.batches`.
+        batches: the dev set; see :mod:`bertology_utils.attention.batches`.
         tokens_at_once: bound on the tokens of one stack of inputs; 0 for
             :data:`TOKENS_AT_ONCE`.
         layers: from 0, in which heads are disabled; all by default.
@@ -54,7 +53,7 @@ def sweep(model, batches: Sequence[Batch], tokens_at_once: int = 0, layers: Sequ
             same model and data goes on.
 
     Raises:
-        ValueError: a model in training mode, or see :func:`bertology_utils.evaluate.check`.
+        ValueError: a model in training mode, or see :func:`bertology_utils.encoders.evaluate.check`.
         FloatingPointError: an output is NaN or infinite.
     """
     if model.training:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 
 from ..attention import editing
-from ..numbering import to_code, to_people
+from ..common import to_code, to_people
 
 Head = tuple[int, int]
 

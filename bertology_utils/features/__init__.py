@@ -1,6 +1,8 @@
 """Attention to tokens of one type, such as nouns or [SEP] (§4.4, Fig 6), also from [CLS] alone (§4.5, Fig 7).
 
 ``measure``: the measurement. ``compare``: types against each other.
+``matching``: against other tokens at the same places. ``flow``: all of a layer's
+attention, by type of token.
 """
 
 from .compare import Rivals, against_marks, ahead, earlier_and_later, resampled_type_means

@@ -9,8 +9,7 @@ import torch
 
 from ..annotation.token_types import TOKEN_TYPES
 from ..attention import Batch
-from ..choices import one_of
-from ..protocols import PROTOCOLS
+from ..common import PROTOCOLS, one_of
 
 ATTENDING = ("all tokens", "[CLS]")
 

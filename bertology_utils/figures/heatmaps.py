@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
 
-from ..numbering import axis_numbers
+from ..common import axis_numbers
 from .style import COLOURS, MAP, panel_grid
 
 

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import to_rgb
 
-from ..numbering import axis_numbers
+from ..common import axis_numbers
 from .style import COLOURS, FLOW_COLOURS
 
 

@@ -3,5 +3,6 @@
 ``release``: where the sentences come from. ``exemplars``: reading them.
 ``links``: the paper's filters and those of its published code. ``scores``: how
 much each head attends along a link. ``controls``: how much it attends along
-other pairs of tokens at the same distance.
+other pairs of tokens at the same distance. ``breakdown``: scores by kind of link.
+``official_heatmaps``: the published figure, read off.
 """

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..numbering import head_name
+from ..common import head_name
 from ..statistics import Seed, bootstrap_mean
 from .scores import LinkScores, Placed
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
-from ..choices import one_of
+from ..common import one_of
 from .exemplars import Exemplar, Span
 from .release import Release
 

@@ -13,11 +13,10 @@ from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
 
-from .. import cache
-from ..cache import file_sha256
+from ..common import cache, track
+from ..common.cache import file_sha256
 from ..corpora import framenet_xml, mini_framenet
-from ..progress import track
-from ..sources import check_framenet
+from ..glue.sources import check_framenet
 from .exemplars import Exemplar, Problem, Span, read_core_sets, read_unit
 
 NLTK_PACKAGE = "framenet_v17"

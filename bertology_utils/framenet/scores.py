@@ -9,10 +9,9 @@ import numpy as np
 import torch
 from datasets import Dataset
 
-from ..alignment import wordpieces
+from ..annotation.alignment import wordpieces
 from ..attention import Batch
-from ..choices import one_of
-from ..protocols import DIRECTIONS
+from ..common import DIRECTIONS, one_of
 from .exemplars import Span
 from .links import LinkedSentence
 

@@ -4,8 +4,7 @@ Takes about a quarter of an hour on two CPU cores and rewrites
 ``cnn.safetensors`` and ``validation.json`` beside this file.
 """
 
-from .. import labelled_maps
-from . import cnn, evidence, validation
+from . import cnn, evidence, labelled_maps, validation
 from .augment import picture
 
 SEED = 1

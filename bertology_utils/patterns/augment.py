@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..labelled_maps import LabelledMap
 from .images import SHORTEST
+from .labelled_maps import LabelledMap
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ import torch
 from safetensors import safe_open
 from torch import nn
 
-from ..cache import write_atomically
-from ..labelled_maps import PATTERNS
+from ..common.cache import write_atomically
 from .augment import Picture, augmented
 from .images import to_images
+from .labelled_maps import PATTERNS
 
 WEIGHTS = Path(__file__).parent / "cnn.safetensors"
 MAPS_AT_ONCE = 512  # bounds the memory of classifying

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import labelled_maps
-from ..cache import file_sha256, write_atomically
-from ..choices import one_of
+from ..common import one_of
+from ..common.cache import file_sha256, write_atomically
 from ..statistics import Bootstrap, Seed, bootstrap
+from . import labelled_maps
 from .cnn import WEIGHTS
 from .validation import Fold, targets
 

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from ..attention import Batch
-from ..labelled_maps import PATTERNS
 from .cnn import PatternCNN
 from .images import SHORTEST
+from .labelled_maps import PATTERNS
 
 NO_TOKEN = -1  # an id that no wordpiece has
 

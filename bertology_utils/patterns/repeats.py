@@ -5,8 +5,8 @@ from itertools import combinations
 
 import numpy as np
 
-from ..labelled_maps import PATTERNS
 from ..statistics import Bootstrap, Seed, bootstrap, resampled_means
+from .labelled_maps import PATTERNS
 
 
 def usual_patterns(one_hot: np.ndarray) -> np.ndarray:

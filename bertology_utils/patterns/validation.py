@@ -20,11 +20,11 @@ from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ..labelled_maps import PATTERNS, LabelledMap
-from ..progress import track
+from ..common import track
 from . import cnn
 from .augment import Picture, picture
 from .baseline import map_statistics
+from .labelled_maps import PATTERNS, LabelledMap
 
 PAPER_F1 = 0.86  # §4.1; whether micro or macro, and on which maps, is not said
 FOLDS = 5

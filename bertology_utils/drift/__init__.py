@@ -1,0 +1,1 @@
+"""What fine-tuning changes (§4.3): attention maps (``measure``, Fig 5) and scores (``table1``, Table 1)."""

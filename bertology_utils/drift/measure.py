@@ -1,0 +1,90 @@
+"""How far fine-tuning moves each head's attention (§4.3, Fig 5)."""
+
+import numpy as np
+import torch
+
+from ..attention import Batch, Measurement, attention_maps, begin
+from ..common import PROTOCOLS, one_of
+from ..statistics import Seed, resampled_means
+
+OFFICIAL_LENGTH = 200  # the published code pads every input to this many tokens
+
+
+def map_cosine(maps: torch.Tensor, others: torch.Tensor, mask: torch.Tensor, protocol: str = "paper") -> torch.Tensor:
+    """Cosine similarity of flattened attention maps, per example and head (§4.3).
+
+    Args:
+        maps, others: shape (examples, heads, tokens, tokens).
+        mask: True at real tokens, shape (examples, tokens).
+        protocol: "paper" compares the L × L maps of the real tokens. "official"
+            flattens all that is there, as the published code did: rows of
+            padded queries are compared, too.
+
+    Returns:
+        float64 tensor of shape (examples, heads), from 0 to 1.
+    """
+    one_of("protocol", protocol, PROTOCOLS)
+    if protocol == "paper":
+        # Padded keys are 0 already; only padded queries have to go.
+        real = mask[:, None, :, None]  # (examples, 1, queries, 1)
+        maps, others = maps * real, others * real
+    maps, others = maps.double().flatten(2), others.double().flatten(2)  # (examples, heads, queries · keys)
+    return torch.nn.functional.cosine_similarity(maps, others, dim=2)
+
+
+class Drift:
+    """Measurement: similarity between the observed model's maps and a reference model's.
+
+    Args:
+        reference: a model of the same shape, in evaluation mode.
+        protocol: see :func:`map_cosine`.
+        of_reference: further measurements of the reference model, fed from the
+            same pass; they compute when they are asked to.
+    """
+
+    def __init__(self, reference, protocol: str = "paper", of_reference: dict[str, Measurement] | None = None):
+        self.reference = reference
+        self.protocol = one_of("protocol", protocol, PROTOCOLS)
+        self.of_reference = of_reference or {}
+        self._reference_maps: list[torch.Tensor | None] = []  # by layer, of the current batch
+        self._rows: dict[int, np.ndarray] = {}
+
+    def start(self, batch: Batch) -> None:
+        """Run the reference model on the batch; its maps are held for this batch only."""
+        self._reference_maps = attention_maps(self.reference, batch)
+        for measurement in self.of_reference.values():
+            begin(measurement, batch)
+            for layer, maps in enumerate(self._reference_maps):
+                measurement.update(layer, maps, batch)
+        shape = (len(self._reference_maps), self._reference_maps[0].shape[1])  # (layers, heads)
+        self._rows |= {index: np.full(shape, np.nan) for index in batch.index}
+
+    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
+        """Compare one layer; see :class:`bertology_utils.attention.Measurement`."""
+        others, self._reference_maps[layer] = self._reference_maps[layer], None  # compared once, then dropped
+        similarity = map_cosine(maps, others, batch.mask, self.protocol).cpu().numpy()
+        for row, index in enumerate(batch.index):
+            self._rows[index][layer] = similarity[row]
+
+    def compute(self) -> np.ndarray:
+        """Similarities, shape (examples, layers, heads), examples in the order of the data."""
+        return np.stack([self._rows[index] for index in sorted(self._rows)])
+
+
+def last_layers_change_most(similarity: np.ndarray, seed: Seed, count: int = 2) -> float:
+    """Share of resamples of the examples in which the ``count`` least similar layers are the last ones (§4.3).
+
+    Args:
+        similarity: shape (examples, layers, heads).
+        seed: of the resampling.
+        count: how many layers; the paper says two.
+
+    Returns:
+        From 0 to 1; NaN for a model with no other layers.
+    """
+    by_layer = resampled_means(similarity.mean(axis=2), seed)  # (resamples, layers)
+    layers = by_layer.shape[1]
+    if layers <= count:
+        return float("nan")
+    least_similar = np.sort(np.argsort(by_layer, axis=1)[:, :count], axis=1)  # (resamples, count)
+    return float(np.mean((least_similar == np.arange(layers - count, layers)).all(axis=1)))

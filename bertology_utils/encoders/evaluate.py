@@ -1,0 +1,58 @@
+"""Dev-set predictions of a classifier."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from ..attention import Batch
+
+
+def predict_logits(model, batches: Sequence[Batch]) -> np.ndarray:
+    """Classifier outputs in the order of the data.
+
+    Args:
+        model: classifier in evaluation mode.
+        batches: see :mod:`bertology_utils.attention.batches`.
+
+    Returns:
+        float64 array of shape (examples, labels).
+
+    Raises:
+        FloatingPointError: an output is NaN or infinite.
+        ValueError: see :func:`check`.
+    """
+    check(model, batches)
+    device = next(model.parameters()).device
+    order: list[int] = []
+    parts: list[np.ndarray] = []
+    with torch.inference_mode():
+        for batch in batches:
+            parts.append(model(**batch.to(device).inputs).logits.double().cpu().numpy())
+            order += batch.index
+    logits = np.concatenate(parts)[np.argsort(order)]
+    if not np.isfinite(logits).all():
+        raise FloatingPointError(f"{(~np.isfinite(logits)).any(axis=1).sum()} examples have NaN or infinite outputs")
+    return logits
+
+
+def check(model, batches: Sequence[Batch]) -> None:
+    """Refuse what cannot be predicted, before any time is spent.
+
+    Raises:
+        ValueError: no examples, a model without a classifier, or an input longer than the model can read.
+    """
+    if not batches:
+        raise ValueError("no examples to predict; give at least one batch")
+    if not type(model).__name__.endswith("Classification"):
+        raise ValueError(
+            f"{type(model).__name__} has no classifier on top; load it with bertology_utils.encoders.models.load_classifier"
+        )
+    # RoBERTa counts positions from behind its padding id.
+    positions = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
+    first = (positions.padding_idx + 1) if getattr(positions, "padding_idx", None) is not None else 0
+    limit = getattr(model.config, "max_position_embeddings", None)
+    longest = max(int(batch.lengths.max()) for batch in batches)
+    if limit and longest > limit - first:
+        raise ValueError(f"an input of {longest} wordpieces is longer than the {limit - first} that {type(model).__name__}"
+                         " can read; cut it with max_length")

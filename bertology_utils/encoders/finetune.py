@@ -1,0 +1,206 @@
+"""Fine-tuned classifiers (§3, §4.3): a thin wrapper on transformers' Trainer, with a cache."""
+
+import dataclasses
+import hashlib
+import json
+import platform
+import shutil
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+import transformers
+from datasets import Dataset, Value
+from transformers import DataCollatorWithPadding, Trainer, TrainerCallback, TrainingArguments
+
+from ..attention.batches import tokenize
+from ..common import cache, note
+from ..common.profiles import Recipe
+from ..glue.sources import ModelSource
+from ..glue.tasks import Task
+from .models import NORMAL_STD, load_classifier, load_tokenizer
+
+LOSS_CHECK_STEPS = 10  # steps between two looks at the loss
+# Part of every cache key; to be raised when the code below trains otherwise than before.
+TRAINING_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Training:
+    """All that determines one fine-tuned classifier.
+
+    Attributes:
+        task: the task.
+        source: the model to start from.
+        rows: training rows, from :func:`bertology_utils.glue.loading.load_rows`.
+        recipe: how it is trained.
+        init: "pretrained" or "normal" (see :mod:`bertology_utils.encoders.models`).
+        seed: of the classifier's first weights, the order of the rows, dropout.
+    """
+
+    task: Task
+    source: ModelSource
+    rows: Dataset
+    recipe: Recipe
+    init: str = "pretrained"
+    seed: int = 1
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return f"{self.task.title}, {self.init}, seed {self.seed}"
+
+    @cached_property
+    def key(self) -> dict:
+        """The cache key: what the result depends on, down to library versions and the kind of device."""
+        return {
+            "training_version": TRAINING_VERSION,
+            "task": self.task.name,
+            "model": self.source.fingerprint,
+            "rows": rows_digest(self.rows),
+            "recipe": dataclasses.asdict(self.recipe),
+            "init": self.init,
+            "normal_std": NORMAL_STD if self.init == "normal" else None,
+            "seed": self.seed,
+            "versions": {name: version(name) for name in ("torch", "transformers", "accelerate", "tokenizers")},
+            "device": device_name(),
+            "precision": precision(),
+        }
+
+
+def device_name() -> str:
+    """The kind of processor that trains, as the results depend on it in their last digits."""
+    if torch.cuda.is_available():
+        return f"{torch.cuda.device_count()} x {torch.cuda.get_device_name()}"
+    return platform.machine()
+
+
+def precision() -> str:
+    """"float32" on a CPU; on a GPU "bf16" where the hardware has it, else "fp16"."""
+    if not torch.cuda.is_available():
+        return "float32"
+    return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
+
+
+def rows_digest(rows: Dataset) -> str:
+    """SHA-256 of the rows' content and column names, independent of where they are stored."""
+    content = json.dumps([rows.column_names, rows.to_dict()], ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def finetuned(training: Training):
+    """The fine-tuned classifier, from the cache if it was trained before; in evaluation mode.
+
+    A killed training goes on from its last finished epoch, to the same weights.
+
+    Raises:
+        ValueError: no rows, or only one class among the labels.
+        FloatingPointError: the loss or a weight became infinite or NaN.
+    """
+    check_rows(training.task, training.rows)
+    folder = cache.entry("classifiers", training.key, lambda target, scratch: _train(training, target, scratch))
+    return load_classifier(ModelSource(training.name, str(folder)), training.task, init="finetuned")
+
+
+def check_rows(task: Task, rows: Dataset) -> None:
+    """Refuse rows from which nothing can be learnt, before any time is spent.
+
+    Raises:
+        ValueError: no rows, or one label only.
+    """
+    if len(rows) == 0:
+        raise ValueError(f"{task.title}: no training rows")
+    labels = set(rows["label"])
+    if len(labels) == 1:
+        raise ValueError(
+            f"{task.title}: all {len(rows)} training rows have the label {labels.pop()}; at least two are wanted"
+        )
+
+
+def _train(training: Training, target: Path, scratch: Path) -> None:
+    tokenizer = load_tokenizer(training.source)
+    model = load_classifier(training.source, training.task, training.init, training.seed)
+    inputs = tokenize(training.rows, training.task, tokenizer, training.recipe.max_length)
+    if training.task.is_regression:
+        inputs = inputs.cast_column("labels", Value("float32"))
+    trainer = Trainer(
+        model=model,
+        args=_arguments(training, len(inputs), scratch),
+        train_dataset=inputs,
+        data_collator=DataCollatorWithPadding(tokenizer),
+        callbacks=[_Watch(training.name)],
+    )
+    trainer.remove_callback(transformers.PrinterCallback)
+    trainer.train(resume_from_checkpoint=last_whole_checkpoint(scratch))
+    _check_finite(model, training.task)
+    model.save_pretrained(target, safe_serialization=True)
+    tokenizer.save_pretrained(target)
+
+
+def last_whole_checkpoint(scratch: Path) -> str | None:
+    """The latest point from which to resume; what a kill left half-written after it is removed."""
+    folders = sorted(scratch.glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1]), reverse=True)
+    for folder in folders:
+        try:  # Trainer writes this file last
+            json.loads((folder / "trainer_state.json").read_text())
+        except (OSError, ValueError):
+            shutil.rmtree(folder)
+        else:
+            return str(folder)
+    return None
+
+
+def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArguments:
+    recipe = training.recipe
+    steps = -(-rows // recipe.batch_size) * recipe.epochs
+    return TrainingArguments(
+        output_dir=str(scratch),
+        learning_rate=recipe.learning_rate,
+        num_train_epochs=recipe.epochs,
+        per_device_train_batch_size=max(1, recipe.batch_size // max(1, torch.cuda.device_count())),
+        warmup_steps=round(recipe.warmup * steps),
+        weight_decay=recipe.weight_decay,
+        adam_epsilon=recipe.adam_epsilon,
+        lr_scheduler_type="linear",
+        optim="adamw_torch_fused",
+        train_sampling_strategy="group_by_length",
+        bf16=precision() == "bf16",
+        fp16=precision() == "fp16",
+        use_cpu=not torch.cuda.is_available(),
+        dataloader_pin_memory=torch.cuda.is_available(),
+        seed=training.seed,
+        # Not within an epoch: the sampler that groups by length draws its order
+        # from the global generator, so a resumed epoch would see other batches.
+        save_strategy="epoch",
+        save_total_limit=1,
+        logging_steps=LOSS_CHECK_STEPS,
+        logging_nan_inf_filter=False,
+        disable_tqdm=True,
+        report_to="none",
+    )
+
+
+class _Watch(TrainerCallback):
+    """Says how far the training is, and stops it when the loss is no number."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def on_log(self, args, state, control, logs=None, **kwargs):
+        loss = (logs or {}).get("loss")
+        if loss is None:
+            return
+        if not torch.isfinite(torch.tensor(float(loss))):
+            raise FloatingPointError(
+                f"{self.name}: the training loss is {loss} at step {state.global_step};"
+                f" a learning rate below {args.learning_rate:g} usually helps"
+            )
+        note(f"{self.name}: step {state.global_step} of {state.max_steps}, loss {float(loss):.3f}")
+
+
+def _check_finite(model, task: Task) -> None:
+    broken = [name for name, parameter in model.named_parameters() if not torch.isfinite(parameter).all()]
+    if broken:
+        raise FloatingPointError(f"{task.title}: training left NaN or infinite values in {', '.join(broken[:3])}")

@@ -1,0 +1,152 @@
+"""Encoders and classifiers: where they come from and how they are initialised.
+
+Three initialisations: "pretrained", with a new classification layer; "normal",
+the paper's control (§4.3); "finetuned", a checkpoint with its own
+classification layer.
+"""
+
+from contextlib import nullcontext
+from dataclasses import replace
+
+import torch
+from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+
+from ..common import one_of
+from ..common.hub import hub_errors
+from ..glue.sources import ModelSource
+from ..glue.tasks import Task
+
+INITS = ("pretrained", "normal", "finetuned")
+NORMAL_STD = 0.02  # BERT's own initializer_range
+
+
+def _fetching(source: ModelSource):
+    """Context in which a failure to reach the Hub becomes one readable error."""
+    return nullcontext() if source.is_local else hub_errors("model", source.location, source.revision)
+
+
+def load_tokenizer(source: ModelSource):
+    """The model's fast tokenizer (offsets are needed to find words).
+
+    Raises:
+        ValueError: the model has no fast tokenizer.
+        ConnectionError: the Hub cannot be reached.
+    """
+    with _fetching(source):
+        tokenizer = AutoTokenizer.from_pretrained(source.location, revision=source.revision or "main")
+    if not tokenizer.is_fast:
+        raise ValueError(f"model {source.name!r} has no fast tokenizer, so words cannot be aligned to wordpieces")
+    return tokenizer
+
+
+def load_encoder(source: ModelSource, init: str = "pretrained", seed: int = 0):
+    """The bare encoder, in evaluation mode; see :func:`load_classifier`."""
+    return _load(AutoModel, source, init, seed)
+
+
+def load_classifier(source: ModelSource, task: Task, init: str = "pretrained", seed: int = 0):
+    """The encoder with a classifier of ``task.num_labels`` outputs, in evaluation mode.
+
+    Args:
+        source: from :func:`bertology_utils.glue.sources.parse_model`.
+        task: the task.
+        init: "pretrained": the encoder's weights as they are, the
+            classification layer drawn by ``seed`` even if the source has one;
+            "normal": see :func:`draw_normal`; "finetuned": all as it is.
+        seed: of everything drawn.
+
+    Raises:
+        ValueError: unknown ``init``, or an encoder tensor that the checkpoint
+            lacks, has in excess, or has in another shape.
+        ConnectionError: the Hub cannot be reached.
+    """
+    return _load(AutoModelForSequenceClassification, source, init, seed, num_labels=task.num_labels)
+
+
+def pinned(source: ModelSource) -> tuple[ModelSource, tuple[int, int]]:
+    """The source with a branch of the Hub resolved to its present commit, and the model's (layers, heads).
+
+    Asks for the configuration only, so that a wrong name fails early.
+
+    Raises:
+        ValueError: the model has no layers and heads of BERT's kind.
+        ConnectionError: the Hub cannot be reached, or has no such model.
+    """
+    with _fetching(source):
+        config = AutoConfig.from_pretrained(source.location, revision=source.revision or "main")
+    shape = (getattr(config, "num_hidden_layers", None), getattr(config, "num_attention_heads", None))
+    if not all(isinstance(count, int) for count in shape):
+        raise ValueError(f"model {source.name!r} ({config.model_type}) has no layers of attention heads of BERT's kind")
+    commit = getattr(config, "_commit_hash", None)
+    return (source if source.is_local or not commit else replace(source, revision=commit)), shape
+
+
+def _load(auto_class, source: ModelSource, init: str, seed: int, **config_changes):
+    one_of("init", init, INITS)
+    with torch.random.fork_rng(devices=[]):
+        with _fetching(source):
+            model, loading = auto_class.from_pretrained(
+                source.location,
+                revision=source.revision or "main",
+                use_safetensors=True,
+                output_loading_info=True,
+                dtype=torch.float32,
+                attn_implementation="eager",
+                ignore_mismatched_sizes=True,  # reported below, by name
+                **config_changes,
+            )
+        _refuse_incomplete(model, loading, source, init)
+        torch.manual_seed(seed)
+        if init != "finetuned":
+            _draw_head(model)
+        if init == "normal":
+            draw_normal(model)
+    return model.eval()
+
+
+def _refuse_incomplete(model, loading: dict, source: ModelSource, init: str) -> None:
+    """Transformers only warns of tensors left random; here that is an error."""
+    is_bare = model.base_model is model
+    parts = {name for name, _ in model.base_model.named_children()}
+
+    def of_encoder(key: str) -> bool:
+        part = key.removeprefix(f"{model.base_model_prefix}.").split(".")[0]
+        # A pooler feeds the classifier alone; no map depends on it.
+        return part in parts and not (is_bare and part == "pooler")
+
+    misshapen = [key if isinstance(key, str) else key[0] for key in loading.get("mismatched_keys") or []]
+    problems = {"missing": loading["missing_keys"], "unexpected": loading["unexpected_keys"], "misshapen": misshapen}
+    if init != "finetuned":  # the classification layer is drawn anew; heads of pre-training are dropped
+        problems = {kind: [key for key in keys if of_encoder(key)] for kind, keys in problems.items()}
+    found = [f"{len(keys)} {kind} ({', '.join(sorted(keys)[:3])}…)" for kind, keys in problems.items() if keys]
+    if found:
+        raise ValueError(
+            f"model {source.name!r} does not fit {type(model).__name__}: {'; '.join(found)}."
+            " Every tensor of the encoder must come from the checkpoint"
+        )
+
+
+def _draw_head(model) -> None:
+    """Draw the layers above the encoder as BERT's own code does: matrices from N(0, 0.02²), biases 0."""
+    encoder = {id(parameter) for parameter in model.base_model.parameters()}
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if id(parameter) not in encoder:
+                parameter.normal_(0.0, NORMAL_STD) if parameter.dim() >= 2 else parameter.zero_()
+
+
+def draw_normal(model, std: float = NORMAL_STD) -> None:
+    """Redraw every weight matrix and embedding from N(0, ``std``²), in place.
+
+    The paper's control, "weights randomly sampled from normal distribution"
+    (§4.3), which gives no standard deviation. Biases become 0 and the layer
+    normalisations the identity, as in BERT's own initialisation: drawn with
+    mean 0 they would erase the signal instead of randomising it.
+    """
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.dim() >= 2:
+                parameter.normal_(0.0, std)
+            else:
+                is_scale = "norm" in name.lower() and name.endswith("weight")
+                parameter.fill_(1.0 if is_scale else 0.0)

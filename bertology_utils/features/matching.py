@@ -1,0 +1,68 @@
+"""Tokens to compare a type's tokens with: of the same input, near in position and frequency (§4.4, a control of ours)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from ..annotation.inputs import AnnotatedInput, mask
+from ..annotation.token_types import LINGUISTIC, is_punctuation, token_types
+from ..statistics import Seed
+
+PLACES_PER_DECADE = 5  # so many positions weigh as much as a factor of ten in frequency
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Tokens of each linguistic type and as many of no such type, paired within an input.
+
+    Attributes:
+        masks: per input shape (2 · types, wordpieces): the paired tokens of
+            each of :data:`LINGUISTIC`, then their controls.
+        distances: between the paired, per type the means of: positions without
+            and with sign, log10 of frequencies without and with sign; signs are
+            control minus token; shape (types, 4).
+        tokens: tokens of each type, and how many of them are paired, shape (types, 2).
+    """
+
+    masks: list[np.ndarray]
+    distances: np.ndarray
+    tokens: np.ndarray
+
+
+def match(inputs: Sequence[AnnotatedInput], seed: Seed) -> Matched:
+    """Pair every token of a type with a word's token that is not of the type.
+
+    Pairs are chosen so that the sum of their distances is smallest. Where
+    there are fewer others than tokens of the type, the best pairs are kept.
+    Equals are drawn by lot.
+
+    Args:
+        inputs: the inputs; frequencies are counted over all of them.
+        seed: of the lots.
+    """
+    counts = Counter(piece for one in inputs for piece in one.ids)
+    rng = np.random.default_rng(seed)
+    masks, distances = [], [[] for _ in LINGUISTIC]
+    tokens = np.zeros((len(LINGUISTIC), 2), dtype=int)
+    for one in inputs:
+        words = mask(one.length, [at for word, pieces in one.words if not is_punctuation(word) for at in pieces])
+        rarity = np.log10([counts[piece] for piece in one.ids])
+        both = np.zeros((2 * len(LINGUISTIC), one.length), dtype=bool)
+        for number, of_type in enumerate(token_types(one)[: len(LINGUISTIC)]):
+            own, others = np.flatnonzero(of_type), np.flatnonzero(words & ~of_type)
+            tokens[number] += len(own), min(len(own), len(others))
+            places = others - own[:, None]  # (tokens of the type, others)
+            frequencies = rarity[others] - rarity[own][:, None]
+            lots = 1e-6 * rng.random(places.shape)
+            chosen = linear_sum_assignment(np.abs(places) / PLACES_PER_DECADE + np.abs(frequencies) + lots)
+            both[number, own[chosen[0]]] = both[len(LINGUISTIC) + number, others[chosen[1]]] = True
+            apart = places[chosen], frequencies[chosen]
+            distances[number] += zip(*(part for one in apart for part in (np.abs(one), one)), strict=True)
+        masks.append(both)
+    means = [np.mean(some, axis=0) if some else np.full(4, np.nan) for some in distances]
+    return Matched(masks, np.array(means), tokens)

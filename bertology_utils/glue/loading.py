@@ -1,0 +1,75 @@
+"""Rows of the Hub, of a GLUE folder, or of the project's own corpora, in one shape.
+
+Every loader returns a ``datasets.Dataset`` with the Hub's columns for the task:
+its text fields, ``label`` (a ``ClassLabel``, or float32 for STS-B) and ``idx``.
+"""
+
+import numpy as np
+from datasets import ClassLabel, Dataset, Features, Value, load_dataset
+
+from ..common import one_of
+from ..common.hub import hub_errors
+from ..common.profiles import GLUE, HUB_REVISIONS
+from . import tsv
+from .sources import DataSource
+from .tasks import Task
+
+
+def features(task: Task) -> Features:
+    """Columns and types of a task's rows, as the Hub has them."""
+    label = Value("float32") if task.is_regression else ClassLabel(names=list(task.labels))
+    return Features({**{name: Value("string") for name in task.fields}, "label": label, "idx": Value("int32")})
+
+
+def load_rows(task: Task, split: str, source: DataSource) -> Dataset:
+    """Rows of one split of one task.
+
+    Args:
+        task: the task.
+        split: "train" or "dev".
+        source: where from.
+
+    Returns:
+        A Dataset with the columns of :func:`features`.
+
+    Raises:
+        FileNotFoundError, ValueError: a file is missing or malformed; the
+            message names file and line.
+        ConnectionError: the Hub cannot be reached or has no such revision.
+    """
+    one_of("split", split, ("train", "dev"))
+    return {"embedded": _embedded, "hub": _hub, "folder": _folder}[source.kind](task, split, source)
+
+
+def _folder(task: Task, split: str, source: DataSource) -> Dataset:
+    rows = tsv.read_split(task, split, source.path, dict(source.train_files))
+    return Dataset.from_dict(rows, features=features(task))
+
+
+def _embedded(task: Task, split: str, source: DataSource) -> Dataset:
+    from ..corpora import generate
+
+    rows = generate(task.name)["train" if split == "train" else "validation"]
+    columns = {name: [row.text[name] for row in rows] for name in task.fields}
+    columns |= {"label": [row.label for row in rows], "idx": list(range(len(rows)))}
+    return Dataset.from_dict(columns, features=features(task))
+
+
+def _hub(task: Task, split: str, source: DataSource) -> Dataset:
+    revision = HUB_REVISIONS[GLUE]
+    with hub_errors("data set", GLUE, revision):
+        return load_dataset(GLUE, task.name, split="train" if split == "train" else task.dev_split, revision=revision)
+
+
+def sample(rows: Dataset, count: int, seed: int) -> Dataset:
+    """``count`` rows drawn without replacement by ``seed``, in their old order; all if there are no more.
+
+    Args:
+        rows: any Dataset.
+        count: how many; 0 means all.
+        seed: of the draw.
+    """
+    if not count or count >= len(rows):
+        return rows
+    chosen = np.random.default_rng(seed).choice(len(rows), size=count, replace=False)
+    return rows.select(sorted(chosen.tolist()))

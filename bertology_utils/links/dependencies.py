@@ -1,0 +1,231 @@
+"""Do heads point along dependencies, as Clark et al. (2019, §4) ask it? The §4.5 question for whole relations.
+
+Maps of wordpieces become maps of words: attention to a word is the sum over
+its pieces, attention from a word the mean. A head points from a word at the
+other word of the sentence to which it attends most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ..annotation.inputs import AnnotatedInput, PlacedSentence
+from ..attention import Batch
+from ..common import head_name
+from ..statistics import Bootstrap, Seed, bootstrap, max_statistic
+from ..statistics.ties import LEVEL, largest
+
+# Labels of Universal Dependencies, and ClearNLP's where it has another.
+RELATIONS = {"nsubj": {"nsubj"}, "obj": {"obj", "dobj"}, "amod": {"amod"}, "det": {"det"}}
+WAYS = ("dependent → head", "head → dependent")
+# Clark et al., Table 1: head (from 1), accuracy and that of the best fixed offset, in points; bert-base-uncased, WSJ.
+CLARK = {"nsubj": ("8-2", 58.5, None), "obj": ("8-10", 86.8, 40.0), "amod": None, "det": ("8-11", 94.3, 51.7)}
+FURTHEST = 10  # words; how far the fixed offsets reach
+
+
+@dataclass(frozen=True)
+class Arcs:
+    """All dependencies of one relation, and where they and the heads point.
+
+    Attributes:
+        example: which example each arc is in, shape (arcs,); its sentences share a map.
+        offset: head minus dependent in words, shape (arcs,).
+        hits: True where an attention head points right, shape (ways, arcs, layers, heads).
+        examples: how many there are, with or without such arcs.
+    """
+
+    example: np.ndarray
+    offset: np.ndarray
+    hits: np.ndarray
+    examples: int
+
+
+class Pointing:
+    """Measurement: does each head point along the arcs of each relation?
+
+    Args:
+        inputs: per example of the data.
+    """
+
+    def __init__(self, inputs: Sequence[AnnotatedInput]):
+        self._inputs = inputs
+        self._sentences = [[_Sentence(one) for one in item.sentences if all(one.pieces) and len(one.words) > 1]
+                           for item in inputs]
+        self._hits: dict[int, list[list[np.ndarray]]] = {}
+
+    @property
+    def left_out(self) -> int:
+        """Sentences that are not whole in their input."""
+        return sum(not all(sentence.pieces) for one in self._inputs for sentence in one.sentences)
+
+    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
+        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
+        weights = maps.cpu()
+        for row, (index, first) in enumerate(zip(batch.index, batch.mask.int().argmax(dim=1).tolist(), strict=True)):
+            own = weights[row, :, first:, first:]
+            self._hits.setdefault(index, []).append([sentence.hits(own) for sentence in self._sentences[index]])
+
+    def compute(self) -> dict[str, Arcs]:
+        """Arcs of each of :data:`RELATIONS`."""
+        sentences = [(index, sentence, np.stack([layer[number] for layer in self._hits[index]], axis=2))
+                     for index in sorted(self._hits) for number, sentence in enumerate(self._sentences[index])]
+        return {name: self._arcs(sentences, labels, len(self._inputs)) for name, labels in RELATIONS.items()}
+
+    @staticmethod
+    def _arcs(sentences, labels: set[str], examples: int) -> Arcs:
+        number, offsets, hits = [], [], []
+        for at, sentence, found in sentences:  # found: (ways, arcs, layers, heads)
+            chosen = [arc for arc, label in enumerate(sentence.labels) if label in labels]
+            number += [at] * len(chosen)
+            offsets += [int(sentence.heads[arc] - sentence.dependents[arc]) for arc in chosen]
+            hits.append(found[:, chosen])
+        whole = np.concatenate(hits, axis=1) if hits else np.zeros((len(WAYS), 0, 0, 0), dtype=bool)
+        return Arcs(np.array(number, dtype=int), np.array(offsets, dtype=int), whole, examples)
+
+
+class _Sentence:
+    """What a whole sentence needs to be scored: words to wordpieces, and its arcs."""
+
+    def __init__(self, sentence: PlacedSentence):
+        arcs = [(word.head, dependent, word.deprel) for dependent, word in enumerate(sentence.words)
+                if word.head >= 0 and any(word.deprel in labels for labels in RELATIONS.values())]
+        self.heads = np.array([head for head, _, _ in arcs], dtype=int)
+        self.dependents = np.array([dependent for _, dependent, _ in arcs], dtype=int)
+        self.labels = [label for *_, label in arcs]
+        self.start, last = sentence.span
+        self.stop = last + 1
+        self.member = torch.zeros(len(sentence.words), self.stop - self.start)  # (words, wordpieces of the sentence)
+        for word, pieces in enumerate(sentence.pieces):
+            self.member[word, [at - self.start for at in pieces]] = 1
+
+    def hits(self, maps: torch.Tensor) -> np.ndarray:
+        """Shape (ways, arcs, heads), for one layer's maps of the example, (heads, tokens, tokens)."""
+        own = maps[:, self.start : self.stop, self.start : self.stop]
+        from_words = (self.member / self.member.sum(dim=1, keepdim=True)).to(own.dtype)
+        words = from_words @ own @ self.member.T.to(own.dtype)  # (heads, words, words)
+        words.diagonal(dim1=1, dim2=2).fill_(-1)  # a word does not point at itself
+        points_at = words.argmax(dim=2).numpy()  # (heads, words)
+        return np.stack([points_at[:, self.dependents].T == self.heads[:, None],
+                         points_at[:, self.heads].T == self.dependents[:, None]])
+
+
+@dataclass(frozen=True)
+class RelationTest:
+    """One relation's best head against the best fixed offset.
+
+    Attributes:
+        relation: its name.
+        arcs: how many.
+        way: the direction in which heads do best.
+        offset, baseline: the best fixed offset from the attending word, and its accuracy.
+        head: (layer, head) from 0 of the highest accuracy.
+        accuracy: its accuracy.
+        difference: accuracy minus baseline.
+        beats: heads that beat the offset, corrected over all heads and both ways.
+        held_out: accuracy minus baseline where head and offset were chosen on the other half of the examples.
+    """
+
+    relation: str
+    arcs: int
+    way: str
+    offset: int
+    baseline: Bootstrap
+    head: tuple[int, int]
+    accuracy: Bootstrap
+    difference: Bootstrap
+    beats: tuple[tuple[int, int], ...]
+    held_out: float
+
+
+def best_offset(offsets: np.ndarray) -> int:
+    """The most frequent offset (nearest first among equals), of at most ten words either way."""
+    candidates = sorted((one for one in range(-FURTHEST, FURTHEST + 1) if one), key=lambda one: (abs(one), one))
+    return max(candidates, key=lambda one: np.count_nonzero(offsets == one))
+
+
+def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
+    """Which heads point along a relation more often than the best fixed offset does?
+
+    Examples are resampled, since their arcs share a map. In the test the sign
+    of an example's difference is exchanged.
+
+    Args:
+        name: of the relation.
+        arcs: from :class:`Pointing`.
+        seed: of resampling and permutations.
+
+    Raises:
+        ValueError: no arcs of the relation.
+    """
+    if not len(arcs.offset):
+        raise ValueError(f"no {name} arc in the data")
+    means = arcs.hits.mean(axis=1)  # (ways, layers, heads)
+    way, *head = largest(means)
+    offset, right = _offset_hits(arcs, way)
+    hits = arcs.hits[way, :, head[0], head[1]].astype(float)
+    _, groups = np.unique(arcs.example, return_inverse=True)
+    sizes = np.bincount(groups)
+
+    def by_example(values: np.ndarray) -> Bootstrap:
+        """Mean over arcs, examples resampled."""
+        sums = np.bincount(groups, weights=values)
+        return bootstrap(lambda rows: sums[rows].sum() / sizes[rows].sum(), len(sizes), seed)
+
+    differences = np.stack([arcs.hits[one] - _offset_hits(arcs, one)[1][:, None, None] for one in range(len(WAYS))], axis=1)
+    per_example = np.zeros((len(sizes), *differences.shape[1:]))
+    np.add.at(per_example, groups, differences)
+    above, _ = max_statistic(per_example, seed)  # (ways, layers, heads)
+    beats = tuple(map(tuple, np.argwhere(above[way] < LEVEL).tolist()))
+    return RelationTest(name, len(hits), WAYS[way], offset, by_example(right), tuple(head), by_example(hits),
+                        by_example(hits - right), beats, _held_out(arcs, groups, seed))
+
+
+def _offset_hits(arcs: Arcs, way: int, chosen_on: np.ndarray | None = None) -> tuple[int, np.ndarray]:
+    """The best fixed offset from the attending word, chosen on some arcs, and which arcs it gets right."""
+    offsets = arcs.offset if way == 0 else -arcs.offset
+    best = best_offset(offsets if chosen_on is None else offsets[chosen_on])
+    return best, (offsets == best).astype(float)
+
+
+def _held_out(arcs: Arcs, groups: np.ndarray, seed: Seed, splits: int = 50) -> float:
+    """Mean over random halvings of the examples: choose way, head and offset on one half, score on the other."""
+    rng = np.random.default_rng(seed)
+    scores = []
+    for _ in range(splits):
+        first = (rng.random(groups.max() + 1) < 0.5)[groups]
+        if first.all() or not first.any():
+            continue
+        means = arcs.hits[:, first].mean(axis=1)
+        way, layer, head = np.unravel_index(means.argmax(), means.shape)
+        _, right = _offset_hits(arcs, way, first)
+        scores.append(float((arcs.hits[way, ~first, layer, head] - right[~first]).mean()))
+    return float(np.mean(scores)) if scores else float("nan")
+
+
+def joined(parts: Sequence[Arcs]) -> Arcs:
+    """The arcs of several data sets as one, examples numbered through."""
+    starts = np.cumsum([0, *(part.examples for part in parts[:-1])])
+    numbers = np.concatenate([part.example + start for part, start in zip(parts, starts, strict=True)])
+    offsets, hits = np.concatenate([part.offset for part in parts]), [part.hits for part in parts if len(part.offset)]
+    return Arcs(numbers, offsets, np.concatenate(hits, axis=1) if hits else parts[0].hits, sum(part.examples for part in parts))
+
+
+def summary(test: RelationTest) -> dict[str, object]:
+    """One relation's numbers for the results file; heads from 1."""
+    return {"arcs": test.arcs, "way": test.way, "head": head_name(*test.head), "offset": test.offset,
+            "accuracy": test.accuracy.summary(), "baseline": test.baseline.summary(), "difference": test.difference.summary(),
+            "held_out": test.held_out, "beats": [head_name(*head) for head in test.beats]}
+
+
+def row(test: RelationTest) -> dict[str, object]:
+    """One relation's line of the table beside Clark et al.'s, in points."""
+    clark = CLARK[test.relation]
+    theirs = "–" if clark is None else f"{clark[0]} {clark[1]} ({'–' if clark[2] is None else clark[2]})"
+    return {"relation": test.relation, "arcs": test.arcs, "attention": test.way, "best head": head_name(*test.head),
+            "its accuracy": test.accuracy.text(100), "best distance": f"{test.offset:+d}", "that": test.baseline.text(100),
+            "difference": test.difference.text(100, sign=True), "held out": f"{100 * test.held_out:+.1f}",
+            "heads that beat it": len(test.beats), "Clark et al. (distance)": theirs}

@@ -1,0 +1,16 @@
+"""The notebooks as one suite: ``parameters``, ``experiment`` and ``results`` inside them, ``run`` around them.
+
+``notebooks``: which there are. ``report``, ``readme``: what is made of their
+results. ``colab``, ``quiet``: where they run, and how loudly.
+"""
+
+from importlib import import_module
+
+_NAMES = {"Experiment": "experiment", "every": "results", "outcome": "results", "verdict_table": "results"}
+
+
+def __getattr__(name: str):
+    """Names that notebooks begin with, imported when they are asked for."""
+    if name in _NAMES:
+        return getattr(import_module(f"{__name__}.{_NAMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

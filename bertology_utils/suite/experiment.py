@@ -1,0 +1,162 @@
+"""What the notebooks share: from parameters to rows, models and inputs."""
+
+from dataclasses import replace
+from functools import cache, cached_property
+
+import numpy as np
+import torch
+from datasets import Dataset
+
+from ..annotation import annotators
+from ..annotation.annotators import Annotator
+from ..annotation.inputs import AnnotatedInput, annotate_inputs
+from ..attention import Batch, batches
+from ..common import to_code, to_people
+from ..disabling.reference import Sweep
+from ..disabling.saved import saved_sweep
+from ..encoders import evaluate, finetune, models
+from ..glue import loading
+from ..glue.tasks import TASKS, Task, predictions
+from .parameters import Settings, resolve
+from .results import Record
+
+
+class Experiment:
+    """One run of one notebook. Rows and trainings are read once and kept.
+
+    Args:
+        notebook: the notebook's name without suffix ("3_finetuning_drift").
+        parameters: the notebook's parameters.
+
+    Raises:
+        ValueError, TypeError, FileNotFoundError: a parameter is wrong; the
+            message names what is allowed.
+        ConnectionError: the model is on the Hub, which cannot be reached.
+    """
+
+    def __init__(self, notebook: str, **parameters):
+        settings = resolve(**parameters)
+        source, shape = models.pinned(settings.model)
+        if settings.head is not None:
+            for kind, index, count in zip(("layer", "head"), settings.head, shape, strict=True):
+                to_code(to_people(index), count, kind)
+        self.settings: Settings = replace(settings, model=source)
+        self.record = Record(notebook, self.settings)
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks that were asked for."""
+        return self.settings.tasks
+
+    @cached_property
+    def tokenizer(self):
+        """The model's tokenizer."""
+        return models.load_tokenizer(self.settings.model)
+
+    def resampling_seed(self, task: Task) -> tuple[int, int]:
+        """Seed of the task's bootstrap: another one for each task, so that tasks are independent."""
+        return self.settings.seed, list(TASKS).index(task.name)
+
+    @cache
+    def train_rows(self, task: Task) -> Dataset:
+        """Training rows, at most ``train_examples``, drawn by the seed."""
+        rows = loading.load_rows(task, "train", self.settings.data)
+        return loading.sample(rows, self.settings.train_examples, self.settings.seed)
+
+    @cache
+    def dev_rows(self, task: Task) -> Dataset:
+        """All dev rows."""
+        return loading.load_rows(task, "dev", self.settings.data)
+
+    @cache
+    def _training(self, task: Task, init: str, seed_offset: int) -> finetune.Training:
+        s = self.settings
+        return finetune.Training(task, s.model, self.train_rows(task), s.profile.recipe, init, s.seed + seed_offset)
+
+    def finetuned(self, task: Task, init: str = "pretrained", seed_offset: int = 0):
+        """The classifier fine-tuned on the task; ``seed_offset`` gives another training of the same kind."""
+        return finetune.finetuned(self._training(task, init, seed_offset)).to(self.device)
+
+    def untrained(self, task: Task, init: str = "pretrained", seed_offset: int = 0):
+        """The classifier before any fine-tuning: its classification layer is drawn by the seed."""
+        seed = self.settings.seed + seed_offset
+        return models.load_classifier(self.settings.model, task, init, seed).to(self.device)
+
+    def encoder(self, init: str = "pretrained"):
+        """The bare encoder, without a classifier and before any fine-tuning."""
+        return models.load_encoder(self.settings.model, init, self.settings.seed).to(self.device)
+
+    @cache
+    def dev_inputs(self, task: Task) -> Dataset:
+        """Model inputs of all dev rows, not yet in batches."""
+        return batches.tokenize(self.dev_rows(task), task, self.tokenizer, self.settings.profile.recipe.max_length)
+
+    def dev_batches(self, task: Task) -> list[Batch]:
+        """Inputs of all dev rows."""
+        return batches.make_batches(self.dev_inputs(task), self.tokenizer)
+
+    @cached_property
+    def annotator(self) -> Annotator:
+        """What gives words, parts of speech and dependencies.
+
+        Raises:
+            ValueError, FileNotFoundError: see :func:`bertology_utils.annotation.annotators.load`; or gold annotation
+                is wanted for data that have none.
+        """
+        settings = self.settings
+        if settings.annotation == "gold" and settings.data.kind != "embedded":
+            raise ValueError(
+                "annotation='gold' goes with data='embedded' only; for other texts choose annotation='spacy:NAME', such as"
+                " spacy:en_core_web_sm, or annotation='conllu:PATH'"
+            )
+        return annotators.load(settings.annotation, [task.name for task in self.tasks])
+
+    @cache
+    def annotated_inputs(self, task: Task, count: int = 0) -> list[AnnotatedInput]:
+        """Annotation of the inputs of :meth:`measured_batches`, by their ``index``."""
+        rows = loading.sample(self.dev_rows(task), self._measured(count), self.settings.seed)
+        max_length = self.settings.profile.recipe.max_length
+        return annotate_inputs(rows, task.fields, self.tokenizer, max_length, self.annotator)
+
+    def _measured(self, count: int) -> int:
+        return min(count or self.settings.max_examples, self.settings.max_examples)
+
+    def measured_batches(self, task: Task, count: int = 0, pad_to: int | None = None) -> list[Batch]:
+        """Inputs of the dev rows whose maps are measured, drawn by the seed (footnote 5).
+
+        Args:
+            task: the task.
+            count: fewer rows than ``max_examples``; 0 for ``max_examples``.
+            pad_to: pad every input to this many tokens.
+        """
+        inputs = loading.sample(self.dev_inputs(task), self._measured(count), self.settings.seed)
+        return batches.make_batches(inputs, self.tokenizer, pad_to=pad_to)
+
+    @cache
+    def swept_rows(self, task: Task) -> Dataset:
+        """The dev rows on which heads are disabled, drawn by the seed."""
+        return loading.sample(self.dev_rows(task), self.settings.sweep_examples, self.settings.seed)
+
+    def swept_labels(self, task: Task) -> np.ndarray:
+        """Gold labels of these rows, shape (rows,)."""
+        return np.asarray(self.swept_rows(task)["label"])
+
+    def swept_batches(self, task: Task) -> list[Batch]:
+        """Inputs of these rows."""
+        max_length = self.settings.profile.recipe.max_length
+        return batches.make_batches(batches.tokenize(self.swept_rows(task), task, self.tokenizer, max_length), self.tokenizer)
+
+    def sweep(self, task: Task, seed_offset: int = 0, ablation: str = "uniform") -> Sweep:
+        """Outputs of the fine-tuned classifier on these rows with every head and every layer disabled (§4.6)."""
+        key = {"training": self._training(task, "pretrained", seed_offset).key,
+               "rows": finetune.rows_digest(self.swept_rows(task)), "max_length": self.settings.profile.recipe.max_length}
+        return saved_sweep(key, ablation, lambda: (self.finetuned(task, seed_offset=seed_offset), self.swept_batches(task)))
+
+    def predictions(self, model, task: Task) -> np.ndarray:
+        """Predicted labels (or scores from 0 to 1, for a regression) of all dev rows, shape (rows,)."""
+        return predictions(task, evaluate.predict_logits(model, self.dev_batches(task)))
+
+    def labels(self, task: Task) -> np.ndarray:
+        """Gold labels of all dev rows, shape (rows,)."""
+        return np.asarray(self.dev_rows(task)["label"])

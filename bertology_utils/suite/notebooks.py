@@ -1,0 +1,84 @@
+"""The notebooks as files: where they are, what they are called, which parameters they declare."""
+
+import ast
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..common import one_of
+from .results import project_root
+
+PARAMETERS_TAG = "parameters"
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """One notebook.
+
+    Attributes:
+        path: the file.
+        title: its first heading.
+        parameters: name → default, in the order of the parameters cell.
+    """
+
+    path: Path
+    title: str
+    parameters: dict[str, object]
+
+    @property
+    def name(self) -> str:
+        """File name without suffix ("3_finetuning_drift")."""
+        return self.path.stem
+
+    @property
+    def number(self) -> str:
+        """The leading number, by which the command line selects it."""
+        return self.name.split("_")[0]
+
+
+def find_notebooks() -> list[Notebook]:
+    """All notebooks of the checkout, by number.
+
+    Raises:
+        FileNotFoundError: the working folder is not in a checkout.
+        ValueError: a notebook without one literal parameters cell.
+    """
+    folder = project_root() / "notebooks"
+    paths = sorted(folder.glob("[0-9]*_*.ipynb"))
+    if not paths:
+        raise FileNotFoundError(f"no notebooks in {folder}; run the command from a checkout of the project")
+    return [read_notebook(path) for path in paths]
+
+
+def select(notebooks: list[Notebook], only: str) -> list[Notebook]:
+    """The notebooks whose numbers are listed in ``only`` ("3,6"); all if it is empty.
+
+    Raises:
+        ValueError: for a number that no notebook has.
+    """
+    if not only:
+        return notebooks
+    by_number = {notebook.number: notebook for notebook in notebooks}
+    numbers = [one_of("notebook", number.strip(), by_number) for number in only.split(",")]
+    return [by_number[number] for number in sorted(set(numbers))]
+
+
+def read_notebook(path: Path) -> Notebook:
+    """Title and parameters of one notebook file; see :func:`find_notebooks`."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    tagged = [cell for cell in cells if PARAMETERS_TAG in cell["metadata"].get("tags", [])]
+    if len(tagged) != 1:
+        raise ValueError(f"{path}: {len(tagged)} cells tagged {PARAMETERS_TAG!r}; one is wanted")
+    lines = (line for cell in cells if cell["cell_type"] == "markdown" for line in "".join(cell["source"]).splitlines())
+    title = next((line[2:] for line in lines if line.startswith("# ")), path.stem)
+    return Notebook(path, title, _literals("".join(tagged[0]["source"]), path))
+
+
+def _literals(source: str, path: Path) -> dict[str, object]:
+    values = {}
+    for statement in ast.parse(source).body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+        if len(targets) != 1 or not isinstance(targets[0], ast.Name):
+            raise ValueError(f"{path}: the parameters cell holds plain assignments only, not {ast.unparse(statement)!r}")
+        values[targets[0].id] = ast.literal_eval(statement.value)
+    return values

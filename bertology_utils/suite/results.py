@@ -1,0 +1,151 @@
+"""A notebook's figures, numbers and verdicts on disk."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+from ..common import to_people
+from ..common.cache import write_atomically
+from ..common.profiles import GLUE, HUB_REVISIONS
+from ..statistics.ties import DRAWS_MARGIN
+from .parameters import Settings
+
+OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # the runner's staging folder
+RESULTS = "results.json"
+_LIBRARIES = ("torch", "transformers", "datasets", "numpy", "scikit-learn", "scipy")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a run says of one claim of the paper; computed, never typed in.
+
+    Attributes:
+        claim: the paper's claim, in our words.
+        paper: the paper's number or statement.
+        ours: the same from this run, with interval and sample size.
+        outcome: "agrees", "disagrees" or "undecided".
+        why: how sure, and by which rule.
+    """
+
+    claim: str
+    paper: str
+    ours: str
+    outcome: str
+    why: str
+
+
+def outcome(share: float, sure: float = 0.95) -> str:
+    """ "agrees" if a claim holds in more than ``sure`` of the resamples, "disagrees" if in less than 1 − ``sure``.
+
+    By a margin, so that a verdict does not hang on rounding; else "undecided".
+    """
+    if np.isnan(share):
+        return "undecided"
+    least = sure + DRAWS_MARGIN
+    return "agrees" if share >= least else "disagrees" if share <= 1 - least else "undecided"
+
+
+def every(shares: Iterable[float], sure: float = 0.95) -> str:
+    """Outcome of a claim about every task: it agrees if each does, disagrees if at least one does; undecided for none."""
+    outcomes = {outcome(share, sure) for share in shares}
+    if outcomes == {"agrees"}:
+        return "agrees"
+    return "disagrees" if "disagrees" in outcomes else "undecided"
+
+
+def verdict_table(verdicts: list[Verdict]):
+    """Verdicts as a table for a notebook, one row each."""
+    import pandas as pd
+
+    columns = {"claim": "claim", "paper": "paper", "ours": "this run", "outcome": "verdict", "why": "rule"}
+    table = pd.DataFrame([dataclasses.asdict(verdict) for verdict in verdicts], columns=list(columns))
+    return table.rename(columns=columns).set_index("claim")
+
+
+class Record:
+    """Collects what a notebook writes.
+
+    Without the runner everything goes to ``runs/interactive/NOTEBOOK``; under
+    it to a staging folder, which the runner publishes when the notebook
+    succeeded.
+
+    Args:
+        notebook: the notebook's name without suffix.
+        settings: what it ran with.
+    """
+
+    def __init__(self, notebook: str, settings: Settings):
+        self.notebook = notebook
+        self.settings = settings
+        root = os.environ.get(OUTPUT_VARIABLE)
+        self.folder = Path(root) / notebook if root else project_root() / "runs" / "interactive" / notebook
+        self.verdicts: list[Verdict] = []
+        self.written: list[str] = []
+
+    def figure(self, figure, name: str) -> None:
+        """Save a matplotlib figure as PNG and PDF."""
+        from ..figures import save
+
+        save(figure, self.folder, name)
+        self.written += [f"{name}.png", f"{name}.pdf"]
+
+    def verdict(self, *args, **kwargs) -> None:
+        """Add a :class:`Verdict`; see :func:`verdict_table` to show it."""
+        self.verdicts.append(Verdict(*args, **kwargs))
+
+    def results(self, **numbers) -> None:
+        """Write the run's numbers, settings, versions and verdicts as JSON; the notebook's last act."""
+        content = {
+            "notebook": self.notebook,
+            "settings": self._settings(),
+            "versions": {name: metadata.version(name) for name in _LIBRARIES},
+            "verdicts": [dataclasses.asdict(verdict) for verdict in self.verdicts],
+            **numbers,
+        }
+        text = json.dumps(content, indent=1, ensure_ascii=False, default=_plain)
+        write_atomically(self.folder / RESULTS, (text + "\n").encode())
+        self.written.append(RESULTS)
+
+    def _settings(self) -> dict:
+        s = self.settings
+        local_file = s.model.is_local and s.model.name != "embedded"
+        return {
+            "profile": s.profile.name,
+            # The last part of a path: a folder's place on one machine says nothing to others.
+            "model": Path(s.model.location).name if local_file else s.model.name,
+            "model_fingerprint": s.model.fingerprint,
+            "data": f"folder:{s.data.path.name}" if s.data.path else s.data.kind,
+            "data_revision": HUB_REVISIONS[GLUE] if s.data.kind == "hub" else None,
+            "train_files": {task: Path(file).name for task, file in s.data.train_files},
+            "tasks": [task.name for task in s.tasks],
+            "seed": s.seed,
+            "max_examples": s.max_examples,
+            "train_examples": s.train_examples,
+            "protocol": s.protocol,
+            "head": s.head and [to_people(index) for index in s.head],
+            "recipe": dataclasses.asdict(s.profile.recipe),
+        }
+
+
+def project_root() -> Path:
+    """The checkout that holds ``notebooks/``, seen from the working folder; else the working folder."""
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        if (folder / "notebooks").is_dir():
+            return folder
+    return Path.cwd()
+
+
+def _plain(value):
+    if isinstance(value, np.ndarray):
+        return np.round(value, 6).tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if dataclasses.is_dataclass(value):
+        return dataclasses.asdict(value)
+    raise TypeError(f"cannot write {type(value).__name__} as JSON")
