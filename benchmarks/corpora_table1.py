@@ -19,11 +19,10 @@ import numpy as np
 from bertology_utils.attention import batches
 from bertology_utils.common.profiles import get_profile
 from bertology_utils.corpora import digest
-from bertology_utils.drift.table1 import plain_metric
 from bertology_utils.encoders import evaluate, finetune, models
 from bertology_utils.glue import loading
 from bertology_utils.glue.sources import parse_data, parse_model
-from bertology_utils.glue.tasks import TASKS, Task, predictions, score
+from bertology_utils.glue.tasks import TASKS, Task, plain_metric, predictions, score
 from bertology_utils.suite.quiet import quiet
 
 OUTPUT = Path(__file__).with_suffix(".json")

@@ -5,8 +5,7 @@ import pytest
 from scipy import stats
 
 from bertology_utils.disabling import effects
-from bertology_utils.drift.table1 import plain_metric
-from bertology_utils.glue.tasks import TASKS, score
+from bertology_utils.glue.tasks import TASKS, plain_metric, score
 from bertology_utils.statistics import bootstrap, bootstrap_weights
 from bertology_utils.statistics.weighted import METRICS, weighted_scores
 

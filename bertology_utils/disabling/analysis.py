@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import hypergeom
 
-from ..drift.table1 import plain_metric
-from ..glue.tasks import Task, predictions, score
+from ..glue.tasks import Task, plain_metric, predictions, score
 from ..statistics import Bootstrap, Seed
 from ..statistics.ties import LEVEL, by_size
 from .effects import GainTest, SelectedGain, gain_test, gains, mcnemar, selected_gain

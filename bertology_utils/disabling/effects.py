@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from ..drift.table1 import plain_metric
-from ..glue.tasks import Task
+from ..glue.tasks import Task, plain_metric
 from ..statistics import Bootstrap, Seed, bootstrap_weights, corrected_p
 from ..statistics.ties import LEVEL
 from ..statistics.weighted import weighted_scores

@@ -1,8 +1,14 @@
-"""Uncertainty: ``resampling`` of examples, and metrics of ``weighted`` examples, its fast form."""
+"""Uncertainty, so that every room can say how sure a number is.
 
+``resampling``: the bootstrap over examples. ``weighted``: metrics of weighted
+examples, its fast form. ``permutation``: tests of many statistics at once.
+``correlation``: of ranks, with its interval.
+"""
+
+from .correlation import rank_correlation
+from .permutation import corrected_p, max_statistic
 from .resampling import (
-    RESAMPLES, Bootstrap, Seed, bootstrap, bootstrap_mean, bootstrap_weights, corrected_p, max_statistic, mean_of,
-    rank_correlation, resampled_means,
+    RESAMPLES, Bootstrap, Seed, bootstrap, bootstrap_mean, bootstrap_weights, mean_of, resampled_means,
 )
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Uncertainty: the bootstrap over examples."""
+"""The bootstrap over examples: a statistic with its interval, and paired comparisons."""
 
 from __future__ import annotations
 
@@ -132,58 +132,3 @@ def _resamples(n: int, seed: Seed, count: int) -> Iterator[np.ndarray]:
 
 def _rounded(x: float, digits: int, sign: bool) -> str:
     return f"{round(x, digits) + 0.0:{'+' if sign else ''}.{digits}f}"  # + 0.0 turns −0.0 into 0.0
-
-
-def rank_correlation(x: np.ndarray, y: np.ndarray, seed: Seed) -> Bootstrap:
-    """Spearman's rank correlation of two values per item, items resampled, such as heads.
-
-    Args:
-        x, y: shape (items,).
-        seed: of the resampling.
-    """
-    from scipy.stats import spearmanr
-
-    return bootstrap(lambda rows: float(spearmanr(x[rows], y[rows]).statistic), len(x), seed)
-
-
-def max_statistic(differences: np.ndarray, seed: Seed, draws: int = RESAMPLES) -> tuple[np.ndarray, np.ndarray]:
-    """Permutation tests of many paired differences at once, corrected by the maximum statistic.
-
-    If nothing made a difference, an example's differences could as well have
-    the other sign. Each draw flips the signs of a random half of the examples,
-    for all statistics alike, so that what they have in common stays; a mean is
-    compared with the largest standardised one of each draw (Westfall and
-    Young, 1993).
-
-    Args:
-        differences: shape (examples, …); NaN where an example says nothing.
-        seed: of the draws.
-        draws: how many.
-
-    Returns:
-        p-values of "above 0" and of "below 0", each of shape (…).
-    """
-    shape = differences.shape[1:]
-    flat = np.nan_to_num(differences.reshape(len(differences), -1))  # (examples, statistics)
-    spread = np.sqrt((flat**2).sum(axis=0))
-    scale = np.where(spread > 0, spread, np.inf)  # a statistic without any difference
-    signs = np.where(np.random.default_rng(seed).random((draws, len(flat))) < 0.5, -1.0, 1.0)
-    drawn = signs @ flat / scale
-    above, below = corrected_p(flat.sum(axis=0) / scale, drawn.max(axis=1), drawn.min(axis=1))
-    return above.reshape(shape), below.reshape(shape)
-
-
-def corrected_p(observed: np.ndarray, largest: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Permutation p-values corrected over many statistics (Westfall and Young, 1993).
-
-    Args:
-        observed: standardised statistics, shape (statistics,).
-        largest, smallest: of all of them in each draw, shape (draws,).
-
-    Returns:
-        p-values of "above" and of "below", each of shape (statistics,).
-    """
-    draws, tie = len(largest), 1e-9  # what is equal but for rounding counts as equal
-    above = (1 + (largest[:, None] >= observed - tie).sum(axis=0)) / (1 + draws)
-    below = (1 + (smallest[:, None] <= observed + tie).sum(axis=0)) / (1 + draws)
-    return above, below
