@@ -1,6 +1,6 @@
 """What a linear bag of words reaches on the embedded corpora, whole and from one field alone.
 
-    python benchmarks/corpora_shortcuts.py
+    python -m benchmarks.corpora_shortcuts
 
 A pair task whose second field alone ("hypothesis-only") tells the label could
 be solved without comparing anything.  Writes corpora_shortcuts.json beside it.
@@ -14,7 +14,7 @@ from scipy.stats import pearsonr
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from bertology_utils.corpora import MAKERS, digest, generate
+from corpora_generator import MAKERS, digest, generate
 
 WORD = r"[\w']+"
 

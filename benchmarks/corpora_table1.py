@@ -1,6 +1,6 @@
 """Table 1 on the embedded corpora with several seeds (§4.3).
 
-    python benchmarks/corpora_table1.py [--seeds 3] [--random-epochs 5]
+    python -m benchmarks.corpora_table1 [--seeds 3] [--random-epochs 5]
 
 A random start needs about three passes over 960 rows before its loss begins to
 fall, so here it gets more of them than the ``embedded`` profile gives; the
@@ -15,10 +15,10 @@ import json
 from pathlib import Path
 
 import numpy as np
+from corpora_generator import digest
 
 from bertology_utils.attention import batches
 from bertology_utils.common.profiles import get_profile
-from bertology_utils.corpora import digest
 from bertology_utils.encoders import evaluate, finetune, models
 from bertology_utils.glue import loading
 from bertology_utils.glue.sources import parse_data, parse_model

@@ -1,6 +1,6 @@
-"""The embedded corpora's data card: bertology_utils/corpora/README.md.
+"""The embedded corpora's data card: corpora_generator/README.md.
 
-    python benchmarks/data_card.py
+    python -m benchmarks.data_card
 
 Counts come from the generator, scores from the JSON files that the other
 scripts of this folder write.  A test holds the committed card to its output.
@@ -12,11 +12,11 @@ import statistics
 from collections import Counter
 from pathlib import Path
 
-from bertology_utils.corpora import MAKERS, digest, generate, mini_framenet
-from bertology_utils.corpora.lexicon import held_out_lemmas
+from corpora_generator import MAKERS, digest, generate, mini_framenet
+from corpora_generator.lexicon import held_out_lemmas
 
 HERE = Path(__file__).parent
-CARD = HERE.parent / "bertology_utils" / "corpora" / "README.md"
+CARD = HERE.parent / "corpora_generator" / "README.md"
 EXAMPLES = 10
 OPEN = ("NOUN", "PROPN", "VERB", "ADJ")
 # Footnote 6 of the paper.
@@ -203,7 +203,13 @@ a pair, the derivation is edited: a synonym, the passive, another object, anothe
 label follows from the edits. Each derivation is then spelled out as an ordered dependency tree, which gives
 the sentence together with its annotation: words with character spans, universal part of speech, dependency
 head and relation (Universal Dependencies), negation, and for pronouns the antecedent in the same sentence.
-The same seed gives the same bytes on every machine; a test pins their SHA-256.
+The same seed gives the same rows on every machine; a test pins their SHA-256.
+
+`python -m corpora_generator` writes them to `bertology_utils/corpora`: the rows as GLUE's own tables
+(`train.tsv`, `dev.tsv`), the dev rows' annotation as CoNLL-U, both packed with gzip. In CoNLL-U a row is a
+document and each of its texts a paragraph; a negative word has the feature `Polarity=Neg`, a pronoun its
+antecedent's number in MISC (`Antecedent`), and the comment `change` says what was edited. The package reads
+these files as it reads anybody's, and a test compares them with what the generator makes, byte for byte.
 
 *Held out*: every third concept of a semantic class, with its synonyms and its opposite, never occurs in
 training rows ({held} lemmas). Every dev row has at least one such word where it matters: as a predicate,
@@ -277,7 +283,7 @@ verbs, and takes attributes such as "silent" for nouns. Frequent disagreements w
 
 {framenet} Frame, element and lexical unit names, core status and core sets are those of FrameNet 1.5 and 1.7,
 which agree on these frames; the sentences are ours, but for "He was becoming agitated ." from the paper's
-Figure 3. `framenet_xml.write(mini_framenet.frames(), folder)` writes it in FrameNet's XML, which NLTK reads.
+Figure 3. `mini_framenet.zip` holds it in FrameNet's XML; unpacked, NLTK reads it.
 
 ## What it is not
 

@@ -1,6 +1,6 @@
 """How far the embedded corpora's gold annotation and a spaCy pipeline agree.
 
-    python benchmarks/gold_against_spacy.py PIPELINE [--sentences 400] [--show 20]
+    python -m benchmarks.gold_against_spacy PIPELINE [--sentences 400] [--show 20]
 
 PIPELINE is a name or a folder; Universal Dependencies and ClearNLP labels are
 both understood.  Writes its figures to gold_against_spacy.json beside it, and
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import spacy
 
-from bertology_utils.corpora import MAKERS, digest, generate
+from corpora_generator import MAKERS, digest, generate
 
 SUBJECTS = {"nsubj", "nsubj:pass", "nsubjpass"}
 OBJECTS = {"obj", "dobj"}

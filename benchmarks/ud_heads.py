@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     disable_progress_bar()
-    sentences = {text: some for path in options.files for text, some in read(path).items()}
+    sentences = {text: some for path in options.files for text, some in read(path).items() if len(some) == 1}
     source = parse_model(options.model)
     tokenizer = models.load_tokenizer(source)
     rows = Dataset.from_dict({"sentence": list(sentences), "label": [0] * len(sentences)})

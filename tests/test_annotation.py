@@ -1,16 +1,18 @@
 """Annotation: words stand where they should among wordpieces, whatever the text, and every source is understood."""
 
+import gzip
 import re
 
 import pytest
 from conftest import SHARED, needs_shared
+from corpora_generator import generate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bertology_utils.annotation import annotators, treebank
+from bertology_utils.annotation.base import Sentence, Word
 from bertology_utils.annotation.inputs import AnnotatedInput, PlacedSentence, annotate_inputs
 from bertology_utils.annotation.token_types import TOKEN_TYPES, token_types
-from bertology_utils.corpora import Sentence, Word, generate
 from bertology_utils.encoders.embedded import embedded_folder
 from bertology_utils.glue.sources import parse_annotation
 from bertology_utils.suite import Experiment
@@ -309,6 +311,17 @@ def test_other_weights_of_the_same_version_are_parsed_anew(pipeline):
     assert other.name == first.name and other._fingerprint != first._fingerprint
 
 
+def test_other_code_annotates_anew(pipeline, monkeypatch):
+    from bertology_utils.annotation import pipeline as module
+
+    made = module.Pipeline(pipeline("test_pos", "test_parse"))
+    ((before,),) = made.annotate(["Moles sold maps."])
+    old = module._sentences
+    monkeypatch.setattr(module, "_sentences", lambda doc: [Sentence(one.text, one.words[:-1]) for one in old(doc)])
+    ((after,),) = made.annotate(["Moles sold maps."])
+    assert after.words == before.words[:-1]
+
+
 @needs_shared
 def test_a_real_pipeline():
     pytest.importorskip("spacy")
@@ -378,12 +391,61 @@ def test_other_files_that_are_no_treebank_are_refused(tmp_path, content):
         treebank.read(tmp_path / "bank.conllu")
 
 
+def test_negative_features_and_antecedents_are_read(conllu):
+    path = conllu("".join([
+        "1\tNobody\tnobody\tPRON\t_\tNumber=Sing|PronType=Neg\t2\tnsubj\t_\t_\n", line(2, "says", "VERB"),
+        line(3, "she", "PRON", 5, "nsubj", "Antecedent=6"), "4\tdidn't\tdo\tAUX\t_\tPolarity=Neg\t5\taux\t_\t_\n",
+        line(5, "see", "VERB", 2, "ccomp"), line(6, "Ann", "PROPN", 5, "obj", "SpaceAfter=No|Antecedent=no"),
+        line(7, "!", "PUNCT", 2, "punct")]))
+    known = annotators.load(f"conllu:{path}")
+    assert known.antecedents
+    (((sentence),),) = known.annotate(["Nobody says she didn't see Ann!"])
+    assert [word.form for word in sentence.words if word.negation] == ["Nobody", "didn't"]
+    assert [word.antecedent for word in sentence.words] == [None, None, 5, None, None, None, None]
+
+
+def test_a_marked_paragraph_is_a_text_of_several_sentences(conllu):
+    ends = "SpaceAfter=No"
+    known = treebank.read(conllu("\n".join([
+        line(1, "Alone"), "# newpar id = a\n# sent_id = 1\n" + line(1, "Go", misc=ends) + line(2, "!", "PUNCT", 1, "punct"),
+        line(1, "Run"), "# newpar\n" + line(1, "(", "PUNCT", 2, "punct", ends) + line(2, "Stop", misc=ends), line(1, ")", misc=ends),
+        "# newdoc id = 2\n" + line(1, "Alone"), ""])))
+    assert set(known) == {"Alone", "Go!", "Run", "Go! Run", "(Stop", ")", "(Stop)"}
+    assert len(known["Alone"]) == len(known["Run"]) == 1 and known["Run"][0].words[0].start == 0
+    for text, sentences in known.items():
+        assert [text[word.start:word.end] for one in sentences for word in one.words] == \
+            [word.form for one in sentences for word in one.words]
+    assert [[word.head for word in one.words] for one in known["Go! Run"]] == [[-1, 0], [-1]]
+
+
+def test_packed_and_windows_treebanks_are_read(conllu):
+    wanted = treebank.read(conllu(CONLLU))
+    path = conllu("")
+    path.write_bytes(CONLLU.replace("\n", "\r\n").encode())
+    assert treebank.read(path) == wanted
+    packed = path.with_name("bank.conllu.gz")
+    packed.write_bytes(gzip.compress(CONLLU.encode()))
+    assert treebank.read(packed) == wanted
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    ('{"a": 1}\n', "is not a CoNLL-U file"), ('{\n "a": [1]\n}', "is not a CoNLL-U file"), ("", "no sentence in it"),
+    ("1\tcat\n\n", "lacks a column"),
+])  # fmt: skip
+def test_a_treebank_is_checked_by_its_first_sentence(conllu, content, message):
+    with pytest.raises(ValueError, match=f"bank.conllu .*{message}"):
+        treebank.check_treebank(conllu(content))
+    treebank.check_treebank(conllu(CONLLU + "\nno such line\n"))
+    with pytest.raises(ValueError, match="is not a CoNLL-U file"):
+        treebank.read(conllu(CONLLU + "\nno such line\n"))
+
+
 @needs_shared
 def test_a_real_treebank():
     pytest.importorskip("conllu")
     place = SHARED / "ud" / "en_ewt-ud-dev.conllu"
     texts = re.findall(r"^# text = (.*)$", place.read_text(encoding="utf-8"), re.MULTILINE)
-    known = treebank.read(place)
+    known = {text: some for text, some in treebank.read(place).items() if len(some) == 1}
     assert {" ".join(text.split()) for text in known} == {" ".join(text.split()) for text in texts}
     words = [(text, word) for text, (sentence,) in known.items() for word in sentence.words]
     differing = [word.form for text, word in words if text[word.start : word.end] != word.form]

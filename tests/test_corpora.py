@@ -5,16 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from corpora_generator import digest, generate
+from corpora_generator.lexicon import held_out_lemmas
+from corpora_generator.realise import MODALS, NUMERALS
+from corpora_generator.split import CORE
+from corpora_generator.words import NAMES, NOUNS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from bertology_utils.corpora import Sentence, digest, generate
-from bertology_utils.corpora.lexicon import held_out_lemmas
-from bertology_utils.corpora.realise import MODALS, NUMERALS
-from bertology_utils.corpora.split import CORE
-from bertology_utils.corpora.words import NAMES, NOUNS
+from bertology_utils.annotation.base import Sentence
 
 FIELDS = {
     "mrpc": ("sentence1", "sentence2"), "stsb": ("sentence1", "sentence2"), "sst2": ("sentence",),

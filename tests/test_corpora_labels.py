@@ -2,9 +2,9 @@
 
 import pytest
 
-from bertology_utils.corpora import generate
-from bertology_utils.corpora.realise import NUMERALS
-from bertology_utils.corpora.words import NOUNS, SYMMETRIC
+from corpora_generator import generate
+from corpora_generator.realise import NUMERALS
+from corpora_generator.words import NOUNS, SYMMETRIC
 
 SEEDS = (0, 1, 2)
 ANIMALS = {"animal", *NOUNS["mammal"][1].replace("=", " ").replace("<", " ").split(),

@@ -16,7 +16,7 @@ def script():
 
 
 def test_the_committed_card_is_current(script):
-    assert script.CARD.read_text(encoding="utf-8") == script.card(), "renew it: python benchmarks/data_card.py"
+    assert script.CARD.read_text(encoding="utf-8") == script.card(), "renew it: python -m benchmarks.data_card"
 
 
 def test_shortcuts_are_those_of_these_corpora(script):

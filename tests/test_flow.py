@@ -5,9 +5,9 @@ import pytest
 from plain import TASKS, measured, replay, to_previous
 from precision import forward_tolerance, sum_tolerance
 
+from bertology_utils.annotation.base import Word
 from bertology_utils.annotation.inputs import AnnotatedInput, PlacedSentence
 from bertology_utils.attention import observe
-from bertology_utils.corpora import Word
 from bertology_utils.features.flow import DESTINATIONS, Flow, marks
 
 

@@ -1,5 +1,6 @@
 """FrameNet: reading releases, the paper's filters, scores of heads and their controls."""
 
+import os
 import random
 import shutil
 import subprocess
@@ -11,13 +12,14 @@ import numpy as np
 import pytest
 import torch
 from conftest import ROOT, SHARED, make_bert, needs_shared
+from corpora_generator import mini_framenet
 from precision import forward_tolerance
 from lxml import etree
 
 from bertology_utils.annotation.alignment import wordpieces
 from bertology_utils.attention import attention_maps, observe
 from bertology_utils.attention.batches import make_batches
-from bertology_utils.corpora import mini_framenet
+from bertology_utils.corpora import FRAMENET
 from bertology_utils.encoders.models import load_encoder, load_tokenizer
 from bertology_utils.framenet import breakdown, controls, links, official_heatmaps, release
 from bertology_utils.framenet.exemplars import Exemplar, Span, read_unit
@@ -39,7 +41,7 @@ def mini(tmp_path_factory):
 def folder(own_cache):
     """A copy of the miniature release, to be spoiled."""
     target = own_cache / "copy"
-    shutil.copytree(release._embedded(), target)
+    shutil.copytree(release.find_root(release._unpacked(FRAMENET)), target)
     return target
 
 
@@ -157,6 +159,75 @@ def test_a_zip_that_would_write_outside_is_refused(folder, tmp_path, name):
     with pytest.raises(ValueError, match="outside its folder"):
         release.load(f"zip:{zipped(folder, tmp_path / 'release.zip', [name])}")
     assert not list(tmp_path.rglob("outside.xml"))
+
+
+def claiming(target, size):
+    """A zip whose directory says that its one file unpacks to so many bytes."""
+    with zipfile.ZipFile(target, "w") as archive:
+        archive.writestr("frameIndex.xml", "<a/>")
+    content = bytearray(target.read_bytes())
+    entry = content.rindex(b"PK\x01\x02")
+    content[entry + 24:entry + 28] = size.to_bytes(4, "little")
+    target.write_bytes(content)
+    return target
+
+
+def test_a_zip_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(release, "LARGEST", 2**31)
+    with pytest.raises(ValueError, match="bomb.zip is refused: it unpacks to 3.0 GiB .* less than 2 GiB"):
+        release.check_release(f"zip:{claiming(tmp_path / 'bomb.zip', 3 * 2**30)}")
+    with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
+        for number in range(31):
+            archive.writestr(f"lu/lu{number}.xml", "")
+    monkeypatch.setattr(release, "MOST", 30)
+    for read in (release.check_release, release.load):
+        with pytest.raises(ValueError, match="many.zip is refused: .* in 31 files; .* in 30"):
+            read(f"zip:{tmp_path / 'many.zip'}")
+
+
+@pytest.mark.parametrize("spoil, message", [
+    (lambda f: (f / "luIndex.xml").unlink(), "lacks luIndex.xml"),
+    (lambda f: [p.unlink() for p in unit_files(f)], "no lexical units"),
+    (lambda f: [shutil.rmtree(p) if p.is_dir() else p.unlink() for p in list(f.iterdir())], "no FrameNet release"),
+])
+def test_a_release_is_checked_before_it_is_read(folder, tmp_path, monkeypatch, spoil, message):
+    monkeypatch.setattr(release, "_read", lambda *arguments: pytest.fail("read"))
+    release.check_release("embedded")
+    release.check_release(f"folder:{folder}")
+    release.check_release(f"zip:{zipped(folder, tmp_path / 'whole.zip')}")
+    spoil(folder)
+    with pytest.raises((FileNotFoundError, ValueError), match=message):
+        release.check_release(f"folder:{folder}")
+    if list(folder.rglob("*.xml")):
+        with zipfile.ZipFile(zipped(folder, tmp_path / "half.zip"), "a") as archive:
+            archive.writestr("fndata/lu/", "")
+        with pytest.raises((FileNotFoundError, ValueError), match=message):
+            release.check_release(f"zip:{tmp_path / 'half.zip'}")
+
+
+def test_what_is_missing_is_named_by_the_check(monkeypatch):
+    for source, error in (("folder:/nowhere/at/all", FileNotFoundError), ("framenet", ValueError)):
+        with pytest.raises(error):
+            release.check_release(source)
+    release.check_release("nltk")
+    monkeypatch.setattr(release, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match="pip install nltk"):
+        release.check_release("nltk")
+
+
+def test_a_release_is_known_by_its_content_not_by_its_times(folder, monkeypatch):
+    """A changed file is read anew though size and time are the old ones; an unchanged copy is not."""
+    before = release.load(f"folder:{folder}")
+    path = unit_files(folder)[0]
+    about, text = path.stat(), path.read_text(encoding="utf-8")
+    sentence = before.exemplars[0].text
+    path.write_text(text.replace(sentence, sentence.swapcase()), encoding="utf-8")
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
+    assert path.stat().st_size == about.st_size
+    assert release.load(f"folder:{folder}").exemplars[0].text == sentence.swapcase()
+    path.write_text(text, encoding="utf-8")
+    monkeypatch.setattr(release, "_read", lambda *arguments: pytest.fail("read again"))
+    assert release.load(f"folder:{folder}") == before
 
 
 def test_what_is_no_zip_is_refused(tmp_path):

@@ -1,13 +1,17 @@
 """GLUE's own files: every layout, no quoting, and errors with file and line."""
 
+import gzip
+
 import pytest
 from conftest import SHARED, needs_shared
 from datasets import Dataset
 
+from bertology_utils.corpora import GLUE
 from bertology_utils.glue import loading
 from bertology_utils.glue.loading import load_rows
 from bertology_utils.glue.sources import parse_data
 from bertology_utils.glue.tasks import TASKS
+from bertology_utils.glue.tsv import check_folder
 
 # One good file per task, in GLUE's layout: header, rows, and the labels they stand for.
 MNLI_16 = (
@@ -143,3 +147,46 @@ def test_real_mnli_with_four_columns():
     rows = load_rows(TASKS["mnli"], "dev", parse_data(f"folder:{SHARED / 'glue'}"))
     assert len(rows) == 9815
     assert set(rows["label"]) == {0, 1, 2}
+
+
+def test_packed_files_are_read_like_plain_ones(tmp_path):
+    header, rows, labels = LAYOUTS["mrpc"]
+    path = write(tmp_path, TASKS["mrpc"], header, rows)
+    plain = load_rows(TASKS["mrpc"], "dev", parse_data(f"folder:{tmp_path}")).to_dict()
+    path.with_name("dev.tsv.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    assert load_rows(TASKS["mrpc"], "dev", parse_data(f"folder:{tmp_path}")).to_dict() == plain
+
+
+@pytest.mark.parametrize(("name", "content", "message"), [
+    ("dev.tsv.gz", b"index\tsentence1", "dev.tsv.gz is no gzip file"),
+    ("dev.tsv.gz", gzip.compress(b"index\tsentence1" * 99)[:-20], "dev.tsv.gz is no gzip file, or a damaged one"),
+    ("dev.tsv", b"index\tsentence1\tsentence2\tlabel\n0\t\xe9\tb\tentailment\n", "dev.tsv is no text in UTF-8"),
+])  # fmt: skip
+def test_what_is_no_text_is_refused_with_its_name(tmp_path, name, content, message):
+    (tmp_path / "RTE").mkdir()
+    (tmp_path / "RTE" / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        load_rows(TASKS["rte"], "dev", parse_data(f"folder:{tmp_path}"))
+
+
+def test_a_folder_is_checked_by_the_beginning_of_its_files(tmp_path):
+    rte, mrpc = TASKS["rte"], TASKS["mrpc"]
+    with pytest.raises(FileNotFoundError, match=r"missing file .*RTE/train.tsv \(.*RTE has no .tsv file\)"):
+        check_folder([rte], tmp_path)
+    header, rows, _ = LAYOUTS["rte"]
+    write(tmp_path, rte, header, [*rows, "2\tonly two"])
+    with pytest.raises(FileNotFoundError, match=r"missing file .*train.tsv \(the folder has: dev.tsv\)"):
+        check_folder([rte], tmp_path)
+    check_folder([rte], tmp_path, splits=("dev",))  # the third row is not looked at
+    write(tmp_path, rte, header, rows, "mine.tsv")
+    check_folder([rte], tmp_path, {"rte": "mine.tsv"})
+    with pytest.raises(FileNotFoundError, match="MRPC has no .tsv file"):
+        check_folder([rte, mrpc], tmp_path, {"rte": "mine.tsv"})
+    write(tmp_path, rte, header.replace("label", "gold"), rows, "mine.tsv")
+    with pytest.raises(ValueError, match="mine.tsv, line 1: no column 'label' for RTE"):
+        check_folder([rte], tmp_path, {"rte": "mine.tsv"})
+
+
+def test_the_embedded_corpora_pass_the_check():
+    check_folder(list(TASKS.values()), GLUE)

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from pathlib import Path
 
-from ..corpora import MAKERS, Sentence, generate
+from ..corpora import GLUE
 from ..glue.sources import parse_annotation
-
-Annotated = tuple[Sentence, ...]  # the sentences of one text; word offsets count the text's characters
-
-
-class Annotator(Protocol):
-    """Gives every text its sentences.
-
-    Attributes:
-        name: for people, with a version where there is one.
-        antecedents: True if pronouns know what they refer to.
-    """
-
-    name: str
-    antecedents: bool
-
-    def annotate(self, texts: Sequence[str]) -> list[Annotated]:
-        """The sentences of each text; none for an empty text."""
+from ..glue.tasks import TASKS
+from . import treebank
+from .base import Annotated, Annotator
 
 
 class Known:
@@ -55,18 +41,19 @@ class Known:
         return [self._sentences[text] if text else () for text in texts]
 
 
-def gold(tasks: Iterable[str] = MAKERS) -> Known:
-    """The embedded corpora's own annotation.
+def gold(tasks: Iterable[str] = TASKS) -> Known:
+    """The embedded corpora's own annotation of their dev rows.
 
     Args:
         tasks: names of the tasks whose texts are wanted.
     """
-    rows = (row for task in tasks for split in generate(task).values() for row in split)
-    sentences = {text: row.sentences[field] for row in rows for field, text in row.text.items()}
+    sentences: dict[str, Annotated] = {}
+    for task in map(TASKS.get, tasks):
+        sentences |= treebank.read(GLUE / task.folder / f"{Path(task.dev_file).stem}.conllu.gz")
     return Known("gold", sentences, antecedents=True)
 
 
-def load(annotation: str, tasks: Iterable[str] = MAKERS) -> Annotator:
+def load(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
     """The annotator that the parameter ``annotation`` names.
 
     Args:
@@ -82,9 +69,9 @@ def load(annotation: str, tasks: Iterable[str] = MAKERS) -> Annotator:
     if kind == "gold":
         return gold(tasks)
     if kind == "conllu":
-        from .treebank import read
-
-        return Known(f"CoNLL-U file {place.rsplit('/', 1)[-1]}", read(place), antecedents=False)
+        sentences = treebank.read(place)
+        antecedents = any(word.antecedent is not None for some in sentences.values() for one in some for word in one.words)
+        return Known(f"CoNLL-U file {Path(place).name}", sentences, antecedents)
     from .pipeline import Pipeline
 
     return Pipeline(place)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..corpora import Word
 from .alignment import wordpieces
-from .annotators import Annotator
+from .base import Annotator, Word
 
 Positions = tuple[int, ...]
 # Footnote 6 of the paper.

@@ -9,8 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ..common import cache
-from ..corpora import Sentence, Word
-from .annotators import Annotated
+from .base import Annotated, Sentence, Word
 
 _PROBE = "She reads the old letters."
 _FILE = "sentences.json"
@@ -63,7 +62,8 @@ class Pipeline:
             parsed = [[asdict(sentence) for sentence in _sentences(doc)] for doc in self._nlp.pipe(distinct)]
             (target / _FILE).write_text(json.dumps(parsed))
 
-        folder = cache.entry("annotations", self._fingerprint | {"texts": listing}, fill)
+        key = self._fingerprint | {"texts": listing, "code": cache.code_digest(_sentences, Sentence, Word)}
+        folder = cache.entry("annotations", key, fill)
         parsed = json.loads((folder / _FILE).read_text())
         by_text = {text: tuple(_sentence(**one) for one in some) for text, some in zip(distinct, parsed, strict=True)}
         return [by_text[text] for text in texts]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..common import PROTOCOLS, one_of
-from ..corpora import Word
+from .base import Word
 from .inputs import NEGATION_WORDS, AnnotatedInput, Positions, mask
 
 # Labels of Universal Dependencies, and ClearNLP's where it has another.

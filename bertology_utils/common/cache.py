@@ -6,6 +6,7 @@ killed process leaves no half-written entry.
 """
 
 import hashlib
+import inspect
 import json
 import logging
 import os
@@ -70,6 +71,11 @@ def file_sha256(path: Path) -> str:
     """SHA-256 of a file, as 64 hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def code_digest(*parts) -> str:
+    """SHA-256 of the source of functions, classes or modules: for keys that change with the code that decides a result."""
+    return hashlib.sha256("\n".join(map(inspect.getsource, parts)).encode()).hexdigest()
 
 
 def damage(folder: Path) -> str | None:

@@ -1,59 +1,12 @@
-"""Seven small text tasks shaped like GLUE's, generated from a grammar.
+"""The embedded corpora: GLUE's layout and CoNLL-U, and a mini-FrameNet in FrameNet's own XML.
 
-Every sentence is realised from a derivation, which yields its dependency
-annotation along with its text.  Validation rows turn on words that training
-rows never show, so that only knowledge of word meaning carries over.
+``glue/TASK/`` holds ``train.tsv.gz``, ``dev.tsv.gz`` and the dev rows' gold
+annotation ``dev.conllu.gz``. The files are read like a person's own
+(``folder:PATH``, ``conllu:PATH``, ``zip:PATH``). ``corpora_generator``, beside
+the package, writes them and has their data card.
 """
 
-from __future__ import annotations
+from pathlib import Path
 
-import hashlib
-import json
-from dataclasses import asdict
-from functools import lru_cache
-
-from ..common import one_of
-from .inference import mnli, rte
-from .paraphrase import mrpc, stsb
-from .questions import qnli, qqp
-from .rows import Row, Sentence, Word
-from .sentiment import sst2
-from .split import fill
-
-__all__ = ["MAKERS", "Row", "Sentence", "Word", "digest", "generate"]
-
-# task -> (maker, number of classes; for stsb, of steps on its scale)
-MAKERS = {"mrpc": (mrpc, 2), "stsb": (stsb, 6), "sst2": (sst2, 2), "rte": (rte, 2), "qqp": (qqp, 2), "qnli": (qnli, 2),
-          "mnli": (mnli, 3)}
-
-
-@lru_cache(maxsize=None)
-def generate(task: str, seed: int = 0, train: int = 960, validation: int = 320) -> dict[str, list[Row]]:
-    """Generate a task's rows; the same arguments give the same bytes anywhere.
-
-    Args:
-        task: One of ``mrpc``, ``stsb``, ``sst2``, ``rte``, ``qqp``, ``qnli``, ``mnli``.
-        seed: Seed of the draw.
-        train: Number of training rows.
-        validation: Number of validation rows.
-
-    Returns:
-        The rows under ``"train"`` and ``"validation"``.  The result is cached
-        and shared between callers: copy it before changing it.
-
-    Raises:
-        ValueError: If there is no such task, since a misspelt name must not
-            pass for an empty one.
-    """
-    maker, labels = MAKERS[one_of("task", task, MAKERS)]
-    return fill(task, seed, {"train": train, "validation": validation}, labels, maker)
-
-
-@lru_cache(maxsize=1)
-def digest() -> str:
-    """SHA-256 of all default rows with their annotation: what a stored measurement was made on."""
-    total = hashlib.sha256()
-    for task in MAKERS:
-        for split, rows in generate(task).items():
-            total.update(json.dumps([task, split, [asdict(row) for row in rows]]).encode())
-    return total.hexdigest()
+GLUE = Path(__file__).parent / "glue"
+FRAMENET = Path(__file__).parent / "mini_framenet.zip"

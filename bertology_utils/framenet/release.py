@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
 
 from ..common import cache, track
 from ..common.cache import file_sha256
-from ..corpora import framenet_xml, mini_framenet
+from ..corpora import FRAMENET
 from ..glue.sources import check_framenet
+from . import exemplars as reader
 from .exemplars import Exemplar, Problem, Span, read_core_sets, read_unit
 
 NLTK_PACKAGE = "framenet_v17"
 INDEXES = ("frameIndex.xml", "luIndex.xml")
-LARGEST = 4 * 2**30  # bytes of an unpacked release; the real ones have 0.8 GB
-READER = 1  # changes with what is read, so that old cache entries are not used
+# Of an unpacked release, in bytes and files; the real ones have 0.8 GB in 16,000.
+LARGEST, MOST = 4 * 2**30, 200_000
 FILES_AT_ONCE = 200
 
 
@@ -59,31 +61,58 @@ def load(source: str, processes: int = 2) -> Release:
         ConnectionError: NLTK cannot download.
     """
     check_framenet(source)
-    kind, _, path = source.partition(":")
+    kind, path = _kind_and_path(source)
     places: dict[str, Callable[[], Path]] = {
-        "embedded": _embedded, "nltk": _from_nltk, "folder": lambda: Path(path), "zip": lambda: _unpacked(Path(path)),
+        "embedded": lambda: _unpacked(FRAMENET), "nltk": _from_nltk, "folder": lambda: path, "zip": lambda: _unpacked(path),
     }
-    folder = find_root(places[kind]())
-    units = sorted(folder.glob("lu/lu*.xml"))
-    if not units:
-        raise ValueError(f"{folder} holds no lexical units (lu/lu*.xml): the release is empty")
-    frames = sorted(folder.glob("frame/*.xml"))
-    listing = [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in (*units, *frames)]
-    key = {"reader": READER, "files": hashlib.sha256(json.dumps(listing).encode()).hexdigest()}
+    folder = find_root(places[kind]().resolve())
+    units, frames = sorted(folder.glob("lu/lu*.xml")), sorted(folder.glob("frame/*.xml"))
+    key = {"code": cache.code_digest(reader, _write), "files": [[path.name, file_sha256(path)] for path in (*units, *frames)]}
     found = cache.entry("framenet", key, lambda target, scratch: _write(target, _read(units, frames, processes)))
-    return _from_json(json.loads((found / "release.json").read_text()), "mini" if kind == "embedded" else folder.name, len(units))
+    return _from_json(json.loads((found / "release.json").read_text()), folder.name, len(units))
 
 
-def find_root(folder: Path) -> Path:
+def check_release(source: str) -> None:
+    """Refuse a ``framenet`` parameter that names no FrameNet release, without reading its files.
+
+    Whether NLTK can download is not tried.
+
+    Raises:
+        ValueError, FileNotFoundError: as :func:`load`.
+    """
+    check_framenet(source)
+    kind, path = _kind_and_path(source)
+    if kind == "folder":
+        find_root(path.resolve())
+    elif kind == "zip":
+        with _archive(path) as archive:
+            find_root(zipfile.Path(archive))
+    elif kind == "nltk" and find_spec("nltk") is None:
+        raise ValueError(_NO_NLTK)
+
+
+def _kind_and_path(source: str) -> tuple[str, Path]:
+    kind, _, path = source.partition(":")
+    return kind, Path(path).expanduser()
+
+
+def find_root(folder):
     """The folder of a release, which may lie one level deeper than named.
+
+    Args:
+        folder: a Path, or a ``zipfile.Path``.
 
     Raises:
         FileNotFoundError: an index or the folder ``lu`` is missing; the message says which.
+        ValueError: there are no lexical units.
     """
     wanted, halves = (*INDEXES, "lu", "frame"), []
-    for candidate in (folder.resolve(), *sorted(path for path in folder.resolve().iterdir() if path.is_dir())):
+    below = sorted((path for path in folder.iterdir() if path.is_dir()), key=lambda path: path.name)
+    for candidate in (folder, *below):
         missing = [name for name in wanted if not (candidate / name).exists()]
         if not missing:
+            if not any(path.name.startswith("lu") and path.name.endswith(".xml") for path in (candidate / "lu").iterdir()):
+                raise ValueError(f"{candidate} holds no lexical units (lu/lu*.xml): the release is empty")
             return candidate
         if len(missing) < len(wanted):
             halves.append(f"{candidate} lacks {', '.join(missing)}")
@@ -153,19 +182,20 @@ def _from_json(content: dict, name: str, units: int) -> Release:
     return Release(name, exemplars, core_sets, units, tuple(Problem(**one) for one in content["problems"]))
 
 
-def _embedded() -> Path:
-    key = {"source": file_sha256(mini_framenet.SOURCE)}
-    return cache.entry("mini_framenet", key, lambda target, scratch: framenet_xml.write(mini_framenet.frames(), target))
-
-
 def _unpacked(path: Path) -> Path:
+    with _archive(path) as archive:
+        wanted = [name for name in archive.namelist() if name.endswith(".xml")]
+        return cache.entry("framenet_zip", {"sha256": file_sha256(path), "members": "*.xml"},
+                           lambda target, scratch: archive.extractall(target, wanted))
+
+
+@contextmanager
+def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    """An open zip whose members may be unpacked."""
     try:
         with zipfile.ZipFile(path) as archive:
-            members = [member for member in archive.infolist() if not member.is_dir()]
-            _check_members(path, members)
-            wanted = [member for member in members if member.filename.endswith(".xml")]
-            return cache.entry("framenet_zip", {"sha256": file_sha256(path)},
-                               lambda target, scratch: archive.extractall(target, wanted))
+            _check_members(path, archive.infolist())
+            yield archive
     except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:  # damaged, or encrypted
         raise ValueError(f"{path} is no zip archive, a damaged or an encrypted one: {error}") from None
 
@@ -176,15 +206,19 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> None:
         if place.is_absolute() or ".." in place.parts or ":" in member.filename:
             raise ValueError(f"{path} is refused: {member.filename!r} would be written outside its folder")
     size = sum(member.file_size for member in members)
-    if size > LARGEST:
-        raise ValueError(f"{path} is refused: it unpacks to {size / 2**30:.1f} GiB, more than {LARGEST / 2**30:.0f}")
+    if size > LARGEST or len(members) > MOST:
+        raise ValueError(f"{path} is refused: it unpacks to {size / 2**30:.1f} GiB in {len(members):,} files; a FrameNet"
+                         f" release has less than {LARGEST / 2**30:.0f} GiB in {MOST:,}")
+
+
+_NO_NLTK = "framenet='nltk' needs NLTK: pip install nltk; or name a folder: framenet='folder:PATH'"
 
 
 def _from_nltk() -> Path:
     try:
         import nltk
     except ImportError:
-        raise ValueError("framenet='nltk' needs NLTK: pip install nltk; or name a folder: framenet='folder:PATH'") from None
+        raise ValueError(_NO_NLTK) from None
     try:
         place = nltk.data.find(f"corpora/{NLTK_PACKAGE}")
     except LookupError:

@@ -10,6 +10,7 @@ from datasets import ClassLabel, Dataset, Features, Value, load_dataset
 from ..common import one_of
 from ..common.hub import hub_errors
 from ..common.profiles import GLUE, HUB_REVISIONS
+from ..corpora import GLUE as EMBEDDED
 from . import tsv
 from .sources import DataSource
 from .tasks import Task
@@ -47,12 +48,7 @@ def _folder(task: Task, split: str, source: DataSource) -> Dataset:
 
 
 def _embedded(task: Task, split: str, source: DataSource) -> Dataset:
-    from ..corpora import generate
-
-    rows = generate(task.name)["train" if split == "train" else "validation"]
-    columns = {name: [row.text[name] for row in rows] for name in task.fields}
-    columns |= {"label": [row.label for row in rows], "idx": list(range(len(rows)))}
-    return Dataset.from_dict(columns, features=features(task))
+    return _folder(task, split, DataSource("folder", EMBEDDED))
 
 
 def _hub(task: Task, split: str, source: DataSource) -> Dataset:

@@ -1,16 +1,19 @@
-"""GLUE's own download: one folder per task, tab-separated files without quoting.
+"""GLUE's own download: one folder per task, tab-separated files without quoting, plain or packed (.tsv.gz).
 
 No CSV library is used, on purpose: GLUE's files hold unbalanced quotation
 marks, and an error must name the line.
 """
 
 import re
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
+from ..common.textfile import opened
 from .tasks import Task
 
 # Column names in GLUE's files → the Hub's, where they differ.
-_COLUMNS = {
+COLUMNS = {
     "mrpc": {"sentence1": "#1 String", "sentence2": "#2 String", "label": "Quality"},
     "stsb": {"label": "score"},
     "qqp": {"label": "is_duplicate"},
@@ -33,26 +36,46 @@ def read_split(task: Task, split: str, folder: Path, train_files: dict[str, str]
         ValueError: no rows, a missing column, a truncated row or an unknown
             label; the message gives file and line.
     """
+    return read_table(task, _file(task, split, folder, train_files))
+
+
+def check_folder(
+    tasks: Sequence[Task], folder: Path, train_files: dict[str, str] | None = None, splits: Sequence[str] = ("train", "dev")
+) -> None:
+    """Refuse a folder in which some task's files cannot be read, by the header and the first row of each.
+
+    Args:
+        tasks: those that will be read.
+        folder: as in :func:`read_split`.
+        train_files: as in :func:`read_split`.
+        splits: of "train" and "dev" those that will be read.
+
+    Raises:
+        FileNotFoundError, ValueError: as :func:`read_split`.
+    """
+    for task in tasks:
+        for split in splits:
+            read_table(task, _file(task, split, folder, train_files), most=1)
+
+
+def _file(task: Task, split: str, folder: Path, train_files: dict[str, str] | None) -> Path:
+    """The file of a split, plain or packed."""
     name = (train_files or {}).get(task.name, "train.tsv") if split == "train" else task.dev_file
-    return read_table(task, _existing(folder / task.folder / name))
-
-
-def _existing(path: Path) -> Path:
-    if path.is_file():
-        return path
-    there = sorted(p.name for p in path.parent.glob("*.tsv")) if path.parent.is_dir() else []
+    path = folder / task.folder / name
+    packed = path.with_name(f"{path.name}.gz")
+    if path.is_file() or packed.is_file():
+        return path if path.is_file() else packed
+    there = sorted(p.name for p in path.parent.glob("*.tsv*")) if path.parent.is_dir() else []
     hint = f"the folder has: {', '.join(there)}" if there else f"{path.parent} has no .tsv file"
     raise FileNotFoundError(
         f"missing file {path} ({hint}). A training file of another name is given by train_files='TASK=FILE'."
     )
 
 
-def read_table(task: Task, path: Path) -> dict[str, list]:
-    """Columns of one .tsv file of ``task``; see :func:`read_split`."""
-    # utf-8-sig drops the byte-order mark that begins MRPC's files; newline="\n"
-    # keeps stray carriage returns and other line breaks inside a sentence.
-    with path.open(encoding="utf-8-sig", newline="\n") as file:
-        lines = [line.rstrip("\r\n").split("\t") for line in file]
+def read_table(task: Task, path: Path, most: int | None = None) -> dict[str, list]:
+    """Columns of one .tsv or .tsv.gz file of ``task``, at most so many rows; see :func:`read_split`."""
+    with opened(path) as file:
+        lines = [line.rstrip("\r\n").split("\t") for line in islice(file, most and most + 1)]
     if len(lines) < 2:
         raise ValueError(f"{path}: no rows; a header and at least one row are wanted")
     header, *rows = lines
@@ -68,7 +91,7 @@ def read_table(task: Task, path: Path) -> dict[str, list]:
 
 
 def _column_positions(task: Task, header: list[str], path: Path) -> dict[str, int]:
-    renamed = _COLUMNS.get(task.name, {})
+    renamed = COLUMNS.get(task.name, {})
     positions = {}
     for name in (*task.fields, "label"):
         wanted = renamed.get(name, name)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from bertology_utils.annotation.base import Sentence, Word
+
 from .inflection import article
-from .rows import Sentence, Word
 
 NEGATIONS = frozenset("no not never none neither nor nothing nobody nowhere hardly without".split())
 

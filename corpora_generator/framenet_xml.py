@@ -1,4 +1,4 @@
-"""Frames as a FrameNet release: the folder layout and XML of release 1.7.
+"""Frames as a FrameNet release: the files and XML of release 1.7.
 
 NLTK's ``FramenetCorpusReader`` reads the result like a real release.  What a
 release has beyond frames, lexical units and their annotated sentences is left
@@ -9,7 +9,6 @@ valence tables, relations between frames, full texts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from xml.etree import ElementTree as xml
 
 from .mini_framenet import Exemplar, Frame, LexicalUnit
@@ -23,35 +22,24 @@ _DATE = "01/01/2026 00:00:00 UTC Thu"
 _NO_DEFINITION = "See FrameNet."
 
 
-def write(frames: Sequence[Frame], folder: Path) -> None:
-    """Write a release into an empty or missing folder.
+def documents(frames: Sequence[Frame]) -> dict[str, bytes]:
+    """The release's files by name: those that NLTK's reader needs.
 
-    The files are those that NLTK's reader needs: the indexes of frames and
-    lexical units, one file for each of either, and three more indexes that
-    hold next to nothing.
-
-    Args:
-        frames: What it holds.
-        folder: Where to.
-
-    Raises:
-        FileExistsError: The folder is not empty.
+    These are the indexes of frames and lexical units, one file for each of
+    either, and three more indexes that hold next to nothing.
     """
-    folder = Path(folder)
-    if folder.exists() and any(folder.iterdir()):
-        raise FileExistsError(f"{folder} is not empty; name another folder or empty it")
-    for name in ("frame", "lu", "fulltext"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
     numbers = iter(range(FIRST_ID, 2 * FIRST_ID))
     indexes = {name: _root(name) for name in ("frameIndex", "luIndex", "frameRelations", "fulltextIndex")}
+    made: dict[str, bytes] = {}
     for frame in frames:
-        _write_frame(frame, folder, indexes, numbers)
+        made |= _frame_documents(frame, indexes, numbers)
     for name, root in indexes.items():
-        _save(root, folder / f"{'frRelation' if name == 'frameRelations' else name}.xml")
-    _save(_types(numbers), folder / "semTypes.xml")
+        made[f"{'frRelation' if name == 'frameRelations' else name}.xml"] = _bytes(root)
+    return made | {"semTypes.xml": _bytes(_types(numbers))}
 
 
-def _write_frame(frame: Frame, folder: Path, indexes: dict[str, xml.Element], numbers: Iterator[int]) -> None:
+def _frame_documents(frame: Frame, indexes: dict[str, xml.Element], numbers: Iterator[int]) -> dict[str, bytes]:
+    made: dict[str, bytes] = {}
     ids = {"": next(numbers), **{name: next(numbers) for name in frame.elements}}
     xml.SubElement(indexes["frameIndex"], "frame", ID=str(ids[""]), name=frame.name, mDate=_DATE)
     listed = _frame_file(frame, ids)
@@ -64,8 +52,8 @@ def _write_frame(frame: Frame, folder: Path, indexes: dict[str, xml.Element], nu
         xml.SubElement(item, "definition").text = _NO_DEFINITION
         xml.SubElement(item, "sentenceCount", total=str(len(unit.exemplars)), annotated=str(len(unit.exemplars)))
         _lexeme(item, unit)
-        _save(_unit_file(frame, unit, number, ids, numbers), folder / "lu" / f"lu{number}.xml")
-    _save(listed, folder / "frame" / f"{frame.name}.xml")
+        made[f"lu/lu{number}.xml"] = _bytes(_unit_file(frame, unit, number, ids, numbers))
+    return made | {f"frame/{frame.name}.xml": _bytes(listed)}
 
 
 def _types(numbers: Iterator[int]) -> xml.Element:
@@ -84,9 +72,9 @@ def _root(tag: str, **attributes: str) -> xml.Element:
     return xml.Element(tag, {**attributes, "xmlns": NAMESPACE})
 
 
-def _save(root: xml.Element, path: Path) -> None:
+def _bytes(root: xml.Element) -> bytes:
     xml.indent(root)
-    path.write_bytes(xml.tostring(root, encoding="UTF-8", xml_declaration=True) + b"\n")
+    return xml.tostring(root, encoding="UTF-8", xml_declaration=True) + b"\n"
 
 
 def _lexeme(parent: xml.Element, unit: LexicalUnit) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bertology_utils.annotation.base import Sentence
+
 from . import edits
 from .anaphora import pronoun_for
 from .clauses import Clause, Linked, replace
@@ -11,7 +13,6 @@ from .compose import TRANSITIVE, Composer
 from .edits import Edit, first_of, several
 from .lexicon import Entry, Use
 from .realise import realise
-from .rows import Sentence
 from .split import Made
 
 FRAMES = TRANSITIVE + ("give", "give")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bertology_utils.annotation.base import Sentence
+
 from . import inflection
 from .clauses import GAP, NP, Adverbial, Clause, Linked, replace
-from .rows import Sentence
 from .tree import Node, linearise
 from .words import PEOPLE
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
+from bertology_utils.annotation.base import Sentence
+
 from .compose import Composer
 from .lexicon import held_out_lemmas
-from .rows import Row, Sentence
+from .rows import Row
 from .vocabulary import Vocabulary
 
 Made = tuple[dict[str, Sequence[Sentence]], float, str] | None
