@@ -1,30 +1,41 @@
-"""Command line: ``python -m bertology_utils run | list | check``."""
+"""Command line: ``python -m bertology_utils run | check | list | cache``."""
+
+from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from importlib import metadata
 
 from packaging.requirements import Requirement
 
+from .common.cache import cache_folder, damage
+from .common.profiles import PROFILES
+from .suite import cache_care
+from .suite.check import Checked, check_call
 from .suite.colab import repository_address
+from .suite.declarations import PARAMETERS, profile_values
 from .suite.notebooks import Notebook, find_notebooks, select
-from .suite.parameters import KNOWN
 from .suite.results import project_root
 
 
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM: ends a run in the way of Ctrl-C."""
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; returns the exit code: 0 well, 1 a notebook failed, 2 a wrong call, 130 interrupted."""
+    """Run the command line.
+
+    Returns:
+        The exit code: 0 well, 1 something failed, 2 a wrong call, 130 interrupted, 143 terminated.
+    """
     options = _parser().parse_args(arguments)
     try:
-        chosen = _chosen(options)
-    except (ValueError, TypeError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    try:
-        return options.command(options, *chosen)
-    except KeyboardInterrupt:
-        print("interrupted; finished models are kept in the cache, so a new run goes on from there", file=sys.stderr)
-        return 130
+        return options.command(options)
+    except KeyboardInterrupt as end:
+        word, code = ("terminated", 143) if isinstance(end, _Terminated) else ("interrupted", 130)
+        print(f"{word}; finished models are kept in the cache, so a new run goes on from there", file=sys.stderr)
+        return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -32,27 +43,54 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, command, text in (
         ("run", _run, "run notebooks, publish their figures, write an HTML report"),
-        ("check", _check, "check parameters, installed versions and the embedded model; run nothing"),
+        ("check", _check, "check parameters, what they name, installed versions and the embedded model; run nothing"),
         ("list", _list, "list the notebooks and their parameters"),
     ):
-        sub = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
-        sub.set_defaults(command=command, profile=None, only="", parameters=[], in_place=False)
+        sub = commands.add_parser(name, help=text, description=text, allow_abbrev=False,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+        sub.set_defaults(command=command, in_place=False)
+        sub.add_argument("--only", default="", metavar="N,N-N", help="numbers of the notebooks, for example 3,6 or 1-3")
         if name == "list":
             continue
-        sub.add_argument("--profile", help="embedded (the default), minilm or paper")
-        sub.add_argument("--only", default="", metavar="N,N", help="numbers of the notebooks, for example 3,6")
+        sub.epilog = "parameters:\n" + "\n".join(f"  {line}" for line in map(_declaration, PARAMETERS))
+        sub.add_argument("--profile", help=f"{', '.join(PROFILES)}; without it {PARAMETERS['profile'].default}")
         sub.add_argument("-p", dest="parameters", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"),
                          help="set a notebook parameter; may be repeated")
         if name == "run":
+            sub.add_argument("--cell-limit", type=_not_negative, default=720, metavar="MINUTES",
+                             help="the longest that one cell may take, 0 for any time (%(default)s)")
             sub.add_argument("--in-place", action="store_true",
                              help="also renew notebooks/ and the README's tables (default settings only)")
+    _add_cache(commands)
     return parser
 
 
-def _chosen(options) -> tuple[list[Notebook], dict[str, object]]:
-    """The notebooks and checked parameters of a call; raises for anything wrong in it."""
-    from .suite.run import check_parameters
+def _add_cache(commands) -> None:
+    text = "list, verify or prune the finished work that is kept"
+    actions = commands.add_parser("cache", help=text, description=text).add_subparsers(required=True, metavar="ACTION")
+    for name, command, text in (("list", _cache_list, "what is kept, with size and age"),
+                                ("verify", _cache_verify, "compare every file with its hash"),
+                                ("prune", _cache_prune, "remove what was not used for some time, or everything")):
+        sub = actions.add_parser(name, help=text, description=text)
+        sub.set_defaults(command=command)
+        if name == "prune":
+            which = sub.add_mutually_exclusive_group(required=True)
+            which.add_argument("--older-than", type=_not_negative, metavar="DAYS", help="not used for so many days")
+            which.add_argument("--all", action="store_true", help="everything")
 
+
+def _not_negative(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < float("inf"):
+        raise ValueError
+    return number
+
+
+_not_negative.__name__ = "number from 0"  # what argparse calls it where it refuses a value
+
+
+def _call(options) -> tuple[list[Notebook], Checked]:
+    """The notebooks and checked parameters of a call; raises for anything wrong in it."""
     notebooks = select(find_notebooks(), options.only)
     names = [name for name, _ in options.parameters]
     texts = dict(options.parameters)
@@ -62,25 +100,55 @@ def _chosen(options) -> tuple[list[Notebook], dict[str, object]]:
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise ValueError(f"{', '.join(sorted(twice))} is given twice; give it once")
-    values = check_parameters(notebooks, texts)
+    checked = check_call(notebooks, texts)
     if options.in_place:
-        if values:
+        if checked.values:
             raise ValueError("--in-place keeps the committed notebooks, which are run with default settings only")
         repository_address()
-    return notebooks, values
+    return notebooks, checked
 
 
-def _run(options, notebooks: list[Notebook], values: dict[str, object]) -> int:
+def _refused(error: Exception | str, code: int = 2) -> int:
+    print(f"error: {error}", file=sys.stderr)
+    return code
+
+
+def _run(options) -> int:
+    try:
+        notebooks, checked = _call(options)
+    except (ValueError, TypeError, OSError) as error:
+        return _refused(error)
+    from .suite.run import in_words, only_run, output_folder
+
+    for remark in checked.remarks:
+        print(f"note: {remark}", file=sys.stderr)
+    output = output_folder(checked.values)
+    figures = output / "figures" if checked.values else project_root() / "figures"
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        with only_run(output, figures):
+            return _run_all(options, notebooks, checked.values, output, figures)
+    except BlockingIOError as error:
+        return _refused(error)
+    except OSError as error:
+        return _refused(in_words(error), code=1)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(*_) -> None:
+    raise _Terminated
+
+
+def _run_all(options, notebooks: list[Notebook], values: dict[str, object], output, figures) -> int:
     from .suite.readme import update as update_readme
     from .suite.report import write_report
-    from .suite.run import keep_in_place, output_folder, run_notebook
+    from .suite.run import keep_in_place, run_notebook
 
-    output = output_folder(values)
-    figures = output / "figures" if values else project_root() / "figures"
     outcomes = []
     for number, notebook in enumerate(notebooks, start=1):
         print(f"[{number}/{len(notebooks)}] {notebook.name}: {notebook.title}", file=sys.stderr, flush=True)
-        outcome = run_notebook(notebook, values, output, figures)
+        outcome = run_notebook(notebook, values, output, figures, options.cell_limit * 60)
         outcomes.append(outcome)
         ending = f"failed, {outcome.error}; see {outcome.executed}" if outcome.error else "done"
         print(f"[{number}/{len(notebooks)}] {notebook.name}: {ending} ({outcome.seconds:.0f} s)", file=sys.stderr)
@@ -94,12 +162,17 @@ def _run(options, notebooks: list[Notebook], values: dict[str, object]) -> int:
     return 1 if any(outcome.error for outcome in outcomes) else 0
 
 
-def _check(options, notebooks: list[Notebook], values: dict[str, object]) -> int:
+def _check(options) -> int:
+    try:
+        notebooks, checked = _call(options)
+    except (ValueError, TypeError, OSError) as error:
+        return _refused(error)
     problems = unmet_requirements()
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
-    given = ", ".join(f"{name}={value!r}" for name, value in values.items()) or "default settings"
-    print(f"{'not ready' if problems else 'ready'} to run {', '.join(nb.name for nb in notebooks)} with {given}")
+    given = ", ".join(f"{name}={value!r}" for name, value in checked.values.items()) or "default settings"
+    print(f"{'not ready' if problems else 'ready'} to run {', '.join(nb.name for nb in notebooks)} with {given}",
+          *checked.remarks, sep="\n  ")
     return 2 if problems else 0
 
 
@@ -119,11 +192,47 @@ def unmet_requirements() -> list[str]:
     return problems
 
 
-def _list(options, notebooks: list[Notebook], values: dict[str, object]) -> int:
+def _declaration(name: str) -> str:
+    parameter = PARAMETERS[name]
+    values = profile_values(name)
+    return f"{name} ({parameter.kind.__name__}): {parameter.help()}" + (f" ({values})" if values else "")
+
+
+def _list(options) -> int:
+    try:
+        notebooks = select(find_notebooks(), options.only)
+    except (ValueError, OSError) as error:
+        return _refused(error)
     for notebook in notebooks:
         print(f"{notebook.number}  {notebook.title}")
         for name, value in notebook.parameters.items():
-            print(f"     {name} ({KNOWN[name][0].__name__}) = {value!r}" if name in KNOWN else f"     {name}: unknown")
+            kind, _, text = _declaration(name).partition(": ") if name in PARAMETERS else (name, "", "unknown")
+            print(f"     {kind} = {value!r}: {text}")
+    return 0
+
+
+def _cache_list(options) -> int:
+    found = cache_care.entries()
+    for entry in found:
+        print(f"{entry.kind}/{entry.path.name[:12]}  {entry.state:<10} {entry.size / 2**20:9.1f} MiB"
+              f"  {entry.days:.0f} days  {entry.what()}".rstrip())
+    print(f"{len(found)} entries, {sum(entry.size for entry in found) / 2**20:.1f} MiB in {cache_folder()}")
+    return 0
+
+
+def _cache_verify(options) -> int:
+    finished = [entry for entry in cache_care.entries() if entry.state == "finished"]
+    problems = {entry: problem for entry in finished if (problem := damage(entry.path))}
+    for entry, problem in problems.items():
+        print(f"{entry.kind}/{entry.path.name[:12]}: {problem}", file=sys.stderr)
+    print(f"{len(finished) - len(problems)} of {len(finished)} finished entries are whole")
+    return 1 if problems else 0
+
+
+def _cache_prune(options) -> int:
+    removed, busy = cache_care.prune(None if options.all else options.older_than)
+    print(f"{len(removed)} entries removed, {sum(entry.size for entry in removed) / 2**20:.1f} MiB"
+          + (f"; {len(busy)} stay, since they are in use" if busy else ""))
     return 0
 
 

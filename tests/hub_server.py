@@ -41,8 +41,9 @@ _API = re.compile(
 class LocalHub:
     """A Hub that serves the given repositories while its ``with`` block runs.
 
-    ``repositories`` maps a name to ``(revision, {path: content})``. A dataset's
-    name starts with ``datasets/``, a model's has no prefix, as in the Hub's URLs.
+    ``repositories`` maps a name to ``(revision, {path: content})``, or to the HTTP status
+    with which every request for it is refused. A dataset's name starts with
+    ``datasets/``, a model's has no prefix, as in the Hub's URLs.
 
     Each repository has that one revision and no other, not even ``main``: code
     that forgets the pinned revision fails here, where on the Hub it would load.
@@ -51,7 +52,7 @@ class LocalHub:
     for as ``(method, path)``, in order, requests answered with 404 included.
     """
 
-    def __init__(self, repositories: dict[str, tuple[str, dict[str, bytes]]]):
+    def __init__(self, repositories: dict[str, tuple[str, dict[str, bytes]] | int]):
         self.repositories = repositories
         self.requests: list[tuple[str, str]] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
@@ -70,9 +71,10 @@ class LocalHub:
 
 
 class _NotFound(Exception):
-    """A 404 with the error code by which the Hub says what is missing."""
+    """A 404 with the error code by which the Hub says what is missing, or another status."""
 
-    def __init__(self, code: str | None = None, commit: str | None = None):
+    def __init__(self, code: str | None = None, commit: str | None = None, status: int = 404):
+        self.status = status
         self.headers = {}
         if code:
             self.headers["X-Error-Code"] = code
@@ -91,7 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             status, headers, content = self._answer(parse_qs(body.decode()))
         except _NotFound as error:
-            status, headers, content = 404, error.headers, b""
+            status, headers, content = error.status, error.headers, b""
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -131,7 +133,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _find(self, repo: str, revision: str | None) -> tuple[str, dict[str, bytes]]:
         if repo not in self.server.hub.repositories:
             raise _NotFound("RepoNotFound")
-        known, files = self.server.hub.repositories[repo]
+        found = self.server.hub.repositories[repo]
+        if isinstance(found, int):
+            raise _NotFound("GatedRepo" if found == 403 else None, status=found)
+        known, files = found
         if revision is not None and unquote(revision) != known:
             raise _NotFound("RevisionNotFound")
         return known, files

@@ -3,9 +3,12 @@
 import logging
 import multiprocessing
 import os
+import time
 
 import pytest
+from filelock import FileLock
 
+from bertology_utils import __main__ as cli
 from bertology_utils.common import cache
 
 KEY = {"what": "numbers", "seed": 1}
@@ -35,7 +38,7 @@ def test_any_change_of_the_key_is_another_entry():
     assert cache.digest({"a": 1, "b": 2}) == cache.digest({"b": 2, "a": 1})
 
 
-@pytest.mark.parametrize("harm", ["flip", "delete", "manifest"])
+@pytest.mark.parametrize("harm", ["flip", "delete", "add", "manifest", "emptied"])
 def test_damage_is_noticed_set_aside_and_repaired(harm, caplog):
     folder = cache.entry("things", KEY, fill_with("whole"))
     file = folder / "data.txt"
@@ -45,6 +48,10 @@ def test_damage_is_noticed_set_aside_and_repaired(harm, caplog):
         file.write_bytes(content)
     elif harm == "delete":
         file.unlink()
+    elif harm == "add":
+        (folder / "other.txt").write_text("not ours")
+    elif harm == "emptied":
+        (folder / cache.MANIFEST).write_text('{"files": {}}')
     else:
         (folder / cache.MANIFEST).write_text("{")
     with caplog.at_level(logging.WARNING):
@@ -115,3 +122,49 @@ def test_atomic_write_leaves_the_old_file_when_it_fails(tmp_path, monkeypatch):
         cache.write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["numbers.json"]
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o027])
+def test_written_files_have_the_rights_that_the_umask_leaves(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        cache.write_atomically(tmp_path / "numbers.json", b"1")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "numbers.json").stat().st_mode & 0o777 == 0o666 & ~umask
+
+
+def test_the_cache_can_be_listed_verified_and_pruned(own_cache, capsys):
+    old = cache.entry("things", KEY | {"task": "rte"}, fill_with("old" * 1000))
+    new = cache.entry("things", KEY, fill_with("new"))
+    os.utime(old, (time.time() - 10 * 86400,) * 2)
+    stranger = own_cache / "photos" / "summer"
+    stranger.mkdir(parents=True)
+    assert cli.main(["cache", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert f"things/{old.name[:12]}  finished" in listed and "10 days" in listed and "task rte, seed 1" in listed
+    assert "2 entries" in listed
+
+    assert cli.main(["cache", "verify"]) == 0
+    (new / "data.txt").write_text("bad")
+    assert cli.main(["cache", "verify"]) == 1
+    assert f"things/{new.name[:12]}: data.txt has changed" in capsys.readouterr().err
+
+    assert cli.main(["cache", "prune", "--older-than", "5"]) == 0
+    assert not old.exists() and new.exists()
+    with FileLock(f"{new}.lock"):
+        assert cli.main(["cache", "prune", "--all"]) == 0
+        assert "in use" in capsys.readouterr().out and new.exists()
+    assert cli.main(["cache", "prune", "--all"]) == 0
+    assert not new.exists() and stranger.exists(), "only what the cache made is removed"
+    for wrong in (["prune"], ["prune", "--older-than", "-1"], ["prune", "--all", "--older-than", "1"], ["empty"]):
+        with pytest.raises(SystemExit) as end:
+            cli.main(["cache", *wrong])
+        assert end.value.code == 2
+
+
+def test_use_makes_an_entry_young_again():
+    folder = cache.entry("things", KEY, fill_with("a"))
+    os.utime(folder, (0, 0))
+    cache.entry("things", KEY, fill_with("a"))
+    assert time.time() - folder.stat().st_mtime < 60

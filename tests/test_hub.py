@@ -1,13 +1,16 @@
 """The Hub path without the Hub: a local server, the real libraries, our real code."""
 
+import errno
 import subprocess
 import sys
 import textwrap
 
+import httpx
 import pytest
 from conftest import ROOT, SHARED, needs_shared
 from hub_server import LocalHub, glue_repository, hub_environment, tiny_bert_repository
 
+from bertology_utils.common.hub import hub_errors
 from bertology_utils.common.profiles import BERT_BASE, GLUE, HUB_REVISIONS
 
 ROWS = {
@@ -83,19 +86,84 @@ def test_columns_equal_the_hubs_own(name):
     assert list(features(TASKS[name])) == list(theirs)
 
 
-@pytest.mark.parametrize(
-    ("code", "name", "alternative"),
-    [(LOAD_ROWS, GLUE, "data='embedded', or data='folder:PATH'"), (LOAD_MODEL, BERT_BASE, "model='embedded', or model='PATH'")],
-)
-@pytest.mark.parametrize("trouble", ["unreachable", "offline", "no such revision"])
-def test_what_cannot_be_fetched_is_named_with_alternatives(tmp_path, code, name, alternative, trouble):
-    with LocalHub({key: ("0" * 40, files) for key, (_, files) in REPOSITORIES.items()}) as hub:
-        if trouble == "no such revision":
-            result = run(code, hub.url, tmp_path)
-    if trouble != "no such revision":  # the server has stopped by now
-        result = run(code, hub.url, tmp_path, **({"HF_HUB_OFFLINE": "1"} if trouble == "offline" else {}))
-    last = result.stderr.strip().splitlines()[-1]
-    assert result.returncode == 1
-    assert last.startswith("ConnectionError: "), result.stderr
-    assert f"'{name}' at revision {HUB_REVISIONS[name]}" in last
-    assert alternative in last
+TELL = """
+import sys
+from bertology_utils.encoders import models
+from bertology_utils.glue.loading import load_rows
+from bertology_utils.glue.sources import parse_data, parse_model
+from bertology_utils.glue.tasks import TASKS
+def tell(load):
+    try:
+        load()
+    except Exception as error:
+        print(type(error).__name__, error, sep=": ")
+    else:
+        print("loaded")
+tell(lambda: load_rows(TASKS["mrpc"], "train", parse_data("hub")))
+for name in NAMES:
+    tell(lambda: models.load_encoder(parse_model(name)))
+"""
+OTHER = "0" * 40
+BERT = tiny_bert_repository()
+TROUBLES = {  # model → how the Hub has it, the error that a person sees, its words
+    BERT_BASE: ((OTHER, BERT), "FileNotFoundError", "the repository has no such revision"),
+    "a/unknown": (None, "FileNotFoundError", "there is nothing of this name (404)"),
+    "a/secret": (401, "PermissionError", "it does not exist, or is private (401)"),
+    "a/gated": (403, "PermissionError", "access to it must be asked for"),
+    "a/busy": (429, "ConnectionError", "limits how often one may ask (429)"),
+    "a/broken": (503, "ConnectionError", "has a fault of its own (503)"),
+    f"a/no-weights@{OTHER}": ((OTHER, {name: content for name, content in BERT.items() if "safetensors" not in name}),
+                              "FileNotFoundError", "lacks a file that is needed"),
+    f"a/cut-off@{OTHER}": ((OTHER, BERT | {"model.safetensors": BERT["model.safetensors"][:-100]}),
+                           "ValueError", "its weights are damaged"),
+    f"a/no-json@{OTHER}": ((OTHER, BERT | {"config.json": b"{"}), "ValueError", "a file is damaged"),
+}
+ALTERNATIVES = {GLUE: "data='embedded', or data='folder:PATH'"}
+
+
+def told(url, home, names, **changes):
+    result = run(f"NAMES = {names!r}\n{TELL}", url, home, **changes)
+    assert result.returncode == 0, result.stderr
+    return dict(zip([GLUE, *names], (line for line in result.stdout.splitlines() if ": " in line or line == "loaded"), strict=True))
+
+
+def test_every_refusal_of_the_hub_is_said_in_words(tmp_path):
+    repositories = {name.split("@")[0]: found for name, (found, *_) in TROUBLES.items() if found}
+    with LocalHub(repositories | {f"datasets/{GLUE}": (OTHER, glue_repository(ROWS))}) as hub:
+        found = told(hub.url, tmp_path, list(TROUBLES))
+    expected = {name: words for name, (_, *words) in TROUBLES.items()}
+    expected[GLUE] = ["FileNotFoundError", "the repository has no such revision"]
+    for name, (kind, words) in expected.items():
+        assert found[name].startswith(f"{kind}: "), (name, found[name])
+        assert words in found[name], (name, found[name])
+        assert f"{name.split('@')[0]!r} at revision " in found[name]
+        assert ALTERNATIVES.get(name, "model='embedded', or model='PATH'") in found[name]
+    assert HUB_REVISIONS[GLUE] in found[GLUE] and HUB_REVISIONS[BERT_BASE] in found[BERT_BASE]
+
+
+@pytest.mark.parametrize(("trouble", "words"), [("unreachable", "the Hub cannot be reached"), ("offline", "offline work is set")])
+def test_a_hub_that_cannot_be_reached_is_said_in_words(tmp_path, trouble, words):
+    with LocalHub({}) as hub:
+        pass  # the server has stopped by now
+    found = told(hub.url, tmp_path, [BERT_BASE], **({"HF_HUB_OFFLINE": "1"} if trouble == "offline" else {}))
+    for line in found.values():
+        assert line.startswith("ConnectionError: ") and words in line and "'embedded'" in line, line
+
+
+@pytest.mark.parametrize(("error", "kind", "words"), [
+    (OSError(errno.ENOSPC, "No space left on device"), OSError, "the disk is full"),
+    (httpx.ReadTimeout("slow"), TimeoutError, "did not answer in time"),
+    (httpx.ConnectError("refused"), ConnectionError, "cannot be reached"),
+])
+def test_local_troubles_while_fetching(error, kind, words):
+    with pytest.raises(kind, match=words) as caught, hub_errors("model", "a/b", None):
+        try:
+            raise error
+        except Exception as inner:
+            raise OSError("wrapped by a library") from inner
+    assert type(caught.value) is kind
+
+
+def test_a_fault_of_the_code_is_not_blamed_on_the_hub():
+    with pytest.raises(TypeError, match="ours"), hub_errors("model", "a/b", None):
+        raise TypeError("ours")

@@ -9,6 +9,7 @@ from conftest import ROOT
 from bertology_utils.suite import colab
 
 PATHS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+PROJECT = '[project]\nname = "bertology-utils"\n[project.urls]\n'
 MACHINE_PATH = re.compile(r"(?<![\w.:/])/(home|root|tmp|work|Users|usr|opt|content)/\w")
 
 
@@ -77,10 +78,18 @@ def test_stamping_an_address(path):
 @pytest.mark.parametrize("address", ["http://github.com/a/b", "https://example.org/a/b", "https://github.com/a"])
 def test_addresses_that_colab_cannot_open_are_refused(address, tmp_path, monkeypatch):
     (tmp_path / "notebooks").mkdir()
-    (tmp_path / "pyproject.toml").write_text(f'[project]\n[project.urls]\nRepository = "{address}"\n')
+    (tmp_path / "pyproject.toml").write_text(PROJECT + f'Repository = "{address}"\n')
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match="OWNER/NAME"):
         colab.repository_address()
+
+
+@pytest.mark.parametrize("ending", ["", "/", ".git"])
+def test_an_address_is_taken_as_git_and_browsers_write_it(ending, tmp_path, monkeypatch):
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "pyproject.toml").write_text(PROJECT + f'Repository = "https://github.com/a/b{ending}"\n')
+    monkeypatch.chdir(tmp_path)
+    assert colab.repository_address() == "https://github.com/a/b"
 
 
 def test_set_up_cell_does_nothing_where_the_package_is(path, cells):

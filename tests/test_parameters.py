@@ -1,17 +1,23 @@
 """Wrong parameters are refused at once, with the choices; the command line and the notebooks agree."""
 
+import ast
+import dataclasses
 import json
 import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
+import safetensors.numpy
 from conftest import ROOT
 
 from bertology_utils import __main__ as cli
 from bertology_utils.common import numbering
+from bertology_utils.glue import sources
 from bertology_utils.glue.tasks import TASKS, get_task, parse_tasks
-from bertology_utils.suite import notebooks, parameters, run
+from bertology_utils.suite import check, notebooks, parameters, results, run
+from bertology_utils.suite.declarations import PARAMETERS, convert, parameters_cell
 
 WRONG = [
     (["--profile", "huge"], "unknown profile 'huge'; choose one of: embedded, minilm, paper"),
@@ -23,20 +29,30 @@ WRONG = [
     (["-p", "protocol", "mine"], "unknown protocol 'mine'; choose one of: paper, official"),
     (["-p", "layer", "7", "-p", "head", "1"], "unknown layer 7; layers are counted from 1 to 6"),
     (["-p", "layer", "1", "-p", "head", "13"], "unknown head 13; heads are counted from 1 to 12"),
-    (["-p", "layer", "1"], "unknown head 0; heads are counted from 1 to 12"),
+    (["-p", "layer", "2"], "layer=2 without head: give both, counted from 1, or neither"),
+    (["-p", "head", "2"], "head=2 without layer: give both"),
     (["--profile", "paper", "-p", "layer", "13", "-p", "head", "1"], "unknown layer 13; layers are counted from 1 to 12"),
-    (["--profile", "paper", "-p", "layer", "5"], "unknown head 0"),
     (["-p", "seed", "2", "-p", "seed", "3"], "seed is given twice"),
     (["-p", "seeed", "1"], "unknown parameter 'seeed'; choose one of: "),
     (["-p", "seed", "one"], "seed='one' is not of type int"),
     (["-p", "seed", "-1"], "seed=-1 is out of range; it is a whole number from 0"),
+    (["-p", "seed", "all"], "seed='all' is not of type int"),
+    (["-p", "max_examples", "-2"], "max_examples=-2 is out of range; it is a whole number from -1 (-1 means all)"),
     (["-p", "max_examples", "1.5"], "max_examples='1.5' is not of type int"),
     (["-p", "framenet", "web"], "unknown framenet 'web'; choose one of: embedded, nltk, folder:PATH, zip:PATH"),
     (["-p", "framenet", "folder:/nowhere/at/all"], "there is no folder"),
     (["-p", "direction", "up"], "unknown direction 'up'; choose one of: predicate to element, element to predicate, both"),
     (["-p", "nearest", "-1"], "nearest=-1 is out of range"),
     (["-p", "train_files", "mnli=x.tsv"], "needs data='folder:PATH'"),
-    (["--only", "9"], "unknown notebook '9'; choose one of: "),
+    (["--only", "99"], "unknown notebook '99'; choose one of: "),
+    (["--only", "3-1"], "unknown notebook '3-1'; choose one of: "),
+    (["--only", "1,x"], "unknown notebook 'x'; choose one of: "),
+    (["-p", "checkpoint", "sst2"], "checkpoint: 'sst2' is not TASK=PLACE, for example sst2=PATH/TO/FOLDER"),
+    (["-p", "checkpoint", "sst2=/nowhere/at/all"], "checkpoint: there is no folder /nowhere/at/all for SST-2"),
+    (["-p", "data", "folder:tests"], "MRPC has no .tsv file"),
+    (["--only", "4", "-p", "data", "folder:tests", "-p", "annotation", "gold"], "annotation='gold' goes with data='embedded' only"),
+    (["-p", "annotation", "conllu:figures/1_attention_patterns/results.json"], "results.json is not a CoNLL-U file"),
+    (["-p", "framenet", "folder:tests"], "is no FrameNet release: it has none of frameIndex.xml"),
     (["--profile", "paper", "-p", "profile", "embedded"], "profile is given twice"),
 ]
 
@@ -69,9 +85,83 @@ def test_list_and_check(capsys, monkeypatch):
     assert cli.main(["list"]) == 0
     listed = capsys.readouterr().out
     assert "3  3 · Fine-tuning drift" in listed
-    assert "seed (int) = 1" in listed
+    assert "seed (int) = 1: of every random draw" in listed
+    assert "sweep_examples (int) = 0: dev rows on which heads are disabled; 0: the profile's; -1: all (embedded 160," in listed
+    assert cli.main(["list", "--only", "3"]) == 0
+    assert [line[0] for line in capsys.readouterr().out.splitlines() if line[0] != " "] == ["3"]
+    assert cli.main(["list", "--only", "3-1"]) == 2
+    capsys.readouterr()
     assert cli.main(["check", "--only", "3", "--profile", "minilm", "-p", "tasks", "STS-B"]) == 0
     assert "ready to run 3_finetuning_drift" in capsys.readouterr().out
+
+
+def test_help_names_every_parameter_with_its_meaning(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["run", "--help"])
+    text = capsys.readouterr().out
+    for name, parameter in PARAMETERS.items():
+        assert f"{name} ({parameter.kind.__name__}): {parameter.help()}" in text
+
+
+def test_a_value_is_dropped_only_where_it_changes_no_notebook(capsys, monkeypatch):
+    """Notebook 6 has other defaults than the rest: what is its default is no default of the others."""
+    monkeypatch.chdir(ROOT)
+    assert cli.main(["check", "-p", "tasks", "mrpc,stsb,sst2,rte"]) == 0
+    assert "with tasks='mrpc,stsb,sst2,rte'\n  2_framenet_heads: takes no tasks" in capsys.readouterr().out
+    assert cli.main(["check", "--only", "2,6", "--profile", "minilm", "-p", "framenet", "embedded"]) == 0
+    assert "framenet='embedded'" in capsys.readouterr().out
+    assert cli.main(["check", "--only", "6", "-p", "tasks", "mrpc,stsb,sst2,rte", "-p", "seed", "1"]) == 0
+    assert "with default settings" in capsys.readouterr().out
+
+
+def test_what_only_the_hub_knows_is_not_called_ready(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert cli.main(["check", "--only", "1-3", "-p", "model", "google-bert/bert-base-uncasedd"]) == 0
+    assert "not checked: the model google-bert/bert-base-uncasedd on the Hub" in capsys.readouterr().out
+    assert cli.main(["check", "--only", "3", "--profile", "minilm"]) == 0
+    assert "not checked: the data set nyu-mll/glue on the Hub" in capsys.readouterr().out
+    assert cli.main(["check"]) == 0
+    assert "not checked" not in capsys.readouterr().out
+
+
+CONFIG = '{"model_type": "bert", "num_hidden_layers": 3, "num_attention_heads": 4}'
+
+
+@pytest.mark.parametrize(("config", "weights", "message"), [
+    ("[]", None, "config.json describes no model"),
+    (CONFIG[:20], None, "config.json cannot be read"),
+    (CONFIG, b"<html>not found</html>", "model.safetensors is not a SafeTensors file"),
+    (CONFIG, b"", "model.safetensors is not a SafeTensors file"),
+    (CONFIG, "cut off", "model.safetensors has"),
+])
+def test_a_damaged_model_folder_is_refused_by_the_files_name(tmp_path, config, weights, message, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    whole = safetensors.numpy.save({"a": np.zeros((2, 3), np.float32)})
+    (tmp_path / "config.json").write_text(config)
+    (tmp_path / "model.safetensors").write_bytes(whole if weights is None else whole[:-1] if weights == "cut off" else weights)
+    for head in ([], ["-p", "layer", "1", "-p", "head", "1"]):
+        assert cli.main(["check", "--only", "3", "-p", "model", str(tmp_path), *head]) == 2
+        assert f"{tmp_path}/{message}" in capsys.readouterr().err
+
+
+def test_half_a_framenet_release_is_refused(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    (tmp_path / "lu").mkdir()
+    assert cli.main(["check", "--only", "2", "-p", "framenet", f"folder:{tmp_path}"]) == 2
+    assert "lacks frameIndex.xml" in capsys.readouterr().err
+    (tmp_path / "x.zip").write_bytes(b"no zip")
+    assert cli.main(["check", "--only", "2", "-p", "framenet", f"zip:{tmp_path / 'x.zip'}"]) == 2
+    assert "no zip archive" in capsys.readouterr().err
+
+
+def test_home_is_understood_in_every_path(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "bank.conllu").touch()
+    (tmp_path / "fn").mkdir()
+    assert sources.parse_annotation("conllu:~/bank.conllu") == ("conllu", str(tmp_path / "bank.conllu"))
+    assert parameters.resolve(framenet="folder:~/fn").framenet == f"folder:{tmp_path / 'fn'}"
+    found = parameters.resolve(data="folder:~", train_files="mrpc=~/mine.tsv").data
+    assert found == sources.DataSource("folder", tmp_path, (("mrpc", str(tmp_path / "mine.tsv")),))
 
 
 def test_a_pipeline_that_is_missing_is_named_before_anything_runs(monkeypatch, capsys):
@@ -87,13 +177,14 @@ def test_paths_mean_the_same_in_the_kernel(tmp_path, monkeypatch):
     (tmp_path / "glue").mkdir()
     found = notebooks.Notebook(tmp_path / "1_x.ipynb", "x", {"data": "", "seed": 1})
     monkeypatch.chdir(tmp_path)
-    values = run.check_parameters([found], {"data": "folder:glue", "seed": "1"})
+    monkeypatch.setattr(check, "_look_into", lambda *_: [])
+    values = check.check_call([found], {"data": "folder:glue", "seed": "1"}).values
     assert values == {"data": f"folder:{tmp_path / 'glue'}"}, "the default seed is no change"
     (tmp_path / "pipeline").mkdir()
     (tmp_path / "bank.conllu").touch()
     found = notebooks.Notebook(tmp_path / "1_x.ipynb", "x", {"annotation": ""})
     for kind, name in (("spacy", "pipeline"), ("conllu", "bank.conllu")):
-        values = run.check_parameters([found], {"annotation": f"{kind}:{name}"})
+        values = check.check_call([found], {"annotation": f"{kind}:{name}"}).values
         assert values == {"annotation": f"{kind}:{tmp_path / name}"}
 
 
@@ -121,11 +212,33 @@ def test_empty_means_the_profiles():
     assert parameters.resolve(layer=6, head=12).head == (5, 11)
 
 
-def test_every_notebook_declares_known_parameters_only(monkeypatch):
+def test_of_a_number_of_rows_0_is_the_profiles_and_minus_1_is_all():
+    assert parameters.resolve(sweep_examples=0).sweep_examples == 160
+    for name in ("max_examples", "train_examples", "sweep_examples"):
+        assert getattr(parameters.resolve(**{name: -1}), name) == 0, "what draws rows takes 0 for all"
+        assert convert(name, "all") == -1
+    assert parameters.resolve(profile="paper").sweep_examples == 0
+
+
+def test_every_notebooks_cell_is_made_from_the_declarations(monkeypatch):
     monkeypatch.chdir(ROOT)
-    for notebook in notebooks.find_notebooks():
-        assert set(notebook.parameters) <= set(parameters.KNOWN)
+    found = notebooks.find_notebooks()
+    for notebook in found:
+        cell = parameters_cell(notebook.name, notebook.parameters)
+        values = {part.targets[0].id: ast.literal_eval(part.value) for part in ast.parse(cell).body}
+        assert values == notebook.parameters
+        assert list(map(type, values.values())) == list(map(type, notebook.parameters.values()))
+        assert max(map(len, cell.splitlines())) <= 125
+        cells = json.loads(notebook.path.read_text(encoding="utf-8"))["cells"]
+        (own,) = ("".join(part["source"]) for part in cells if "parameters" in part["metadata"].get("tags", []))
+        assert own == cell, "python -c 'from bertology_utils.suite.declarations import parameters_cell' makes it"
         parameters.resolve(**notebook.parameters)
+    assert {name for notebook in found for name in notebook.parameters} == set(PARAMETERS), "none that no notebook takes"
+
+
+def test_settings_have_every_profile_value():
+    names = {field.name for field in dataclasses.fields(parameters.Settings)}
+    assert {name for name, parameter in PARAMETERS.items() if parameter.of_profile} <= names
 
 
 @pytest.mark.parametrize("cells", [[], ["x = 1", "y = 2"]])
@@ -135,6 +248,48 @@ def test_one_parameters_cell_is_wanted(tmp_path, cells):
     path.write_text(json.dumps({"cells": made}))
     with pytest.raises(ValueError, match="one is wanted"):
         notebooks.read_notebook(path)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"cells": 3}', '{"cells": [{}]}'])
+def test_a_broken_notebook_is_named(tmp_path, text):
+    path = tmp_path / "1_x.ipynb"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="1_x.ipynb is no notebook"):
+        notebooks.read_notebook(path)
+
+
+@pytest.mark.parametrize("source", ["x =", "x = f()"])
+def test_a_broken_parameters_cell_is_named(tmp_path, source):
+    path = tmp_path / "1_x.ipynb"
+    cell = {"cell_type": "code", "metadata": {"tags": ["parameters"]}, "source": [source]}
+    path.write_text(json.dumps({"cells": [cell]}))
+    with pytest.raises(ValueError, match="1_x.ipynb: "):
+        notebooks.read_notebook(path)
+
+
+def test_notebooks_are_in_the_order_of_their_numbers_and_chosen_by_ranges(tmp_path, monkeypatch):
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "bertology-utils"\n')
+    cell = {"cell_type": "code", "metadata": {"tags": ["parameters"]}, "source": ["seed = 1"]}
+    for number in (10, 2, 0, 1):
+        (tmp_path / "notebooks" / f"{number}_x.ipynb").write_text(json.dumps({"cells": [cell]}))
+    monkeypatch.chdir(tmp_path)
+    found = notebooks.find_notebooks()
+    assert [notebook.number for notebook in found] == ["0", "1", "2", "10"]
+    for only, numbers in (("10,2", ["2", "10"]), ("1-3", ["1", "2"]), ("2-99, 0", ["0", "2", "10"])):
+        assert [notebook.number for notebook in notebooks.select(found, only)] == numbers
+
+
+def test_a_strangers_notebooks_are_not_the_suites(tmp_path, monkeypatch):
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "inner").mkdir()
+    monkeypatch.chdir(tmp_path / "inner")
+    for pyproject in (None, '[project]\nname = "another"\n', "no toml ["):
+        if pyproject:
+            (tmp_path / "pyproject.toml").write_text(pyproject)
+        assert results.project_root() == tmp_path / "inner"
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "bertology-utils"\n')
+    assert results.project_root() == tmp_path
 
 
 def test_tasks_in_any_spelling():

@@ -10,6 +10,7 @@ import inspect
 import json
 import logging
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -55,6 +56,7 @@ def entry(kind: str, key: dict, fill: Callable[[Path, Path], None]) -> Path:
             problem = damage(folder)
             if problem is None:
                 shutil.rmtree(scratch, ignore_errors=True)
+                os.utime(folder)  # when it was last used, for `cache prune`
                 return folder
             _set_aside(folder, problem)
         target = scratch / "result"
@@ -81,10 +83,14 @@ def code_digest(*parts) -> str:
 def damage(folder: Path) -> str | None:
     """What is wrong with an entry: a missing or changed file; None if it is whole."""
     try:
-        files = json.loads((folder / MANIFEST).read_text())["files"]
-        files = dict(files)
+        files = dict(json.loads((folder / MANIFEST).read_text())["files"])
     except (OSError, ValueError, KeyError, TypeError):
         return "its manifest cannot be read"
+    if not files:
+        return "its manifest names no file"
+    unlisted = sorted(set(_contents(folder)) - set(files))
+    if unlisted:
+        return f"{unlisted[0]} is not in its manifest"
     for name, expected in files.items():
         if not (folder / name).is_file():
             return f"{name} is missing"
@@ -96,19 +102,24 @@ def damage(folder: Path) -> str | None:
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a reader sees either the old content or the whole new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:  # not mkstemp, whose files only their owner can read, whatever the umask
             file.write(content)
-        os.chmod(temporary, 0o644)  # mkstemp makes files that only their owner can read
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
+def _contents(folder: Path) -> list[str]:
+    """Files of an entry, without its manifest and hidden ones (which a file browser may leave)."""
+    names = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(name for name in names if name != MANIFEST and not name.split("/")[-1].startswith("."))
+
+
 def _write_manifest(folder: Path, key: dict) -> None:
-    files = {str(p.relative_to(folder)): file_sha256(p) for p in sorted(folder.rglob("*")) if p.is_file()}
+    files = {name: file_sha256(folder / name) for name in _contents(folder)}
     manifest = json.dumps({"key": key, "files": files}, indent=1, sort_keys=True, ensure_ascii=False)
     write_atomically(folder / MANIFEST, manifest.encode())
 

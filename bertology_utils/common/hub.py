@@ -1,11 +1,14 @@
-"""What the Hub's many errors mean, said in one way."""
+"""What the Hub's many errors mean, each said in words."""
 
+from __future__ import annotations
+
+import errno
 from contextlib import contextmanager
 
 
 @contextmanager
 def hub_errors(kind: str, name: str, revision: str | None):
-    """Turn any failure to fetch from the Hub into one readable error.
+    """Turn a failure to fetch from the Hub into one readable error; other errors pass as they are.
 
     Args:
         kind: "model" or "data set", for the message.
@@ -13,25 +16,104 @@ def hub_errors(kind: str, name: str, revision: str | None):
         revision: pinned commit or branch; None for the default branch.
 
     Raises:
-        ConnectionError: from the library's own error, naming repository,
-            revision and the offline alternatives.
+        PermissionError: the Hub wants to know who asks (401), or refuses (403).
+        FileNotFoundError: there is no such repository, revision or file (404).
+        TimeoutError: it did not answer in time.
+        ConnectionError: it cannot be reached, the libraries are set to offline work, it limits
+            the rate (429), or has a fault of its own (5xx).
+        ValueError: what came is damaged.
+        OSError: the disk is full.
     """
     try:
         yield
     except Exception as error:  # of four libraries, with no common class
-        raise ConnectionError(
-            f"the {kind} {name!r} at revision {revision or 'main'} could not be loaded from the Hub"
-            f" ({type(error).__name__}: {_first_line(error)}). Check the name and the connection, or work offline: "
-            + _OFFLINE[kind]
-        ) from error
+        chain = _chain(error)
+        found = next((meaning for look in _LOOKS for part in chain if (meaning := look(part))), None)
+        if found is None:
+            raise
+        raised, text = found
+        what = f"the {kind} {name!r} at revision {revision or 'main'} could not be loaded from the Hub: {text}"
+        full = raised is OSError  # nothing to do with where the data come from
+        raise raised(what + ("" if full else f". Or work offline: {_OFFLINE[kind]}")) from error
 
+
+_Meaning = tuple[type[Exception], str]  # what to raise, and what to say
 
 _OFFLINE = {
     "model": "model='embedded', or model='PATH' of a folder with config.json and model.safetensors.",
     "data set": "data='embedded', or data='folder:PATH' of GLUE's own .tsv files.",
 }
+_STATUS: dict[int, _Meaning] = {
+    401: (PermissionError, "it does not exist, or is private (401); check the name, or log in with: hf auth login"),
+    403: (PermissionError, "access is refused (403); ask for it on the repository's page, and log in with: hf auth login"),
+    404: (FileNotFoundError, "there is nothing of this name (404); check the name"),
+    408: (TimeoutError, "the Hub did not answer in time (408); try again"),
+    429: (ConnectionError, "the Hub limits how often one may ask (429); wait some minutes, or log in"),
+}
+# By the name of the class, so that none of the libraries has to be imported for it.
+_CLASSES: dict[str, _Meaning] = {
+    "GatedRepoError": (PermissionError, "access to it must be asked for on its page; then log in with: hf auth login"),
+    "RevisionNotFoundError": (FileNotFoundError, "the repository has no such revision; check it, or leave it away"),
+    "RemoteEntryNotFoundError": (FileNotFoundError, "the repository lacks a file that is needed (config, tokenizer or weights)"),
+    "DatasetNotFoundError": (FileNotFoundError, "it does not exist, or is private; check the name"),
+    "OfflineModeIsEnabled": (ConnectionError, "offline work is set (HF_HUB_OFFLINE) and it is not in the local cache"),
+    "SafetensorError": (ValueError, "its weights are damaged; delete them from the Hub's cache and fetch them again"),
+    "ArrowInvalid": (ValueError, "a file is damaged; delete it from the Hub's cache and fetch it again"),
+    "JSONDecodeError": (ValueError, "a file is damaged (no JSON); delete it from the Hub's cache and fetch it again"),
+    "ConsistencyError": (ValueError, "a file came incomplete; try again"),
+}
 
 
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0][:200] if lines else "no message"
+def _chain(error: BaseException | None) -> list[BaseException]:
+    """An error and what led to it: libraries wrap the telling one."""
+    chain: list[BaseException] = []
+    while error is not None and error not in chain:
+        chain.append(error)
+        error = error.__cause__ or error.__context__
+    return chain
+
+
+def _names(error: BaseException) -> list[str]:
+    return [base.__name__ for base in type(error).__mro__]
+
+
+def _disk(error: BaseException) -> _Meaning | None:
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return OSError, "the disk is full; free some space, or set HF_HOME to a folder on another disk"
+    return None
+
+
+def _class(error: BaseException) -> _Meaning | None:
+    return next((_CLASSES[name] for name in _names(error) if name in _CLASSES), None)
+
+
+def _status(error: BaseException) -> _Meaning | None:
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if status is None:
+        return None
+    if status >= 500:
+        return ConnectionError, f"the Hub has a fault of its own ({status}); try again later"
+    return _STATUS.get(status, (ConnectionError, f"the Hub answered with status {status}"))
+
+
+def _network(error: BaseException) -> _Meaning | None:
+    if isinstance(error, TimeoutError) or any("Timeout" in name for name in _names(error)):
+        return TimeoutError, "the Hub did not answer in time; try again"
+    if isinstance(error, ConnectionError) or {"TransportError", "RequestException", "ClientError"} & set(_names(error)):
+        return ConnectionError, "the Hub cannot be reached; check the connection"
+    return None
+
+
+def _not_cached(error: BaseException) -> _Meaning | None:
+    if "LocalEntryNotFoundError" in _names(error):
+        return ConnectionError, "the Hub cannot be reached, and it is not in the local cache; check the connection"
+    return None
+
+
+def _no_weights(error: BaseException) -> _Meaning | None:
+    if isinstance(error, OSError) and "does not appear to have a file named" in str(error):  # transformers' own, no class
+        return FileNotFoundError, "the repository lacks a file that is needed; pickled weights are not loaded"
+    return None
+
+
+_LOOKS = (_disk, _class, _status, _network, _not_cached, _no_weights)  # the surest sign first

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from .choices import one_of
 
+ALL = -1  # of a number of rows: as many as there are
+
 BERT_BASE = "google-bert/bert-base-uncased"
 GLUE = "nyu-mll/glue"
 
@@ -52,11 +54,11 @@ class Profile:
         model: "embedded", a Hub name or a folder.
         data: "embedded", "hub" or "folder:PATH".
         recipe: how classifiers are fine-tuned.
-        train_examples: training rows per task, drawn by seed; 0 for all.
+        train_examples: training rows per task, drawn by seed; or ALL.
         framenet: the FrameNet release of §4.2, see :func:`bertology_utils.framenet.release.load`.
         max_examples: dev rows whose attention maps are measured, drawn by seed
-            (1000 in the paper, footnote 5).
-        sweep_examples: dev rows on which heads are disabled (§4.6), drawn by seed; 0 for all.
+            (1000 in the paper, footnote 5), or ALL.
+        sweep_examples: dev rows on which heads are disabled (§4.6), drawn by seed; or ALL.
         trainings: fine-tuned models per task whose heads are disabled (§4.6).
         annotation: where parts of speech and dependencies of data other than
             the embedded come from, see :func:`bertology_utils.annotation.annotators.load`.
@@ -66,12 +68,12 @@ class Profile:
     model: str
     data: str
     recipe: Recipe
-    train_examples: int = 0
+    train_examples: int = ALL
     max_examples: int = 1000
     framenet: str = "nltk"
     annotation: str = "spacy:en_core_web_sm"
     trainings: int = 3
-    sweep_examples: int = 0
+    sweep_examples: int = ALL
 
 
 PROFILES = {

@@ -154,12 +154,19 @@ def last_whole_checkpoint(scratch: Path) -> str | None:
 
 def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArguments:
     recipe = training.recipe
+    devices = max(1, torch.cuda.device_count())
+    if recipe.batch_size % devices:
+        fitting = max(count for count in range(1, devices) if recipe.batch_size % count == 0)
+        raise ValueError(
+            f"{devices} GPUs cannot share batches of {recipe.batch_size} evenly; show {fitting} of them to this process:"
+            f" CUDA_VISIBLE_DEVICES={','.join(map(str, range(fitting)))}"
+        )
     steps = -(-rows // recipe.batch_size) * recipe.epochs
     return TrainingArguments(
         output_dir=str(scratch),
         learning_rate=recipe.learning_rate,
         num_train_epochs=recipe.epochs,
-        per_device_train_batch_size=max(1, recipe.batch_size // max(1, torch.cuda.device_count())),
+        per_device_train_batch_size=recipe.batch_size // devices,
         warmup_steps=round(recipe.warmup * steps),
         weight_decay=recipe.weight_decay,
         adam_epsilon=recipe.adam_epsilon,

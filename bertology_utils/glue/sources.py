@@ -10,6 +10,7 @@ from pathlib import Path
 from ..common import one_of
 from ..common.cache import file_sha256
 from ..common.profiles import BERT_BASE, HUB_REVISIONS, HUB_SHAPES
+from ..common.safetensors_header import tensor_shapes
 from ..encoders.embedded import embedded_folder
 from .tasks import get_task
 
@@ -47,11 +48,14 @@ def parse_data(data: str, train_files: str = "") -> DataSource:
     path = Path(rest).expanduser().resolve()
     if not path.is_dir():
         raise FileNotFoundError(f"no folder {path}; data='folder:PATH' wants GLUE's layout, PATH/MRPC/dev.tsv and so on")
-    return DataSource("folder", path, _parse_train_files(train_files))
+    return DataSource("folder", path, tuple(_train_files(train_files)))
 
 
-def check_framenet(source: str) -> None:
+def check_framenet(source: str) -> str:
     """Refuse a ``framenet`` parameter that names no FrameNet release.
+
+    Returns:
+        The parameter, with "~" in its path replaced.
 
     Raises:
         ValueError: neither "embedded" nor "nltk" nor "folder:PATH" nor "zip:PATH".
@@ -59,9 +63,11 @@ def check_framenet(source: str) -> None:
     """
     kind, _, path = source.partition(":")
     if kind not in ("folder", "zip") or not path:
-        one_of("framenet", source, ("embedded", "nltk", "folder:PATH", "zip:PATH"))
-    elif not (Path(path).is_dir() if kind == "folder" else Path(path).is_file()):
+        return one_of("framenet", source, ("embedded", "nltk", "folder:PATH", "zip:PATH"))
+    place = Path(path).expanduser()
+    if not (place.is_dir() if kind == "folder" else place.is_file()):
         raise FileNotFoundError(f"framenet={source!r}: there is no {'folder' if kind == 'folder' else 'file'} {path}")
+    return f"{kind}:{place}"
 
 
 ANNOTATIONS = ("gold", "spacy:NAME", "conllu:PATH")
@@ -75,6 +81,7 @@ def parse_annotation(annotation: str) -> tuple[str, str]:
         FileNotFoundError: no such pipeline or file.
     """
     kind, _, place = annotation.partition(":")
+    place = str(Path(place).expanduser()) if place else place
     if kind not in ("spacy", "conllu") or not place:
         one_of("annotation", annotation, ANNOTATIONS)
     elif kind == "conllu" and not Path(place).is_file():
@@ -87,15 +94,30 @@ def parse_annotation(annotation: str) -> tuple[str, str]:
     return kind, place
 
 
-def _parse_train_files(text: str) -> tuple[tuple[str, str], ...]:
-    """Read "TASK=FILE,TASK=FILE"; files are relative to the task's folder, or absolute."""
+def _train_files(text: str) -> list[tuple[str, str]]:
+    """Files are relative to the task's folder, or absolute."""
+    pairs = task_pairs("train_files", text, "mnli=train_subset.tsv")
+    return [(task, str(Path(file).expanduser()) if file.startswith("~") else file) for task, file in pairs]
+
+
+def task_pairs(parameter: str, text: str, example: str) -> list[tuple[str, str]]:
+    """Read "TASK=PLACE,TASK=PLACE" into (task name, place).
+
+    Args:
+        parameter: its name, for the message.
+        text: its value.
+        example: of one pair, for the message.
+
+    Raises:
+        ValueError: not of that form, or an unknown task.
+    """
     pairs = []
     for part in filter(None, (part.strip() for part in text.split(","))):
-        name, separator, file = part.partition("=")
-        if not separator or not file:
-            raise ValueError(f"train_files: {part!r} is not TASK=FILE, for example mnli=train_subset.tsv")
-        pairs.append((get_task(name).name, file))
-    return tuple(pairs)
+        name, separator, place = part.partition("=")
+        if not separator or not place.strip():
+            raise ValueError(f"{parameter}: {part!r} is not TASK=PLACE, for example {example}")
+        pairs.append((get_task(name).name, place.strip()))
+    return pairs
 
 
 @dataclass(frozen=True)
@@ -127,20 +149,35 @@ class ModelSource:
         listing = json.dumps({name: file_sha256(folder / name) for name in names})
         return hashlib.sha256(listing.encode()).hexdigest()
 
+    @cached_property
+    def config(self) -> dict:
+        """A folder's ``config.json``.
+
+        Raises:
+            ValueError: it cannot be read, or is no model's; the message names the file.
+        """
+        path = Path(self.location) / "config.json"
+        try:
+            config = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"model {self.name!r}: {path} cannot be read: {error}") from None
+        if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
+            raise ValueError(f"model {self.name!r}: {path} describes no model; wanted is a JSON object with model_type")
+        return config
+
     def shape(self) -> tuple[int, int] | None:
         """(layers, heads) as far as they are known without the Hub, else None."""
         if not self.is_local:
             return HUB_SHAPES.get(self.location)
-        config = json.loads((Path(self.location) / "config.json").read_text())
-        shape = config.get("num_hidden_layers"), config.get("num_attention_heads")
-        return shape if all(shape) else None
+        shape = self.config.get("num_hidden_layers"), self.config.get("num_attention_heads")
+        return shape if all(isinstance(count, int) and count > 0 for count in shape) else None
 
 
 def parse_model(name: str) -> ModelSource:
     """Read the ``model`` parameter: "embedded", a folder, or a Hub name, "OWNER/NAME[@REVISION]".
 
     Raises:
-        ValueError: the name is none of these, or its folder has no weights in SafeTensors.
+        ValueError: the name is none of these, or its folder has no weights in SafeTensors or a damaged file.
         FileNotFoundError: the embedded model is not installed.
     """
     if name == "embedded":
@@ -151,7 +188,9 @@ def parse_model(name: str) -> ModelSource:
         missing += [] if list(folder.glob("*.safetensors")) else ["model.safetensors"]
         if missing:
             raise ValueError(f"model folder {folder} lacks {' and '.join(missing)}; pickled weights are not loaded")
-        return ModelSource(name, str(folder.resolve()))
+        source = ModelSource(name, str(folder.resolve()))
+        _ = source.config, tensor_shapes(folder)  # opened here, so that what is damaged is refused at once
+        return source
     location, _, revision = name.partition("@")
     parts = location.split("/")
     if len(parts) != 2 or not all(parts) or name[0] in "./~":

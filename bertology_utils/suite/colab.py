@@ -20,7 +20,7 @@ def repository_address() -> str:
         ValueError: an address that Colab cannot open.
     """
     project = tomllib.loads((project_root() / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    address = project.get("urls", {}).get("Repository", "").removesuffix("/")
+    address = project.get("urls", {}).get("Repository", "").removesuffix("/").removesuffix(".git")
     if address and not re.fullmatch(r"https://github\.com/[\w.-]+/[\w.-]+", address):
         raise ValueError(f"pyproject.toml: Repository = {address!r}; Colab opens https://github.com/OWNER/NAME only")
     return address

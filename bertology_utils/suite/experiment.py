@@ -16,6 +16,7 @@ from ..disabling.reference import Sweep
 from ..disabling.saved import saved_sweep
 from ..encoders import evaluate, finetune, models
 from ..glue import loading
+from ..glue.sources import ModelSource
 from ..glue.tasks import TASKS, Task, predictions
 from .parameters import Settings, resolve
 from .results import Record
@@ -74,8 +75,30 @@ class Experiment:
         s = self.settings
         return finetune.Training(task, s.model, self.train_rows(task), s.profile.recipe, init, s.seed + seed_offset)
 
+    def _checkpoint(self, task: Task, init: str, seed_offset: int) -> ModelSource | None:
+        """The classifier that was given instead of this training."""
+        source = dict(self.settings.checkpoints).get(task.name) if init == "pretrained" else None
+        if source and seed_offset:
+            raise ValueError(
+                f"{task.title}: there is one training only, the checkpoint {source.name}; another, to compare it with,"
+                " needs trainings by this suite: leave checkpoint empty"
+            )
+        return source
+
     def finetuned(self, task: Task, init: str = "pretrained", seed_offset: int = 0):
-        """The classifier fine-tuned on the task; ``seed_offset`` gives another training of the same kind."""
+        """The classifier fine-tuned on the task, or the checkpoint that was given for it.
+
+        Args:
+            task: the task.
+            init: what the training starts from; see :func:`bertology_utils.encoders.models.load_classifier`.
+            seed_offset: another number gives another training of the same kind.
+
+        Raises:
+            ValueError: another training is wanted where a checkpoint was given.
+        """
+        checkpoint = self._checkpoint(task, init, seed_offset)
+        if checkpoint:
+            return models.load_classifier(checkpoint, task, "finetuned").to(self.device)
         return finetune.finetuned(self._training(task, init, seed_offset)).to(self.device)
 
     def untrained(self, task: Task, init: str = "pretrained", seed_offset: int = 0):
@@ -120,14 +143,15 @@ class Experiment:
         return annotate_inputs(rows, task.fields, self.tokenizer, max_length, self.annotator)
 
     def _measured(self, count: int) -> int:
-        return min(count or self.settings.max_examples, self.settings.max_examples)
+        limits = [limit for limit in (count, self.settings.max_examples) if limit]
+        return min(limits, default=0)
 
     def measured_batches(self, task: Task, count: int = 0, pad_to: int | None = None) -> list[Batch]:
         """Inputs of the dev rows whose maps are measured, drawn by the seed (footnote 5).
 
         Args:
             task: the task.
-            count: fewer rows than ``max_examples``; 0 for ``max_examples``.
+            count: fewer rows than ``max_examples``; 0 for ``max_examples`` (which is 0 for all rows).
             pad_to: pad every input to this many tokens.
         """
         inputs = loading.sample(self.dev_inputs(task), self._measured(count), self.settings.seed)
@@ -149,7 +173,9 @@ class Experiment:
 
     def sweep(self, task: Task, seed_offset: int = 0, ablation: str = "uniform") -> Sweep:
         """Outputs of the fine-tuned classifier on these rows with every head and every layer disabled (§4.6)."""
-        key = {"training": self._training(task, "pretrained", seed_offset).key,
+        checkpoint = self._checkpoint(task, "pretrained", seed_offset)
+        key = {"training": {"checkpoint": checkpoint.fingerprint, "task": task.name} if checkpoint
+               else self._training(task, "pretrained", seed_offset).key,
                "rows": finetune.rows_digest(self.swept_rows(task)), "max_length": self.settings.profile.recipe.max_length}
         return saved_sweep(key, ablation, lambda: (self.finetuned(task, seed_offset=seed_offset), self.swept_batches(task)))
 

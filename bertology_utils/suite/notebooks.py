@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,29 +45,36 @@ def find_notebooks() -> list[Notebook]:
         ValueError: a notebook without one literal parameters cell.
     """
     folder = project_root() / "notebooks"
-    paths = sorted(folder.glob("[0-9]*_*.ipynb"))
+    paths = sorted((path for path in folder.glob("*.ipynb") if re.match(r"\d+_", path.name)), key=_place)
     if not paths:
         raise FileNotFoundError(f"no notebooks in {folder}; run the command from a checkout of the project")
     return [read_notebook(path) for path in paths]
 
 
 def select(notebooks: list[Notebook], only: str) -> list[Notebook]:
-    """The notebooks whose numbers are listed in ``only`` ("3,6"); all if it is empty.
+    """The notebooks whose numbers are listed in ``only`` ("3,6" or "1-3,6"); all if it is empty.
 
     Raises:
-        ValueError: for a number that no notebook has.
+        ValueError: for a number that no notebook has, or a range without one.
     """
     if not only:
         return notebooks
     by_number = {notebook.number: notebook for notebook in notebooks}
-    numbers = [one_of("notebook", number.strip(), by_number) for number in only.split(",")]
-    return [by_number[number] for number in sorted(set(numbers))]
+    numbers: set[str] = set()
+    for part in only.split(","):
+        ends = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", part)
+        inside = [number for number in by_number if ends and int(ends[1]) <= int(number) <= int(ends[2])]
+        numbers.update(inside or [one_of("notebook", part.strip(), by_number)])
+    return [by_number[number] for number in sorted(numbers, key=int)]
 
 
 def read_notebook(path: Path) -> Notebook:
     """Title and parameters of one notebook file; see :func:`find_notebooks`."""
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    tagged = [cell for cell in cells if PARAMETERS_TAG in cell["metadata"].get("tags", [])]
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        tagged = [cell for cell in cells if PARAMETERS_TAG in cell["metadata"].get("tags", [])]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is no notebook: {type(error).__name__}: {error}") from None
     if len(tagged) != 1:
         raise ValueError(f"{path}: {len(tagged)} cells tagged {PARAMETERS_TAG!r}; one is wanted")
     lines = (line for cell in cells if cell["cell_type"] == "markdown" for line in "".join(cell["source"]).splitlines())
@@ -76,9 +84,20 @@ def read_notebook(path: Path) -> Notebook:
 
 def _literals(source: str, path: Path) -> dict[str, object]:
     values = {}
-    for statement in ast.parse(source).body:
+    try:
+        statements = ast.parse(source).body
+    except SyntaxError as error:
+        raise ValueError(f"{path}: the parameters cell is not Python: {error}") from None
+    for statement in statements:
         targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
         if len(targets) != 1 or not isinstance(targets[0], ast.Name):
             raise ValueError(f"{path}: the parameters cell holds plain assignments only, not {ast.unparse(statement)!r}")
-        values[targets[0].id] = ast.literal_eval(statement.value)
+        try:
+            values[targets[0].id] = ast.literal_eval(statement.value)
+        except (ValueError, TypeError):
+            raise ValueError(f"{path}: a parameter is a text or a number, not {ast.unparse(statement)!r}") from None
     return values
+
+
+def _place(path: Path) -> tuple[int, str]:
+    return int(path.name.split("_")[0]), path.name

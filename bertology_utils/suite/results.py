@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+import math
 import os
+import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import metadata
@@ -108,7 +110,7 @@ class Record:
             "verdicts": [dataclasses.asdict(verdict) for verdict in self.verdicts],
             **numbers,
         }
-        text = json.dumps(content, indent=1, ensure_ascii=False, default=_plain)
+        text = json.dumps(_without_nan(content), indent=1, ensure_ascii=False, allow_nan=False)
         write_atomically(self.folder / RESULTS, (text + "\n").encode())
         self.written.append(RESULTS)
 
@@ -130,15 +132,32 @@ class Record:
             "protocol": s.protocol,
             "head": s.head and [to_people(index) for index in s.head],
             "recipe": dataclasses.asdict(s.profile.recipe),
+            # Only where there are some: a run that trains its classifiers says so by its recipe.
+            **({"checkpoints": {task: source.fingerprint for task, source in s.checkpoints}} if s.checkpoints else {}),
         }
 
 
 def project_root() -> Path:
-    """The checkout that holds ``notebooks/``, seen from the working folder; else the working folder."""
+    """The suite's checkout, seen from the working folder; else the working folder."""
     for folder in (Path.cwd(), *Path.cwd().parents):
-        if (folder / "notebooks").is_dir():
+        try:
+            project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8")).get("project", {})
+        except (OSError, ValueError):
+            continue
+        if project.get("name") == "bertology-utils" and (folder / "notebooks").is_dir():
             return folder
     return Path.cwd()
+
+
+def _without_nan(value):
+    """Plain JSON values, with null for what was not measured: JSON knows no NaN and no infinity."""
+    if isinstance(value, dict):
+        return {name: _without_nan(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(part) for part in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, (str, int, type(None))) else _without_nan(_plain(value))
 
 
 def _plain(value):

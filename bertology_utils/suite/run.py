@@ -1,28 +1,32 @@
 """Run notebooks: strict before, visible during, all or nothing after (around papermill)."""
 
+import errno
 import json
 import os
 import re
-import resource
+import shutil
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..common import one_of
+from filelock import FileLock, Timeout
+
 from ..common.cache import CACHE_VARIABLE, cache_folder, digest, write_atomically
 from ..common.progress import LOG_VARIABLE
-from ..glue.sources import parse_annotation
 from ..regression.outputs import notebook_differences
 from .colab import repository_address, stamp
+from .kernel import PeakMemory, quiet_kernel
 from .notebooks import Notebook
-from .parameters import convert, resolve
 from .publish import publish
 from .results import OUTPUT_VARIABLE, RESULTS, project_root
+
+STAGING = ".staging-"
+CELL_LIMIT = 12 * 3600  # seconds: far above the longest cell that was measured (trainings on a CPU, an hour)
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,8 @@ class Outcome:
     Attributes:
         notebook: which.
         seconds: wall time.
-        memory: peak memory of the kernels so far, in bytes.
-        error: the failing cell's error, or None.
+        memory: peak memory of its kernel, in bytes.
+        error: what went wrong, in a line, or None.
         executed: the executed notebook, also of a failed run.
         changes: what differs from the earlier figures and results by more than rounding, a line for each file.
     """
@@ -46,42 +50,6 @@ class Outcome:
     changes: tuple[str, ...] = ()
 
 
-def check_parameters(notebooks: list[Notebook], texts: dict[str, str]) -> dict[str, object]:
-    """Values for the notebooks' parameters, checked as the notebooks themselves will check them.
-
-    Args:
-        notebooks: those that will run; each parameter must be declared by one at least.
-        texts: name → text, from the command line.
-
-    Returns:
-        The values that differ from the notebooks' own, paths made absolute.
-
-    Raises:
-        ValueError, TypeError, FileNotFoundError: naming what is wrong and what is allowed.
-    """
-    defaults = {name: value for notebook in notebooks for name, value in notebook.parameters.items()}
-    values = {one_of("parameter", name, defaults): convert(name, text) for name, text in texts.items()}
-    values = {name: _absolute(name, value) for name, value in values.items() if value != defaults[name]}
-    for notebook in notebooks:
-        own = {name: value for name, value in values.items() if name in notebook.parameters}
-        settings = resolve(**(notebook.parameters | own))
-        if "annotation" in notebook.parameters:  # the profile's may be a pipeline that is not installed
-            parse_annotation(settings.annotation)
-    return values
-
-
-def _absolute(name: str, value: object) -> object:
-    """Paths as seen from here: the kernel works in another folder."""
-    kind, _, path = str(value).partition(":")
-    if name in ("data", "framenet") and kind in ("folder", "zip") and path:
-        return f"{kind}:{Path(path).expanduser().resolve()}"
-    if name == "annotation" and path and Path(path).expanduser().exists():  # a pipeline may be a name, too
-        return f"{kind}:{Path(path).expanduser().resolve()}"
-    if name == "model" and Path(str(value)).expanduser().is_dir():
-        return str(Path(str(value)).expanduser().resolve())
-    return value
-
-
 def output_folder(values: dict[str, object]) -> Path:
     """Where a run's executed notebooks and report go: in ``runs/``, named by what differs from the default."""
     parts = [str(values.get("profile", "embedded"))]
@@ -90,7 +58,38 @@ def output_folder(values: dict[str, object]) -> Path:
     return project_root() / "runs" / ("+".join(parts)[:100] + unique)
 
 
-def run_notebook(notebook: Notebook, values: dict[str, object], output: Path, figures: Path) -> Outcome:
+@contextmanager
+def only_run(output: Path, figures: Path) -> Iterator[None]:
+    """Hold the folders of a run for this process, and clear away what killed runs left in them.
+
+    Raises:
+        BlockingIOError: another run is writing there.
+    """
+    output.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(output.with_name(f".{output.name}.lock"), timeout=0)  # the system frees it when the process ends
+    try:
+        lock.acquire()
+    except Timeout:
+        raise BlockingIOError(f"another run is writing to {output}; wait until it ends, or choose other settings") from None
+    try:
+        for staging in figures.glob(f"{STAGING}*"):  # of no living run: that would hold the lock
+            _clear(staging, figures)
+        yield
+    finally:
+        lock.release()
+
+
+def _clear(staging: Path, figures: Path) -> None:
+    """Remove a staging folder; figures that were set aside in it return if nothing has taken their place."""
+    for aside in staging.glob("*.before"):
+        if not (figures / aside.stem).exists():
+            os.replace(aside, figures / aside.stem)
+    shutil.rmtree(staging)
+
+
+def run_notebook(
+    notebook: Notebook, values: dict[str, object], output: Path, figures: Path, cell_limit: float = CELL_LIMIT
+) -> Outcome:
     """Execute one notebook; publish its figures and results if, and only if, it succeeds.
 
     Args:
@@ -98,27 +97,21 @@ def run_notebook(notebook: Notebook, values: dict[str, object], output: Path, fi
         values: checked parameters; those that it does not declare are left out.
         output: folder for the executed notebook.
         figures: folder in which the notebook's own folder of figures and results is replaced.
-    """
-    import papermill
-    from nbclient.exceptions import DeadKernelError
+        cell_limit: seconds that one cell may take; 0 for any time.
 
+    Raises:
+        OSError: nothing can be written, for example because the disk is full.
+    """
     output.mkdir(parents=True, exist_ok=True)
     figures.mkdir(parents=True, exist_ok=True)
     own = {name: value for name, value in values.items() if name in notebook.parameters}
     start = time.monotonic()
-    error, changes = None, []
-    with tempfile.TemporaryDirectory(prefix=".staging-", dir=figures) as staging:
+    changes: list[str] = []
+    peak = PeakMemory([])
+    with tempfile.TemporaryDirectory(prefix=STAGING, dir=figures) as staging:
         executed = Path(staging) / notebook.path.name
-        with _environment(staging), _progress_shown(Path(staging) / "progress"):
-            try:
-                papermill.execute_notebook(
-                    notebook.path, executed, own, cwd=notebook.path.parent, kernel_name="python3",
-                    progress_bar=sys.stderr.isatty(), log_output=False,
-                )
-            except papermill.PapermillExecutionError as failure:
-                error = f"cell {failure.exec_count}: {failure.ename}: {failure.evalue}"
-            except DeadKernelError:
-                error = "the kernel died; a common cause is too little memory"
+        with _environment(staging), _progress_shown(Path(staging) / "progress", peak.look):
+            error = _execute(notebook, own, executed, peak.processes, cell_limit)
         if not executed.exists():
             executed.write_bytes(notebook.path.read_bytes())
         _without_traces(executed)
@@ -127,8 +120,46 @@ def run_notebook(notebook: Notebook, values: dict[str, object], output: Path, fi
         if error is None:
             (output / f"failed_{notebook.path.name}").unlink(missing_ok=True)
             changes = publish(Path(staging) / notebook.name, figures / notebook.name, RESULTS)
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return Outcome(notebook, time.monotonic() - start, memory, error, kept, tuple(changes))
+    return Outcome(notebook, time.monotonic() - start, peak.bytes, error, kept, tuple(changes))
+
+
+def _execute(notebook: Notebook, own: dict[str, object], executed: Path, started: list[int], cell_limit: float) -> str | None:
+    """Execute a notebook into ``executed``; returns what went wrong, in a line, or None."""
+    import papermill
+    from jupyter_client.kernelspec import NoSuchKernel
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+
+    try:
+        papermill.execute_notebook(
+            notebook.path, executed, own, cwd=notebook.path.parent, kernel_name="python3",
+            progress_bar=sys.stderr.isatty(), log_output=False, execution_timeout=cell_limit or None,
+            kernel_manager_class=quiet_kernel(executed.with_name("kernel.log"), started),
+        )
+    except papermill.PapermillExecutionError as failure:
+        return f"cell {failure.exec_count}: {failure.ename}: {failure.evalue}"
+    except CellTimeoutError:
+        limit = f"{cell_limit / 60:g} minutes, the limit; --cell-limit MINUTES changes it, 0 lifts it"
+        return f"cell {_cells_started(executed)} took longer than {limit}"
+    except DeadKernelError:
+        return "the kernel died; a common cause is too little memory"
+    except (NoSuchKernel, RuntimeError) as failure:
+        return f"the kernel did not start: {failure}; python -m ipykernel install --sys-prefix makes one"
+    except OSError as failure:
+        executed.unlink(missing_ok=True)  # half-written
+        return in_words(failure)
+    return None
+
+
+def _cells_started(executed: Path) -> int:
+    cells = json.loads(executed.read_text(encoding="utf-8"))["cells"]
+    return sum(cell["cell_type"] == "code" and bool(cell["metadata"]["papermill"]["start_time"]) for cell in cells)
+
+
+def in_words(error: OSError) -> str:
+    """What an error of the operating system means for a run."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"the disk is full ({error.filename or 'nothing more can be written'}); free some space and run again"
+    return f"{type(error).__name__}: {error}"
 
 
 def keep_in_place(outcome: Outcome) -> None:
@@ -158,8 +189,8 @@ def _environment(staging: str) -> Iterator[None]:
 
 
 @contextmanager
-def _progress_shown(log: Path) -> Iterator[None]:
-    """Copy the kernel's progress lines to the terminal as they come."""
+def _progress_shown(log: Path, look: Callable[[], None]) -> Iterator[None]:
+    """Copy the kernel's progress lines to the terminal as they come, and ``look`` twice a second."""
     log.touch()
     finished = threading.Event()
 
@@ -169,6 +200,7 @@ def _progress_shown(log: Path) -> Iterator[None]:
                 ended = finished.wait(0.5)  # before reading, so that the last lines are not lost
                 for line in lines:
                     print(f"  {line.rstrip()}", file=sys.stderr, flush=True)
+                look()
                 if ended:
                     return
 

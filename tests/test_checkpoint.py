@@ -1,0 +1,87 @@
+"""A person's own fine-tuned classifier takes the place of a training, if it fits."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from bertology_utils.glue.tasks import TASKS
+from bertology_utils.suite import Experiment
+from bertology_utils.suite.parameters import resolve
+
+
+@pytest.fixture(scope="module")
+def classifier(tiny_bert, tmp_path_factory):
+    """A folder with a classifier of two outputs on top of the random BERT."""
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    folder = tmp_path_factory.mktemp("classifier")
+    torch.manual_seed(7)
+    AutoModelForSequenceClassification.from_pretrained(tiny_bert, num_labels=2).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(folder)
+    return folder
+
+
+def test_it_is_taken_as_it_is(tiny_bert, classifier, monkeypatch):
+    from safetensors.torch import load_file
+
+    monkeypatch.setattr("bertology_utils.encoders.finetune.finetuned", lambda _: pytest.fail("a training was started"))
+    lab = Experiment("6_disabling_heads", model=str(tiny_bert), checkpoint=f"SST-2={classifier}", tasks="sst2,rte",
+                     sweep_examples=4)
+    found, expected = lab.finetuned(TASKS["sst2"]).state_dict(), load_file(classifier / "model.safetensors")
+    assert all(torch.equal(found[name].cpu(), value) for name, value in expected.items())
+    assert lab.sweep(TASKS["sst2"]).heads.shape == (3, 4, 4, 2)
+    assert lab.settings.trainings == 1
+    for wanted in (lab.finetuned, lab.sweep):
+        with pytest.raises(ValueError, match="there is one training only"):
+            wanted(TASKS["sst2"], seed_offset=1)
+    for other in ({"task": TASKS["rte"]}, {"task": TASKS["sst2"], "init": "normal"}):  # these are trained as ever
+        with pytest.raises(pytest.fail.Exception, match="a training was started"):
+            lab.finetuned(**other)
+    assert set(lab.record._settings()["checkpoints"]) == {"sst2"}
+
+
+def test_it_must_fit_the_task_and_the_model(tiny_bert, classifier, tmp_path):
+    def refused(checkpoint, **parameters):
+        with pytest.raises(ValueError) as error:
+            resolve(**{"model": str(tiny_bert), "checkpoint": checkpoint} | parameters)
+        return str(error.value)
+
+    assert "2 outputs; MNLI-m wants 3: entailment, neutral, contradiction" in refused(f"mnli={classifier}")
+    assert "2 outputs; STS-B wants 1, the score" in refused(f"stsb={classifier}")
+    assert "its num_hidden_layers is 3, that of the model 'embedded' is 6" in refused(f"rte={classifier}", model="")
+    assert "num_hidden_layers is 3" in refused(f"rte={classifier}", model="google-bert/bert-base-uncased")
+    assert "no classification layer (architecture: BertModel)" in refused(f"rte={tiny_bert}")
+    assert "rte is given twice" in refused(f"rte={classifier},RTE={classifier}")
+    assert "unknown task 'cola'" in refused(f"cola={classifier}")
+    assert "there is one training only" in refused(f"rte={classifier}", trainings=2)
+
+    broken = shutil.copytree(classifier, tmp_path / "broken")
+    config = json.loads((broken / "config.json").read_text())
+    (broken / "config.json").write_text(json.dumps(config | {"vocab_size": 99}))
+    assert "its vocab_size is 99" in refused(f"rte={broken}")
+    (broken / "config.json").write_text("[]")
+    assert "config.json describes no model" in refused(f"rte={broken}")
+    (broken / "config.json").write_text(json.dumps(config))
+    (broken / "model.safetensors").write_bytes((classifier / "model.safetensors").read_bytes()[:-8])
+    assert "cut off" in refused(f"rte={broken}")
+    (broken / "model.safetensors").rename(broken / "pytorch_model.bin")
+    assert "lacks model.safetensors" in refused(f"rte={broken}")
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_several_gpus_share_a_batch_of_the_recipes_size(tiny_bert, count, monkeypatch, tmp_path):
+    from conftest import make_rows
+
+    from bertology_utils.common.profiles import Recipe
+    from bertology_utils.encoders import finetune
+    from bertology_utils.glue.sources import parse_model
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    training = finetune.Training(TASKS["rte"], parse_model(str(tiny_bert)), make_rows(TASKS["rte"]), Recipe(1e-4))
+    if 32 % count:
+        with pytest.raises(ValueError, match=f"{count} GPUs cannot share batches of 32 evenly"):
+            finetune._arguments(training, 64, tmp_path)
+    else:
+        assert finetune._arguments(training, 64, tmp_path).per_device_train_batch_size * count == 32
