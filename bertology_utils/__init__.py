@@ -1,7 +1,41 @@
 """Experiments of *Revealing the Dark Secrets of BERT* (Kovaleva et al., EMNLP 2019).
 
-One file per concept. The package imports nothing heavy by itself, so that
-``python -m bertology_utils`` can refuse a wrong parameter at once.
+One file per concept. What a person needs to measure a model of their own comes
+from here, and is imported when it is first asked for: the package imports
+nothing heavy by itself, so that ``python -m bertology_utils`` can refuse a
+wrong parameter at once.
 """
 
+from importlib import import_module
+
 __version__ = "0.1.0"
+
+# Public name: (module, its name there).
+_PUBLIC = {
+    "load_encoder": ("encoders.models", "load_encoder"),
+    "load_classifier": ("encoders.models", "load_classifier"),
+    "load_tokenizer": ("encoders.models", "load_tokenizer"),
+    "Batch": ("attention", "Batch"),
+    "batches_of": ("attention.batches", "batches_of"),
+    "attention_maps": ("attention", "attention_maps"),
+    "observe": ("attention", "observe"),
+    "Patterns": ("patterns.measure", "Patterns"),
+    "pattern_network": ("patterns.cnn", "load"),
+    "Drift": ("drift.measure", "Drift"),
+    "disable_heads": ("disabling.switch", "disable_heads"),
+    "sweep": ("disabling.sweep", "sweep"),
+    "predict_logits": ("encoders.evaluate", "predict_logits"),
+}
+__all__ = list(_PUBLIC)
+
+
+def __getattr__(name: str):
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it offers: {', '.join(__all__)}")
+    module, there = _PUBLIC[name]
+    value = globals()[name] = getattr(import_module(f".{module}", __name__), there)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

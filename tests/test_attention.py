@@ -142,6 +142,44 @@ def test_training_mode_is_refused(tiny_bert):
 def test_a_model_that_shows_no_maps_is_refused(tiny_bert, monkeypatch):
     model = models.load_encoder(parse_model(str(tiny_bert)))
     tokenizer = models.load_tokenizer(parse_model(str(tiny_bert)))
+    batch = some_batch(tokenizer)
+    attention.attention_maps(model, batch)
     monkeypatch.setattr(model, "set_attn_implementation", lambda name: None)
-    with pytest.raises(ValueError, match="0 layers where its configuration has 3"):
-        attention.attention_maps(model, some_batch(tokenizer))
+    with pytest.raises(ValueError, match="BertModel does not go through transformers' attention interface"):
+        attention.attention_maps(model, batch)
+
+
+@pytest.mark.parametrize("run", [
+    attention.attention_maps, lambda model, batch: attention.observe(model, [batch], {"m": Mean()}),
+])
+def test_inputs_longer_than_the_model_can_read_are_refused(tiny_bert, run):
+    ids = torch.full((1, 513), 1000)
+    with pytest.raises(ValueError, match="an input of 513 wordpieces is longer than the 512 that BertModel can read"):
+        run(models.load_encoder(parse_model(str(tiny_bert))), attention.Batch({"input_ids": ids, "attention_mask": ids > 0}, [0]))
+
+
+def test_roberta_counts_positions_from_behind_its_padding():
+    from transformers import RobertaConfig, RobertaModel
+
+    config = RobertaConfig(num_hidden_layers=1, num_attention_heads=2, hidden_size=8, intermediate_size=8, vocab_size=50,
+                           max_position_embeddings=20, pad_token_id=1)
+    model = RobertaModel(config).eval()
+    assert attention.longest_input(model) == 18
+    for length in (18, 19):
+        ids = torch.full((1, length), 7)
+        batch = attention.Batch({"input_ids": ids, "attention_mask": ids > 0}, [0])
+        if length == 18:
+            attention.attention_maps(model, batch)
+        else:
+            with pytest.raises(ValueError, match="longer than the 18"):
+                attention.attention_maps(model, batch)
+
+
+def test_labels_are_optional(tiny_bert):
+    task, tokenizer = TASKS["mrpc"], models.load_tokenizer(parse_model(str(tiny_bert)))
+    inputs = batches.tokenize(make_rows(task, 9), task, tokenizer, 64)
+    with_labels = batches.make_batches(inputs, tokenizer, 60)
+    without = batches.make_batches(inputs.remove_columns("labels"), tokenizer, 60)
+    assert all(batch.labels is None and batch.to("cpu").labels is None for batch in without)
+    for ours, theirs in zip(without, with_labels, strict=True):
+        assert ours.index == theirs.index and all(torch.equal(ours.inputs[name], theirs.inputs[name]) for name in theirs.inputs)

@@ -11,17 +11,17 @@ from transformers import (
     AutoTokenizer, ElectraConfig, ElectraForSequenceClassification, RobertaConfig, RobertaForSequenceClassification,
 )
 
-from bertology_utils.attention import Batch, attention_maps
+from bertology_utils.attention import Batch, attention_maps, observe
 from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.disabling import sweep as sweep_module
-from bertology_utils.disabling.ablations import output_projections, replacement
+from bertology_utils.disabling.ablations import replace_outputs, replacement
 from bertology_utils.disabling.cumulative import cumulative, greedy_order, heads_to_spare
 from bertology_utils.disabling.importance import gradient_importance
-from bertology_utils.disabling.precision import explore
 from bertology_utils.disabling.reference import reference_sweep
 from bertology_utils.disabling.saved import saved_sweep
 from bertology_utils.disabling.sweep import sweep
 from bertology_utils.disabling.switch import all_heads, disable_heads, layer_heads
+from bertology_utils.drift.measure import Drift
 from bertology_utils.encoders.embedded import embedded_folder
 from bertology_utils.encoders.evaluate import predict_logits
 from bertology_utils.encoders.models import load_classifier
@@ -53,6 +53,11 @@ def model(request, tmp_path_factory):
 def batches():
     tokenizer = AutoTokenizer.from_pretrained(embedded_folder())
     return make_batches(tokenize(make_rows(TASKS["mrpc"], 24), TASKS["mrpc"], tokenizer, 64), tokenizer, 400)
+
+
+def projections(model):
+    """The layers' modules that project the heads' outputs, in order."""
+    return [layer.attention.output.dense for layer in model.base_model.encoder.layer]
 
 
 def logits_and_state(model, batches):
@@ -104,20 +109,89 @@ def test_the_model_is_as_before_whatever_happens_inside(model, batches):
         raise KeyError
     after, same = logits_and_state(model, batches)
     np.testing.assert_array_equal(before, after)
-    assert implementation == same and not model._forward_pre_hooks
+    assert implementation == same
+    assert not model.base_model._forward_pre_hooks and not model.base_model._forward_hooks
 
 
-def test_contexts_nest_to_the_innermost(model, batches):
+def test_contexts_add_up(model, batches):
+    with disable_heads(model, [(0, 0), *layer_heads(model, 1)]):
+        both = predict_logits(model, batches)
     with disable_heads(model, [(0, 0)]):
         outer = predict_logits(model, batches)
         with disable_heads(model, layer_heads(model, 1)):
-            predict_logits(model, batches)
+            np.testing.assert_array_equal(predict_logits(model, batches), both)
+            inner = attention_maps(model, batches[-1])
         np.testing.assert_array_equal(predict_logits(model, batches), outer)
+    assert abs(both - outer).max() > 1e-5
+    even = (batches[-1].mask / batches[-1].lengths[:, None])[:, None, None]
+    torch.testing.assert_close(inner[0][:, :1], even.expand_as(inner[0][:, :1]))
+    torch.testing.assert_close(inner[1], even.expand_as(inner[1]))
+    assert (inner[0][:, 1:] - even).abs().max() > 1e-3
+
+
+def test_replaced_and_disabled_heads_add_up(model, batches):
+    instead = torch.zeros(3, 4, 8)
+    with replace_outputs(model, [(0, 0)], instead), disable_heads(model, [(1, 1)]):
+        both = predict_logits(model, batches)
+    with disable_heads(model, [(1, 1)]), replace_outputs(model, [(0, 0)], instead):
+        np.testing.assert_array_equal(predict_logits(model, batches), both)
+        with disable_heads(model, [(0, 0)]):
+            np.testing.assert_array_equal(predict_logits(model, batches), both, err_msg="what a head attends to is not used")
+
+
+def test_an_edit_reaches_its_own_model_only(model, batches):
+    other = copy.deepcopy(model)
+    other.config = model.config  # even where two models share their configuration
+    for module in other.modules():
+        if hasattr(module, "config"):
+            module.config = model.config
+    alone, maps = predict_logits(other, batches), attention_maps(other, batches[-1])
+    with disable_heads(model, all_heads(model)):
+        np.testing.assert_allclose(predict_logits(other, batches), alone, atol=1e-6)
+        for ours, theirs in zip(attention_maps(other, batches[-1]), maps, strict=True):
+            torch.testing.assert_close(ours, theirs, atol=0, rtol=0)
+
+
+def test_drift_within_the_context_compares_with_the_whole_reference(model, batches):
+    reference = copy.deepcopy(model)
+    before = observe(model, batches, {"d": Drift(reference)})["d"]
+    with disable_heads(model, layer_heads(model, 2)):
+        drift = observe(model, batches, {"d": Drift(reference)})["d"]
+    np.testing.assert_allclose(drift[:, :2], before[:, :2], atol=1e-6)
+    assert (drift[:, 2] < before[:, 2] - 1e-8).all(), "even attention differs from the reference's"
+
+
+@pytest.mark.parametrize("ablation", ["uniform", "mean"])
+def test_a_sweep_within_the_context_keeps_its_heads_disabled(model, batches, ablation, capsys):
+    outer = [(0, 1), (2, 3)]
+    with disable_heads(model, outer):
+        found = sweep(model, batches, ablation=ablation)
+        np.testing.assert_array_equal(found.baseline, predict_logits(model, batches))
+    assert "heads that are disabled already" in capsys.readouterr().err
+    assert abs(found.baseline - predict_logits(model, batches)).max() > 1e-4
+    if ablation == "uniform":
+        for layer, head in [(0, 2), (1, 0)]:
+            with disable_heads(model, [*outer, (layer, head)]):
+                np.testing.assert_array_equal(found.heads[layer, head], predict_logits(model, batches))
+        with disable_heads(model, [*layer_heads(model, 2), (0, 1)]):
+            np.testing.assert_array_equal(found.layers[2], predict_logits(model, batches))
+        np.testing.assert_array_equal(found.heads[0, 1], found.baseline)
+    sweep(model, batches[:1])
+    assert "disabled already" not in capsys.readouterr().err, "afterwards the fast way again"
+
+
+def test_passes_of_the_bare_encoder_and_of_the_classifier_are_both_edited(model, batches):
+    batch = batches[-1]
+    with disable_heads(model, [(1, 2)]):
+        of_classifier, of_encoder = attention_maps(model, batch), attention_maps(model.base_model, batch)
+    for ours, theirs in zip(of_classifier, of_encoder, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=0, rtol=0)
+    torch.testing.assert_close(of_encoder[1][:, 2].diagonal(dim1=1, dim2=2)[:, 0], 1 / batch.lengths)
 
 
 @pytest.mark.parametrize("heads, message", [
     ([], "no head"), ([(3, 0)], "unknown layer 4; layers are counted from 1 to 3"), ([(0, 4)], "unknown head 5"),
-    ([(-1, 0)], "unknown layer 0"),
+    ([(-1, 0)], "unknown layer 0"), ([(0, 1), (2, 1), (0, 1)], r"head \(1, 2\) is named twice"),
 ])
 def test_wrong_heads_are_refused(model, batches, heads, message):
     with pytest.raises(ValueError, match=message), disable_heads(model, heads):
@@ -164,7 +238,7 @@ def test_other_ablations_equal_their_reference(model, batches, ablation):
 def test_zero_equals_a_head_without_output_weights(model, batches):
     other = copy.deepcopy(model)
     with torch.no_grad():
-        output_projections(other)[1].weight[:, 16:24] = 0
+        projections(other)[1].weight[:, 16:24] = 0
     found = sweep(model, batches, layers=[1], ablation="zero")
     assert found.heads.shape[:2] == (1, 4)
     np.testing.assert_allclose(found.heads[0, 2], predict_logits(other, batches), atol=forward_tolerance(model, ways=4))
@@ -172,7 +246,7 @@ def test_zero_equals_a_head_without_output_weights(model, batches):
 
 def test_mean_is_the_mean_over_real_tokens(model, batches):
     seen = []
-    hook = output_projections(model)[0].register_forward_pre_hook(lambda module, arguments: seen.append(arguments[0]))
+    hook = projections(model)[0].register_forward_pre_hook(lambda module, arguments: seen.append(arguments[0]))
     predict_logits(model, batches)
     hook.remove()
     tokens = torch.cat([context[batch.mask] for context, batch in zip(seen, batches, strict=True)])
@@ -241,23 +315,6 @@ def test_one_example_is_enough(model, batches):
     assert sweep(model, one).heads.shape == (3, 4, 1, 2)
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_lower_precision_says_how_many_predictions_it_flips(model, batches, dtype):
-    found = explore(model, batches, dtype)
-    exact = sweep(model, batches)
-    assert found.compared == 24 * 5 and found.sweep.heads.shape == exact.heads.shape
-    low = np.concatenate([found.sweep.baseline[None], found.sweep.heads[-1]])
-    high = np.concatenate([exact.baseline[None], exact.heads[-1]])
-    assert found.flipped == (low.argmax(axis=-1) != high.argmax(axis=-1)).sum()
-    assert 0 < found.furthest == pytest.approx(abs(low - high).max())
-    assert next(model.parameters()).dtype == torch.float32, "the model itself is left alone"
-
-
-def test_unknown_precision_is_refused(model, batches):
-    with pytest.raises(ValueError, match="bfloat16, torch.float16"):
-        explore(model, batches, torch.float64)
-
-
 def test_importance_is_the_gradient_of_a_head_s_scale(model, batches):
     """By finite differences: scale one head's output of one example, see how its loss changes."""
     importance = gradient_importance(model, batches)
@@ -271,7 +328,7 @@ def test_importance_is_the_gradient_of_a_head_s_scale(model, batches):
         context[:, :, size * head : size * (head + 1)] *= scale[0]
         return (context,)
 
-    hook = output_projections(exact)[layer].register_forward_pre_hook(scaled)
+    hook = projections(exact)[layer].register_forward_pre_hook(scaled)
     for batch in batches:
         losses = []
         for scale[0] in (1 - 1e-5, 1 + 1e-5):
@@ -292,8 +349,9 @@ def test_importance_leaves_the_model_as_it_was(model, batches):
 
 def test_importance_of_missing_labels_is_refused(model, batches):
     missing = [Batch(batch.inputs, batch.index, torch.full((len(batch.index),), torch.nan)) for batch in batches]
-    with pytest.raises(ValueError, match="labels are missing"):
-        gradient_importance(model, missing)
+    for batches_without in (missing, [Batch(batch.inputs, batch.index) for batch in batches]):
+        with pytest.raises(ValueError, match="labels are missing"):
+            gradient_importance(model, batches_without)
 
 
 def test_cumulative_disables_the_first_heads_of_an_order(model, batches):

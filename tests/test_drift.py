@@ -79,6 +79,25 @@ def test_unknown_protocol_is_refused(two_models):
         measure.Drift(two_models[0][0], "mine")
 
 
+@pytest.mark.parametrize(("layers", "heads", "message"), [
+    (4, 4, "the reference has 4 layers and the observed model 3"), (2, 4, "the reference has 2 layers and the observed model has"),
+    (3, 2, "the reference has 2 heads per layer and the observed model 4"),
+])
+def test_a_reference_of_another_shape_is_refused(two_models, tmp_path, layers, heads, message):
+    (model, _), tokenizer = two_models
+    reference = models.load_encoder(parse_model(str(make_bert(tmp_path, layers, heads, 32))))
+    made = batches.make_batches(batches.tokenize(make_rows(TASK, 12), TASK, tokenizer, 64), tokenizer, 100)
+    assert len(made) > 1
+    for some in (made, made[:1]):
+        with pytest.raises(ValueError, match=message):
+            observe(model, some, {"d": measure.Drift(reference)})
+
+
+def test_no_example_is_said(two_models):
+    with pytest.raises(ValueError, match="no example was observed"):
+        observe(two_models[0][0], [], {"d": measure.Drift(two_models[0][1])})
+
+
 def planted(least_similar, n=50):
     """Similarities in which two of six layers are lower than the others."""
     values = np.random.default_rng(0).normal(0.9, 0.02, size=(n, 6, 12))

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 import torch
@@ -111,7 +110,7 @@ def test_half_written_points_to_resume_from_are_passed_over(tmp_path):
 
 
 _JOB = """
-import sys, time
+import sys, time, transformers
 sys.path.insert(0, {tests!r})
 from conftest import make_rows
 from bertology_utils.common.profiles import Recipe
@@ -125,8 +124,8 @@ class Pace(TrainerCallback):  # slow enough to be killed in the middle
         print("step", state.global_step, flush=True)
         time.sleep({pause})
 
-train = finetune.Trainer
-finetune.Trainer = lambda callbacks, **rest: train(callbacks=[*callbacks, Pace()], **rest)
+train = transformers.Trainer
+transformers.Trainer = lambda callbacks, **rest: train(callbacks=[*callbacks, Pace()], **rest)
 for name in ("sst2", "rte"):
     rows = make_rows(TASKS[name])
     recipe = Recipe(learning_rate=3e-3, epochs=4, batch_size=8, max_length=32)

@@ -122,8 +122,26 @@ def test_a_classification_layer_of_the_source_is_kept_only_as_finetuned(tiny_ber
     redrawn = models.load_classifier(saved, TASKS["rte"], seed=2)
     assert not torch.equal(redrawn.classifier.weight, first.classifier.weight)
     assert models.load_classifier(saved, TASKS["mnli"]).classifier.weight.shape == (3, 32)
-    with pytest.raises(ValueError, match="1 missing|2 missing"):
+    with pytest.raises(ValueError, match="was saved as BertModel, which has no classifier for RTE"):
         models.load_classifier(source, TASKS["rte"], init="finetuned")
+
+
+@pytest.mark.parametrize("wanted, message", [("mnli", "a classifier of 2 outputs, and MNLI-m wants 3"),
+                                             ("stsb", "a classifier of 2 outputs, and STS-B wants 1")])
+def test_a_checkpoint_whose_classifier_does_not_fit_the_task_is_refused(tiny_bert, tmp_path, wanted, message, monkeypatch):
+    models.load_classifier(str(tiny_bert), "rte").save_pretrained(tmp_path)
+    assert models.load_classifier(str(tmp_path), "mrpc", init="finetuned").config.num_labels == 2
+    monkeypatch.setattr(models, "_load", lambda *_, **__: pytest.fail("weights were read"))
+    with pytest.raises(ValueError, match=message):
+        models.load_classifier(str(tmp_path), wanted, init="finetuned")
+
+
+def test_another_kind_of_classifier_is_refused(tiny_bert, tmp_path):
+    from transformers import AutoModelForTokenClassification
+
+    AutoModelForTokenClassification.from_pretrained(tiny_bert).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="saved as BertForTokenClassification"):
+        models.load_classifier(str(tmp_path), "rte", init="finetuned")
 
 
 @pytest.mark.parametrize("kind", ["Roberta", "Electra"])

@@ -51,9 +51,10 @@ class AnnotatedInput:
     """One model input with its annotation.
 
     Attributes:
-        ids: the wordpieces, [CLS] and [SEP] included.
+        ids: the wordpieces, special tokens included.
         pieces: the same as strings.
-        special: positions of [CLS] and of every [SEP].
+        cls: positions of the tokenizer's ``cls_token``, such as [CLS] or <s>.
+        separators: positions of its ``sep_token``, such as [SEP] or </s>.
         sentences: of the first text, then of the second.
         negation: per negation word (footnote 6) its positions.
         lost: words that the length limit took away.
@@ -69,12 +70,12 @@ class AnnotatedInput:
 
     @property
     def length(self) -> int:
-        """Wordpieces, [CLS] and [SEP] included."""
+        """Wordpieces, special tokens included."""
         return len(self.ids)
 
     @property
     def special(self) -> Positions:
-        """Positions of [CLS] and [SEP]."""
+        """Positions of :attr:`cls` and :attr:`separators`."""
         return self.cls + self.separators
 
     @property
@@ -121,12 +122,12 @@ def _placed(encoding, texts: Sequence[str], annotated, tokenizer) -> AnnotatedIn
         for sentence in some:
             pieces = tuple(place(word.start, word.end) for word in sentence.words)
             sentences.append(PlacedSentence(sentence.words, pieces))
-            lost += sum(not one for one in pieces)
+            lost += sum(not positions for positions in pieces)
         negation += [place(*match.span()) for match in _NEGATION.finditer(text)]
     ids = tuple(encoding.ids)
     return AnnotatedInput(
         ids, tuple(encoding.tokens), _where(ids, tokenizer.cls_token_id), _where(ids, tokenizer.sep_token_id),
-        tuple(sentences), tuple(one for one in negation if one), lost)
+        tuple(sentences), tuple(positions for positions in negation if positions), lost)
 
 
 def _first_cut_off(encoding, field: int, offsets) -> float:
@@ -139,7 +140,7 @@ def _first_cut_off(encoding, field: int, offsets) -> float:
 
 
 def _where(ids: Positions, wanted: int | None) -> Positions:
-    return tuple(position for position, one in enumerate(ids) if one == wanted)
+    return tuple(position for position, number in enumerate(ids) if number == wanted)
 
 
 def mask(length: int, positions) -> np.ndarray:

@@ -1,10 +1,7 @@
 """Attention maps of a model: read and changed inside its forward pass (``maps``), fed by ``batches`` (§3)."""
 
-from .maps import (
-    IMPLEMENTATION, Batch, Editor, Measurement, Observer, attention_maps, begin, editing, observe, register_attention,
-)
+from .maps import Batch, Measurement, attention_maps, begin, check_length, longest_input, observe
 
 __all__ = [
-    "IMPLEMENTATION", "Batch", "Editor", "Measurement", "Observer", "attention_maps", "begin", "editing", "observe",
-    "register_attention",
+    "Batch", "Measurement", "attention_maps", "begin", "check_length", "longest_input", "observe",
 ]

@@ -1,12 +1,17 @@
-"""From rows to model inputs: tokenising, and batches cut by length."""
+"""From texts to model inputs: tokenising, and batches cut by length."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import torch
-from datasets import Dataset
 
 from ..glue.tasks import Task
 from .maps import Batch
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 TOKENS_PER_BATCH = 2048  # bounds the memory of one batch's maps
 
@@ -22,7 +27,11 @@ def tokenize(rows: Dataset, task: Task, tokenizer, max_length: int) -> Dataset:
 
     Returns:
         A Dataset of lists of ids, unpadded.
+
+    Raises:
+        ValueError: see :func:`check_tokenizer`.
     """
+    check_tokenizer(tokenizer, pairs=len(task.fields) == 2)
 
     def encode(part: dict) -> dict:
         texts = [part[field] for field in task.fields]
@@ -34,13 +43,77 @@ def tokenize(rows: Dataset, task: Task, tokenizer, max_length: int) -> Dataset:
     return rows.map(encode, batched=True, remove_columns=rows.column_names, load_from_cache_file=False)
 
 
+def batches_of(texts: Sequence[str] | Sequence[tuple[str, str]], tokenizer, labels: Sequence | None = None,
+               max_length: int | None = None, tokens_per_batch: int = TOKENS_PER_BATCH) -> list[Batch]:
+    """Batches of one's own texts.
+
+    Args:
+        texts: strings, or pairs of strings.
+        tokenizer: the model's. It says where special tokens stand and which segment a token belongs to.
+        labels: one number per text; None if there are none.
+        max_length: wordpieces per input, special tokens included, to which longer ones are cut (of a pair the
+            longer text); None refuses what is longer than the tokenizer allows.
+        tokens_per_batch: bound on examples × padded length.
+
+    Returns:
+        As :func:`make_batches`.
+
+    Raises:
+        TypeError: a text that is neither a string nor a pair of them.
+        ValueError: no text, an empty or too long one, single texts among pairs,
+            labels of another number, or see :func:`check_tokenizer`.
+    """
+    columns = _columns(texts)
+    if labels is not None and len(labels) != len(texts):
+        raise ValueError(f"{len(labels)} labels for {len(texts)} texts; give one label per text, or none at all")
+    check_tokenizer(tokenizer, pairs=len(columns) == 2)
+    inputs = tokenizer(*columns, truncation=max_length is not None, max_length=max_length, verbose=False)
+    for number, ids in enumerate(inputs["input_ids"], start=1):
+        if max_length is None and len(ids) > tokenizer.model_max_length:
+            raise ValueError(f"text {number} has {len(ids)} wordpieces and the tokenizer allows {tokenizer.model_max_length};"
+                             " cut long texts with max_length")
+    return make_batches(dict(inputs) | ({} if labels is None else {"labels": list(labels)}), tokenizer, tokens_per_batch)
+
+
+def _columns(texts: Sequence) -> list[list[str]]:
+    """The first texts, and the second ones of pairs."""
+    if isinstance(texts, str):
+        raise TypeError("texts is one string; give a list of strings, or of pairs of strings")
+    rows = [text if isinstance(text, (tuple, list)) else (text,) for text in texts]
+    if not rows:
+        raise ValueError("no texts; give at least one")
+    for number, row in enumerate(rows, start=1):
+        if len(row) not in (1, 2) or not all(isinstance(text, str) for text in row):
+            raise TypeError(f"text {number} is {texts[number - 1]!r}; give a string or a pair of strings")
+        if len(row) != len(rows[0]):
+            raise ValueError(f"text {number} is {'a pair' if len(row) == 2 else 'single'} and text 1 is not;"
+                             " give only single texts or only pairs")
+        if not all(text.strip() for text in row):
+            raise ValueError(f"text {number} is empty; leave it out")
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def check_tokenizer(tokenizer, pairs: bool) -> None:
+    """Refuse a tokenizer that cannot make the inputs.
+
+    Raises:
+        ValueError: no padding token, or none that separates the texts of pairs.
+    """
+    name = type(tokenizer).__name__
+    if tokenizer.pad_token_id is None:
+        raise ValueError(f"{name} has no padding token, so texts of several lengths make no batch; set tokenizer.pad_token")
+    if pairs and tokenizer.sep_token_id is None:
+        raise ValueError(f"{name} has no separator, so the two texts of a pair cannot be told apart;"
+                         " give single texts, or a tokenizer with a sep_token")
+
+
 def make_batches(
-    inputs: Dataset, tokenizer, tokens_per_batch: int = TOKENS_PER_BATCH, pad_to: int | None = None
+    inputs: Dataset | dict[str, list], tokenizer, tokens_per_batch: int = TOKENS_PER_BATCH, pad_to: int | None = None
 ) -> list[Batch]:
     """Batches of similar length, so that little is padded.
 
     Args:
-        inputs: from :func:`tokenize`.
+        inputs: from :func:`tokenize`, or columns by name; with or without ``labels``.
         tokenizer: gives the padding.
         tokens_per_batch: bound on examples × padded length.
         pad_to: pad every example to this many tokens instead of to the batch's longest.
@@ -53,7 +126,7 @@ def make_batches(
     return [_batch(inputs, group, tokenizer, pad_to) for group in _groups(order, lengths, tokens_per_batch, pad_to)]
 
 
-def _groups(order: Sequence[int], lengths: list[int], budget: int, pad_to: int | None):
+def _groups(order: Sequence[int], lengths: list[int], budget: int, pad_to: int | None) -> Iterator[list[int]]:
     group: list[int] = []
     for index in order:
         width = pad_to or lengths[index]
@@ -65,8 +138,12 @@ def _groups(order: Sequence[int], lengths: list[int], budget: int, pad_to: int |
         yield group
 
 
-def _batch(inputs: Dataset, group: list[int], tokenizer, pad_to: int | None) -> Batch:
-    part = inputs[group]
-    labels = torch.tensor(part.pop("labels"))
+def _batch(inputs: Dataset | dict[str, list], group: list[int], tokenizer, pad_to: int | None) -> Batch:
+    if isinstance(inputs, dict):
+        part = {name: [values[index] for index in group] for name, values in inputs.items()}
+    else:
+        part = inputs[group]
+    labels = part.pop("labels", None)
     padding = {"padding": "max_length", "max_length": pad_to} if pad_to else {"padding": True}
-    return Batch(dict(tokenizer.pad(part, return_tensors="pt", **padding)), group, labels)
+    padded = dict(tokenizer.pad(part, return_tensors="pt", **padding))
+    return Batch(padded, group, None if labels is None else torch.tensor(labels))

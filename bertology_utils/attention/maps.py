@@ -6,22 +6,15 @@ handed to the measurements inside the forward pass, layer by layer, and then
 dropped; nothing L × L is kept for all examples.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from __future__ import annotations
+
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
-from torch import nn
 
-IMPLEMENTATION = "bertology_maps"
-
-Observer = Callable[[torch.Tensor], None]
-# What changes a module's maps before they are used: (module, maps, additive mask or None) to maps.
-Editor = Callable[[nn.Module, torch.Tensor, torch.Tensor | None], torch.Tensor]
-_observer: ContextVar[Observer | None] = ContextVar("attention_observer", default=None)
-_editor: ContextVar[Editor | None] = ContextVar("attention_editor", default=None)
+from .interface import Observer, reaching
 
 
 @dataclass(frozen=True)
@@ -31,12 +24,12 @@ class Batch:
     Attributes:
         inputs: what the model takes; each of shape (examples, tokens).
         index: position of each example in the data, in the order of ``inputs``.
-        labels: gold labels, shape (examples,).
+        labels: gold labels, shape (examples,); None where there are none.
     """
 
     inputs: dict[str, torch.Tensor]
     index: list[int]
-    labels: torch.Tensor
+    labels: torch.Tensor | None = None
 
     @property
     def mask(self) -> torch.Tensor:
@@ -45,13 +38,13 @@ class Batch:
 
     @property
     def lengths(self) -> torch.Tensor:
-        """Real tokens per example, [CLS] and [SEP] included; shape (examples,)."""
+        """Real tokens per example, special tokens included; shape (examples,)."""
         return self.mask.sum(dim=1)
 
-    def to(self, device) -> "Batch":
+    def to(self, device) -> Batch:
         """The same batch on another device."""
         inputs = {name: tensor.to(device) for name, tensor in self.inputs.items()}
-        return Batch(inputs, self.index, self.labels.to(device))
+        return Batch(inputs, self.index, None if self.labels is None else self.labels.to(device))
 
 
 class Measurement(Protocol):
@@ -71,90 +64,35 @@ class Measurement(Protocol):
         """The result over all batches."""
 
 
-def register_attention() -> None:
-    """Make this module's attention known to transformers; calling it again does nothing."""
-    from transformers import AttentionInterface
-    from transformers.masking_utils import AttentionMaskInterface, eager_mask
-
-    AttentionInterface.register(IMPLEMENTATION, _observed_attention)
-    # Without the second line transformers hands over no mask at all, and
-    # padding would be attended to without a word.
-    AttentionMaskInterface.register(IMPLEMENTATION, eager_mask)
+def longest_input(model) -> int | None:
+    """Tokens that the model can read at once; None if its configuration does not say."""
+    limit = getattr(model.config, "max_position_embeddings", None)
+    # RoBERTa counts positions from behind its padding id.
+    positions = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
+    first = getattr(positions, "padding_idx", None)
+    return limit if limit is None or first is None else limit - first - 1
 
 
-def _observed_attention(module, query, key, value, attention_mask, scaling=None, dropout=0.0, **kwargs):
-    """Scaled dot-product attention that shows its weights to the current observer.
-
-    ``query``, ``key``, ``value``: (examples, heads, tokens, head size);
-    ``attention_mask``: additive, (examples, 1, tokens, tokens), or None.
-    """
-    scaling = query.size(-1) ** -0.5 if scaling is None else scaling
-    scores = torch.matmul(query, key.transpose(2, 3)) * scaling  # (examples, heads, tokens, tokens)
-    if attention_mask is not None:
-        scores = scores + attention_mask
-    weights = torch.softmax(scores, dim=-1)
-    editor, observer = _editor.get(), _observer.get()
-    if editor is not None:
-        weights = editor(module, weights, attention_mask)
-    if observer is not None:
-        observer(weights)
-    weights = nn.functional.dropout(weights, p=dropout, training=module.training)
-    context = torch.matmul(weights, value)  # (examples, heads, tokens, head size)
-    return context.transpose(1, 2).contiguous(), None  # (examples, tokens, heads, head size)
+def check_length(model, batch: Batch) -> None:
+    """Refuse an input that is longer than the model can read; raises ValueError."""
+    limit, longest = longest_input(model), int(batch.lengths.max())
+    if limit is not None and longest > limit:
+        raise ValueError(f"an input of {longest} wordpieces is longer than the {limit} that {type(model).__name__} can read;"
+                         " cut it with max_length")
 
 
-@contextmanager
-def _reaching(model, variable: ContextVar, function: Observer | Editor) -> Iterator[None]:
-    """Within the context every self-attention of ``model`` calls ``function``; whatever happens, the model is as before."""
-    if model.training:
-        raise ValueError("attention maps are measured and changed in evaluation mode; call model.eval() first")
-    before = model.config._attn_implementation
-    register_attention()
-    model.set_attn_implementation(IMPLEMENTATION)
-    token = variable.set(function)
-    try:
-        yield
-    finally:
-        variable.reset(token)
-        model.set_attn_implementation(before)
-
-
-def editing(model, editor: Editor):
-    """Context in which ``editor`` changes the maps of ``model``; measurements see the changed ones.
-
-    Raises:
-        ValueError: the model is in training mode.
-    """
-    return _reaching(model, _editor, editor)
-
-
-def _forward(model, batch: Batch, visit: Callable[[int, torch.Tensor], None]) -> torch.Tensor:
+def _forward(model, batch: Batch, visit: Observer) -> torch.Tensor:
     """One forward pass; ``visit(layer, maps)`` is called at each layer. Returns the model's first output."""
-    seen = 0
-
-    def observer(weights: torch.Tensor) -> None:
-        # Layers are counted by their order in the pass, which holds for
-        # encoders that share or do not number their layers, too.
-        nonlocal seen
-        visit(seen, weights)
-        seen += 1
-
-    with torch.inference_mode(), _reaching(model, _observer, observer):
-        output = model(**batch.inputs)[0]
-    expected = model.config.num_hidden_layers
-    if seen != expected:
-        raise ValueError(
-            f"{type(model).__name__} showed attention maps of {seen} layers where its configuration has {expected};"
-            " its attention does not go through transformers' attention interface"
-        )
-    return output
+    check_length(model, batch)
+    with torch.inference_mode(), reaching(model, observe=visit):
+        return model(**batch.inputs)[0]
 
 
 def attention_maps(model, batch: Batch) -> list[torch.Tensor]:
     """All maps of one batch, for looking at: per layer (examples, heads, tokens, tokens).
 
     Raises:
-        ValueError: the model is in training mode, or shows no maps.
+        ValueError: the model is in training mode, shows no maps, or cannot read so long an input.
     """
     maps: list[torch.Tensor] = []
     _forward(model, batch, lambda layer, weights: maps.append(weights))
@@ -179,7 +117,7 @@ def observe(model, batches: Iterable[Batch], measurements: dict[str, Measurement
         What each measurement computed, by name.
 
     Raises:
-        ValueError: the model is in training mode, or shows no maps.
+        ValueError: the model is in training mode, shows no maps, or cannot read so long an input.
     """
     device = next(model.parameters()).device
     for batch in batches:

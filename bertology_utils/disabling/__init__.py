@@ -3,7 +3,7 @@
 ``switch``: a model with some heads disabled. ``ablations``: other things that
 a disabled head can give. ``reference``: the sweep over all heads and layers,
 one forward pass for each. ``sweep``: the same at a fraction of the cost, with
-the model in ``pieces``; ``saved`` keeps its outputs, ``precision`` lowers it.
+the model in ``pieces``; ``saved`` keeps its outputs.
 ``effects``: gains and their tests, put together in ``analysis``.
 ``cumulative``: several heads at once. ``importance``: the estimate from
 gradients.

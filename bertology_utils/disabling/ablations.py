@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 import torch
 
 from ..attention import Batch
+from ..attention.interface import reaching, shape_of
 from ..common import one_of
 from .switch import Head, by_layer, disable_heads
 
@@ -16,50 +17,24 @@ from .switch import Head, by_layer, disable_heads
 ABLATIONS = ("uniform", "zero", "mean")
 
 
-@contextmanager
-def replace_outputs(model, heads: Sequence[Head], instead: torch.Tensor) -> Iterator[None]:
-    """Within the context the given heads give a constant, whatever they read. Afterwards the model is as before.
+def replace_outputs(model, heads: Sequence[Head], instead: torch.Tensor) -> AbstractContextManager[None]:
+    """Context in which the given heads give a constant, whatever they read; see :func:`disable_heads` for the rest.
 
     Args:
-        model: classifier or encoder in evaluation mode, of BERT's make.
+        model: classifier or encoder in evaluation mode.
         heads: (layer, head) from 0.
         instead: what each head gives, before the output projection; shape (layers, heads, head size).
-
-    Raises:
-        ValueError: no head, a head that the model does not have, or a model of another make.
     """
-    hooks = []
+    chosen = by_layer(model, heads)
 
-    def put(layer: int, chosen: list[int]):
-        def before(module, arguments):
-            context = arguments[0].unflatten(2, instead.shape[1:]).clone()  # (examples, tokens, heads, head size)
-            context[:, :, chosen] = instead[layer, chosen].to(context)
-            return (context.flatten(2), *arguments[1:])
+    def put(layer: int, context: torch.Tensor) -> torch.Tensor:
+        if layer not in chosen:
+            return context
+        context = context.clone()  # (examples, tokens, heads, head size)
+        context[:, :, chosen[layer]] = instead[layer, chosen[layer]].to(context)
+        return context
 
-        return before
-
-    try:
-        for layer, chosen in by_layer(model, heads).items():
-            hooks.append(output_projections(model)[layer].register_forward_pre_hook(put(layer, chosen)))
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-
-def output_projections(model) -> list[torch.nn.Module]:
-    """The layers' modules that project the heads' outputs, in order.
-
-    Raises:
-        ValueError: the model is not of BERT's make.
-    """
-    try:
-        return [layer.attention.output.dense for layer in model.base_model.encoder.layer]
-    except AttributeError:
-        raise ValueError(
-            f"{type(model).__name__} is not made like BERT, so its heads' outputs cannot be replaced;"
-            " ablation='uniform' works for it"
-        ) from None
+    return reaching(model, edit_outputs=put)
 
 
 def replacement(model, batches: Sequence[Batch], ablation: str) -> torch.Tensor | None:
@@ -72,30 +47,23 @@ def replacement(model, batches: Sequence[Batch], ablation: str) -> torch.Tensor 
     """
     if one_of("ablation", ablation, ABLATIONS) == "uniform":
         return None
-    heads = model.config.num_attention_heads
-    projections = output_projections(model)
-    sums = torch.zeros(len(projections), projections[0].in_features, dtype=torch.float64)
+    layers, heads = shape_of(model)
+    sums = torch.zeros(layers, model.config.hidden_size, dtype=torch.float64)
     if ablation == "zero":
         return sums.unflatten(1, (heads, -1))
-    real: list[torch.Tensor] = []
+    tokens, device, real = 0, next(model.parameters()).device, torch.empty(0)
 
-    def add(layer: int):
-        def before(module, arguments) -> None:
-            sums[layer] += arguments[0][real[-1]].sum(dim=0).double().cpu()
+    def add(layer: int, context: torch.Tensor) -> torch.Tensor:
+        sums[layer] += context.flatten(2)[real].sum(dim=0).double().cpu()
+        return context
 
-        return before
-
-    hooks = [module.register_forward_pre_hook(add(layer)) for layer, module in enumerate(projections)]
-    try:
+    with torch.inference_mode(), reaching(model, edit_outputs=add):
         for batch in batches:
-            batch = batch.to(next(model.parameters()).device)
-            real.append(batch.mask)
-            with torch.inference_mode():
-                model(**batch.inputs)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return (sums / sum(int(mask.sum()) for mask in real)).unflatten(1, (heads, -1))
+            batch = batch.to(device)
+            real = batch.mask
+            tokens += int(real.sum())
+            model(**batch.inputs)
+    return (sums / tokens).unflatten(1, (heads, -1))
 
 
 def disabled(model, heads: Sequence[Head], instead: torch.Tensor | None):

@@ -73,7 +73,7 @@ def gain_test(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np
         permutations: how many.
     """
     swapped = np.random.default_rng(seed).random((permutations, len(labels))) < 0.5
-    null = np.stack([_swapped_gains(task, baseline, one, labels, swapped) for one in disabled], axis=1)
+    null = _swapped_gains(task, baseline, disabled, labels, swapped)
     metric = plain_metric(task)
     observed = _scores(metric, disabled, labels) - _scores(metric, baseline[None], labels)
     error = np.sqrt((null**2).mean(axis=0))  # its mean is 0 by construction
@@ -84,14 +84,19 @@ def gain_test(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np
     return GainTest(observed, better, worse, chance)
 
 
-def _swapped_gains(task: Task, baseline: np.ndarray, one: np.ndarray, labels: np.ndarray, swapped: np.ndarray) -> np.ndarray:
-    """Gains of one variant with its and the whole model's predictions exchanged where ``swapped``, (permutations,)."""
+def _swapped_gains(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray,
+                   swapped: np.ndarray) -> np.ndarray:
+    """Gains with each variant's and the whole model's predictions exchanged where ``swapped``, (permutations, variants)."""
     metric = plain_metric(task)
-    if metric == "accuracy":  # one product instead of two large arrays of predictions
-        difference = (one == labels).astype(np.float64) - (baseline == labels)
-        return np.where(swapped, -1.0, 1.0) @ difference / len(labels)
-    with_head, without = np.where(swapped, one, baseline), np.where(swapped, baseline, one)  # (permutations, examples)
-    return _scores(metric, without, labels) - _scores(metric, with_head, labels)
+    if metric == "accuracy":  # one product instead of large arrays of predictions; sums of 1 and −1, exact in any order
+        differences = (disabled == labels).astype(np.float64) - (baseline == labels)  # (variants, examples)
+        return np.where(swapped, -1.0, 1.0) @ differences.T / len(labels)
+
+    def gain(predicted: np.ndarray) -> np.ndarray:
+        with_head, without = np.where(swapped, predicted, baseline), np.where(swapped, baseline, predicted)
+        return _scores(metric, without, labels) - _scores(metric, with_head, labels)  # (permutations,)
+
+    return np.stack([gain(predicted) for predicted in disabled], axis=1)
 
 
 def _scores(metric: str, predicted: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -103,8 +108,8 @@ def mcnemar(baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray) -> n
     """Exact two-sided McNemar p-value of each variant of a classifier, not corrected, shape (variants,)."""
     right = baseline == labels
     p = []
-    for one in disabled:
-        lost, won = int((right & (one != labels)).sum()), int((~right & (one == labels)).sum())
+    for predicted in disabled:
+        lost, won = int((right & (predicted != labels)).sum()), int((~right & (predicted == labels)).sum())
         p.append(stats.binomtest(won, lost + won).pvalue if lost + won else 1.0)
     return np.array(p)
 

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 from ..attention import Batch
-from .ablations import output_projections
+from ..attention.interface import reaching
 
 
 def gradient_importance(model, batches: Sequence[Batch]) -> np.ndarray:
@@ -19,41 +19,32 @@ def gradient_importance(model, batches: Sequence[Batch]) -> np.ndarray:
     head's output: the absolute sum of output × gradient over the example's tokens.
 
     Args:
-        model: a classifier of BERT's make in evaluation mode.
+        model: a classifier in evaluation mode.
         batches: with gold labels.
 
     Returns:
         Shape (layers, heads).
 
     Raises:
-        ValueError: a model in training mode or of another make, or labels that are not numbers.
+        ValueError: labels that are missing or not numbers, or see :func:`bertology_utils.attention.interface.reaching`.
     """
-    if model.training:
-        raise ValueError("importance is measured in evaluation mode; call model.eval() first")
-    outputs: list[torch.Tensor] = []
+    outputs: list[torch.Tensor] = []  # per layer, (examples, tokens, heads, head size)
 
-    def keep(module, arguments):
+    def keep(layer: int, context: torch.Tensor) -> torch.Tensor:
         # The first is a leaf: below it no gradient is needed, and parameters may be frozen.
-        context = arguments[0] if outputs else arguments[0].detach().requires_grad_()
-        outputs.append(context)
-        return (context, *arguments[1:])
+        outputs.append(context if layer else context.detach().requires_grad_())
+        return outputs[-1]
 
-    hooks = [module.register_forward_pre_hook(keep) for module in output_projections(model)]
     device, total, examples = next(model.parameters()).device, 0.0, 0
-    try:
+    with torch.enable_grad(), reaching(model, edit_outputs=keep):
         for batch in batches:
             batch = batch.to(device)
-            if not torch.isfinite(batch.labels.float()).all():
+            if batch.labels is None or not torch.isfinite(batch.labels.float()).all():
                 raise ValueError("some labels are missing; importance is that of the loss, which needs them")
             outputs.clear()
-            with torch.enable_grad():
-                loss = _loss(model(**batch.inputs).logits, batch.labels)
-            gradients = torch.autograd.grad(loss, outputs)
-            total = total + sum_by_head(outputs, gradients, model.config.num_attention_heads)
+            gradients = torch.autograd.grad(_loss(model(**batch.inputs).logits, batch.labels), outputs)
+            total = total + sum_by_head(outputs, gradients)
             examples += len(batch.index)
-    finally:
-        for hook in hooks:
-            hook.remove()
     return (total / examples).cpu().numpy()
 
 
@@ -64,7 +55,7 @@ def _loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return functional.cross_entropy(logits, labels, reduction="sum")
 
 
-def sum_by_head(outputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor], heads: int) -> torch.Tensor:
-    """Sum over examples of |Σ output × gradient|, shape (layers, heads), from (examples, tokens, heads · size) per layer."""
-    products = torch.stack([(a.detach() * b).unflatten(2, (heads, -1)) for a, b in zip(outputs, gradients, strict=True)])
+def sum_by_head(outputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Sum over examples of |Σ output × gradient|, shape (layers, heads), from (examples, tokens, heads, size) per layer."""
+    products = torch.stack([output.detach() * gradient for output, gradient in zip(outputs, gradients, strict=True)])
     return products.double().sum(dim=(2, 4)).abs().sum(dim=1)  # (layers, examples, tokens, heads, size) to (layers, heads)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..attention import Batch
+from ..attention.interface import shape_of
 from ..common import to_people, track
 from ..encoders.evaluate import predict_logits
 from .ablations import disabled, replacement
@@ -32,6 +33,8 @@ class Sweep:
 def reference_sweep(model, batches: Sequence[Batch], layers: Sequence[int] | None = None, ablation: str = "uniform") -> Sweep:
     """Every head and every layer, one pass each: the check, and the way for models that the fast sweep does not know.
 
+    Within :func:`bertology_utils.disabling.switch.disable_heads` all that is disabled there stays disabled.
+
     Args:
         model: classifier in evaluation mode.
         batches: the dev set; see :mod:`bertology_utils.attention.batches`.
@@ -49,7 +52,7 @@ def reference_sweep(model, batches: Sequence[Batch], layers: Sequence[int] | Non
             return predict_logits(model, batches)
 
     heads, whole = [], []
-    layers = range(model.config.num_hidden_layers) if layers is None else layers
+    layers = range(shape_of(model)[0]) if layers is None else layers
     for layer, _ in zip(layers, track([f"layer {to_people(layer)}" for layer in layers], "disabling heads"), strict=True):
         own = layer_heads(model, layer)
         heads.append([outputs([head]) for head in own])

@@ -25,6 +25,7 @@ import torch
 from safetensors.numpy import load, save
 
 from ..attention import Batch
+from ..attention.interface import is_edited, shape_of
 from ..common import axis_numbers, note, track
 from ..common.cache import write_atomically
 from ..encoders.evaluate import check
@@ -43,7 +44,8 @@ def sweep(model, batches: Sequence[Batch], tokens_at_once: int = 0, layers: Sequ
     Args:
         model: classifier in evaluation mode. BERT, RoBERTa and ELECTRA go the
             fast way; any other goes through :func:`reference_sweep`, which is
-            said.
+            said. So does one with heads disabled by a context around the
+            call; these stay disabled in all outputs.
         batches: the dev set; see :mod:`bertology_utils.attention.batches`.
         tokens_at_once: bound on the tokens of one stack of inputs; 0 for
             :data:`TOKENS_AT_ONCE`.
@@ -59,11 +61,13 @@ def sweep(model, batches: Sequence[Batch], tokens_at_once: int = 0, layers: Sequ
     if model.training:
         raise ValueError("heads are disabled in evaluation mode; call model.eval() first")
     check(model, batches)
-    layers = range(model.config.num_hidden_layers) if layers is None else layers
+    layers = range(shape_of(model)[0]) if layers is None else layers
     with torch.inference_mode():
-        pieces = _known(model, batches[0])
+        edited = is_edited(model)  # the fast way reads the weights, and would not see what a context changes
+        pieces = None if edited else _known(model, batches[0])
         if pieces is None:
-            note(f"{type(model).__name__} is not known to the fast sweep; one forward pass per head instead")
+            why = "has heads that are disabled already" if edited else "is not known to the fast sweep"
+            note(f"{type(model).__name__} {why}; one forward pass per head instead")
             return reference_sweep(model, batches, layers, ablation)
         bound = tokens_at_once or TOKENS_AT_ONCE.get(next(model.parameters()).device.type, TOKENS_AT_ONCE["cpu"])
         groups = _by_length(batches, pieces.variants, bound)
@@ -85,14 +89,15 @@ def _by_length(batches: Sequence[Batch], variants: int, tokens_at_once: int) -> 
         for row, index in enumerate(batch.index):
             real = batch.mask[row]
             examples.append((int(real.sum()), index, {name: ids[row][real] for name, ids in batch.inputs.items()}))
-    examples.sort(key=lambda one: one[:2])
+    examples.sort(key=lambda example: example[:2])
     groups: list[list] = []
-    for one in examples:
-        room = groups and groups[-1][0][0] == one[0] and (len(groups[-1]) + 1) * one[0] * variants <= tokens_at_once
+    for example in examples:
+        length = example[0]
+        room = groups and groups[-1][0][0] == length and (len(groups[-1]) + 1) * length * variants <= tokens_at_once
         if room:
-            groups[-1].append(one)
+            groups[-1].append(example)
         else:
-            groups.append([one])
+            groups.append([example])
     return [_Group([index for _, index, _ in group],
                    {name: torch.stack([inputs[name] for *_, inputs in group]) for name in group[0][2]})
             for group in groups]
@@ -122,12 +127,12 @@ def _fast(pieces: Pieces, groups: list[_Group], tokens_at_once: int, layers: Seq
     for number, _ in enumerate(track([f"layer {name}" for name in axis_numbers(len(pieces.layers))], "disabling heads")):
         finished = _finished(scratch, number)
         if number in layers and finished is None:
-            found = [_one_layer(pieces, number, one, instead, tokens_at_once) for one in hidden]
+            found = [_one_layer(pieces, number, states, instead, tokens_at_once) for states in hidden]
             finished = torch.cat(found, dim=1).double().cpu().numpy()[:, back]  # (heads + 1, examples, labels)
             _finish(scratch, number, finished)
         disabled[number] = finished
-        hidden = [pieces.layers[number].whole(one) for one in hidden]
-    outputs = torch.cat([pieces.classify(one[:, :1]) for one in hidden]).double().cpu().numpy()[back]
+        hidden = [pieces.layers[number].whole(states) for states in hidden]
+    outputs = torch.cat([pieces.classify(states[:, :1]) for states in hidden]).double().cpu().numpy()[back]
     chosen = np.stack([disabled[number] for number in layers])
     if not (np.isfinite(outputs).all() and np.isfinite(chosen).all()):
         raise FloatingPointError("some outputs are NaN or infinite")

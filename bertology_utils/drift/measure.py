@@ -36,7 +36,8 @@ class Drift:
     """Measurement: similarity between the observed model's maps and a reference model's.
 
     Args:
-        reference: a model of the same shape, in evaluation mode.
+        reference: a model with as many layers and heads, in evaluation mode.
+            Edits of the observed model, such as disabled heads, do not reach it.
         protocol: see :func:`map_cosine`.
         of_reference: further measurements of the reference model, fed from the
             same pass; they compute when they are asked to.
@@ -51,6 +52,7 @@ class Drift:
 
     def start(self, batch: Batch) -> None:
         """Run the reference model on the batch; its maps are held for this batch only."""
+        self._check_all_compared()
         self._reference_maps = attention_maps(self.reference, batch)
         for measurement in self.of_reference.values():
             begin(measurement, batch)
@@ -60,15 +62,39 @@ class Drift:
         self._rows |= {index: np.full(shape, np.nan) for index in batch.index}
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Compare one layer; see :class:`bertology_utils.attention.Measurement`."""
+        """Compare one layer; see :class:`bertology_utils.attention.Measurement`.
+
+        Raises:
+            ValueError: the reference has fewer layers, or another number of heads.
+        """
+        if layer >= len(self._reference_maps):
+            raise ValueError(f"the reference has {len(self._reference_maps)} layers and the observed model has more;"
+                             " drift compares layer by layer, so give a reference of the same shape")
+        if maps.shape != self._reference_maps[layer].shape:
+            raise ValueError(f"the reference has {self._reference_maps[layer].shape[1]} heads per layer and the observed model"
+                             f" {maps.shape[1]}; drift compares head by head, so give a reference of the same shape")
         others, self._reference_maps[layer] = self._reference_maps[layer], None  # compared once, then dropped
         similarity = map_cosine(maps, others, batch.mask, self.protocol).cpu().numpy()
         for row, index in enumerate(batch.index):
             self._rows[index][layer] = similarity[row]
 
     def compute(self) -> np.ndarray:
-        """Similarities, shape (examples, layers, heads), examples in the order of the data."""
+        """Similarities, shape (examples, layers, heads), examples in the order of the data.
+
+        Raises:
+            ValueError: no example was observed, or the reference has more layers.
+        """
+        self._check_all_compared()
+        if not self._rows:
+            raise ValueError("no example was observed, so there is nothing to compare; give at least one batch")
         return np.stack([self._rows[index] for index in sorted(self._rows)])
+
+    def _check_all_compared(self) -> None:
+        left = sum(maps is not None for maps in self._reference_maps)
+        if left:
+            layers = len(self._reference_maps)
+            raise ValueError(f"the reference has {layers} layers and the observed model {layers - left};"
+                             " drift compares layer by layer, so give a reference of the same shape")
 
 
 def last_layers_change_most(similarity: np.ndarray, seed: Seed, count: int = 2) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from ..attention import Batch
+from ..attention import Batch, check_length
 
 
 def predict_logits(model, batches: Sequence[Batch]) -> np.ndarray:
@@ -44,15 +44,10 @@ def check(model, batches: Sequence[Batch]) -> None:
     """
     if not batches:
         raise ValueError("no examples to predict; give at least one batch")
-    if not type(model).__name__.endswith("Classification"):
+    if not type(model).__name__.endswith("SequenceClassification"):
         raise ValueError(
-            f"{type(model).__name__} has no classifier on top; load it with bertology_utils.encoders.models.load_classifier"
+            f"{type(model).__name__} has no classifier on top; load a model for sequence classification, such as with"
+            " bertology_utils.load_classifier"
         )
-    # RoBERTa counts positions from behind its padding id.
-    positions = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
-    first = (positions.padding_idx + 1) if getattr(positions, "padding_idx", None) is not None else 0
-    limit = getattr(model.config, "max_position_embeddings", None)
-    longest = max(int(batch.lengths.max()) for batch in batches)
-    if limit and longest > limit - first:
-        raise ValueError(f"an input of {longest} wordpieces is longer than the {limit - first} that {type(model).__name__}"
-                         " can read; cut it with max_length")
+    for batch in batches:
+        check_length(model, batch)

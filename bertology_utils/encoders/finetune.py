@@ -1,5 +1,7 @@
 """Fine-tuned classifiers (§3, §4.3): a thin wrapper on transformers' Trainer, with a cache."""
 
+from __future__ import annotations
+
 import dataclasses
 import hashlib
 import json
@@ -9,11 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
-import transformers
-from datasets import Dataset, Value
-from transformers import DataCollatorWithPadding, Trainer, TrainerCallback, TrainingArguments
 
 from ..attention.batches import tokenize
 from ..common import cache, note
@@ -21,6 +21,10 @@ from ..common.profiles import Recipe
 from ..glue.sources import ModelSource
 from ..glue.tasks import Task
 from .models import NORMAL_STD, load_classifier, load_tokenizer
+
+if TYPE_CHECKING:  # Trainer takes seconds to import; whoever only measures does not wait for it
+    from datasets import Dataset
+    from transformers import TrainingArguments
 
 LOSS_CHECK_STEPS = 10  # steps between two looks at the loss
 # Part of every cache key; to be raised when the code below trains otherwise than before.
@@ -120,6 +124,9 @@ def check_rows(task: Task, rows: Dataset) -> None:
 
 
 def _train(training: Training, target: Path, scratch: Path) -> None:
+    from datasets import Value
+    from transformers import DataCollatorWithPadding, PrinterCallback, Trainer
+
     tokenizer = load_tokenizer(training.source)
     model = load_classifier(training.source, training.task, training.init, training.seed)
     inputs = tokenize(training.rows, training.task, tokenizer, training.recipe.max_length)
@@ -130,9 +137,9 @@ def _train(training: Training, target: Path, scratch: Path) -> None:
         args=_arguments(training, len(inputs), scratch),
         train_dataset=inputs,
         data_collator=DataCollatorWithPadding(tokenizer),
-        callbacks=[_Watch(training.name)],
+        callbacks=[_watch(training.name)],
     )
-    trainer.remove_callback(transformers.PrinterCallback)
+    trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=last_whole_checkpoint(scratch))
     _check_finite(model, training.task)
     model.save_pretrained(target, safe_serialization=True)
@@ -153,6 +160,8 @@ def last_whole_checkpoint(scratch: Path) -> str | None:
 
 
 def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArguments:
+    from transformers import TrainingArguments
+
     recipe = training.recipe
     devices = max(1, torch.cuda.device_count())
     if recipe.batch_size % devices:
@@ -189,22 +198,23 @@ def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArgument
     )
 
 
-class _Watch(TrainerCallback):
-    """Says how far the training is, and stops it when the loss is no number."""
+def _watch(name: str):
+    """A callback that says how far the training is, and stops it when the loss is no number."""
+    from transformers import TrainerCallback
 
-    def __init__(self, name: str):
-        self.name = name
+    class Watch(TrainerCallback):
+        def on_log(self, args, state, control, logs=None, **kwargs):
+            loss = (logs or {}).get("loss")
+            if loss is None:
+                return
+            if not torch.isfinite(torch.tensor(float(loss))):
+                raise FloatingPointError(
+                    f"{name}: the training loss is {loss} at step {state.global_step};"
+                    f" a learning rate below {args.learning_rate:g} usually helps"
+                )
+            note(f"{name}: step {state.global_step} of {state.max_steps}, loss {float(loss):.3f}")
 
-    def on_log(self, args, state, control, logs=None, **kwargs):
-        loss = (logs or {}).get("loss")
-        if loss is None:
-            return
-        if not torch.isfinite(torch.tensor(float(loss))):
-            raise FloatingPointError(
-                f"{self.name}: the training loss is {loss} at step {state.global_step};"
-                f" a learning rate below {args.learning_rate:g} usually helps"
-            )
-        note(f"{self.name}: step {state.global_step} of {state.max_steps}, loss {float(loss):.3f}")
+    return Watch()
 
 
 def _check_finite(model, task: Task) -> None:

@@ -5,19 +5,27 @@ the paper's control (§4.3); "finetuned", a checkpoint with its own
 classification layer.
 """
 
+from __future__ import annotations
+
 from contextlib import nullcontext
 from dataclasses import replace
 
 import torch
-from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 from ..common import one_of
 from ..common.hub import hub_errors
-from ..glue.sources import ModelSource
-from ..glue.tasks import Task
+from ..glue.sources import ModelSource, parse_model
+from ..glue.tasks import Task, get_task
 
 INITS = ("pretrained", "normal", "finetuned")
 NORMAL_STD = 0.02  # BERT's own initializer_range
+# In training and prediction; measuring switches to its own. "sdpa" is faster and
+# rounds differently, so that trainings end in other last digits.
+ATTENTION = "eager"
+
+
+def _source(model: ModelSource | str) -> ModelSource:
+    return parse_model(model) if isinstance(model, str) else model
 
 
 def _fetching(source: ModelSource):
@@ -25,13 +33,16 @@ def _fetching(source: ModelSource):
     return nullcontext() if source.is_local else hub_errors("model", source.location, source.revision)
 
 
-def load_tokenizer(source: ModelSource):
-    """The model's fast tokenizer (offsets are needed to find words).
+def load_tokenizer(source: ModelSource | str):
+    """The model's fast tokenizer (offsets are needed to find words); see :func:`load_classifier`.
 
     Raises:
         ValueError: the model has no fast tokenizer.
         ConnectionError: the Hub cannot be reached.
     """
+    from transformers import AutoTokenizer
+
+    source = _source(source)
     with _fetching(source):
         tokenizer = AutoTokenizer.from_pretrained(source.location, revision=source.revision or "main")
     if not tokenizer.is_fast:
@@ -39,28 +50,56 @@ def load_tokenizer(source: ModelSource):
     return tokenizer
 
 
-def load_encoder(source: ModelSource, init: str = "pretrained", seed: int = 0):
+def load_encoder(source: ModelSource | str, init: str = "pretrained", seed: int = 0):
     """The bare encoder, in evaluation mode; see :func:`load_classifier`."""
-    return _load(AutoModel, source, init, seed)
+    from transformers import AutoModel
+
+    return _load(AutoModel, _source(source), init, seed)
 
 
-def load_classifier(source: ModelSource, task: Task, init: str = "pretrained", seed: int = 0):
+def load_classifier(source: ModelSource | str, task: Task | str, init: str = "pretrained", seed: int = 0):
     """The encoder with a classifier of ``task.num_labels`` outputs, in evaluation mode.
 
     Args:
-        source: from :func:`bertology_utils.glue.sources.parse_model`.
-        task: the task.
+        source: from :func:`bertology_utils.glue.sources.parse_model`, or what that reads.
+        task: the task, or its name.
         init: "pretrained": the encoder's weights as they are, the
             classification layer drawn by ``seed`` even if the source has one;
             "normal": see :func:`draw_normal`; "finetuned": all as it is.
         seed: of everything drawn.
 
     Raises:
-        ValueError: unknown ``init``, or an encoder tensor that the checkpoint
-            lacks, has in excess, or has in another shape.
+        ValueError: unknown ``init``; an encoder tensor that the checkpoint
+            lacks, has in excess, or has in another shape; for "finetuned" a
+            checkpoint without a classifier, or with one for another number of labels.
         ConnectionError: the Hub cannot be reached.
     """
+    from transformers import AutoModelForSequenceClassification
+
+    task = get_task(task) if isinstance(task, str) else task
+    source = _source(source)
+    if init == "finetuned":
+        _refuse_other_labels(source, task)
     return _load(AutoModelForSequenceClassification, source, init, seed, num_labels=task.num_labels)
+
+
+def _config(source: ModelSource):
+    from transformers import AutoConfig
+
+    with _fetching(source):
+        return AutoConfig.from_pretrained(source.location, revision=source.revision or "main")
+
+
+def _refuse_other_labels(source: ModelSource, task: Task) -> None:
+    """Before the weights are read: the checkpoint's configuration says which classifier it has."""
+    config = _config(source)
+    made_as = (config.architectures or ["a model without a class"])[0]
+    if not made_as.endswith("ForSequenceClassification"):
+        raise ValueError(f"model {source.name!r} was saved as {made_as}, which has no classifier for {task.title};"
+                         " fine-tune it first, or give a checkpoint saved from ...ForSequenceClassification")
+    if config.num_labels != task.num_labels:
+        raise ValueError(f"model {source.name!r} has a classifier of {config.num_labels} outputs, and {task.title} wants"
+                         f" {task.num_labels}; give a checkpoint fine-tuned on {task.title}")
 
 
 def pinned(source: ModelSource) -> tuple[ModelSource, tuple[int, int]]:
@@ -72,8 +111,7 @@ def pinned(source: ModelSource) -> tuple[ModelSource, tuple[int, int]]:
         ValueError: the model has no layers and heads of BERT's kind.
         ConnectionError: the Hub cannot be reached, or has no such model.
     """
-    with _fetching(source):
-        config = AutoConfig.from_pretrained(source.location, revision=source.revision or "main")
+    config = _config(source)
     shape = (getattr(config, "num_hidden_layers", None), getattr(config, "num_attention_heads", None))
     if not all(isinstance(count, int) for count in shape):
         raise ValueError(f"model {source.name!r} ({config.model_type}) has no layers of attention heads of BERT's kind")
@@ -91,7 +129,7 @@ def _load(auto_class, source: ModelSource, init: str, seed: int, **config_change
                 use_safetensors=True,
                 output_loading_info=True,
                 dtype=torch.float32,
-                attn_implementation="eager",
+                attn_implementation=ATTENTION,
                 ignore_mismatched_sizes=True,  # reported below, by name
                 **config_changes,
             )

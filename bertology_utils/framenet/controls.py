@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..statistics import Bootstrap, Seed, bootstrap_mean, corrected_p
-from ..statistics.ties import LEVEL, by_size, clearly_below
+from ..statistics.ties import by_size, clearly_below
 from .scores import LinkScores, Placed
 
 DRAWS = 1000

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from datasets import Dataset
 
 from ..annotation.alignment import wordpieces
 from ..attention import Batch
 from ..common import DIRECTIONS, one_of
 from .exemplars import Span
 from .links import LinkedSentence
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 PAIRINGS = ("product", "zip")
 ELSEWHERE = ("moved", "borrowed")
@@ -29,13 +32,20 @@ class Placed:
         sentence: the sentence.
         predicate: positions of the predicate's wordpieces.
         elements: positions of each linked element's.
-        length: wordpieces, [CLS] and [SEP] included.
+        length: wordpieces, special tokens included.
+        special: special tokens before and behind the words.
     """
 
     sentence: LinkedSentence
     predicate: tuple[int, ...]
     elements: tuple[tuple[int, ...], ...]
     length: int
+    special: tuple[int, int] = (1, 1)
+
+    @property
+    def words(self) -> range:
+        """Positions of all but the special tokens."""
+        return range(self.special[0], self.length - self.special[1])
 
     def pairs(self, direction: str, pairing: str = "product") -> tuple[np.ndarray, np.ndarray]:
         """Rows (attending) and columns (attended to) of the map's cells that belong to the links, each shape (pairs,).
@@ -70,17 +80,25 @@ def place(sentences: Sequence[LinkedSentence], tokenizer, max_length: int = 128)
         many sentences were left out because a predicate or an element has no
         wordpiece within ``max_length``.
     """
-    texts = [one.exemplar.text for one in sentences]
+    from datasets import Dataset
+
+    texts = [sentence.exemplar.text for sentence in sentences]
     inputs = tokenizer(texts, truncation=True, max_length=max_length, return_offsets_mapping=True)
     placed, rows = [], []
-    for row, (one, offsets) in enumerate(zip(sentences, inputs.pop("offset_mapping"), strict=True)):
-        predicate = _positions(offsets, one.target)
-        elements = tuple(_positions(offsets, spans) for spans in one.elements)
+    for row, (sentence, offsets) in enumerate(zip(sentences, inputs.pop("offset_mapping"), strict=True)):
+        predicate = _positions(offsets, sentence.target)
+        elements = tuple(_positions(offsets, spans) for spans in sentence.elements)
         if predicate and all(elements):
-            placed.append(Placed(one, predicate, elements, len(offsets)))
+            placed.append(Placed(sentence, predicate, elements, len(offsets), _special(inputs.sequence_ids(row))))
             rows.append(row)
     columns = {name: [values[row] for row in rows] for name, values in inputs.items()}
-    return placed, Dataset.from_dict(columns | {"labels": [0] * len(rows)}), len(sentences) - len(placed)
+    return placed, Dataset.from_dict(columns), len(sentences) - len(placed)
+
+
+def _special(owners: Sequence[int | None]) -> tuple[int, int]:
+    """How many special tokens stand before and behind the words; they belong to no text."""
+    words = [position for position, owner in enumerate(owners) if owner is not None]
+    return words[0], len(owners) - 1 - words[-1]
 
 
 def _positions(offsets, spans: Sequence[Span]) -> tuple[int, ...]:
@@ -104,12 +122,12 @@ class LinkScores:
     @property
     def actual(self) -> np.ndarray:
         """Scores of the annotated links, shape (sentences, layers, heads)."""
-        return np.stack([one[0] for one in self.places])
+        return np.stack([scores[0] for scores in self.places])
 
     @property
     def excess(self) -> np.ndarray:
         """Links minus the mean of the other places, shape (sentences that have others, layers, heads)."""
-        return np.stack([one[0] - one[1:].mean(axis=0) for one in self.places if len(one) > 1])
+        return np.stack([scores[0] - scores[1:].mean(axis=0) for scores in self.places if len(scores) > 1])
 
     def of(self, rows: Sequence[int]) -> LinkScores:
         """The scores of some sentences."""
@@ -134,19 +152,19 @@ class Links:
         if elsewhere is not None:
             one_of("elsewhere", elsewhere, ELSEWHERE)
         self._placed = placed
-        self._links = [one.pairs(direction, pairing) for one in placed]
+        # Per sentence the rows and columns of its links, and the positions of its words.
+        self._links = [(*sentence.pairs(direction, pairing), sentence.words) for sentence in placed]
         others = {None: lambda: [[] for _ in placed], "moved": self._moved, "borrowed": lambda: self._borrowed(seed)}[elsewhere]()
-        self._cells = [_stack([links, *some]) for links, some in zip(self._links, others, strict=True)]
+        self._cells = [_stack([links[:2], *some]) for links, some in zip(self._links, others, strict=True)]
         self._scores: list[list[np.ndarray]] = [[] for _ in placed]
         self._hits: list[list[np.ndarray]] = [[] for _ in placed]
 
     def _moved(self) -> list[list[Cells]]:
         """Every place along the sentence where all cells are on words and none is a link's."""
         found = []
-        for one, (rows, columns) in zip(self._placed, self._links, strict=True):
+        for rows, columns, words in self._links:
             used, links = np.concatenate([rows, columns]), set(zip(rows, columns, strict=True))
-            # [CLS] and [SEP] stand at 0 and length - 1.
-            shifts = range(1 - used.min(), one.length - 1 - used.max())
+            shifts = range(words.start - used.min(), words.stop - used.max())
             found.append([(rows + shift, columns + shift) for shift in shifts
                           if not links & set(zip(rows + shift, columns + shift, strict=True))])
         return found
@@ -155,14 +173,15 @@ class Links:
         """The cells of up to :data:`BORROWED` other sentences of the same length, drawn at random, none a link's own."""
         rng = np.random.default_rng(seed)
         by_length: dict[int, list[int]] = {}
-        for index, one in enumerate(self._placed):
-            by_length.setdefault(one.length, []).append(index)
+        for index, sentence in enumerate(self._placed):
+            by_length.setdefault(sentence.length, []).append(index)
         found = []
-        for one, (rows, columns) in zip(self._placed, self._links, strict=True):
+        for sentence, (rows, columns, _) in zip(self._placed, self._links, strict=True):
             links, some = set(zip(rows, columns, strict=True)), []
-            for other in rng.permutation(by_length[one.length]):
-                if len(some) < BORROWED and not links & set(zip(*self._links[other], strict=True)):
-                    some.append(self._links[other])
+            for other in rng.permutation(by_length[sentence.length]):
+                cells = self._links[other][:2]
+                if len(some) < BORROWED and not links & set(zip(*cells, strict=True)):
+                    some.append(cells)
             found.append(some)
         return found
 
@@ -192,11 +211,11 @@ def _stack(places: list[Cells]) -> tuple[torch.Tensor, torch.Tensor]:
     return tuple(torch.from_numpy(np.stack([filled(part[axis]) for part in places])) for axis in (0, 1))
 
 
-def _points_at(own: torch.Tensor, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def _points_at(own: torch.Tensor, rows: np.ndarray, columns: np.ndarray, words: range) -> np.ndarray:
     """Per head: does the word to which some linked row attends most belong to its link? Shape (heads,)."""
     length = own.shape[1]
     linked = torch.zeros(length, length, dtype=torch.bool)
     linked[rows, columns] = True
     attending = torch.from_numpy(np.unique(rows))
-    most = own[:, attending, 1 : length - 1].argmax(dim=2) + 1  # (heads, rows): words only
+    most = own[:, attending, words.start : words.stop].argmax(dim=2) + words.start  # (heads, rows): words only
     return linked[attending, most].any(dim=1).numpy()

@@ -4,8 +4,11 @@ Every loader returns a ``datasets.Dataset`` with the Hub's columns for the task:
 its text fields, ``label`` (a ``ClassLabel``, or float32 for STS-B) and ``idx``.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-from datasets import ClassLabel, Dataset, Features, Value, load_dataset
 
 from ..common import one_of
 from ..common.hub import hub_errors
@@ -15,9 +18,14 @@ from . import tsv
 from .sources import DataSource
 from .tasks import Task
 
+if TYPE_CHECKING:
+    from datasets import Dataset, Features
+
 
 def features(task: Task) -> Features:
     """Columns and types of a task's rows, as the Hub has them."""
+    from datasets import ClassLabel, Features, Value
+
     label = Value("float32") if task.is_regression else ClassLabel(names=list(task.labels))
     return Features({**{name: Value("string") for name in task.fields}, "label": label, "idx": Value("int32")})
 
@@ -43,6 +51,8 @@ def load_rows(task: Task, split: str, source: DataSource) -> Dataset:
 
 
 def _folder(task: Task, split: str, source: DataSource) -> Dataset:
+    from datasets import Dataset
+
     rows = tsv.read_split(task, split, source.path, dict(source.train_files))
     return Dataset.from_dict(rows, features=features(task))
 
@@ -52,6 +62,8 @@ def _embedded(task: Task, split: str, source: DataSource) -> Dataset:
 
 
 def _hub(task: Task, split: str, source: DataSource) -> Dataset:
+    from datasets import load_dataset
+
     revision = HUB_REVISIONS[GLUE]
     with hub_errors("data set", GLUE, revision):
         return load_dataset(GLUE, task.name, split="train" if split == "train" else task.dev_split, revision=revision)

@@ -1,11 +1,13 @@
 """What the notebooks share: from parameters to rows, models and inputs."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from datasets import Dataset
 
 from ..annotation import annotators
 from ..annotation.annotators import Annotator
@@ -20,6 +22,9 @@ from ..glue.sources import ModelSource
 from ..glue.tasks import TASKS, Task, predictions
 from .parameters import Settings, resolve
 from .results import Record
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 
 class Experiment:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ..common import one_of, to_code
-from ..common.profiles import ALL, Profile, get_profile
+from ..common.profiles import Profile, get_profile
 from ..encoders.checkpoints import parse_checkpoints
 from ..glue.sources import DataSource, ModelSource, check_framenet, parse_data, parse_model
 from ..glue.tasks import Task, parse_tasks
