@@ -11,7 +11,7 @@ from eight_models import FAST, HEADS, LAYERS, NAMES, PAIRS, model_and_tokenizer,
 
 from bertology_utils import Batch, Drift, attention_maps, batches_of, disable_heads, observe, predict_logits, sweep
 from bertology_utils.annotation.inputs import annotate_inputs
-from bertology_utils.corpora import Sentence, Word
+from bertology_utils.annotation.base import Sentence, Word
 from bertology_utils.disabling.importance import gradient_importance
 from bertology_utils.disabling.reference import reference_sweep
 
