@@ -29,7 +29,7 @@ def main() -> None:
     options = parser.parse_args()
     quiet()
     lab = Experiment("4_feature_attention")
-    sources = {"gold": lab.annotator, "spaCy": annotators.load(f"spacy:{options.pipeline}")}
+    sources = {"gold": lab.annotator, "spaCy": annotators.load_annotator(f"spacy:{options.pipeline}")}
     values = {name: [] for name in sources}
     alike = {kind: [0, 0, 0] for kind in TOKEN_TYPES}  # wordpieces of the type: in both, gold, spaCy
     for task in lab.tasks:

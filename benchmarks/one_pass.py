@@ -37,7 +37,7 @@ def measurements(inputs, annotator, tokenizer) -> dict:
     """Every measurement of one model but drift, which needs two."""
     types = [token_types(one) for one in inputs]
     return {
-        "patterns": Patterns(cnn.load(), tokenizer.sep_token_id),
+        "patterns": Patterns(cnn.load_network(), tokenizer.sep_token_id),
         "types": features.Features(types),
         "types, official": features.Features([token_types(one, "official") for one in inputs]),
         "from [CLS]": features.Features(types, "[CLS]"),
@@ -67,7 +67,7 @@ def main() -> None:
         seconds[name] = round(time.perf_counter() - start, 1)
         start = time.perf_counter()
 
-    annotator = annotators.load(options.annotation)
+    annotator = annotators.load_annotator(options.annotation)
     inputs = annotate_inputs(rows, task.fields, tokenizer, MAX_LENGTH, annotator)
     lap("annotation")
     made = batches.make_batches(batches.tokenize(rows, task, tokenizer, MAX_LENGTH), tokenizer)

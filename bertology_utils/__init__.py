@@ -20,7 +20,7 @@ _PUBLIC = {
     "attention_maps": ("attention", "attention_maps"),
     "observe": ("attention", "observe"),
     "Patterns": ("patterns.measure", "Patterns"),
-    "pattern_network": ("patterns.cnn", "load"),
+    "pattern_network": ("patterns.cnn", "load_network"),
     "Drift": ("drift.measure", "Drift"),
     "disable_heads": ("disabling.switch", "disable_heads"),
     "sweep": ("disabling.sweep", "sweep"),

@@ -56,7 +56,7 @@ def make_rows(task, count: int = 64, seed: int = 0):
 
     from datasets import Dataset
 
-    from bertology_utils.glue.loading import features
+    from bertology_utils.glue.loading import schema
 
     words = "river stone bread lamp horse garden paper window music winter bridge coffee".split()
     rng = random.Random(seed)
@@ -69,4 +69,4 @@ def make_rows(task, count: int = 64, seed: int = 0):
             columns[field].append(f"{sign} {text}")
         columns["label"].append(label)
         columns["idx"].append(index)
-    return Dataset.from_dict(columns, features=features(task))
+    return Dataset.from_dict(columns, features=schema(task))

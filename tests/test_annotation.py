@@ -211,7 +211,7 @@ def test_unknown_protocol_is_refused(tokenizer):
 
 
 def test_gold_annotation_is_the_corpora_s_own():
-    gold = annotators.load("gold", ["mrpc"])
+    gold = annotators.load_annotator("gold", ["mrpc"])
     row = generate("mrpc")["validation"][0]
     assert gold.antecedents and gold.annotate([*row.text.values(), ""]) == [*row.sentences.values(), ()]
     with pytest.raises(ValueError, match="(?s)Otters juggle.*annotation='spacy:NAME'"):
@@ -255,7 +255,7 @@ def pipeline(tmp_path, monkeypatch):
 
 
 def test_a_pipeline_s_words_stand_at_their_characters(pipeline):
-    made = annotators.load(f"spacy:{pipeline('test_pos', 'test_parse')}")
+    made = annotators.load_annotator(f"spacy:{pipeline('test_pos', 'test_parse')}")
     assert "toy 1.0.0" in made.name and not made.antecedents
     text = "Ravens  sold\tthe pearls."
     ((sentence,), nothing, again) = made.annotate([text, "", text])
@@ -272,27 +272,27 @@ def test_a_pipeline_s_words_stand_at_their_characters(pipeline):
 ])  # fmt: skip
 def test_a_pipeline_that_lacks_a_component_is_refused(pipeline, components, named, other):
     with pytest.raises(ValueError, match=f"{named}.*it has: {components[0]}") as caught:
-        annotators.load(f"spacy:{pipeline(*components)}")
+        annotators.load_annotator(f"spacy:{pipeline(*components)}")
     assert other not in str(caught.value)
 
 
 @pytest.mark.parametrize("annotation", ["spacy:xx_no_such_pipeline", "spacy:/nowhere/at/all"])
 def test_an_unknown_pipeline_is_refused_with_the_command(annotation):
     with pytest.raises(FileNotFoundError, match=f"python -m spacy download {annotation[6:].rsplit('/', 1)[-1]}"):
-        annotators.load(annotation)
+        annotators.load_annotator(annotation)
 
 
 def test_a_folder_without_a_pipeline_is_refused(tmp_path):
     pytest.importorskip("spacy")
     with pytest.raises(FileNotFoundError, match="neither installed nor a folder with a pipeline"):
-        annotators.load(f"spacy:{tmp_path}")
+        annotators.load_annotator(f"spacy:{tmp_path}")
 
 
 def test_texts_are_parsed_once(pipeline, own_cache, monkeypatch):
     places = [pipeline("test_pos", "test_parse", version=version) for version in ("1.0.0", "1.0.1")]
     texts = ["Moles sold maps.", "Moles sold."]
-    first = annotators.load(f"spacy:{places[0]}").annotate(texts)
-    same, newer = (annotators.load(f"spacy:{place}") for place in places)
+    first = annotators.load_annotator(f"spacy:{places[0]}").annotate(texts)
+    same, newer = (annotators.load_annotator(f"spacy:{place}") for place in places)
     for one in (same, newer):
         monkeypatch.setattr(one._nlp, "pipe", lambda texts: pytest.fail("parsed again"))
     assert same.annotate(texts) == first and same.annotate(texts[::-1]) == first[::-1]
@@ -326,7 +326,7 @@ def test_other_code_annotates_anew(pipeline, monkeypatch):
 def test_a_real_pipeline():
     pytest.importorskip("spacy")
     text = "The tired farmer sold his horses to a merchant."
-    ((sentence,),) = annotators.load(f"spacy:{SHARED / 'models' / 'en_ud_small'}").annotate([text])
+    ((sentence,),) = annotators.load_annotator(f"spacy:{SHARED / 'models' / 'en_ud_small'}").annotate([text])
     assert all(text[word.start : word.end] == word.form for word in sentence.words)
     assert "".join(word.form for word in sentence.words) == text.replace(" ", "")
     by_form = {word.form: word for word in sentence.words}
@@ -363,7 +363,7 @@ def conllu(tmp_path):
 
 
 def test_a_treebank_is_read(conllu):
-    known = annotators.load(f"conllu:{conllu(CONLLU)}")
+    known = annotators.load_annotator(f"conllu:{conllu(CONLLU)}")
     assert known.name == "CoNLL-U file bank.conllu" and not known.antecedents
     text = "I don't fly im Nebel, yet."
     ((sentence,), (second,)) = known.annotate([text, "Stop"])
@@ -397,7 +397,7 @@ def test_negative_features_and_antecedents_are_read(conllu):
         line(3, "she", "PRON", 5, "nsubj", "Antecedent=6"), "4\tdidn't\tdo\tAUX\t_\tPolarity=Neg\t5\taux\t_\t_\n",
         line(5, "see", "VERB", 2, "ccomp"), line(6, "Ann", "PROPN", 5, "obj", "SpaceAfter=No|Antecedent=no"),
         line(7, "!", "PUNCT", 2, "punct")]))
-    known = annotators.load(f"conllu:{path}")
+    known = annotators.load_annotator(f"conllu:{path}")
     assert known.antecedents
     (((sentence),),) = known.annotate(["Nobody says she didn't see Ann!"])
     assert [word.form for word in sentence.words if word.negation] == ["Nobody", "didn't"]

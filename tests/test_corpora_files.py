@@ -10,7 +10,7 @@ from corpora_generator import files, generate
 from bertology_utils.annotation import annotators
 from bertology_utils.corpora import FRAMENET, GLUE
 from bertology_utils.encoders.finetune import rows_digest
-from bertology_utils.glue.loading import features, load_rows
+from bertology_utils.glue.loading import load_rows, schema
 from bertology_utils.glue.sources import parse_data
 from bertology_utils.glue.tasks import TASKS
 
@@ -76,12 +76,12 @@ def test_the_readers_give_what_was_generated(name):
     task, made = TASKS[name], generate(name)
     for split, wanted in (("train", made["train"]), ("dev", made["validation"])):
         rows = load_rows(task, split, parse_data("embedded"))
-        assert rows.features == features(task) and rows["idx"] == list(range(len(wanted)))
+        assert rows.features == schema(task) and rows["idx"] == list(range(len(wanted)))
         assert rows["label"] == (pytest.approx([row.label for row in wanted], abs=1e-6) if task.is_regression
                                  else [row.label for row in wanted])
         for field in task.fields:
             assert rows[field] == [row.text[field] for row in wanted]
-    gold = annotators.load("gold", [name])
+    gold = annotators.load_annotator("gold", [name])
     for row in made["validation"]:
         assert gold.annotate(list(row.text.values())) == list(row.sentences.values())
 

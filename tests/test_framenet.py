@@ -34,7 +34,7 @@ ZIP = SHARED / "framenet" / "framenet_v15.zip"
 def mini(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BERTOLOGY_CACHE", str(tmp_path_factory.mktemp("cache")))
-        return release.load("embedded")
+        return release.load_release("embedded")
 
 
 @pytest.fixture
@@ -70,16 +70,16 @@ def test_filters_keep_what_was_written_to_pass(mini):
 
 
 def test_a_second_reading_comes_from_the_cache(folder, monkeypatch):
-    first = release.load(f"folder:{folder}")
+    first = release.load_release(f"folder:{folder}")
     monkeypatch.setattr(release, "_read", lambda *arguments: pytest.fail("read again"))
-    assert release.load(f"folder:{folder}") == first
+    assert release.load_release(f"folder:{folder}") == first
 
 
 def test_more_processes_read_the_same(folder, monkeypatch):
-    one = release.load(f"folder:{folder}", processes=1)
+    one = release.load_release(f"folder:{folder}", processes=1)
     monkeypatch.setattr(release, "FILES_AT_ONCE", 20)
     monkeypatch.setenv("BERTOLOGY_CACHE", str(folder / "other"))
-    assert release.load(f"folder:{folder}", processes=2) == one
+    assert release.load_release(f"folder:{folder}", processes=2) == one
 
 
 @pytest.mark.parametrize("spoil, message", [
@@ -91,7 +91,7 @@ def test_more_processes_read_the_same(folder, monkeypatch):
 def test_incomplete_releases_are_refused(folder, spoil, message):
     spoil(folder)
     with pytest.raises((FileNotFoundError, ValueError), match=message):
-        release.load(f"folder:{folder}")
+        release.load_release(f"folder:{folder}")
 
 
 @pytest.mark.parametrize("source, error, message", [
@@ -102,7 +102,7 @@ def test_incomplete_releases_are_refused(folder, spoil, message):
 ])
 def test_sources_that_name_nothing_are_refused(source, error, message):
     with pytest.raises(error, match=message):
-        release.load(source)
+        release.load_release(source)
 
 
 @pytest.mark.parametrize("old, new, message", [
@@ -111,12 +111,12 @@ def test_sources_that_name_nothing_are_refused(source, error, message):
     (' end="', ' until="', "starts and does not end"),
 ])
 def test_odd_annotations_are_left_out_and_reported(folder, old, new, message):
-    before = release.load(f"folder:{folder}")
+    before = release.load_release(f"folder:{folder}")
     path = unit_files(folder)[0]
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
-    after = release.load(f"folder:{folder}")
+    after = release.load_release(f"folder:{folder}")
     (problem,) = after.problems
     assert problem.file == path.name and message in problem.what
     assert len(after.exemplars) == len(before.exemplars) - 1
@@ -127,15 +127,15 @@ def test_a_label_that_ends_before_it_starts_is_reported(folder):
     text = path.read_text(encoding="utf-8")
     start = text.index('end="', text.index('name="Target" start="')) + 5
     path.write_text(text[:start] + "0" + text[text.index('"', start):], encoding="utf-8")
-    assert "spans characters" in release.load(f"folder:{folder}").problems[0].what
+    assert "spans characters" in release.load_release(f"folder:{folder}").problems[0].what
 
 
 def test_a_broken_file_costs_itself_alone(folder):
-    before = release.load(f"folder:{folder}")
+    before = release.load_release(f"folder:{folder}")
     path = unit_files(folder)[0]
     lost = len(read_unit(path)[0])
     path.write_bytes(path.read_bytes()[:-200])
-    after = release.load(f"folder:{folder}")
+    after = release.load_release(f"folder:{folder}")
     assert [problem.file for problem in after.problems] == [path.name] and "cannot be read" in after.problems[0].what
     assert len(after.exemplars) == len(before.exemplars) - lost
 
@@ -150,14 +150,14 @@ def zipped(folder, target, extra=()):
 
 
 def test_a_zip_reads_like_its_folder(folder, tmp_path):
-    packed = release.load(f"zip:{zipped(folder, tmp_path / 'release.zip')}")
-    assert packed.exemplars == release.load(f"folder:{folder}").exemplars and packed.name == "fndata"
+    packed = release.load_release(f"zip:{zipped(folder, tmp_path / 'release.zip')}")
+    assert packed.exemplars == release.load_release(f"folder:{folder}").exemplars and packed.name == "fndata"
 
 
 @pytest.mark.parametrize("name", ["../outside.xml", "/outside.xml", "a/../../outside.xml", "..\\outside.xml"])
 def test_a_zip_that_would_write_outside_is_refused(folder, tmp_path, name):
     with pytest.raises(ValueError, match="outside its folder"):
-        release.load(f"zip:{zipped(folder, tmp_path / 'release.zip', [name])}")
+        release.load_release(f"zip:{zipped(folder, tmp_path / 'release.zip', [name])}")
     assert not list(tmp_path.rglob("outside.xml"))
 
 
@@ -180,7 +180,7 @@ def test_a_zip_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
         for number in range(31):
             archive.writestr(f"lu/lu{number}.xml", "")
     monkeypatch.setattr(release, "MOST", 30)
-    for read in (release.check_release, release.load):
+    for read in (release.check_release, release.load_release):
         with pytest.raises(ValueError, match="many.zip is refused: .* in 31 files; .* in 30"):
             read(f"zip:{tmp_path / 'many.zip'}")
 
@@ -217,23 +217,23 @@ def test_what_is_missing_is_named_by_the_check(monkeypatch):
 
 def test_a_release_is_known_by_its_content_not_by_its_times(folder, monkeypatch):
     """A changed file is read anew though size and time are the old ones; an unchanged copy is not."""
-    before = release.load(f"folder:{folder}")
+    before = release.load_release(f"folder:{folder}")
     path = unit_files(folder)[0]
     about, text = path.stat(), path.read_text(encoding="utf-8")
     sentence = before.exemplars[0].text
     path.write_text(text.replace(sentence, sentence.swapcase()), encoding="utf-8")
     os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
     assert path.stat().st_size == about.st_size
-    assert release.load(f"folder:{folder}").exemplars[0].text == sentence.swapcase()
+    assert release.load_release(f"folder:{folder}").exemplars[0].text == sentence.swapcase()
     path.write_text(text, encoding="utf-8")
     monkeypatch.setattr(release, "_read", lambda *arguments: pytest.fail("read again"))
-    assert release.load(f"folder:{folder}") == before
+    assert release.load_release(f"folder:{folder}") == before
 
 
 def test_what_is_no_zip_is_refused(tmp_path):
     (tmp_path / "release.zip").write_text("no")
     with pytest.raises(ValueError, match="no zip archive"):
-        release.load(f"zip:{tmp_path / 'release.zip'}")
+        release.load_release(f"zip:{tmp_path / 'release.zip'}")
 
 
 def test_a_damaged_zip_is_refused(folder, tmp_path):
@@ -244,7 +244,7 @@ def test_a_damaged_zip_is_refused(folder, tmp_path):
     content[80:200] = bytes(120)
     target.write_bytes(content)
     with pytest.raises(ValueError, match="damaged"):
-        release.load(f"zip:{target}")
+        release.load_release(f"zip:{target}")
 
 
 def test_an_element_of_spaces_is_reported(folder):
@@ -255,7 +255,7 @@ def test_an_element_of_spaces_is_reported(folder):
     label.set("start", str(sentence.findtext("{*}text").index(" ")))
     label.set("end", label.get("start"))
     tree.write(str(path), xml_declaration=True, encoding="UTF-8")
-    assert "nothing but spaces" in release.load(f"folder:{folder}").problems[0].what
+    assert "nothing but spaces" in release.load_release(f"folder:{folder}").problems[0].what
 
 
 def test_half_a_release_beside_a_whole_one_does_no_harm(folder, tmp_path):
@@ -271,7 +271,7 @@ def test_entities_are_not_resolved(folder, tmp_path):
     head, rest = text.split("\n", 1)
     spoiled = f'{head}\n<!DOCTYPE lexUnit [<!ENTITY x SYSTEM "file://{tmp_path / "secret"}">]>\n{rest}'
     path.write_text(spoiled.replace("<text>", "<text>&x;", 1), encoding="utf-8")
-    assert "NOTFORYOU" not in "".join(one.text for one in release.load(f"folder:{folder}").exemplars)
+    assert "NOTFORYOU" not in "".join(one.text for one in release.load_release(f"folder:{folder}").exemplars)
 
 
 @needs_shared
@@ -516,9 +516,9 @@ def test_best_offset_of_constructed_links():
         return Placed(None, (predicate,), ((element,),), 12)
 
     placed = [at(5, 3), at(6, 4), at(4, 2), at(3, 8)]
-    offset, score = controls.best_offset(placed, "predicate to element", seed=1)
+    offset, score = controls.fixed_offset_baseline(placed, "predicate to element", seed=1)
     assert offset == -2 and score.value == 0.75
-    assert controls.best_offset(placed, "element to predicate", seed=1)[0] == 2
+    assert controls.fixed_offset_baseline(placed, "element to predicate", seed=1)[0] == 2
 
 
 def test_top_heads():
@@ -608,7 +608,7 @@ def test_breakdown_by_role_element_and_frame():
 def test_reading_works_where_processes_cannot_be_spawned(folder):
     """From standard input there is no module that a spawned process could import."""
     script = (f"from bertology_utils.framenet import release\nrelease.FILES_AT_ONCE = 20\n"
-              f"print(len(release.load('folder:{folder}').exemplars))\n")
+              f"print(len(release.load_release('folder:{folder}').exemplars))\n")
     result = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True, cwd=ROOT)
     assert result.stdout.strip() == "237", result.stderr[-500:]
 
@@ -616,13 +616,13 @@ def test_reading_works_where_processes_cannot_be_spawned(folder):
 def test_nltk_release_from_a_folder_or_packed(folder, tmp_path, monkeypatch):
     import nltk
 
-    expected = release.load(f"folder:{folder}").exemplars
+    expected = release.load_release(f"folder:{folder}").exemplars
     monkeypatch.setattr(nltk.data, "find", lambda name: nltk.data.FileSystemPathPointer(str(folder)))
-    assert release.load("nltk").exemplars == expected
+    assert release.load_release("nltk").exemplars == expected
     packed = zipped(folder, tmp_path / "framenet_v17.zip")
     monkeypatch.setattr(nltk.data, "path", [*nltk.data.path, str(tmp_path)])  # NLTK opens nothing outside of these
     monkeypatch.setattr(nltk.data, "find", lambda name: nltk.data.ZipFilePathPointer(str(packed), "fndata/"))
-    assert release.load("nltk").exemplars == expected
+    assert release.load_release("nltk").exemplars == expected
 
 
 def test_nltk_without_a_network_says_what_to_do(monkeypatch):
@@ -634,4 +634,4 @@ def test_nltk_without_a_network_says_what_to_do(monkeypatch):
     monkeypatch.setattr(nltk.data, "find", missing)
     monkeypatch.setattr(nltk, "download", lambda *arguments, **keywords: False)
     with pytest.raises(ConnectionError, match="folder:PATH"):
-        release.load("nltk")
+        release.load_release("nltk")

@@ -47,7 +47,7 @@ def test_every_layout(tmp_path, name):
     task, (header, rows, labels) = TASKS[name], LAYOUTS[name]
     write(tmp_path, task, header, rows)
     loaded = load_rows(task, "dev", parse_data(f"folder:{tmp_path}"))
-    assert loaded.features == loading.features(task)
+    assert loaded.features == loading.schema(task)
     assert loaded["label"] == labels
     assert loaded["idx"] == [0, 1]
     assert loaded.column_names == [*task.fields, "label", "idx"]

@@ -26,14 +26,14 @@ REPOSITORIES = {
 }
 
 LOAD_ROWS = """
-from bertology_utils.glue.loading import features, load_rows
+from bertology_utils.glue.loading import load_rows, schema
 from bertology_utils.glue.sources import parse_data
 from bertology_utils.glue.tasks import TASKS
 task = TASKS["mrpc"]
 for split, count in (("train", 6), ("dev", 1)):
     rows = load_rows(task, split, parse_data("hub"))
     assert len(rows) == count, len(rows)
-    assert rows.features == features(task), rows.features
+    assert rows.features == schema(task), rows.features
     print(rows.column_names, rows["label"][:], rows["sentence1"][0])
 """
 LOAD_MODEL = """
@@ -78,12 +78,12 @@ def test_columns_equal_the_hubs_own(name):
     """The shape that the real data set has on the Hub, as ``datasets`` wrote it down."""
     from datasets import Dataset
 
-    from bertology_utils.glue.loading import features
+    from bertology_utils.glue.loading import schema
     from bertology_utils.glue.tasks import TASKS
 
     theirs = Dataset.from_file(str(SHARED / "hf_arrow" / name / "validation" / "data.arrow")).features
-    assert features(TASKS[name]) == theirs
-    assert list(features(TASKS[name])) == list(theirs)
+    assert schema(TASKS[name]) == theirs
+    assert list(schema(TASKS[name])) == list(theirs)
 
 
 TELL = """

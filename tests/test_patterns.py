@@ -37,7 +37,7 @@ def test_what_is_no_attention_map_is_refused(maps, message):
     with pytest.raises(ValueError, match=message):
         check_maps(maps)
     with pytest.raises(ValueError, match=message):
-        cnn.load().predict(maps, torch.zeros(maps.shape[:2], dtype=torch.bool))
+        cnn.load_network().predict(maps, torch.zeros(maps.shape[:2], dtype=torch.bool))
 
 
 def test_half_precision_maps_pass():
@@ -109,7 +109,7 @@ def test_statistics_of_constructed_maps():
 
 
 def test_folds_keep_a_head_together_and_hold_every_map_once():
-    labelled = labelled_maps.load()
+    labelled = labelled_maps.load_maps()
     parts = validation.folds(labelled, 1)
     assert sorted(np.concatenate(parts)) == list(range(len(labelled)))
     groups = [{labelled[row].group for row in part} for part in parts]
@@ -120,13 +120,13 @@ def test_folds_keep_a_head_together_and_hold_every_map_once():
 
 def test_evidence_covers_every_map_and_comes_from_the_folds():
     found = evidence.load_evidence()
-    assert set(found.predicted) <= set(range(len(PATTERNS))) and len(found.true) == len(labelled_maps.load())
-    for one, part in zip(evidence.load_rounds("cnn"), validation.folds(labelled_maps.load(), 1), strict=True):
+    assert set(found.predicted) <= set(range(len(PATTERNS))) and len(found.true) == len(labelled_maps.load_maps())
+    for one, part in zip(evidence.load_rounds("cnn"), validation.folds(labelled_maps.load_maps(), 1), strict=True):
         assert one.test == part.tolist()
 
 
 def test_a_fold_trained_anew_gives_the_committed_predictions():
-    labelled, one = labelled_maps.load(), evidence.load_rounds("cnn")[0]
+    labelled, one = labelled_maps.load_maps(), evidence.load_rounds("cnn")[0]
     rest = np.setdiff1d(np.arange(len(labelled)), one.test)
     pictures, patterns = [augment.picture(of) for of in labelled], validation.targets(labelled)
     network = cnn.train([pictures[row] for row in rest], patterns[rest], cnn.Design(**one.chosen), 1)
@@ -137,7 +137,7 @@ def test_a_fold_trained_anew_gives_the_committed_predictions():
 
 
 def test_the_baseline_fitted_anew_gives_the_committed_predictions():
-    labelled = labelled_maps.load()
+    labelled = labelled_maps.load_maps()
     rounds = validation.nested(labelled, validation.fit_baseline, validation.BASELINE_CANDIDATES, 1)
     assert rounds == evidence.load_rounds("baseline")
 
@@ -172,7 +172,7 @@ def measured(tmp_path_factory):
 
 def test_patterns_of_a_pass_equal_those_of_single_maps(measured):
     model, tokenizer, inputs = measured
-    network = cnn.load()
+    network = cnn.load_network()
     found = observe(model, make_batches(inputs, tokenizer, 200), {"p": Patterns(network, tokenizer.sep_token_id)})["p"]
     assert found.patterns.shape == (12, 2, 3) and found.skipped == 0
     for index in range(12):
@@ -192,7 +192,7 @@ def test_padding_on_the_left_changes_nothing(measured):
         batches = make_batches(inputs, tokenizer, pad_to=64)
         for batch in batches:  # positions of the words, not of the padding
             batch.inputs["position_ids"] = (batch.inputs["attention_mask"].cumsum(1) - 1).clamp(min=0)
-        both.append(observe(model, batches, {"p": Patterns(cnn.load(), tokenizer.sep_token_id)})["p"].patterns)
+        both.append(observe(model, batches, {"p": Patterns(cnn.load_network(), tokenizer.sep_token_id)})["p"].patterns)
     tokenizer.padding_side = "right"
     np.testing.assert_array_equal(*both)
 
@@ -200,10 +200,10 @@ def test_padding_on_the_left_changes_nothing(measured):
 def test_too_short_inputs_are_skipped_and_counted(measured):
     model, tokenizer, inputs = measured
     short = inputs.select([0]).map(lambda row: {name: ids[:3] for name, ids in row.items() if name != "labels"})
-    measurement = Patterns(cnn.load(), None)
+    measurement = Patterns(cnn.load_network(), None)
     with pytest.raises(ValueError, match="none of the 1 inputs has 4 wordpieces"):
         observe(model, make_batches(short, tokenizer), {"p": measurement})
-    measurement = Patterns(cnn.load(), tokenizer.sep_token_id)
+    measurement = Patterns(cnn.load_network(), tokenizer.sep_token_id)
     observe(model, make_batches(inputs, tokenizer), {"p": measurement})
     for batch in make_batches(short, tokenizer):
         batch.index[:] = [12]
@@ -219,7 +219,7 @@ def test_a_broken_model_is_refused(measured):
         weight.fill_(torch.nan)
     try:
         with pytest.raises(ValueError, match="NaN"):
-            observe(model, make_batches(inputs, tokenizer), {"p": Patterns(cnn.load(), tokenizer.sep_token_id)})
+            observe(model, make_batches(inputs, tokenizer), {"p": Patterns(cnn.load_network(), tokenizer.sep_token_id)})
     finally:
         with torch.no_grad():
             weight.copy_(before)
@@ -291,7 +291,7 @@ def test_agreement_between_tasks():
 
 
 def test_the_shipped_network_fits_its_labels_better_than_it_generalises():
-    labelled = labelled_maps.load()
-    fitted = cnn.classify(cnn.load(), [augment.picture(one) for one in labelled])
+    labelled = labelled_maps.load_maps()
+    fitted = cnn.classify(cnn.load_network(), [augment.picture(one) for one in labelled])
     found = evidence.load_evidence()
     assert np.mean(fitted == found.true) >= np.mean(found.predicted == found.true) > 0.7

@@ -53,7 +53,7 @@ def gold(tasks: Iterable[str] = TASKS) -> Known:
     return Known("gold", sentences, antecedents=True)
 
 
-def load(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
+def load_annotator(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
     """The annotator that the parameter ``annotation`` names.
 
     Args:

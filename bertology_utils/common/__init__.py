@@ -6,10 +6,10 @@ how far a long cell has come. ``hub``: what to do when the Hub does not answer.
 """
 
 from .choices import one_of
-from .numbering import axis_numbers, head_name, to_code, to_people
+from .numbering import Head, axis_numbers, head_name, to_code, to_people
 from .progress import note, track
 from .protocols import DIRECTIONS, PROTOCOLS
 
 __all__ = [
-    "DIRECTIONS", "PROTOCOLS", "axis_numbers", "head_name", "note", "one_of", "to_code", "to_people", "track",
+    "DIRECTIONS", "PROTOCOLS", "Head", "axis_numbers", "head_name", "note", "one_of", "to_code", "to_people", "track",
 ]

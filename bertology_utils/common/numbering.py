@@ -3,6 +3,8 @@
 This is the one place where the two meet.
 """
 
+Head = tuple[int, int]  # (layer, head), both from 0
+
 
 def to_people(index: int) -> int:
     """Number of layer or head ``index`` as people read it (from 1)."""

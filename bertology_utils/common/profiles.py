@@ -55,13 +55,13 @@ class Profile:
         data: "embedded", "hub" or "folder:PATH".
         recipe: how classifiers are fine-tuned.
         train_examples: training rows per task, drawn by seed; or ALL.
-        framenet: the FrameNet release of §4.2, see :func:`bertology_utils.framenet.release.load`.
+        framenet: the FrameNet release of §4.2, see :func:`bertology_utils.framenet.release.load_release`.
         max_examples: dev rows whose attention maps are measured, drawn by seed
             (1000 in the paper, footnote 5), or ALL.
         sweep_examples: dev rows on which heads are disabled (§4.6), drawn by seed; or ALL.
         trainings: fine-tuned models per task whose heads are disabled (§4.6).
         annotation: where parts of speech and dependencies of data other than
-            the embedded come from, see :func:`bertology_utils.annotation.annotators.load`.
+            the embedded come from, see :func:`bertology_utils.annotation.annotators.load_annotator`.
     """
 
     name: str

@@ -9,8 +9,8 @@ import torch
 
 from ..attention import Batch
 from ..attention.interface import reaching, shape_of
-from ..common import one_of
-from .switch import Head, by_layer, disable_heads
+from ..common import Head, one_of
+from .switch import by_layer, disable_heads
 
 # "uniform" is the paper's: attention of 1/L. "zero" takes the head's output away, "mean" replaces it by its mean over
 # all tokens of the data; the literature after the paper uses all three.

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import hypergeom
 
+from ..common import Head
 from ..glue.tasks import Task, plain_metric, predictions, score
 from ..statistics import Bootstrap, Seed
 from ..statistics.ties import LEVEL, by_size
 from .effects import GainTest, SelectedGain, gain_test, gains, mcnemar, selected_gain
 from .reference import Sweep
-from .switch import Head
 
 
 @dataclass(frozen=True)

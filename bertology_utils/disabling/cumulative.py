@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..attention import Batch
-from ..common import track
+from ..common import Head, track
 from ..encoders.evaluate import predict_logits
 from ..statistics.ties import by_size
-from .switch import Head, disable_heads
+from .switch import disable_heads
 
 
 def greedy_order(gains: np.ndarray) -> list[Head]:

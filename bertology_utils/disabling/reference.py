@@ -9,10 +9,10 @@ import numpy as np
 
 from ..attention import Batch
 from ..attention.interface import shape_of
-from ..common import to_people, track
+from ..common import Head, to_people, track
 from ..encoders.evaluate import predict_logits
 from .ablations import disabled, replacement
-from .switch import Head, layer_heads
+from .switch import layer_heads
 
 
 @dataclass(frozen=True)

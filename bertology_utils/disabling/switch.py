@@ -8,9 +8,7 @@ from contextlib import contextmanager
 import torch
 
 from ..attention.interface import reaching, shape_of
-from ..common import head_name, to_code, to_people
-
-Head = tuple[int, int]
+from ..common import Head, head_name, to_code, to_people
 
 
 def all_heads(model) -> list[Head]:

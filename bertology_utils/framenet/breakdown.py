@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..common import head_name
+from ..common import Head, head_name
 from ..statistics import Seed, bootstrap_mean
 from .scores import LinkScores, Placed
 
-PRONOUNS = frozenset("i you he she it we they who me him her us them this that these those".split())
+PRONOUN_FORMS = frozenset("i you he she it we they who me him her us them this that these those".split())
 ROLES = ("pronoun before", "other before", "after")
 FEWEST, FEW = 10, "few"  # sentences for an interval, and what stands there else
-Head = tuple[int, int]
 
 
 def role(one: Placed, element: int = 0) -> str:
@@ -22,7 +21,7 @@ def role(one: Placed, element: int = 0) -> str:
     spans = one.sentence.elements[element]
     before = spans[0].start < one.sentence.target[0].start
     words = " ".join(one.sentence.exemplar.text[span.start : span.end] for span in spans)
-    return "after" if not before else "pronoun before" if words.lower() in PRONOUNS else "other before"
+    return "after" if not before else "pronoun before" if words.lower() in PRONOUN_FORMS else "other before"
 
 
 def by_element(placed: Sequence[Placed], scores: LinkScores, heads: Sequence[Head], least: int) -> list[dict]:

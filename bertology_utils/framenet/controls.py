@@ -91,7 +91,7 @@ def matched_test(scores: LinkScores, seed: Seed, draws: int = DRAWS) -> MatchedT
     return MatchedTest(*(part.reshape(shape) for part in (links, others, above, below)), len(places))
 
 
-def best_offset(placed: Sequence[Placed], direction: str, seed: Seed) -> tuple[int, Bootstrap]:
+def fixed_offset_baseline(placed: Sequence[Placed], direction: str, seed: Seed) -> tuple[int, Bootstrap]:
     """How often a head that always points a fixed number of wordpieces away would point at a link.
 
     To be compared with :attr:`bertology_utils.framenet.scores.LinkScores.hits`.

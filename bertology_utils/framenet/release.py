@@ -47,7 +47,7 @@ class Release:
     problems: tuple[Problem, ...]
 
 
-def load(source: str, processes: int = 2) -> Release:
+def load_release(source: str, processes: int = 2) -> Release:
     """Read a release, or find it read in the cache.
 
     Args:
@@ -78,7 +78,7 @@ def check_release(source: str) -> None:
     Whether NLTK can download is not tried.
 
     Raises:
-        ValueError, FileNotFoundError: as :func:`load`.
+        ValueError, FileNotFoundError: as :func:`load_release`.
     """
     check_framenet(source)
     kind, path = _kind_and_path(source)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from datasets import Dataset, Features
 
 
-def features(task: Task) -> Features:
+def schema(task: Task) -> Features:
     """Columns and types of a task's rows, as the Hub has them."""
     from datasets import ClassLabel, Features, Value
 
@@ -39,7 +39,7 @@ def load_rows(task: Task, split: str, source: DataSource) -> Dataset:
         source: where from.
 
     Returns:
-        A Dataset with the columns of :func:`features`.
+        A Dataset with the columns of :func:`schema`.
 
     Raises:
         FileNotFoundError, ValueError: a file is missing or malformed; the
@@ -54,7 +54,7 @@ def _folder(task: Task, split: str, source: DataSource) -> Dataset:
     from datasets import Dataset
 
     rows = tsv.read_split(task, split, source.path, dict(source.train_files))
-    return Dataset.from_dict(rows, features=features(task))
+    return Dataset.from_dict(rows, features=schema(task))
 
 
 def _embedded(task: Task, split: str, source: DataSource) -> Dataset:

@@ -12,7 +12,7 @@ SEED = 1
 
 def main() -> None:
     """Do both, and say how it went."""
-    labelled = labelled_maps.load()
+    labelled = labelled_maps.load_maps()
     rounds = {
         "baseline": validation.nested(labelled, validation.fit_baseline, validation.BASELINE_CANDIDATES, SEED),
         "cnn": validation.nested(labelled, validation.fit_cnn, validation.CNN_CANDIDATES, SEED),

@@ -142,7 +142,7 @@ def save(network: PatternCNN) -> None:
 
 
 @lru_cache(maxsize=1)
-def load() -> PatternCNN:
+def load_network() -> PatternCNN:
     """The network that the package ships, trained on all labelled maps; in evaluation mode."""
     with safe_open(WEIGHTS, "pt") as file:
         network = PatternCNN(Design(**json.loads(file.metadata()["design"])))

@@ -74,7 +74,7 @@ def load_rounds(kind: str) -> list[Fold]:
 
 def load_evidence(kind: str = "cnn") -> Evidence:
     """Predictions of all labelled maps, each by a classifier that had not seen its head; raises as :func:`load_rounds`."""
-    labelled = labelled_maps.load()
+    labelled = labelled_maps.load_maps()
     predicted = np.full(len(labelled), -1)
     for one in load_rounds(kind):
         predicted[one.test] = one.predicted
@@ -84,7 +84,7 @@ def load_evidence(kind: str = "cnn") -> Evidence:
 
 def natural() -> np.ndarray:
     """True for labelled maps that were drawn at random, shape (maps,); see the data card."""
-    return np.array([one.part == "natural" for one in labelled_maps.load()])
+    return np.array([one.part == "natural" for one in labelled_maps.load_maps()])
 
 
 def _fingerprints() -> dict[str, str]:

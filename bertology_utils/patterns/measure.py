@@ -41,7 +41,7 @@ class Patterns:
     """Measurement: the pattern of every map (§4.1).
 
     Args:
-        network: the classifier; :func:`bertology_utils.patterns.cnn.load`.
+        network: the classifier; :func:`bertology_utils.patterns.cnn.load_network`.
         separator: the tokenizer's id of [SEP]; None if it has none.
     """
 

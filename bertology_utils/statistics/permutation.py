@@ -6,6 +6,8 @@ import numpy as np
 
 from .resampling import RESAMPLES, Seed
 
+LEVEL = 0.05  # of every test
+
 
 def max_statistic(differences: np.ndarray, seed: Seed, draws: int = RESAMPLES) -> tuple[np.ndarray, np.ndarray]:
     """Permutation tests of many paired differences at once, corrected by the maximum statistic.

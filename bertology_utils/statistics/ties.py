@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..common import head_name, to_people
+from ..statistics import LEVEL
 
 MARGIN = 0.0005  # of a score, a weight or a similarity, each a fraction of 1
 DRAWS_MARGIN = 0.005  # of a p value, or of a share of resamples
-LEVEL = 0.05
 
 
 def by_size(values: np.ndarray, margin: float = MARGIN) -> np.ndarray:

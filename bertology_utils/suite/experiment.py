@@ -129,8 +129,8 @@ class Experiment:
         """What gives words, parts of speech and dependencies.
 
         Raises:
-            ValueError, FileNotFoundError: see :func:`bertology_utils.annotation.annotators.load`; or gold annotation
-                is wanted for data that have none.
+            ValueError, FileNotFoundError: see :func:`bertology_utils.annotation.annotators.load_annotator`;
+                or gold annotation is wanted for data that have none.
         """
         settings = self.settings
         if settings.annotation == "gold" and settings.data.kind != "embedded":
@@ -138,7 +138,7 @@ class Experiment:
                 "annotation='gold' goes with data='embedded' only; for other texts choose annotation='spacy:NAME', such as"
                 " spacy:en_core_web_sm, or annotation='conllu:PATH'"
             )
-        return annotators.load(settings.annotation, [task.name for task in self.tasks])
+        return annotators.load_annotator(settings.annotation, [task.name for task in self.tasks])
 
     @cache
     def annotated_inputs(self, task: Task, count: int = 0) -> list[AnnotatedInput]:

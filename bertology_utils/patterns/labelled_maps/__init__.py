@@ -60,7 +60,7 @@ class LabelledMap:
 
 
 @lru_cache(maxsize=None)
-def load(folder: Path = FOLDER) -> tuple[LabelledMap, ...]:
+def load_maps(folder: Path = FOLDER) -> tuple[LabelledMap, ...]:
     """All labelled maps, in the order of ``labels.csv``.
 
     Args:
