@@ -15,7 +15,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-from corpora_generator import digest
 
 from bertology_utils.attention import batches
 from bertology_utils.common.profiles import get_profile
@@ -24,6 +23,7 @@ from bertology_utils.glue import loading
 from bertology_utils.glue.sources import parse_data, parse_model
 from bertology_utils.glue.tasks import TASKS, Task, plain_metric, predictions, score
 from bertology_utils.suite.quiet import quiet
+from corpora_generator import digest
 
 OUTPUT = Path(__file__).with_suffix(".json")
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from corpora_generator import generate
-
 from bertology_utils.annotation.base import Word
 from bertology_utils.annotation.inputs import AnnotatedInput, PlacedSentence
 from bertology_utils.attention import Batch, attention_maps
 from bertology_utils.glue.loading import sample
 from bertology_utils.suite import Experiment
+from corpora_generator import generate
 
 TASKS = ("mrpc", "sst2")
 FOOTNOTE_6 = {

@@ -5,7 +5,6 @@ import re
 
 import pytest
 from conftest import SHARED, needs_shared
-from corpora_generator import generate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from bertology_utils.encoders.embedded import embedded_folder
 from bertology_utils.glue.sources import parse_annotation
 from bertology_utils.suite import Experiment
 from bertology_utils.suite.parameters import resolve
+from corpora_generator import generate
 
 
 @pytest.fixture(scope="module")

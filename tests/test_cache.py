@@ -1,5 +1,6 @@
 """Entries are whole or absent, keyed by content, and damage is noticed."""
 
+import importlib
 import logging
 import multiprocessing
 import os
@@ -168,3 +169,14 @@ def test_use_makes_an_entry_young_again():
     os.utime(folder, (0, 0))
     cache.entry("things", KEY, fill_with("a"))
     assert time.time() - folder.stat().st_mtime < 60
+
+
+def test_the_digest_of_code_follows_its_source(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    digests = []
+    for name, result in (("one", 1), ("two", 1), ("three", 2)):
+        (tmp_path / f"code_{name}.py").write_text(f"def answer():\n    return {result}\n")
+        module = importlib.import_module(f"code_{name}")
+        digests.append((cache.code_digest(module), cache.code_digest(module.answer)))
+    assert digests[0] == digests[1]
+    assert digests[2][0] != digests[0][0] and digests[2][1] != digests[0][1]

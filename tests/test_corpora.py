@@ -5,17 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from corpora_generator import digest, generate
-from corpora_generator.lexicon import held_out_lemmas
-from corpora_generator.realise import MODALS, NUMERALS
-from corpora_generator.split import CORE
-from corpora_generator.words import NAMES, NOUNS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from bertology_utils.annotation.base import Sentence
+from corpora_generator import digest, generate
+from corpora_generator.lexicon import held_out_lemmas
+from corpora_generator.realise import MODALS, NUMERALS
+from corpora_generator.split import CORE
+from corpora_generator.words import NAMES, NOUNS
 
 FIELDS = {
     "mrpc": ("sentence1", "sentence2"), "stsb": ("sentence1", "sentence2"), "sst2": ("sentence",),

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import torch
 from conftest import ROOT, SHARED, make_bert, needs_shared
-from corpora_generator import mini_framenet
 from precision import forward_tolerance
 from lxml import etree
 
@@ -26,6 +25,7 @@ from bertology_utils.framenet.exemplars import Exemplar, Span, read_unit
 from bertology_utils.framenet.links import OFFICIAL, PAPER, Rules, extract
 from bertology_utils.framenet.scores import Links, LinkScores, Placed, place
 from bertology_utils.glue.sources import parse_model
+from corpora_generator import mini_framenet
 
 ZIP = SHARED / "framenet" / "framenet_v15.zip"
 
@@ -228,6 +228,13 @@ def test_a_release_is_known_by_its_content_not_by_its_times(folder, monkeypatch)
     path.write_text(text, encoding="utf-8")
     monkeypatch.setattr(release, "_read", lambda *arguments: pytest.fail("read again"))
     assert release.load_release(f"folder:{folder}") == before
+
+
+def test_other_code_reads_anew(folder, monkeypatch):
+    release.load_release(f"folder:{folder}")
+    monkeypatch.setattr(release.cache, "code_digest", lambda *parts: "other")
+    monkeypatch.setattr(release, "_read", lambda *arguments: {"exemplars": [], "core_sets": {}, "problems": []})
+    assert release.load_release(f"folder:{folder}").exemplars == ()
 
 
 def test_what_is_no_zip_is_refused(tmp_path):

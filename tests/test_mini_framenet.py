@@ -5,9 +5,9 @@ import zipfile
 from collections import Counter
 
 import pytest
-from corpora_generator import mini_framenet
 
 from bertology_utils.corpora import FRAMENET
+from corpora_generator import mini_framenet
 
 DIGEST = "40523bd92e37c290c7018f3df37dca3b95f1203264d155e444d673e2e4c6f5c4"
 # Of the paper's §4.2: at most 12 tokens, core elements of at most 3, at least 2 tokens apart.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..corpora import GLUE
 from ..glue.sources import parse_annotation
-from ..glue.tasks import TASKS
+from ..glue.tasks import TASKS, get_task
 from . import treebank
 from .base import Annotated, Annotator
 
@@ -48,7 +48,7 @@ def gold(tasks: Iterable[str] = TASKS) -> Known:
         tasks: names of the tasks whose texts are wanted.
     """
     sentences: dict[str, Annotated] = {}
-    for task in map(TASKS.get, tasks):
+    for task in map(get_task, tasks):
         sentences |= treebank.read(GLUE / task.folder / f"{Path(task.dev_file).stem}.conllu.gz")
     return Known("gold", sentences, antecedents=True)
 

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
 from ..common import cache, track
 from ..common.cache import file_sha256
@@ -26,6 +27,7 @@ INDEXES = ("frameIndex.xml", "luIndex.xml")
 # Of an unpacked release, in bytes and files; the real ones have 0.8 GB in 16,000.
 LARGEST, MOST = 4 * 2**30, 200_000
 FILES_AT_ONCE = 200
+Place = TypeVar("Place", Path, zipfile.Path)
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,11 @@ def load_release(source: str, processes: int = 2) -> Release:
     check_framenet(source)
     kind, path = _kind_and_path(source)
     places: dict[str, Callable[[], Path]] = {
-        "embedded": lambda: _unpacked(FRAMENET), "nltk": _from_nltk, "folder": lambda: path, "zip": lambda: _unpacked(path),
-    }
+        "embedded": lambda: _unpacked(FRAMENET), "nltk": _from_nltk, "folder": lambda: path, "zip": lambda: _unpacked(path)}
     folder = find_root(places[kind]().resolve())
     units, frames = sorted(folder.glob("lu/lu*.xml")), sorted(folder.glob("frame/*.xml"))
-    key = {"code": cache.code_digest(reader, _write), "files": [[path.name, file_sha256(path)] for path in (*units, *frames)]}
+    files = [[path.name, file_sha256(path)] for path in (*units, *frames)]
+    key = {"code": cache.code_digest(reader, _write), "files": cache.digest({"files": files})}
     found = cache.entry("framenet", key, lambda target, scratch: _write(target, _read(units, frames, processes)))
     return _from_json(json.loads((found / "release.json").read_text()), folder.name, len(units))
 
@@ -96,7 +98,7 @@ def _kind_and_path(source: str) -> tuple[str, Path]:
     return kind, Path(path).expanduser()
 
 
-def find_root(folder):
+def find_root(folder: Place) -> Place:
     """The folder of a release, which may lie one level deeper than named.
 
     Args:
@@ -185,7 +187,7 @@ def _from_json(content: dict, name: str, units: int) -> Release:
 def _unpacked(path: Path) -> Path:
     with _archive(path) as archive:
         wanted = [name for name in archive.namelist() if name.endswith(".xml")]
-        return cache.entry("framenet_zip", {"sha256": file_sha256(path), "members": "*.xml"},
+        return cache.entry("framenet_zip", {"sha256": file_sha256(path)},
                            lambda target, scratch: archive.extractall(target, wanted))
 
 
