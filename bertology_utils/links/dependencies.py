@@ -16,7 +16,7 @@ import torch
 from ..annotation.inputs import AnnotatedInput, PlacedSentence
 from ..attention import Batch
 from ..common import head_name
-from ..statistics import LEVEL, Bootstrap, Seed, bootstrap, max_statistic
+from ..statistics import Bootstrap, Seed, bootstrap, max_statistic
 from ..statistics.ties import LEVEL, largest
 
 # Labels of Universal Dependencies, and ClearNLP's where it has another.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..common import head_name, to_people
-from ..statistics import LEVEL
+from .permutation import LEVEL
 
 MARGIN = 0.0005  # of a score, a weight or a similarity, each a fraction of 1
 DRAWS_MARGIN = 0.005  # of a p value, or of a share of resamples
