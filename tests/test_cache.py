@@ -180,3 +180,39 @@ def test_the_digest_of_code_follows_its_source(tmp_path, monkeypatch):
         digests.append((cache.code_digest(module), cache.code_digest(module.answer)))
     assert digests[0] == digests[1]
     assert digests[2][0] != digests[0][0] and digests[2][1] != digests[0][1]
+
+
+PLAIN = "import os\ndef fill(seed):\n    return seed + 1\n"
+
+
+@pytest.mark.parametrize(("source", "same"), [
+    ('"""A module."""\nfrom os import path\n\n# first\ndef fill(\n    seed: int) -> int:\n    """Add."""\n    return (seed + 1)\n', True),
+    (PLAIN.replace("+ 1", "+ 2"), False),
+    (PLAIN.replace("seed", "count"), False),
+    (PLAIN + "STEP = 3\n", False),
+])
+def test_a_key_follows_the_code_and_not_its_remarks(tmp_path, monkeypatch, source, same):
+    monkeypatch.syspath_prepend(tmp_path)
+    name = f"code_{abs(hash(source))}"
+    for suffix, text in (("a", PLAIN), ("b", source)):
+        (tmp_path / f"{name}{suffix}.py").write_text(text)
+    a, b = (importlib.import_module(f"{name}{suffix}") for suffix in "ab")
+    assert (cache.code_digest(a) == cache.code_digest(b)) == same
+
+
+@pytest.mark.parametrize("place", ["models._draw_head", "models.draw_normal", "finetune.tokenize", "finetune._arguments"])
+def test_a_trainings_key_follows_the_code_that_decides_it(tiny_bert, monkeypatch, place):
+    from conftest import make_rows
+
+    from bertology_utils.common.profiles import Recipe
+    from bertology_utils.encoders import finetune
+    from bertology_utils.glue.sources import parse_model
+    from bertology_utils.glue.tasks import TASKS
+
+    def key():
+        return finetune.Training(TASKS["rte"], parse_model(str(tiny_bert)), make_rows(TASKS["rte"]), Recipe(1e-4)).key
+
+    before = key()
+    assert key() == before
+    monkeypatch.setattr(f"bertology_utils.encoders.{place}", fill_with)
+    assert key() != before

@@ -155,7 +155,8 @@ def test_a_hub_that_cannot_be_reached_is_said_in_words(tmp_path, trouble, words)
     (httpx.ReadTimeout("slow"), TimeoutError, "did not answer in time"),
     (httpx.ConnectError("refused"), ConnectionError, "cannot be reached"),
 ])
-def test_local_troubles_while_fetching(error, kind, words):
+def test_local_troubles_while_fetching(error, kind, words, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     with pytest.raises(kind, match=words) as caught, hub_errors("model", "a/b", None):
         try:
             raise error

@@ -5,6 +5,8 @@ files' hashes. It is filled under another name and renamed when whole, so a
 killed process leaves no half-written entry.
 """
 
+import ast
+import functools
 import hashlib
 import inspect
 import json
@@ -13,6 +15,7 @@ import os
 import secrets
 import shutil
 import tempfile
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -75,9 +78,34 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+@functools.cache
 def code_digest(*parts) -> str:
-    """SHA-256 of the source of functions, classes or modules: for keys that change with the code that decides a result."""
-    return hashlib.sha256("\n".join(map(inspect.getsource, parts)).encode()).hexdigest()
+    """SHA-256 of the code of functions, classes or modules, for keys that change with the code that decides a result.
+
+    Comments, docstrings, layout, imports and the annotations of arguments do not count: they decide nothing.
+    """
+    trees = (ast.parse(textwrap.dedent(inspect.getsource(part))) for part in parts)
+    return hashlib.sha256("\n".join(ast.unparse(_Bare().visit(tree)) for tree in trees).encode()).hexdigest()
+
+
+class _Bare(ast.NodeTransformer):
+    """Takes away what decides nothing."""
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [part for part in body if not _is_remark(part)] or [ast.Pass()]
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            node.returns = None
+        return node
+
+
+def _is_remark(node: ast.AST) -> bool:
+    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return is_text or isinstance(node, (ast.Import, ast.ImportFrom))
 
 
 def damage(folder: Path) -> str | None:

@@ -55,8 +55,6 @@ _CLASSES: dict[str, _Meaning] = {
     "GatedRepoError": (PermissionError, "access to it must be asked for on its page; then log in with: hf auth login"),
     "RevisionNotFoundError": (FileNotFoundError, "the repository has no such revision; check it, or leave it away"),
     "RemoteEntryNotFoundError": (FileNotFoundError, "the repository lacks a file that is needed (config, tokenizer or weights)"),
-    "DatasetNotFoundError": (FileNotFoundError, "it does not exist, or is private; check the name"),
-    "OfflineModeIsEnabled": (ConnectionError, "offline work is set (HF_HUB_OFFLINE) and it is not in the local cache"),
     "SafetensorError": (ValueError, "its weights are damaged; delete them from the Hub's cache and fetch them again"),
     "ArrowInvalid": (ValueError, "a file is damaged; delete it from the Hub's cache and fetch it again"),
     "JSONDecodeError": (ValueError, "a file is damaged (no JSON); delete it from the Hub's cache and fetch it again"),
@@ -99,21 +97,22 @@ def _status(error: BaseException) -> _Meaning | None:
 def _network(error: BaseException) -> _Meaning | None:
     if isinstance(error, TimeoutError) or any("Timeout" in name for name in _names(error)):
         return TimeoutError, "the Hub did not answer in time; try again"
-    if isinstance(error, ConnectionError) or {"TransportError", "RequestException", "ClientError"} & set(_names(error)):
-        return ConnectionError, "the Hub cannot be reached; check the connection"
-    return None
+    away = {"TransportError", "RequestException", "ClientError", "LocalEntryNotFoundError"} & set(_names(error))
+    if not away and not isinstance(error, ConnectionError):
+        return None
+    from huggingface_hub import constants
+
+    reason = "offline work is set (HF_HUB_OFFLINE)" if constants.HF_HUB_OFFLINE else "the Hub cannot be reached"
+    return ConnectionError, f"{reason}, and it is not in the local cache"
 
 
-def _not_cached(error: BaseException) -> _Meaning | None:
-    if "LocalEntryNotFoundError" in _names(error):
-        return ConnectionError, "the Hub cannot be reached, and it is not in the local cache; check the connection"
-    return None
-
-
-def _no_weights(error: BaseException) -> _Meaning | None:
+def _library(error: BaseException) -> _Meaning | None:
+    if "DatasetNotFoundError" in _names(error):
+        lacks = "the repository has no such revision" if "evision" in str(error) else "it does not exist, or is private"
+        return FileNotFoundError, f"{lacks}; check the name and the revision"
     if isinstance(error, OSError) and "does not appear to have a file named" in str(error):  # transformers' own, no class
         return FileNotFoundError, "the repository lacks a file that is needed; pickled weights are not loaded"
     return None
 
 
-_LOOKS = (_disk, _class, _status, _network, _not_cached, _no_weights)  # the surest sign first
+_LOOKS = (_disk, _class, _status, _network, _library)  # the surest sign first

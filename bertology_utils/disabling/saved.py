@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from safetensors.numpy import load_file, save
 
 from ..common import cache
+from .ablations import replacement
+from .pieces import Pieces
 from .reference import Sweep
 from .sweep import sweep
 
-SWEEP_VERSION = 1  # to be raised when the sweep gives other outputs than before
 _FILE = "outputs.safetensors"
 
 
@@ -30,5 +32,6 @@ def saved_sweep(key: dict, ablation: str, load: Callable) -> Sweep:
         content = save({"baseline": found.baseline, "heads": found.heads.copy(), "layers": found.layers.copy()})
         (target / _FILE).write_bytes(content)
 
-    folder = cache.entry("sweeps", {"sweep_version": SWEEP_VERSION, "ablation": ablation, **key}, fill)
+    code = cache.code_digest(*map(sys.modules.get, (sweep.__module__, Pieces.__module__, replacement.__module__)))
+    folder = cache.entry("sweeps", {"code": code, "ablation": ablation, **key}, fill)
     return Sweep(**load_file(folder / _FILE))

@@ -20,6 +20,7 @@ from ..common import cache, note
 from ..common.profiles import Recipe
 from ..glue.sources import ModelSource
 from ..glue.tasks import Task
+from . import models
 from .models import NORMAL_STD, load_classifier, load_tokenizer
 
 if TYPE_CHECKING:  # Trainer takes seconds to import; whoever only measures does not wait for it
@@ -27,8 +28,6 @@ if TYPE_CHECKING:  # Trainer takes seconds to import; whoever only measures does
     from transformers import TrainingArguments
 
 LOSS_CHECK_STEPS = 10  # steps between two looks at the loss
-# Part of every cache key; to be raised when the code below trains otherwise than before.
-TRAINING_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,8 @@ class Training:
     def key(self) -> dict:
         """The cache key: what the result depends on, down to library versions and the kind of device."""
         return {
-            "training_version": TRAINING_VERSION,
+            "code": cache.code_digest(_train, _arguments, load_classifier, models._load, models._draw_head, models.draw_normal,
+                                      tokenize),
             "task": self.task.name,
             "model": self.source.fingerprint,
             "rows": rows_digest(self.rows),
