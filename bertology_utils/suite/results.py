@@ -20,7 +20,7 @@ from .parameters import Settings
 
 OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # the runner's staging folder
 RESULTS = "results.json"
-_LIBRARIES = ("torch", "transformers", "datasets", "numpy", "scikit-learn", "scipy")
+_VERSIONS = ("bertology-utils", "torch", "transformers", "datasets", "numpy", "scikit-learn", "scipy", "spacy")
 
 
 @dataclass(frozen=True)
@@ -102,11 +102,15 @@ class Record:
         self.verdicts.append(Verdict(*args, **kwargs))
 
     def results(self, **numbers) -> None:
-        """Write the run's numbers, settings, versions and verdicts as JSON; the notebook's last act."""
+        """Write the run's numbers, settings, versions, device and verdicts as JSON; the notebook's last act."""
+        from ..encoders.finetune import device_name, precision  # with torch, which the runner does without
+
         content = {
             "notebook": self.notebook,
             "settings": self._settings(),
-            "versions": {name: metadata.version(name) for name in _LIBRARIES},
+            "versions": {name: metadata.version(name) for name in _VERSIONS},
+            "device": device_name(),
+            "precision": precision(),
             "verdicts": [dataclasses.asdict(verdict) for verdict in self.verdicts],
             **numbers,
         }
