@@ -9,9 +9,8 @@ from importlib import metadata
 
 from packaging.requirements import Requirement
 
-from .common.cache import cache_folder, damage
 from .common.profiles import PROFILES
-from .suite import cache_care
+from .suite import cache_command
 from .suite.check import Checked, check_call
 from .suite.colab import repository_address
 from .suite.declarations import PARAMETERS, profile_values
@@ -57,36 +56,12 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("-p", dest="parameters", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"),
                          help="set a notebook parameter; may be repeated")
         if name == "run":
-            sub.add_argument("--cell-limit", type=_not_negative, default=720, metavar="MINUTES",
+            sub.add_argument("--cell-limit", type=cache_command.not_negative, default=720, metavar="MINUTES",
                              help="the longest that one cell may take, 0 for any time (%(default)s)")
             sub.add_argument("--in-place", action="store_true",
                              help="also renew notebooks/ and the README's tables (default settings only)")
-    _add_cache(commands)
+    cache_command.add_to(commands)
     return parser
-
-
-def _add_cache(commands) -> None:
-    text = "list, verify or prune the finished work that is kept"
-    actions = commands.add_parser("cache", help=text, description=text).add_subparsers(required=True, metavar="ACTION")
-    for name, command, text in (("list", _cache_list, "what is kept, with size and age"),
-                                ("verify", _cache_verify, "compare every file with its hash"),
-                                ("prune", _cache_prune, "remove what was not used for some time, or everything")):
-        sub = actions.add_parser(name, help=text, description=text)
-        sub.set_defaults(command=command)
-        if name == "prune":
-            which = sub.add_mutually_exclusive_group(required=True)
-            which.add_argument("--older-than", type=_not_negative, metavar="DAYS", help="not used for so many days")
-            which.add_argument("--all", action="store_true", help="everything")
-
-
-def _not_negative(text: str) -> float:
-    number = float(text)
-    if not 0 <= number < float("inf"):
-        raise ValueError
-    return number
-
-
-_not_negative.__name__ = "number from 0"  # what argparse calls it where it refuses a value
 
 
 def _call(options) -> tuple[list[Notebook], Checked]:
@@ -208,31 +183,6 @@ def _list(options) -> int:
         for name, value in notebook.parameters.items():
             kind, _, text = _declaration(name).partition(": ") if name in PARAMETERS else (name, "", "unknown")
             print(f"     {kind} = {value!r}: {text}")
-    return 0
-
-
-def _cache_list(options) -> int:
-    found = cache_care.entries()
-    for entry in found:
-        print(f"{entry.kind}/{entry.path.name[:12]}  {entry.state:<10} {entry.size / 2**20:9.1f} MiB"
-              f"  {entry.days:.0f} days  {entry.what()}".rstrip())
-    print(f"{len(found)} entries, {sum(entry.size for entry in found) / 2**20:.1f} MiB in {cache_folder()}")
-    return 0
-
-
-def _cache_verify(options) -> int:
-    finished = [entry for entry in cache_care.entries() if entry.state == "finished"]
-    problems = {entry: problem for entry in finished if (problem := damage(entry.path))}
-    for entry, problem in problems.items():
-        print(f"{entry.kind}/{entry.path.name[:12]}: {problem}", file=sys.stderr)
-    print(f"{len(finished) - len(problems)} of {len(finished)} finished entries are whole")
-    return 1 if problems else 0
-
-
-def _cache_prune(options) -> int:
-    removed, busy = cache_care.prune(None if options.all else options.older_than)
-    print(f"{len(removed)} entries removed, {sum(entry.size for entry in removed) / 2**20:.1f} MiB"
-          + (f"; {len(busy)} stay, since they are in use" if busy else ""))
     return 0
 
 

@@ -124,7 +124,8 @@ ALTERNATIVES = {GLUE: "data='embedded', or data='folder:PATH'"}
 def told(url, home, names, **changes):
     result = run(f"NAMES = {names!r}\n{TELL}", url, home, **changes)
     assert result.returncode == 0, result.stderr
-    return dict(zip([GLUE, *names], (line for line in result.stdout.splitlines() if ": " in line or line == "loaded"), strict=True))
+    lines = (line for line in result.stdout.splitlines() if ": " in line or line == "loaded")
+    return dict(zip([GLUE, *names], lines, strict=True))
 
 
 def test_every_refusal_of_the_hub_is_said_in_words(tmp_path):
@@ -141,7 +142,9 @@ def test_every_refusal_of_the_hub_is_said_in_words(tmp_path):
     assert HUB_REVISIONS[GLUE] in found[GLUE] and HUB_REVISIONS[BERT_BASE] in found[BERT_BASE]
 
 
-@pytest.mark.parametrize(("trouble", "words"), [("unreachable", "the Hub cannot be reached"), ("offline", "offline work is set")])
+@pytest.mark.parametrize(
+    ("trouble", "words"), [("unreachable", "the Hub cannot be reached"), ("offline", "offline work is set")]
+)
 def test_a_hub_that_cannot_be_reached_is_said_in_words(tmp_path, trouble, words):
     with LocalHub({}) as hub:
         pass  # the server has stopped by now

@@ -152,7 +152,11 @@ def test_what_killed_runs_left_is_cleared_and_figures_set_aside_return(project):
     (aside / "results.json").write_text("{}")
     (figures / ".staging-def").mkdir()
     (figures / ".staging-def" / "progress").write_text("so far")
+    half = project / "runs" / "embedded" / ".report.html-0123abcd"
+    half.parent.mkdir(parents=True)
+    half.touch()
     with run.only_run(project / "runs" / "embedded", figures):
+        assert not half.exists()
         assert files(figures) == ["8_trial/results.json"]
         with pytest.raises(BlockingIOError, match="another run"), run.only_run(project / "runs" / "embedded", figures):
             pass

@@ -54,7 +54,7 @@ _STATUS: dict[int, _Meaning] = {
 _CLASSES: dict[str, _Meaning] = {
     "GatedRepoError": (PermissionError, "access to it must be asked for on its page; then log in with: hf auth login"),
     "RevisionNotFoundError": (FileNotFoundError, "the repository has no such revision; check it, or leave it away"),
-    "RemoteEntryNotFoundError": (FileNotFoundError, "the repository lacks a file that is needed (config, tokenizer or weights)"),
+    "RemoteEntryNotFoundError": (FileNotFoundError, "the repository lacks a file that is needed (config or tokenizer)"),
     "SafetensorError": (ValueError, "its weights are damaged; delete them from the Hub's cache and fetch them again"),
     "ArrowInvalid": (ValueError, "a file is damaged; delete it from the Hub's cache and fetch it again"),
     "JSONDecodeError": (ValueError, "a file is damaged (no JSON); delete it from the Hub's cache and fetch it again"),

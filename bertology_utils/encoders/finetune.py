@@ -59,8 +59,8 @@ class Training:
     def key(self) -> dict:
         """The cache key: what the result depends on, down to library versions and the kind of device."""
         return {
-            "code": cache.code_digest(_train, _arguments, load_classifier, models._load, models._draw_head, models.draw_normal,
-                                      tokenize),
+            "code": cache.code_digest(_train, _arguments, tokenize, load_classifier, models._load, models._draw_head,
+                                      models.draw_normal),
             "task": self.task.name,
             "model": self.source.fingerprint,
             "rows": rows_digest(self.rows),

@@ -49,8 +49,8 @@ class Parameter:
         if type(value) is not self.kind:
             raise TypeError(f"{name}={value!r} is of type {type(value).__name__}, {self.kind.__name__} is wanted")
         if isinstance(value, int) and not self.least <= value <= _LARGEST:
-            meaning = f" ({ALL} means all)" if self.least == ALL else ""
-            raise ValueError(f"{name}={value!r} is out of range; it is a whole number from {self.least}{meaning} to 2**31 - 1")
+            least = f"{ALL} ({ALL} means all)" if self.least == ALL else self.least
+            raise ValueError(f"{name}={value!r} is out of range; it is a whole number from {least} to 2**31 - 1")
         if self.choices:
             one_of(name, value, self.choices)
         if self.check and value:
@@ -64,7 +64,8 @@ PARAMETERS = {
     "data": Parameter("", "rows: embedded, hub or folder:PATH", of_profile=True),
     "train_files": Parameter("", "with a folder, training files of other names: TASK=FILE,TASK=FILE"),
     "tasks": Parameter("all", "all, or names with commas between", check=parse_tasks),
-    "annotation": Parameter("", "gold, spacy:NAME or conllu:PATH", of_profile=True, check=parse_annotation),
+    "annotation": Parameter("", "gold (with embedded data), spacy:NAME or conllu:PATH", of_profile=True,
+                            check=parse_annotation),
     "framenet": Parameter("", "embedded, nltk, folder:PATH or zip:PATH", of_profile=True, check=check_framenet),
     "protocol": Parameter("paper", "the paper's text or its published code", PROTOCOLS),
     "direction": Parameter(DIRECTIONS[0], "who attends", DIRECTIONS),
@@ -108,6 +109,8 @@ def profile_values(name: str) -> str:
     if not PARAMETERS[name].of_profile:
         return ""
     values = {profile.name: getattr(profile, name) for profile in PROFILES.values()}
+    if name == "annotation":  # the embedded corpora bring their own
+        values |= {profile.name: "gold" for profile in PROFILES.values() if profile.data == "embedded"}
     return ", ".join(f"{profile} {'all' if value == ALL else value}" for profile, value in values.items())
 
 

@@ -74,6 +74,8 @@ def only_run(output: Path, figures: Path) -> Iterator[None]:
     try:
         for staging in figures.glob(f"{STAGING}*"):  # of no living run: that would hold the lock
             _clear(staging, figures)
+        for half in output.glob(".*-*"):  # of write_atomically
+            half.unlink()
         yield
     finally:
         lock.release()
@@ -123,7 +125,9 @@ def run_notebook(
     return Outcome(notebook, time.monotonic() - start, peak.bytes, error, kept, tuple(changes))
 
 
-def _execute(notebook: Notebook, own: dict[str, object], executed: Path, started: list[int], cell_limit: float) -> str | None:
+def _execute(
+    notebook: Notebook, own: dict[str, object], executed: Path, started: list[int], cell_limit: float
+) -> str | None:
     """Execute a notebook into ``executed``; returns what went wrong, in a line, or None."""
     import papermill
     from jupyter_client.kernelspec import NoSuchKernel
