@@ -183,3 +183,26 @@ def test_labels_are_optional(tiny_bert):
     assert all(batch.labels is None and batch.to("cpu").labels is None for batch in without)
     for ours, theirs in zip(without, with_labels, strict=True):
         assert ours.index == theirs.index and all(torch.equal(ours.inputs[name], theirs.inputs[name]) for name in theirs.inputs)
+
+
+def test_editors_and_observers_reach_their_own_model_only(tiny_bert):
+    from bertology_utils.attention.interface import reaching
+    from bertology_utils.drift.measure import Drift
+
+    source = parse_model(str(tiny_bert))
+    model, other = models.load_encoder(source), models.load_encoder(source)
+    batch = some_batch(models.load_tokenizer(source))
+    before, seen = attention.attention_maps(other, batch), []
+    for shared in (False, True):
+        if shared:  # two models of one configuration are switched together
+            for module in other.modules():
+                if hasattr(module, "config"):
+                    module.config = model.config
+        flipped = reaching(model, edit_maps=lambda layer, maps, mask: maps.flip(1), observe=lambda layer, maps: seen.append(layer))
+        with flipped:
+            for ours, theirs in zip(attention.attention_maps(other, batch), before, strict=True):
+                torch.testing.assert_close(ours, theirs, atol=0, rtol=0)
+            assert not seen
+            drift = attention.observe(model, [batch], {"d": Drift(other)})["d"]
+        assert seen == [0, 1, 2] and drift.min() < 0.999, "the observed model is edited, the reference is not"
+        seen.clear()

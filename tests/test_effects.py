@@ -157,3 +157,21 @@ def test_the_interval_of_a_chosen_gain_allows_for_shared_examples():
     assert widths[1] == pytest.approx(widths[0], rel=0.2), "more splits do not make it narrow"
     assert few.interval[0] < few.honest.mean() < few.interval[1]
     assert few.text().startswith(f"{100 * few.honest.mean():+.2f} [")
+
+
+@pytest.mark.parametrize("name", ["rte", "stsb"])
+def test_exchanged_predictions_give_the_gains_of_the_plain_definition(name, monkeypatch):
+    task = TASKS[name]
+    labels, baseline, disabled = made(name, variants=6, n=40)
+    swapped = np.random.default_rng(1).random((9, 40)) < 0.5
+    signs, where = [], np.where
+    monkeypatch.setattr(effects.np, "where", lambda *arguments: signs.append(1) or where(*arguments))
+    found = effects._swapped_gains(task, baseline, disabled, labels, swapped)
+    monkeypatch.undo()
+    assert len(signs) == 1 or task.is_regression, "one matrix of signs for all variants"
+    metric = plain_metric(task)
+    for draw, rows in enumerate(swapped):
+        for variant, predicted in enumerate(disabled):
+            with_head, without = np.where(rows, predicted, baseline), np.where(rows, baseline, predicted)
+            expected = score(task, without, labels, metric)[metric] - score(task, with_head, labels, metric)[metric]
+            assert found[draw, variant] == pytest.approx(expected, abs=1e-12)

@@ -110,22 +110,22 @@ def test_half_written_points_to_resume_from_are_passed_over(tmp_path):
 
 
 _JOB = """
-import sys, time, transformers
+import sys, time
 sys.path.insert(0, {tests!r})
 from conftest import make_rows
 from bertology_utils.common.profiles import Recipe
 from bertology_utils.encoders import finetune
 from bertology_utils.glue.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
-from transformers import TrainerCallback
+from transformers import Trainer, TrainerCallback
 
 class Pace(TrainerCallback):  # slow enough to be killed in the middle
     def on_step_end(self, args, state, control, **kwargs):
         print("step", state.global_step, flush=True)
         time.sleep({pause})
 
-train = transformers.Trainer
-transformers.Trainer = lambda callbacks, **rest: train(callbacks=[*callbacks, Pace()], **rest)
+train = Trainer.train
+Trainer.train = lambda self, **keywords: (self.add_callback(Pace()), train(self, **keywords))
 for name in ("sst2", "rte"):
     rows = make_rows(TASKS[name])
     recipe = Recipe(learning_rate=3e-3, epochs=4, batch_size=8, max_length=32)

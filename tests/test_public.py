@@ -1,0 +1,67 @@
+"""What ``import bertology_utils`` offers: lazily, and enough for a model of one's own."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import ROOT, make_bert
+
+import bertology_utils
+from bertology_utils import load_classifier
+
+
+def in_a_new_process(code):
+    """Standard output of an interpreter that has imported nothing yet."""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert result.returncode == 0, result.stderr[-1000:]
+    return result.stdout
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    code = ("import sys, time; before = set(sys.modules); start = time.process_time(); import bertology_utils;"
+            "print(time.process_time() - start, *(name.split('.')[0] for name in set(sys.modules) - before))")
+    seconds, *modules = in_a_new_process(code).split()
+    assert not {"torch", "transformers", "datasets", "numpy", "pandas", "scipy"} & set(modules)
+    assert float(seconds) < 0.1
+
+
+@pytest.mark.parametrize("module", ["experiment", "framenet.scores", "framenet.controls", "disabling.sweep", "drift", "finetune"])
+def test_measuring_does_not_wait_for_the_trainer(module):
+    """torch is most of what is left; the rest comes when a model or a data set is loaded."""
+    heavy = ("transformers", "datasets", "pandas", "accelerate", "sklearn", "spacy", "torch._dynamo")
+    code = f"import bertology_utils.{module}, sys; print([name for name in {heavy} if name in sys.modules])"
+    assert in_a_new_process(code).strip() == "[]"
+
+
+def test_every_public_name_is_there_and_no_other():
+    assert 10 <= len(bertology_utils.__all__) <= 14
+    for name in bertology_utils.__all__:
+        assert callable(getattr(bertology_utils, name)), name
+    assert set(bertology_utils.__all__) <= set(dir(bertology_utils))
+    names: dict = {}
+    exec("from bertology_utils import *", names)
+    assert set(bertology_utils.__all__) <= set(names)
+    with pytest.raises(AttributeError, match="no attribute 'measure'; it offers: load_encoder, "):
+        _ = bertology_utils.measure
+    with pytest.raises(ImportError):
+        exec("from bertology_utils import measure")
+
+
+def test_the_ten_lines_of_the_readme_run_on_a_model_of_ones_own(tmp_path, capsys):
+    base, mine = make_bert(tmp_path / "base", 3, 4, 32), tmp_path / "mine"
+    model = load_classifier(str(base), "rte")
+    for parameter in model.parameters():
+        parameter.data += 0.05
+    model.save_pretrained(mine)
+    bertology_utils.load_tokenizer(str(base)).save_pretrained(mine)
+    (code,) = re.findall(r"<!-- ten lines -->\n```python\n(.*?)```\n<!-- end -->", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(code.splitlines()) == 10
+    names = {"MINE": str(mine), "BASE": str(base)}
+    exec(code, names)
+    printed = capsys.readouterr().out
+    assert "(3, 4, 5)" in printed and "(3, 4, 2, 2)" in printed
+    assert names["found"]["drift"].shape == (2, 3, 4) and (names["found"]["drift"] < 1 - 1e-6).any()
+    effects, logits = names["sweep"](names["tuned"], names["batches"]), names["predict_logits"](names["tuned"], names["batches"])
+    np.testing.assert_allclose(effects.baseline, logits, atol=1e-5)
