@@ -9,7 +9,7 @@ import numpy as np
 
 from ..common import Head, head_name
 from ..statistics import Seed, bootstrap_mean
-from .scores import LinkScores, Placed
+from .measure import LinkScores, Placed
 
 PRONOUN_FORMS = frozenset("i you he she it we they who me him her us them this that these those".split())
 ROLES = ("pronoun before", "other before", "after")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..statistics import Bootstrap, Seed, bootstrap_mean, corrected_p
 from ..statistics.ties import by_size, clearly_below
-from .scores import LinkScores, Placed
+from .measure import LinkScores, Placed
 
 DRAWS = 1000
 
@@ -64,7 +64,7 @@ def matched_test(scores: LinkScores, seed: Seed, draws: int = DRAWS) -> MatchedT
     (Westfall and Young, 1993).
 
     Args:
-        scores: from :class:`bertology_utils.framenet.scores.Links`.
+        scores: from :class:`bertology_utils.framenet.measure.Links`.
         seed: of the permutations.
         draws: how many.
 
@@ -94,7 +94,7 @@ def matched_test(scores: LinkScores, seed: Seed, draws: int = DRAWS) -> MatchedT
 def fixed_offset_baseline(placed: Sequence[Placed], direction: str, seed: Seed) -> tuple[int, Bootstrap]:
     """How often a head that always points a fixed number of wordpieces away would point at a link.
 
-    To be compared with :attr:`bertology_utils.framenet.scores.LinkScores.hits`.
+    To be compared with :attr:`bertology_utils.framenet.measure.LinkScores.hits`.
 
     Args:
         placed: the sentences.
