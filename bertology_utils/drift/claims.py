@@ -37,7 +37,7 @@ def judge_gains(tuning: Mapping[Task, Bootstrap], pretraining: Mapping[Task, Boo
 
 
 def judge_random_start_behind(differences: Mapping[Task, Bootstrap]) -> list[Verdict]:
-    """Claim 4: the fine-tuned random start minus the pre-trained model without fine-tuning; STS-B and QNLI, if they were run."""
+    """Claim 4, of STS-B and QNLI where they were run: fine-tuned random start minus pre-trained without fine-tuning."""
     differences = {task: difference for task, difference in differences.items() if task.name in ("stsb", "qnli")}
     if not differences:
         return []

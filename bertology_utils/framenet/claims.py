@@ -43,11 +43,11 @@ def judge_highest_score(trained: np.ndarray, random: np.ndarray, seed: Seed) -> 
     best, second = top_heads(means, 2)
     (rival,) = top_heads(random_means, 1)
     gain = bootstrap_mean(trained[:, *best], seed) - bootstrap_mean(random[:, *rival], seed)
+    shown = ", ".join(f"{head_name(*at)} {means[at]:.3f}" for at in (best, second))
     return [Verdict(
         "The highest head attends to links more than any head of a model with random weights", "0.209 and 0.201; no control",
-        f"{', '.join(f'{head_name(*at)} {means[at]:.3f}' for at in (best, second))}; random weights {random_means.max():.3f};"
-        f" difference {gain.text(1, 3, sign=True)}, n={gain.n} sentences", outcome(gain.share_above(0)),
-        "paired bootstrap over sentences")]
+        f"{shown}; random weights {random_means.max():.3f}; difference {gain.text(1, 3, sign=True)}, n={gain.n} sentences",
+        outcome(gain.share_above(0)), "paired bootstrap over sentences")]
 
 
 def judge_highest_head(best: Head, tests: Mapping[str, MatchedTest],

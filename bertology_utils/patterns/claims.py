@@ -25,6 +25,7 @@ def judge_classifier(f1: Mapping[str, Mapping[tuple[str, str], Bootstrap]], natu
     """
     micro, macro = (f1["cnn"]["natural", metric] for metric in ("micro F1", "macro F1"))
     baseline = f1["baseline"]["natural", "micro F1"]
+    ahead = micro - baseline
     low, high = micro.interval
     return [
         Verdict(
@@ -34,9 +35,9 @@ def judge_classifier(f1: Mapping[str, Mapping[tuple[str, str], Bootstrap]], natu
             "agrees" if low <= PAPER_F1 <= high else "disagrees", "0.86 lies in the interval of micro F1, natural maps"),
         Verdict(
             "Control: the network beats logistic regression on map statistics", "not in the paper",
-            f"micro F1 of the baseline {baseline.text(1, 2)}; difference {(micro - baseline).text(100, 1, sign=True)} points,"
+            f"micro F1 of the baseline {baseline.text(1, 2)}; difference {ahead.text(100, 1, sign=True)} points,"
             f" n={natural} natural maps",
-            outcome((micro - baseline).share_above(0)), "paired bootstrap over heads"),
+            outcome(ahead.share_above(0)), "paired bootstrap over heads"),
     ]
 
 

@@ -55,7 +55,7 @@ def task_agreement(usual: Sequence[np.ndarray], seed: Seed) -> Bootstrap:
     """
     if len(usual) < 2:
         raise ValueError("agreement between tasks needs at least two tasks")
-    labels = [one.ravel() for one in usual]  # each (heads of all layers,)
+    labels = [of_task.ravel() for of_task in usual]  # each (heads of all layers,)
 
     def agreement(heads: np.ndarray) -> float:
         return float(np.mean([kappa(first[heads], second[heads]) for first, second in combinations(labels, 2)]))
