@@ -9,29 +9,29 @@ import numpy as np
 
 from ..common import Head, head_name
 from ..statistics import Seed, bootstrap_mean
-from .scores import LinkScores, Placed
+from .measure import LinkScores, Placed
 
 PRONOUN_FORMS = frozenset("i you he she it we they who me him her us them this that these those".split())
 ROLES = ("pronoun before", "other before", "after")
 FEWEST, FEW = 10, "few"  # sentences for an interval, and what stands there else
 
 
-def role(one: Placed, element: int = 0) -> str:
+def role(place: Placed, element: int = 0) -> str:
     """What a linked element is: a pronoun before the predicate, anything else before it, or after it."""
-    spans = one.sentence.elements[element]
-    before = spans[0].start < one.sentence.target[0].start
-    words = " ".join(one.sentence.exemplar.text[span.start : span.end] for span in spans)
+    spans = place.sentence.elements[element]
+    before = spans[0].start < place.sentence.target[0].start
+    words = " ".join(place.sentence.exemplar.text[span.start : span.end] for span in spans)
     return "after" if not before else "pronoun before" if words.lower() in PRONOUN_FORMS else "other before"
 
 
 def by_element(placed: Sequence[Placed], scores: LinkScores, heads: Sequence[Head], least: int) -> list[dict]:
     """Mean score by the element's name, of sentences with one link; the most frequent names first."""
-    return _by(placed, scores, heads, least, "frame element", lambda one: one.sentence.elements[0][0].name)
+    return _by(placed, scores, heads, least, "frame element", lambda place: place.sentence.elements[0][0].name)
 
 
 def by_frame(placed: Sequence[Placed], scores: LinkScores, heads: Sequence[Head], least: int) -> list[dict]:
     """Mean score by frame, of sentences with one link; the most frequent frames first."""
-    return _by(placed, scores, heads, least, "frame", lambda one: one.sentence.exemplar.frame)
+    return _by(placed, scores, heads, least, "frame", lambda place: place.sentence.exemplar.frame)
 
 
 def by_role(placed: Sequence[Placed], scores: LinkScores, heads: Sequence[Head], seed: Seed) -> list[dict]:
@@ -46,7 +46,7 @@ def by_role(placed: Sequence[Placed], scores: LinkScores, heads: Sequence[Head],
     for name in ROLES:
         for head in heads:
             part = scores.of(groups.get(name, []))
-            with_others = sum(len(one) > 1 for one in part.places)
+            with_others = sum(len(places) > 1 for places in part.places)
             row = {"element": name, "head": head_name(*head), "n": len(part.places), "score": FEW, "excess": FEW}
             if with_others >= FEWEST:
                 row |= {"score": bootstrap_mean(part.actual[:, *head], seed).text(1, 3),
@@ -57,15 +57,15 @@ def by_role(placed: Sequence[Placed], scores: LinkScores, heads: Sequence[Head],
 
 def without_pronouns(placed: Sequence[Placed], scores: LinkScores) -> LinkScores:
     """The scores of sentences where no linked element is a pronoun before the predicate."""
-    return scores.of([index for index, one in enumerate(placed)
-                      if ROLES[0] not in {role(one, element) for element in range(len(one.elements))}])
+    return scores.of([index for index, place in enumerate(placed)
+                      if ROLES[0] not in {role(place, element) for element in range(len(place.elements))}])
 
 
 def _groups(placed: Sequence[Placed], name: Callable[[Placed], str]) -> dict[str, list[int]]:
     groups: dict[str, list[int]] = defaultdict(list)
-    for index, one in enumerate(placed):
-        if len(one.elements) == 1:  # else the largest weight may be another link's
-            groups[name(one)].append(index)
+    for index, place in enumerate(placed):
+        if len(place.elements) == 1:  # else the largest weight may be another link's
+            groups[name(place)].append(index)
     return groups
 
 

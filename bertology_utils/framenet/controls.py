@@ -10,7 +10,7 @@ import numpy as np
 
 from ..statistics import Bootstrap, Seed, bootstrap_mean, corrected_p
 from ..statistics.ties import by_size, clearly_below
-from .scores import LinkScores, Placed
+from .measure import LinkScores, Placed
 
 DRAWS = 1000
 
@@ -64,21 +64,21 @@ def matched_test(scores: LinkScores, seed: Seed, draws: int = DRAWS) -> MatchedT
     (Westfall and Young, 1993).
 
     Args:
-        scores: from :class:`bertology_utils.framenet.scores.Links`.
+        scores: from :class:`bertology_utils.framenet.measure.Links`.
         seed: of the permutations.
         draws: how many.
 
     Raises:
         ValueError: no sentence has a second place.
     """
-    places = [one.reshape(len(one), -1).astype(np.float64) for one in scores.places if len(one) > 1]
+    places = [sentence.reshape(len(sentence), -1).astype(np.float64) for sentence in scores.places if len(sentence) > 1]
     if not places:
         raise ValueError("no sentence has a second place for its links, so there is nothing to compare with")
     shape = scores.places[0].shape[1:]
-    flat, counts = np.concatenate(places), np.array([len(one) for one in places])  # flat: (all places, all heads)
+    flat, counts = np.concatenate(places), np.array([len(sentence) for sentence in places])  # flat: (all places, all heads)
     starts = np.cumsum(counts) - counts
-    expected = np.mean([one.mean(axis=0) for one in places], axis=0)  # under the hypothesis, (all heads,)
-    error = np.maximum(np.sqrt(np.sum([one.var(axis=0) for one in places], axis=0)) / len(places), 1e-12)
+    expected = np.mean([sentence.mean(axis=0) for sentence in places], axis=0)  # under the hypothesis, (all heads,)
+    error = np.maximum(np.sqrt(np.sum([sentence.var(axis=0) for sentence in places], axis=0)) / len(places), 1e-12)
 
     def standardised(rows: np.ndarray) -> np.ndarray:
         return (flat[rows].mean(axis=0) - expected) / error
@@ -86,7 +86,7 @@ def matched_test(scores: LinkScores, seed: Seed, draws: int = DRAWS) -> MatchedT
     rng = np.random.default_rng(seed)
     drawn = np.array([(z.max(), z.min()) for z in (standardised(starts + rng.integers(0, counts)) for _ in range(draws))])
     above, below = corrected_p(standardised(starts), *drawn.T)
-    others = np.mean([one[1:].mean(axis=0) for one in places], axis=0)
+    others = np.mean([sentence[1:].mean(axis=0) for sentence in places], axis=0)
     links = flat[starts].mean(axis=0)
     return MatchedTest(*(part.reshape(shape) for part in (links, others, above, below)), len(places))
 
@@ -94,7 +94,7 @@ def matched_test(scores: LinkScores, seed: Seed, draws: int = DRAWS) -> MatchedT
 def fixed_offset_baseline(placed: Sequence[Placed], direction: str, seed: Seed) -> tuple[int, Bootstrap]:
     """How often a head that always points a fixed number of wordpieces away would point at a link.
 
-    To be compared with :attr:`bertology_utils.framenet.scores.LinkScores.hits`.
+    To be compared with :attr:`bertology_utils.framenet.measure.LinkScores.hits`.
 
     Args:
         placed: the sentences.
@@ -104,7 +104,7 @@ def fixed_offset_baseline(placed: Sequence[Placed], direction: str, seed: Seed) 
     Returns:
         The best offset (column minus row), and the share of sentences in which it hits.
     """
-    offsets = [{int(offset) for offset in np.subtract(*one.pairs(direction)[::-1])} for one in placed]
+    offsets = [{int(offset) for offset in np.subtract(*place.pairs(direction)[::-1])} for place in placed]
     best, _ = max(Counter(offset for some in offsets for offset in some).items(), key=lambda item: (item[1], -abs(item[0])))
     return best, bootstrap_mean(np.array([float(best in some) for some in offsets]), seed)
 

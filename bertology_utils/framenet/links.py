@@ -105,27 +105,28 @@ def extract(release: Release, rules: Rules) -> tuple[list[LinkedSentence], list[
     Returns:
         The sentences in the release's order, and the funnel.
     """
-    candidates = [_Candidate(one) for one in release.exemplars]
-    steps = [Step("annotated sentences", len(candidates), sum(len(one.links) for one in candidates))]
+    candidates = [_Candidate(exemplar) for exemplar in release.exemplars]
+    steps = [Step("annotated sentences", len(candidates), sum(len(candidate.links) for candidate in candidates))]
 
     def keep(name: str, wanted) -> None:
-        candidates[:] = [one for one in candidates if wanted(one)]
-        steps.append(Step(name, len(candidates), sum(len(one.links) for one in candidates)))
+        candidates[:] = [candidate for candidate in candidates if wanted(candidate)]
+        steps.append(Step(name, len(candidates), sum(len(candidate.links) for candidate in candidates)))
 
     # The length first, and counted in passing: of 150,000 sentences one in seven stays.
-    keep(f"at most {rules.sentence_tokens} tokens", lambda one: len(one.exemplar.text.split()) <= rules.sentence_tokens)
-    for one in candidates:
-        one.place(rules)
+    keep(f"at most {rules.sentence_tokens} tokens",
+         lambda candidate: len(candidate.exemplar.text.split()) <= rules.sentence_tokens)
+    for candidate in candidates:
+        candidate.place(rules)
     if rules.unbroken:
-        keep("the predicate in one piece", lambda one: len(one.exemplar.target) == 1)
+        keep("the predicate in one piece", lambda candidate: len(candidate.exemplar.target) == 1)
     keep({"type": "a core element (by coreType)", "sets": "a core element (by declared core sets)"}[rules.core],
-         lambda one: one.choose(release, rules))
+         lambda candidate: candidate.choose(release, rules))
     which = {"link": "a core element", "sentence": "all core elements", "every element": "all elements"}[rules.scope]
     keep(f"{which} of at most {rules.element_tokens} tokens",
-         lambda one: one.limit(rules, lambda span: len(one.at(span)) <= rules.element_tokens))
+         lambda candidate: candidate.limit(rules, lambda span: len(candidate.at(span)) <= rules.element_tokens))
     keep(f"{which} {rules.nearest} or more tokens from the predicate",
-         lambda one: one.limit(rules, lambda span: one.distance(span) >= rules.nearest))
-    return [LinkedSentence(one.exemplar, *one.characters(rules)) for one in candidates], steps
+         lambda candidate: candidate.limit(rules, lambda span: candidate.distance(span) >= rules.nearest))
+    return [LinkedSentence(candidate.exemplar, *candidate.characters(rules)) for candidate in candidates], steps
 
 
 class _Candidate:

@@ -166,8 +166,9 @@ def _write(target: Path, content: dict) -> None:
         return [[span.name, span.start, span.end] for span in some]
 
     cores: dict[tuple[str, ...], int] = {}
-    rows = [[one.unit, one.unit_id, one.frame, one.sentence_id, one.set_id, one.text, spans(one.target),
-             spans(one.elements), cores.setdefault(one.core, len(cores))] for one in content["exemplars"]]
+    rows = [[exemplar.unit, exemplar.unit_id, exemplar.frame, exemplar.sentence_id, exemplar.set_id, exemplar.text,
+             spans(exemplar.target), spans(exemplar.elements), cores.setdefault(exemplar.core, len(cores))]
+            for exemplar in content["exemplars"]]
     text = json.dumps({"rows": rows, "cores": list(cores), "core_sets": content["core_sets"],
                        "problems": [asdict(problem) for problem in content["problems"]]}, ensure_ascii=False)
     (target / "release.json").write_text(text, encoding="utf-8")
@@ -181,7 +182,7 @@ def _from_json(content: dict, name: str, units: int) -> Release:
 
     exemplars = tuple(Exemplar(*row[:6], spans(row[6]), spans(row[7]), cores[row[8]]) for row in content["rows"])
     core_sets = {frame: tuple(names) for frame, names in content["core_sets"].items()}
-    return Release(name, exemplars, core_sets, units, tuple(Problem(**one) for one in content["problems"]))
+    return Release(name, exemplars, core_sets, units, tuple(Problem(**problem) for problem in content["problems"]))
 
 
 def _unpacked(path: Path) -> Path:

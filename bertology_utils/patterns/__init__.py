@@ -6,5 +6,6 @@ pattern. ``cnn``: the network. ``baseline``: statistics and logistic regression.
 ``validation``: how good both are. ``evidence``: what came out of that.
 ``controls``: maps of known pattern. ``measure``: the pattern of every map of a
 pass over the data. ``shares``: how frequent each pattern is, corrected for the
-network's errors. ``repeats``: do heads and tasks share patterns?
+network's errors. ``repeats``: do heads and tasks share patterns? ``claims``: the
+paper's claims, judged. ``drawing``: the figures.
 """

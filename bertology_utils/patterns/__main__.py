@@ -18,7 +18,7 @@ def main() -> None:
         "cnn": validation.nested(labelled, validation.fit_cnn, validation.CNN_CANDIDATES, SEED),
     }
     design = validation.best_candidate(rounds["cnn"], validation.CNN_CANDIDATES)
-    cnn.save(cnn.train([picture(one) for one in labelled], validation.targets(labelled), design, SEED))
+    cnn.save(cnn.train(list(map(picture, labelled)), validation.targets(labelled), design, SEED))
     evidence.write(rounds, SEED)
     for kind in evidence.KINDS:
         found = evidence.load_evidence(kind)

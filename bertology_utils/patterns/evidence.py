@@ -51,7 +51,7 @@ class Evidence:
 
 def write(rounds: dict[str, Sequence[Fold]], seed: int) -> None:
     """Keep the cross-validations of every kind, with fingerprints of the labelled maps and the network."""
-    content = {"seed": seed} | _fingerprints() | {kind: [asdict(one) for one in rounds[kind]] for kind in KINDS}
+    content = {"seed": seed} | _fingerprints() | {kind: [asdict(fold) for fold in rounds[kind]] for kind in KINDS}
     write_atomically(FILE, (json.dumps(content, separators=(",", ":")).replace('},{', '},\n{') + "\n").encode())
 
 
@@ -69,22 +69,22 @@ def load_rounds(kind: str) -> list[Fold]:
             raise ValueError(
                 f"{FILE.name} was made with another {name}; make it anew: python -m bertology_utils.patterns"
             )
-    return [Fold(**one) for one in content[kind]]
+    return [Fold(**fold) for fold in content[kind]]
 
 
 def load_evidence(kind: str = "cnn") -> Evidence:
     """Predictions of all labelled maps, each by a classifier that had not seen its head; raises as :func:`load_rounds`."""
     labelled = labelled_maps.load_maps()
     predicted = np.full(len(labelled), -1)
-    for one in load_rounds(kind):
-        predicted[one.test] = one.predicted
-    heads = {group: number for number, group in enumerate(sorted({one.group for one in labelled}))}
-    return Evidence(targets(labelled), predicted, np.array([heads[one.group] for one in labelled]))
+    for fold in load_rounds(kind):
+        predicted[fold.test] = fold.predicted
+    heads = {group: number for number, group in enumerate(sorted({labelled_map.group for labelled_map in labelled}))}
+    return Evidence(targets(labelled), predicted, np.array([heads[labelled_map.group] for labelled_map in labelled]))
 
 
 def natural() -> np.ndarray:
     """True for labelled maps that were drawn at random, shape (maps,); see the data card."""
-    return np.array([one.part == "natural" for one in labelled_maps.load_maps()])
+    return np.array([labelled_map.part == "natural" for labelled_map in labelled_maps.load_maps()])
 
 
 def _fingerprints() -> dict[str, str]:

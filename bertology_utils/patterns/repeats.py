@@ -28,6 +28,18 @@ def heads_by_pattern(usual: np.ndarray) -> np.ndarray:
     return (usual[..., None] == np.arange(len(PATTERNS))).sum(axis=(-3, -2))
 
 
+def repeat_share(one_hot: np.ndarray, possible: np.ndarray, seed: Seed) -> float:
+    """Share of resamples of the examples in which each possible pattern is the usual one of two heads or more.
+
+    Args:
+        one_hot: shape (examples, layers, heads, patterns).
+        possible: False for patterns that cannot occur, shape (patterns,).
+        seed: of the resampling.
+    """
+    counts = heads_by_pattern(resampled_usual(one_hot, seed))[:, possible]
+    return float((counts >= 2).all(axis=1).mean())
+
+
 def task_agreement(usual: Sequence[np.ndarray], seed: Seed) -> Bootstrap:
     """Cohen's κ between two tasks over heads' usual patterns, mean over all pairs of tasks.
 
@@ -43,7 +55,7 @@ def task_agreement(usual: Sequence[np.ndarray], seed: Seed) -> Bootstrap:
     """
     if len(usual) < 2:
         raise ValueError("agreement between tasks needs at least two tasks")
-    labels = [one.ravel() for one in usual]  # each (heads of all layers,)
+    labels = [of_task.ravel() for of_task in usual]  # each (heads of all layers,)
 
     def agreement(heads: np.ndarray) -> float:
         return float(np.mean([kappa(first[heads], second[heads]) for first, second in combinations(labels, 2)]))

@@ -51,14 +51,14 @@ class Fold:
 
 def folds(labelled: Sequence[LabelledMap], seed: int) -> list[np.ndarray]:
     """Indices of the maps in each fold; no head in two folds, patterns spread evenly."""
-    groups = ["/".join(map(str, one.group)) for one in labelled]
+    groups = ["/".join(map(str, labelled_map.group)) for labelled_map in labelled]
     splitter = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
     return [test for _, test in splitter.split(groups, targets(labelled), groups)]
 
 
 def targets(labelled: Sequence[LabelledMap]) -> np.ndarray:
     """Indices into PATTERNS, shape (maps,)."""
-    return np.array([PATTERNS.index(one.pattern) for one in labelled])
+    return np.array([PATTERNS.index(labelled_map.pattern) for labelled_map in labelled])
 
 
 def nested(labelled: Sequence[LabelledMap], fit: Callable, candidates: Sequence, seed: int) -> list[Fold]:
@@ -73,7 +73,7 @@ def nested(labelled: Sequence[LabelledMap], fit: Callable, candidates: Sequence,
     Returns:
         One round per fold.
     """
-    pictures, patterns, parts = [picture(one) for one in labelled], targets(labelled), folds(labelled, seed)
+    pictures, patterns, parts = list(map(picture, labelled)), targets(labelled), folds(labelled, seed)
 
     def predictions(train: np.ndarray, held_out: np.ndarray, candidate) -> np.ndarray:
         predict = fit([pictures[row] for row in train], patterns[train], candidate, seed)
@@ -84,7 +84,7 @@ def nested(labelled: Sequence[LabelledMap], fit: Callable, candidates: Sequence,
         test, validation = parts[number], parts[(number + 1) % FOLDS]
         rest = np.setdiff1d(np.arange(len(labelled)), test)
         train = np.setdiff1d(rest, validation)
-        scores = [macro_f1(patterns[validation], predictions(train, validation, one)) for one in candidates]
+        scores = [macro_f1(patterns[validation], predictions(train, validation, candidate)) for candidate in candidates]
         chosen = candidates[int(np.argmax(scores))]
         predicted = predictions(rest, test, chosen)
         rounds.append(Fold(test.tolist(), predicted.tolist(), _plain(chosen), [round(score, 6) for score in scores]))
@@ -93,7 +93,7 @@ def nested(labelled: Sequence[LabelledMap], fit: Callable, candidates: Sequence,
 
 def best_candidate(rounds: Sequence[Fold], candidates: Sequence):
     """The candidate with the best mean score on the validation folds, for the network trained on all maps."""
-    return candidates[int(np.mean([one.scores for one in rounds], axis=0).argmax())]
+    return candidates[int(np.mean([fold.scores for fold in rounds], axis=0).argmax())]
 
 
 def macro_f1(true: np.ndarray, predicted: np.ndarray) -> float:
@@ -125,7 +125,7 @@ def fit_baseline(pictures: Sequence[Picture], patterns: np.ndarray, strength: fl
 
 
 def _statistics(pictures: Sequence[Picture]) -> np.ndarray:
-    return np.stack([map_statistics(one.weights, one.separators) for one in pictures])  # (pictures, statistics)
+    return np.stack([map_statistics(picture.weights, picture.separators) for picture in pictures])  # (pictures, statistics)
 
 
 def _plain(candidate) -> dict | float:

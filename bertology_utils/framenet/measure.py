@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 PAIRINGS = ("product", "zip")
-ELSEWHERE = ("moved", "borrowed")
+# What the links are compared with, and what people read for it.
+ELSEWHERE = {"moved": "elsewhere", "borrowed": "other sentences"}
 BORROWED = 8  # places to borrow from other sentences
 Cells = tuple[np.ndarray, np.ndarray]  # rows and columns of a map, each of shape (pairs,)
 
