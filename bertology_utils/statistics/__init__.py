@@ -2,7 +2,8 @@
 
 ``resampling``: the bootstrap over examples. ``weighted``: metrics of weighted
 examples, its fast form. ``permutation``: tests of many statistics at once.
-``correlation``: of ranks, with its interval.
+``correlation``: of ranks, with its interval. ``ties``: what rounding could exchange.
+``verdicts``: what follows for a claim.
 """
 
 from .correlation import rank_correlation

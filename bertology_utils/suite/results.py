@@ -5,8 +5,6 @@ import json
 import math
 import os
 import tomllib
-from collections.abc import Iterable
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
@@ -15,59 +13,15 @@ import numpy as np
 from ..common import to_people
 from ..common.cache import write_atomically
 from ..common.profiles import GLUE, HUB_REVISIONS
-from ..statistics.ties import DRAWS_MARGIN
+from ..statistics.verdicts import Verdict, every, outcome, verdict_table
 from .parameters import Settings
 
 OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # the runner's staging folder
 RESULTS = "results.json"
 _LIBRARIES = ("torch", "transformers", "datasets", "numpy", "scikit-learn", "scipy")
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a run says of one claim of the paper; computed, never typed in.
-
-    Attributes:
-        claim: the paper's claim, in our words.
-        paper: the paper's number or statement.
-        ours: the same from this run, with interval and sample size.
-        outcome: "agrees", "disagrees" or "undecided".
-        why: how sure, and by which rule.
-    """
-
-    claim: str
-    paper: str
-    ours: str
-    outcome: str
-    why: str
-
-
-def outcome(share: float, sure: float = 0.95) -> str:
-    """ "agrees" if a claim holds in more than ``sure`` of the resamples, "disagrees" if in less than 1 − ``sure``.
-
-    By a margin, so that a verdict does not hang on rounding; else "undecided".
-    """
-    if np.isnan(share):
-        return "undecided"
-    least = sure + DRAWS_MARGIN
-    return "agrees" if share >= least else "disagrees" if share <= 1 - least else "undecided"
-
-
-def every(shares: Iterable[float], sure: float = 0.95) -> str:
-    """Outcome of a claim about every task: it agrees if each does, disagrees if at least one does; undecided for none."""
-    outcomes = {outcome(share, sure) for share in shares}
-    if outcomes == {"agrees"}:
-        return "agrees"
-    return "disagrees" if "disagrees" in outcomes else "undecided"
-
-
-def verdict_table(verdicts: list[Verdict]):
-    """Verdicts as a table for a notebook, one row each."""
-    import pandas as pd
-
-    columns = {"claim": "claim", "paper": "paper", "ours": "this run", "outcome": "verdict", "why": "rule"}
-    table = pd.DataFrame([dataclasses.asdict(verdict) for verdict in verdicts], columns=list(columns))
-    return table.rename(columns=columns).set_index("claim")
+__all__ = [
+    "OUTPUT_VARIABLE", "RESULTS", "Record", "Verdict", "every", "outcome", "project_root", "verdict_table",
+]
 
 
 class Record:
