@@ -165,8 +165,8 @@ def test_exchanged_predictions_give_the_gains_of_the_plain_definition(name, monk
     labels, baseline, disabled = made(name, variants=6, n=40)
     swapped = np.random.default_rng(1).random((9, 40)) < 0.5
     signs, where = [], np.where
-    monkeypatch.setattr(effects.np, "where", lambda *arguments: signs.append(1) or where(*arguments))
-    found = effects._swapped_gains(task, baseline, disabled, labels, swapped)
+    monkeypatch.setattr(controls.np, "where", lambda *arguments: signs.append(1) or where(*arguments))
+    found = controls._swapped_gains(task, baseline, disabled, labels, swapped)
     monkeypatch.undo()
     assert len(signs) == 1 or task.is_regression, "one matrix of signs for all variants"
     metric = plain_metric(task)
