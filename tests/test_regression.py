@@ -193,6 +193,17 @@ def test_pictures_are_the_same_but_for_what_rounding_shifts(tmp_path):
     assert "pixels look different" in picture_difference(old, draw(tmp_path / "titled", title="a litle") / "picture.png")
 
 
+def test_a_canvas_a_few_pixels_wider_is_another_machines_layout_if_the_numbers_are_the_same(tmp_path):
+    from PIL import Image
+
+    old = draw(tmp_path / "old") / "picture.png"
+    for factor, close in ((1.004, True), (1.05, False)):
+        picture = Image.open(old)
+        picture.resize((round(factor * picture.width), picture.height)).save(tmp_path / "new.png")
+        assert "instead of" in picture_difference(old, tmp_path / "new.png")
+        assert (picture_difference(old, tmp_path / "new.png", same_numbers=True) is None) == close
+
+
 @pytest.mark.parametrize(("change", "kept", "reasons"), [
     ({"value": 0.3001, "result": 0.50001}, {"picture.png", "picture.pdf", "results.json"}, []),
     ({"value": 0.3001, "result": 0.6}, {"picture.png", "picture.pdf"}, ["results: number: 0.5 became 0.6; "]),

@@ -48,8 +48,9 @@ def keep_what_is_the_same(new: Path, old: Path, results: str) -> list[str]:
     reasons |= {new_file.stem: "new" for new_file in new.iterdir() if not (old / new_file.name).exists()}
     if (old / results).exists() and (new / results).exists():
         reasons |= {Path(results).stem: reason for reason in [_other_numbers(old / results, new / results)] if reason}
+    same_numbers = Path(results).stem not in reasons
     for picture in new.glob("*.png"):
-        if picture.stem not in reasons and (reason := picture_difference(old / picture.name, picture)):
+        if picture.stem not in reasons and (reason := picture_difference(old / picture.name, picture, same_numbers)):
             reasons[picture.stem] = reason
     for file in new.iterdir():
         if file.stem not in reasons:
