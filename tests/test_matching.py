@@ -8,7 +8,7 @@ from plain import TASKS, measured, word
 
 from bertology_utils.annotation.inputs import AnnotatedInput, PlacedSentence
 from bertology_utils.annotation.token_types import LINGUISTIC, token_types
-from bertology_utils.features.matching import PLACES_PER_DECADE, match
+from bertology_utils.features.controls import PLACES_PER_DECADE, match
 
 TYPES = len(LINGUISTIC)
 NOUN = LINGUISTIC.index("nouns")

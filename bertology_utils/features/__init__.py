@@ -1,14 +1,15 @@
 """Attention to tokens of one type, such as nouns or [SEP] (§4.4, Fig 6), also from [CLS] alone (§4.5, Fig 7).
 
 ``measure``: the measurement. ``compare``: types against each other.
-``matching``: against other tokens at the same places. ``flow``: all of a layer's
-attention, by type of token.
+``controls``: against other tokens at the same places. ``flow``: all of a
+layer's attention, by type of token. ``claims``: the paper's claims, judged.
+``drawing``: the figures.
 """
 
-from .compare import Rivals, against_marks, ahead, earlier_and_later, resampled_type_means
+from .compare import Increase, Rivals, against_marks, ahead, earlier_and_later, increase, resampled_type_means
 from .measure import ATTENDING, Features, disregard, received, side_by_side
 
 __all__ = [
-    "ATTENDING", "Features", "Rivals", "against_marks", "ahead", "disregard", "earlier_and_later", "received",
-    "resampled_type_means", "side_by_side",
+    "ATTENDING", "Features", "Increase", "Rivals", "against_marks", "ahead", "disregard", "earlier_and_later", "increase",
+    "received", "resampled_type_means", "side_by_side",
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..statistics import Bootstrap, Seed, bootstrap_mean, bootstrap_weights
+from ..statistics import Bootstrap, Seed, bootstrap_mean, bootstrap_weights, max_statistic
 
 
 def earlier_and_later(values: np.ndarray, seed: Seed) -> tuple[Bootstrap, Bootstrap]:
@@ -66,8 +66,8 @@ class Rivals:
         """Per type: the mean over heads against that of the special token; None for a type that no example has."""
         mark = self.marks.mean(axis=(2, 3))
         ratios = self.means.mean(axis=(2, 3)) / mark  # (1 + resamples, types)
-        return [Bootstrap(float(one[0]), one[1:], int(n), self.seed) if n else None
-                for one, n in zip(ratios.T, self.n, strict=True)]
+        return [Bootstrap(float(ratio[0]), ratio[1:], int(n), self.seed) if n else None
+                for ratio, n in zip(ratios.T, self.n, strict=True)]
 
     def striped(self, least: float, sure: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Heads with a stripe on a type of word, and heads with one on a special token only; each shape (layers, heads).
@@ -114,7 +114,34 @@ def ahead(values: np.ndarray, kind: int, rivals: Sequence[int], seed: Seed) -> t
     """
     if not np.isfinite(values[:, kind]).any():
         return False, 0.0
-    others = [one for one in rivals if one != kind and np.isfinite(values[:, one] + values[:, kind]).any()]
+    others = [rival for rival in rivals if rival != kind and np.isfinite(values[:, rival] + values[:, kind]).any()]
     compared = against_marks(values[:, :, None, None], others, [kind], seed)
     wins = compared.marks > compared.means  # (1 + resamples, others, 1, 1)
     return bool(wins[0].all()), float(wins[1:].all(axis=(1, 2, 3)).mean())
+
+
+@dataclass(frozen=True)
+class Increase:
+    """How much more each head gives each type after a change, such as fine-tuning; see :func:`increase`.
+
+    Attributes:
+        means: over the examples that have the type, shape (types, layers, heads); NaN for a type that none has.
+        p: of an increase, corrected over all heads and types, same shape.
+        n: examples that have the type, shape (types,).
+    """
+
+    means: np.ndarray
+    p: np.ndarray
+    n: np.ndarray
+
+
+def increase(differences: np.ndarray, seed: Seed) -> Increase:
+    """Test which heads give which types more than before (§4.4).
+
+    Args:
+        differences: after minus before, shape (examples, types, layers, heads), NaN where an example lacks the type.
+        seed: of the permutations.
+    """
+    n = np.isfinite(differences[..., 0, 0]).sum(axis=0)
+    means = np.nansum(differences, axis=0) / np.where(n, n, np.nan)[:, None, None]
+    return Increase(means, max_statistic(differences, seed)[0], n)

@@ -18,9 +18,9 @@ DESTINATIONS = ("[CLS]", "[SEP]", "punctuation", "previous", "self", "next", "al
 NEIGHBOURS = {"previous": -1, "self": 0, "next": 1}
 
 
-def marks(one: AnnotatedInput) -> np.ndarray:
+def marks(annotated: AnnotatedInput) -> np.ndarray:
     """[CLS], [SEP] and punctuation of an input, shape (3, wordpieces)."""
-    cls, separators, points = token_types(one)[len(LINGUISTIC):]
+    cls, separators, points = token_types(annotated)[len(LINGUISTIC):]
     return np.stack([cls, separators & ~cls, points & ~separators & ~cls])  # a text can spell out "[SEP]"
 
 

@@ -45,15 +45,16 @@ def match(inputs: Sequence[AnnotatedInput], seed: Seed) -> Matched:
         inputs: the inputs; frequencies are counted over all of them.
         seed: of the lots.
     """
-    counts = Counter(piece for one in inputs for piece in one.ids)
+    counts = Counter(piece for annotated in inputs for piece in annotated.ids)
     rng = np.random.default_rng(seed)
     masks, distances = [], [[] for _ in LINGUISTIC]
     tokens = np.zeros((len(LINGUISTIC), 2), dtype=int)
-    for one in inputs:
-        words = mask(one.length, [at for word, pieces in one.words if not is_punctuation(word) for at in pieces])
-        rarity = np.log10([counts[piece] for piece in one.ids])
-        both = np.zeros((2 * len(LINGUISTIC), one.length), dtype=bool)
-        for number, of_type in enumerate(token_types(one)[: len(LINGUISTIC)]):
+    for annotated in inputs:
+        places_of_words = [at for word, pieces in annotated.words if not is_punctuation(word) for at in pieces]
+        words = mask(annotated.length, places_of_words)
+        rarity = np.log10([counts[piece] for piece in annotated.ids])
+        both = np.zeros((2 * len(LINGUISTIC), annotated.length), dtype=bool)
+        for number, of_type in enumerate(token_types(annotated)[: len(LINGUISTIC)]):
             own, others = np.flatnonzero(of_type), np.flatnonzero(words & ~of_type)
             tokens[number] += len(own), min(len(own), len(others))
             places = others - own[:, None]  # (tokens of the type, others)
@@ -62,7 +63,7 @@ def match(inputs: Sequence[AnnotatedInput], seed: Seed) -> Matched:
             chosen = linear_sum_assignment(np.abs(places) / PLACES_PER_DECADE + np.abs(frequencies) + lots)
             both[number, own[chosen[0]]] = both[len(LINGUISTIC) + number, others[chosen[1]]] = True
             apart = places[chosen], frequencies[chosen]
-            distances[number] += zip(*(part for one in apart for part in (np.abs(one), one)), strict=True)
+            distances[number] += zip(*(part for signed in apart for part in (np.abs(signed), signed)), strict=True)
         masks.append(both)
     means = [np.mean(some, axis=0) if some else np.full(4, np.nan) for some in distances]
     return Matched(masks, np.array(means), tokens)
