@@ -22,11 +22,12 @@ from bertology_utils.annotation.token_types import token_types
 from bertology_utils.attention import batches, observe
 from bertology_utils.drift.measure import Drift
 from bertology_utils.encoders import models
-from bertology_utils.features import flow, matching
+from bertology_utils.features import controls, flow
 from bertology_utils.glue import loading
 from bertology_utils.glue.sources import parse_data, parse_model
 from bertology_utils.glue.tasks import get_task
 from bertology_utils.links import dependencies, token_links
+from bertology_utils.links.measure import TokenLinks
 from bertology_utils.patterns import cnn
 from bertology_utils.patterns.measure import Patterns
 
@@ -41,9 +42,9 @@ def measurements(inputs, annotator, tokenizer) -> dict:
         "types": features.Features(types),
         "types, official": features.Features([token_types(one, "official") for one in inputs]),
         "from [CLS]": features.Features(types, "[CLS]"),
-        "matched": features.Features(matching.match(inputs, 1).masks),
+        "matched": features.Features(controls.match(inputs, 1).masks),
         "flow": flow.Flow([flow.marks(one) for one in inputs]),
-        "links": token_links.TokenLinks([token_links.links(one, annotator.antecedents) for one in inputs]),
+        "links": TokenLinks([token_links.links(one, annotator.antecedents) for one in inputs]),
         "pointing": dependencies.Pointing(inputs),
     }
 

@@ -8,7 +8,9 @@ from plain import TASKS, made_input, measured, replay, to_previous, word
 from precision import forward_tolerance, sum_tolerance
 
 from bertology_utils.attention import observe
-from bertology_utils.links.token_links import LINK_TYPES, TokenLinks, candidates_are_diagonal, links
+from bertology_utils.links.controls import candidates_are_diagonal
+from bertology_utils.links.measure import TokenLinks
+from bertology_utils.links.token_links import LINK_TYPES, links
 
 
 def plain_pairs(sentence, antecedents):

@@ -16,7 +16,7 @@ import torch
 from ..annotation.inputs import AnnotatedInput, PlacedSentence
 from ..attention import Batch
 from ..common import head_name
-from ..statistics import LEVEL, Bootstrap, Seed, bootstrap, max_statistic
+from ..statistics import Bootstrap, Seed, bootstrap, max_statistic
 from ..statistics.ties import LEVEL, largest
 
 # Labels of Universal Dependencies, and ClearNLP's where it has another.
@@ -53,14 +53,14 @@ class Pointing:
 
     def __init__(self, inputs: Sequence[AnnotatedInput]):
         self._inputs = inputs
-        self._sentences = [[_Sentence(one) for one in item.sentences if all(one.pieces) and len(one.words) > 1]
-                           for item in inputs]
+        self._sentences = [[_Sentence(sentence) for sentence in annotated.sentences
+                            if all(sentence.pieces) and len(sentence.words) > 1] for annotated in inputs]
         self._hits: dict[int, list[list[np.ndarray]]] = {}
 
     @property
     def left_out(self) -> int:
         """Sentences that are not whole in their input."""
-        return sum(not all(sentence.pieces) for one in self._inputs for sentence in one.sentences)
+        return sum(not all(sentence.pieces) for annotated in self._inputs for sentence in annotated.sentences)
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
@@ -143,8 +143,8 @@ class RelationTest:
 
 def best_offset(offsets: np.ndarray) -> int:
     """The most frequent offset (nearest first among equals), of at most ten words either way."""
-    candidates = sorted((one for one in range(-FURTHEST, FURTHEST + 1) if one), key=lambda one: (abs(one), one))
-    return max(candidates, key=lambda one: np.count_nonzero(offsets == one))
+    candidates = [sign * distance for distance in range(1, FURTHEST + 1) for sign in (-1, 1)]
+    return max(candidates, key=lambda offset: np.count_nonzero(offsets == offset))
 
 
 def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
@@ -175,7 +175,8 @@ def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
         sums = np.bincount(groups, weights=values)
         return bootstrap(lambda rows: sums[rows].sum() / sizes[rows].sum(), len(sizes), seed)
 
-    differences = np.stack([arcs.hits[one] - _offset_hits(arcs, one)[1][:, None, None] for one in range(len(WAYS))], axis=1)
+    by_offset = np.stack([_offset_hits(arcs, number)[1] for number in range(len(WAYS))])  # (ways, arcs)
+    differences = np.moveaxis(arcs.hits - by_offset[:, :, None, None], 0, 1)  # (arcs, ways, layers, heads)
     per_example = np.zeros((len(sizes), *differences.shape[1:]))
     np.add.at(per_example, groups, differences)
     above, _ = max_statistic(per_example, seed)  # (ways, layers, heads)

@@ -1,0 +1,113 @@
+"""Attention along links between two words, beside the same cells elsewhere in their sentence (§4.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ..attention import Batch
+from ..features import received
+from .token_links import LINK_TYPES, Link
+
+
+@dataclass(frozen=True)
+class LinkAttention:
+    """What :class:`TokenLinks` computes. An example's value is the mean over its links; NaN where it has none.
+
+    Attributes:
+        actual: largest weight among a link's cells, shape (examples, types, layers, heads).
+        matched: the same of the links that can be moved.
+        elsewhere: mean over the places to which these can be moved.
+        counts: links per type, and how many of them can be moved, shape (types, 2).
+    """
+
+    actual: np.ndarray
+    matched: np.ndarray
+    elsewhere: np.ndarray
+    counts: np.ndarray
+
+
+class TokenLinks:
+    """Measurement: the weight along every link, and at the same distance elsewhere in its sentence.
+
+    Args:
+        links: per example of the data, from :func:`bertology_utils.links.token_links.links`.
+        centred: subtract from every weight what the token gets from the
+            average token, so that a head's preference for certain words,
+            whoever is looking, does not count.
+    """
+
+    def __init__(self, links: Sequence[dict[str, list[Link]]], centred: bool = False):
+        self._links = links
+        self._centred = centred
+        self._rows: dict[int, list[np.ndarray]] = {}
+        self._places = _Places([], 0)
+
+    def start(self, batch: Batch) -> None:
+        """List the cells of the batch's links."""
+        starts = batch.mask.int().argmax(dim=1).tolist()
+        self._places = _Places([self._links[index] for index in batch.index], batch.mask.shape[1], starts)
+        self._rows |= {index: [] for index in batch.index}
+
+    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
+        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
+        if self._centred:
+            maps = maps - received(maps, batch)[:, :, None]
+        values = self._places.means(maps)  # (3, examples, types, heads)
+        for row, index in enumerate(batch.index):
+            self._rows[index].append(values[:, row])
+
+    def compute(self) -> LinkAttention:
+        """The values of all examples, in the order of the data."""
+        values = np.stack([np.stack(self._rows[index], axis=2) for index in sorted(self._rows)], axis=1)
+        all_links = [[link for by_type in self._links for link in by_type[name]] for name in LINK_TYPES]
+        counts = np.array([[len(some), sum(len(link.shifts) > 0 for link in some)] for some in all_links])
+        return LinkAttention(*values, counts)
+
+
+class _Places:
+    """The cells of a batch's links and of the places to which they can be moved, as indices into its flattened maps."""
+
+    def __init__(self, examples: list[dict[str, list[Link]]], tokens: int, starts: Sequence[int] = ()):
+        self.shape = len(examples), len(LINK_TYPES)
+        cells, sizes, self.places, group = [], [], [], []  # per link
+        for row, by_type in enumerate(examples):
+            for number, name in enumerate(LINK_TYPES):
+                for link in by_type[name]:
+                    shifts = np.concatenate([[0], link.shifts])[:, None] + starts[row]
+                    cells.append((((row * tokens) + link.rows + shifts) * tokens + link.columns + shifts).ravel())
+                    sizes += [len(link.rows)] * len(shifts)
+                    self.places.append(len(shifts))
+                    group.append(row * len(LINK_TYPES) + number)
+        self.group = np.array(group, dtype=int)
+        self.cells = torch.from_numpy(np.concatenate(cells)) if cells else None
+        self.place_starts = np.cumsum(sizes) - sizes
+        self.places = np.array(self.places, dtype=int)
+        self.link_starts = np.cumsum(self.places) - self.places
+
+    def means(self, maps: torch.Tensor) -> np.ndarray:
+        """Means over links of (actual, matched, elsewhere), shape (3, examples, types, heads)."""
+        heads = maps.shape[1]
+        found = np.full((3, *self.shape, heads), np.nan)
+        if self.cells is None:
+            return found
+        by_head = maps.transpose(0, 1).reshape(heads, -1)  # (heads, examples · tokens · tokens)
+        weights = by_head[:, self.cells.to(maps.device)].cpu().double().numpy()
+        largest = np.maximum.reduceat(weights, self.place_starts, axis=1)  # (heads, places)
+        actual = largest[:, self.link_starts]  # (heads, links)
+        movable = self.places > 1
+        others = (np.add.reduceat(largest, self.link_starts, axis=1) - actual)[:, movable] / (self.places[movable] - 1)
+        for part, (values, group) in enumerate([(actual, self.group), (actual[:, movable], self.group[movable]),
+                                                (others, self.group[movable])]):
+            self._mean(values, group, found[part].reshape(-1, heads))
+        return found
+
+    @staticmethod
+    def _mean(values: np.ndarray, group: np.ndarray, into: np.ndarray) -> None:
+        """Means of (heads, links) over the links of each group, into (groups, heads)."""
+        if len(group):
+            groups, starts, counts = np.unique(group, return_index=True, return_counts=True)  # links stand group by group
+            into[groups] = (np.add.reduceat(values, starts, axis=1) / counts).T
