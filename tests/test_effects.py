@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bertology_utils.disabling import effects
+from bertology_utils.disabling import controls, measure
 from bertology_utils.glue.tasks import TASKS, plain_metric, score
 from bertology_utils.statistics import bootstrap, bootstrap_weights
 from bertology_utils.statistics.weighted import METRICS, weighted_scores
@@ -34,7 +34,7 @@ def made(name, seed=0, variants=20, helpful=None, n=N):
 def test_scores_of_many_resamples_at_once_are_the_tasks_scores(name):
     task = TASKS[name]
     labels, baseline, disabled = made(name)
-    found = effects.gains(task, baseline, disabled, labels, seed=3)
+    found = measure.gains(task, baseline, disabled, labels, seed=3)
     metric = plain_metric(task)
 
     def difference(rows):
@@ -72,10 +72,10 @@ def test_a_constant_prediction_has_correlation_0():
 @pytest.mark.parametrize("name", ["rte", "stsb"])
 def test_a_real_gain_is_found_and_only_that(name):
     labels, baseline, disabled = made(name, helpful=7)
-    found = effects.gain_test(TASKS[name], baseline, disabled, labels, seed=1)
+    found = controls.gain_test(TASKS[name], baseline, disabled, labels, seed=1)
     assert found.better[7] < 0.01 and found.gains.argmax() == 7
     assert (np.delete(found.better, 7) > 0.05).all()
-    np.testing.assert_allclose(found.gains, [one.value for one in effects.gains(TASKS[name], baseline, disabled, labels, 1)],
+    np.testing.assert_allclose(found.gains, [one.value for one in measure.gains(TASKS[name], baseline, disabled, labels, 1)],
                                atol=1e-12)
 
 
@@ -90,7 +90,7 @@ def test_the_test_keeps_its_level(name):
         else:
             disabled = np.random.default_rng(1000 + seed).permuted(np.repeat(baseline[None], 10, axis=0), axis=1)
             labels = np.random.default_rng(2000 + seed).random(120)
-        found = effects.gain_test(TASKS[name], baseline, disabled, labels, seed=1, permutations=200)
+        found = controls.gain_test(TASKS[name], baseline, disabled, labels, seed=1, permutations=200)
         smallest.append(found.better.min())
     assert np.mean(np.array(smallest) < 0.05) < 0.14
 
@@ -98,21 +98,21 @@ def test_the_test_keeps_its_level(name):
 def test_a_head_that_changes_nothing_has_no_gain():
     labels, baseline, disabled = made("rte")
     disabled[3] = baseline
-    found = effects.gain_test(TASKS["rte"], baseline, disabled, labels, seed=1)
+    found = controls.gain_test(TASKS["rte"], baseline, disabled, labels, seed=1)
     assert abs(found.gains[3]) < 1e-12 and found.better[3] > 0.5 and found.worse[3] > 0.5
 
 
 def test_the_best_of_many_gains_by_chance_alone():
     labels, baseline, disabled = made("rte", variants=72)
-    few = effects.gain_test(TASKS["rte"], baseline, disabled[:2], labels, seed=1).best_by_chance
-    many = effects.gain_test(TASKS["rte"], baseline, disabled, labels, seed=1).best_by_chance
+    few = controls.gain_test(TASKS["rte"], baseline, disabled[:2], labels, seed=1).best_by_chance
+    many = controls.gain_test(TASKS["rte"], baseline, disabled, labels, seed=1).best_by_chance
     assert many.mean() > few.mean() > 0
 
 
 def test_mcnemar_is_exact():
     labels, baseline, disabled = made("rte", variants=3)
     disabled[2] = baseline
-    p = effects.mcnemar(baseline, disabled, labels)
+    p = controls.mcnemar(baseline, disabled, labels)
     lost = int(((baseline == labels) & (disabled[0] != labels)).sum())
     won = int(((baseline != labels) & (disabled[0] == labels)).sum())
     tail = stats.binom.cdf(min(lost, won), lost + won, 0.5)
@@ -121,13 +121,13 @@ def test_mcnemar_is_exact():
 
 def test_a_chosen_gain_shrinks_on_the_other_half_unless_it_is_real():
     labels, baseline, disabled = made("rte", variants=72)
-    lucky = effects.selected_gain(TASKS["rte"], baseline, disabled, labels, seed=1)
+    lucky = controls.selected_gain(TASKS["rte"], baseline, disabled, labels, seed=1)
     assert lucky.naive.mean() > 0 > lucky.honest.mean()
     labels, baseline, disabled = made("rte", variants=72, helpful=5)
-    real = effects.selected_gain(TASKS["rte"], baseline, disabled, labels, seed=1)
+    real = controls.selected_gain(TASKS["rte"], baseline, disabled, labels, seed=1)
     assert real.honest.mean() > 0.05
     with pytest.raises(ValueError, match="at least 4"):
-        effects.selected_gain(TASKS["rte"], baseline[:3], disabled[:, :3], labels[:3], seed=1)
+        controls.selected_gain(TASKS["rte"], baseline[:3], disabled[:, :3], labels[:3], seed=1)
 
 
 def test_equally_many_right_answers_are_exactly_equal_scores():
@@ -136,23 +136,23 @@ def test_equally_many_right_answers_are_exactly_equal_scores():
     labels = np.zeros(160, dtype=int)
     variants = np.stack([rng.permutation(np.arange(160) < 29).astype(int) for _ in range(72)])
     baseline = rng.permutation(np.arange(160) < 29).astype(int)
-    assert {one.value for one in effects.gains(TASKS["rte"], baseline, variants, labels, 1)} == {0.0}
-    found = effects.gain_test(TASKS["rte"], baseline, variants, labels, seed=1)
+    assert {one.value for one in measure.gains(TASKS["rte"], baseline, variants, labels, 1)} == {0.0}
+    found = controls.gain_test(TASKS["rte"], baseline, variants, labels, seed=1)
     assert (found.gains == 0).all() and found.better.min() > 0.5 and found.worse.min() > 0.5
 
 
 def test_heads_that_do_harm_are_left_out_of_what_the_best_gains_by_chance():
     labels, baseline, disabled = made("rte", variants=20)
-    before = effects.gain_test(TASKS["rte"], baseline, disabled, labels, seed=1)
+    before = controls.gain_test(TASKS["rte"], baseline, disabled, labels, seed=1)
     disabled[4] = 1 - labels
-    after = effects.gain_test(TASKS["rte"], baseline, disabled, labels, seed=1)
+    after = controls.gain_test(TASKS["rte"], baseline, disabled, labels, seed=1)
     assert after.worse[4] < 0.05
     assert np.median(after.best_by_chance) <= np.median(before.best_by_chance) + 1e-12
 
 
 def test_the_interval_of_a_chosen_gain_allows_for_shared_examples():
     labels, baseline, disabled = made("rte", variants=10)
-    few, many = (effects.selected_gain(TASKS["rte"], baseline, disabled, labels, seed=1, splits=count) for count in (200, 800))
+    few, many = (controls.selected_gain(TASKS["rte"], baseline, disabled, labels, seed=1, splits=count) for count in (200, 800))
     widths = [one.interval[1] - one.interval[0] for one in (few, many)]
     assert widths[1] == pytest.approx(widths[0], rel=0.2), "more splits do not make it narrow"
     assert few.interval[0] < few.honest.mean() < few.interval[1]

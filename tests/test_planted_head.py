@@ -6,7 +6,7 @@ import torch
 from conftest import make_bert, make_rows
 
 from bertology_utils.attention.batches import make_batches, tokenize
-from bertology_utils.disabling.analysis import effects, most_needed, shared_heads
+from bertology_utils.disabling.measure import effects, most_needed, shared_heads
 from bertology_utils.disabling.sweep import sweep
 from bertology_utils.disabling.switch import disable_heads
 from bertology_utils.encoders.evaluate import predict_logits

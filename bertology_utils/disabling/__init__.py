@@ -4,7 +4,7 @@
 a disabled head can give. ``reference``: the sweep over all heads and layers,
 one forward pass for each. ``sweep``: the same at a fraction of the cost, with
 the model in ``pieces``; ``saved`` keeps its outputs.
-``effects``: gains and their tests, put together in ``analysis``.
+``measure``: gains, of heads and of layers. ``controls``: are they real?
 ``cumulative``: several heads at once. ``importance``: the estimate from
-gradients.
+gradients. ``claims``: the paper's claims, judged. ``drawing``: the figures.
 """

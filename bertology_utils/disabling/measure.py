@@ -9,10 +9,28 @@ from scipy.stats import hypergeom
 
 from ..common import Head
 from ..glue.tasks import Task, plain_metric, predictions, score
-from ..statistics import Bootstrap, Seed
+from ..statistics import Bootstrap, Seed, bootstrap_weights
 from ..statistics.ties import LEVEL, by_size
-from .effects import GainTest, SelectedGain, gain_test, gains, mcnemar, selected_gain
+from ..statistics.weighted import weighted_scores
+from .controls import GainTest, SelectedGain, gain_test, mcnemar, scores_of, selected_gain
 from .reference import Sweep
+
+
+def gains(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed) -> list[Bootstrap]:
+    """Score with each variant minus the score of the whole model, from 0 to 1, with paired bootstraps.
+
+    Args:
+        task: the task.
+        baseline: predictions of the whole model, shape (examples,).
+        disabled: of every variant, shape (variants, examples).
+        labels: gold, shape (examples,).
+        seed: of the resampling of examples.
+    """
+    both, metric = np.vstack([baseline, disabled]), plain_metric(task)
+    draws = weighted_scores(metric, both, labels, bootstrap_weights(len(labels), seed))  # (resamples, 1 + variants)
+    values = scores_of(metric, both, labels)
+    return [Bootstrap(float(values[row] - values[0]), draws[:, row] - draws[:, 0], len(labels), seed)
+            for row in range(1, len(both))]
 
 
 @dataclass(frozen=True)
@@ -22,7 +40,7 @@ class Variants:
     Attributes:
         shape: (layers, heads) or (layers,).
         gains: score with the variant minus score of the whole model, from 0 to 1, one per variant.
-        test: against chance; see :func:`bertology_utils.disabling.effects.gain_test`.
+        test: against chance; see :func:`bertology_utils.disabling.controls.gain_test`.
         selected: the gain of the variant chosen for its gain.
         mcnemar: exact p-values, uncorrected, shape (variants,); None for a regression.
     """
@@ -36,7 +54,7 @@ class Variants:
     @property
     def values(self) -> np.ndarray:
         """Gains without their uncertainty, in :attr:`shape`."""
-        return np.array([one.value for one in self.gains]).reshape(self.shape)
+        return np.array([gain.value for gain in self.gains]).reshape(self.shape)
 
     @property
     def best(self) -> int:
@@ -46,7 +64,7 @@ class Variants:
     @property
     def mean(self) -> Bootstrap:
         """The gain of a variant drawn at random."""
-        draws = np.mean([one.draws for one in self.gains], axis=0)
+        draws = np.mean([gain.draws for gain in self.gains], axis=0)
         return Bootstrap(float(self.values.mean()), draws, self.gains[0].n, self.gains[0].seed)
 
     @property
@@ -92,7 +110,7 @@ def effects(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed) -> Effects
 
     def variants(outputs: np.ndarray) -> Variants:
         shape = outputs.shape[:-2]
-        predicted = np.stack([predictions(task, one) for one in outputs.reshape(-1, *outputs.shape[-2:])])
+        predicted = np.stack([predictions(task, logits) for logits in outputs.reshape(-1, *outputs.shape[-2:])])
         arguments = task, baseline, predicted, labels, seed
         p = None if task.is_regression else mcnemar(baseline, predicted, labels)
         return Variants(shape, gains(*arguments), gain_test(*arguments), selected_gain(*arguments), p)
@@ -126,9 +144,9 @@ def shared_heads(gains: np.ndarray, others: np.ndarray, count: int = 5) -> tuple
 
 def mean_of_trainings(several: list[Variants]) -> Bootstrap:
     """The gain of a variant drawn at random, mean over trainings on one task, whose resamples are the same."""
-    means = [one.mean for one in several]
-    return Bootstrap(float(np.mean([one.value for one in means])), np.mean([one.draws for one in means], axis=0), means[0].n,
-                     means[0].seed)
+    means = [variants.mean for variants in several]
+    draws = np.mean([mean.draws for mean in means], axis=0)
+    return Bootstrap(float(np.mean([mean.value for mean in means])), draws, means[0].n, means[0].seed)
 
 
 def need_others(a: Variants, b: Variants) -> bool:

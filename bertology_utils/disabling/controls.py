@@ -12,29 +12,12 @@ import numpy as np
 from scipy import stats
 
 from ..glue.tasks import Task, plain_metric
-from ..statistics import Bootstrap, Seed, bootstrap_weights, corrected_p
+from ..statistics import Seed, corrected_p
 from ..statistics.ties import LEVEL
 from ..statistics.weighted import weighted_scores
 
 PERMUTATIONS = 1000
 SPLITS = 200
-
-
-def gains(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed) -> list[Bootstrap]:
-    """Score with each variant minus the score of the whole model, from 0 to 1, with paired bootstraps.
-
-    Args:
-        task: the task.
-        baseline: predictions of the whole model, shape (examples,).
-        disabled: of every variant, shape (variants, examples).
-        labels: gold, shape (examples,).
-        seed: of the resampling of examples.
-    """
-    both, metric = np.vstack([baseline, disabled]), plain_metric(task)
-    draws = weighted_scores(metric, both, labels, bootstrap_weights(len(labels), seed))  # (resamples, 1 + variants)
-    values = _scores(metric, both, labels)
-    return [Bootstrap(float(values[row] - values[0]), draws[:, row] - draws[:, 0], len(labels), seed)
-            for row in range(1, len(both))]
 
 
 @dataclass(frozen=True)
@@ -68,14 +51,14 @@ def gain_test(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np
     standardised one over all variants (Westfall and Young, 1993).
 
     Args:
-        task, baseline, disabled, labels: as for :func:`gains`.
+        task, baseline, disabled, labels: as for :func:`bertology_utils.disabling.measure.gains`.
         seed: of the permutations.
         permutations: how many.
     """
     swapped = np.random.default_rng(seed).random((permutations, len(labels))) < 0.5
     null = _swapped_gains(task, baseline, disabled, labels, swapped)
     metric = plain_metric(task)
-    observed = _scores(metric, disabled, labels) - _scores(metric, baseline[None], labels)
+    observed = scores_of(metric, disabled, labels) - scores_of(metric, baseline[None], labels)
     error = np.sqrt((null**2).mean(axis=0))  # its mean is 0 by construction
     scale = np.where(error > 0, error, np.inf)  # a head that changes no prediction
     better, worse = corrected_p(observed / scale, (null / scale).max(axis=1), (null / scale).min(axis=1))
@@ -94,12 +77,12 @@ def _swapped_gains(task: Task, baseline: np.ndarray, disabled: np.ndarray, label
 
     def gain(predicted: np.ndarray) -> np.ndarray:
         with_head, without = np.where(swapped, predicted, baseline), np.where(swapped, baseline, predicted)
-        return _scores(metric, without, labels) - _scores(metric, with_head, labels)  # (permutations,)
+        return scores_of(metric, without, labels) - scores_of(metric, with_head, labels)  # (permutations,)
 
     return np.stack([gain(predicted) for predicted in disabled], axis=1)
 
 
-def _scores(metric: str, predicted: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def scores_of(metric: str, predicted: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Score of each row of predictions, (variants, examples), on the examples as they are."""
     return weighted_scores(metric, predicted, labels, np.ones((1, len(labels))))[0]
 
@@ -150,7 +133,7 @@ def selected_gain(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels
     had no say in the choice, luck does not count.
 
     Args:
-        task, baseline, disabled, labels: as for :func:`gains`.
+        task, baseline, disabled, labels: as for :func:`bertology_utils.disabling.measure.gains`.
         seed: of the splits.
         splits: how many.
 
