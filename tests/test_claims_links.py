@@ -53,7 +53,8 @@ def subjects(*beats):
     return RelationTest("nsubj", 80, "dependent → head", 1, baseline, (1, 2), accuracy, accuracy - baseline, beats, 0.1)
 
 
-@pytest.mark.parametrize(("test", "outcome"), [(subjects((1, 2)), "disagrees"), (subjects(), "undecided"), (None, "undecided")])
+@pytest.mark.parametrize(("test", "outcome"), [
+    (subjects((1, 2)), "disagrees"), (subjects(), "undecided"), (None, "undecided")])
 def test_pointing(test, outcome):
     (found,) = claims.judge_pointing(test)
     assert found.outcome == outcome
