@@ -34,9 +34,9 @@ def model_and_tokenizer(name):
         "ModernBERT": ("ModernBert", _bytes("[CLS]", "[SEP]"), {}),
     }[name]
     sizes = {} if kind == "DistilBert" else _SIZES
-    config = getattr(transformers, f"{kind}Config")(**sizes | {"max_position_embeddings": 64} | extra, vocab_size=len(tokenizer),
-                                                    **{f"{which}_token_id": getattr(tokenizer, f"{which}_token_id")
-                                                       for which in ("pad", "bos", "eos", "cls", "sep")})
+    sizes = sizes | {"max_position_embeddings": 64, "vocab_size": len(tokenizer)} | extra
+    ids = [f"{which}_token_id" for which in ("pad", "bos", "eos", "cls", "sep")]
+    config = getattr(transformers, f"{kind}Config")(**sizes, **{name: getattr(tokenizer, name) for name in ids})
     torch.manual_seed(0)
     model = getattr(transformers, f"{kind}ForSequenceClassification")(config)
     for parameter in model.parameters():  # far from uniform attention
@@ -80,8 +80,9 @@ def _bytes(first, last, double=False):
                                   initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
     tokenizer = _trained(models.BPE(), trainer, pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel(),
                          first, last, double)
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, cls_token=first, sep_token=last, bos_token=first, eos_token=last,
-                                   pad_token="<pad>", unk_token="<unk>", model_input_names=["input_ids", "attention_mask"])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, cls_token=first, sep_token=last, bos_token=first, eos_token=last, pad_token="<pad>",
+        unk_token="<unk>", model_input_names=["input_ids", "attention_mask"])
 
 
 def _unigram():
@@ -95,8 +96,8 @@ def _unigram():
 def _cased_pieces():
     """WordPiece with capitals and accents, as multilingual BERT has it; other ids than the embedded vocabulary's."""
     trainer = trainers.WordPieceTrainer(vocab_size=150, special_tokens=["[UNK]", "[SEP]", "[PAD]", "[CLS]"])
-    tokenizer = _trained(models.WordPiece(unk_token="[UNK]"), trainer, pre_tokenizers.BertPreTokenizer(), decoders.WordPiece(),
-                         "[CLS]", "[SEP]")
+    tokenizer = _trained(models.WordPiece(unk_token="[UNK]"), trainer, pre_tokenizers.BertPreTokenizer(),
+                         decoders.WordPiece(), "[CLS]", "[SEP]")
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, cls_token="[CLS]", sep_token="[SEP]", pad_token="[PAD]",
                                    unk_token="[UNK]", model_input_names=["input_ids", "token_type_ids", "attention_mask"])

@@ -155,7 +155,8 @@ def test_a_model_that_shows_no_maps_is_refused(tiny_bert, monkeypatch):
 def test_inputs_longer_than_the_model_can_read_are_refused(tiny_bert, run):
     ids = torch.full((1, 513), 1000)
     with pytest.raises(ValueError, match="an input of 513 wordpieces is longer than the 512 that BertModel can read"):
-        run(models.load_encoder(parse_model(str(tiny_bert))), attention.Batch({"input_ids": ids, "attention_mask": ids > 0}, [0]))
+        batch = attention.Batch({"input_ids": ids, "attention_mask": ids > 0}, [0])
+        run(models.load_encoder(parse_model(str(tiny_bert))), batch)
 
 
 def test_roberta_counts_positions_from_behind_its_padding():
@@ -182,7 +183,8 @@ def test_labels_are_optional(tiny_bert):
     without = batches.make_batches(inputs.remove_columns("labels"), tokenizer, 60)
     assert all(batch.labels is None and batch.to("cpu").labels is None for batch in without)
     for ours, theirs in zip(without, with_labels, strict=True):
-        assert ours.index == theirs.index and all(torch.equal(ours.inputs[name], theirs.inputs[name]) for name in theirs.inputs)
+        assert ours.index == theirs.index
+        assert all(torch.equal(ours.inputs[name], theirs.inputs[name]) for name in theirs.inputs)
 
 
 def test_editors_and_observers_reach_their_own_model_only(tiny_bert):
@@ -198,8 +200,8 @@ def test_editors_and_observers_reach_their_own_model_only(tiny_bert):
             for module in other.modules():
                 if hasattr(module, "config"):
                     module.config = model.config
-        flipped = reaching(model, edit_maps=lambda layer, maps, mask: maps.flip(1), observe=lambda layer, maps: seen.append(layer))
-        with flipped:
+        flip, look = lambda layer, maps, mask: maps.flip(1), lambda layer, maps: seen.append(layer)
+        with reaching(model, edit_maps=flip, observe=look):
             for ours, theirs in zip(attention.attention_maps(other, batch), before, strict=True):
                 torch.testing.assert_close(ours, theirs, atol=0, rtol=0)
             assert not seen

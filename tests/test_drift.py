@@ -80,7 +80,8 @@ def test_unknown_protocol_is_refused(two_models):
 
 
 @pytest.mark.parametrize(("layers", "heads", "message"), [
-    (4, 4, "the reference has 4 layers and the observed model 3"), (2, 4, "the reference has 2 layers and the observed model has"),
+    (4, 4, "the reference has 4 layers and the observed model 3"),
+    (2, 4, "the reference has 2 layers and the observed model has"),
     (3, 2, "the reference has 2 heads per layer and the observed model 4"),
 ])
 def test_a_reference_of_another_shape_is_refused(two_models, tmp_path, layers, heads, message):

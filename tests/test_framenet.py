@@ -1,5 +1,6 @@
 """FrameNet: reading releases, the paper's filters, scores of heads and their controls."""
 
+import copy
 import os
 import random
 import shutil
@@ -426,6 +427,27 @@ def test_scores_equal_a_plain_reading_of_the_map(measured, direction, pairing):
                         if direction != "predicate to element":
                             best = max(best, maps[0, head, e, p].item())
                 assert scores.actual[index, layer, head] == pytest.approx(best, abs=forward_tolerance(model))
+
+
+@pytest.mark.parametrize("name", ["RoBERTa", "ALBERT", "ModernBERT"])
+def test_words_are_what_the_tokenizer_calls_no_special_token(mini, name):
+    """Two special tokens before the words and none behind them, besides each tokenizer's own."""
+    from eight_models import model_and_tokenizer
+    from tokenizers.processors import TemplateProcessing
+
+    tokenizer = copy.deepcopy(model_and_tokenizer(name)[1])
+    sentences = extract(mini, PAPER)[0][:20]
+    placed, inputs, _ = place(sentences, tokenizer, max_length=500)
+    assert {sentence.special for sentence in placed} == {(1, 1)} and "labels" not in inputs.column_names
+    first = tokenizer.cls_token
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=f"{first} {first} $A",
+                                                                    special_tokens=[(first, tokenizer.cls_token_id)])
+    placed, inputs, _ = place(sentences, tokenizer, max_length=500)
+    assert {sentence.special for sentence in placed} == {(2, 0)}
+    rows, columns = zip(*Links(placed, "both", elsewhere="moved")._cells, strict=True)
+    assert min(int(cells.min()) for cells in rows + columns) == 2
+    assert all(cells.max() < sentence.length for sentence, cells in zip(placed, rows, strict=True))
+    assert any(cells.max() == sentence.length - 1 for sentence, cells in zip(placed, rows, strict=True))
 
 
 def test_moved_cells_keep_their_distances_and_stay_on_words(measured):

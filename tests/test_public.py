@@ -27,7 +27,8 @@ def test_importing_the_package_imports_nothing_heavy():
     assert float(seconds) < 0.1
 
 
-@pytest.mark.parametrize("module", ["experiment", "framenet.scores", "framenet.controls", "disabling.sweep", "drift", "finetune"])
+@pytest.mark.parametrize("module", ["experiment", "framenet.scores", "framenet.controls", "disabling.sweep", "drift",
+                                    "finetune"])
 def test_measuring_does_not_wait_for_the_trainer(module):
     """torch is most of what is left; the rest comes when a model or a data set is loaded."""
     heavy = ("transformers", "datasets", "pandas", "accelerate", "sklearn", "spacy", "torch._dynamo")
@@ -56,12 +57,13 @@ def test_the_ten_lines_of_the_readme_run_on_a_model_of_ones_own(tmp_path, capsys
         parameter.data += 0.05
     model.save_pretrained(mine)
     bertology_utils.load_tokenizer(str(base)).save_pretrained(mine)
-    (code,) = re.findall(r"<!-- ten lines -->\n```python\n(.*?)```\n<!-- end -->", (ROOT / "README.md").read_text(), re.DOTALL)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"<!-- ten lines -->\n```python\n(.*?)```\n<!-- end -->", readme, re.DOTALL)
     assert len(code.splitlines()) == 10
     names = {"MINE": str(mine), "BASE": str(base)}
     exec(code, names)
     printed = capsys.readouterr().out
     assert "(3, 4, 5)" in printed and "(3, 4, 2, 2)" in printed
     assert names["found"]["drift"].shape == (2, 3, 4) and (names["found"]["drift"] < 1 - 1e-6).any()
-    effects, logits = names["sweep"](names["tuned"], names["batches"]), names["predict_logits"](names["tuned"], names["batches"])
+    effects, logits = (names[way](names["tuned"], names["batches"]) for way in ("sweep", "predict_logits"))
     np.testing.assert_allclose(effects.baseline, logits, atol=1e-5)

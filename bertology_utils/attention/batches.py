@@ -72,7 +72,9 @@ def batches_of(texts: Sequence[str] | Sequence[tuple[str, str]], tokenizer, labe
         if max_length is None and len(ids) > tokenizer.model_max_length:
             raise ValueError(f"text {number} has {len(ids)} wordpieces and the tokenizer allows {tokenizer.model_max_length};"
                              " cut long texts with max_length")
-    return make_batches(dict(inputs) | ({} if labels is None else {"labels": list(labels)}), tokenizer, tokens_per_batch)
+    if labels is not None:
+        inputs["labels"] = list(labels)
+    return make_batches(dict(inputs), tokenizer, tokens_per_batch)
 
 
 def _columns(texts: Sequence) -> list[list[str]]:
