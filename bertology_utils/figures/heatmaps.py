@@ -5,14 +5,17 @@ from collections.abc import Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap
+from matplotlib.figure import Figure
 
 from ..common import axis_numbers
 from .style import COLOURS, MAP, panel_grid
 
 
 
-def heatmap(ax, values: np.ndarray, label: str = "", limits: tuple[float, float] | None = None, cmap=MAP,
-            colour_bar: bool = True):
+def heatmap(ax: Axes, values: np.ndarray, label: str = "", limits: tuple[float, float] | None = None,
+            cmap: str | Colormap = MAP, colour_bar: bool = True) -> Axes:
     """Layers × heads in the paper's orientation: layer 1 at the top, head 1 at the left.
 
     Args:
@@ -41,7 +44,7 @@ def heatmap(ax, values: np.ndarray, label: str = "", limits: tuple[float, float]
 
 
 def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float, float] | list[tuple[float, float]],
-                 cmap=MAP, columns: int = 4, panel: tuple[float, float] = (2.9, 2.5)):
+                 cmap: str | Colormap = MAP, columns: int = 4, panel: tuple[float, float] = (2.9, 2.5)) -> Figure:
     """Several heatmaps under their titles.
 
     Args:
@@ -74,7 +77,7 @@ def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float,
     return figure
 
 
-def score_maps(values: dict[str, tuple[np.ndarray, float, np.ndarray]], label: str):
+def score_maps(values: dict[str, tuple[np.ndarray, float, np.ndarray]], label: str) -> Figure:
     """Scores with each head disabled, one panel and one scale per task (Fig 8).
 
     Red is above the whole model, whose score an orange line marks on the
@@ -98,7 +101,8 @@ def score_maps(values: dict[str, tuple[np.ndarray, float, np.ndarray]], label: s
     return figure
 
 
-def table_map(ax, values: np.ndarray, rows: Sequence[str], columns: Sequence[str], limits: tuple[float, float], title: str):
+def table_map(ax: Axes, values: np.ndarray, rows: Sequence[str], columns: Sequence[str], limits: tuple[float, float],
+              title: str) -> None:
     """A table of numbers, dark for more, each number in its cell (Fig 7).
 
     Args:
@@ -116,7 +120,7 @@ def table_map(ax, values: np.ndarray, rows: Sequence[str], columns: Sequence[str
     ax.tick_params(axis="y", rotation=0)
 
 
-def confusion(ax, counts: np.ndarray, rows: list[str], columns: list[str], title: str):
+def confusion(ax: Axes, counts: np.ndarray, rows: list[str], columns: list[str], title: str) -> None:
     """Confusion matrix: numbers are counts, colours shares of the row.
 
     Args:

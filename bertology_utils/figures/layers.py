@@ -4,14 +4,17 @@ from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 
 from ..common import axis_numbers
+from ..statistics import Bootstrap
 from .style import COLOURS, FLOW_COLOURS
 
 
 
-def flow(ax, shares: np.ndarray, names: Sequence[str], title: str = ""):
+def flow(ax: Axes, shares: np.ndarray, names: Sequence[str], title: str = "") -> None:
     """Where each layer's attention goes: one bar per layer, layer 1 at the top, its parts in percent.
 
     Args:
@@ -37,7 +40,7 @@ def flow(ax, shares: np.ndarray, names: Sequence[str], title: str = ""):
     ax.spines[:].set_visible(False)
 
 
-def flow_grid(panels: dict[str, np.ndarray], names: Sequence[str]):
+def flow_grid(panels: dict[str, np.ndarray], names: Sequence[str]) -> Figure:
     """Several :func:`flow` side by side under one legend.
 
     Args:
@@ -56,7 +59,7 @@ def flow_grid(panels: dict[str, np.ndarray], names: Sequence[str]):
     return figure
 
 
-def layer_bars(ax, gains, title: str):
+def layer_bars(ax: Axes, gains: Sequence[Bootstrap], title: str) -> None:
     """What disabling a whole layer does: one point per layer with its interval, the whole model at 0 (Fig 9).
 
     Args:

@@ -1,14 +1,20 @@
 """Self-attention maps, and sentences with their annotation."""
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 
 from .style import COLOURS
 
 
 
-def attention_map(ax, weights: np.ndarray, tokens: list[str], title: str = ""):
+def attention_map(ax: Axes, weights: np.ndarray, tokens: list[str], title: str = "") -> AxesImage:
     """One self-attention map: queries from top to bottom, keys from left to right, dark for more (Fig 1).
 
     In another colour than heatmaps of similarity, where dark can mean little.
@@ -31,7 +37,7 @@ def attention_map(ax, weights: np.ndarray, tokens: list[str], title: str = ""):
     return image
 
 
-def map_picture(ax, weights: np.ndarray, separators=(), title: str = ""):
+def map_picture(ax: Axes, weights: np.ndarray, separators: Sequence[int] = (), title: str = "") -> None:
     """One self-attention map without its tokens, for its pattern (§4.1).
 
     The colour scale ends at the map's own maximum and lifts what is faint, so
@@ -52,7 +58,7 @@ def map_picture(ax, weights: np.ndarray, separators=(), title: str = ""):
     ax.set_title(title, fontsize=7, fontweight="normal", pad=3)
 
 
-def map_grid(maps, titles: list[str], columns: int):
+def map_grid(maps: Sequence[Any], titles: list[str], columns: int) -> tuple[Figure, np.ndarray]:
     """Many maps side by side; see :func:`map_picture`.
 
     Args:
@@ -72,7 +78,7 @@ def map_grid(maps, titles: list[str], columns: int):
     return figure, axes
 
 
-def frame_annotation(text: str, spans, title: str = ""):
+def frame_annotation(text: str, spans: Iterable[tuple[str, int, int, str]], title: str = "") -> Figure:
     """A sentence with its predicate and frame elements marked (Fig 4).
 
     Args:

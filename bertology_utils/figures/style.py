@@ -5,7 +5,9 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import seaborn as sns
+from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
 
 from ..common.cache import write_atomically
 
@@ -37,7 +39,8 @@ def set_style() -> None:
     )
 
 
-def panel_grid(count: int, width: float, height: float, columns: int = 4, sharey: bool = False):
+def panel_grid(count: int, width: float, height: float, columns: int = 4,
+               sharey: bool = False) -> tuple[Figure, list[Axes]]:
     """A figure with so many axes in rows of ``columns``, each of a size in inches.
 
     Returns:
@@ -51,7 +54,7 @@ def panel_grid(count: int, width: float, height: float, columns: int = 4, sharey
     return figure, list(axes.flat[:count])
 
 
-def save(figure, folder: Path, name: str) -> None:
+def save(figure: Figure, folder: Path, name: str) -> None:
     """Write ``name``.png and ``name``.pdf into ``folder``, without dates, each atomically."""
     for kind, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None, "Creator": None, "Producer": None})):
         content = io.BytesIO()

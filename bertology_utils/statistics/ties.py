@@ -7,6 +7,8 @@ than that would differ from machine to machine.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..common import head_name, to_people
@@ -26,7 +28,8 @@ def by_size(values: np.ndarray, margin: float = MARGIN) -> np.ndarray:
         margin: what counts as equal.
     """
     flat = np.nan_to_num(np.asarray(values, dtype=float).ravel(), nan=-np.inf)
-    order, groups, leader = np.argsort(-flat, kind="stable"), [], np.inf
+    order, leader = np.argsort(-flat, kind="stable"), np.inf
+    groups: list[list[int]] = []
     for index in order:
         if flat[index] < leader - margin or not groups:
             leader = flat[index]
@@ -60,7 +63,7 @@ def name_of_largest(values: np.ndarray, margin: float = MARGIN) -> str:
     return f"{name} (tied with {others})" if others > 0 else name
 
 
-def clearly_below(p, level: float = LEVEL):
+def clearly_below(p: Any, level: float = LEVEL) -> Any:
     """True where a p value is below a level by more than rounding could change it."""
     return p < level - DRAWS_MARGIN
 

@@ -1,5 +1,7 @@
 """A metric of many predictions under many weightings of the examples at once: what resampling comes down to."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 
@@ -19,12 +21,12 @@ def weighted_scores(metric: str, predicted: np.ndarray, labels: np.ndarray, weig
     return METRICS[metric](predicted, labels, weights)
 
 
-def _accuracy(predicted, labels, weights):
+def _accuracy(predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
     # Counted before it is divided: equally many right answers are exactly equal scores.
     return weights @ (predicted == labels).astype(np.float64).T / weights.sum(axis=1, keepdims=True)
 
 
-def _f1(predicted, labels, weights):
+def _f1(predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Of the second class; 0 where it is neither predicted nor there."""
     yes, true = (predicted == 1).astype(np.float64), (labels == 1).astype(np.float64)
     hits = weights @ (yes * true).T  # (draws, variants)
@@ -32,7 +34,7 @@ def _f1(predicted, labels, weights):
     return np.divide(2 * hits, either, out=np.zeros_like(hits), where=either > 0)
 
 
-def _pearson(predicted, labels, weights):
+def _pearson(predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
     weights = weights / weights.sum(axis=1, keepdims=True)
     # Centred first, so that the sums below lose no digits.
     x, y = predicted - predicted.mean(axis=1, keepdims=True), labels - labels.mean()
@@ -43,4 +45,5 @@ def _pearson(predicted, labels, weights):
     return np.where(product > 1e-30, (weights @ (x * y).T - mean_x * mean_y) / np.sqrt(np.maximum(product, 1e-30)), 0.0)
 
 
-METRICS = {"accuracy": _accuracy, "F1": _f1, "Pearson": _pearson}
+Metric = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+METRICS: dict[str, Metric] = {"accuracy": _accuracy, "F1": _f1, "Pearson": _pearson}
