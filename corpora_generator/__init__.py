@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from bertology_utils.common import one_of
 
@@ -31,7 +31,7 @@ MAKERS = {"mrpc": (mrpc, 2), "stsb": (stsb, 6), "sst2": (sst2, 2), "rte": (rte, 
           "mnli": (mnli, 3)}
 
 
-@lru_cache(maxsize=None)
+@cache
 def generate(task: str, seed: int = 0, train: int = 960, validation: int = 320) -> dict[str, list[Row]]:
     """Generate a task's rows; the same arguments give the same bytes anywhere.
 

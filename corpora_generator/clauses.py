@@ -32,12 +32,12 @@ class NP:
     number: str = "sg"
     det: str = "the"
     adjectives: tuple[Use, ...] = ()
-    modifier: "Adverbial | None" = None
-    relative: "Clause | None" = None
+    modifier: Adverbial | None = None
+    relative: Clause | None = None
     pronoun: str = ""
     mark: str = ""
     refers: str = ""
-    second: "NP | None" = None
+    second: NP | None = None
     conjunctions: tuple[str, str] = ("", "and")
 
 
@@ -83,7 +83,7 @@ class Clause:
     subject: NP
     object: NP | None = None
     recipient: NP | None = None
-    complement: "Clause | None" = None
+    complement: Clause | None = None
     adverbials: tuple[Adverbial, ...] = ()
     tense: str = "past"
     negation: str = ""

@@ -9,7 +9,7 @@ valence tables, relations between frames, full texts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from xml.etree import ElementTree as xml
+from xml.etree import ElementTree as xml  # noqa: N813
 
 from .mini_framenet import Exemplar, Frame, LexicalUnit
 

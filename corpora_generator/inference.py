@@ -67,7 +67,7 @@ def _generalise(clause: Clause, composer: Composer) -> Clause | None:
     made = edits.swap_word(clause, composer, composer.vocabulary.hypernym)
     # What holds of every scientist holds of every botanist.
     universal = clause.subject.det in ("all the", "every")
-    return None if made is None or universal and made.subject != clause.subject else made
+    return None if made is None or (universal and made.subject != clause.subject) else made
 
 
 def _add(clause: Clause, composer: Composer) -> Clause | None:
@@ -137,7 +137,7 @@ def _company(conjunctions: tuple[str, str]) -> Edit:
             return None
         named = subject.head.entry.kind in ("she", "he")
         other = composer.someone(names=0.0, numeral=0.0) if named else composer.name()
-        if other.number == "pl" or clause.object and clause.object.head == other.head:
+        if other.number == "pl" or (clause.object and clause.object.head == other.head):
             return None
         return replace(clause, subject=replace(subject, second=other, conjunctions=conjunctions))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 from . import words
 
@@ -76,7 +76,7 @@ def parse(table: str, pos: str, kind: str, hypernym: str = "", subjects: str = "
     return tuple(entries)
 
 
-@lru_cache(maxsize=None)
+@cache
 def nouns() -> dict[str, tuple[Entry, ...]]:
     """Common nouns by kind, names by pronoun (``"she"``, ``"he"``), and ``"city"``."""
     groups = {kind: parse(table, "NOUN", kind, hypernym) for kind, (hypernym, table) in words.NOUNS.items()}
@@ -85,7 +85,7 @@ def nouns() -> dict[str, tuple[Entry, ...]]:
     return groups
 
 
-@lru_cache(maxsize=None)
+@cache
 def verbs() -> dict[str, tuple[Entry, ...]]:
     """Verbs by frame: the transitive frames of the table and five others."""
     groups = {frame: parse(table, "VERB", frame, "", subjects, objects)
@@ -98,13 +98,13 @@ def verbs() -> dict[str, tuple[Entry, ...]]:
     return groups
 
 
-@lru_cache(maxsize=None)
+@cache
 def adjectives() -> dict[str, tuple[Entry, ...]]:
     """Adjectives by what they describe."""
     return {kind: parse(table, "ADJ", kind) for kind, table in words.ADJECTIVES.items()}
 
 
-@lru_cache(maxsize=None)
+@cache
 def held_out_lemmas() -> frozenset[str]:
     """Every lemma that only validation rows may show (opinion words included)."""
     from . import opinions

@@ -207,11 +207,11 @@ def clause(item: Clause, deprel: str = "root") -> Node:
     if item.negation == "n't" and item.tense in ("may", "might"):
         item = replace(item, negation="not")
     # "Cannot" is spelled as one word, which would hide its negation.
-    if item.negation == "n't" or item.negation == "not" and forms[0] == "can":
+    if item.negation == "n't" or (item.negation == "not" and forms[0] == "can"):
         item = replace(item, negation="n't")
         forms[0] = CONTRACTED.get(forms[0], forms[0] + "n't")
 
-    verb = [Node(form, lemma, "AUX", "aux") for form, (lemma, _) in zip(forms, chain)]
+    verb = [Node(form, lemma, "AUX", "aux") for form, (lemma, _) in zip(forms, chain, strict=False)]
     if copula:
         verb[-1].deprel = "cop"
         main = Node(item.predicate.lemma, item.predicate.lemma, "ADJ", deprel)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 from . import opinions
 from .clauses import NP, Adverbial, Clause, Linked, replace
@@ -25,7 +25,7 @@ HAVE = Use(Entry(("have",), "VERB", "have"), "have")
 LACK = Use(Entry(("lack",), "VERB", "lack"), "lack")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _entries(table: str, pos: str) -> tuple[Entry, ...]:
     return parse(table, pos, "opinion")
 

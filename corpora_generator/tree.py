@@ -33,8 +33,8 @@ class Node:
     lemma: str
     upos: str
     deprel: str = "root"
-    before: list["Node"] = field(default_factory=list)
-    after: list["Node"] = field(default_factory=list)
+    before: list[Node] = field(default_factory=list)
+    after: list[Node] = field(default_factory=list)
     mark: str = ""
     refers: str = ""
 

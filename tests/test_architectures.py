@@ -10,8 +10,8 @@ import transformers
 from eight_models import FAST, HEADS, LAYERS, NAMES, PAIRS, model_and_tokenizer, zero_queries
 
 from bertology_utils import Batch, Drift, attention_maps, batches_of, disable_heads, observe, predict_logits, sweep
-from bertology_utils.annotation.inputs import annotate_inputs
 from bertology_utils.annotation.base import Sentence, Word
+from bertology_utils.annotation.inputs import annotate_inputs
 from bertology_utils.disabling.importance import gradient_importance
 from bertology_utils.disabling.reference import reference_sweep
 
@@ -25,7 +25,7 @@ def case(request):
 
 
 def test_rows_of_the_maps_sum_to_one_and_padding_gets_nothing(case):
-    name, model, batches = case
+    _name, model, batches = case
     (batch,) = batches
     assert not batch.mask.all()
     with torch.inference_mode():
@@ -79,7 +79,7 @@ def test_the_sweep_equals_the_plain_one(case, ablation, capsys):
 
 
 def test_drift_and_importance(case):
-    name, model, batches = case
+    _name, model, batches = case
     similarity = observe(model, batches, {"d": Drift(model.base_model)})["d"]
     np.testing.assert_allclose(similarity, 1, atol=1e-9)
     importance = gradient_importance(model, batches)

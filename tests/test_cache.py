@@ -186,8 +186,8 @@ PLAIN = "import os\ndef fill(seed):\n    return seed + 1\n"
 
 
 @pytest.mark.parametrize(("source", "same"), [
-    ('"""A module."""\nfrom os import path\n\n# first\ndef fill(\n    seed: int) -> int:\n    """Add."""\n'
-     "    return (seed + 1)\n", True),
+    (('"""A module."""\nfrom os import path\n\n# first\ndef fill(\n    seed: int) -> int:\n    """Add."""\n'
+     "    return (seed + 1)\n"), True),
     (PLAIN.replace("+ 1", "+ 2"), False),
     (PLAIN.replace("seed", "count"), False),
     (PLAIN + "STEP = 3\n", False),

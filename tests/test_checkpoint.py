@@ -44,7 +44,7 @@ def test_it_is_taken_as_it_is(tiny_bert, classifier, monkeypatch):
 
 def test_it_must_fit_the_task_and_the_model(tiny_bert, classifier, tmp_path):
     def refused(checkpoint, **parameters):
-        with pytest.raises(ValueError) as error:
+        with pytest.raises(ValueError) as error:  # noqa: PT011, the message is looked at below
             resolve(**{"model": str(tiny_bert), "checkpoint": checkpoint} | parameters)
         return str(error.value)
 

@@ -8,7 +8,11 @@ import torch
 from conftest import make_bert, make_rows
 from precision import forward_tolerance, sum_tolerance
 from transformers import (
-    AutoTokenizer, ElectraConfig, ElectraForSequenceClassification, RobertaConfig, RobertaForSequenceClassification,
+    AutoTokenizer,
+    ElectraConfig,
+    ElectraForSequenceClassification,
+    RobertaConfig,
+    RobertaForSequenceClassification,
 )
 
 from bertology_utils.attention import Batch, attention_maps, observe

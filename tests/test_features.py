@@ -11,7 +11,13 @@ from precision import forward_tolerance, sum_tolerance
 from bertology_utils.annotation.token_types import LINGUISTIC, TOKEN_TYPES, token_types
 from bertology_utils.attention import observe
 from bertology_utils.features import (
-    ATTENDING, Features, against_marks, ahead, disregard, earlier_and_later, resampled_type_means,
+    ATTENDING,
+    Features,
+    against_marks,
+    ahead,
+    disregard,
+    earlier_and_later,
+    resampled_type_means,
 )
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 from conftest import ROOT, SHARED, make_bert, needs_shared
-from precision import forward_tolerance
 from lxml import etree
+from precision import forward_tolerance
 
 from bertology_utils.annotation.alignment import wordpieces
 from bertology_utils.attention import attention_maps, observe
@@ -404,7 +404,7 @@ def test_places_hold_the_annotated_words(measured):
             pieces = tokenizer.convert_ids_to_tokens([ids[position] for position in positions])
             expected = "".join(text[span.start:span.end] for span in spans).replace(" ", "").lower()
             assert "".join(piece.removeprefix("##") for piece in pieces) == expected
-        assert 0 < min(one.predicate) and max(one.predicate) < one.length - 1
+        assert min(one.predicate) > 0 and max(one.predicate) < one.length - 1
 
 
 @pytest.mark.parametrize("direction", ["predicate to element", "element to predicate", "both"])

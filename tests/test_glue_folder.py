@@ -150,7 +150,7 @@ def test_real_mnli_with_four_columns():
 
 
 def test_packed_files_are_read_like_plain_ones(tmp_path):
-    header, rows, labels = LAYOUTS["mrpc"]
+    header, rows, _labels = LAYOUTS["mrpc"]
     path = write(tmp_path, TASKS["mrpc"], header, rows)
     plain = load_rows(TASKS["mrpc"], "dev", parse_data(f"folder:{tmp_path}")).to_dict()
     path.with_name("dev.tsv.gz").write_bytes(gzip.compress(path.read_bytes()))

@@ -1,6 +1,7 @@
 """The mini-FrameNet: what it holds, its filters, and NLTK's reading of it."""
 
 import hashlib
+import itertools
 import zipfile
 from collections import Counter
 
@@ -90,7 +91,7 @@ def test_elements_stand_before_and_after_at_many_distances():
 def test_annotation_is_sound():
     for frame, _, exemplar in exemplars():
         spans = sorted([*exemplar.elements, exemplar.target], key=lambda span: span.start)
-        assert all(one.end < two.start for one, two in zip(spans, spans[1:], strict=False)), exemplar.text
+        assert all(one.end < two.start for one, two in itertools.pairwise(spans)), exemplar.text
         overt = [span.name for span in exemplar.elements]
         null = [name for name, _ in exemplar.nulls]
         assert len({*overt, *null}) == len(overt) + len(null), exemplar.text

@@ -1,5 +1,6 @@
 """The committed notebooks: executed, readable, of the common form, and without traces of a machine."""
 
+import itertools
 import json
 import re
 
@@ -36,7 +37,7 @@ def test_executed_in_order_without_errors_or_stderr(cells):
 
 
 def test_prose_before_every_code_cell_and_short_cells(cells):
-    for before, cell in zip(cells, cells[1:], strict=False):
+    for before, cell in itertools.pairwise(cells):
         assert cell["cell_type"] == "markdown" or before["cell_type"] == "markdown", cell["source"]
     for cell in code(cells):
         lines = "".join(cell["source"]).splitlines()
@@ -96,7 +97,7 @@ def test_set_up_cell_does_nothing_where_the_package_is(path, cells):
     source = "".join(code(cells)[0]["source"])
     before = dict(vars(__import__("subprocess")))
     scope: dict = {}
-    exec(compile(source, "set-up", "exec"), scope)  # noqa: S102
+    exec(compile(source, "set-up", "exec"), scope)
     assert "pip" not in scope
     assert before["run"] is __import__("subprocess").run
 
@@ -107,7 +108,7 @@ def test_set_up_cell_says_what_to_do_while_no_address_is_set(path, cells, monkey
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     source = re.sub(r'^REPOSITORY = ".*"', 'REPOSITORY = ""', "".join(code(cells)[0]["source"]), flags=re.MULTILINE)
     with pytest.raises(SystemExit, match="make reproduce"):
-        exec(compile(source, "set-up", "exec"), {})  # noqa: S102
+        exec(compile(source, "set-up", "exec"), {})
 
 
 def test_set_up_cell_installs_without_touching_torch_and_numpy(path, cells, monkeypatch, tmp_path):
@@ -120,7 +121,7 @@ def test_set_up_cell_installs_without_touching_torch_and_numpy(path, cells, monk
     monkeypatch.setattr(subprocess, "run", lambda command, check: calls.append(command))
     source = re.sub(r'^REPOSITORY = ".*"', 'REPOSITORY = "https://github.com/a/b"', "".join(code(cells)[0]["source"]),
                     flags=re.MULTILINE)
-    exec(compile(source, "set-up", "exec"), {})  # noqa: S102
+    exec(compile(source, "set-up", "exec"), {})
     assert any("git+https://github.com/a/b" in command for command in calls)
     assert all("-c" in command or "--no-deps" in command for command in calls)
     kept = (tmp_path / "keep.txt").read_text()

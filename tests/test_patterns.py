@@ -51,7 +51,7 @@ def test_pictures_keep_a_diagonal_and_a_column_at_every_length(length, size):
     for name, at in (("to itself", np.eye(size, dtype=bool)), ("to [CLS]", np.arange(size) == np.zeros((size, 1)))):
         picture = built[name]
         image = to_images(torch.tensor(picture.weights)[None], torch.tensor(picture.separators)[None], size)[0]
-        assert image.shape == (3, size, size) and 0 <= image.min() and image.max() <= 1
+        assert image.shape == (3, size, size) and image.min() >= 0 and image.max() <= 1
         assert (image[0][torch.tensor(at)] == 1).all()
 
 

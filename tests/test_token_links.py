@@ -16,11 +16,11 @@ from bertology_utils.links.token_links import LINK_TYPES, links
 def plain_pairs(sentence, antecedents):
     """(attending, attended) positions by type, from (word, positions) of one sentence."""
     pairs = {name: [] for name in LINK_TYPES}
-    for word, places in sentence:
-        if word.deprel in ("nsubj", "nsubj:pass") and sentence[word.head][0].upos in ("VERB", "AUX"):
-            pairs["verb → subject"].append((sentence[word.head][1], places))
-        if word.upos == "PRON":
-            others = [sentence[word.antecedent]] if antecedents and word.antecedent is not None else []
+    for token, places in sentence:
+        if token.deprel in ("nsubj", "nsubj:pass") and sentence[token.head][0].upos in ("VERB", "AUX"):
+            pairs["verb → subject"].append((sentence[token.head][1], places))
+        if token.upos == "PRON":
+            others = [sentence[token.antecedent]] if antecedents and token.antecedent is not None else []
             others = others if antecedents else [pair for pair in sentence if pair[0].upos in ("NOUN", "PROPN")]
             pairs["noun → pronoun"] += [(noun, places) for _, noun in others]
     pairs["subject → verb"] = [(b, a) for a, b in pairs["verb → subject"]]

@@ -28,7 +28,6 @@ def score_task(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed
     Returns:
         By metric, from 0 to 1.
     """
-
     ones, drawn = np.ones((1, len(labels))), bootstrap_weights(len(labels), seed)
 
     def mean_score(metric: str) -> Bootstrap:

@@ -13,7 +13,6 @@ from ..common import axis_numbers
 from .style import COLOURS, MAP, panel_grid
 
 
-
 def heatmap(ax: Axes, values: np.ndarray, label: str = "", limits: tuple[float, float] | None = None,
             cmap: str | Colormap = MAP, colour_bar: bool = True) -> Axes:
     """Layers × heads in the paper's orientation: layer 1 at the top, head 1 at the left.

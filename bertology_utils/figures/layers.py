@@ -13,7 +13,6 @@ from ..statistics import Bootstrap
 from .style import COLOURS, FLOW_COLOURS
 
 
-
 def flow(ax: Axes, shares: np.ndarray, names: Sequence[str], title: str = "") -> None:
     """Where each layer's attention goes: one bar per layer, layer 1 at the top, its parts in percent.
 

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 
 from ..common.cache import write_atomically
 
-
 COLOURS = {"blue": "#2f5d8a", "orange": "#d9822b", "grey": "#8a8f98", "green": "#3f8f6b", "red": "#b5483a"}
 # The five patterns of §4.1, in the order of labelled_maps.PATTERNS; told apart without colour vision by lightness.
 PATTERN_COLOURS = ListedColormap(["#2f5d8a", "#d9822b", "#7c5c8e", "#8fc1a9", "#c8584c"])

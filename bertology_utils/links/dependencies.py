@@ -109,8 +109,8 @@ class _Sentence:
         words = from_words @ own @ self.member.T.to(own.dtype)  # (heads, words, words)
         words.diagonal(dim1=1, dim2=2).fill_(-1)  # a word does not point at itself
         points_at = words.argmax(dim=2).numpy()  # (heads, words)
-        return np.stack([points_at[:, self.dependents].T == self.heads[:, None],
-                         points_at[:, self.heads].T == self.dependents[:, None]])
+        return np.stack([self.heads[:, None] == points_at[:, self.dependents].T,
+                         self.dependents[:, None] == points_at[:, self.heads].T])
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def _readable(outputs: list[dict]) -> list[tuple[str, str]]:
     for output in outputs:
         kind, text = _form(output)
         if found and kind == found[-1][0] and kind in ("stdout", "stderr"):
-            kind, text = kind, found.pop()[1] + text
+            text = found.pop()[1] + text
         found.append((kind, text))
     return found
 

@@ -73,8 +73,7 @@ def _take(match: re.Match, line: int, numbers: list[Number]) -> str:
     """Append the numbers of one match; returns what stands for them in the masked line."""
     kind = match.lastgroup
     found = re.findall(_NUMBER, match[0])
-    for text in found:
-        numbers.append(Number(text, _value(text), _tolerance(kind, text, found, match[0]), kind, line))
+    numbers += [Number(text, _value(text), _tolerance(kind, text, found, match[0]), kind, line) for text in found]
     # "p < 0.01" and "p = 0.01" are neighbours.
     return {"p": "p #", "small": "#"}.get(kind) or re.sub(_NUMBER, "#", match[0])
 
@@ -119,5 +118,5 @@ def _first_other_line(lines: list[str], new_lines: list[str]) -> str:
         added = next((line for line in new_lines if line not in lines), None)
         which = f"; missing: {missing!r}" if missing else f"; added: {added!r}" if added else ""
         return f"expected {len(lines)} lines, got {len(new_lines)}{which}"
-    place, (old, new) = next((at, pair) for at, pair in enumerate(zip(lines, new_lines), start=1) if pair[0] != pair[1])
+    place, (old, new) = next((at, pair) for at, pair in enumerate(zip(lines, new_lines, strict=False), start=1) if pair[0] != pair[1])
     return f"line {place}: expected {old!r}, got {new!r} (# stands for a number)"

@@ -9,7 +9,14 @@ examples, its fast form. ``permutation``: tests of many statistics at once.
 from .correlation import rank_correlation
 from .permutation import LEVEL, corrected_p, max_statistic
 from .resampling import (
-    RESAMPLES, Bootstrap, Seed, bootstrap, bootstrap_mean, bootstrap_weights, mean_of, resampled_means,
+    RESAMPLES,
+    Bootstrap,
+    Seed,
+    bootstrap,
+    bootstrap_mean,
+    bootstrap_weights,
+    mean_of,
+    resampled_means,
 )
 
 __all__ = [

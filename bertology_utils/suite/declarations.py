@@ -34,7 +34,7 @@ class Parameter:
 
     @property
     def kind(self) -> type:
-        """str or int."""
+        """Str or int."""
         return type(self.default)
 
     def help(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +59,7 @@ class LabelledMap:
         return self.layer, self.head
 
 
-@lru_cache(maxsize=None)
+@cache
 def load_maps(folder: Path = FOLDER) -> tuple[LabelledMap, ...]:
     """All labelled maps, in the order of ``labels.csv``.
 
