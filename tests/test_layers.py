@@ -40,6 +40,12 @@ def test_no_module_at_the_top_level():
     assert sorted(path.name for path in (ROOT / "bertology_utils").glob("*.py")) == ["__init__.py", "__main__.py"]
 
 
+@pytest.mark.parametrize("section", ["patterns", "framenet", "drift", "features", "links", "disabling"])
+def test_every_section_has_the_same_inner_shape(section):
+    there = {path.stem for path in (ROOT / "bertology_utils" / section).glob("*.py")}
+    assert {"measure", "controls", "claims", "drawing"} <= there
+
+
 @pytest.mark.parametrize("module", CHEAP)
 def test_cheap_to_import(module):
     code = f"import sys, bertology_utils.{module}; sys.exit(bool({{'torch', 'transformers'}} & set(sys.modules)))"
