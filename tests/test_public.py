@@ -27,8 +27,8 @@ def test_importing_the_package_imports_nothing_heavy():
     assert float(seconds) < 0.1
 
 
-@pytest.mark.parametrize("module", ["experiment", "framenet.scores", "framenet.controls", "disabling.sweep", "drift",
-                                    "finetune"])
+@pytest.mark.parametrize("module", ["suite.experiment", "framenet.measure", "framenet.controls", "disabling.sweep",
+                                    "drift.measure", "encoders.finetune"])
 def test_measuring_does_not_wait_for_the_trainer(module):
     """torch is most of what is left; the rest comes when a model or a data set is loaded."""
     heavy = ("transformers", "datasets", "pandas", "accelerate", "sklearn", "spacy", "torch._dynamo")
