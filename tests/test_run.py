@@ -12,6 +12,7 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
+from conftest import ROOT
 from jupyter_client.kernelspec import NoSuchKernel
 
 from bertology_utils import __main__ as cli
@@ -126,7 +127,7 @@ def test_a_cell_has_a_limit_and_memory_is_the_kernels_own(project):
 
 def test_a_terminated_run_leaves_nothing_and_two_runs_never_mix(project, capsys):
     without_the_experiment(project, "import pathlib, time; pathlib.Path('here').touch(); time.sleep(60)")
-    environment = os.environ | {"PYTHONPATH": str(Path(run.__file__).parent.parent)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     call = [sys.executable, "-m", "bertology_utils", "run"]
     with subprocess.Popen(call, cwd=project, env=environment, stdout=-1, stderr=-1, text=True) as first:
         while not (project / "notebooks" / "here").exists():
@@ -198,7 +199,7 @@ def test_results_hold_null_for_what_is_no_number(monkeypatch, tmp_path):
 
 def test_runs_without_the_module_that_windows_lacks():
     code = "import sys; sys.modules['resource'] = None; import bertology_utils.suite.run, bertology_utils.suite.report"
-    subprocess.run([sys.executable, "-c", code], cwd=Path(run.__file__).parent.parent, check=True)
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
 def test_a_dying_kernel_is_a_failed_notebook(project, capsys):
