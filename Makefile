@@ -1,7 +1,7 @@
 # Two commands from a fresh clone, each doing its own set-up:
 #   make reproduce   run every notebook, regenerate figures/, write an HTML report
 #   make test        unit tests, and the notebooks' committed outputs against a new run
-# Others: make check (lint, format, types), make test-quick, make test-machines (the tests
+# Others: make check (lint), make test-quick, make test-machines (the tests
 # on emulated machines), make notebooks (refresh the committed ones), make lock, make clean.
 
 PYTHON ?= python3
@@ -51,11 +51,9 @@ $(INSTALLED): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --no-deps --no-build-isolation -e .
 	touch $@
 
-# The fast ones of `make test`: what a commit has to pass (CONTRIBUTING.md).
+# The fastest of `make test`: what a commit has to pass (CONTRIBUTING.md).
 check: $(INSTALLED)
 	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 
 # Resolve pyproject.toml anew into exact versions with hashes, and environment.yml from them.
 lock:
