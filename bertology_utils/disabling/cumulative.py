@@ -9,7 +9,7 @@ import numpy as np
 from ..attention import Batch
 from ..common import Head, track
 from ..encoders.evaluate import predict_logits
-from ..statistics.ties import by_size
+from ..statistics.ties import heads_by_size
 from .switch import disable_heads
 
 
@@ -19,7 +19,7 @@ def greedy_order(gains: np.ndarray) -> list[Head]:
     Args:
         gains: score with a head disabled minus score of the whole model, shape (layers, heads).
     """
-    return [divmod(int(index), gains.shape[1]) for index in by_size(gains)]
+    return heads_by_size(gains)
 
 
 def cumulative(model, batches: Sequence[Batch], order: Sequence[Head], step: int = 1) -> dict[int, np.ndarray]:

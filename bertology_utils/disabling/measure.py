@@ -10,7 +10,7 @@ from scipy.stats import hypergeom
 from ..common import Head
 from ..glue.tasks import Task, plain_metric, predictions, score
 from ..statistics import Bootstrap, Seed, bootstrap_weights
-from ..statistics.ties import LEVEL, by_size
+from ..statistics.ties import LEVEL, by_size, heads_by_size
 from ..statistics.weighted import weighted_scores
 from .controls import GainTest, SelectedGain, gain_test, mcnemar, scores_of, selected_gain
 from .reference import Sweep
@@ -125,7 +125,7 @@ def most_needed(gains: np.ndarray, count: int) -> list[Head]:
         gains: shape (layers, heads).
         count: how many.
     """
-    return [divmod(int(index), gains.shape[1]) for index in by_size(-gains)[:count]]
+    return heads_by_size(-gains)[:count]
 
 
 def shared_heads(gains: np.ndarray, others: np.ndarray, count: int = 5) -> tuple[int, float]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..statistics import Bootstrap, Seed, bootstrap_mean, corrected_p
-from ..statistics.ties import by_size, clearly_below
+from ..statistics.ties import clearly_below, heads_by_size
 from .measure import LinkScores, Placed
 
 DRAWS = 1000
@@ -111,4 +111,4 @@ def fixed_offset_baseline(placed: Sequence[Placed], direction: str, seed: Seed) 
 
 def top_heads(means: np.ndarray, count: int) -> list[tuple[int, int]]:
     """The ``count`` heads of the highest means, (layer, head) from 0, the highest first."""
-    return [divmod(int(index), means.shape[1]) for index in by_size(means)[:count]]
+    return heads_by_size(means)[:count]

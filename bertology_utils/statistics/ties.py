@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import head_name, to_people
+from ..common import Head, head_name, to_people
 from .permutation import LEVEL
 
 MARGIN = 0.0005  # of a score, a weight or a similarity, each a fraction of 1
@@ -36,6 +36,15 @@ def by_size(values: np.ndarray, margin: float = MARGIN) -> np.ndarray:
             groups.append([])
         groups[-1].append(int(index))
     return np.array([index for group in groups for index in sorted(group)], dtype=int)
+
+
+def heads_by_size(values: np.ndarray) -> list[Head]:
+    """Every (layer, head) from 0, that of the largest value first; see :func:`by_size`.
+
+    Args:
+        values: shape (layers, heads).
+    """
+    return [divmod(int(index), values.shape[1]) for index in by_size(values)]
 
 
 def ranks(values: np.ndarray, margin: float = MARGIN) -> np.ndarray:

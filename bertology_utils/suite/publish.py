@@ -46,8 +46,9 @@ def keep_what_is_the_same(new: Path, old: Path, results: str) -> list[str]:
     """Copy over ``new`` the files of ``old`` that differ by rounding only; returns what really changed."""
     reasons = {old_file.stem: "no longer made" for old_file in old.iterdir() if not (new / old_file.name).exists()}
     reasons |= {new_file.stem: "new" for new_file in new.iterdir() if not (old / new_file.name).exists()}
-    if (old / results).exists() and (new / results).exists():
-        reasons |= {Path(results).stem: reason for reason in [_other_numbers(old / results, new / results)] if reason}
+    both = (old / results).exists() and (new / results).exists()
+    if both and (reason := _other_numbers(old / results, new / results)):
+        reasons[Path(results).stem] = reason
     same_numbers = Path(results).stem not in reasons
     for picture in new.glob("*.png"):
         if picture.stem not in reasons and (reason := picture_difference(old / picture.name, picture, same_numbers)):
