@@ -35,15 +35,18 @@ def main() -> None:
     for task in lab.tasks:
         types = {}
         for name, annotator in sources.items():
-            inputs = annotate_inputs(lab.dev_rows(task), task.fields, lab.tokenizer, lab.settings.profile.recipe.max_length, annotator)
+            inputs = annotate_inputs(
+                lab.dev_rows(task), task.fields, lab.tokenizer, lab.settings.profile.recipe.max_length, annotator
+            )
             types[name] = [token_types(one) for one in inputs]
         found = observe(lab.encoder(), lab.measured_batches(task), {name: Features(some) for name, some in types.items()})
         for name in sources:
             values[name].append(found[name])
         for at, kind in enumerate(TOKEN_TYPES):
             pairs = [(gold[at], other[at]) for gold, other in zip(*types.values(), strict=True)]
-            for part, count in enumerate([sum((a & b).sum() for a, b in pairs), sum(a.sum() for a, _ in pairs),
-                                          sum(b.sum() for _, b in pairs)]):
+            for part, count in enumerate(
+                [sum((a & b).sum() for a, b in pairs), sum(a.sum() for a, _ in pairs), sum(b.sum() for _, b in pairs)]
+            ):
                 alike[kind][part] += int(count)
     means = {name: np.nanmean(np.concatenate(some), axis=0) for name, some in values.items()}  # (types, layers, heads)
     found = {"pipeline": sources["spaCy"].name, "examples": sum(map(len, values["gold"])), "types": {}}
@@ -51,9 +54,14 @@ def main() -> None:
         a, b = (means[name][at].ravel() for name in sources)
         both, gold, parsed = alike[kind]
         found["types"][kind] = {
-            "Pearson": round(float(pearsonr(a, b).statistic), 4), "Spearman": round(float(spearmanr(a, b).statistic), 4),
-            "mean difference": round(float(np.abs(a - b).mean()), 5), "largest difference": round(float(np.abs(a - b).max()), 5),
-            "mean weight": round(float(a.mean()), 5), "wordpieces": gold, "F1 of wordpieces": round(2 * both / (gold + parsed), 4)}
+            "Pearson": round(float(pearsonr(a, b).statistic), 4),
+            "Spearman": round(float(spearmanr(a, b).statistic), 4),
+            "mean difference": round(float(np.abs(a - b).mean()), 5),
+            "largest difference": round(float(np.abs(a - b).max()), 5),
+            "mean weight": round(float(a.mean()), 5),
+            "wordpieces": gold,
+            "F1 of wordpieces": round(2 * both / (gold + parsed), 4),
+        }
         print(kind, found["types"][kind])
     Path(__file__).with_suffix(".json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
 

@@ -48,15 +48,21 @@ def scores(task: str) -> dict[str, float | str]:
     result = {"metric": "Pearson" if task == "stsb" else "accuracy", "dev rows": len(rows), "chance": chance}
     if len(rows[0].text) == 1:
         return {**result, "all": linear_score(task, [0])}
-    return {**result, "all": linear_score(task, [0, 1]), "first field": linear_score(task, [0]),
-            "second field": linear_score(task, [1])}
+    return {
+        **result,
+        "all": linear_score(task, [0, 1]),
+        "first field": linear_score(task, [0]),
+        "second field": linear_score(task, [1]),
+    }
 
 
 def main() -> None:
     """Measure, print and write."""
     results = {task: scores(task) for task in MAKERS}
-    results = {task: {key: round(value, 3) if isinstance(value, float) else value for key, value in values.items()}
-               for task, values in results.items()}
+    results = {
+        task: {key: round(value, 3) if isinstance(value, float) else value for key, value in values.items()}
+        for task, values in results.items()
+    }
     for task, values in results.items():
         print(task, values)
     stored = {"corpora": digest(), "tasks": results}

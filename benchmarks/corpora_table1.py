@@ -71,16 +71,22 @@ def main() -> None:
         parser.error(f"--seeds is {options.seeds}; a spread takes 2 at least")
     quiet()
     bench = Bench(options.random_epochs)
-    columns = {"untuned": bench.untuned, "finetuned": lambda task, seed: bench.tuned(task, seed, "pretrained"),
-               "normal": lambda task, seed: bench.tuned(task, seed, "normal")}
+    columns = {
+        "untuned": bench.untuned,
+        "finetuned": lambda task, seed: bench.tuned(task, seed, "pretrained"),
+        "normal": lambda task, seed: bench.tuned(task, seed, "normal"),
+    }
     recipes = {init: dataclasses.asdict(recipe) for init, recipe in bench.recipes.items()}
     results: dict = {"corpora": digest(), "seeds": options.seeds, "recipes": recipes, "tasks": {}}
     for column, measure in columns.items():
         for task in TASKS.values():
             scores = [round(measure(task, seed), 4) for seed in range(1, options.seeds + 1)]
             mine = results["tasks"].setdefault(task.name, {"metric": plain_metric(task)})
-            mine[column] = {"mean": round(float(np.mean(scores)), 4), "sd": round(float(np.std(scores, ddof=1)), 4),
-                            "seeds": scores}
+            mine[column] = {
+                "mean": round(float(np.mean(scores)), 4),
+                "sd": round(float(np.std(scores, ddof=1)), 4),
+                "seeds": scores,
+            }
             print(task.name, column, mine[column], flush=True)
     OUTPUT.write_text(json.dumps(results, indent=1) + "\n")
 

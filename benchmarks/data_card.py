@@ -20,13 +20,26 @@ CARD = HERE.parent / "corpora_generator" / "README.md"
 EXAMPLES = 10
 OPEN = ("NOUN", "PROPN", "VERB", "ADJ")
 # Footnote 6 of the paper.
-NEGATION = ("neither nor not never none don't won't didn't hadn't haven't can't isn't wasn't shouldn't couldn't "
-            "nothing nowhere").split()
-LABELS = {"mrpc": ("different", "same"), "sst2": ("negative", "positive"), "rte": ("entailment", "not entailment"),
-          "qqp": ("different", "duplicate"), "qnli": ("answered", "not answered"),
-          "mnli": ("entailment", "neutral", "contradiction")}
-TITLES = {"mrpc": "paraphrase", "stsb": "similarity, 0 to 5", "sst2": "sentiment", "rte": "entailment, two-way",
-          "qqp": "duplicate questions", "qnli": "question and answer", "mnli": "entailment, three-way"}
+NEGATION = (
+    "neither nor not never none don't won't didn't hadn't haven't can't isn't wasn't shouldn't couldn't nothing nowhere"
+).split()
+LABELS = {
+    "mrpc": ("different", "same"),
+    "sst2": ("negative", "positive"),
+    "rte": ("entailment", "not entailment"),
+    "qqp": ("different", "duplicate"),
+    "qnli": ("answered", "not answered"),
+    "mnli": ("entailment", "neutral", "contradiction"),
+}
+TITLES = {
+    "mrpc": "paraphrase",
+    "stsb": "similarity, 0 to 5",
+    "sst2": "sentiment",
+    "rte": "entailment, two-way",
+    "qqp": "duplicate questions",
+    "qnli": "question and answer",
+    "mnli": "entailment, three-way",
+}
 
 
 def measured(name: str) -> dict:
@@ -64,8 +77,13 @@ def size_row(task: str) -> list:
         mean = sum(row.label for row in made["validation"]) / len(made["validation"])
         balance = f"mean {mean:.2f}"
     middle = lengths[len(lengths) // 2]
-    return [f"`{task}` {TITLES[task]}", len(made["train"]), len(made["validation"]), balance,
-            f"{lengths[0]} – {middle} – {lengths[-1]}"]
+    return [
+        f"`{task}` {TITLES[task]}",
+        len(made["train"]),
+        len(made["validation"]),
+        balance,
+        f"{lengths[0]} – {middle} – {lengths[-1]}",
+    ]
 
 
 def vocabulary_row(task: str) -> list:
@@ -81,21 +99,30 @@ def gold_row(task: str) -> list:
     made = generate(task)
     sentences = [s for rows in made.values() for row in rows for items in row.sentences.values() for s in items]
     wanted = {
-        "negation": lambda w: w.negation, "antecedent": lambda w: w.antecedent is not None,
-        "relative": lambda w: w.deprel == "acl:relcl", "passive": lambda w: w.deprel == "nsubj:pass",
+        "negation": lambda w: w.negation,
+        "antecedent": lambda w: w.antecedent is not None,
+        "relative": lambda w: w.deprel == "acl:relcl",
+        "passive": lambda w: w.deprel == "nsubj:pass",
         "clause": lambda w: w.deprel in ("ccomp", "advcl", "conj") and w.upos in ("VERB", "ADJ"),
     }
-    return [f"`{task}`", *(f"{sum(any(map(test, s.words)) for s in sentences) / len(sentences):.0%}"
-                           for test in wanted.values())]
+    return [
+        f"`{task}`",
+        *(f"{sum(any(map(test, s.words)) for s in sentences) / len(sentences):.0%}" for test in wanted.values()),
+    ]
 
 
 def negation_line() -> str:
     """Counts of the seventeen negation words over all rows."""
-    forms = Counter(word.form.lower() for task in MAKERS for rows in generate(task).values() for word in words(rows)
-                    if word.negation)
+    forms = Counter(
+        word.form.lower() for task in MAKERS for rows in generate(task).values() for word in words(rows) if word.negation
+    )
     rest = [form for form in forms if form not in NEGATION]
-    return (", ".join(f"{form} {forms[form]}" for form in NEGATION) + ". Besides: "
-            + ", ".join(f"{form} {forms[form]}" for form in sorted(rest)) + ".")
+    return (
+        ", ".join(f"{form} {forms[form]}" for form in NEGATION)
+        + ". Besides: "
+        + ", ".join(f"{form} {forms[form]}" for form in sorted(rest))
+        + "."
+    )
 
 
 def example_lines(task: str) -> str:
@@ -113,37 +140,73 @@ def shortcut_table() -> str:
     """The linear baselines beside the fine-tuned encoder."""
     linear = measured("corpora_shortcuts")["tasks"]
     tuned = measured("corpora_table1")["tasks"]
-    rows = [[f"`{task}`", item["metric"], f"{item['chance']:.3f}", f"{item['all']:.3f}",
-             *(f"{item[key]:.3f}" if key in item else "–" for key in ("first field", "second field")),
-             f"{tuned[task]['finetuned']['mean']:.3f} ± {tuned[task]['finetuned']['sd']:.3f}"]
-            for task, item in linear.items()]
-    return table(["task", "metric", "chance", "bag of words", "first field alone", "second field alone",
-                  "MiniLM fine-tuned"], rows)
+    rows = [
+        [
+            f"`{task}`",
+            item["metric"],
+            f"{item['chance']:.3f}",
+            f"{item['all']:.3f}",
+            *(f"{item[key]:.3f}" if key in item else "–" for key in ("first field", "second field")),
+            f"{tuned[task]['finetuned']['mean']:.3f} ± {tuned[task]['finetuned']['sd']:.3f}",
+        ]
+        for task, item in linear.items()
+    ]
+    return table(
+        ["task", "metric", "chance", "bag of words", "first field alone", "second field alone", "MiniLM fine-tuned"], rows
+    )
 
 
 def table1() -> str:
     """Table 1 by seeds: mean and standard deviation."""
     scores = measured("corpora_table1")
     columns = ("untuned", "normal", "finetuned")
-    rows = [[f"`{task}`", *(f"{item[c]['mean']:.3f} ± {item[c]['sd']:.3f}" for c in columns)]
-            for task, item in scores["tasks"].items()]
+    rows = [
+        [f"`{task}`", *(f"{item[c]['mean']:.3f} ± {item[c]['sd']:.3f}" for c in columns)]
+        for task, item in scores["tasks"].items()
+    ]
     epochs = scores["recipes"]["normal"]["epochs"]
-    return table(["task", "pre-trained, not fine-tuned", f"normal distribution, fine-tuned ({epochs} epochs)",
-                  f"pre-trained, fine-tuned ({scores['recipes']['pretrained']['epochs']} epochs)"], rows)
+    return table(
+        [
+            "task",
+            "pre-trained, not fine-tuned",
+            f"normal distribution, fine-tuned ({epochs} epochs)",
+            f"pre-trained, fine-tuned ({scores['recipes']['pretrained']['epochs']} epochs)",
+        ],
+        rows,
+    )
 
 
 def parser_table() -> str:
     """Agreement of the gold annotation with a trained parser."""
     read = measured("gold_against_spacy")
-    keys = ("upos", "subjects of ours found", "subjects of spaCy's that are ours", "objects of ours found",
-            "objects of spaCy's that are ours")
-    rows = [[f"`{task}`" if task != "all" else "all", item["words"], *(f"{item[key]:.1%}" for key in keys)]
-            for task, item in read["tasks"].items()]
+    keys = (
+        "upos",
+        "subjects of ours found",
+        "subjects of spaCy's that are ours",
+        "objects of ours found",
+        "objects of spaCy's that are ours",
+    )
+    rows = [
+        [f"`{task}`" if task != "all" else "all", item["words"], *(f"{item[key]:.1%}" for key in keys)]
+        for task, item in read["tasks"].items()
+    ]
     own = read["own accuracy"]
-    return (table(["task", "words", "POS", "our subjects found", "its subjects that are ours", "our objects found",
-                   "its objects that are ours"], rows)
-            + f"\n\nThe pipeline's own accuracy on UD English-PUD, by its `meta.json`: POS {own['pos_acc']:.1%},"
-            f" labelled attachment {own['dep_las']:.1%}.")
+    return (
+        table(
+            [
+                "task",
+                "words",
+                "POS",
+                "our subjects found",
+                "its subjects that are ours",
+                "our objects found",
+                "its objects that are ours",
+            ],
+            rows,
+        )
+        + f"\n\nThe pipeline's own accuracy on UD English-PUD, by its `meta.json`: POS {own['pos_acc']:.1%},"
+        f" labelled attachment {own['dep_las']:.1%}."
+    )
 
 
 def second_reading() -> str:
@@ -167,9 +230,11 @@ def framenet_line() -> str:
     frames = mini_framenet.frames()
     units = [unit for frame in frames for unit in frame.units]
     tags = Counter(exemplar.expected for unit in units for exemplar in unit.exemplars)
-    return (f"{sum(tags.values())} sentences, {len(units)} lexical units, {len(frames)} frames; {tags['pass']} pass"
-            f" the paper's three filters, {tags['long']} fail for length alone, {tags['wide']} for wide core elements"
-            f" alone, {tags['near']} for distance alone.")
+    return (
+        f"{sum(tags.values())} sentences, {len(units)} lexical units, {len(frames)} frames; {tags['pass']} pass"
+        f" the paper's three filters, {tags['long']} fail for length alone, {tags['wide']} for wide core elements"
+        f" alone, {tags['near']} for distance alone."
+    )
 
 
 def card() -> str:
@@ -177,15 +242,36 @@ def card() -> str:
     examples = "\n\n".join(f"**`{task}`**\n\n{example_lines(task)}" for task in MAKERS)
     lemmas = len(held_out_lemmas())
     return TEMPLATE.format(
-        sizes=table(["task", "train", "dev", "dev labels", "words a sentence: least – median – most"],
-                    [size_row(task) for task in MAKERS]),
-        vocabulary=table(["task", "lemmas in train", "lemmas in dev", "dev lemmas that train never shows",
-                          "dev uses of a held-out lemma"], [vocabulary_row(task) for task in MAKERS]),
-        gold=table(["task", "a negation", "a pronoun with antecedent", "a relative clause", "a passive",
-                    "a second clause"], [gold_row(task) for task in MAKERS]),
-        negation=negation_line(), examples=examples, shortcuts=shortcut_table(), table1=table1(),
-        reading=second_reading(), seeds=measured("corpora_table1")["seeds"],
-        parsed=measured("gold_against_spacy")["sentences a task"], parser=parser_table(), framenet=framenet_line(), held=lemmas, count=EXAMPLES)
+        sizes=table(
+            ["task", "train", "dev", "dev labels", "words a sentence: least – median – most"],
+            [size_row(task) for task in MAKERS],
+        ),
+        vocabulary=table(
+            [
+                "task",
+                "lemmas in train",
+                "lemmas in dev",
+                "dev lemmas that train never shows",
+                "dev uses of a held-out lemma",
+            ],
+            [vocabulary_row(task) for task in MAKERS],
+        ),
+        gold=table(
+            ["task", "a negation", "a pronoun with antecedent", "a relative clause", "a passive", "a second clause"],
+            [gold_row(task) for task in MAKERS],
+        ),
+        negation=negation_line(),
+        examples=examples,
+        shortcuts=shortcut_table(),
+        table1=table1(),
+        reading=second_reading(),
+        seeds=measured("corpora_table1")["seeds"],
+        parsed=measured("gold_against_spacy")["sentences a task"],
+        parser=parser_table(),
+        framenet=framenet_line(),
+        held=lemmas,
+        count=EXAMPLES,
+    )
 
 
 TEMPLATE = """\

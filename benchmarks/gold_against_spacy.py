@@ -114,8 +114,14 @@ def main() -> None:
         total += counts
         differences += some
     results["all"] = {**total, **shares(total)}
-    meta = {"corpora": digest(), "sentences a task": options.sentences, "pipeline": f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}", "spacy": spacy.__version__,
-            "seed": options.seed, "own accuracy": {key: nlp.meta.get("performance", {}).get(key) for key in OWN}}
+    meta = {
+        "corpora": digest(),
+        "sentences a task": options.sentences,
+        "pipeline": f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}",
+        "spacy": spacy.__version__,
+        "seed": options.seed,
+        "own accuracy": {key: nlp.meta.get("performance", {}).get(key) for key in OWN},
+    }
     Path(__file__).with_suffix(".json").write_text(json.dumps({**meta, "tasks": results}, indent=1) + "\n")
     for task, values in results.items():
         print(task, {key: value for key, value in values.items() if isinstance(value, float)}, values["words"], "words")

@@ -84,8 +84,15 @@ def main() -> None:
     observe(model, made, {"patterns": of_model["patterns"]})
     lap("for comparison: one model with patterns alone")
     lengths = [one.length for one in inputs]
-    found = {"shape": options.shape, "task": task.name, "examples": len(inputs), "mean length": sum(lengths) / len(lengths),
-             "measurements": len(of_model) + len(computed), "threads": torch.get_num_threads(), "seconds": seconds}
+    found = {
+        "shape": options.shape,
+        "task": task.name,
+        "examples": len(inputs),
+        "mean length": sum(lengths) / len(lengths),
+        "measurements": len(of_model) + len(computed),
+        "threads": torch.get_num_threads(),
+        "seconds": seconds,
+    }
     Path(__file__).with_name(f"one_pass_{options.shape}.json").write_text(json.dumps(found, indent=1) + "\n")
     print(json.dumps(found, indent=1))
 

@@ -46,8 +46,10 @@ def in_order(inputs, tokenizer, pad_to: int | None) -> list:
     found = []
     for start in range(0, len(inputs), EXAMPLES_PER_BATCH):
         part = inputs.select(range(start, min(start + EXAMPLES_PER_BATCH, len(inputs))))
-        found += [Batch(batch.inputs, [start + index for index in batch.index], batch.labels)
-                  for batch in batches.make_batches(part, tokenizer, 10**9, pad_to)]
+        found += [
+            Batch(batch.inputs, [start + index for index in batch.index], batch.labels)
+            for batch in batches.make_batches(part, tokenizer, 10**9, pad_to)
+        ]
     return found
 
 
@@ -63,8 +65,12 @@ def matmul_peak(size: int = 2048, repeats: int = 10) -> float:
 
 def operations(config, lengths: np.ndarray) -> float:
     """Multiplications and additions of matrix products that the sweep needs, for inputs of these lengths."""
-    size, inner, layers, heads = (config.hidden_size, config.intermediate_size, config.num_hidden_layers,
-                                  config.num_attention_heads)
+    size, inner, layers, heads = (
+        config.hidden_size,
+        config.intermediate_size,
+        config.num_hidden_layers,
+        config.num_attention_heads,
+    )
     variants = heads + 1
     total = 0.0
     for length in lengths:
@@ -94,7 +100,9 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=64)
     parser.add_argument("--shape", choices=SHAPES, default="minilm")
     parser.add_argument("--sweep-only", action="store_true", help="time and memory of the sweep alone")
-    parser.add_argument("--layers", type=int, default=0, help="with --sweep-only: the last so many layers; memory is the same")
+    parser.add_argument(
+        "--layers", type=int, default=0, help="with --sweep-only: the last so many layers; memory is the same"
+    )
     options = parser.parse_args()
     disable_progress_bar()
     task = get_task(options.task)
@@ -102,16 +110,25 @@ def main() -> None:
     rows = loading.sample(loading.load_rows(task, "dev", parse_data(options.data)), options.examples, 1)
     inputs = batches.tokenize(rows, task, tokenizer, PADDED)
     by_length = batches.make_batches(inputs, tokenizer)
-    last = range(model.config.num_hidden_layers)[-options.layers:] if options.sweep_only else None
+    last = range(model.config.num_hidden_layers)[-options.layers :] if options.sweep_only else None
     ways = {"sweep": lambda: sweep(model, by_length, layers=last)}
     if not options.sweep_only:
-        ways |= {"(c) reference, cut by length": lambda: reference_sweep(model, by_length),
-                 "(b) padded to the batch": lambda: reference_sweep(model, in_order(inputs, tokenizer, None)),
-                 "(a) padded to 128": lambda: reference_sweep(model, in_order(inputs, tokenizer, PADDED))}
+        ways |= {
+            "(c) reference, cut by length": lambda: reference_sweep(model, by_length),
+            "(b) padded to the batch": lambda: reference_sweep(model, in_order(inputs, tokenizer, None)),
+            "(a) padded to 128": lambda: reference_sweep(model, in_order(inputs, tokenizer, PADDED)),
+        }
     lengths = np.array([len(ids) for ids in inputs["input_ids"]])
-    found = {"shape": options.shape, "task": task.name, "examples": len(lengths), "mean length": float(lengths.mean()),
-             "threads": torch.get_num_threads(), "seconds": {}, "largest difference from the sweep": {},
-             "predictions that differ from the sweep's": {}}
+    found = {
+        "shape": options.shape,
+        "task": task.name,
+        "examples": len(lengths),
+        "mean length": float(lengths.mean()),
+        "threads": torch.get_num_threads(),
+        "seconds": {},
+        "largest difference from the sweep": {},
+        "predictions that differ from the sweep's": {},
+    }
     outputs = {}
     for name, way in ways.items():
         start = time.perf_counter()
@@ -119,11 +136,18 @@ def main() -> None:
         found["seconds"][name] = round(time.perf_counter() - start, 2)
         found["largest difference from the sweep"][name] = max(
             float(abs(getattr(outputs[name], part) - getattr(outputs["sweep"], part)).max())
-            for part in ("baseline", "heads", "layers"))
+            for part in ("baseline", "heads", "layers")
+        )
         found["predictions that differ from the sweep's"][name] = [
-            sum(int((predictions(task, a) != predictions(task, b)).sum()) for part in ("baseline", "heads", "layers")
-                for a, b in zip(flat(outputs[name], part), flat(outputs["sweep"], part), strict=True))
-            if not task.is_regression else 0, (1 + outputs[name].heads.shape[0] * (1 + outputs[name].heads.shape[1])) * len(lengths)]
+            sum(
+                int((predictions(task, a) != predictions(task, b)).sum())
+                for part in ("baseline", "heads", "layers")
+                for a, b in zip(flat(outputs[name], part), flat(outputs["sweep"], part), strict=True)
+            )
+            if not task.is_regression
+            else 0,
+            (1 + outputs[name].heads.shape[0] * (1 + outputs[name].heads.shape[1])) * len(lengths),
+        ]
         if name == "sweep":
             found["peak memory, MiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         print(json.dumps(found["seconds"]), file=sys.stderr)

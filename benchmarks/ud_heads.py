@@ -43,8 +43,9 @@ def main() -> None:
         pointing = dependencies.Pointing(inputs)
         arcs = observe(models.load_encoder(source, init, options.seed), made, {"pointing": pointing})["pointing"]
         found["sentences not whole"] = pointing.left_out
-        found["relations"][init] = [dependencies.row(dependencies.relation_test(name, one, options.seed))
-                                    for name, one in arcs.items()]
+        found["relations"][init] = [
+            dependencies.row(dependencies.relation_test(name, one, options.seed)) for name, one in arcs.items()
+        ]
         for row in found["relations"][init]:
             print(init, row)
     Path(__file__).with_suffix(".json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")

@@ -45,21 +45,37 @@ def _parser() -> argparse.ArgumentParser:
         ("check", _check, "check parameters, what they name, installed versions and the embedded model; run nothing"),
         ("list", _list, "list the notebooks and their parameters"),
     ):
-        sub = commands.add_parser(name, help=text, description=text, allow_abbrev=False,
-                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+        sub = commands.add_parser(
+            name, help=text, description=text, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
         sub.set_defaults(command=command, in_place=False)
         sub.add_argument("--only", default="", metavar="N,N-N", help="numbers of the notebooks, for example 3,6 or 1-3")
         if name == "list":
             continue
         sub.epilog = "parameters:\n" + "\n".join(f"  {line}" for line in map(_declaration, PARAMETERS))
         sub.add_argument("--profile", help=f"{', '.join(PROFILES)}; without it {PARAMETERS['profile'].default}")
-        sub.add_argument("-p", dest="parameters", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"),
-                         help="set a notebook parameter; may be repeated")
+        sub.add_argument(
+            "-p",
+            dest="parameters",
+            nargs=2,
+            action="append",
+            default=[],
+            metavar=("NAME", "VALUE"),
+            help="set a notebook parameter; may be repeated",
+        )
         if name == "run":
-            sub.add_argument("--cell-limit", type=cache_command.not_negative, default=720, metavar="MINUTES",
-                             help="the longest that one cell may take, 0 for any time (%(default)s)")
-            sub.add_argument("--in-place", action="store_true",
-                             help="also renew notebooks/ and the README's tables (default settings only)")
+            sub.add_argument(
+                "--cell-limit",
+                type=cache_command.not_negative,
+                default=720,
+                metavar="MINUTES",
+                help="the longest that one cell may take, 0 for any time (%(default)s)",
+            )
+            sub.add_argument(
+                "--in-place",
+                action="store_true",
+                help="also renew notebooks/ and the README's tables (default settings only)",
+            )
     cache_command.add_to(commands)
     return parser
 
@@ -146,8 +162,11 @@ def _check(options) -> int:
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     given = ", ".join(f"{name}={value!r}" for name, value in checked.values.items()) or "default settings"
-    print(f"{'not ready' if problems else 'ready'} to run {', '.join(nb.name for nb in notebooks)} with {given}",
-          *checked.remarks, sep="\n  ")
+    print(
+        f"{'not ready' if problems else 'ready'} to run {', '.join(nb.name for nb in notebooks)} with {given}",
+        *checked.remarks,
+        sep="\n  ",
+    )
     return 2 if problems else 0
 
 

@@ -27,8 +27,15 @@ from .split import fill
 __all__ = ["MAKERS", "Row", "digest", "generate"]
 
 # task -> (maker, number of classes; for stsb, of steps on its scale)
-MAKERS = {"mrpc": (mrpc, 2), "stsb": (stsb, 6), "sst2": (sst2, 2), "rte": (rte, 2), "qqp": (qqp, 2), "qnli": (qnli, 2),
-          "mnli": (mnli, 3)}
+MAKERS = {
+    "mrpc": (mrpc, 2),
+    "stsb": (stsb, 6),
+    "sst2": (sst2, 2),
+    "rte": (rte, 2),
+    "qqp": (qqp, 2),
+    "qnli": (qnli, 2),
+    "mnli": (mnli, 3),
+}
 
 
 @cache

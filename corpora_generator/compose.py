@@ -10,8 +10,10 @@ from .vocabulary import Vocabulary
 from .words import PEOPLE
 
 PERSON = kinds(PEOPLE)
+# fmt: off
 TRANSITIVE = ("goods", "goods", "person", "person", "text", "transport", "dish", "food", "animal", "hunt", "plant",
               "building", "music")
+# fmt: on
 ADJECTIVES_OF = {
     "person": PERSON,
     "animal": ("mammal", "bird"),
@@ -34,16 +36,21 @@ OWN_KIN, OWN, COUNTED = 0.8, 0.05, 0.07
 PRONOUN, MANNER, OPENING = 0.08, 0.12, 0.08
 # Nobody prunes an oak in the bedroom.
 OUTDOORS = ("transport", "animal", "hunt", "plant", "alone mammal")
-PREPOSITIONS = {"street": "on", "road": "on", **dict.fromkeys(
-    "market harbour port school academy museum hotel inn theatre shop store bakery".split(), "at")}
+PREPOSITIONS = {
+    "street": "on",
+    "road": "on",
+    **dict.fromkeys("market harbour port school academy museum hotel inn theatre shop store bakery".split(), "at"),
+}
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 MONTHS = "January February March April May June July August September October November December".split()
+# fmt: off
 HOURS = (("at", "", "noon"), ("at", "", "midnight"), ("in", "the", "morning"), ("in", "the", "afternoon"),
          ("after", "", "lunch"), ("before", "", "dinner"), ("after", "the", "meeting"), ("before", "the", "trip"))
 PAST_TIMES = (("", "", "yesterday"), ("", "last", "week"), ("", "last", "month"), ("", "last", "year"),
               ("", "this", "morning"))
 FUTURE_TIMES = (("", "", "tomorrow"), ("", "next", "week"), ("", "next", "month"), ("", "next", "year"),
                 ("", "this", "evening"))
+# fmt: on
 # What anybody may do anything: quietly, say.
 MANNERS = "quietly quickly finally suddenly secretly proudly eagerly reluctantly gladly calmly".split()
 OPENINGS = "fortunately luckily sadly surprisingly oddly admittedly".split()
@@ -72,8 +79,15 @@ class Composer:
         """A first name; its gender is the kind of its entry."""
         return NP(self.vocabulary.noun((self.rng.choice(("she", "he")),)), det="")
 
-    def phrase(self, allowed: tuple[str, ...], adjective: float = 0.3, numeral: float = 0.15, plural: float = 0.1,
-               indefinite: float = 0.5, hypernym: float = 0.0) -> NP:
+    def phrase(
+        self,
+        allowed: tuple[str, ...],
+        adjective: float = 0.3,
+        numeral: float = 0.15,
+        plural: float = 0.1,
+        indefinite: float = 0.5,
+        hypernym: float = 0.0,
+    ) -> NP:
         """A noun phrase.
 
         Args:
@@ -167,10 +181,19 @@ class Composer:
         entry = Entry((noun,), "PROPN" if noun[0].isupper() else "NOUN", "time")
         return Adverbial("time", preposition, NP(Use(entry, noun), det=det))
 
-    def clause(self, frames: tuple[str, ...] = TRANSITIVE, place: float = 0.3, time: float = 0.25,
-               negation: float = 0.0, tenses: tuple[str, ...] = TENSES, subject: NP | None = None,
-               names: float = 0.35, opposed: float = 0.0, indefinite_subject: float = 0.15,
-               **options: float) -> Clause:
+    def clause(
+        self,
+        frames: tuple[str, ...] = TRANSITIVE,
+        place: float = 0.3,
+        time: float = 0.25,
+        negation: float = 0.0,
+        tenses: tuple[str, ...] = TENSES,
+        subject: NP | None = None,
+        names: float = 0.35,
+        opposed: float = 0.0,
+        indefinite_subject: float = 0.15,
+        **options: float,
+    ) -> Clause:
         """A clause around a verb of one of the frames.
 
         Args:
@@ -219,8 +242,9 @@ class Composer:
         clear = tense in ("past", "perfect", "will") and not subject.relative
         manner = self.rng.choice(MANNERS) if clear and not negated and self.chance(MANNER) else ""
         opening = self.rng.choice(OPENINGS) if tense in ("past", "perfect") and self.chance(OPENING) else ""
-        return Clause(verb, subject, target, recipient, None, tuple(adverbials), tense, negated, manner=manner,
-                      opening=opening)
+        return Clause(
+            verb, subject, target, recipient, None, tuple(adverbials), tense, negated, manner=manner, opening=opening
+        )
 
     def participant(self, allowed: tuple[str, ...], names: float, **options: float) -> NP:
         """A person or thing of the kinds that a verb selects."""
@@ -232,5 +256,9 @@ class Composer:
         """A copular clause about a person ("Anna was tired")."""
         subject = subject or self.someone(adjective=0.0)
         negated = self.rng.choice(("n't", "not")) if self.chance(negation) else ""
-        return Clause(self.vocabulary.adjective("person"), subject, tense=self.rng.choice(("past", "past", "present")),
-                      negation=negated)
+        return Clause(
+            self.vocabulary.adjective("person"),
+            subject,
+            tense=self.rng.choice(("past", "past", "present")),
+            negation=negated,
+        )

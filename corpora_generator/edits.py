@@ -32,7 +32,7 @@ def put(node, path: Path, value):
         return value
     step, rest = path[0], path[1:]
     if isinstance(step, int):
-        return (*node[:step], put(node[step], rest, value), *node[step + 1:])
+        return (*node[:step], put(node[step], rest, value), *node[step + 1 :])
     return replace(node, **{step: put(getattr(node, step), rest, value)})
 
 
@@ -48,8 +48,9 @@ def uses(clause: Clause) -> list[tuple[Path, Use]]:
     return found
 
 
-def swap_word(clause: Clause, composer: Composer, change: Callable[[Use], Use | None],
-              only: Callable[[Path], bool] = lambda path: True) -> Clause | None:
+def swap_word(
+    clause: Clause, composer: Composer, change: Callable[[Use], Use | None], only: Callable[[Path], bool] = lambda path: True
+) -> Clause | None:
     """Replace one word, at a spot drawn from those where ``change`` applies."""
     options = [(path, new) for path, use in uses(clause) if only(path) and (new := change(use))]
     return put(clause, *composer.rng.choice(options)) if options else None
@@ -238,8 +239,9 @@ def first_of(edits: Sequence[tuple[str, Edit, int]], clause: Clause, composer: C
 ABOUT_THE_VERB = ("antonym", "negation", "other verb", "verb")
 
 
-def several(edits: Sequence[tuple[str, Edit, int]], clause: Clause, composer: Composer,
-            count: int) -> tuple[list[str], Clause]:
+def several(
+    edits: Sequence[tuple[str, Edit, int]], clause: Clause, composer: Composer, count: int
+) -> tuple[list[str], Clause]:
     """Apply up to ``count`` different edits, none of which can undo another.
 
     Args:

@@ -46,8 +46,7 @@ def _frame_documents(frame: Frame, indexes: dict[str, xml.Element], numbers: Ite
     for unit in frame.units:
         number = next(numbers)
         common = {"ID": str(number), "name": unit.name, "status": "Finished_Initial"}
-        xml.SubElement(indexes["luIndex"], "lu", common, frameName=frame.name, frameID=str(ids[""]),
-                       hasAnnotation="true")
+        xml.SubElement(indexes["luIndex"], "lu", common, frameName=frame.name, frameID=str(ids[""]), hasAnnotation="true")
         item = xml.SubElement(listed, "lexUnit", common, POS=_pos(unit), cDate=_DATE, cBy="mini")
         xml.SubElement(item, "definition").text = _NO_DEFINITION
         xml.SubElement(item, "sentenceCount", total=str(len(unit.exemplars)), annotated=str(len(unit.exemplars)))
@@ -100,10 +99,17 @@ def _frame_file(frame: Frame, ids: dict[str, int]) -> xml.Element:
     return root
 
 
-def _unit_file(frame: Frame, unit: LexicalUnit, number: int, ids: dict[str, int],
-               numbers: Iterator[int]) -> xml.Element:
-    root = _root("lexUnit", ID=str(number), name=unit.name, POS=_pos(unit), frame=frame.name, frameID=str(ids[""]),
-                 status="Finished_Initial", totalAnnotated=str(len(unit.exemplars)))
+def _unit_file(frame: Frame, unit: LexicalUnit, number: int, ids: dict[str, int], numbers: Iterator[int]) -> xml.Element:
+    root = _root(
+        "lexUnit",
+        ID=str(number),
+        name=unit.name,
+        POS=_pos(unit),
+        frame=frame.name,
+        frameID=str(ids[""]),
+        status="Finished_Initial",
+        totalAnnotated=str(len(unit.exemplars)),
+    )
     header = xml.SubElement(xml.SubElement(root, "header"), "frame")
     for name, kind in frame.elements.items():
         _element(header, name, kind, "type")

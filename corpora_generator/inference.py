@@ -14,16 +14,17 @@ from .lexicon import Use
 from .realise import POSSESSIVES, realise
 from .split import Made
 
-TENSES = ("past",) * 8 + ("perfect", "pluperfect", "will", "will", "can", "could", "should",
-                           "present")
+TENSES = ("past",) * 8 + ("perfect", "pluperfect", "will", "will", "can", "could", "should", "present")
 # Quantifiers, the weakest first; the last two are alike.
 ORDER = ("some", "most", "all the", "every")
 # How often the subject of a hypothesis that suits is quantified, and which suit.
 QUANTIFIED = 0.25
 PROFESSIONS = ("profession", "musician", "athlete", "scientist")
 # Frames rich in opposites weigh most, so that contradiction need not lean on negation.
+# fmt: off
 FRAMES = ("goods",) * 5 + ("person",) * 4 + ("building",) * 2 + (
     "give", "hunt", "text", "transport", "dish", "food", "animal", "plant", "music")
+# fmt: on
 
 
 def hypothesis(composer: Composer, negation: float = 0.25) -> Clause:
@@ -31,8 +32,18 @@ def hypothesis(composer: Composer, negation: float = 0.25) -> Clause:
     if composer.chance(0.2):
         return composer.state(negation=negation)
     quantified = composer.chance(QUANTIFIED)
-    made = composer.clause(FRAMES, opposed=0.8, hypernym=0.45, adjective=0.25, numeral=0.25, place=0.35, time=0.15,
-                           negation=0.0 if quantified else negation, tenses=TENSES, indefinite_subject=0.0)
+    made = composer.clause(
+        FRAMES,
+        opposed=0.8,
+        hypernym=0.45,
+        adjective=0.25,
+        numeral=0.25,
+        place=0.35,
+        time=0.15,
+        negation=0.0 if quantified else negation,
+        tenses=TENSES,
+        indefinite_subject=0.0,
+    )
     head = made.subject.head
     if quantified and head and head.entry.kind in PROFESSIONS and made.object.det not in POSSESSIVES:
         quantifier = composer.rng.choice(ORDER)
@@ -96,6 +107,7 @@ def _drop(clause: Clause, composer: Composer) -> Clause | None:
 
 def _quantify(stronger: bool) -> Edit:
     """Say it of more of them, or of fewer."""
+
     def edit(clause: Clause, composer: Composer) -> Clause | None:
         here = clause.subject.det
         if here not in ORDER or clause.negation:
@@ -231,6 +243,7 @@ def _other_participant(clause: Clause, composer: Composer) -> Clause | None:
 
 
 # What makes a premise, with weights: these set how hard the tasks are.
+# fmt: off
 ENTAILING = (
     ("hypernym", _affirmed(_specialise), 6), ("modifier", _affirmed(_add), 4), ("quantifier", _quantify(True), 20),
     ("nobody", _denied(_nobody), 4), ("conjoined", _company(("", "and")), 2), ("factive", _embed("factive"), 1),
@@ -246,9 +259,12 @@ CONTRARY = (
     ("negation", _of_them_all(edits.negate), 4), ("nobody", _affirmed(_nobody), 1), ("none such", _no_such, 1),
     ("nothing", _nothing, 1), ("none of them", _none_of_them, 5), ("neither", _company(("neither", "nor")), 1),
 )
+# fmt: on
 # Mostly another event: a premise of two clauses is hard enough without finer differences.
+# fmt: off
 UNSUPPORTED = (*UNDECIDED, ("other event", _other_event, 16), ("other participant", _other_participant, 5),
                ("antonym", _opposite, 4), ("number", _number, 2), ("negation", edits.negate, 16))
+# fmt: on
 # The changes that deny without a word at the verb.
 DENIALS = ("nobody", "none such", "nothing", "none of them", "neither")
 # How often a premise says more besides, or says it in other words, whatever the label.
@@ -297,8 +313,9 @@ def rte(composer: Composer, label: int) -> Made:
         return None
     change, core = made or ("conjunct", target)
     core = _reworded(core, composer, change)
-    other = composer.clause(("goods", "text", "dish", "music", "animal", "alone"), place=0.3, time=0.0, adjective=0.1,
-                            tenses=(core.tense,))
+    other = composer.clause(
+        ("goods", "text", "dish", "music", "animal", "alone"), place=0.3, time=0.0, adjective=0.1, tenses=(core.tense,)
+    )
     if other.subject.head and other.subject.head in (core.subject.head, core.object and core.object.head):
         return None
     if composer.chance(KNOWN):

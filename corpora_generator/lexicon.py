@@ -48,8 +48,7 @@ class Use:
     lemma: str
 
 
-def parse(table: str, pos: str, kind: str, hypernym: str = "", subjects: str = "",
-          objects: str = "") -> tuple[Entry, ...]:
+def parse(table: str, pos: str, kind: str, hypernym: str = "", subjects: str = "", objects: str = "") -> tuple[Entry, ...]:
     """Read one group of a table.
 
     Args:
@@ -71,8 +70,9 @@ def parse(table: str, pos: str, kind: str, hypernym: str = "", subjects: str = "
         for side, pole in enumerate(poles):
             opposites = poles[1 - side] if len(poles) == 2 else ()
             held_out = number % HELD_OUT_EVERY == HELD_OUT_EVERY - 1
-            entries.append(Entry(pole, pos, kind, held_out, own or hypernym, opposites,
-                                 tuple(subjects.split()), tuple(objects.split())))
+            entries.append(
+                Entry(pole, pos, kind, held_out, own or hypernym, opposites, tuple(subjects.split()), tuple(objects.split()))
+            )
     return tuple(entries)
 
 
@@ -88,8 +88,10 @@ def nouns() -> dict[str, tuple[Entry, ...]]:
 @cache
 def verbs() -> dict[str, tuple[Entry, ...]]:
     """Verbs by frame: the transitive frames of the table and five others."""
-    groups = {frame: parse(table, "VERB", frame, "", subjects, objects)
-              for frame, (subjects, objects, table) in words.VERBS.items()}
+    groups = {
+        frame: parse(table, "VERB", frame, "", subjects, objects)
+        for frame, (subjects, objects, table) in words.VERBS.items()
+    }
     groups["alone"] = parse(words.INTRANSITIVE["person"], "VERB", "alone", "", words.PEOPLE)
     groups["alone mammal"] = parse(words.INTRANSITIVE["mammal"], "VERB", "alone mammal", "", "mammal")
     groups["give"] = parse(words.DITRANSITIVE, "VERB", "give", "", words.PEOPLE, words.GOODS + " book")
@@ -114,9 +116,17 @@ def held_out_lemmas() -> frozenset[str]:
     for entry in (entry for group in groups for entry in group):
         (held if entry.held_out else shown).update(entry.lemmas)
         shown.update([entry.hypernym] if entry.hypernym else [])
-    tables = [opinions.LIKE, opinions.DISLIKE, opinions.PLEASE, opinions.ANNOY, opinions.VIRTUES, opinions.VICES,
-              *opinions.PRAISE.values(), *opinions.BLAME.values(),
-              *(table for pair in opinions.DOMAINS.values() for table in pair)]
+    tables = [
+        opinions.LIKE,
+        opinions.DISLIKE,
+        opinions.PLEASE,
+        opinions.ANNOY,
+        opinions.VIRTUES,
+        opinions.VICES,
+        *opinions.PRAISE.values(),
+        *opinions.BLAME.values(),
+        *(table for pair in opinions.DOMAINS.values() for table in pair),
+    ]
     for table in tables:
         for entry in parse(table, "X", "opinion"):
             (held if entry.held_out else shown).update(entry.lemmas)

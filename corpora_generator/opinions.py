@@ -5,20 +5,28 @@ The notation is that of :mod:`.words`: every third entry is held out.
 
 # domain -> (things reviewed, their parts)
 DOMAINS = {
-    "film": ("film movie comedy documentary drama western", """
-        plot acting ending script dialogue cinematography soundtrack storyline cast"""),
+    "film": (
+        "film movie comedy documentary drama western",
+        """
+        plot acting ending script dialogue cinematography soundtrack storyline cast""",
+    ),
     "book": ("novel book biography thriller memoir story", "plot ending prose style opening characterisation"),
-    "meal": ("meal dinner lunch breakfast buffet brunch", """
-        soup dessert sauce fish steak bread starter pudding dressing"""),
+    "meal": (
+        "meal dinner lunch breakfast buffet brunch",
+        """
+        soup dessert sauce fish steak bread starter pudding dressing""",
+    ),
     "hotel": ("hotel hostel resort guesthouse motel inn", "room staff service pool lobby bathroom"),
     "concert": ("concert show recital musical opera gig", "singing sound orchestra choir lighting venue"),
     "phone": ("phone laptop camera tablet printer headset", "screen battery keyboard design software speaker"),
 }
 
 # parts that take neither "a" nor a plural
-UNCOUNTED = tuple("""
+UNCOUNTED = tuple(
+    """
         acting dialogue cinematography prose style characterisation fish bread staff service singing sound
-        lighting design software""".split())
+        lighting design software""".split()
+)
 
 # "any" fits every domain
 PRAISE = {

@@ -29,10 +29,15 @@ CIRCUMSTANCE = 0.2
 SYNONYMS, STRUCTURE = 0.6, (0.75, 0.5)
 
 MEANING = (
-    ("other subject", edits.other_subject, 3), ("other object", edits.other_object, 5),
+    ("other subject", edits.other_subject, 3),
+    ("other object", edits.other_object, 5),
     ("other verb", edits.other_verb, 4),
-    ("antonym", edits.opposite, 3), ("other attribute", edits.opposite_attribute, 3), ("number", edits.number, 4),
-    ("place", edits.place, 4), ("time", edits.time, 2), ("role swap", edits.roles, 2),
+    ("antonym", edits.opposite, 3),
+    ("other attribute", edits.opposite_attribute, 3),
+    ("number", edits.number, 4),
+    ("place", edits.place, 4),
+    ("time", edits.time, 2),
+    ("role swap", edits.roles, 2),
 )
 FORM = (("active and passive", edits.passive, 2), ("dative", edits.dative, 2), ("fronting", edits.front, 1))
 
@@ -53,8 +58,9 @@ def _with_circumstance(item: Clause, composer: Composer) -> Linked:
     if alone and same.head and same.head.entry.kind != "relative" and composer.chance(0.5):
         subject = pronoun_for(same)
         item = replace(item, subject=replace(same, mark=same.head.lemma))
-    other = composer.clause(("alone", "text", "dish"), tenses=(item.tense,), place=0.0, time=0.0, subject=subject,
-                            numeral=0.0)
+    other = composer.clause(
+        ("alone", "text", "dish"), tenses=(item.tense,), place=0.0, time=0.0, subject=subject, numeral=0.0
+    )
     link = composer.rng.choice(LINKS if item.tense == "past" else ("and",))
     first = link != "and" and composer.chance(0.4)
     # "After he did not sing" is no point in time.
@@ -99,8 +105,9 @@ def mrpc(composer: Composer, label: int) -> Made:
     return _in_either_order(composer, first, item), label, ", ".join(changes)
 
 
-def _differently(edits_: Sequence[tuple[str, Edit, int]], clause: Clause, composer: Composer, count: int,
-                 polarity: float) -> tuple[list[str], Clause]:
+def _differently(
+    edits_: Sequence[tuple[str, Edit, int]], clause: Clause, composer: Composer, count: int, polarity: float
+) -> tuple[list[str], Clause]:
     """Up to ``count`` changes of meaning; with the probability ``polarity`` one of polarity is made, be it beyond."""
     if not composer.chance(polarity):
         return several(edits_, clause, composer, count)
@@ -171,15 +178,18 @@ def similarity(one: Clause, two: Clause) -> float:
 
 
 STEPS = (
-    ("subject", edits.other_subject, 3), ("object", edits.other_object, 3), ("verb", edits.other_verb, 3),
-    ("place", edits.place, 2), ("time", edits.time, 1), ("number", edits.number, 1),
+    ("subject", edits.other_subject, 3),
+    ("object", edits.other_object, 3),
+    ("verb", edits.other_verb, 3),
+    ("place", edits.place, 2),
+    ("time", edits.time, 1),
+    ("number", edits.number, 1),
 )
 
 
 def stsb(composer: Composer, label: int) -> Made:
     """A pair with a graded similarity; ``label`` (0 to 5) picks how much is changed."""
-    second = composer.clause(FRAMES, numeral=0.15, place=0.45, time=0.25,
-                             negation=DENIED_EVENT if label <= 1 else 0.0)
+    second = composer.clause(FRAMES, numeral=0.15, place=0.45, time=0.25, negation=DENIED_EVENT if label <= 1 else 0.0)
     first, changes = second, []
     if label <= 1:
         hunt = second.predicate.entry.kind == "hunt"
@@ -187,8 +197,9 @@ def stsb(composer: Composer, label: int) -> Made:
         if subject and composer.chance(0.25) and (made := edits.other_subject(second, composer)):
             subject = made.subject
         frames = tuple(f for f in FRAMES if f not in ("hunt", second.predicate.entry.kind))
-        other = composer.clause(frames, subject=subject, tenses=(second.tense,), place=0.45, time=0.25,
-                                negation=DENIED_EVENT)
+        other = composer.clause(
+            frames, subject=subject, tenses=(second.tense,), place=0.45, time=0.25, negation=DENIED_EVENT
+        )
         if label and composer.chance(0.6):
             other = replace(other, adverbials=second.adverbials)
         first, changes = other, ["other event"]

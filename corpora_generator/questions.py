@@ -12,8 +12,7 @@ from .tree import Node
 
 # intent -> frames that express it; see _frame for what their names mean
 INTENTS = {
-    "method": (("ask", "manner", "present"), ("ask", "manner", "can"), ("what", "best", "way"),
-               ("ask", "manner", "should")),
+    "method": (("ask", "manner", "present"), ("ask", "manner", "can"), ("what", "best", "way"), ("ask", "manner", "should")),
     "place": (("ask", "place", "can"), ("what", "best", "place"), ("what", "good", "place")),
     "time": (("ask", "time", "should"), ("what", "best", "time"), ("what", "right", "time")),
     "reason": (("ask", "reason", "should"), ("what", "main", "reason")),
@@ -75,16 +74,30 @@ def _frame(frame: tuple[str, str, str], action: Clause) -> Node:
 
 
 ACTIONS = (
-    ("other object", edits.other_object, 5), ("other verb", edits.other_verb, 4), ("antonym", edits.opposite, 3),
-    ("number", edits.number, 2), ("place", edits.place, 3), ("other attribute", edits.opposite_attribute, 2),
+    ("other object", edits.other_object, 5),
+    ("other verb", edits.other_verb, 4),
+    ("antonym", edits.opposite, 3),
+    ("number", edits.number, 2),
+    ("place", edits.place, 3),
+    ("other attribute", edits.opposite_attribute, 2),
 )
 
 
 def qqp(composer: Composer, label: int) -> Made:
     """Two questions that ask the same (1) or not (0)."""
     asker = composer.rng.choice(ASKERS)
-    action = composer.clause(FRAMES, subject=asker, place=0.2, time=0.0, tenses=("present",), numeral=0.1, plural=0.0,
-                             indefinite=0.8, adjective=0.35, opposed=0.5)
+    action = composer.clause(
+        FRAMES,
+        subject=asker,
+        place=0.2,
+        time=0.0,
+        tenses=("present",),
+        numeral=0.1,
+        plural=0.0,
+        indefinite=0.8,
+        adjective=0.35,
+        opposed=0.5,
+    )
     intent = composer.rng.choice(tuple(INTENTS))
     if intent == "place":
         action = replace(action, adverbials=())
@@ -156,15 +169,20 @@ def _question(item: Clause, slot: str, composer: Composer) -> Clause:
     return replace(item, ask=slot)
 
 
-OTHER = (("other subject", edits.other_subject, 3), ("other verb", edits.other_verb, 3), ("antonym", edits.opposite, 2),
-         ("other object", edits.other_object, 3))
+OTHER = (
+    ("other subject", edits.other_subject, 3),
+    ("other verb", edits.other_verb, 3),
+    ("antonym", edits.opposite, 2),
+    ("other object", edits.other_object, 3),
+)
 
 
 def qnli(composer: Composer, label: int) -> Made:
     """A question and a sentence that answers it (0) or does not (1)."""
     frames = tuple(f for f in TRANSITIVE if f != "building") + ("give",)
-    told = composer.clause(frames, numeral=0.3, place=0.55, time=0.55, tenses=("past", "past", "past", "will"),
-                           adjective=0.25, opposed=0.3)
+    told = composer.clause(
+        frames, numeral=0.3, place=0.55, time=0.55, tenses=("past", "past", "past", "will"), adjective=0.25, opposed=0.3
+    )
     present = [slot for slot, _ in SLOTS if _has(told, slot)]
     item, change = told, "answered"
     if label == 0:
@@ -178,8 +196,12 @@ def qnli(composer: Composer, label: int) -> Made:
         if slot is None:
             often = composer.chance(ASK_PLACE_OR_TIME)
             slot = _pick(composer, [name for name in present if often or name not in ("place", "time")])
-            steps = [s for s in OTHER if not (s[0] == "other subject" and slot == "subject")
-                     and not (s[0] == "other object" and slot in ("object", "which"))]
+            steps = [
+                s
+                for s in OTHER
+                if not (s[0] == "other subject" and slot == "subject")
+                and not (s[0] == "other object" and slot in ("object", "which"))
+            ]
             made, item = several(steps, told, composer, 2 if composer.chance(TWO_RESPECTS) else 1)
             if not made:
                 return None

@@ -81,8 +81,10 @@ def _determiners(phrase: NP) -> list[Node]:
     if det in ("last", "next", "many", "most"):
         return [Node(det, det, "ADJ", "amod")]
     *outer, inner = det.split(" ")  # "all the"
-    return [*(Node(word, word, "DET", "det:predet") for word in outer),
-            Node(inner, DEMONSTRATIVES.get(inner, inner), "DET", "det")]
+    return [
+        *(Node(word, word, "DET", "det:predet") for word in outer),
+        Node(inner, DEMONSTRATIVES.get(inner, inner), "DET", "det"),
+    ]
 
 
 def adverbial(item: Adverbial, deprel: str = "obl") -> Node:

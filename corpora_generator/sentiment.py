@@ -12,8 +12,10 @@ from .realise import realise
 from .split import Made
 
 # label -> patterns with weights; people say "not good" far more often than "not bad"
-PATTERNS = {0: (("plain", 8), ("agreement", 6), ("denied", 10), ("contrast", 5)),
-            1: (("plain", 10), ("agreement", 8), ("denied", 4), ("contrast", 5))}
+PATTERNS = {
+    0: (("plain", 8), ("agreement", 6), ("denied", 10), ("contrast", 5)),
+    1: (("plain", 10), ("agreement", 8), ("denied", 4), ("contrast", 5)),
+}
 # How often a word of opinion in a validation row is one that training never showed.
 NEW_WORDS = 0.6
 # How often an opinion opens with an adverb that says nothing for or against.
@@ -119,12 +121,22 @@ class Critic:
             return Clause(word, nothing, tense=self.tense())
         if roll == 5:
             verb = self._word(opinions.DISLIKE if good else opinions.LIKE, "VERB")
-            return Clause(verb, self.speaker(), self.topic(), tense=self.tense(),
-                          negation=rng.choice(("n't", "n't", "never", "hardly")))
+            return Clause(
+                verb,
+                self.speaker(),
+                self.topic(),
+                tense=self.tense(),
+                negation=rng.choice(("n't", "n't", "never", "hardly")),
+            )
         if roll == 6:
             verb = self._word(opinions.ANNOY if good else opinions.PLEASE, "VERB")
-            return Clause(verb, self.topic(), NP(pronoun=rng.choice(("I", "we", "anyone"))), tense=self.tense(),
-                          negation=rng.choice(("n't", "n't", "never", "hardly")))
+            return Clause(
+                verb,
+                self.topic(),
+                NP(pronoun=rng.choice(("I", "we", "anyone"))),
+                tense=self.tense(),
+                negation=rng.choice(("n't", "n't", "never", "hardly")),
+            )
         if roll == 7:
             return Clause(LACK, self.thing, self.quality(not good, "any"), tense=self.tense())
         if roll == 8:
@@ -152,11 +164,9 @@ class Critic:
         if roll == 0 and adjective.entry != first.predicate.entry:
             second = Clause(adjective, it, tense=tense)
         elif roll == 1:
-            second = Clause(self._word(opinions.PLEASE if good else opinions.ANNOY, "VERB"), it, self.speaker(),
-                            tense=tense)
+            second = Clause(self._word(opinions.PLEASE if good else opinions.ANNOY, "VERB"), it, self.speaker(), tense=tense)
         else:
-            second = Clause(self._word(opinions.LIKE if good else opinions.DISLIKE, "VERB"), self.speaker(), it,
-                            tense=tense)
+            second = Clause(self._word(opinions.LIKE if good else opinions.DISLIKE, "VERB"), self.speaker(), it, tense=tense)
         return Linked(first, "and", second)
 
     def contrast(self, good: bool) -> Linked:

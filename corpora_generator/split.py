@@ -18,8 +18,9 @@ LONGEST, SHORTEST = 26, 4
 CORE = ("root", "nsubj", "nsubj:pass", "obj", "iobj", "obl:agent", "ccomp", "conj", "acl", "csubj", "amod")
 
 
-def fill(task: str, seed: int, sizes: dict[str, int], labels: int,
-         make: Callable[[Composer, int], Made]) -> dict[str, list[Row]]:
+def fill(
+    task: str, seed: int, sizes: dict[str, int], labels: int, make: Callable[[Composer, int], Made]
+) -> dict[str, list[Row]]:
     """Make the rows of every split.
 
     Args:

@@ -13,8 +13,10 @@ from bertology_utils.glue.tsv import COLUMNS
 
 from .rows import Row
 
-_MNLI = ("index promptID pairID genre sentence1_binary_parse sentence2_binary_parse sentence1_parse sentence2_parse"
-         " sentence1 sentence2").split()
+_MNLI = (
+    "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse sentence1_parse sentence2_parse"
+    " sentence1 sentence2"
+).split()
 HEADERS = {
     "mrpc": ["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"],
     "stsb": "index genre filename year old_index source1 source2 sentence1 sentence2 score".split(),

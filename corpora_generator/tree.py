@@ -77,9 +77,17 @@ def linearise(root: Node, offset: int = 0) -> Sentence:
             text += " "
         start = len(text)
         text += form
-        words.append(Word(
-            form, node.lemma, offset + start, offset + len(text), node.upos,
-            -1 if head is None else position[id(head)], node.deprel,
-            node.form.lower() in NEGATIONS or node.form.endswith("n't"), _antecedent(nodes, at),
-        ))
+        words.append(
+            Word(
+                form,
+                node.lemma,
+                offset + start,
+                offset + len(text),
+                node.upos,
+                -1 if head is None else position[id(head)],
+                node.deprel,
+                node.form.lower() in NEGATIONS or node.form.endswith("n't"),
+                _antecedent(nodes, at),
+            )
+        )
     return Sentence(text, tuple(words))

@@ -35,8 +35,20 @@ def _row(number: int, row: Row) -> Iterator[str]:
 
 def _words(sentence: Sentence) -> Iterator[str]:
     for number, word in enumerate(sentence.words, start=1):
-        after = sentence.words[number:number + 1]
+        after = sentence.words[number : number + 1]
         misc = [] if word.antecedent is None else [f"Antecedent={word.antecedent + 1}"]
         misc += ["SpaceAfter=No"] if after and after[0].start == word.end else []
-        yield "\t".join([str(number), word.form, word.lemma, word.upos, "_", "Polarity=Neg" if word.negation else "_",
-                         str(word.head + 1), word.deprel, "_", "|".join(misc) or "_"])
+        yield "\t".join(
+            [
+                str(number),
+                word.form,
+                word.lemma,
+                word.upos,
+                "_",
+                "Polarity=Neg" if word.negation else "_",
+                str(word.head + 1),
+                word.deprel,
+                "_",
+                "|".join(misc) or "_",
+            ]
+        )

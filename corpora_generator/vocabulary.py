@@ -35,8 +35,7 @@ class Vocabulary:
         allowed = [e for e in entries if lexicon.usable(e) and (self.validation or not e.held_out)]
         if other_than is not None:
             close = {*other_than.lemmas, *other_than.opposites, other_than.hypernym} - {""}
-            allowed = [e for e in allowed if not close & {*e.lemmas, *e.opposites}
-                       and e.hypernym not in other_than.lemmas]
+            allowed = [e for e in allowed if not close & {*e.lemmas, *e.opposites} and e.hypernym not in other_than.lemmas]
         if not allowed:
             return None
         if self.validation:
@@ -87,8 +86,16 @@ class Vocabulary:
         """The opposite entry, or None if the entry has none."""
         if not use.entry.opposites:
             return None
-        entry = Entry(use.entry.opposites, use.entry.pos, use.entry.kind, use.entry.held_out, "", use.entry.lemmas,
-                      use.entry.subjects, use.entry.objects)
+        entry = Entry(
+            use.entry.opposites,
+            use.entry.pos,
+            use.entry.kind,
+            use.entry.held_out,
+            "",
+            use.entry.lemmas,
+            use.entry.subjects,
+            use.entry.objects,
+        )
         return self.use(entry)
 
     def hypernym(self, use: Use) -> Use | None:
@@ -96,6 +103,14 @@ class Vocabulary:
         if not use.entry.hypernym:
             return None
         # A verb's class above keeps the frame, so that its arguments stay valid.
-        entry = Entry((use.entry.hypernym,), use.entry.pos, "class of " + use.entry.kind, False, "", (),
-                      use.entry.subjects, use.entry.objects)
+        entry = Entry(
+            (use.entry.hypernym,),
+            use.entry.pos,
+            "class of " + use.entry.kind,
+            False,
+            "",
+            (),
+            use.entry.subjects,
+            use.entry.objects,
+        )
         return Use(entry, use.entry.hypernym)

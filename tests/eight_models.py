@@ -12,8 +12,12 @@ from bertology_utils.encoders.embedded import embedded_folder
 LAYERS, HEADS, HIDDEN = 3, 4, 32
 NAMES = ("BERT", "RoBERTa", "ELECTRA", "DistilBERT", "ALBERT", "multilingual BERT", "ModernBERT", "MiniLM")
 FAST = ("BERT", "RoBERTa", "ELECTRA", "multilingual BERT", "MiniLM")  # that the fast sweep knows
-PAIRS = [("The cat sleeps on the old mat.", "It is not awake."), ("Éva doesn't sing.", "She hums, softly, every morning."),
-         ("Rain falls.", "Nothing stays dry outside, does it?"), ("A man plays.", "No.")]
+PAIRS = [
+    ("The cat sleeps on the old mat.", "It is not awake."),
+    ("Éva doesn't sing.", "She hums, softly, every morning."),
+    ("Rain falls.", "Nothing stays dry outside, does it?"),
+    ("A man plays.", "No."),
+]
 _SIZES = {"num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "hidden_size": HIDDEN, "intermediate_size": 48}
 
 
@@ -22,13 +26,17 @@ def model_and_tokenizer(name):
     """(classifier of two labels in evaluation mode, tokenizer)."""
     if name == "MiniLM":  # the real encoder
         from bertology_utils import load_classifier, load_tokenizer
+
         return load_classifier("embedded", "rte"), load_tokenizer("embedded")
     kind, tokenizer, extra = {
         "BERT": ("Bert", _embedded(), {}),
         "RoBERTa": ("Roberta", _bytes("<s>", "</s>", double=True), {"max_position_embeddings": 66}),
         "ELECTRA": ("Electra", _embedded(), {"embedding_size": 16}),
-        "DistilBERT": ("DistilBert", _embedded(segments=False), {"dim": HIDDEN, "n_layers": LAYERS, "n_heads": HEADS,
-                                                                "hidden_dim": 48}),
+        "DistilBERT": (
+            "DistilBert",
+            _embedded(segments=False),
+            {"dim": HIDDEN, "n_layers": LAYERS, "n_heads": HEADS, "hidden_dim": 48},
+        ),
         "ALBERT": ("Albert", _unigram(), {"embedding_size": 16}),
         "multilingual BERT": ("Bert", _cased_pieces(), {}),
         "ModernBERT": ("ModernBert", _bytes("[CLS]", "[SEP]"), {}),
@@ -70,34 +78,62 @@ def _trained(model, trainer, pre, decoder, first, last, double=False):
     at = [(token, tokenizer.token_to_id(token)) for token in (first, last)]
     between, second = (f"{last}:0 {last}:0", 0) if double else (f"{last}:0", 1)
     tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"{first}:0 $A:0 {last}:0", pair=f"{first}:0 $A:0 {between} $B:{second} {last}:{second}", special_tokens=at)
+        single=f"{first}:0 $A:0 {last}:0", pair=f"{first}:0 $A:0 {between} $B:{second} {last}:{second}", special_tokens=at
+    )
     return tokenizer
 
 
 def _bytes(first, last, double=False):
     """Byte-level BPE, as RoBERTa and ModernBERT have it; no segments."""
-    trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=[first, "<pad>", last, "<unk>"],
-                                  initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = _trained(models.BPE(), trainer, pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel(),
-                         first, last, double)
+    trainer = trainers.BpeTrainer(
+        vocab_size=400, special_tokens=[first, "<pad>", last, "<unk>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
+    )
+    tokenizer = _trained(
+        models.BPE(), trainer, pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel(), first, last, double
+    )
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, cls_token=first, sep_token=last, bos_token=first, eos_token=last, pad_token="<pad>",
-        unk_token="<unk>", model_input_names=["input_ids", "attention_mask"])
+        tokenizer_object=tokenizer,
+        cls_token=first,
+        sep_token=last,
+        bos_token=first,
+        eos_token=last,
+        pad_token="<pad>",
+        unk_token="<unk>",
+        model_input_names=["input_ids", "attention_mask"],
+    )
 
 
 def _unigram():
     """SentencePiece's unigrams, as ALBERT has them."""
     trainer = trainers.UnigramTrainer(vocab_size=120, special_tokens=["<pad>", "<unk>", "[CLS]", "[SEP]"], unk_token="<unk>")
     tokenizer = _trained(models.Unigram(), trainer, pre_tokenizers.Metaspace(), decoders.Metaspace(), "[CLS]", "[SEP]")
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, cls_token="[CLS]", sep_token="[SEP]", pad_token="<pad>",
-                                   unk_token="<unk>", model_input_names=["input_ids", "token_type_ids", "attention_mask"])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        pad_token="<pad>",
+        unk_token="<unk>",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    )
 
 
 def _cased_pieces():
     """WordPiece with capitals and accents, as multilingual BERT has it; other ids than the embedded vocabulary's."""
     trainer = trainers.WordPieceTrainer(vocab_size=150, special_tokens=["[UNK]", "[SEP]", "[PAD]", "[CLS]"])
-    tokenizer = _trained(models.WordPiece(unk_token="[UNK]"), trainer, pre_tokenizers.BertPreTokenizer(),
-                         decoders.WordPiece(), "[CLS]", "[SEP]")
+    tokenizer = _trained(
+        models.WordPiece(unk_token="[UNK]"),
+        trainer,
+        pre_tokenizers.BertPreTokenizer(),
+        decoders.WordPiece(),
+        "[CLS]",
+        "[SEP]",
+    )
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, cls_token="[CLS]", sep_token="[SEP]", pad_token="[PAD]",
-                                   unk_token="[UNK]", model_input_names=["input_ids", "token_type_ids", "attention_mask"])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    )

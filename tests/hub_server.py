@@ -166,11 +166,7 @@ def _tree(files: dict[str, bytes], folder: str, recursive: bool, revision: str) 
         entries[path] = {"type": "file", "oid": oid, "size": len(content), "path": path}
     if folder and not entries:
         raise _NotFound("EntryNotFound", revision)
-    return [
-        entries[path]
-        for path in sorted(entries)
-        if recursive or "/" not in path.removeprefix(prefix)
-    ]
+    return [entries[path] for path in sorted(entries) if recursive or "/" not in path.removeprefix(prefix)]
 
 
 def hub_environment(url: str, home: str | os.PathLike) -> dict[str, str]:
@@ -199,14 +195,7 @@ def glue_repository(rows: dict[str, list[dict]]) -> dict[str, bytes]:
     ``rows`` maps each split to its rows, which have the keys ``sentence1``,
     ``sentence2``, ``label`` (0, 1, or -1 where it is withheld) and ``idx``.
     """
-    schema = pa.schema(
-        [
-            ("sentence1", pa.string()),
-            ("sentence2", pa.string()),
-            ("label", pa.int64()),
-            ("idx", pa.int32()),
-        ]
-    )
+    schema = pa.schema([("sentence1", pa.string()), ("sentence2", pa.string()), ("label", pa.int64()), ("idx", pa.int32())])
     files, splits, dataset_size = {}, [], 0
     for split, split_rows in rows.items():
         table = pa.Table.from_pylist(split_rows, schema=schema)
@@ -280,9 +269,7 @@ def _tokenizer(vocab: list[str]) -> Tokenizer:
     tokenizer.add_special_tokens(vocab[:5])
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.BertProcessing(
-        ("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"])
-    )
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"]))
     tokenizer.decoder = decoders.WordPiece()
     return tokenizer
 

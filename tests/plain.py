@@ -38,8 +38,11 @@ class Plain:
 
 def touching(offsets, owners, field, start, end):
     """Wordpieces of one text that have a character of a stretch."""
-    return [at for at, ((a, b), owner) in enumerate(zip(offsets, owners, strict=True))
-            if owner == field and set(range(a, b)) & set(range(start, end))]
+    return [
+        at
+        for at, ((a, b), owner) in enumerate(zip(offsets, owners, strict=True))
+        if owner == field and set(range(a, b)) & set(range(start, end))
+    ]
 
 
 def runs(text):

@@ -39,7 +39,9 @@ class ByWhiteSpace:
 
     def sentence(self, text):
         found = re.finditer(r"\S+", text)
-        words = tuple(Word(one[0], one[0], one.start(), one.end(), self.classes.get(one[0], "NOUN"), -1, "dep") for one in found)
+        words = tuple(
+            Word(one[0], one[0], one.start(), one.end(), self.classes.get(one[0], "NOUN"), -1, "dep") for one in found
+        )
         return (Sentence(text, words),) if words else ()
 
 
@@ -54,8 +56,32 @@ def marked(one, kind, protocol="paper"):
 
 
 CHUNKS = st.sampled_from(
-    ["lamp", "Unbelievably", "don't", "x", "cafe\u0301", "\u0301", "🙂", "👩\u200d🌾", "日本語", "река", "كتاب", "\x07", "\x00",
-     "\u200b", "...", "-", "naïve", "ﬁre", "İz", "ß", "\u00a0", "1,000", "[UNK", "a" * 120]
+    [
+        "lamp",
+        "Unbelievably",
+        "don't",
+        "x",
+        "cafe\u0301",
+        "\u0301",
+        "🙂",
+        "👩\u200d🌾",
+        "日本語",
+        "река",
+        "كتاب",
+        "\x07",
+        "\x00",
+        "\u200b",
+        "...",
+        "-",
+        "naïve",
+        "ﬁre",
+        "İz",
+        "ß",
+        "\u00a0",
+        "1,000",
+        "[UNK",
+        "a" * 120,
+    ]
 )
 GAPS = st.sampled_from([" ", "  ", "\t", "\n", "", "\u3000"])
 TEXTS = st.lists(st.tuples(CHUNKS, GAPS), max_size=14).map(lambda parts: "".join(a + b for a, b in parts))
@@ -75,8 +101,11 @@ def test_words_stand_where_their_characters_do(tokenizer, texts, max_length):
     for (field, text), sentence in zip(annotated, one.sentences, strict=True):
         whole = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
         for word, pieces in zip(sentence.words, sentence.pieces, strict=True):
-            wanted = [at for at, ((a, b), owner) in enumerate(zip(offsets, owners, strict=True))
-                      if owner == field and set(range(a, b)) & set(range(word.start, word.end))]
+            wanted = [
+                at
+                for at, ((a, b), owner) in enumerate(zip(offsets, owners, strict=True))
+                if owner == field and set(range(a, b)) & set(range(word.start, word.end))
+            ]
             complete = len([1 for a, b in whole if set(range(a, b)) & set(range(word.start, word.end))]) == len(wanted)
             lost += not pieces
             placed += pieces
@@ -160,7 +189,9 @@ def test_negation(tokenizer, text):
     assert len(annotate(tokenizer, text).negation) == 1
 
 
-@pytest.mark.parametrize("text", ["north", "minor", "knot", "doesn't", "cannot", "nothings", "do", "I do not_this", "Nora", ""])
+@pytest.mark.parametrize(
+    "text", ["north", "minor", "knot", "doesn't", "cannot", "nothings", "do", "I do not_this", "Nora", ""]
+)
 def test_no_negation(tokenizer, text):
     one = annotate(tokenizer, text)
     assert one.negation == () and marked(one, "negation") == []
@@ -181,8 +212,17 @@ def test_the_official_protocol_goes_by_strings(tokenizer):
     assert marked(one, "negation") == []
     assert marked(one, "negation", "official") == ["north"] * 3
     one = annotate(tokenizer, "the boats race the race", race="VERB", the="DET")
-    one = AnnotatedInput(one.ids, one.pieces, one.cls, one.separators, (  # only the first is a verb
-        PlacedSentence(one.sentences[0].words[:3], one.sentences[0].pieces[:3]),), (), 0)
+    one = AnnotatedInput(
+        one.ids,
+        one.pieces,
+        one.cls,
+        one.separators,
+        (  # only the first is a verb
+            PlacedSentence(one.sentences[0].words[:3], one.sentences[0].pieces[:3]),
+        ),
+        (),
+        0,
+    )
     assert marked(one, "verbs") == ["race"] and marked(one, "verbs", "official") == ["race"] * 2
     one = annotate(tokenizer, "we don't", "Tom's tent isn't t")
     assert marked(one, "negation", "official").count("'") == 3, "also that of Tom's"
@@ -190,16 +230,36 @@ def test_the_official_protocol_goes_by_strings(tokenizer):
     assert "[CLS]" not in marked(one, "nouns", "official")
 
 
-@pytest.mark.parametrize(("deprel", "kind"), [("nsubj", "subjects"), ("nsubj:pass", "subjects"), ("nsubjpass", "subjects"),
-                                              ("obj", "objects"), ("dobj", "objects"), ("iobj", None), ("csubj", None)])
+@pytest.mark.parametrize(
+    ("deprel", "kind"),
+    [
+        ("nsubj", "subjects"),
+        ("nsubj:pass", "subjects"),
+        ("nsubjpass", "subjects"),
+        ("obj", "objects"),
+        ("dobj", "objects"),
+        ("iobj", None),
+        ("csubj", None),
+    ],
+)
 def test_both_sets_of_labels_are_understood(deprel, kind):
     word = Word("x", "x", 0, 1, "X", -1, deprel)
     one = AnnotatedInput((1, 5, 2), ("[CLS]", "x", "[SEP]"), (0,), (2,), (PlacedSentence((word,), ((1,),)),), (), 0)
     assert [name for name in TOKEN_TYPES[:-3] if marked(one, name)] == ([kind] if kind else [])
 
 
-@pytest.mark.parametrize(("upos", "kinds"), [("NOUN", ["nouns"]), ("PROPN", ["nouns"]), ("VERB", ["verbs"]), ("AUX", []),
-                                             ("PRON", ["pronouns"]), ("PUNCT", ["punctuation"]), ("ADJ", [])])
+@pytest.mark.parametrize(
+    ("upos", "kinds"),
+    [
+        ("NOUN", ["nouns"]),
+        ("PROPN", ["nouns"]),
+        ("VERB", ["verbs"]),
+        ("AUX", []),
+        ("PRON", ["pronouns"]),
+        ("PUNCT", ["punctuation"]),
+        ("ADJ", []),
+    ],
+)
 def test_parts_of_speech(tokenizer, upos, kinds):
     one = annotate(tokenizer, "x", x=upos)
     assert [name for name in TOKEN_TYPES if marked(one, name) == ["x"]] == kinds
@@ -228,7 +288,9 @@ def pipeline(tmp_path, monkeypatch):
     from spacy.language import Language
 
     def rebuilt(doc, **layers):
-        return spacy.tokens.Doc(doc.vocab, [token.text for token in doc], [bool(token.whitespace_) for token in doc], **layers)
+        return spacy.tokens.Doc(
+            doc.vocab, [token.text for token in doc], [bool(token.whitespace_) for token in doc], **layers
+        )
 
     def pos(doc):
         return rebuilt(doc, pos=[{"sold": "VERB", ".": "PUNCT", "the": "DET"}.get(token.lower_, "NOUN") for token in doc])
@@ -369,8 +431,17 @@ def test_a_treebank_is_read(conllu):
     ((sentence,), (second,)) = known.annotate([text, "Stop"])
     assert sentence.text == text and [word.form for word in second.words] == ["Stop"]
     assert [(word.form, text[word.start : word.end]) for word in sentence.words] == [
-        ("I", "I"), ("do", "do"), ("n't", "n't"), ("fly", "fly"), ("in", "im"), ("dem", "im"), ("Nebel", "Nebel"), (",", ","),
-        ("yet", "yet"), (".", ".")]
+        ("I", "I"),
+        ("do", "do"),
+        ("n't", "n't"),
+        ("fly", "fly"),
+        ("in", "im"),
+        ("dem", "im"),
+        ("Nebel", "Nebel"),
+        (",", ","),
+        ("yet", "yet"),
+        (".", "."),
+    ]
     assert [word.head for word in sentence.words] == [3, 3, 3, -1, 6, 6, 3, 3, 3, 3]
     assert sentence.words[2].deprel == "advmod" and sentence.words[0].upos == "PRON"
     with pytest.raises(ValueError, match="(?s)bank.conllu has no annotation of 'Go'.*annotation='spacy:NAME'"):
@@ -392,11 +463,19 @@ def test_other_files_that_are_no_treebank_are_refused(tmp_path, content):
 
 
 def test_negative_features_and_antecedents_are_read(conllu):
-    path = conllu("".join([
-        "1\tNobody\tnobody\tPRON\t_\tNumber=Sing|PronType=Neg\t2\tnsubj\t_\t_\n", line(2, "says", "VERB"),
-        line(3, "she", "PRON", 5, "nsubj", "Antecedent=6"), "4\tdidn't\tdo\tAUX\t_\tPolarity=Neg\t5\taux\t_\t_\n",
-        line(5, "see", "VERB", 2, "ccomp"), line(6, "Ann", "PROPN", 5, "obj", "SpaceAfter=No|Antecedent=no"),
-        line(7, "!", "PUNCT", 2, "punct")]))
+    path = conllu(
+        "".join(
+            [
+                "1\tNobody\tnobody\tPRON\t_\tNumber=Sing|PronType=Neg\t2\tnsubj\t_\t_\n",
+                line(2, "says", "VERB"),
+                line(3, "she", "PRON", 5, "nsubj", "Antecedent=6"),
+                "4\tdidn't\tdo\tAUX\t_\tPolarity=Neg\t5\taux\t_\t_\n",
+                line(5, "see", "VERB", 2, "ccomp"),
+                line(6, "Ann", "PROPN", 5, "obj", "SpaceAfter=No|Antecedent=no"),
+                line(7, "!", "PUNCT", 2, "punct"),
+            ]
+        )
+    )
     known = annotators.load_annotator(f"conllu:{path}")
     assert known.antecedents
     (((sentence),),) = known.annotate(["Nobody says she didn't see Ann!"])
@@ -406,15 +485,27 @@ def test_negative_features_and_antecedents_are_read(conllu):
 
 def test_a_marked_paragraph_is_a_text_of_several_sentences(conllu):
     ends = "SpaceAfter=No"
-    known = treebank.read(conllu("\n".join([
-        line(1, "Alone"), "# newpar id = a\n# sent_id = 1\n" + line(1, "Go", misc=ends) + line(2, "!", "PUNCT", 1, "punct"),
-        line(1, "Run"), "# newpar\n" + line(1, "(", "PUNCT", 2, "punct", ends) + line(2, "Stop", misc=ends), line(1, ")", misc=ends),
-        "# newdoc id = 2\n" + line(1, "Alone"), ""])))
+    known = treebank.read(
+        conllu(
+            "\n".join(
+                [
+                    line(1, "Alone"),
+                    "# newpar id = a\n# sent_id = 1\n" + line(1, "Go", misc=ends) + line(2, "!", "PUNCT", 1, "punct"),
+                    line(1, "Run"),
+                    "# newpar\n" + line(1, "(", "PUNCT", 2, "punct", ends) + line(2, "Stop", misc=ends),
+                    line(1, ")", misc=ends),
+                    "# newdoc id = 2\n" + line(1, "Alone"),
+                    "",
+                ]
+            )
+        )
+    )
     assert set(known) == {"Alone", "Go!", "Run", "Go! Run", "(Stop", ")", "(Stop)"}
     assert len(known["Alone"]) == len(known["Run"]) == 1 and known["Run"][0].words[0].start == 0
     for text, sentences in known.items():
-        assert [text[word.start:word.end] for one in sentences for word in one.words] == \
-            [word.form for one in sentences for word in one.words]
+        assert [text[word.start : word.end] for one in sentences for word in one.words] == [
+            word.form for one in sentences for word in one.words
+        ]
     assert [[word.head for word in one.words] for one in known["Go! Run"]] == [[-1, 0], [-1]]
 
 

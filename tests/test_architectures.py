@@ -61,8 +61,10 @@ def test_a_layer_that_shares_its_weights_is_disabled_alone():
     (batch,) = batches_of(PAIRS, tokenizer)
     with disable_heads(model, [(1, 2)]):
         maps = attention_maps(model, batch)
-    even = [bool(((maps[layer][:, 2] - 1 / batch.lengths[:, None, None]).abs() * batch.mask[:, None]).max() < 1e-6)
-            for layer in range(LAYERS)]
+    even = [
+        bool(((maps[layer][:, 2] - 1 / batch.lengths[:, None, None]).abs() * batch.mask[:, None]).max() < 1e-6)
+        for layer in range(LAYERS)
+    ]
     assert even == [False, True, False]
 
 
@@ -93,8 +95,9 @@ def test_a_modernbert_head_sees_its_window_and_a_disabled_one_the_whole_input():
     (batch,) = batches_of(PAIRS, tokenizer)
     before = attention_maps(model, batch)
     far = (torch.arange(batch.mask.shape[1])[:, None] - torch.arange(batch.mask.shape[1])).abs() > 3
-    assert [bool((maps[-1, 0][far] == 0).all()) for maps in before] == [kind == "sliding_attention"
-                                                                      for kind in model.config.layer_types]
+    assert [bool((maps[-1, 0][far] == 0).all()) for maps in before] == [
+        kind == "sliding_attention" for kind in model.config.layer_types
+    ]
     local = model.config.layer_types.index("sliding_attention")
     with disable_heads(model, [(local, 1)]):
         maps = attention_maps(model, batch)[local]
@@ -107,8 +110,10 @@ class _Words:
     """Every run of letters is a word."""
 
     def annotate(self, texts):
-        return [(Sentence(text, tuple(Word(m[0], m[0], *m.span(), "X", -1, "root") for m in re.finditer(r"\w+", text))),)
-                for text in texts]
+        return [
+            (Sentence(text, tuple(Word(m[0], m[0], *m.span(), "X", -1, "root") for m in re.finditer(r"\w+", text))),)
+            for text in texts
+        ]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -117,17 +122,27 @@ def test_words_and_special_tokens_are_found_whatever_they_are_called(name):
     rows = {"a": [pair[0] for pair in PAIRS], "b": [pair[1] for pair in PAIRS]}
     for pair, found in zip(PAIRS, annotate_inputs(rows, ("a", "b"), tokenizer, 64, _Words()), strict=True):
         assert [found.ids[at] for at in found.special] == [tokenizer.cls_token_id] + [tokenizer.sep_token_id] * (
-            3 if name == "RoBERTa" else 2)
-        assert sorted(found.special) == [at for at, number in enumerate(found.ids) if number in tokenizer.all_special_ids
-                                         and number != tokenizer.unk_token_id]
+            3 if name == "RoBERTa" else 2
+        )
+        assert sorted(found.special) == [
+            at
+            for at, number in enumerate(found.ids)
+            if number in tokenizer.all_special_ids and number != tokenizer.unk_token_id
+        ]
         for word, positions in found.words:
             decoded = tokenizer.decode([found.ids[at] for at in positions]).replace("##", "").strip(" '").lower()
             assert decoded in (word.form.lower(), word.form.lower().replace("é", "e"))
         assert found.lost == 0 and len(found.words) == len(re.findall(r"\w+", " ".join(pair)))
 
 
-@pytest.mark.parametrize("name, message", [("DebertaV2", "does not go through transformers' attention interface"),
-                                           ("FNet", "no attention heads"), ("Mamba", "no attention heads")])
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        ("DebertaV2", "does not go through transformers' attention interface"),
+        ("FNet", "no attention heads"),
+        ("Mamba", "no attention heads"),
+    ],
+)
 @pytest.mark.parametrize("use", ["measure", "disable"])
 def test_what_cannot_be_measured_or_disabled_is_refused_before_any_pass(name, message, use, monkeypatch):
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "vocab_size": 50}
@@ -144,8 +159,15 @@ def test_what_cannot_be_measured_or_disabled_is_refused_before_any_pass(name, me
 
 
 def test_a_model_with_other_layers_than_it_says_is_refused_at_the_first_pass():
-    config = transformers.AlbertConfig(num_hidden_layers=2, num_attention_heads=HEADS, hidden_size=32, embedding_size=8,
-                                       intermediate_size=32, vocab_size=50, inner_group_num=2)
+    config = transformers.AlbertConfig(
+        num_hidden_layers=2,
+        num_attention_heads=HEADS,
+        hidden_size=32,
+        embedding_size=8,
+        intermediate_size=32,
+        vocab_size=50,
+        inner_group_num=2,
+    )
     model = transformers.AlbertModel(config).eval()
     ids = torch.ones(1, 5, dtype=torch.long)
     with pytest.raises(ValueError, match="4 layers where its configuration has 2"):

@@ -62,7 +62,9 @@ def test_padded_batch_equals_single_examples(model_and_tokenizer):
         length = int(together.lengths[row])
         assert alone.inputs["input_ids"].shape == (1, length)
         for layer, single in enumerate(attention.attention_maps(model, alone)):
-            torch.testing.assert_close(maps[layer][row, :, :length, :length], single[0], atol=forward_tolerance(model), rtol=0)
+            torch.testing.assert_close(
+                maps[layer][row, :, :length, :length], single[0], atol=forward_tolerance(model), rtol=0
+            )
 
 
 def test_prediction_is_unchanged_by_looking(model_and_tokenizer):
@@ -81,8 +83,15 @@ def test_other_encoders(kind):
     import transformers
 
     config = getattr(transformers, f"{kind}Config")(
-        num_hidden_layers=2, num_attention_heads=4, hidden_size=32, embedding_size=32, intermediate_size=64,
-        vocab_size=100, max_position_embeddings=40, pad_token_id=1, attn_implementation="eager",
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        hidden_size=32,
+        embedding_size=32,
+        intermediate_size=64,
+        vocab_size=100,
+        max_position_embeddings=40,
+        pad_token_id=1,
+        attn_implementation="eager",
     )
     model = getattr(transformers, f"{kind}ForSequenceClassification")(config).eval()
     ids = torch.randint(5, 100, (3, 12))
@@ -149,9 +158,9 @@ def test_a_model_that_shows_no_maps_is_refused(tiny_bert, monkeypatch):
         attention.attention_maps(model, batch)
 
 
-@pytest.mark.parametrize("run", [
-    attention.attention_maps, lambda model, batch: attention.observe(model, [batch], {"m": Mean()}),
-])
+@pytest.mark.parametrize(
+    "run", [attention.attention_maps, lambda model, batch: attention.observe(model, [batch], {"m": Mean()})]
+)
 def test_inputs_longer_than_the_model_can_read_are_refused(tiny_bert, run):
     ids = torch.full((1, 513), 1000)
     with pytest.raises(ValueError, match="an input of 513 wordpieces is longer than the 512 that BertModel can read"):
@@ -162,8 +171,15 @@ def test_inputs_longer_than_the_model_can_read_are_refused(tiny_bert, run):
 def test_roberta_counts_positions_from_behind_its_padding():
     from transformers import RobertaConfig, RobertaModel
 
-    config = RobertaConfig(num_hidden_layers=1, num_attention_heads=2, hidden_size=8, intermediate_size=8, vocab_size=50,
-                           max_position_embeddings=20, pad_token_id=1)
+    config = RobertaConfig(
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        hidden_size=8,
+        intermediate_size=8,
+        vocab_size=50,
+        max_position_embeddings=20,
+        pad_token_id=1,
+    )
     model = RobertaModel(config).eval()
     assert attention.longest_input(model) == 18
     for length in (18, 19):

@@ -41,17 +41,20 @@ def test_segments_and_padding_are_the_tokenizers(tokenizer):
         assert (batch.inputs["input_ids"][row, length:] == tokenizer.pad_token_id).all()
 
 
-@pytest.mark.parametrize("texts, labels, error, message", [
-    ([], None, ValueError, "no texts; give at least one"),
-    ("a text", None, TypeError, "texts is one string"),
-    (["a", "  "], None, ValueError, "text 2 is empty"),
-    ([("a", "b"), ("a", "")], None, ValueError, "text 2 is empty"),
-    (["a", ("a", "b")], None, ValueError, "text 2 is a pair and text 1 is not"),
-    (["a", 3], None, TypeError, "text 2 is 3; give a string or a pair of strings"),
-    ([("a", "b", "c")], None, TypeError, "give a string or a pair"),
-    (["a", "b"], [1], ValueError, "1 labels for 2 texts"),
-    (["a", "b " * 600], None, ValueError, "text 2 has 602 wordpieces and the tokenizer allows 512; cut .* max_length"),
-])
+@pytest.mark.parametrize(
+    "texts, labels, error, message",
+    [
+        ([], None, ValueError, "no texts; give at least one"),
+        ("a text", None, TypeError, "texts is one string"),
+        (["a", "  "], None, ValueError, "text 2 is empty"),
+        ([("a", "b"), ("a", "")], None, ValueError, "text 2 is empty"),
+        (["a", ("a", "b")], None, ValueError, "text 2 is a pair and text 1 is not"),
+        (["a", 3], None, TypeError, "text 2 is 3; give a string or a pair of strings"),
+        ([("a", "b", "c")], None, TypeError, "give a string or a pair"),
+        (["a", "b"], [1], ValueError, "1 labels for 2 texts"),
+        (["a", "b " * 600], None, ValueError, "text 2 has 602 wordpieces and the tokenizer allows 512; cut .* max_length"),
+    ],
+)
 def test_bad_input_is_refused_in_words(tokenizer, texts, labels, error, message):
     with pytest.raises(error, match=message):
         batches_of(texts, tokenizer, labels)
@@ -62,10 +65,13 @@ def test_long_texts_are_cut_where_that_is_asked_for(tokenizer):
     assert batch.lengths.tolist() == [3, 10]
 
 
-@pytest.mark.parametrize("missing, texts, message", [
-    ("pad_token", ["a", "b c"], "has no padding token.* set tokenizer.pad_token"),
-    ("sep_token", [("a", "b")], "has no separator.* give single texts"),
-])
+@pytest.mark.parametrize(
+    "missing, texts, message",
+    [
+        ("pad_token", ["a", "b c"], "has no padding token.* set tokenizer.pad_token"),
+        ("sep_token", [("a", "b")], "has no separator.* give single texts"),
+    ],
+)
 def test_a_tokenizer_that_cannot_make_the_inputs_is_refused(missing, texts, message):
     tokenizer = load_tokenizer("embedded")
     setattr(tokenizer, missing, None)

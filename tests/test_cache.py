@@ -185,13 +185,21 @@ def test_the_digest_of_code_follows_its_source(tmp_path, monkeypatch):
 PLAIN = "import os\ndef fill(seed):\n    return seed + 1\n"
 
 
-@pytest.mark.parametrize(("source", "same"), [
-    (('"""A module."""\nfrom os import path\n\n# first\ndef fill(\n    seed: int) -> int:\n    """Add."""\n'
-     "    return (seed + 1)\n"), True),
-    (PLAIN.replace("+ 1", "+ 2"), False),
-    (PLAIN.replace("seed", "count"), False),
-    (PLAIN + "STEP = 3\n", False),
-])
+@pytest.mark.parametrize(
+    ("source", "same"),
+    [
+        (
+            (
+                '"""A module."""\nfrom os import path\n\n# first\ndef fill(\n    seed: int) -> int:\n    """Add."""\n'
+                "    return (seed + 1)\n"
+            ),
+            True,
+        ),
+        (PLAIN.replace("+ 1", "+ 2"), False),
+        (PLAIN.replace("seed", "count"), False),
+        (PLAIN + "STEP = 3\n", False),
+    ],
+)
 def test_a_key_follows_the_code_and_not_its_remarks(tmp_path, monkeypatch, source, same):
     monkeypatch.syspath_prepend(tmp_path)
     name = f"code_{abs(hash(source))}"

@@ -27,8 +27,9 @@ def test_it_is_taken_as_it_is(tiny_bert, classifier, monkeypatch):
     from safetensors.torch import load_file
 
     monkeypatch.setattr("bertology_utils.encoders.finetune.finetuned", lambda _: pytest.fail("a training was started"))
-    lab = Experiment("6_disabling_heads", model=str(tiny_bert), checkpoint=f"SST-2={classifier}", tasks="sst2,rte",
-                     sweep_examples=4)
+    lab = Experiment(
+        "6_disabling_heads", model=str(tiny_bert), checkpoint=f"SST-2={classifier}", tasks="sst2,rte", sweep_examples=4
+    )
     found, expected = lab.finetuned(TASKS["sst2"]).state_dict(), load_file(classifier / "model.safetensors")
     assert all(torch.equal(found[name].cpu(), value) for name, value in expected.items())
     assert lab.sweep(TASKS["sst2"]).heads.shape == (3, 4, 4, 2)

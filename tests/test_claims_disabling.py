@@ -36,24 +36,34 @@ UP, DOWN = around(0.02, above=0.5), around(-0.02, above=0.5)
 
 
 @pytest.mark.parametrize("part", ["heads", "layers"])
-@pytest.mark.parametrize(("second", "raises", "real"), [
-    ({"gains": {1: UP}, "better": [1], "honest": 0.01}, "agrees", "agrees"),
-    ({"gains": {1: UP}, "honest": 0.01}, "agrees", "undecided"),
-    ({"gains": {1: UP}, "honest": -0.01}, "agrees", "disagrees"),
-    ({"honest": 0.01}, "disagrees", "undecided"),
-])
+@pytest.mark.parametrize(
+    ("second", "raises", "real"),
+    [
+        ({"gains": {1: UP}, "better": [1], "honest": 0.01}, "agrees", "agrees"),
+        ({"gains": {1: UP}, "honest": 0.01}, "agrees", "undecided"),
+        ({"gains": {1: UP}, "honest": -0.01}, "agrees", "disagrees"),
+        ({"honest": 0.01}, "disagrees", "undecided"),
+    ],
+)
 def test_gains_of_every_training(part, second, raises, real):
     helpful = {"gains": {0: UP}, "better": [0], "honest": 0.01}
     both = {"heads": helpful, "layers": helpful}
-    found = claims.judge_gains({(MRPC, 0): effects(**both), (MRPC, 1): effects(**both | {part: second}),
-                                (RTE, 0): effects(**both), (RTE, 1): effects(**both)})
+    found = claims.judge_gains(
+        {
+            (MRPC, 0): effects(**both),
+            (MRPC, 1): effects(**both | {part: second}),
+            (RTE, 0): effects(**both),
+            (RTE, 1): effects(**both),
+        }
+    )
     assert outcomes(found) == ([raises, real, "agrees", "agrees"] if part == "heads" else ["agrees", "agrees", raises, real])
     assert found[0].ours.startswith("MRPC +2.00, ") and "; RTE +2.00, +2.00 points" in found[0].ours
     assert found[2].claim == "On every task disabling some layer raises the score"
 
 
-@pytest.mark.parametrize(("above", "outcome"), [
-    (1.0, "agrees"), (0.97, "undecided"), (0.03, "undecided"), (0.0, "disagrees")])
+@pytest.mark.parametrize(
+    ("above", "outcome"), [(1.0, "agrees"), (0.97, "undecided"), (0.03, "undecided"), (0.0, "disagrees")]
+)
 def test_random_head_on_both_tasks(above, outcome):
     """At the level of 0.975, on MRPC and on RTE; other tasks are not asked."""
     every_head = {"gains": {index: around(0, above=above) for index in range(12)}}
@@ -65,24 +75,37 @@ def test_random_head_on_both_tasks(above, outcome):
     assert (nowhere.ours, nowhere.outcome) == ("no such task", "undecided")
 
 
-@pytest.mark.parametrize(("second", "outcome"), [
-    ({"better": [0]}, "agrees"), ({}, "undecided"), ({"worse": [0]}, "disagrees"), ({"better": [1]}, "undecided")])
+@pytest.mark.parametrize(
+    ("second", "outcome"),
+    [({"better": [0]}, "agrees"), ({}, "undecided"), ({"worse": [0]}, "disagrees"), ({"better": [1]}, "undecided")],
+)
 def test_first_layer_in_every_training(second, outcome):
     found = claims.judge_layers({(RTE, 0): effects(layers={"better": [0]}), (RTE, 1): effects(layers=second)})
     assert outcomes(found) == [outcome, "undecided"] and found[1].ours == "no such task"
 
 
-@pytest.mark.parametrize(("layers", "outcome"), [
-    ({"gains": {2: DOWN}, "worse": [2]}, "disagrees"), ({"gains": {2: DOWN}}, "undecided"),
-    ({"gains": {2: around(-0.001, above=0.5, apart=0.0001)}, "worse": [2]}, "undecided")])
+@pytest.mark.parametrize(
+    ("layers", "outcome"),
+    [
+        ({"gains": {2: DOWN}, "worse": [2]}, "disagrees"),
+        ({"gains": {2: DOWN}}, "undecided"),
+        ({"gains": {2: around(-0.001, above=0.5, apart=0.0001)}, "worse": [2]}, "undecided"),
+    ],
+)
 def test_worst_layer_costs_more_than_the_papers(layers, outcome):
     found = claims.judge_layers({(QNLI, 0): effects(layers=layers), (QNLI, 1): effects()})
     assert outcomes(found) == ["undecided", outcome] and found[0].ours == "no such task"
 
 
-@pytest.mark.parametrize(("heads", "outcome"), [
-    ({"gains": {6: DOWN}, "worse": [6]}, "disagrees"), ({"gains": {6: DOWN}}, "undecided"), ({}, "agrees"),
-    ({"gains": {7: DOWN}, "worse": [7]}, "agrees")])
+@pytest.mark.parametrize(
+    ("heads", "outcome"),
+    [
+        ({"gains": {6: DOWN}, "worse": [6]}, "disagrees"),
+        ({"gains": {6: DOWN}}, "undecided"),
+        ({}, "agrees"),
+        ({"gains": {7: DOWN}, "worse": [7]}, "agrees"),
+    ],
+)
 def test_frame_heads(heads, outcome):
     """Head (2, 3) is number 6 of 12; another's loss does not count."""
     (found,) = claims.judge_frame_heads({(MRPC, 0): effects(), (RTE, 0): effects(heads)}, [(0, 1), (1, 2)])
@@ -97,15 +120,26 @@ def needing(*heads):
     return effects({"gains": costs, "worse": list(heads)})
 
 
-@pytest.mark.parametrize(("stsb", "rte", "outcome"), [
-    ([0, 1, 2, 3, 4], [0, 1, 2, 3, 4], "agrees"), ([7, 8, 9, 10, 11], [0, 1, 2, 3, 4], "disagrees"),
-    ([0, 1, 2, 3, 4], [2, 3, 4, 10, 11], "undecided"), ([], [7, 8, 9, 10, 11], "undecided")])
+@pytest.mark.parametrize(
+    ("stsb", "rte", "outcome"),
+    [
+        ([0, 1, 2, 3, 4], [0, 1, 2, 3, 4], "agrees"),
+        ([7, 8, 9, 10, 11], [0, 1, 2, 3, 4], "disagrees"),
+        ([0, 1, 2, 3, 4], [2, 3, 4, 10, 11], "undecided"),
+        ([], [7, 8, 9, 10, 11], "undecided"),
+    ],
+)
 def test_shared_heads_in_every_training(stsb, rte, outcome):
     (found,) = claims.judge_shared_heads({(RTE, 0): needing(*rte), (STSB, 0): needing(*stsb)})
     assert found.outcome == outcome
-    (mixed,) = claims.judge_shared_heads({
-        (STSB, 0): needing(0, 1, 2, 3, 4), (STSB, 1): needing(7, 8, 9, 10, 11),
-        (RTE, 0): needing(0, 1, 2, 3, 4), (RTE, 1): needing(0, 1, 2, 3, 4)})
+    (mixed,) = claims.judge_shared_heads(
+        {
+            (STSB, 0): needing(0, 1, 2, 3, 4),
+            (STSB, 1): needing(7, 8, 9, 10, 11),
+            (RTE, 0): needing(0, 1, 2, 3, 4),
+            (RTE, 1): needing(0, 1, 2, 3, 4),
+        }
+    )
     assert mixed.outcome == "undecided" and mixed.ours == "shared of five: 5 (p < 0.01), 0 (p = 1.00)"
     (alone,) = claims.judge_shared_heads({(STSB, 0): needing(0)})
     assert (alone.ours, alone.outcome) == ("no such tasks", "undecided")

@@ -59,7 +59,10 @@ def test_mean_change_is_over_comparisons_and_tasks():
     def constant(value):
         return np.full((20, 2, 3), value)
 
-    similarity = {MRPC: {"first": constant(0.9), "again": constant(0.7)}, STSB: {"first": constant(0.5), "again": constant(0.5)}}
+    similarity = {
+        MRPC: {"first": constant(0.9), "again": constant(0.7)},
+        STSB: {"first": constant(0.5), "again": constant(0.5)},
+    }
     change = controls.mean_change(similarity, ["first", "again"], {MRPC: (1, 0), STSB: (1, 1)})
     assert change.value == pytest.approx(0.35) and change.interval == pytest.approx((0.35, 0.35)) and change.n == 40
     assert controls.mean_change(similarity, ["first"], {MRPC: (1, 0), STSB: (1, 1)}).value == pytest.approx(0.3)

@@ -24,13 +24,16 @@ def test_published_heatmap(apart, outcome):
     assert found.ours == f"correlation over 144 cells 1.00; mean difference {apart:.3f}, n=30"
 
 
-@pytest.mark.parametrize(("striped", "exclusively", "predominantly"), [
-    ([0, 5], "agrees", "agrees"), ([2, 5], "disagrees", "agrees"), ([5, 5], "disagrees", "disagrees")])
+@pytest.mark.parametrize(
+    ("striped", "exclusively", "predominantly"),
+    [([0, 5], "agrees", "agrees"), ([2, 5], "disagrees", "agrees"), ([5, 5], "disagrees", "disagrees")],
+)
 def test_stripes_on_every_task(striped, exclusively, predominantly):
     found = claims.judge_stripes({MRPC: [0, 6], RTE: striped}, {MRPC: [1, 0], RTE: [3, 0]}, heads=72)
     assert outcomes(found) == [exclusively, predominantly]
-    assert found[0].ours.endswith(f"RTE {striped[0]} of 72 on words, 5 of 72 on special tokens;"
-                                  " random weights: 3 of 72 on words at most")
+    assert found[0].ours.endswith(
+        f"RTE {striped[0]} of 72 on words, 5 of 72 on special tokens; random weights: 3 of 72 on words at most"
+    )
 
 
 @pytest.mark.parametrize(("below", "outcome"), SURE)
@@ -82,16 +85,20 @@ def of_kind(judged, kind):
     return [verdict.outcome for verdict in judged if f" {kind} " in verdict.claim]
 
 
-@pytest.mark.parametrize(("weights", "beyond", "elsewhere", "expected"), [
-    (["nouns"], ["nouns"], [], ["agrees", "agrees", "agrees"]),
-    (["nouns"], [], ["nouns"], ["agrees", "disagrees", "disagrees"]),
-    ([], [], ["verbs"], ["disagrees", "disagrees", "agrees"]),
-])
+@pytest.mark.parametrize(
+    ("weights", "beyond", "elsewhere", "expected"),
+    [
+        (["nouns"], ["nouns"], [], ["agrees", "agrees", "agrees"]),
+        (["nouns"], [], ["nouns"], ["agrees", "disagrees", "disagrees"]),
+        ([], [], ["verbs"], ["disagrees", "disagrees", "agrees"]),
+    ],
+)
 def test_fine_tuning(weights, beyond, elsewhere, expected):
     tasks = (MRPC, QQP, RTE, SST2)
     found = claims.judge_fine_tuning(
         {task: increases(*weights) for task in tasks},
-        {task: increases(*(elsewhere if task is SST2 else beyond), kinds=LINGUISTIC) for task in tasks})
+        {task: increases(*(elsewhere if task is SST2 else beyond), kinds=LINGUISTIC) for task in tasks},
+    )
     assert len(found) == 9 and of_kind(found, "nouns") == expected
     assert found[0].ours.startswith(f"MRPC {len(weights)} of 6 heads, up to +{0.25 * len(weights):.3f}, n=40; QQP")
 

@@ -25,8 +25,12 @@ def comparison(excess=0.2, above=0.001, below=1.0):
 
 
 RANDOM = comparison(excess=0.1, above=1.0)
-TESTS = {"agrees": comparison(), "undecided": comparison(above=0.5), "not above random weights": comparison(excess=0.05),
-         "disagrees": comparison(excess=-0.2, above=1.0, below=0.001)}
+TESTS = {
+    "agrees": comparison(),
+    "undecided": comparison(above=0.5),
+    "not above random weights": comparison(excess=0.05),
+    "disagrees": comparison(excess=-0.2, above=1.0, below=0.001),
+}
 
 
 def of_best(values):
@@ -43,14 +47,22 @@ def test_published_heatmap():
     assert found.outcome == "disagrees" and found.ours.endswith("correlation over 144 cells -1.00")
 
 
-@pytest.mark.parametrize(("trained", "random", "outcome"), [
-    (0.2, 0.1, "agrees"), (EVEN, 1 - EVEN, "undecided"), (0.1, 0.2, "disagrees")])
+@pytest.mark.parametrize(
+    ("trained", "random", "outcome"), [(0.2, 0.1, "agrees"), (EVEN, 1 - EVEN, "undecided"), (0.1, 0.2, "disagrees")]
+)
 def test_highest_score(trained, random, outcome):
     assert outcomes(claims.judge_highest_score(of_best(trained), of_best(random), seed=1)) == [outcome]
 
 
-@pytest.mark.parametrize(("kind", "outcome"), [
-    ("agrees", "agrees"), ("undecided", "undecided"), ("not above random weights", "undecided"), ("disagrees", "disagrees")])
+@pytest.mark.parametrize(
+    ("kind", "outcome"),
+    [
+        ("agrees", "agrees"),
+        ("undecided", "undecided"),
+        ("not above random weights", "undecided"),
+        ("disagrees", "disagrees"),
+    ],
+)
 def test_highest_head_wants_both_comparisons(kind, outcome):
     random = {"moved": RANDOM, "borrowed": RANDOM}
     for tests in ({"moved": TESTS[kind], "borrowed": TESTS["agrees"]}, {"moved": TESTS["agrees"], "borrowed": TESTS[kind]}):
@@ -58,8 +70,9 @@ def test_highest_head_wants_both_comparisons(kind, outcome):
     assert outcomes(claims.judge_without_pronouns(BEST, TESTS[kind], TESTS["agrees"], RANDOM)) == [outcome]
 
 
-@pytest.mark.parametrize(("kind", "outcome"), [
-    ("agrees", "agrees"), ("undecided", "undecided"), ("not above random weights", "undecided")])
+@pytest.mark.parametrize(
+    ("kind", "outcome"), [("agrees", "agrees"), ("undecided", "undecided"), ("not above random weights", "undecided")]
+)
 def test_any_head(kind, outcome):
     (found,) = claims.judge_any_head(TESTS[kind], RANDOM)
     assert found.outcome == outcome

@@ -27,8 +27,10 @@ def judged(chance, clear=None):
 def test_highest_heads_are_neighbours_in_both_directions(share, outcome):
     found = judged({0: 1.0, 1: share, 2: 1.0, 3: 1.0})
     assert outcomes(found) == [outcome, "undecided", "undecided", "agrees", "undecided", "undecided"]
-    assert found[0].ours == (f"verb → subject: lower in 100.0% of random sets, n=40 examples;"
-                             f" subject → verb: lower in {share:.1%} of random sets, n=40 examples")
+    assert found[0].ours == (
+        f"verb → subject: lower in 100.0% of random sets, n=40 examples;"
+        f" subject → verb: lower in {share:.1%} of random sets, n=40 examples"
+    )
     assert found[0].why == "five of 6 heads, pre-trained"
 
 
@@ -53,21 +55,26 @@ def subjects(*beats):
     return RelationTest("nsubj", 80, "dependent → head", 1, baseline, (1, 2), accuracy, accuracy - baseline, beats, 0.1)
 
 
-@pytest.mark.parametrize(("test", "outcome"), [
-    (subjects((1, 2)), "disagrees"), (subjects(), "undecided"), (None, "undecided")])
+@pytest.mark.parametrize(
+    ("test", "outcome"), [(subjects((1, 2)), "disagrees"), (subjects(), "undecided"), (None, "undecided")]
+)
 def test_pointing(test, outcome):
     (found,) = claims.judge_pointing(test)
     assert found.outcome == outcome
-    assert found.ours == (f"(2, 3) 60.0 [59.0, 61.0] % against 40.0 [39.0, 41.0] %; {len(test.beats)} heads; n=80 arcs"
-                          if test else "–")
+    assert found.ours == (
+        f"(2, 3) 60.0 [59.0, 61.0] % against 40.0 [39.0, 41.0] %; {len(test.beats)} heads; n=80 arcs" if test else "–"
+    )
 
 
 @pytest.mark.parametrize("punctuation", SURE)
 @pytest.mark.parametrize("separator", SURE)
 def test_last_layer(separator, punctuation):
     """[SEP] on all tasks but three, punctuation on these; what either gets on the other tasks does not count."""
-    first = {TASKS["mrpc"]: {"[SEP]": 1.0, "punctuation": 0.0}, TASKS["sst2"]: {"[SEP]": separator[0], "punctuation": 0.0},
-             TASKS["rte"]: {"[SEP]": 0.0, "punctuation": punctuation[0]}}
+    first = {
+        TASKS["mrpc"]: {"[SEP]": 1.0, "punctuation": 0.0},
+        TASKS["sst2"]: {"[SEP]": separator[0], "punctuation": 0.0},
+        TASKS["rte"]: {"[SEP]": 0.0, "punctuation": punctuation[0]},
+    }
     found = claims.judge_last_layer(first)
     assert outcomes(found) == [separator[1], punctuation[1]]
     assert found[1].ours == f"RTE {punctuation[0]:.0%} of resamples"

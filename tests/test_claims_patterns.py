@@ -48,9 +48,14 @@ def test_constructed_maps():
 def test_repeats_across_heads_want_every_task(share, outcome):
     (found,) = claims.judge_repeats_across_heads([1.0, share])
     assert found.outcome == outcome
-    assert found.ours == {"agrees": "agrees in 2, undecided in 0, disagrees in 0 of 2 tasks",
-                          "undecided": "agrees in 1, undecided in 1, disagrees in 0 of 2 tasks",
-                          "disagrees": "agrees in 1, undecided in 0, disagrees in 1 of 2 tasks"}[outcome]
+    assert (
+        found.ours
+        == {
+            "agrees": "agrees in 2, undecided in 0, disagrees in 0 of 2 tasks",
+            "undecided": "agrees in 1, undecided in 1, disagrees in 0 of 2 tasks",
+            "disagrees": "agrees in 1, undecided in 0, disagrees in 1 of 2 tasks",
+        }[outcome]
+    )
 
 
 def test_repeat_share_counts_the_possible_patterns():

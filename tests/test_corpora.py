@@ -18,8 +18,12 @@ from corpora_generator.split import CORE
 from corpora_generator.words import NAMES, NOUNS
 
 FIELDS = {
-    "mrpc": ("sentence1", "sentence2"), "stsb": ("sentence1", "sentence2"), "sst2": ("sentence",),
-    "rte": ("sentence1", "sentence2"), "qqp": ("question1", "question2"), "qnli": ("question", "sentence"),
+    "mrpc": ("sentence1", "sentence2"),
+    "stsb": ("sentence1", "sentence2"),
+    "sst2": ("sentence",),
+    "rte": ("sentence1", "sentence2"),
+    "qqp": ("question1", "question2"),
+    "qnli": ("question", "sentence"),
     "mnli": ("premise", "hypothesis"),
 }
 CLASSES = {"mrpc": 2, "sst2": 2, "rte": 2, "qqp": 2, "qnli": 2, "mnli": 3}
@@ -27,19 +31,47 @@ DIGEST = "903dec2092516dac4720b51cb563e6563c7ec2156e3ba5d14d308454035236fc"
 
 NOMINAL = {"NOUN", "PROPN", "PRON"}
 RELATIONS = {
-    "nsubj": NOMINAL, "nsubj:pass": NOMINAL, "obj": NOMINAL | {"ADJ"}, "iobj": NOMINAL, "obl": NOMINAL,
-    "obl:agent": NOMINAL, "obl:tmod": {"NOUN"}, "nmod": NOMINAL, "nmod:poss": {"PRON"}, "det": {"DET"},
-    "det:predet": {"DET"}, "nummod": {"NUM"}, "amod": {"ADJ"}, "case": {"ADP"}, "aux": {"AUX"}, "aux:pass": {"AUX"},
-    "cop": {"AUX"}, "advmod": {"ADV", "PART"}, "mark": {"SCONJ", "PART"}, "cc": {"CCONJ"}, "cc:preconj": {"CCONJ"},
-    "conj": {"NOUN", "PROPN", "VERB", "ADJ"}, "punct": {"PUNCT"}, "advcl": {"VERB", "ADJ"}, "ccomp": {"VERB", "ADJ"},
-    "acl": {"VERB"}, "acl:relcl": {"VERB"}, "csubj": {"VERB"}, "expl": {"PRON"}, "root": {"VERB", "ADJ", "PRON"},
+    "nsubj": NOMINAL,
+    "nsubj:pass": NOMINAL,
+    "obj": NOMINAL | {"ADJ"},
+    "iobj": NOMINAL,
+    "obl": NOMINAL,
+    "obl:agent": NOMINAL,
+    "obl:tmod": {"NOUN"},
+    "nmod": NOMINAL,
+    "nmod:poss": {"PRON"},
+    "det": {"DET"},
+    "det:predet": {"DET"},
+    "nummod": {"NUM"},
+    "amod": {"ADJ"},
+    "case": {"ADP"},
+    "aux": {"AUX"},
+    "aux:pass": {"AUX"},
+    "cop": {"AUX"},
+    "advmod": {"ADV", "PART"},
+    "mark": {"SCONJ", "PART"},
+    "cc": {"CCONJ"},
+    "cc:preconj": {"CCONJ"},
+    "conj": {"NOUN", "PROPN", "VERB", "ADJ"},
+    "punct": {"PUNCT"},
+    "advcl": {"VERB", "ADJ"},
+    "ccomp": {"VERB", "ADJ"},
+    "acl": {"VERB"},
+    "acl:relcl": {"VERB"},
+    "csubj": {"VERB"},
+    "expl": {"PRON"},
+    "root": {"VERB", "ADJ", "PRON"},
 }
-FOOTNOTE_6 = ("neither nor not never none don't won't didn't hadn't haven't can't isn't wasn't shouldn't couldn't "
-              "nothing nowhere").split()
+FOOTNOTE_6 = (
+    "neither nor not never none don't won't didn't hadn't haven't can't isn't wasn't shouldn't couldn't nothing nowhere"
+).split()
 GENDER = {"he": "m", "him": "m", "his": "m", "she": "f", "her": "f", "it": "n", "its": "n"}
-SEX = {**dict.fromkeys("aunt niece grandmother".split(), "f"),
-       **dict.fromkeys("uncle nephew grandfather stepfather".split(), "m"),
-       **dict.fromkeys(NAMES["she"].split(), "f"), **dict.fromkeys(NAMES["he"].split(), "m")}
+SEX = {
+    **dict.fromkeys("aunt niece grandmother".split(), "f"),
+    **dict.fromkeys("uncle nephew grandfather stepfather".split(), "m"),
+    **dict.fromkeys(NAMES["she"].split(), "f"),
+    **dict.fromkeys(NAMES["he"].split(), "m"),
+}
 NEGATIVE = "no not never none neither nor nothing nobody nowhere hardly".split()
 OPEN = {"NOUN", "PROPN", "VERB", "ADJ"}
 
@@ -67,10 +99,10 @@ def check_spans(row):
         assert text == " ".join(item.text for item in items)
         end = 0
         for word in (word for item in items for word in item.words):
-            assert word.form and text[word.start:word.end] == word.form
+            assert word.form and text[word.start : word.end] == word.form
             assert word.start >= end
             # Nothing but a blank stands between words.
-            assert text[end:word.start] in ("", " ")
+            assert text[end : word.start] in ("", " ")
             end = word.end
         assert end == len(text)
 
@@ -279,8 +311,11 @@ def test_second_sentence_alone_tells_no_similarity():
 @pytest.mark.parametrize("task", ["mrpc", "rte", "mnli"])
 def test_second_field_has_negation_numerals_and_hypernyms_alike(task):
     hypernyms = {hypernym.split()[-1] for hypernym, _ in NOUNS.values() if hypernym}
-    wanted_limits = ((lambda w: w.negation, 0.14 if task == "mrpc" else 0.08), (lambda w: w.upos == "NUM", 0.08),
-                     (lambda w: w.lemma in hypernyms, 0.08))
+    wanted_limits = (
+        (lambda w: w.negation, 0.14 if task == "mrpc" else 0.08),
+        (lambda w: w.upos == "NUM", 0.08),
+        (lambda w: w.lemma in hypernyms, 0.08),
+    )
     for wanted, limit in wanted_limits:
         rates = []
         for label in range(CLASSES[task]):

@@ -32,9 +32,9 @@ OFFICIAL_HEADERS = {
     "RTE/dev.tsv": "index,sentence1,sentence2,label",
     "QNLI/dev.tsv": "index,question,sentence,label",
     "MNLI/train.tsv": "index,promptID,pairID,genre,sentence1_binary_parse,sentence2_binary_parse,sentence1_parse,"
-                      "sentence2_parse,sentence1,sentence2,label1,gold_label",
+    "sentence2_parse,sentence1,sentence2,label1,gold_label",
     "MNLI/dev_matched.tsv": "index,promptID,pairID,genre,sentence1_binary_parse,sentence2_binary_parse,sentence1_parse,"
-                            "sentence2_parse,sentence1,sentence2,label1,label2,label3,label4,label5,gold_label",
+    "sentence2_parse,sentence1,sentence2,label1,label2,label3,label4,label5,gold_label",
 }
 
 
@@ -77,8 +77,9 @@ def test_the_readers_give_what_was_generated(name):
     for split, wanted in (("train", made["train"]), ("dev", made["validation"])):
         rows = load_rows(task, split, parse_data("embedded"))
         assert rows.features == schema(task) and rows["idx"] == list(range(len(wanted)))
-        assert rows["label"] == (pytest.approx([row.label for row in wanted], abs=1e-6) if task.is_regression
-                                 else [row.label for row in wanted])
+        assert rows["label"] == (
+            pytest.approx([row.label for row in wanted], abs=1e-6) if task.is_regression else [row.label for row in wanted]
+        )
         for field in task.fields:
             assert rows[field] == [row.text[field] for row in wanted]
     gold = annotators.load_annotator("gold", [name])

@@ -7,8 +7,11 @@ from corpora_generator.realise import NUMERALS
 from corpora_generator.words import NOUNS, SYMMETRIC
 
 SEEDS = (0, 1, 2)
-ANIMALS = {"animal", *NOUNS["mammal"][1].replace("=", " ").replace("<", " ").split(),
-           *NOUNS["bird"][1].replace("=", " ").split()}
+ANIMALS = {
+    "animal",
+    *NOUNS["mammal"][1].replace("=", " ").replace("<", " ").split(),
+    *NOUNS["bird"][1].replace("=", " ").split(),
+}
 
 
 def pairs(task, label=None, change=None):

@@ -44,8 +44,11 @@ def test_table1_orders_the_columns(script):
     """Untuned below random start below pre-trained on at least five tasks; none saturated, none at chance."""
     committed = script.measured("corpora_table1")["tasks"]
     shortcuts = script.measured("corpora_shortcuts")["tasks"]
-    ordered = [task for task, item in committed.items()
-               if item["untuned"]["mean"] < item["normal"]["mean"] < item["finetuned"]["mean"]]
+    ordered = [
+        task
+        for task, item in committed.items()
+        if item["untuned"]["mean"] < item["normal"]["mean"] < item["finetuned"]["mean"]
+    ]
     assert len(committed) == 7 and len(ordered) >= 5
     for task, item in committed.items():
         assert shortcuts[task]["chance"] + 0.1 < item["finetuned"]["mean"] < 0.97, task

@@ -48,8 +48,12 @@ def test_hits_are_the_plain_ones(task):
     assert len(found["nsubj"].offset) >= 40 and len(found["det"].offset) >= 40
 
 
-SENTENCE = [word("The", "DET", 1, "det"), word("gardener", "NOUN", 2, "nsubj"), word("waters", "VERB", -1, "root"),
-            word("roses", "NOUN", 2, "dobj")]
+SENTENCE = [
+    word("The", "DET", 1, "det"),
+    word("gardener", "NOUN", 2, "nsubj"),
+    word("waters", "VERB", -1, "root"),
+    word("roses", "NOUN", 2, "dobj"),
+]
 
 
 def pointing_at(targets, length):
@@ -64,7 +68,12 @@ def test_a_head_that_points_from_dependents_to_heads():
     found = replay(Pointing([made_input(SENTENCE)]), [pointing_at({1: 2, 2: 3, 4: 3, 3: 4}, 6)])
     hits = {name: arcs.hits[:, :, 0, 0].tolist() for name, arcs in found.items()}
     assert hits == {"nsubj": [[True], [False]], "obj": [[True], [True]], "amod": [[], []], "det": [[True], [False]]}
-    assert {name: arcs.offset.tolist() for name, arcs in found.items()} == {"nsubj": [1], "obj": [-1], "amod": [], "det": [1]}
+    assert {name: arcs.offset.tolist() for name, arcs in found.items()} == {
+        "nsubj": [1],
+        "obj": [-1],
+        "amod": [],
+        "det": [1],
+    }
 
 
 def test_pieces_are_summed_where_attended_and_averaged_where_attending():
@@ -170,8 +179,10 @@ def test_a_relation_without_arcs_is_refused():
 
 def test_data_sets_are_joined_with_their_examples_apart():
     whole = planted_arcs(10, 3)
-    parts = [Arcs(whole.example[:18], whole.offset[:18], whole.hits[:, :18], 7),  # its last example has no arc
-             Arcs(whole.example[18:] - 6, whole.offset[18:], whole.hits[:, 18:], 4)]
+    parts = [
+        Arcs(whole.example[:18], whole.offset[:18], whole.hits[:, :18], 7),  # its last example has no arc
+        Arcs(whole.example[18:] - 6, whole.offset[18:], whole.hits[:, 18:], 4),
+    ]
     both = joined(parts)
     assert both.example.tolist() == [*whole.example[:18], *(whole.example[18:] + 1)] and both.examples == 11
     assert both.offset.tolist() == whole.offset.tolist() and (both.hits == whole.hits).all()
@@ -179,6 +190,7 @@ def test_data_sets_are_joined_with_their_examples_apart():
 
 def plain_max_statistic(differences, signs):
     """p-values of "above 0" and "below 0" for differences of shape (examples, statistics)."""
+
     def score(column, flips):
         kept = [(value, flip) for value, flip in zip(column, flips, strict=True) if value == value]
         spread = sum(value * value for value, _ in kept) ** 0.5

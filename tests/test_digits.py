@@ -20,8 +20,13 @@ TOLERANCE = 5e-4
 MACHINES = {
     "the same": {"OMP_NUM_THREADS": "2"},
     "one thread, another start": {"OMP_NUM_THREADS": "1", "BERTOLOGY_NOISE": "1"},
-    "old kernels": {"OMP_NUM_THREADS": "2", "ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41",
-                    "MKL_CBWR": "COMPATIBLE", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2"},
+    "old kernels": {
+        "OMP_NUM_THREADS": "2",
+        "ATEN_CPU_CAPABILITY": "default",
+        "ONEDNN_MAX_CPU_ISA": "SSE41",
+        "MKL_CBWR": "COMPATIBLE",
+        "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
+    },
 }
 
 TRAIN = """

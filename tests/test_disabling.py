@@ -48,8 +48,10 @@ def model(request, tmp_path_factory):
     if request.param == "bert":
         folder = make_bert(tmp_path_factory.mktemp("bert"), layers=3, heads=4, hidden=32)
         return spread(load_classifier(parse_model(str(folder)), TASKS["mrpc"]))
-    kind, config = {"roberta": (RobertaForSequenceClassification, RobertaConfig(**SIZES, pad_token_id=0)),
-                    "electra": (ElectraForSequenceClassification, ElectraConfig(**SIZES, embedding_size=16))}[request.param]
+    kind, config = {
+        "roberta": (RobertaForSequenceClassification, RobertaConfig(**SIZES, pad_token_id=0)),
+        "electra": (ElectraForSequenceClassification, ElectraConfig(**SIZES, embedding_size=16)),
+    }[request.param]
     return spread(kind(config))
 
 
@@ -193,10 +195,16 @@ def test_passes_of_the_bare_encoder_and_of_the_classifier_are_both_edited(model,
     torch.testing.assert_close(of_encoder[1][:, 2].diagonal(dim1=1, dim2=2)[:, 0], 1 / batch.lengths)
 
 
-@pytest.mark.parametrize("heads, message", [
-    ([], "no head"), ([(3, 0)], "unknown layer 4; layers are counted from 1 to 3"), ([(0, 4)], "unknown head 5"),
-    ([(-1, 0)], "unknown layer 0"), ([(0, 1), (2, 1), (0, 1)], r"head \(1, 2\) is named twice"),
-])
+@pytest.mark.parametrize(
+    "heads, message",
+    [
+        ([], "no head"),
+        ([(3, 0)], "unknown layer 4; layers are counted from 1 to 3"),
+        ([(0, 4)], "unknown head 5"),
+        ([(-1, 0)], "unknown layer 0"),
+        ([(0, 1), (2, 1), (0, 1)], r"head \(1, 2\) is named twice"),
+    ],
+)
 def test_wrong_heads_are_refused(model, batches, heads, message):
     with pytest.raises(ValueError, match=message), disable_heads(model, heads):
         pytest.fail("entered")
@@ -254,7 +262,9 @@ def test_mean_is_the_mean_over_real_tokens(model, batches):
     predict_logits(model, batches)
     hook.remove()
     tokens = torch.cat([context[batch.mask] for context, batch in zip(seen, batches, strict=True)])
-    torch.testing.assert_close(replacement(model, batches, "mean")[0].flatten().float(), tokens.mean(dim=0), atol=sum_tolerance(len(tokens)), rtol=0)
+    torch.testing.assert_close(
+        replacement(model, batches, "mean")[0].flatten().float(), tokens.mean(dim=0), atol=sum_tolerance(len(tokens)), rtol=0
+    )
 
 
 def test_a_killed_sweep_goes_on_from_its_last_layer(model, batches, tmp_path, monkeypatch):
@@ -271,8 +281,9 @@ def test_a_killed_sweep_goes_on_from_its_last_layer(model, batches, tmp_path, mo
     monkeypatch.setattr(sweep_module, "_one_layer", killed)
     with pytest.raises(KeyboardInterrupt):
         sweep(model, batches, scratch=tmp_path)
-    monkeypatch.setattr(sweep_module, "_one_layer", lambda pieces, number, *rest: calls.append(-number) or original(
-        pieces, number, *rest))
+    monkeypatch.setattr(
+        sweep_module, "_one_layer", lambda pieces, number, *rest: calls.append(-number) or original(pieces, number, *rest)
+    )
     again = sweep(model, batches, scratch=tmp_path)
     assert {call for call in calls if call < 0} == {-2}
     for name in ("baseline", "heads", "layers"):
@@ -408,4 +419,6 @@ def test_all_heads_at_once(model, batches):
         maps = attention_maps(model, batch)
     for row, length in enumerate(batch.lengths):
         for layer in maps:
-            torch.testing.assert_close(layer[row, :, :, :length], torch.full_like(layer[row, :, :, :length], 1 / int(length)))
+            torch.testing.assert_close(
+                layer[row, :, :, :length], torch.full_like(layer[row, :, :, :length], 1 / int(length))
+            )

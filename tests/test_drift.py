@@ -68,7 +68,8 @@ def test_padding_changes_the_official_reading_only(two_models):
         (protocol, pad_to): observe(
             after, batches.make_batches(inputs, tokenizer, pad_to=pad_to), {"d": measure.Drift(before, protocol)}
         )["d"]
-        for protocol in measure.PROTOCOLS for pad_to in (40, 60)
+        for protocol in measure.PROTOCOLS
+        for pad_to in (40, 60)
     }
     np.testing.assert_allclose(results["paper", 40], results["paper", 60], atol=2 * forward_tolerance(after))
     assert np.abs(results["official", 40] - results["official", 60]).max() > 1e-3
@@ -79,11 +80,14 @@ def test_unknown_protocol_is_refused(two_models):
         measure.Drift(two_models[0][0], "mine")
 
 
-@pytest.mark.parametrize(("layers", "heads", "message"), [
-    (4, 4, "the reference has 4 layers and the observed model 3"),
-    (2, 4, "the reference has 2 layers and the observed model has"),
-    (3, 2, "the reference has 2 heads per layer and the observed model 4"),
-])
+@pytest.mark.parametrize(
+    ("layers", "heads", "message"),
+    [
+        (4, 4, "the reference has 4 layers and the observed model 3"),
+        (2, 4, "the reference has 2 layers and the observed model has"),
+        (3, 2, "the reference has 2 heads per layer and the observed model 4"),
+    ],
+)
 def test_a_reference_of_another_shape_is_refused(two_models, tmp_path, layers, heads, message):
     (model, _), tokenizer = two_models
     reference = models.load_encoder(parse_model(str(make_bert(tmp_path, layers, heads, 32))))

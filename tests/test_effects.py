@@ -38,7 +38,10 @@ def test_scores_of_many_resamples_at_once_are_the_tasks_scores(name):
     metric = plain_metric(task)
 
     def difference(rows):
-        return score(task, disabled[4][rows], labels[rows], metric)[metric] - score(task, baseline[rows], labels[rows], metric)[metric]
+        return (
+            score(task, disabled[4][rows], labels[rows], metric)[metric]
+            - score(task, baseline[rows], labels[rows], metric)[metric]
+        )
 
     expected = bootstrap(difference, N, 3)
     assert found[4].value == pytest.approx(expected.value, abs=1e-12)
@@ -75,8 +78,9 @@ def test_a_real_gain_is_found_and_only_that(name):
     found = controls.gain_test(TASKS[name], baseline, disabled, labels, seed=1)
     assert found.better[7] < 0.01 and found.gains.argmax() == 7
     assert (np.delete(found.better, 7) > 0.05).all()
-    np.testing.assert_allclose(found.gains, [one.value for one in measure.gains(TASKS[name], baseline, disabled, labels, 1)],
-                               atol=1e-12)
+    np.testing.assert_allclose(
+        found.gains, [one.value for one in measure.gains(TASKS[name], baseline, disabled, labels, 1)], atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", ["rte", "stsb"])
@@ -152,7 +156,9 @@ def test_heads_that_do_harm_are_left_out_of_what_the_best_gains_by_chance():
 
 def test_the_interval_of_a_chosen_gain_allows_for_shared_examples():
     labels, baseline, disabled = made("rte", variants=10)
-    few, many = (controls.selected_gain(TASKS["rte"], baseline, disabled, labels, seed=1, splits=count) for count in (200, 800))
+    few, many = (
+        controls.selected_gain(TASKS["rte"], baseline, disabled, labels, seed=1, splits=count) for count in (200, 800)
+    )
     widths = [one.interval[1] - one.interval[0] for one in (few, many)]
     assert widths[1] == pytest.approx(widths[0], rel=0.2), "more splits do not make it narrow"
     assert few.interval[0] < few.honest.mean() < few.interval[1]

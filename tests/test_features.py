@@ -47,8 +47,10 @@ def plain_types(one, protocol):
 def plain_columns(task, index, attending):
     """For every layer and head the mean weight in each column of one example's map."""
     rows = slice(0, None if attending == "all tokens" else 1)
-    return [[[sum(column) / len(column) for column in zip(*grid[rows], strict=True)] for grid in layer]
-            for layer in measured(task)[3][index].maps.tolist()]
+    return [
+        [[sum(column) / len(column) for column in zip(*grid[rows], strict=True)] for grid in layer]
+        for layer in measured(task)[3][index].maps.tolist()
+    ]
 
 
 @pytest.mark.parametrize("protocol", ["paper", "official"])
@@ -73,8 +75,10 @@ def test_weights_are_the_plain_ones(task, attending, protocol):
     assert values.shape == (50, len(TOKEN_TYPES), *examples[0].maps.shape[:2])
     for index, one in enumerate(examples):
         received = plain_columns(task.name, index, attending)
-        expected = [[[max((weights[at] for at in places), default=math.nan) for weights in layer] for layer in received]
-                    for places in plain_types(one, protocol)]
+        expected = [
+            [[max((weights[at] for at in places), default=math.nan) for weights in layer] for layer in received]
+            for places in plain_types(one, protocol)
+        ]
         np.testing.assert_allclose(values[index], expected, atol=forward_tolerance(model), rtol=0, equal_nan=True)
     there = values[np.isfinite(values)]
     assert there.min() >= 0 and there.max() <= 1 + sum_tolerance(64)

@@ -83,34 +83,43 @@ def test_more_processes_read_the_same(folder, monkeypatch):
     assert release.load_release(f"folder:{folder}", processes=2) == one
 
 
-@pytest.mark.parametrize("spoil, message", [
-    (lambda f: (f / "luIndex.xml").unlink(), "lacks luIndex.xml"),
-    (lambda f: shutil.rmtree(f / "frame"), "lacks frame"),
-    (lambda f: [p.unlink() for p in unit_files(f)], "empty"),
-    (lambda f: [shutil.rmtree(p) if p.is_dir() else p.unlink() for p in list(f.iterdir())], "no FrameNet release"),
-])
+@pytest.mark.parametrize(
+    "spoil, message",
+    [
+        (lambda f: (f / "luIndex.xml").unlink(), "lacks luIndex.xml"),
+        (lambda f: shutil.rmtree(f / "frame"), "lacks frame"),
+        (lambda f: [p.unlink() for p in unit_files(f)], "empty"),
+        (lambda f: [shutil.rmtree(p) if p.is_dir() else p.unlink() for p in list(f.iterdir())], "no FrameNet release"),
+    ],
+)
 def test_incomplete_releases_are_refused(folder, spoil, message):
     spoil(folder)
     with pytest.raises((FileNotFoundError, ValueError), match=message):
         release.load_release(f"folder:{folder}")
 
 
-@pytest.mark.parametrize("source, error, message", [
-    ("framenet", ValueError, "unknown framenet 'framenet'; choose one of: embedded, nltk, folder:PATH, zip:PATH"),
-    ("folder:", ValueError, "folder:PATH"),
-    ("folder:/nowhere/at/all", FileNotFoundError, "no folder"),
-    ("zip:/nowhere.zip", FileNotFoundError, "no file"),
-])
+@pytest.mark.parametrize(
+    "source, error, message",
+    [
+        ("framenet", ValueError, "unknown framenet 'framenet'; choose one of: embedded, nltk, folder:PATH, zip:PATH"),
+        ("folder:", ValueError, "folder:PATH"),
+        ("folder:/nowhere/at/all", FileNotFoundError, "no folder"),
+        ("zip:/nowhere.zip", FileNotFoundError, "no file"),
+    ],
+)
 def test_sources_that_name_nothing_are_refused(source, error, message):
     with pytest.raises(error, match=message):
         release.load_release(source)
 
 
-@pytest.mark.parametrize("old, new, message", [
-    ('name="Target" start="', 'name="Target" start="9', "spans characters"),
-    ('name="Target" start=', 'name="Target" begin=', "target is not marked"),
-    (' end="', ' until="', "starts and does not end"),
-])
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ('name="Target" start="', 'name="Target" start="9', "spans characters"),
+        ('name="Target" start=', 'name="Target" begin=', "target is not marked"),
+        (' end="', ' until="', "starts and does not end"),
+    ],
+)
 def test_odd_annotations_are_left_out_and_reported(folder, old, new, message):
     before = release.load_release(f"folder:{folder}")
     path = unit_files(folder)[0]
@@ -127,7 +136,7 @@ def test_a_label_that_ends_before_it_starts_is_reported(folder):
     path = unit_files(folder)[0]
     text = path.read_text(encoding="utf-8")
     start = text.index('end="', text.index('name="Target" start="')) + 5
-    path.write_text(text[:start] + "0" + text[text.index('"', start):], encoding="utf-8")
+    path.write_text(text[:start] + "0" + text[text.index('"', start) :], encoding="utf-8")
     assert "spans characters" in release.load_release(f"folder:{folder}").problems[0].what
 
 
@@ -168,7 +177,7 @@ def claiming(target, size):
         archive.writestr("frameIndex.xml", "<a/>")
     content = bytearray(target.read_bytes())
     entry = content.rindex(b"PK\x01\x02")
-    content[entry + 24:entry + 28] = size.to_bytes(4, "little")
+    content[entry + 24 : entry + 28] = size.to_bytes(4, "little")
     target.write_bytes(content)
     return target
 
@@ -186,11 +195,14 @@ def test_a_zip_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
             read(f"zip:{tmp_path / 'many.zip'}")
 
 
-@pytest.mark.parametrize("spoil, message", [
-    (lambda f: (f / "luIndex.xml").unlink(), "lacks luIndex.xml"),
-    (lambda f: [p.unlink() for p in unit_files(f)], "no lexical units"),
-    (lambda f: [shutil.rmtree(p) if p.is_dir() else p.unlink() for p in list(f.iterdir())], "no FrameNet release"),
-])
+@pytest.mark.parametrize(
+    "spoil, message",
+    [
+        (lambda f: (f / "luIndex.xml").unlink(), "lacks luIndex.xml"),
+        (lambda f: [p.unlink() for p in unit_files(f)], "no lexical units"),
+        (lambda f: [shutil.rmtree(p) if p.is_dir() else p.unlink() for p in list(f.iterdir())], "no FrameNet release"),
+    ],
+)
 def test_a_release_is_checked_before_it_is_read(folder, tmp_path, monkeypatch, spoil, message):
     monkeypatch.setattr(release, "_read", lambda *arguments: pytest.fail("read"))
     release.check_release("embedded")
@@ -300,8 +312,12 @@ def test_real_release_equals_nltk_on_300_units(tmp_path):
     for name in chosen:
         path = tmp_path / name
         ours, problems = read_unit(path)
-        theirs = [(one, aset) for one in reader.lu(int(path.stem[2:])).exemplars
-                  for aset in one.annotationSet if aset.status != "UNANN" and "Target" in aset]
+        theirs = [
+            (one, aset)
+            for one in reader.lu(int(path.stem[2:])).exemplars
+            for aset in one.annotationSet
+            if aset.status != "UNANN" and "Target" in aset
+        ]
         assert len(ours) == len(theirs) and all("not marked" in problem.what for problem in problems)
         for mine, (sentence, aset) in zip(ours, theirs, strict=True):
             assert (mine.sentence_id, mine.set_id, mine.text) == (sentence.ID, aset.ID, sentence.text)
@@ -322,8 +338,17 @@ def exemplar(text, target, *elements, core=("Agent", "Theme")):
         start = text.index(words)
         return Span(name, start, start + len(words))
 
-    return Exemplar("see.v", 1, "Seeing", 1, 1, text, (span("Target", target),),
-                    tuple(sorted((span(*one) for one in elements), key=lambda s: s.start)), core)
+    return Exemplar(
+        "see.v",
+        1,
+        "Seeing",
+        1,
+        1,
+        text,
+        (span("Target", target),),
+        tuple(sorted((span(*one) for one in elements), key=lambda s: s.start)),
+        core,
+    )
 
 
 def kept(one, **rules):
@@ -333,8 +358,13 @@ def kept(one, **rules):
 
 
 def test_every_rule_at_its_border():
-    one = exemplar("She has seen a big old red house near it .", "seen", ("Agent", "She"), ("Theme", "a big old red house"),
-                   ("Place", "near it"))
+    one = exemplar(
+        "She has seen a big old red house near it .",
+        "seen",
+        ("Agent", "She"),
+        ("Theme", "a big old red house"),
+        ("Place", "near it"),
+    )
     assert kept(one) == ["Agent"]  # the theme is too long and too near
     assert kept(one, sentence_tokens=11) == ["Agent"] and kept(one, sentence_tokens=10) == []
     assert kept(one, element_tokens=5, nearest=1) == ["Agent", "Theme"]
@@ -342,8 +372,12 @@ def test_every_rule_at_its_border():
     assert kept(one, nearest=3) == []  # "She" is two tokens away
     assert kept(one, scope="sentence") == []
     assert kept(one, core="sets") == ["Agent"]
-    far = exemplar("She has often seen it with the old glasses of hers .", "seen", ("Agent", "She"),
-                   ("Instrument", "the old glasses of hers"))
+    far = exemplar(
+        "She has often seen it with the old glasses of hers .",
+        "seen",
+        ("Agent", "She"),
+        ("Instrument", "the old glasses of hers"),
+    )
     assert kept(far, scope="sentence") == ["Agent"]
     assert kept(far, scope="every element") == []
     # The first "the" stands beside the predicate, the element's own does not.
@@ -353,7 +387,9 @@ def test_every_rule_at_its_border():
     assert kept(broken) == ["Agent"] and kept(broken, unbroken=True) == []
 
 
-@pytest.mark.parametrize("wrong", [{"core": "both"}, {"scope": "word"}, {"nearest": 0}, {"sentence_tokens": -1}, {"element_tokens": 0}])
+@pytest.mark.parametrize(
+    "wrong", [{"core": "both"}, {"scope": "word"}, {"nearest": 0}, {"sentence_tokens": -1}, {"element_tokens": 0}]
+)
 def test_rules_out_of_range_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         Rules(**wrong)
@@ -372,8 +408,14 @@ def test_differences_one_at_a_time(mini):
         return len(extract(mini, rules)[0])
 
     table = {one.name: one for one in links.one_at_a_time(mini, PAPER, OFFICIAL)}
-    assert list(table) == ["nearest: 3", "core: sets", "scope: sentence", "scope: every element", "unbroken: True",
-                           "first occurrence: True"]
+    assert list(table) == [
+        "nearest: 3",
+        "core: sets",
+        "scope: sentence",
+        "scope: every element",
+        "unbroken: True",
+        "first occurrence: True",
+    ]
     first, last = table["nearest: 3"], table["first occurrence: True"]
     assert first.alone == first.together == count(replace(PAPER, nearest=3)) and last.together == count(OFFICIAL)
     assert first.without == count(replace(OFFICIAL, nearest=2))
@@ -400,9 +442,12 @@ def test_places_hold_the_annotated_words(measured):
     _, tokenizer, placed, inputs = measured
     for one, ids in zip(placed, inputs["input_ids"], strict=True):
         text = one.sentence.exemplar.text
-        for positions, spans in ((one.predicate, one.sentence.target), *zip(one.elements, one.sentence.elements, strict=True)):
+        for positions, spans in (
+            (one.predicate, one.sentence.target),
+            *zip(one.elements, one.sentence.elements, strict=True),
+        ):
             pieces = tokenizer.convert_ids_to_tokens([ids[position] for position in positions])
-            expected = "".join(text[span.start:span.end] for span in spans).replace(" ", "").lower()
+            expected = "".join(text[span.start : span.end] for span in spans).replace(" ", "").lower()
             assert "".join(piece.removeprefix("##") for piece in pieces) == expected
         assert min(one.predicate) > 0 and max(one.predicate) < one.length - 1
 
@@ -419,8 +464,11 @@ def test_scores_equal_a_plain_reading_of_the_map(measured, direction, pairing):
             for head in range(3):
                 best = 0.0
                 for element in one.elements:
-                    pairs = ([(p, e) for p in one.predicate for e in element] if pairing == "product"
-                             else list(zip(one.predicate, element, strict=False)))
+                    pairs = (
+                        [(p, e) for p in one.predicate for e in element]
+                        if pairing == "product"
+                        else list(zip(one.predicate, element, strict=False))
+                    )
                     for p, e in pairs:
                         if direction != "element to predicate":
                             best = max(best, maps[0, head, p, e].item())
@@ -440,8 +488,9 @@ def test_words_are_what_the_tokenizer_calls_no_special_token(mini, name):
     placed, inputs, _ = place(sentences, tokenizer, max_length=500)
     assert {sentence.special for sentence in placed} == {(1, 1)} and "labels" not in inputs.column_names
     first = tokenizer.cls_token
-    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=f"{first} {first} $A",
-                                                                    special_tokens=[(first, tokenizer.cls_token_id)])
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single=f"{first} {first} $A", special_tokens=[(first, tokenizer.cls_token_id)]
+    )
     placed, inputs, _ = place(sentences, tokenizer, max_length=500)
     assert {sentence.special for sentence in placed} == {(2, 0)}
     rows, columns = zip(*Links(placed, "both", elsewhere="moved")._cells, strict=True)
@@ -457,8 +506,13 @@ def test_moved_cells_keep_their_distances_and_stay_on_words(measured):
     for index, one in list(enumerate(placed))[::9]:
         rows, columns = one.pairs("predicate to element")
         used, linked = [*rows, *columns], set(zip(rows, columns, strict=True))
-        possible = [shift for shift in range(-40, 40) if min(used) + shift >= 1 and max(used) + shift <= one.length - 2
-                    and not linked & set(zip(rows + shift, columns + shift, strict=True))]
+        possible = [
+            shift
+            for shift in range(-40, 40)
+            if min(used) + shift >= 1
+            and max(used) + shift <= one.length - 2
+            and not linked & set(zip(rows + shift, columns + shift, strict=True))
+        ]
         assert len(scores.places[index]) == 1 + len(possible) and 0 not in possible
         (batch,) = make_batches(inputs.select([index]), tokenizer)
         maps = attention_maps(model, batch)[1][0]
@@ -469,8 +523,12 @@ def test_moved_cells_keep_their_distances_and_stay_on_words(measured):
 
 def test_borrowed_cells_are_those_of_sentences_of_the_same_length(measured):
     model, tokenizer, placed, inputs = measured
-    both = [observe(model, make_batches(inputs, tokenizer), {"links": Links(placed, "both", elsewhere="borrowed", seed=seed)})
-            ["links"] for seed in (1, 1)]
+    both = [
+        observe(model, make_batches(inputs, tokenizer), {"links": Links(placed, "both", elsewhere="borrowed", seed=seed)})[
+            "links"
+        ]
+        for seed in (1, 1)
+    ]
     for one, again in zip(both[0].places, both[1].places, strict=True):
         np.testing.assert_array_equal(one, again)
     for index, one in list(enumerate(placed))[::9]:
@@ -478,8 +536,11 @@ def test_borrowed_cells_are_those_of_sentences_of_the_same_length(measured):
         (batch,) = make_batches(inputs.select([index]), tokenizer)
         maps = attention_maps(model, batch)[0][0]
         candidates = [other.pairs("both") for other in placed if other.length == one.length]
-        possible = [maps[:, rows, columns].amax(dim=1).numpy() for rows, columns in candidates
-                    if not own & set(zip(rows, columns, strict=True))]
+        possible = [
+            maps[:, rows, columns].amax(dim=1).numpy()
+            for rows, columns in candidates
+            if not own & set(zip(rows, columns, strict=True))
+        ]
         assert len(both[0].places[index]) == 1 + min(len(possible), 8)
         for borrowed in both[0].places[index][1:, 0]:
             assert any(np.allclose(borrowed, expected, atol=forward_tolerance(model)) for expected in possible)
@@ -573,8 +634,9 @@ def test_a_planted_head_is_found_and_nothing_on_shuffled_labels(mini):
     source = parse_model("embedded")
     tokenizer = load_tokenizer(source)
     placed, inputs, _ = place(extract(mini, PAPER)[0], tokenizer)
-    predicates = sorted({ids[position] for one, ids in zip(placed, inputs["input_ids"], strict=True)
-                         for position in one.predicate})
+    predicates = sorted(
+        {ids[position] for one, ids in zip(placed, inputs["input_ids"], strict=True) for position in one.predicate}
+    )
     model = planted(load_encoder(source), predicates)
 
     def run(places):
@@ -594,8 +656,13 @@ def test_a_planted_head_is_found_and_nothing_on_shuffled_labels(mini):
     for one in placed:  # the same cells at a random one of all their places
         used = [*one.predicate, *(position for element in one.elements for position in element)]
         shift = int(rng.integers(1 - min(used), one.length - 1 - max(used)))
-        shuffled.append(replace(one, predicate=tuple(p + shift for p in one.predicate),
-                                elements=tuple(tuple(p + shift for p in element) for element in one.elements)))
+        shuffled.append(
+            replace(
+                one,
+                predicate=tuple(p + shift for p in one.predicate),
+                elements=tuple(tuple(p + shift for p in element) for element in one.elements),
+            )
+        )
     assert (run(shuffled)[1]["moved"].above > 0.05).all()
 
 
@@ -619,7 +686,9 @@ def test_breakdown_by_role_element_and_frame():
     pronoun = placed_at(exemplar("She has often seen it all .", "seen", ("Agent", "She")))
     noun = placed_at(exemplar("Cats have often seen it all .", "seen", ("Agent", "Cats")))
     after = placed_at(exemplar("It was seen again by her .", "seen", ("Agent", "by her")))
-    two = placed_at(exemplar("She has often seen the dog .", "seen", ("Agent", "She"), ("Theme", "the dog")), ("Agent", "Theme"))
+    two = placed_at(
+        exemplar("She has often seen the dog .", "seen", ("Agent", "She"), ("Theme", "the dog")), ("Agent", "Theme")
+    )
     assert [breakdown.role(one) for one in (pronoun, noun, after)] == list(breakdown.ROLES)
     placed = [pronoun, noun, noun, after, two]
     places = tuple(np.full((3, 1, 1), value) * np.array([2, 1, 1])[:, None, None] for value in (1, 2, 3, 4, 100))
@@ -629,15 +698,19 @@ def test_breakdown_by_role_element_and_frame():
     assert rows["other before"]["score"] == "few"
     many = breakdown.by_role(placed[1:3] * 5, scores.of([1, 2] * 5), [(0, 0)], seed=1)[1]
     assert many["score"].startswith("5.000") and many["excess"].startswith("+2.500")
-    assert breakdown.by_element(placed, scores, [(0, 0)], least=1) == [{"frame element": "Agent", "n": 4, "head (1, 1)": "5.000"}]
+    assert breakdown.by_element(placed, scores, [(0, 0)], least=1) == [
+        {"frame element": "Agent", "n": 4, "head (1, 1)": "5.000"}
+    ]
     assert breakdown.by_frame(placed, scores, [(0, 0)], least=5) == []
     assert [one[0, 0, 0] for one in breakdown.without_pronouns(placed, scores).places] == [4, 6, 8]
 
 
 def test_reading_works_where_processes_cannot_be_spawned(folder):
     """From standard input there is no module that a spawned process could import."""
-    script = (f"from bertology_utils.framenet import release\nrelease.FILES_AT_ONCE = 20\n"
-              f"print(len(release.load_release('folder:{folder}').exemplars))\n")
+    script = (
+        f"from bertology_utils.framenet import release\nrelease.FILES_AT_ONCE = 20\n"
+        f"print(len(release.load_release('folder:{folder}').exemplars))\n"
+    )
     result = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True, cwd=ROOT)
     assert result.stdout.strip() == "237", result.stderr[-500:]
 

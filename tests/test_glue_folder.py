@@ -19,18 +19,28 @@ MNLI_16 = (
     " sentence1 sentence2 label1 label2 label3 label4 label5 gold_label"
 )
 LAYOUTS = {
-    "mrpc": ("\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String", ['1\t1\t2\tHe said "no.\tHe refused.', "0\t3\t4\ta\tb"], [1, 0]),
+    "mrpc": (
+        "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String",
+        ['1\t1\t2\tHe said "no.\tHe refused.', "0\t3\t4\ta\tb"],
+        [1, 0],
+    ),
     "stsb": (
         "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore",
-        ["0\tg\tf\t2012\t1\tn\tn\tA cat.\tA dog.\t2.500", "1\tg\tf\t2012\t1\tn\tn\tA.\tB.\t5.000"], [2.5, 5.0],
+        ["0\tg\tf\t2012\t1\tn\tn\tA cat.\tA dog.\t2.500", "1\tg\tf\t2012\t1\tn\tn\tA.\tB.\t5.000"],
+        [2.5, 5.0],
     ),
     "sst2": ("sentence\tlabel", ["fine \t1", "dull \t0"], [1, 0]),
-    "qqp": ("id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate", ["7\t1\t2\tWhy?\tHow?\t0", "8\t1\t2\tWhy?\tWhy so?\t1"], [0, 1]),
+    "qqp": (
+        "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate",
+        ["7\t1\t2\tWhy?\tHow?\t0", "8\t1\t2\tWhy?\tWhy so?\t1"],
+        [0, 1],
+    ),
     "rte": ("index\tsentence1\tsentence2\tlabel", ["0\ta\tb\tentailment", "1\ta\tb\tnot_entailment"], [0, 1]),
     "qnli": ("index\tquestion\tsentence\tlabel", ["0\twho?\tb\tentailment", "1\twho?\tb\tnot_entailment"], [0, 1]),
     "mnli": (
         MNLI_16.replace(" ", "\t"),
-        ["\t".join(["x"] * 8 + ["a", "b"] + ["neutral"] * 5 + [label]) for label in ("contradiction", "neutral")], [2, 1],
+        ["\t".join(["x"] * 8 + ["a", "b"] + ["neutral"] * 5 + [label]) for label in ("contradiction", "neutral")],
+        [2, 1],
     ),
 }
 
@@ -120,8 +130,18 @@ def test_sampling_is_by_seed_without_replacement():
 
 
 @needs_shared
-@pytest.mark.parametrize(("name", "split"), [("mrpc", "train"), ("mrpc", "dev"), ("stsb", "train"), ("stsb", "dev"),
-                                              ("rte", "train"), ("rte", "dev"), ("sst2", "dev")])
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        ("mrpc", "train"),
+        ("mrpc", "dev"),
+        ("stsb", "train"),
+        ("stsb", "dev"),
+        ("rte", "train"),
+        ("rte", "dev"),
+        ("sst2", "dev"),
+    ],
+)
 def test_real_files_equal_the_hubs_rows(name, split):
     """GLUE's .tsv files and the Hub's Parquet are the same rows, column by column."""
     task = TASKS[name]

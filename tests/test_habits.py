@@ -30,7 +30,6 @@ def test_lint():
     has_no_findings("ruff", "check", ".")
 
 
-@NOT_YET
 def test_format():
     has_no_findings("ruff", "format", "--check", ".")
 

@@ -14,9 +14,7 @@ from bertology_utils.common.hub import hub_errors
 from bertology_utils.common.profiles import BERT_BASE, GLUE, HUB_REVISIONS
 
 ROWS = {
-    "train": [
-        {"sentence1": f"Sentence {i} .", "sentence2": f"Phrase {i} .", "label": i % 2, "idx": i} for i in range(6)
-    ],
+    "train": [{"sentence1": f"Sentence {i} .", "sentence2": f"Phrase {i} .", "label": i % 2, "idx": i} for i in range(6)],
     "validation": [{"sentence1": "A lamp .", "sentence2": "A light .", "label": 1, "idx": 6}],
     "test": [{"sentence1": "A .", "sentence2": "B .", "label": 0, "idx": 7}],
 }
@@ -112,10 +110,16 @@ TROUBLES = {  # model → how the Hub has it, the error that a person sees, its 
     "a/gated": (403, "PermissionError", "access to it must be asked for"),
     "a/busy": (429, "ConnectionError", "limits how often one may ask (429)"),
     "a/broken": (503, "ConnectionError", "has a fault of its own (503)"),
-    f"a/no-weights@{OTHER}": ((OTHER, {name: content for name, content in BERT.items() if "safetensors" not in name}),
-                              "FileNotFoundError", "lacks a file that is needed"),
-    f"a/cut-off@{OTHER}": ((OTHER, BERT | {"model.safetensors": BERT["model.safetensors"][:-100]}),
-                           "ValueError", "its weights are damaged"),
+    f"a/no-weights@{OTHER}": (
+        (OTHER, {name: content for name, content in BERT.items() if "safetensors" not in name}),
+        "FileNotFoundError",
+        "lacks a file that is needed",
+    ),
+    f"a/cut-off@{OTHER}": (
+        (OTHER, BERT | {"model.safetensors": BERT["model.safetensors"][:-100]}),
+        "ValueError",
+        "its weights are damaged",
+    ),
     f"a/no-json@{OTHER}": ((OTHER, BERT | {"config.json": b"{"}), "ValueError", "a file is damaged"),
 }
 ALTERNATIVES = {GLUE: "data='embedded', or data='folder:PATH'"}
@@ -153,11 +157,14 @@ def test_a_hub_that_cannot_be_reached_is_said_in_words(tmp_path, trouble, words)
         assert line.startswith("ConnectionError: ") and words in line and "'embedded'" in line, line
 
 
-@pytest.mark.parametrize(("error", "kind", "words"), [
-    (OSError(errno.ENOSPC, "No space left on device"), OSError, "the disk is full"),
-    (httpx.ReadTimeout("slow"), TimeoutError, "did not answer in time"),
-    (httpx.ConnectError("refused"), ConnectionError, "cannot be reached"),
-])
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), OSError, "the disk is full"),
+        (httpx.ReadTimeout("slow"), TimeoutError, "did not answer in time"),
+        (httpx.ConnectError("refused"), ConnectionError, "cannot be reached"),
+    ],
+)
 def test_local_troubles_while_fetching(error, kind, words, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     with pytest.raises(kind, match=words) as caught, hub_errors("model", "a/b", None):

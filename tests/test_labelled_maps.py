@@ -68,10 +68,13 @@ def test_labels_without_maps_are_refused(tmp_path):
         load_maps(tmp_path)
 
 
-@pytest.mark.parametrize("change, message", [
-    ((",vertical,vertical,", ",wavy,vertical,"), "unknown pattern of map .* 'wavy'; choose one of: vertical, diagonal"),
-    (("natural", "chosen"), "unknown part of map .* 'chosen'; choose one of: natural, enriched"),
-])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ((",vertical,vertical,", ",wavy,vertical,"), "unknown pattern of map .* 'wavy'; choose one of: vertical, diagonal"),
+        (("natural", "chosen"), "unknown part of map .* 'chosen'; choose one of: natural, enriched"),
+    ],
+)
 def test_unknown_labels_are_refused(tmp_path, change, message):
     labels = copied(tmp_path)
     text = labels.read_text()

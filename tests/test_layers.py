@@ -8,19 +8,35 @@ import pytest
 from conftest import ROOT
 
 # Neither torch nor transformers: a wrong parameter is refused at once, and tables are made without them.
-CHEAP = ("common.cache", "glue.sources", "statistics", "suite.parameters", "suite.colab", "suite.readme", "drift.table1",
-         "patterns.labelled_maps", "framenet.official_heatmaps")
+CHEAP = (
+    "common.cache",
+    "glue.sources",
+    "statistics",
+    "suite.parameters",
+    "suite.colab",
+    "suite.readme",
+    "drift.table1",
+    "patterns.labelled_maps",
+    "framenet.official_heatmaps",
+)
 
 
 def run(*command):
-    return subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])})
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+    )
 
 
 def lint(tmp_path, contract: str):
     config = tmp_path / "contract.toml"
     config.write_text(contract)
-    return run("-c", "from importlinter.cli import lint_imports_command as lint; lint()", "--no-cache", "--config", str(config))
+    return run(
+        "-c", "from importlinter.cli import lint_imports_command as lint; lint()", "--no-cache", "--config", str(config)
+    )
 
 
 def test_layers_hold(tmp_path):

@@ -62,8 +62,13 @@ def failures(frame, exemplar):
 
 def counting():
     """Signed distances of the links that pass all three filters."""
-    return [distance for frame, _, e in exemplars() if not failures(frame, e) for width, distance in links(frame, e)
-            if width <= WIDEST_ELEMENT and abs(distance) >= NEAREST]
+    return [
+        distance
+        for frame, _, e in exemplars()
+        if not failures(frame, e)
+        for width, distance in links(frame, e)
+        if width <= WIDEST_ELEMENT and abs(distance) >= NEAREST
+    ]
 
 
 def test_sizes():

@@ -30,7 +30,9 @@ def test_legacy_names_load_with_every_tensor(legacy, load):
     encoder = model.base_model
     compared = 0
     for name, value in encoder.state_dict().items():
-        legacy_name = "bert." + name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+        legacy_name = "bert." + name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        )
         torch.testing.assert_close(value, stored[legacy_name], atol=0, rtol=0)
         compared += 1
     assert compared == sum(name.startswith("bert.") for name in stored)
@@ -49,7 +51,9 @@ def test_published_checkpoint_of_bert_base_loads_whole(tmp_path):
     encoder = models.load_encoder(parse_model(str(tmp_path)))
     assert (encoder.config.num_hidden_layers, encoder.config.num_attention_heads) == (12, 12)
     for name, value in encoder.state_dict().items():
-        legacy_name = "bert." + name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+        legacy_name = "bert." + name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        )
         assert torch.equal(value, stored[legacy_name]), name
 
 
@@ -126,8 +130,10 @@ def test_a_classification_layer_of_the_source_is_kept_only_as_finetuned(tiny_ber
         models.load_classifier(source, TASKS["rte"], init="finetuned")
 
 
-@pytest.mark.parametrize("wanted, message", [("mnli", "a classifier of 2 outputs, and MNLI-m wants 3"),
-                                             ("stsb", "a classifier of 2 outputs, and STS-B wants 1")])
+@pytest.mark.parametrize(
+    "wanted, message",
+    [("mnli", "a classifier of 2 outputs, and MNLI-m wants 3"), ("stsb", "a classifier of 2 outputs, and STS-B wants 1")],
+)
 def test_a_checkpoint_whose_classifier_does_not_fit_the_task_is_refused(tiny_bert, tmp_path, wanted, message, monkeypatch):
     models.load_classifier(str(tiny_bert), "rte").save_pretrained(tmp_path)
     assert models.load_classifier(str(tmp_path), "mrpc", init="finetuned").config.num_labels == 2

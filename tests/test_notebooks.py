@@ -119,8 +119,9 @@ def test_set_up_cell_installs_without_touching_torch_and_numpy(path, cells, monk
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     calls = []
     monkeypatch.setattr(subprocess, "run", lambda command, check: calls.append(command))
-    source = re.sub(r'^REPOSITORY = ".*"', 'REPOSITORY = "https://github.com/a/b"', "".join(code(cells)[0]["source"]),
-                    flags=re.MULTILINE)
+    source = re.sub(
+        r'^REPOSITORY = ".*"', 'REPOSITORY = "https://github.com/a/b"', "".join(code(cells)[0]["source"]), flags=re.MULTILINE
+    )
     exec(compile(source, "set-up", "exec"), {})
     assert any("git+https://github.com/a/b" in command for command in calls)
     assert all("-c" in command or "--no-deps" in command for command in calls)

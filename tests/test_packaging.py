@@ -14,8 +14,15 @@ def test_every_package_is_found():
 
 
 def test_every_data_file_is_named():
-    named = {path for package, names in PROJECT["package-data"].items() for name in names
-             for path in (ROOT / package.replace(".", "/")).glob(name)}
-    there = {path for path in (ROOT / "bertology_utils").rglob("*")
-             if path.is_file() and path.suffix not in (".py", ".pyc", ".md")}
+    named = {
+        path
+        for package, names in PROJECT["package-data"].items()
+        for name in names
+        for path in (ROOT / package.replace(".", "/")).glob(name)
+    }
+    there = {
+        path
+        for path in (ROOT / "bertology_utils").rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc", ".md")
+    }
     assert named == there

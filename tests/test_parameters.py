@@ -50,8 +50,10 @@ WRONG = [
     (["-p", "checkpoint", "sst2"], "checkpoint: 'sst2' is not TASK=PLACE, for example sst2=PATH/TO/FOLDER"),
     (["-p", "checkpoint", "sst2=/nowhere/at/all"], "checkpoint: there is no folder /nowhere/at/all for SST-2"),
     (["-p", "data", "folder:tests"], "MRPC has no .tsv file"),
-    (["--only", "4", "-p", "data", "folder:tests", "-p", "annotation", "gold"],
-     "annotation='gold' goes with data='embedded' only"),
+    (
+        ["--only", "4", "-p", "data", "folder:tests", "-p", "annotation", "gold"],
+        "annotation='gold' goes with data='embedded' only",
+    ),
     (["-p", "annotation", "conllu:figures/1_attention_patterns/results.json"], "results.json is not a CoNLL-U file"),
     (["-p", "framenet", "folder:tests"], "is no FrameNet release: it has none of frameIndex.xml"),
     (["--profile", "paper", "-p", "profile", "embedded"], "profile is given twice"),
@@ -128,13 +130,16 @@ def test_what_only_the_hub_knows_is_not_called_ready(capsys, monkeypatch):
 CONFIG = '{"model_type": "bert", "num_hidden_layers": 3, "num_attention_heads": 4}'
 
 
-@pytest.mark.parametrize(("config", "weights", "message"), [
-    ("[]", None, "config.json describes no model"),
-    (CONFIG[:20], None, "config.json cannot be read"),
-    (CONFIG, b"<html>not found</html>", "model.safetensors is not a SafeTensors file"),
-    (CONFIG, b"", "model.safetensors is not a SafeTensors file"),
-    (CONFIG, "cut off", "model.safetensors has"),
-])
+@pytest.mark.parametrize(
+    ("config", "weights", "message"),
+    [
+        ("[]", None, "config.json describes no model"),
+        (CONFIG[:20], None, "config.json cannot be read"),
+        (CONFIG, b"<html>not found</html>", "model.safetensors is not a SafeTensors file"),
+        (CONFIG, b"", "model.safetensors is not a SafeTensors file"),
+        (CONFIG, "cut off", "model.safetensors has"),
+    ],
+)
 def test_a_damaged_model_folder_is_refused_by_the_files_name(tmp_path, config, weights, message, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     whole = safetensors.numpy.save({"a": np.zeros((2, 3), np.float32)})
@@ -210,7 +215,12 @@ def test_types_are_strict(given):
 
 def test_empty_means_the_profiles():
     settings = parameters.resolve(profile="embedded", model="", data="", max_examples=0, layer=0, head=0)
-    assert (settings.model.name, settings.data.kind, settings.max_examples, settings.head) == ("embedded", "embedded", 1000, None)
+    assert (settings.model.name, settings.data.kind, settings.max_examples, settings.head) == (
+        "embedded",
+        "embedded",
+        1000,
+        None,
+    )
     assert parameters.resolve(layer=6, head=12).head == (5, 11)
 
 

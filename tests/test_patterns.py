@@ -24,15 +24,18 @@ from bertology_utils.statistics import bootstrap_mean
 UNIFORM = torch.full((1, 6, 6), 1 / 6)
 
 
-@pytest.mark.parametrize("maps, message", [
-    (UNIFORM[:, :5], "square"),
-    (UNIFORM[0], "square"),
-    (torch.full((1, 3, 3), 1 / 3), "3 tokens shows no pattern; at least 4"),
-    (UNIFORM * torch.nan, "NaN"),
-    (UNIFORM / 0, "infinite"),
-    (UNIFORM * 1.1, "sum is off by 0.1"),
-    (torch.tensor([[1.5, -0.5, 0, 0]] * 4)[None], "weights from 0"),
-])
+@pytest.mark.parametrize(
+    "maps, message",
+    [
+        (UNIFORM[:, :5], "square"),
+        (UNIFORM[0], "square"),
+        (torch.full((1, 3, 3), 1 / 3), "3 tokens shows no pattern; at least 4"),
+        (UNIFORM * torch.nan, "NaN"),
+        (UNIFORM / 0, "infinite"),
+        (UNIFORM * 1.1, "sum is off by 0.1"),
+        (torch.tensor([[1.5, -0.5, 0, 0]] * 4)[None], "weights from 0"),
+    ],
+)
 def test_what_is_no_attention_map_is_refused(maps, message):
     with pytest.raises(ValueError, match=message):
         check_maps(maps)
@@ -62,8 +65,14 @@ def test_a_map_of_the_pictures_size_is_its_own_picture():
     torch.testing.assert_close(image, torch.stack([expected, expected], dim=1))
 
 
-CHANGES = [augment.reversed_tokens, augment.swapped_sentences, augment.merged_tokens, augment.sharpened,
-           augment.with_ground, augment.augmented]
+CHANGES = [
+    augment.reversed_tokens,
+    augment.swapped_sentences,
+    augment.merged_tokens,
+    augment.sharpened,
+    augment.with_ground,
+    augment.augmented,
+]
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
@@ -252,8 +261,9 @@ def test_errors_of_the_classifier_are_its_confusion_matrix():
     found = evidence.load_evidence()
     errors = shares.classifier_errors(found, 1)
     for true in range(5):
-        np.testing.assert_allclose(errors.matrix[true], np.bincount(found.predicted[found.true == true], minlength=5)
-                                   / (found.true == true).sum())
+        np.testing.assert_allclose(
+            errors.matrix[true], np.bincount(found.predicted[found.true == true], minlength=5) / (found.true == true).sum()
+        )
     np.testing.assert_allclose(errors.draws.sum(axis=-1), 1)
     np.testing.assert_allclose(errors.draws.mean(axis=0), errors.matrix, atol=0.12)  # few heads hold the rare patterns
 

@@ -20,15 +20,19 @@ def in_a_new_process(code):
 
 
 def test_importing_the_package_imports_nothing_heavy():
-    code = ("import sys, time; before = set(sys.modules); start = time.process_time(); import bertology_utils;"
-            "print(time.process_time() - start, *(name.split('.')[0] for name in set(sys.modules) - before))")
+    code = (
+        "import sys, time; before = set(sys.modules); start = time.process_time(); import bertology_utils;"
+        "print(time.process_time() - start, *(name.split('.')[0] for name in set(sys.modules) - before))"
+    )
     seconds, *modules = in_a_new_process(code).split()
     assert not {"torch", "transformers", "datasets", "numpy", "pandas", "scipy"} & set(modules)
     assert float(seconds) < 0.1
 
 
-@pytest.mark.parametrize("module", ["suite.experiment", "framenet.measure", "framenet.controls", "disabling.sweep",
-                                    "drift.measure", "encoders.finetune"])
+@pytest.mark.parametrize(
+    "module",
+    ["suite.experiment", "framenet.measure", "framenet.controls", "disabling.sweep", "drift.measure", "encoders.finetune"],
+)
 def test_measuring_does_not_wait_for_the_trainer(module):
     """torch is most of what is left; the rest comes when a model or a data set is loaded."""
     heavy = ("transformers", "datasets", "pandas", "accelerate", "sklearn", "spacy", "torch._dynamo")

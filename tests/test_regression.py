@@ -24,37 +24,58 @@ def said(expected, got):
     return list(texts.differences(expected, got))
 
 
-@pytest.mark.parametrize(("old", "new"), [
-    ("0.81", "0.82"), ("0.88]", "0.87]"), ("43 of", "44 of"), ("  0.03", "  0.04"), (" 7 of", " 8 of"), ("0.03", "0.03 "),
-])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("0.81", "0.82"), ("0.88]", "0.87]"), ("43 of", "44 of"), ("  0.03", "  0.04"), (" 7 of", " 8 of"), ("0.03", "0.03 ")],
+)
 def test_what_rounding_does_passes(old, new):
     assert said(TABLE, TABLE.replace(old, new, 1)) == []
 
 
-@pytest.mark.parametrize(("old", "new", "message"), [
-    ("score", "points", "line 1: expected 'score heads above p', got 'points heads above p'"),
-    ("agrees", "disagrees", "line 5: expected 'verdict: agrees, "),
-    ("43 of", "45 of", "line 3: expected 43, got 45 (count: at most 1 apart are allowed)"),
-    ("43 of 72", "43 of 71", "line 3: expected 72, got 71 (count: they must be equal)"),
-    ("0.81", "0.83", "line 3: expected 0.81, got 0.83 (range: at most 0.01 apart are allowed)"),
-    ("0.55", "0.57", "line 4: expected 0.55, got 0.57 (number: at most 0.01 apart are allowed)"),
-    ("(3, 11)", "(3, 12)", "line 5: expected 11, got 12 (head: they must be equal)"),
-    ("320", "321", "line 5: expected 320, got 321 (number: they must be equal)"),
-    ("STS-B 0.92 [0.90, 0.93]   7 of 72  0.55\n", "", "expected 5 lines, got 4; missing: 'STS-B # [#, #] # of # #'"),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("score", "points", "line 1: expected 'score heads above p', got 'points heads above p'"),
+        ("agrees", "disagrees", "line 5: expected 'verdict: agrees, "),
+        ("43 of", "45 of", "line 3: expected 43, got 45 (count: at most 1 apart are allowed)"),
+        ("43 of 72", "43 of 71", "line 3: expected 72, got 71 (count: they must be equal)"),
+        ("0.81", "0.83", "line 3: expected 0.81, got 0.83 (range: at most 0.01 apart are allowed)"),
+        ("0.55", "0.57", "line 4: expected 0.55, got 0.57 (number: at most 0.01 apart are allowed)"),
+        ("(3, 11)", "(3, 12)", "line 5: expected 11, got 12 (head: they must be equal)"),
+        ("320", "321", "line 5: expected 320, got 321 (number: they must be equal)"),
+        ("STS-B 0.92 [0.90, 0.93]   7 of 72  0.55\n", "", "expected 5 lines, got 4; missing: 'STS-B # [#, #] # of # #'"),
+    ],
+)
 def test_what_changed_fails_and_is_named(old, new, message):
     found = said(TABLE, TABLE.replace(old, new, 1))
     assert len(found) == 1 and found[0].startswith(message)
 
 
-@pytest.mark.parametrize(("old", "new", "same"), [
-    ("p = 0.04", "p = 0.05", True), ("p = 0.04", "p = 0.06", False), ("p = 0.01", "p < 0.01", True),
-    ("p < 0.01", "p = 0.02", True), ("p < 0.01", "p = 0.03", False), ("6 of 7 tasks", "5 of 7 tasks", False),
-    ("64 [62, 65] %", "65 [61, 65] %", True), ("64 [62, 65] %", "66 [62, 65] %", False), ("88%", "89%", True),
-    ("88%", "90%", False), ("+0.0", "-0.0", True), ("−1.5", "-1.4", True), ("1e-05", "2e-05", True),
-    ("1e-05", "4e-05", False), ("layer_1.png", "layer_2.png", False), ("8-2", "8-3", False), ("n=175", "n=176", False),
-    ("1.0 2.0", "1.0", False), ("", "", True), ("0.123", "0.1234", True),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("p = 0.04", "p = 0.05", True),
+        ("p = 0.04", "p = 0.06", False),
+        ("p = 0.01", "p < 0.01", True),
+        ("p < 0.01", "p = 0.02", True),
+        ("p < 0.01", "p = 0.03", False),
+        ("6 of 7 tasks", "5 of 7 tasks", False),
+        ("64 [62, 65] %", "65 [61, 65] %", True),
+        ("64 [62, 65] %", "66 [62, 65] %", False),
+        ("88%", "89%", True),
+        ("88%", "90%", False),
+        ("+0.0", "-0.0", True),
+        ("−1.5", "-1.4", True),
+        ("1e-05", "2e-05", True),
+        ("1e-05", "4e-05", False),
+        ("layer_1.png", "layer_2.png", False),
+        ("8-2", "8-3", False),
+        ("n=175", "n=176", False),
+        ("1.0 2.0", "1.0", False),
+        ("", "", True),
+        ("0.123", "0.1234", True),
+    ],
+)
 def test_rules_of_single_numbers(old, new, same):
     assert (said(old, new) == []) == same
 
@@ -82,18 +103,27 @@ def test_pieces_of_a_stream_are_one_output_and_a_missing_output_is_named():
 
 
 def notebook(*cells):
-    made = [nbformat.v4.new_code_cell(source, execution_count=number, outputs=some)
-            for number, (source, some) in enumerate(cells, start=1)]
+    made = [
+        nbformat.v4.new_code_cell(source, execution_count=number, outputs=some)
+        for number, (source, some) in enumerate(cells, start=1)
+    ]
     return json.loads(json.dumps(nbformat.v4.new_notebook(cells=made)))
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    (lambda cells: [cell.update(execution_count=None, outputs=[]) for cell in cells], "no cell has been executed"),
-    (lambda cells: cells[1].update(execution_count=None), "code cell 2 was added and never executed"),
-    (lambda cells: cells.pop(0), "code cell 1 was executed as In [2]: a cell was removed"),
-    (lambda cells: cells[2]["outputs"].append(
-        {"output_type": "error", "ename": "KeyError", "evalue": "'x'", "traceback": []}), "(In [3]) ended with an error: KeyError"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda cells: [cell.update(execution_count=None, outputs=[]) for cell in cells], "no cell has been executed"),
+        (lambda cells: cells[1].update(execution_count=None), "code cell 2 was added and never executed"),
+        (lambda cells: cells.pop(0), "code cell 1 was executed as In [2]: a cell was removed"),
+        (
+            lambda cells: cells[2]["outputs"].append(
+                {"output_type": "error", "ename": "KeyError", "evalue": "'x'", "traceback": []}
+            ),
+            "(In [3]) ended with an error: KeyError",
+        ),
+    ],
+)
 def test_a_notebook_that_cannot_be_compared_is_refused_in_words(change, message):
     content = notebook(*[(f"print({n})", [stream(f"{n}\n")]) for n in (1, 2, 3)])
     assert outputs.unfit(content) is None
@@ -110,6 +140,7 @@ def test_a_new_run_of_a_notebook():
 
 
 # --- results.json ---
+
 
 def walk(content, place=""):
     """Places and containers of all floats that a run measured."""
@@ -139,15 +170,18 @@ def test_tolerances_are_below_what_is_claimed():
 
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.parent.name)
-@pytest.mark.parametrize("change", [
-    lambda new: new["verdicts"][0].update(outcome="no"),
-    lambda new: new["verdicts"][-1].update(claim="another"),
-    lambda new: new["verdicts"].pop(),
-    lambda new: new["settings"]["recipe"].update(learning_rate=2.001e-4),
-    lambda new: new["settings"].update(seed=2),
-    lambda new: new["versions"].update(torch="1.0"),
-    lambda new: new.pop(list(new)[-1]),
-])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda new: new["verdicts"][0].update(outcome="no"),
+        lambda new: new["verdicts"][-1].update(claim="another"),
+        lambda new: new["verdicts"].pop(),
+        lambda new: new["settings"]["recipe"].update(learning_rate=2.001e-4),
+        lambda new: new["settings"].update(seed=2),
+        lambda new: new["versions"].update(torch="1.0"),
+        lambda new: new.pop(list(new)[-1]),
+    ],
+)
 def test_results_that_changed_fail(path, change):
     old = numbers.read_results(path)
     new = json.loads(json.dumps(old))
@@ -161,9 +195,14 @@ def test_a_verdicts_sentence_may_round_otherwise_and_say_nothing_else():
         assert (numbers.differences(old, {"verdicts": [{"ours": ours, "outcome": "agrees"}]}) == []) == same
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("[]", "lacks notebook, settings, verdicts, versions"), ("{", "cannot be read"), ('{"notebook": "x"}', "another version"),
-])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "lacks notebook, settings, verdicts, versions"),
+        ("{", "cannot be read"),
+        ('{"notebook": "x"}', "another version"),
+    ],
+)
 def test_results_of_another_version_are_refused_in_words(tmp_path, text, message):
     (tmp_path / "results.json").write_text(text)
     with pytest.raises(ValueError, match=message):
@@ -171,6 +210,7 @@ def test_results_of_another_version_are_refused_in_words(tmp_path, text, message
 
 
 # --- figures, and what a run publishes ---
+
 
 def draw(folder, value=0.3, title="a title", result=0.5):
     folder.mkdir(parents=True, exist_ok=True)
@@ -204,11 +244,14 @@ def test_a_canvas_a_few_pixels_wider_is_another_machines_layout_if_the_numbers_a
         assert (picture_difference(old, tmp_path / "new.png", same_numbers=True) is None) == close
 
 
-@pytest.mark.parametrize(("change", "kept", "reasons"), [
-    ({"value": 0.3001, "result": 0.50001}, {"picture.png", "picture.pdf", "results.json"}, []),
-    ({"value": 0.3001, "result": 0.6}, {"picture.png", "picture.pdf"}, ["results: number: 0.5 became 0.6; "]),
-    ({"title": "another", "result": 0.50001}, {"results.json"}, ["picture: "]),
-])
+@pytest.mark.parametrize(
+    ("change", "kept", "reasons"),
+    [
+        ({"value": 0.3001, "result": 0.50001}, {"picture.png", "picture.pdf", "results.json"}, []),
+        ({"value": 0.3001, "result": 0.6}, {"picture.png", "picture.pdf"}, ["results: number: 0.5 became 0.6; "]),
+        ({"title": "another", "result": 0.50001}, {"results.json"}, ["picture: "]),
+    ],
+)
 def test_a_run_replaces_only_what_really_changed(tmp_path, change, kept, reasons):
     old = draw(tmp_path / "old")
     before = {file.name: file.read_bytes() for file in old.iterdir()}
@@ -228,6 +271,7 @@ def test_a_run_adds_and_removes_figures(tmp_path):
 
 # --- the plugin ---
 
+
 def test_the_plugin_names_notebook_cell_number_expected_and_got(pytester):
     pytester.makeini("[pytest]\naddopts = -p bertology_utils.suite.nbval_plugin")
     content = notebook(
@@ -237,7 +281,9 @@ def test_the_plugin_names_notebook_cell_number_expected_and_got(pytester):
     )
     content["metadata"]["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     (pytester.path / "8_trial.ipynb").write_text(json.dumps(content))
-    (pytester.path / "9_empty.ipynb").write_text(json.dumps(notebook(("1", []))).replace('"execution_count": 1', '"execution_count": null'))
+    (pytester.path / "9_empty.ipynb").write_text(
+        json.dumps(notebook(("1", []))).replace('"execution_count": 1', '"execution_count": null')
+    )
     found = pytester.runpytest_subprocess("--nbval", "8_trial.ipynb")
     found.assert_outcomes(passed=1, failed=2, skipped=1)
     text = found.stdout.str()

@@ -20,7 +20,7 @@ from bertology_utils.suite import results, run
 from bertology_utils.suite.notebooks import read_notebook
 from bertology_utils.suite.parameters import resolve
 
-GOOD = '''
+GOOD = """
 from bertology_utils.suite import Experiment
 lab = Experiment("8_trial", profile=profile, seed=seed)
 import matplotlib; matplotlib.use("agg")
@@ -28,7 +28,7 @@ import matplotlib.pyplot as plt
 lab.record.figure(plt.figure(), "picture")
 lab.record.verdict("a claim", "7", str(seed), "agrees", "counted")
 lab.record.results(answer=seed)
-'''
+"""
 
 
 PROJECT = '[project]\nname = "bertology-utils"\n[project.urls]\nRepository = "https://github.com/a/b"\n'
@@ -82,7 +82,11 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
     assert cli.main(["run", "--in-place"]) == 0
     assert {name: (project / "figures" / name).read_bytes() for name in before} == before, "the same run, the same bytes"
     after = nbformat.read(path, 4)
-    assert [cell.source for cell in after.cells[3:]] == ['profile = "embedded"\nseed = 1', GOOD, "assert seed != 13, 'unlucky'"]
+    assert [cell.source for cell in after.cells[3:]] == [
+        'profile = "embedded"\nseed = 1',
+        GOOD,
+        "assert seed != 13, 'unlucky'",
+    ]
     assert [cell.execution_count for cell in after.cells if cell.cell_type == "code"] == [1, 2, 3, 4]
     assert "github/a/b/blob/main/notebooks/8_trial.ipynb" in after.cells[0].source
     assert after.cells[2].source == 'REPOSITORY = "https://github.com/a/b"'

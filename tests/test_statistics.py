@@ -64,9 +64,21 @@ def test_text():
     assert statistics.Bootstrap(-0.00001, np.zeros(3), 10).text(100, sign=True) == "+0.0 [+0.0, +0.0]"
 
 
-@pytest.mark.parametrize(("share", "expected"), [(1, "agrees"), (0.956, "agrees"), (0.953, "undecided"), (0.94, "undecided"), (0.5, "undecided"),
-                                                 (0.06, "undecided"), (0.047, "undecided"), (0.044, "disagrees"), (0, "disagrees"),
-                                                 (float("nan"), "undecided")])
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [
+        (1, "agrees"),
+        (0.956, "agrees"),
+        (0.953, "undecided"),
+        (0.94, "undecided"),
+        (0.5, "undecided"),
+        (0.06, "undecided"),
+        (0.047, "undecided"),
+        (0.044, "disagrees"),
+        (0, "disagrees"),
+        (float("nan"), "undecided"),
+    ],
+)
 def test_outcome(share, expected):
     assert outcome(share) == expected
 

@@ -35,9 +35,15 @@ def test_missing_values_come_last_and_layers_are_counted_from_one():
     assert ties.name_of_largest(np.zeros((2, 3))) == "(1, 1) (tied with 5)"
 
 
-@pytest.mark.parametrize(("p", "text", "sentence"), [
-    (0.0009, "< 0.01", "p < 0.01"), (0.0099, "< 0.01", "p < 0.01"), (0.01, "0.01", "p = 0.01"), (0.949, "0.95", "p = 0.95"),
-])
+@pytest.mark.parametrize(
+    ("p", "text", "sentence"),
+    [
+        (0.0009, "< 0.01", "p < 0.01"),
+        (0.0099, "< 0.01", "p < 0.01"),
+        (0.01, "0.01", "p = 0.01"),
+        (0.949, "0.95", "p = 0.95"),
+    ],
+)
 def test_p_values_as_printed(p, text, sentence):
     assert (ties.p_text(p), ties.p_is(p)) == (text, sentence)
 

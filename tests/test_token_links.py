@@ -37,8 +37,16 @@ def plain_links(one, name, antecedents):
         taken = {cell for cells in whole for cell in cells}
         for cells in whole:
             moves = [[(a + by, b + by) for a, b in cells] for by in range(-len(one.pieces), len(one.pieces) + 1) if by]
-            found.append((cells, [moved for moved in moves if not taken & set(moved)
-                                  and all(a in words and b in words for a, b in moved)]))
+            found.append(
+                (
+                    cells,
+                    [
+                        moved
+                        for moved in moves
+                        if not taken & set(moved) and all(a in words and b in words for a, b in moved)
+                    ],
+                )
+            )
     return found
 
 
@@ -48,12 +56,16 @@ def mean(values):
 
 def plain_values(grid, found):
     """Actual, matched and elsewhere."""
+
     def largest(cells):
         return max(grid[a][b] for a, b in cells)
 
     movable = [(cells, moves) for cells, moves in found if moves]
-    return [mean([largest(cells) for cells, _ in found]), mean([largest(cells) for cells, _ in movable]),
-            mean([mean([largest(moved) for moved in moves]) for _, moves in movable])]
+    return [
+        mean([largest(cells) for cells, _ in found]),
+        mean([largest(cells) for cells, _ in movable]),
+        mean([mean([largest(moved) for moved in moves]) for _, moves in movable]),
+    ]
 
 
 @pytest.mark.parametrize("antecedents", [True, False])
@@ -70,7 +82,9 @@ def test_values_are_the_plain_ones(task, antecedents):
             counts[number] += len(found), sum(bool(moves) for _, moves in found)
             expected = np.array([[plain_values(grid, found) for grid in layer] for layer in grids])
             for part, values in enumerate((result.actual, result.matched, result.elsewhere)):
-                np.testing.assert_allclose(values[index, number], expected[..., part], atol=tolerance, rtol=0, equal_nan=True)
+                np.testing.assert_allclose(
+                    values[index, number], expected[..., part], atol=tolerance, rtol=0, equal_nan=True
+                )
     assert result.counts.tolist() == counts.tolist()
     assert counts[0, 1] > 10, "hardly anything was compared"
     there = result.actual[np.isfinite(result.actual)]
@@ -78,8 +92,13 @@ def test_values_are_the_plain_ones(task, antecedents):
 
 
 # Positions 1 to 5; the subject is 1, the verb 2, the pronoun 4, its noun 1.
-SENTENCE = [word("Ines", "PROPN", 1, "nsubj"), word("paints", "VERB", -1, "root"), word("what", "DET", 3, "det"),
-            word("she", "PRON", 4, "obj", antecedent=0), word("likes", "ADV", 1, "advmod")]
+SENTENCE = [
+    word("Ines", "PROPN", 1, "nsubj"),
+    word("paints", "VERB", -1, "root"),
+    word("what", "DET", 3, "det"),
+    word("she", "PRON", 4, "obj", antecedent=0),
+    word("likes", "ADV", 1, "advmod"),
+]
 
 
 def by_type(one, maps, antecedents=True):
@@ -112,8 +131,12 @@ def test_links_move_over_words_and_never_onto_punctuation_or_links():
     sentence = [*SENTENCE[:3], word(",", "PUNCT", 1, "punct"), *SENTENCE[3:]]  # positions 1 2 3 , 5 6
     (link,) = links(made_input(sentence), True)["verb → subject"]
     assert link.shifts.tolist() == [1, 4], "(3, 2) and (6, 5)"
-    twice = [word("I", "PRON", 1, "nsubj"), word("came", "VERB", -1, "root"), word("you", "PRON", 3, "nsubj"),
-             word("left", "VERB", 1, "conj")]
+    twice = [
+        word("I", "PRON", 1, "nsubj"),
+        word("came", "VERB", -1, "root"),
+        word("you", "PRON", 3, "nsubj"),
+        word("left", "VERB", 1, "conj"),
+    ]
     first, second = links(made_input(twice), True)["verb → subject"]
     assert first.shifts.tolist() == [1] and second.shifts.tolist() == [-1]
 
@@ -172,7 +195,11 @@ def test_a_parser_may_call_a_mark_a_subject():
 
 def test_centred_weights_have_what_a_word_gets_from_all_taken_off():
     """A head that looks at one word whoever is looking has an excess along links to it, and none when centred."""
-    words = [word("they", "PRON", 1, "nsubj"), *[word("saw", "VERB", -1, "root")], *[word("x", "NOUN", 1, "obj") for _ in range(4)]]
+    words = [
+        word("they", "PRON", 1, "nsubj"),
+        *[word("saw", "VERB", -1, "root")],
+        *[word("x", "NOUN", 1, "obj") for _ in range(4)],
+    ]
     item = made_input(words)
     everyone = np.full((8, 8), 0.05)
     everyone[:, 1] = 1 - 7 * 0.05
@@ -189,5 +216,7 @@ def test_candidates_are_diagonal_if_the_highest_heads_are():
     assert share > 0.999 and rank == 3
     share, rank = candidates_are_diagonal(-neighbours, neighbours, seed=1)
     assert share == 0 and rank == 48
-    shares = [candidates_are_diagonal(np.random.default_rng(at).random(50), neighbours, seed=1, draws=500)[0] for at in range(60)]
+    shares = [
+        candidates_are_diagonal(np.random.default_rng(at).random(50), neighbours, seed=1, draws=500)[0] for at in range(60)
+    ]
     assert 0.3 < np.mean(shares) < 0.7 and np.mean(np.array(shares) > 0.95) < 0.15

@@ -13,8 +13,9 @@ from .base import Annotator, Word
 
 Positions = tuple[int, ...]
 # Footnote 6 of the paper.
-NEGATION_WORDS = ("neither nor not never none don't won't didn't hadn't haven't can't isn't wasn't shouldn't couldn't"
-                  " nothing nowhere").split()
+NEGATION_WORDS = (
+    "neither nor not never none don't won't didn't hadn't haven't can't isn't wasn't shouldn't couldn't nothing nowhere"
+).split()
 
 
 def _pattern(word: str) -> str:
@@ -104,16 +105,19 @@ def annotate_inputs(rows, fields: Sequence[str], tokenizer, max_length: int, ann
     count = len(texts[0])
     by_field = [annotated[start : start + count] for start in range(0, len(annotated), count)]
     encoded = tokenizer(*texts, truncation=True, max_length=max_length, return_offsets_mapping=True)
-    return [_placed(encoded[row], [column[row] for column in texts], [column[row] for column in by_field], tokenizer)
-            for row in range(count)]
+    return [
+        _placed(encoded[row], [column[row] for column in texts], [column[row] for column in by_field], tokenizer)
+        for row in range(count)
+    ]
 
 
 def _placed(encoding, texts: Sequence[str], annotated, tokenizer) -> AnnotatedInput:
     sentences, negation, lost = [], [], 0
     for field, (text, some) in enumerate(zip(texts, annotated, strict=True)):
         # Offsets start at 0 in either text, so the other text's are blanked.
-        offsets = [span if owner == field else (0, 0)
-                   for span, owner in zip(encoding.offsets, encoding.sequence_ids, strict=True)]
+        offsets = [
+            span if owner == field else (0, 0) for span, owner in zip(encoding.offsets, encoding.sequence_ids, strict=True)
+        ]
         limit = _first_cut_off(encoding, field, offsets)
 
         def place(start: int, stop: int) -> Positions:
@@ -126,16 +130,26 @@ def _placed(encoding, texts: Sequence[str], annotated, tokenizer) -> AnnotatedIn
         negation += [place(*match.span()) for match in _NEGATION.finditer(text)]
     ids = tuple(encoding.ids)
     return AnnotatedInput(
-        ids, tuple(encoding.tokens), _where(ids, tokenizer.cls_token_id), _where(ids, tokenizer.sep_token_id),
-        tuple(sentences), tuple(positions for positions in negation if positions), lost)
+        ids,
+        tuple(encoding.tokens),
+        _where(ids, tokenizer.cls_token_id),
+        _where(ids, tokenizer.sep_token_id),
+        tuple(sentences),
+        tuple(positions for positions in negation if positions),
+        lost,
+    )
 
 
 def _first_cut_off(encoding, field: int, offsets) -> float:
     """Where in its text the first wordpiece starts that the length limit took away; infinite if there is none."""
     end = max((stop for _, stop in offsets), default=0)
     # An overflowing part repeats what it has in common with the input.
-    starts = [start for part in encoding.overflowing for (start, stop), owner
-              in zip(part.offsets, part.sequence_ids, strict=True) if owner == field and start < stop and start >= end]
+    starts = [
+        start
+        for part in encoding.overflowing
+        for (start, stop), owner in zip(part.offsets, part.sequence_ids, strict=True)
+        if owner == field and start < stop and start >= end
+    ]
     return min(starts, default=float("inf"))
 
 

@@ -50,8 +50,11 @@ class Pipeline:
         meta = self._nlp.meta
         self.name = f"spaCy {meta['lang']}_{meta['name']} {meta['version']}"
         # Two pipelines can bear one version number; their weights tell them apart.
-        self._fingerprint = {"pipeline": self.name, "spacy": spacy.__version__,
-                             "weights": hashlib.sha256(self._nlp.to_bytes(exclude=["vocab"])).hexdigest()}
+        self._fingerprint = {
+            "pipeline": self.name,
+            "spacy": spacy.__version__,
+            "weights": hashlib.sha256(self._nlp.to_bytes(exclude=["vocab"])).hexdigest(),
+        }
 
     def annotate(self, texts: Sequence[str]) -> list[Annotated]:
         """See :class:`bertology_utils.annotation.annotators.Annotator`."""

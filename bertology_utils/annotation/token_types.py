@@ -54,8 +54,11 @@ def token_types(one: AnnotatedInput, protocol: str = "paper") -> np.ndarray:
         name: [pieces for word, pieces in one.words if wanted(word)] for name, wanted in _WORDS.items()
     }
     found["negation"] = list(one.negation) if protocol == "paper" else _containing(one, NEGATION_WORDS)
-    found |= {"[CLS]": [one.cls], "[SEP]": [one.separators],
-              "punctuation": [pieces for word, pieces in one.words if is_punctuation(word)]}
+    found |= {
+        "[CLS]": [one.cls],
+        "[SEP]": [one.separators],
+        "punctuation": [pieces for word, pieces in one.words if is_punctuation(word)],
+    }
     masks = {name: mask(one.length, [at for some in found[name] for at in some]) for name in TOKEN_TYPES}
     if protocol == "official":
         masks |= {name: _alike(one, masks[name]) for name in LINGUISTIC}

@@ -110,9 +110,15 @@ def _sentence(tokens) -> tuple[Sentence, str]:
 def _word(token: dict, span: tuple[int, int], index: dict[int, int]) -> Word:
     antecedent = (token["misc"] or {}).get("Antecedent") or ""
     return Word(
-        token["form"], token["lemma"] or "", *span, token["upos"] or "X", index.get(token["head"], -1),
-        token["deprel"] or "dep", not NEGATIVE.isdisjoint((token["feats"] or {}).items()),
-        index.get(int(antecedent)) if antecedent.isdecimal() else None)
+        token["form"],
+        token["lemma"] or "",
+        *span,
+        token["upos"] or "X",
+        index.get(token["head"], -1),
+        token["deprel"] or "dep",
+        not NEGATIVE.isdisjoint((token["feats"] or {}).items()),
+        index.get(int(antecedent)) if antecedent.isdecimal() else None,
+    )
 
 
 def _moved(sentence: Sentence, offset: int) -> Sentence:

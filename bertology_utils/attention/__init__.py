@@ -2,6 +2,4 @@
 
 from .maps import Batch, Measurement, attention_maps, begin, check_length, longest_input, observe
 
-__all__ = [
-    "Batch", "Measurement", "attention_maps", "begin", "check_length", "longest_input", "observe",
-]
+__all__ = ["Batch", "Measurement", "attention_maps", "begin", "check_length", "longest_input", "observe"]

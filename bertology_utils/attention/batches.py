@@ -43,8 +43,13 @@ def tokenize(rows: Dataset, task: Task, tokenizer, max_length: int) -> Dataset:
     return rows.map(encode, batched=True, remove_columns=rows.column_names, load_from_cache_file=False)
 
 
-def batches_of(texts: Sequence[str] | Sequence[tuple[str, str]], tokenizer, labels: Sequence | None = None,
-               max_length: int | None = None, tokens_per_batch: int = TOKENS_PER_BATCH) -> list[Batch]:
+def batches_of(
+    texts: Sequence[str] | Sequence[tuple[str, str]],
+    tokenizer,
+    labels: Sequence | None = None,
+    max_length: int | None = None,
+    tokens_per_batch: int = TOKENS_PER_BATCH,
+) -> list[Batch]:
     """Batches of one's own texts.
 
     Args:
@@ -70,8 +75,10 @@ def batches_of(texts: Sequence[str] | Sequence[tuple[str, str]], tokenizer, labe
     inputs = tokenizer(*columns, truncation=max_length is not None, max_length=max_length, verbose=False)
     for number, ids in enumerate(inputs["input_ids"], start=1):
         if max_length is None and len(ids) > tokenizer.model_max_length:
-            raise ValueError(f"text {number} has {len(ids)} wordpieces and the tokenizer allows {tokenizer.model_max_length};"
-                             " cut long texts with max_length")
+            raise ValueError(
+                f"text {number} has {len(ids)} wordpieces and the tokenizer allows {tokenizer.model_max_length};"
+                " cut long texts with max_length"
+            )
     if labels is not None:
         inputs["labels"] = list(labels)
     return make_batches(dict(inputs), tokenizer, tokens_per_batch)
@@ -88,8 +95,10 @@ def _columns(texts: Sequence) -> list[list[str]]:
         if len(row) not in (1, 2) or not all(isinstance(text, str) for text in row):
             raise TypeError(f"text {number} is {texts[number - 1]!r}; give a string or a pair of strings")
         if len(row) != len(rows[0]):
-            raise ValueError(f"text {number} is {'a pair' if len(row) == 2 else 'single'} and text 1 is not;"
-                             " give only single texts or only pairs")
+            raise ValueError(
+                f"text {number} is {'a pair' if len(row) == 2 else 'single'} and text 1 is not;"
+                " give only single texts or only pairs"
+            )
         if not all(text.strip() for text in row):
             raise ValueError(f"text {number} is empty; leave it out")
     return [list(column) for column in zip(*rows, strict=True)]
@@ -105,8 +114,10 @@ def check_tokenizer(tokenizer, pairs: bool) -> None:
     if tokenizer.pad_token_id is None:
         raise ValueError(f"{name} has no padding token, so texts of several lengths make no batch; set tokenizer.pad_token")
     if pairs and tokenizer.sep_token_id is None:
-        raise ValueError(f"{name} has no separator, so the two texts of a pair cannot be told apart;"
-                         " give single texts, or a tokenizer with a sep_token")
+        raise ValueError(
+            f"{name} has no separator, so the two texts of a pair cannot be told apart;"
+            " give single texts, or a tokenizer with a sep_token"
+        )
 
 
 def make_batches(

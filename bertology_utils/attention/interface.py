@@ -99,8 +99,9 @@ def shape_of(model) -> tuple[int, int]:
 
 
 @contextmanager
-def reaching(model, edit_maps: MapEditor | None = None, edit_outputs: OutputEditor | None = None,
-             observe: Observer | None = None) -> Iterator[None]:
+def reaching(
+    model, edit_maps: MapEditor | None = None, edit_outputs: OutputEditor | None = None, observe: Observer | None = None
+) -> Iterator[None]:
     """Within the context, every self-attention of ``model``, and of no other model, calls the given functions.
 
     Contexts add up: the edits of an outer one come first. Layers are counted
@@ -125,12 +126,16 @@ def reaching(model, edit_maps: MapEditor | None = None, edit_outputs: OutputEdit
     register_attention()
     model.set_attn_implementation(IMPLEMENTATION)
     if model.config._attn_implementation != IMPLEMENTATION:
-        raise ValueError(f"the attention of {type(model).__name__} does not go through transformers' attention interface,"
-                         " so its maps can be neither seen nor changed; that of BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT"
-                         " and ModernBERT does")
+        raise ValueError(
+            f"the attention of {type(model).__name__} does not go through transformers' attention interface,"
+            " so its maps can be neither seen nor changed; that of BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT"
+            " and ModernBERT does"
+        )
     reach = _Reach(frozenset(map(id, model.modules())), edit_maps, edit_outputs, observe)
-    hooks = [model.base_model.register_forward_pre_hook(lambda *_: setattr(reach, "layer", 0)),
-             model.base_model.register_forward_hook(lambda *_: _check_layers(model, reach.layer, layers))]
+    hooks = [
+        model.base_model.register_forward_pre_hook(lambda *_: setattr(reach, "layer", 0)),
+        model.base_model.register_forward_hook(lambda *_: _check_layers(model, reach.layer, layers)),
+    ]
     token = _reaches.set((*_reaches.get(), reach))
     try:
         yield

@@ -77,8 +77,10 @@ def check_length(model, batch: Batch) -> None:
     """Refuse an input that is longer than the model can read; raises ValueError."""
     limit, longest = longest_input(model), int(batch.lengths.max())
     if limit is not None and longest > limit:
-        raise ValueError(f"an input of {longest} wordpieces is longer than the {limit} that {type(model).__name__} can read;"
-                         " cut it with max_length")
+        raise ValueError(
+            f"an input of {longest} wordpieces is longer than the {limit} that {type(model).__name__} can read;"
+            " cut it with max_length"
+        )
 
 
 def _forward(model, batch: Batch, visit: Observer) -> torch.Tensor:

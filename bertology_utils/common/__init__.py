@@ -10,6 +10,4 @@ from .numbering import Head, axis_numbers, head_name, to_code, to_people
 from .progress import note, track
 from .protocols import DIRECTIONS, PROTOCOLS
 
-__all__ = [
-    "DIRECTIONS", "PROTOCOLS", "Head", "axis_numbers", "head_name", "note", "one_of", "to_code", "to_people", "track",
-]
+__all__ = ["DIRECTIONS", "PROTOCOLS", "Head", "axis_numbers", "head_name", "note", "one_of", "to_code", "to_people", "track"]

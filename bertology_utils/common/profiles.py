@@ -10,10 +10,7 @@ BERT_BASE = "google-bert/bert-base-uncased"
 GLUE = "nyu-mll/glue"
 
 # Pinned commits of what the Hub serves, so that a re-run sees the same bytes.
-HUB_REVISIONS = {
-    BERT_BASE: "86b5e0934494bd15c9632b12f734a8a67f723594",
-    GLUE: "bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c",
-}
+HUB_REVISIONS = {BERT_BASE: "86b5e0934494bd15c9632b12f734a8a67f723594", GLUE: "bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c"}
 
 # (layers, heads) of pinned models, so that a parameter can be checked offline.
 HUB_SHAPES = {BERT_BASE: (12, 12)}

@@ -40,8 +40,9 @@ class GainTest:
     best_by_chance: np.ndarray
 
 
-def gain_test(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed,
-              permutations: int = PERMUTATIONS) -> GainTest:
+def gain_test(
+    task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed, permutations: int = PERMUTATIONS
+) -> GainTest:
     """Does any variant change the score more than chance would?
 
     If a head made no difference, its example's two predictions, with and
@@ -67,8 +68,9 @@ def gain_test(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np
     return GainTest(observed, better, worse, chance)
 
 
-def _swapped_gains(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray,
-                   swapped: np.ndarray) -> np.ndarray:
+def _swapped_gains(
+    task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, swapped: np.ndarray
+) -> np.ndarray:
     """Gains with each variant's and the whole model's predictions exchanged where ``swapped``, (permutations, variants)."""
     metric = plain_metric(task)
     if metric == "accuracy":  # one product instead of large arrays of predictions; sums of 1 and −1, exact in any order
@@ -125,8 +127,9 @@ class SelectedGain:
         return f"{100 * self.honest.mean():+.2f} [{100 * low:+.2f}, {100 * high:+.2f}]"
 
 
-def selected_gain(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed,
-                  splits: int = SPLITS) -> SelectedGain:
+def selected_gain(
+    task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed, splits: int = SPLITS
+) -> SelectedGain:
     """Choose the best variant on one half of the examples, measure it on the other, over and over.
 
     The best of 144 heads on a dev set is partly the luckiest. On examples that

@@ -29,8 +29,10 @@ def gains(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.nda
     both, metric = np.vstack([baseline, disabled]), plain_metric(task)
     draws = weighted_scores(metric, both, labels, bootstrap_weights(len(labels), seed))  # (resamples, 1 + variants)
     values = scores_of(metric, both, labels)
-    return [Bootstrap(float(values[row] - values[0]), draws[:, row] - draws[:, 0], len(labels), seed)
-            for row in range(1, len(both))]
+    return [
+        Bootstrap(float(values[row] - values[0]), draws[:, row] - draws[:, 0], len(labels), seed)
+        for row in range(1, len(both))
+    ]
 
 
 @dataclass(frozen=True)

@@ -52,8 +52,9 @@ class Layer:
         context = context.flatten(1) + self.value.bias  # weights sum to 1, so the bias passes through
         return self.finish(self.output(context).unsqueeze(1), hidden[:, :1])
 
-    def disabled(self, context: torch.Tensor, value: torch.Tensor, projected: torch.Tensor,
-                 instead: torch.Tensor | None) -> torch.Tensor:
+    def disabled(
+        self, context: torch.Tensor, value: torch.Tensor, projected: torch.Tensor, instead: torch.Tensor | None
+    ) -> torch.Tensor:
         """The projected context with each head disabled, and with all of them.
 
         Args:

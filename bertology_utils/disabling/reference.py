@@ -30,7 +30,9 @@ class Sweep:
     layers: np.ndarray
 
 
-def reference_sweep(model, batches: Sequence[Batch], layers: Sequence[int] | None = None, ablation: str = "uniform") -> Sweep:
+def reference_sweep(
+    model, batches: Sequence[Batch], layers: Sequence[int] | None = None, ablation: str = "uniform"
+) -> Sweep:
     """Every head and every layer, one pass each: the check, and the way for models that the fast sweep does not know.
 
     Within :func:`bertology_utils.disabling.switch.disable_heads` all that is disabled there stays disabled.

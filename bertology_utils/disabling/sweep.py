@@ -37,8 +37,14 @@ TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 262_144}  # bounds the memory: variants Ã
 TOLERANCE = 1e-4  # of the outputs of a model that the fast way is to be used for
 
 
-def sweep(model, batches: Sequence[Batch], tokens_at_once: int = 0, layers: Sequence[int] | None = None,
-          ablation: str = "uniform", scratch: Path | None = None) -> Sweep:
+def sweep(
+    model,
+    batches: Sequence[Batch],
+    tokens_at_once: int = 0,
+    layers: Sequence[int] | None = None,
+    ablation: str = "uniform",
+    scratch: Path | None = None,
+) -> Sweep:
     """Outputs with every head, and every layer, disabled.
 
     Args:
@@ -98,9 +104,13 @@ def _by_length(batches: Sequence[Batch], variants: int, tokens_at_once: int) -> 
             groups[-1].append(example)
         else:
             groups.append([example])
-    return [_Group([index for _, index, _ in group],
-                   {name: torch.stack([inputs[name] for *_, inputs in group]) for name in group[0][2]})
-            for group in groups]
+    return [
+        _Group(
+            [index for _, index, _ in group],
+            {name: torch.stack([inputs[name] for *_, inputs in group]) for name in group[0][2]},
+        )
+        for group in groups
+    ]
 
 
 def _known(model, batch: Batch) -> Pieces | None:
@@ -118,8 +128,14 @@ def _known(model, batch: Batch) -> Pieces | None:
     return pieces if same else None
 
 
-def _fast(pieces: Pieces, groups: list[_Group], tokens_at_once: int, layers: Sequence[int], instead: torch.Tensor | None,
-          scratch: Path | None) -> Sweep:
+def _fast(
+    pieces: Pieces,
+    groups: list[_Group],
+    tokens_at_once: int,
+    layers: Sequence[int],
+    instead: torch.Tensor | None,
+    scratch: Path | None,
+) -> Sweep:
     device = next(pieces.model.parameters()).device
     back = np.argsort([index for group in groups for index in group.index])
     hidden = [pieces.embed({name: ids.to(device) for name, ids in group.inputs.items()}) for group in groups]
@@ -150,8 +166,9 @@ def _finish(scratch: Path | None, number: int, outputs: np.ndarray) -> None:
         write_atomically(scratch / f"layer_{number}.safetensors", save({"outputs": np.ascontiguousarray(outputs)}))
 
 
-def _one_layer(pieces: Pieces, number: int, hidden: torch.Tensor, instead: torch.Tensor | None,
-               tokens_at_once: int) -> torch.Tensor:
+def _one_layer(
+    pieces: Pieces, number: int, hidden: torch.Tensor, instead: torch.Tensor | None, tokens_at_once: int
+) -> torch.Tensor:
     """Outputs (heads + 1, examples, labels) with each head, and all heads, of one layer disabled."""
     layer = pieces.layers[number]
     at = slice(0, 1) if number == len(pieces.layers) - 1 else slice(None)  # of the last layer only [CLS] is read
@@ -161,8 +178,9 @@ def _one_layer(pieces: Pieces, number: int, hidden: torch.Tensor, instead: torch
     return torch.stack(list(_variants(pieces, layer, stack, hidden[:, at], number + 1, tokens_at_once)))
 
 
-def _variants(pieces: Pieces, layer: Layer, stack: torch.Tensor, hidden: torch.Tensor, start: int,
-              tokens_at_once: int) -> Iterator[torch.Tensor]:
+def _variants(
+    pieces: Pieces, layer: Layer, stack: torch.Tensor, hidden: torch.Tensor, start: int, tokens_at_once: int
+) -> Iterator[torch.Tensor]:
     """Outputs (examples, labels) of every variant, from the projected contexts (variants, examples, tokens, hidden)."""
     _, examples, tokens, _ = stack.shape
     for part in stack.split(max(1, tokens_at_once // (examples * tokens))):

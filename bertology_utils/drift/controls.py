@@ -12,8 +12,9 @@ from ..statistics.verdicts import outcome
 from .table1 import constant_score
 
 
-def mean_change(similarity: Mapping[Task, Mapping[str, np.ndarray]], names: Sequence[str],
-                seeds: Mapping[Task, Seed]) -> Bootstrap:
+def mean_change(
+    similarity: Mapping[Task, Mapping[str, np.ndarray]], names: Sequence[str], seeds: Mapping[Task, Seed]
+) -> Bootstrap:
     """1 − similarity, mean over some comparisons, heads, layers and tasks.
 
     Args:

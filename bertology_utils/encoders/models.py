@@ -95,11 +95,15 @@ def _refuse_other_labels(source: ModelSource, task: Task) -> None:
     config = _config(source)
     made_as = (config.architectures or ["a model without a class"])[0]
     if not made_as.endswith("ForSequenceClassification"):
-        raise ValueError(f"model {source.name!r} was saved as {made_as}, which has no classifier for {task.title};"
-                         " fine-tune it first, or give a checkpoint saved from ...ForSequenceClassification")
+        raise ValueError(
+            f"model {source.name!r} was saved as {made_as}, which has no classifier for {task.title};"
+            " fine-tune it first, or give a checkpoint saved from ...ForSequenceClassification"
+        )
     if config.num_labels != task.num_labels:
-        raise ValueError(f"model {source.name!r} has a classifier of {config.num_labels} outputs, and {task.title} wants"
-                         f" {task.num_labels}; give a checkpoint fine-tuned on {task.title}")
+        raise ValueError(
+            f"model {source.name!r} has a classifier of {config.num_labels} outputs, and {task.title} wants"
+            f" {task.num_labels}; give a checkpoint fine-tuned on {task.title}"
+        )
 
 
 def pinned(source: ModelSource) -> tuple[ModelSource, tuple[int, int]]:

@@ -10,6 +10,16 @@ from .compare import Increase, Rivals, against_marks, ahead, earlier_and_later, 
 from .measure import ATTENDING, Features, disregard, received, side_by_side
 
 __all__ = [
-    "ATTENDING", "Features", "Increase", "Rivals", "against_marks", "ahead", "disregard", "earlier_and_later", "increase",
-    "received", "resampled_type_means", "side_by_side",
+    "ATTENDING",
+    "Features",
+    "Increase",
+    "Rivals",
+    "against_marks",
+    "ahead",
+    "disregard",
+    "earlier_and_later",
+    "increase",
+    "received",
+    "resampled_type_means",
+    "side_by_side",
 ]

@@ -66,8 +66,10 @@ class Rivals:
         """Per type: the mean over heads against that of the special token; None for a type that no example has."""
         mark = self.marks.mean(axis=(2, 3))
         ratios = self.means.mean(axis=(2, 3)) / mark  # (1 + resamples, types)
-        return [Bootstrap(float(ratio[0]), ratio[1:], int(n), self.seed) if n else None
-                for ratio, n in zip(ratios.T, self.n, strict=True)]
+        return [
+            Bootstrap(float(ratio[0]), ratio[1:], int(n), self.seed) if n else None
+            for ratio, n in zip(ratios.T, self.n, strict=True)
+        ]
 
     def striped(self, least: float, sure: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Heads with a stripe on a type of word, and heads with one on a special token only; each shape (layers, heads).

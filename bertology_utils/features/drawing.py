@@ -26,8 +26,9 @@ def rows_of_types(panels: dict[str, np.ndarray], label: str, tasks: int, signed:
     values = np.abs(list(panels.values()))  # (rows · tasks, layers, heads)
     most = np.nanmax(values.reshape(len(panels) // tasks, -1), axis=1).tolist()
     limits = [(-end if signed else 0, end) for end in most]
-    return figures.heatmap_grid(panels, label, limits, cmap="vlag" if signed else figures.MAP, columns=tasks,
-                                panel=(1.95, 1.75))
+    return figures.heatmap_grid(
+        panels, label, limits, cmap="vlag" if signed else figures.MAP, columns=tasks, panel=(1.95, 1.75)
+    )
 
 
 def weights_by_layer(tuned: Mapping[str, Mapping[str, np.ndarray]], pretrained: Mapping[str, np.ndarray], even: float):

@@ -20,7 +20,7 @@ NEIGHBOURS = {"previous": -1, "self": 0, "next": 1}
 
 def marks(annotated: AnnotatedInput) -> np.ndarray:
     """[CLS], [SEP] and punctuation of an input, shape (3, wordpieces)."""
-    cls, separators, points = token_types(annotated)[len(LINGUISTIC):]
+    cls, separators, points = token_types(annotated)[len(LINGUISTIC) :]
     return np.stack([cls, separators & ~cls, points & ~separators & ~cls])  # a text can spell out "[SEP]"
 
 

@@ -41,9 +41,18 @@ class Features:
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
         got = received(maps, batch) if self._attending == "all tokens" else _from_first(maps, batch)
-        largest = torch.stack([
-            got.masked_fill(~mask[:, None], -torch.inf).amax(dim=2) for mask in self._mask.unbind(1)  # each (examples, tokens)
-        ], dim=1).cpu().double().numpy()  # (examples, types, heads)
+        largest = (
+            torch.stack(
+                [
+                    got.masked_fill(~mask[:, None], -torch.inf).amax(dim=2)
+                    for mask in self._mask.unbind(1)  # each (examples, tokens)
+                ],
+                dim=1,
+            )
+            .cpu()
+            .double()
+            .numpy()
+        )  # (examples, types, heads)
         for index, values in zip(batch.index, largest, strict=True):
             self._values[index].append(values)
 

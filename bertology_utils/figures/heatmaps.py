@@ -13,8 +13,14 @@ from ..common import axis_numbers
 from .style import COLOURS, MAP, panel_grid
 
 
-def heatmap(ax: Axes, values: np.ndarray, label: str = "", limits: tuple[float, float] | None = None,
-            cmap: str | Colormap = MAP, colour_bar: bool = True) -> Axes:
+def heatmap(
+    ax: Axes,
+    values: np.ndarray,
+    label: str = "",
+    limits: tuple[float, float] | None = None,
+    cmap: str | Colormap = MAP,
+    colour_bar: bool = True,
+) -> Axes:
     """Layers × heads in the paper's orientation: layer 1 at the top, head 1 at the left.
 
     Args:
@@ -33,17 +39,31 @@ def heatmap(ax: Axes, values: np.ndarray, label: str = "", limits: tuple[float, 
     layers, heads = np.shape(values)
     low, high = limits or (np.nanmin(values), np.nanmax(values))
     sns.heatmap(
-        values, ax=ax, cmap=cmap, vmin=low, vmax=high, linewidths=0.4, linecolor="white", cbar=colour_bar,
+        values,
+        ax=ax,
+        cmap=cmap,
+        vmin=low,
+        vmax=high,
+        linewidths=0.4,
+        linecolor="white",
+        cbar=colour_bar,
         cbar_kws={"label": label} if colour_bar else None,
-        xticklabels=axis_numbers(heads), yticklabels=axis_numbers(layers),
+        xticklabels=axis_numbers(heads),
+        yticklabels=axis_numbers(layers),
     )
     ax.set(xlabel="head", ylabel="layer")
     ax.tick_params(length=0, rotation=0, labelsize=7)
     return ax
 
 
-def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float, float] | list[tuple[float, float]],
-                 cmap: str | Colormap = MAP, columns: int = 4, panel: tuple[float, float] = (2.9, 2.5)) -> Figure:
+def heatmap_grid(
+    values: dict[str, np.ndarray],
+    label: str,
+    limits: tuple[float, float] | list[tuple[float, float]],
+    cmap: str | Colormap = MAP,
+    columns: int = 4,
+    panel: tuple[float, float] = (2.9, 2.5),
+) -> Figure:
     """Several heatmaps under their titles.
 
     Args:
@@ -67,7 +87,7 @@ def heatmap_grid(values: dict[str, np.ndarray], label: str, limits: tuple[float,
             ax.set(ylabel="", yticks=[])
         if index + width < len(values):  # another panel stands below
             ax.set(xlabel="", xticks=[])
-    for ax in axes.flat[len(values):]:
+    for ax in axes.flat[len(values) :]:
         ax.set_axis_off()
     for some in axes if isinstance(limits, list) else [axes]:
         long = 15 * rows if some is axes else 12
@@ -100,8 +120,9 @@ def score_maps(values: dict[str, tuple[np.ndarray, float, np.ndarray]], label: s
     return figure
 
 
-def table_map(ax: Axes, values: np.ndarray, rows: Sequence[str], columns: Sequence[str], limits: tuple[float, float],
-              title: str) -> None:
+def table_map(
+    ax: Axes, values: np.ndarray, rows: Sequence[str], columns: Sequence[str], limits: tuple[float, float], title: str
+) -> None:
     """A table of numbers, dark for more, each number in its cell (Fig 7).
 
     Args:
@@ -111,8 +132,21 @@ def table_map(ax: Axes, values: np.ndarray, rows: Sequence[str], columns: Sequen
         limits: values at the two ends of the colour scale.
         title: above it.
     """
-    sns.heatmap(values, ax=ax, cmap=MAP, vmin=limits[0], vmax=limits[1], annot=True, fmt=".2f", cbar=False, linewidths=0.4,
-                linecolor="white", annot_kws={"fontsize": 8}, xticklabels=list(columns), yticklabels=list(rows))
+    sns.heatmap(
+        values,
+        ax=ax,
+        cmap=MAP,
+        vmin=limits[0],
+        vmax=limits[1],
+        annot=True,
+        fmt=".2f",
+        cbar=False,
+        linewidths=0.4,
+        linecolor="white",
+        annot_kws={"fontsize": 8},
+        xticklabels=list(columns),
+        yticklabels=list(rows),
+    )
     ax.set_title(title)
     ax.tick_params(length=0, labelsize=8)
     ax.tick_params(axis="x", rotation=40)
@@ -129,10 +163,22 @@ def confusion(ax: Axes, counts: np.ndarray, rows: list[str], columns: list[str],
         columns: what they were taken for.
         title: above it.
     """
-    sns.heatmap(counts / counts.sum(axis=1, keepdims=True), ax=ax, cmap=MAP, vmin=0, vmax=1, annot=counts, fmt="d",
-                cbar=False, square=True, linewidths=0.4, linecolor="white", annot_kws={"fontsize": 8},
-                xticklabels=[name.replace("+", "\n+ ") for name in columns],
-                yticklabels=[name.replace("+", "\n+ ") for name in rows])
+    sns.heatmap(
+        counts / counts.sum(axis=1, keepdims=True),
+        ax=ax,
+        cmap=MAP,
+        vmin=0,
+        vmax=1,
+        annot=counts,
+        fmt="d",
+        cbar=False,
+        square=True,
+        linewidths=0.4,
+        linecolor="white",
+        annot_kws={"fontsize": 8},
+        xticklabels=[name.replace("+", "\n+ ") for name in columns],
+        yticklabels=[name.replace("+", "\n+ ") for name in rows],
+    )
     ax.set(title=title, xlabel="the network says", ylabel="the label is")
     ax.tick_params(length=0, labelsize=7)
     ax.tick_params(axis="x", rotation=40)

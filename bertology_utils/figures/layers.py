@@ -29,8 +29,15 @@ def flow(ax: Axes, shares: np.ndarray, names: Sequence[str], title: str = "") ->
         dark = np.dot(to_rgb(colour), (0.299, 0.587, 0.114)) < 0.55
         for layer, width, start in zip(layers, share, left, strict=True):
             if width >= 0.055:
-                ax.text(start + width / 2, layer, f"{100 * width:.0f}", ha="center", va="center", fontsize=7,
-                        color="white" if dark else "black")
+                ax.text(
+                    start + width / 2,
+                    layer,
+                    f"{100 * width:.0f}",
+                    ha="center",
+                    va="center",
+                    fontsize=7,
+                    color="white" if dark else "black",
+                )
         left += share
     ax.set(title=title, xlim=(0, 1), yticks=layers, xlabel="share of attention, %")
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100"])

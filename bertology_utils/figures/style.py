@@ -38,8 +38,7 @@ def set_style() -> None:
     )
 
 
-def panel_grid(count: int, width: float, height: float, columns: int = 4,
-               sharey: bool = False) -> tuple[Figure, list[Axes]]:
+def panel_grid(count: int, width: float, height: float, columns: int = 4, sharey: bool = False) -> tuple[Figure, list[Axes]]:
     """A figure with so many axes in rows of ``columns``, each of a size in inches.
 
     Returns:

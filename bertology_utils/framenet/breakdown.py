@@ -49,16 +49,23 @@ def by_role(placed: Sequence[Placed], scores: LinkScores, heads: Sequence[Head],
             with_others = sum(len(places) > 1 for places in part.places)
             row = {"element": name, "head": head_name(*head), "n": len(part.places), "score": FEW, "excess": FEW}
             if with_others >= FEWEST:
-                row |= {"score": bootstrap_mean(part.actual[:, *head], seed).text(1, 3),
-                        "excess": bootstrap_mean(part.excess[:, *head], seed).text(1, 3, sign=True)}
+                row |= {
+                    "score": bootstrap_mean(part.actual[:, *head], seed).text(1, 3),
+                    "excess": bootstrap_mean(part.excess[:, *head], seed).text(1, 3, sign=True),
+                }
             rows.append(row)
     return rows
 
 
 def without_pronouns(placed: Sequence[Placed], scores: LinkScores) -> LinkScores:
     """The scores of sentences where no linked element is a pronoun before the predicate."""
-    return scores.of([index for index, place in enumerate(placed)
-                      if ROLES[0] not in {role(place, element) for element in range(len(place.elements))}])
+    return scores.of(
+        [
+            index
+            for index, place in enumerate(placed)
+            if ROLES[0] not in {role(place, element) for element in range(len(place.elements))}
+        ]
+    )
 
 
 def _groups(placed: Sequence[Placed], name: Callable[[Placed], str]) -> dict[str, list[int]]:
@@ -69,10 +76,23 @@ def _groups(placed: Sequence[Placed], name: Callable[[Placed], str]) -> dict[str
     return groups
 
 
-def _by(placed: Sequence[Placed], scores: LinkScores, heads: Sequence[Head], least: int, column: str,
-        name: Callable[[Placed], str]) -> list[dict]:
+def _by(
+    placed: Sequence[Placed],
+    scores: LinkScores,
+    heads: Sequence[Head],
+    least: int,
+    column: str,
+    name: Callable[[Placed], str],
+) -> list[dict]:
     groups = [(group, rows) for group, rows in _groups(placed, name).items() if len(rows) >= least]
     groups.sort(key=lambda item: (-len(item[1]), item[0]))
-    return [{column: group, "n": len(rows),
-             **{f"head {head_name(*head)}": f"{np.mean([scores.places[row][0][head] for row in rows]):.3f}" for head in heads}}
-            for group, rows in groups]
+    return [
+        {
+            column: group,
+            "n": len(rows),
+            **{
+                f"head {head_name(*head)}": f"{np.mean([scores.places[row][0][head] for row in rows]):.3f}" for head in heads
+            },
+        }
+        for group, rows in groups
+    ]

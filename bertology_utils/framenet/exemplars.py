@@ -75,8 +75,9 @@ def read_unit(path: Path) -> tuple[list[Exemplar], list[Problem]]:
     core: tuple[str, ...] = ()
     try:
         # No entities and no network: a release is data from outside.
-        for event, element in etree.iterparse(str(path), events=("start", "end"), tag=(UNIT, FRAME, SENTENCE),
-                                              resolve_entities=False, no_network=True):
+        for event, element in etree.iterparse(
+            str(path), events=("start", "end"), tag=(UNIT, FRAME, SENTENCE), resolve_entities=False, no_network=True
+        ):
             if event == "start":
                 unit = dict(element.attrib) if element.tag == UNIT else unit
                 continue
@@ -108,8 +109,9 @@ def _read_sentence(element, unit: dict, core: tuple[str, ...], file: str, exempl
         except ValueError as error:
             problems.append(Problem(file, f"sentence {sentence}, annotation {number}: {error}"))
             continue
-        exemplars.append(Exemplar(
-            unit["name"], int(unit["ID"]), unit["frame"], sentence, number, text, target, elements, core))
+        exemplars.append(
+            Exemplar(unit["name"], int(unit["ID"]), unit["frame"], sentence, number, text, target, elements, core)
+        )
 
 
 def _spans(layer, text: str) -> tuple[Span, ...]:

@@ -113,19 +113,27 @@ def extract(release: Release, rules: Rules) -> tuple[list[LinkedSentence], list[
         steps.append(Step(name, len(candidates), sum(len(candidate.links) for candidate in candidates)))
 
     # The length first, and counted in passing: of 150,000 sentences one in seven stays.
-    keep(f"at most {rules.sentence_tokens} tokens",
-         lambda candidate: len(candidate.exemplar.text.split()) <= rules.sentence_tokens)
+    keep(
+        f"at most {rules.sentence_tokens} tokens",
+        lambda candidate: len(candidate.exemplar.text.split()) <= rules.sentence_tokens,
+    )
     for candidate in candidates:
         candidate.place(rules)
     if rules.unbroken:
         keep("the predicate in one piece", lambda candidate: len(candidate.exemplar.target) == 1)
-    keep({"type": "a core element (by coreType)", "sets": "a core element (by declared core sets)"}[rules.core],
-         lambda candidate: candidate.choose(release, rules))
+    keep(
+        {"type": "a core element (by coreType)", "sets": "a core element (by declared core sets)"}[rules.core],
+        lambda candidate: candidate.choose(release, rules),
+    )
     which = {"link": "a core element", "sentence": "all core elements", "every element": "all elements"}[rules.scope]
-    keep(f"{which} of at most {rules.element_tokens} tokens",
-         lambda candidate: candidate.limit(rules, lambda span: len(candidate.at(span)) <= rules.element_tokens))
-    keep(f"{which} {rules.nearest} or more tokens from the predicate",
-         lambda candidate: candidate.limit(rules, lambda span: candidate.distance(span) >= rules.nearest))
+    keep(
+        f"{which} of at most {rules.element_tokens} tokens",
+        lambda candidate: candidate.limit(rules, lambda span: len(candidate.at(span)) <= rules.element_tokens),
+    )
+    keep(
+        f"{which} {rules.nearest} or more tokens from the predicate",
+        lambda candidate: candidate.limit(rules, lambda span: candidate.distance(span) >= rules.nearest),
+    )
     return [LinkedSentence(candidate.exemplar, *candidate.characters(rules)) for candidate in candidates], steps
 
 
@@ -214,6 +222,10 @@ def one_at_a_time(release: Release, start: Rules, goal: Rules) -> Iterator[Diffe
         previous = before
         for value in values if before != after else ():
             together = replace(together, **{field.name: value})
-            yield Difference(f"{field.name.replace('_', ' ')}: {value}", count(replace(start, **{field.name: value})),
-                             count(together), count(replace(goal, **{field.name: previous})))
+            yield Difference(
+                f"{field.name.replace('_', ' ')}: {value}",
+                count(replace(start, **{field.name: value})),
+                count(together),
+                count(replace(goal, **{field.name: previous})),
+            )
             previous = value

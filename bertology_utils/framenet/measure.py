@@ -59,9 +59,15 @@ class Placed:
         """
         one_of("direction", direction, DIRECTIONS)
         one_of("pairing", pairing, PAIRINGS)
-        both = [(p, e) for element in self.elements
-                for p, e in (zip(self.predicate, element, strict=False) if pairing == "zip"
-                             else ((p, e) for p in self.predicate for e in element))]
+        both = [
+            (p, e)
+            for element in self.elements
+            for p, e in (
+                zip(self.predicate, element, strict=False)
+                if pairing == "zip"
+                else ((p, e) for p in self.predicate for e in element)
+            )
+        ]
         ways = {"predicate to element": both, "element to predicate": [(e, p) for p, e in both]}
         chosen = ways.get(direction) or both + ways["element to predicate"]
         rows, columns = np.array(chosen).T
@@ -148,14 +154,17 @@ class Links:
         seed: of the choice of borrowed cells.
     """
 
-    def __init__(self, placed: Sequence[Placed], direction: str, pairing: str = "product",
-                 elsewhere: str | None = None, seed: int = 0):
+    def __init__(
+        self, placed: Sequence[Placed], direction: str, pairing: str = "product", elsewhere: str | None = None, seed: int = 0
+    ):
         if elsewhere is not None:
             one_of("elsewhere", elsewhere, ELSEWHERE)
         self._placed = placed
         # Per sentence the rows and columns of its links, and the positions of its words.
         self._links = [(*sentence.pairs(direction, pairing), sentence.words) for sentence in placed]
-        others = {None: lambda: [[] for _ in placed], "moved": self._moved, "borrowed": lambda: self._borrowed(seed)}[elsewhere]()
+        others = {None: lambda: [[] for _ in placed], "moved": self._moved, "borrowed": lambda: self._borrowed(seed)}[
+            elsewhere
+        ]()
         self._cells = [_stack([links[:2], *some]) for links, some in zip(self._links, others, strict=True)]
         self._scores: list[list[np.ndarray]] = [[] for _ in placed]
         self._hits: list[list[np.ndarray]] = [[] for _ in placed]
@@ -166,8 +175,13 @@ class Links:
         for rows, columns, words in self._links:
             used, links = np.concatenate([rows, columns]), set(zip(rows, columns, strict=True))
             shifts = range(words.start - used.min(), words.stop - used.max())
-            found.append([(rows + shift, columns + shift) for shift in shifts
-                          if not links & set(zip(rows + shift, columns + shift, strict=True))])
+            found.append(
+                [
+                    (rows + shift, columns + shift)
+                    for shift in shifts
+                    if not links & set(zip(rows + shift, columns + shift, strict=True))
+                ]
+            )
         return found
 
     def _borrowed(self, seed: int) -> list[list[Cells]]:

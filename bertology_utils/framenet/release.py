@@ -65,7 +65,11 @@ def load_release(source: str, processes: int = 2) -> Release:
     check_framenet(source)
     kind, path = _kind_and_path(source)
     places: dict[str, Callable[[], Path]] = {
-        "embedded": lambda: _unpacked(FRAMENET), "nltk": _from_nltk, "folder": lambda: path, "zip": lambda: _unpacked(path)}
+        "embedded": lambda: _unpacked(FRAMENET),
+        "nltk": _from_nltk,
+        "folder": lambda: path,
+        "zip": lambda: _unpacked(path),
+    }
     folder = find_root(places[kind]().resolve())
     units, frames = sorted(folder.glob("lu/lu*.xml")), sorted(folder.glob("frame/*.xml"))
     files = [[path.name, file_sha256(path)] for path in (*units, *frames)]
@@ -137,7 +141,9 @@ def _results(parts: list[list[Path]], processes: int) -> list:
     """What :func:`_read_units` gives for every part, in order."""
 
     def tracked(results) -> list:
-        return [result for _, result in zip(track([part[0].stem for part in parts], "reading FrameNet"), results, strict=True)]
+        return [
+            result for _, result in zip(track([part[0].stem for part in parts], "reading FrameNet"), results, strict=True)
+        ]
 
     if len(parts) > 1 and processes > 1:  # for few files, starting other processes would take longer
         try:
@@ -166,11 +172,29 @@ def _write(target: Path, content: dict) -> None:
         return [[span.name, span.start, span.end] for span in some]
 
     cores: dict[tuple[str, ...], int] = {}
-    rows = [[exemplar.unit, exemplar.unit_id, exemplar.frame, exemplar.sentence_id, exemplar.set_id, exemplar.text,
-             spans(exemplar.target), spans(exemplar.elements), cores.setdefault(exemplar.core, len(cores))]
-            for exemplar in content["exemplars"]]
-    text = json.dumps({"rows": rows, "cores": list(cores), "core_sets": content["core_sets"],
-                       "problems": [asdict(problem) for problem in content["problems"]]}, ensure_ascii=False)
+    rows = [
+        [
+            exemplar.unit,
+            exemplar.unit_id,
+            exemplar.frame,
+            exemplar.sentence_id,
+            exemplar.set_id,
+            exemplar.text,
+            spans(exemplar.target),
+            spans(exemplar.elements),
+            cores.setdefault(exemplar.core, len(cores)),
+        ]
+        for exemplar in content["exemplars"]
+    ]
+    text = json.dumps(
+        {
+            "rows": rows,
+            "cores": list(cores),
+            "core_sets": content["core_sets"],
+            "problems": [asdict(problem) for problem in content["problems"]],
+        },
+        ensure_ascii=False,
+    )
     (target / "release.json").write_text(text, encoding="utf-8")
 
 
@@ -188,8 +212,9 @@ def _from_json(content: dict, name: str, units: int) -> Release:
 def _unpacked(path: Path) -> Path:
     with _archive(path) as archive:
         wanted = [name for name in archive.namelist() if name.endswith(".xml")]
-        return cache.entry("framenet_zip", {"sha256": file_sha256(path)},
-                           lambda target, scratch: archive.extractall(target, wanted))
+        return cache.entry(
+            "framenet_zip", {"sha256": file_sha256(path)}, lambda target, scratch: archive.extractall(target, wanted)
+        )
 
 
 @contextmanager
@@ -210,8 +235,10 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> None:
             raise ValueError(f"{path} is refused: {member.filename!r} would be written outside its folder")
     size = sum(member.file_size for member in members)
     if size > LARGEST or len(members) > MOST:
-        raise ValueError(f"{path} is refused: it unpacks to {size / 2**30:.1f} GiB in {len(members):,} files; a FrameNet"
-                         f" release has less than {LARGEST / 2**30:.0f} GiB in {MOST:,}")
+        raise ValueError(
+            f"{path} is refused: it unpacks to {size / 2**30:.1f} GiB in {len(members):,} files; a FrameNet"
+            f" release has less than {LARGEST / 2**30:.0f} GiB in {MOST:,}"
+        )
 
 
 _NO_NLTK = "framenet='nltk' needs NLTK: pip install nltk; or name a folder: framenet='folder:PATH'"

@@ -54,6 +54,7 @@ class Task:
 
 
 _PAIR = ("sentence1", "sentence2")
+# fmt: off
 _TASKS = (
     Task("mrpc", "MRPC", "MRPC", _PAIR, ("not_equivalent", "equivalent"), ("F1", "accuracy"),
          Table1((0.0, 31.6), (81.2, 68.3), (87.9, 82.3))),
@@ -72,6 +73,7 @@ _TASKS = (
     Task("mnli", "MNLI-m", "MNLI", ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"),
          ("accuracy",), Table1((31.7,), (61.0,), (78.6,)), "validation_matched", "dev_matched.tsv"),
 )
+# fmt: on
 TASKS = {task.name: task for task in _TASKS}
 
 

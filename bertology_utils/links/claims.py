@@ -17,8 +17,13 @@ from .token_links import LINK_TYPES
 PUNCTUATION_FIRST = ("stsb", "rte", "qnli")
 
 
-def judge_links(lower_by_chance: Mapping[int, float], examples: Sequence[int], excess: Mapping[str, np.ndarray],
-                clear: Mapping[str, np.ndarray], least: float) -> list[Verdict]:
+def judge_links(
+    lower_by_chance: Mapping[int, float],
+    examples: Sequence[int],
+    excess: Mapping[str, np.ndarray],
+    clear: Mapping[str, np.ndarray],
+    least: float,
+) -> list[Verdict]:
     """Claims 1 and 2: are the heads for verb–subject and noun–pronoun links diagonal ones, which nothing tells from these?
 
     Args:
@@ -35,19 +40,33 @@ def judge_links(lower_by_chance: Mapping[int, float], examples: Sequence[int], e
     for pair in (LINK_TYPES[:2], LINK_TYPES[2:]):
         kinds = [kind for kind in lower_by_chance if LINK_TYPES[kind] in pair]
         heads = next(iter(clear.values()))[0].size
-        verdicts.append(Verdict(
-            f"The highest heads for {' and '.join(pair)} are those that attend to neighbours", "they coincide",
-            "; ".join(f"{LINK_TYPES[kind]}: lower in {lower_by_chance[kind]:.1%} of random sets, n={examples[kind]} examples"
-                      for kind in kinds) or "–",
-            every(lower_by_chance[kind] for kind in kinds), f"five of {heads} heads, pre-trained"))
+        verdicts.append(
+            Verdict(
+                f"The highest heads for {' and '.join(pair)} are those that attend to neighbours",
+                "they coincide",
+                "; ".join(
+                    f"{LINK_TYPES[kind]}: lower in {lower_by_chance[kind]:.1%} of random sets, n={examples[kind]} examples"
+                    for kind in kinds
+                )
+                or "–",
+                every(lower_by_chance[kind] for kind in kinds),
+                f"five of {heads} heads, pre-trained",
+            )
+        )
         for name, some in clear.items():
-            verdicts.append(Verdict(
-                f"No {name} head clearly attends more along {' or '.join(pair)} than at the same distances",
-                "difficult to distinguish",
-                "; ".join(f"{LINK_TYPES[kind]} {count_of(some[kind])} heads, up to {excess[name][kind].max():+.3f}"
-                          for kind in kinds) or "–",
-                "disagrees" if any(some[kind].any() for kind in kinds) else "undecided",
-                f"excess above {least} and any random head, corrected p below 0.05, as it is and centred"))
+            verdicts.append(
+                Verdict(
+                    f"No {name} head clearly attends more along {' or '.join(pair)} than at the same distances",
+                    "difficult to distinguish",
+                    "; ".join(
+                        f"{LINK_TYPES[kind]} {count_of(some[kind])} heads, up to {excess[name][kind].max():+.3f}"
+                        for kind in kinds
+                    )
+                    or "–",
+                    "disagrees" if any(some[kind].any() for kind in kinds) else "undecided",
+                    f"excess above {least} and any random head, corrected p below 0.05, as it is and centred",
+                )
+            )
     return verdicts
 
 
@@ -57,13 +76,23 @@ def judge_pointing(subjects: RelationTest | None) -> list[Verdict]:
     Args:
         subjects: the test of the relation nsubj; None if the data have no such arc.
     """
-    shown = "–" if subjects is None else (
-        f"{head_name(*subjects.head)} {subjects.accuracy.text(100)} % against {subjects.baseline.text(100)} %;"
-        f" {len(subjects.beats)} heads; n={subjects.arcs} arcs")
-    return [Verdict(
-        "No head points from verb to subject, or back, more often than the best fixed distance", "difficult to distinguish",
-        shown, "disagrees" if subjects and subjects.beats else "undecided",
-        "permutation test over examples, corrected over heads and directions")]
+    shown = (
+        "–"
+        if subjects is None
+        else (
+            f"{head_name(*subjects.head)} {subjects.accuracy.text(100)} % against {subjects.baseline.text(100)} %;"
+            f" {len(subjects.beats)} heads; n={subjects.arcs} arcs"
+        )
+    )
+    return [
+        Verdict(
+            "No head points from verb to subject, or back, more often than the best fixed distance",
+            "difficult to distinguish",
+            shown,
+            "disagrees" if subjects and subjects.beats else "undecided",
+            "permutation test over examples, corrected over heads and directions",
+        )
+    ]
 
 
 def judge_last_layer(first: Mapping[Task, Mapping[str, float]]) -> list[Verdict]:
@@ -75,11 +104,17 @@ def judge_last_layer(first: Mapping[Task, Mapping[str, float]]) -> list[Verdict]
     """
     verdicts = []
     for kind, claim, inside in (
-            ("[SEP]", "[CLS] attends most to [SEP] in the last layer, on all tasks but STS-B, RTE, QNLI", False),
-            ("punctuation", "[CLS] attends most to punctuation there, on STS-B, RTE, QNLI", True)):
+        ("[SEP]", "[CLS] attends most to [SEP] in the last layer, on all tasks but STS-B, RTE, QNLI", False),
+        ("punctuation", "[CLS] attends most to punctuation there, on STS-B, RTE, QNLI", True),
+    ):
         shares = {task: by_type[kind] for task, by_type in first.items() if (task.name in PUNCTUATION_FIRST) == inside}
-        verdicts.append(Verdict(
-            claim, "all of them",
-            "; ".join(f"{task.title} {share:.0%} of resamples" for task, share in shares.items()) or "no such task",
-            every(shares.values()), f"{kind} first of all types but [CLS], fine-tuned"))
+        verdicts.append(
+            Verdict(
+                claim,
+                "all of them",
+                "; ".join(f"{task.title} {share:.0%} of resamples" for task, share in shares.items()) or "no such task",
+                every(shares.values()),
+                f"{kind} first of all types but [CLS], fine-tuned",
+            )
+        )
     return verdicts

@@ -10,8 +10,9 @@ import numpy as np
 from ..statistics import Seed, ties
 
 
-def candidates_are_diagonal(scores: np.ndarray, neighbours: np.ndarray, seed: Seed, count: int = 5,
-                            draws: int = 10_000) -> tuple[float, float]:
+def candidates_are_diagonal(
+    scores: np.ndarray, neighbours: np.ndarray, seed: Seed, count: int = 5, draws: int = 10_000
+) -> tuple[float, float]:
     """Do the heads with the highest scores attend to neighbours more than others do (§4.5)?
 
     Args:

@@ -53,8 +53,10 @@ class Pointing:
 
     def __init__(self, inputs: Sequence[AnnotatedInput]):
         self._inputs = inputs
-        self._sentences = [[_Sentence(sentence) for sentence in annotated.sentences
-                            if all(sentence.pieces) and len(sentence.words) > 1] for annotated in inputs]
+        self._sentences = [
+            [_Sentence(sentence) for sentence in annotated.sentences if all(sentence.pieces) and len(sentence.words) > 1]
+            for annotated in inputs
+        ]
         self._hits: dict[int, list[list[np.ndarray]]] = {}
 
     @property
@@ -71,8 +73,11 @@ class Pointing:
 
     def compute(self) -> dict[str, Arcs]:
         """Arcs of each of :data:`RELATIONS`."""
-        sentences = [(index, sentence, np.stack([layer[number] for layer in self._hits[index]], axis=2))
-                     for index in sorted(self._hits) for number, sentence in enumerate(self._sentences[index])]
+        sentences = [
+            (index, sentence, np.stack([layer[number] for layer in self._hits[index]], axis=2))
+            for index in sorted(self._hits)
+            for number, sentence in enumerate(self._sentences[index])
+        ]
         return {name: self._arcs(sentences, labels, len(self._inputs)) for name, labels in RELATIONS.items()}
 
     @staticmethod
@@ -91,8 +96,11 @@ class _Sentence:
     """What a whole sentence needs to be scored: words to wordpieces, and its arcs."""
 
     def __init__(self, sentence: PlacedSentence):
-        arcs = [(word.head, dependent, word.deprel) for dependent, word in enumerate(sentence.words)
-                if word.head >= 0 and any(word.deprel in labels for labels in RELATIONS.values())]
+        arcs = [
+            (word.head, dependent, word.deprel)
+            for dependent, word in enumerate(sentence.words)
+            if word.head >= 0 and any(word.deprel in labels for labels in RELATIONS.values())
+        ]
         self.heads = np.array([head for head, _, _ in arcs], dtype=int)
         self.dependents = np.array([dependent for _, dependent, _ in arcs], dtype=int)
         self.labels = [label for *_, label in arcs]
@@ -109,8 +117,9 @@ class _Sentence:
         words = from_words @ own @ self.member.T.to(own.dtype)  # (heads, words, words)
         words.diagonal(dim1=1, dim2=2).fill_(-1)  # a word does not point at itself
         points_at = words.argmax(dim=2).numpy()  # (heads, words)
-        return np.stack([self.heads[:, None] == points_at[:, self.dependents].T,
-                         self.dependents[:, None] == points_at[:, self.heads].T])
+        return np.stack(
+            [self.heads[:, None] == points_at[:, self.dependents].T, self.dependents[:, None] == points_at[:, self.heads].T]
+        )
 
 
 @dataclass(frozen=True)
@@ -181,8 +190,18 @@ def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
     np.add.at(per_example, groups, differences)
     above, _ = max_statistic(per_example, seed)  # (ways, layers, heads)
     beats = tuple(map(tuple, np.argwhere(above[way] < LEVEL).tolist()))
-    return RelationTest(name, len(hits), WAYS[way], offset, by_example(right), tuple(head), by_example(hits),
-                        by_example(hits - right), beats, _held_out(arcs, groups, seed))
+    return RelationTest(
+        name,
+        len(hits),
+        WAYS[way],
+        offset,
+        by_example(right),
+        tuple(head),
+        by_example(hits),
+        by_example(hits - right),
+        beats,
+        _held_out(arcs, groups, seed),
+    )
 
 
 def _offset_hits(arcs: Arcs, way: int, chosen_on: np.ndarray | None = None) -> tuple[int, np.ndarray]:
@@ -212,21 +231,40 @@ def joined(parts: Sequence[Arcs]) -> Arcs:
     starts = np.cumsum([0, *(part.examples for part in parts[:-1])])
     numbers = np.concatenate([part.example + start for part, start in zip(parts, starts, strict=True)])
     offsets, hits = np.concatenate([part.offset for part in parts]), [part.hits for part in parts if len(part.offset)]
-    return Arcs(numbers, offsets, np.concatenate(hits, axis=1) if hits else parts[0].hits, sum(part.examples for part in parts))
+    return Arcs(
+        numbers, offsets, np.concatenate(hits, axis=1) if hits else parts[0].hits, sum(part.examples for part in parts)
+    )
 
 
 def summary(test: RelationTest) -> dict[str, object]:
     """One relation's numbers for the results file; heads from 1."""
-    return {"arcs": test.arcs, "way": test.way, "head": head_name(*test.head), "offset": test.offset,
-            "accuracy": test.accuracy.summary(), "baseline": test.baseline.summary(), "difference": test.difference.summary(),
-            "held_out": test.held_out, "beats": [head_name(*head) for head in test.beats]}
+    return {
+        "arcs": test.arcs,
+        "way": test.way,
+        "head": head_name(*test.head),
+        "offset": test.offset,
+        "accuracy": test.accuracy.summary(),
+        "baseline": test.baseline.summary(),
+        "difference": test.difference.summary(),
+        "held_out": test.held_out,
+        "beats": [head_name(*head) for head in test.beats],
+    }
 
 
 def row(test: RelationTest) -> dict[str, object]:
     """One relation's line of the table beside Clark et al.'s, in points."""
     clark = CLARK[test.relation]
     theirs = "–" if clark is None else f"{clark[0]} {clark[1]} ({'–' if clark[2] is None else clark[2]})"
-    return {"relation": test.relation, "arcs": test.arcs, "attention": test.way, "best head": head_name(*test.head),
-            "its accuracy": test.accuracy.text(100), "best distance": f"{test.offset:+d}", "that": test.baseline.text(100),
-            "difference": test.difference.text(100, sign=True), "held out": f"{100 * test.held_out:+.1f}",
-            "heads that beat it": len(test.beats), "Clark et al. (distance)": theirs}
+    return {
+        "relation": test.relation,
+        "arcs": test.arcs,
+        "attention": test.way,
+        "best head": head_name(*test.head),
+        "its accuracy": test.accuracy.text(100),
+        "best distance": f"{test.offset:+d}",
+        "that": test.baseline.text(100),
+        "difference": test.difference.text(100, sign=True),
+        "held out": f"{100 * test.held_out:+.1f}",
+        "heads that beat it": len(test.beats),
+        "Clark et al. (distance)": theirs,
+    }

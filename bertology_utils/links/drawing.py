@@ -13,8 +13,9 @@ from ..common import head_name
 from ..statistics import ties
 
 
-def links_and_neighbours(scores: Mapping[str, np.ndarray], clear: Mapping[str, np.ndarray], neighbours: np.ndarray,
-                         even: float):
+def links_and_neighbours(
+    scores: Mapping[str, np.ndarray], clear: Mapping[str, np.ndarray], neighbours: np.ndarray, even: float
+):
     """Attention along links beside attention to neighbours, a panel for each type of link and a point for each head.
 
     Orange heads have a clear excess over the same distances; the three highest carry their names.
@@ -30,8 +31,10 @@ def links_and_neighbours(scores: Mapping[str, np.ndarray], clear: Mapping[str, n
     """
     figure, axes = plt.subplots(1, len(scores), figsize=(3.3 * len(scores), 3.4), sharey=True, squeeze=False)
     for ax, (kind, score) in zip(axes.flat, scores.items(), strict=True):
-        for chosen, colour, label in ((~clear[kind], "grey", "no clear excess"),
-                                      (clear[kind], "orange", "clear excess over same distances")):
+        for chosen, colour, label in (
+            (~clear[kind], "grey", "no clear excess"),
+            (clear[kind], "orange", "clear excess over same distances"),
+        ):
             ax.scatter(neighbours[chosen], score[chosen], s=18, alpha=0.7, color=figures.COLOURS[colour], label=label, lw=0)
         for index, shift in zip(ties.by_size(score), [(-4, 6), (6, -1), (6, -10)], strict=False):
             at = divmod(int(index), score.shape[1])

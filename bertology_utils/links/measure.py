@@ -100,8 +100,9 @@ class _Places:
         actual = largest[:, self.link_starts]  # (heads, links)
         movable = self.places > 1
         others = (np.add.reduceat(largest, self.link_starts, axis=1) - actual)[:, movable] / (self.places[movable] - 1)
-        for part, (values, group) in enumerate([(actual, self.group), (actual[:, movable], self.group[movable]),
-                                                (others, self.group[movable])]):
+        for part, (values, group) in enumerate(
+            [(actual, self.group), (actual[:, movable], self.group[movable]), (others, self.group[movable])]
+        ):
             self._mean(values, group, found[part].reshape(-1, heads))
         return found
 

@@ -42,12 +42,20 @@ def links(annotated: AnnotatedInput, antecedents: bool) -> dict[str, list[Link]]
     """
     found: dict[str, list[Link]] = {name: [] for name in LINK_TYPES}
     for sentence in annotated.sentences:
-        pairs = {"verb → subject": _verbs_and_subjects(sentence),
-                 "noun → pronoun": _nouns_and_pronouns(sentence, antecedents)}
-        pairs |= {"subject → verb": [(b, a) for a, b in pairs["verb → subject"]],
-                  "pronoun → noun": [(b, a) for a, b in pairs["noun → pronoun"]]}
-        words = {at for word, pieces in zip(sentence.words, sentence.pieces, strict=True)
-                 if not is_punctuation(word) for at in pieces}
+        pairs = {
+            "verb → subject": _verbs_and_subjects(sentence),
+            "noun → pronoun": _nouns_and_pronouns(sentence, antecedents),
+        }
+        pairs |= {
+            "subject → verb": [(b, a) for a, b in pairs["verb → subject"]],
+            "pronoun → noun": [(b, a) for a, b in pairs["noun → pronoun"]],
+        }
+        words = {
+            at
+            for word, pieces in zip(sentence.words, sentence.pieces, strict=True)
+            if not is_punctuation(word)
+            for at in pieces
+        }
         for name, some in pairs.items():
             # A parser can call a punctuation mark a subject; its place has nothing to be compared with.
             found[name] += _links([(a, b) for a, b in some if words.issuperset(a + b)], words)
@@ -55,15 +63,21 @@ def links(annotated: AnnotatedInput, antecedents: bool) -> dict[str, list[Link]]
 
 
 def _verbs_and_subjects(sentence: PlacedSentence) -> list[tuple[Positions, Positions]]:
-    return [(sentence.pieces[word.head], pieces) for word, pieces in zip(sentence.words, sentence.pieces, strict=True)
-            if word.deprel in SUBJECTS and word.head >= 0 and sentence.words[word.head].upos in PREDICATES]
+    return [
+        (sentence.pieces[word.head], pieces)
+        for word, pieces in zip(sentence.words, sentence.pieces, strict=True)
+        if word.deprel in SUBJECTS and word.head >= 0 and sentence.words[word.head].upos in PREDICATES
+    ]
 
 
 def _nouns_and_pronouns(sentence: PlacedSentence, antecedents: bool) -> list[tuple[Positions, Positions]]:
     words, pieces = sentence.words, sentence.pieces
     if antecedents:
-        return [(pieces[word.antecedent], own) for word, own in zip(words, pieces, strict=True)
-                if word.upos in PRONOUNS and word.antecedent is not None]
+        return [
+            (pieces[word.antecedent], own)
+            for word, own in zip(words, pieces, strict=True)
+            if word.upos in PRONOUNS and word.antecedent is not None
+        ]
     nouns = [own for word, own in zip(words, pieces, strict=True) if word.upos in NOUNS]
     return [(noun, own) for word, own in zip(words, pieces, strict=True) if word.upos in PRONOUNS for noun in nouns]
 

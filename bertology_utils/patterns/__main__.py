@@ -22,8 +22,10 @@ def main() -> None:
     evidence.write(rounds, SEED)
     for kind in evidence.KINDS:
         found = evidence.load_evidence(kind)
-        print(f"{kind}: micro F1 {found.resampled(validation.micro_f1, SEED).text(1, 3)},"
-              f" macro F1 {found.resampled(validation.macro_f1, SEED).text(1, 3)}, n={len(found.true)} maps")
+        print(
+            f"{kind}: micro F1 {found.resampled(validation.micro_f1, SEED).text(1, 3)},"
+            f" macro F1 {found.resampled(validation.macro_f1, SEED).text(1, 3)}, n={len(found.true)} maps"
+        )
     print(f"shipped: {design}")
 
 

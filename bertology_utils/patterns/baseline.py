@@ -5,9 +5,17 @@ import numpy as np
 from .augment import sentence_numbers
 
 STATISTICS = (
-    "strongest column", "three strongest columns", "attention to itself", "to the previous token", "to the next token",
-    "strongest parallel to the diagonal", "band of five", "same sentence, above chance", "other sentence, above chance",
-    "two sentences", "entropy",
+    "strongest column",
+    "three strongest columns",
+    "attention to itself",
+    "to the previous token",
+    "to the next token",
+    "strongest parallel to the diagonal",
+    "band of five",
+    "same sentence, above chance",
+    "other sentence, above chance",
+    "two sentences",
+    "entropy",
 )
 
 
@@ -33,10 +41,20 @@ def map_statistics(weights: np.ndarray, separators: np.ndarray) -> np.ndarray:
     other = (sentence[:, None] != sentence) & inside
     entropy = -np.sum(weights * np.log(np.maximum(weights, 1e-12)), axis=1).mean() / np.log(length)
     two = float(separators.sum() > 1)
-    return np.array([
-        columns[0], columns[:3].sum(), parallels[0], parallels[1], parallels[-1], max(parallels.values()), band,
-        *(two * _above_chance(weights, chosen) for chosen in (same, other)), two, entropy,
-    ])
+    return np.array(
+        [
+            columns[0],
+            columns[:3].sum(),
+            parallels[0],
+            parallels[1],
+            parallels[-1],
+            max(parallels.values()),
+            band,
+            *(two * _above_chance(weights, chosen) for chosen in (same, other)),
+            two,
+            entropy,
+        ]
+    )
 
 
 def _above_chance(weights: np.ndarray, chosen: np.ndarray) -> float:

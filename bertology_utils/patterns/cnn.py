@@ -131,7 +131,9 @@ def classify(network: PatternCNN, pictures: Sequence[Picture]) -> np.ndarray:
 
 
 def _image(network: PatternCNN, picture: Picture) -> torch.Tensor:
-    weights, separators = (torch.from_numpy(np.ascontiguousarray(part))[None] for part in (picture.weights, picture.separators))
+    weights, separators = (
+        torch.from_numpy(np.ascontiguousarray(part))[None] for part in (picture.weights, picture.separators)
+    )
     return network.images(weights, separators)  # (1, channels, size, size)
 
 

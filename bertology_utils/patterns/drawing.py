@@ -26,8 +26,16 @@ def pattern_shares(of_task: Shares):
         for row, versions in enumerate(of_task.values()):
             edges = 100 * np.cumsum([0, *(share.value for share in versions[version])])
             for index, pattern in enumerate(PATTERNS):
-                ax.barh(heights[row], edges[index + 1] - edges[index], left=edges[index], height=0.36, edgecolor="white",
-                        lw=0.5, color=figures.PATTERN_COLOURS(index), label=pattern if row == 0 else None)
+                ax.barh(
+                    heights[row],
+                    edges[index + 1] - edges[index],
+                    left=edges[index],
+                    height=0.36,
+                    edgecolor="white",
+                    lw=0.5,
+                    color=figures.PATTERN_COLOURS(index),
+                    label=pattern if row == 0 else None,
+                )
         ax.set(title=version, xlabel="share of maps (%)", xlim=(0, 100))
     names = [name for task in tasks for name in (f"{task.title}  before", "after")]
     axes[0].set_yticks(heights, names, fontsize=8)
@@ -40,8 +48,13 @@ def heterogeneous_shares(of_task: Shares):
     """The heterogeneous shares: dots with intervals are corrected, crosses predicted, grey the paper's range; the figure."""
     tasks, last = _tasks(of_task), PATTERNS.index("heterogeneous")
     figure, ax = plt.subplots(figsize=(6.5, 0.5 * len(tasks) + 1.6))
-    ax.axvspan(*(100 * share for share in PAPER_HETEROGENEOUS.values()), color=figures.COLOURS["grey"], alpha=0.2, lw=0,
-               label="the paper's range")
+    ax.axvspan(
+        *(100 * share for share in PAPER_HETEROGENEOUS.values()),
+        color=figures.COLOURS["grey"],
+        alpha=0.2,
+        lw=0,
+        label="the paper's range",
+    )
     for row, ((_, state), versions) in enumerate(of_task.items()):
         predicted, corrected = (versions[name][last] for name in ("predicted", "corrected"))
         height, colour = _height(row, 0.15), figures.COLOURS["blue" if row % 2 else "orange"]

@@ -52,7 +52,7 @@ class Evidence:
 def write(rounds: dict[str, Sequence[Fold]], seed: int) -> None:
     """Keep the cross-validations of every kind, with fingerprints of the labelled maps and the network."""
     content = {"seed": seed} | _fingerprints() | {kind: [asdict(fold) for fold in rounds[kind]] for kind in KINDS}
-    write_atomically(FILE, (json.dumps(content, separators=(",", ":")).replace('},{', '},\n{') + "\n").encode())
+    write_atomically(FILE, (json.dumps(content, separators=(",", ":")).replace("},{", "},\n{") + "\n").encode())
 
 
 def load_rounds(kind: str) -> list[Fold]:
@@ -66,9 +66,7 @@ def load_rounds(kind: str) -> list[Fold]:
     content = json.loads(FILE.read_text())
     for name, fingerprint in _fingerprints().items():
         if content[name] != fingerprint:
-            raise ValueError(
-                f"{FILE.name} was made with another {name}; make it anew: python -m bertology_utils.patterns"
-            )
+            raise ValueError(f"{FILE.name} was made with another {name}; make it anew: python -m bertology_utils.patterns")
     return [Fold(**fold) for fold in content[kind]]
 
 

@@ -95,8 +95,11 @@ def pattern_shares(
     """
     by_example = one_hot.reshape(len(one_hot), -1, one_hot.shape[-1]).mean(axis=1)  # (examples, patterns)
     mean, draws = by_example.mean(axis=0), resampled_means(by_example, seed)
-    found = {"predicted": (mean, draws),
-             "corrected": (corrected_shares(mean, errors.matrix, possible),
-                           corrected_shares(draws, errors.draws, possible))}
-    return {name: [Bootstrap(float(v), d, len(by_example), seed) for v, d in zip(value, all_draws.T, strict=True)]
-            for name, (value, all_draws) in found.items()}
+    found = {
+        "predicted": (mean, draws),
+        "corrected": (corrected_shares(mean, errors.matrix, possible), corrected_shares(draws, errors.draws, possible)),
+    }
+    return {
+        name: [Bootstrap(float(v), d, len(by_example), seed) for v, d in zip(value, all_draws.T, strict=True)]
+        for name, (value, all_draws) in found.items()
+    }

@@ -40,6 +40,7 @@ class Rule:
 # Whole numbers must be equal, but for counts of many of which one may lie on a border.
 COUNTS = Rule("count of heads", ("striped/*",), 1, 2, "notebook 4: a few of 72 heads")
 # The first rule that fits decides.
+# fmt: off
 RULES = (
     Rule("p value", ("*/better/*", "*/worse/*", "compared/*/above/*", "compared/*/below/*"), 0.01, 0.05,
          "the level of every test"),
@@ -50,6 +51,7 @@ RULES = (
          "notebook 6: gains of 0.2 points on STS-B; one of 160 examples is 0.006"),
     Rule("measurement", ("*",), 0.0005, 0.001, "scores, weights and similarities are printed with three digits at most"),
 )
+# fmt: on
 
 
 def rule_of(place: str) -> Rule:

@@ -85,8 +85,10 @@ def unfit(content: dict) -> str | None:
         return f"code cell {counts.index(None) + 1} was added and never executed"
     if counts != list(range(1, len(counts) + 1)):
         first = next(number for number, count in enumerate(counts, start=1) if count != number)
-        return (f"code cell {first} was executed as In [{counts[first - 1]}]: a cell was removed, added or moved, or the"
-                " cells were run out of order")
+        return (
+            f"code cell {first} was executed as In [{counts[first - 1]}]: a cell was removed, added or moved, or the"
+            " cells were run out of order"
+        )
     return None
 
 
@@ -102,7 +104,8 @@ def notebook_differences(expected: dict, got: dict) -> list[str]:
         return [problem]
     return [
         f"In [{cell['execution_count']}], {difference}"
-        for cell, new in zip(expected["cells"], got["cells"], strict=True) if cell["cell_type"] == "code"
+        for cell, new in zip(expected["cells"], got["cells"], strict=True)
+        if cell["cell_type"] == "code"
         for difference in cell_differences(cell["outputs"], new["outputs"])
     ]
 

@@ -118,5 +118,7 @@ def _first_other_line(lines: list[str], new_lines: list[str]) -> str:
         added = next((line for line in new_lines if line not in lines), None)
         which = f"; missing: {missing!r}" if missing else f"; added: {added!r}" if added else ""
         return f"expected {len(lines)} lines, got {len(new_lines)}{which}"
-    place, (old, new) = next((at, pair) for at, pair in enumerate(zip(lines, new_lines, strict=False), start=1) if pair[0] != pair[1])
+    place, (old, new) = next(
+        (at, pair) for at, pair in enumerate(zip(lines, new_lines, strict=False), start=1) if pair[0] != pair[1]
+    )
     return f"line {place}: expected {old!r}, got {new!r} (# stands for a number)"

@@ -8,18 +8,19 @@ examples, its fast form. ``permutation``: tests of many statistics at once.
 
 from .correlation import rank_correlation
 from .permutation import LEVEL, corrected_p, max_statistic
-from .resampling import (
-    RESAMPLES,
-    Bootstrap,
-    Seed,
-    bootstrap,
-    bootstrap_mean,
-    bootstrap_weights,
-    mean_of,
-    resampled_means,
-)
+from .resampling import RESAMPLES, Bootstrap, Seed, bootstrap, bootstrap_mean, bootstrap_weights, mean_of, resampled_means
 
 __all__ = [
-    "LEVEL", "RESAMPLES", "Bootstrap", "Seed", "bootstrap", "bootstrap_mean", "bootstrap_weights", "corrected_p",
-    "max_statistic", "mean_of", "rank_correlation", "resampled_means",
+    "LEVEL",
+    "RESAMPLES",
+    "Bootstrap",
+    "Seed",
+    "bootstrap",
+    "bootstrap_mean",
+    "bootstrap_weights",
+    "corrected_p",
+    "max_statistic",
+    "mean_of",
+    "rank_correlation",
+    "resampled_means",
 ]

@@ -10,9 +10,11 @@ def add_to(commands) -> None:
     """Add the command to argparse's sub-commands."""
     text = "list, verify or prune the finished work that is kept"
     actions = commands.add_parser("cache", help=text, description=text).add_subparsers(required=True, metavar="ACTION")
-    for name, command, text in (("list", _list, "what is kept, with size and age"),
-                                ("verify", _verify, "compare every file with its hash"),
-                                ("prune", _prune, "remove what was not used for some time, or everything")):
+    for name, command, text in (
+        ("list", _list, "what is kept, with size and age"),
+        ("verify", _verify, "compare every file with its hash"),
+        ("prune", _prune, "remove what was not used for some time, or everything"),
+    ):
         sub = actions.add_parser(name, help=text, description=text)
         sub.set_defaults(command=command)
         if name == "prune":
@@ -35,8 +37,10 @@ not_negative.__name__ = "number from 0"  # what argparse calls it where it refus
 def _list(options) -> int:
     found = cache_care.entries()
     for entry in found:
-        print(f"{entry.kind}/{entry.path.name[:12]}  {entry.state:<10} {entry.size / 2**20:9.1f} MiB"
-              f"  {entry.days:.0f} days  {entry.what()}".rstrip())
+        print(
+            f"{entry.kind}/{entry.path.name[:12]}  {entry.state:<10} {entry.size / 2**20:9.1f} MiB"
+            f"  {entry.days:.0f} days  {entry.what()}".rstrip()
+        )
     print(f"{len(found)} entries, {sum(entry.size for entry in found) / 2**20:.1f} MiB in {cache_folder()}")
     return 0
 
@@ -52,6 +56,8 @@ def _verify(options) -> int:
 
 def _prune(options) -> int:
     removed, busy = cache_care.prune(None if options.all else options.older_than)
-    print(f"{len(removed)} entries removed, {sum(entry.size for entry in removed) / 2**20:.1f} MiB"
-          + (f"; {len(busy)} stay, since they are in use" if busy else ""))
+    print(
+        f"{len(removed)} entries removed, {sum(entry.size for entry in removed) / 2**20:.1f} MiB"
+        + (f"; {len(busy)} stay, since they are in use" if busy else "")
+    )
     return 0

@@ -69,4 +69,4 @@ def suggest_profile() -> None:
     import torch
 
     if torch.cuda.is_available():
-        print(f"A GPU is here ({torch.cuda.get_device_name()}): profile = \"paper\" runs the paper's own model and data.")
+        print(f'A GPU is here ({torch.cuda.get_device_name()}): profile = "paper" runs the paper\'s own model and data.')

@@ -57,6 +57,7 @@ class Parameter:
             self.check(value)
 
 
+# fmt: off
 PARAMETERS = {
     "profile": Parameter("embedded", "model, data, sizes and recipe", tuple(PROFILES)),
     "model": Parameter("", "encoder: embedded, a folder, or a Hub name", of_profile=True),
@@ -80,6 +81,7 @@ PARAMETERS = {
     "layer": Parameter(0, "of the head that is drawn, from 1; 0: the notebook chooses"),
     "head": Parameter(0, "of the head that is drawn, from 1; 0: the notebook chooses"),
 }
+# fmt: on
 
 # Where a notebook's cell has another default than the declaration.
 _OTHER_DEFAULTS = {"6_disabling_heads": {"tasks": "mrpc,stsb,sst2,rte", "framenet": "embedded"}}

@@ -174,14 +174,20 @@ class Experiment:
     def swept_batches(self, task: Task) -> list[Batch]:
         """Inputs of these rows."""
         max_length = self.settings.profile.recipe.max_length
-        return batches.make_batches(batches.tokenize(self.swept_rows(task), task, self.tokenizer, max_length), self.tokenizer)
+        return batches.make_batches(
+            batches.tokenize(self.swept_rows(task), task, self.tokenizer, max_length), self.tokenizer
+        )
 
     def sweep(self, task: Task, seed_offset: int = 0, ablation: str = "uniform") -> Sweep:
         """Outputs of the fine-tuned classifier on these rows with every head and every layer disabled (§4.6)."""
         checkpoint = self._checkpoint(task, "pretrained", seed_offset)
-        key = {"training": {"checkpoint": checkpoint.fingerprint, "task": task.name} if checkpoint
-               else self._training(task, "pretrained", seed_offset).key,
-               "rows": finetune.rows_digest(self.swept_rows(task)), "max_length": self.settings.profile.recipe.max_length}
+        key = {
+            "training": {"checkpoint": checkpoint.fingerprint, "task": task.name}
+            if checkpoint
+            else self._training(task, "pretrained", seed_offset).key,
+            "rows": finetune.rows_digest(self.swept_rows(task)),
+            "max_length": self.settings.profile.recipe.max_length,
+        }
         return saved_sweep(key, ablation, lambda: (self.finetuned(task, seed_offset=seed_offset), self.swept_batches(task)))
 
     def predictions(self, model, task: Task) -> np.ndarray:

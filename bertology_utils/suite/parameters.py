@@ -59,11 +59,17 @@ def resolve(**given) -> Settings:
     for name in ("max_examples", "train_examples", "sweep_examples"):
         values[name] = max(0, values[name])  # what draws the rows takes 0 for all
     return Settings(
-        profile=profile, model=model, checkpoints=checkpoints, data=data, tasks=parse_tasks(values["tasks"]),
+        profile=profile,
+        model=model,
+        checkpoints=checkpoints,
+        data=data,
+        tasks=parse_tasks(values["tasks"]),
         head=_head(values["layer"], values["head"], model),
         framenet=check_framenet(values["framenet"]),
-        **{name: values[name] for name in (
-            "seed", "max_examples", "train_examples", "sweep_examples", "trainings", "protocol", "annotation")},
+        **{
+            name: values[name]
+            for name in ("seed", "max_examples", "train_examples", "sweep_examples", "trainings", "protocol", "annotation")
+        },
     )
 
 

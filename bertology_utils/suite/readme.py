@@ -56,13 +56,17 @@ def speed_lines(results: dict) -> list[str]:
         results: ``sweep_speed_….json``, parsed.
     """
     title = f"{results['shape']}, {results['examples']} examples of {results['task'].upper()}, {results['mean length']:.0f} wordpieces"
-    lines = [f"| {title} | seconds | the sweep is faster | largest difference of an output | predictions that differ |",
-             "|---|---|---|---|---|"]
+    lines = [
+        f"| {title} | seconds | the sweep is faster | largest difference of an output | predictions that differ |",
+        "|---|---|---|---|---|",
+    ]
     for name, seconds in results["seconds"].items():
         faster = results["times faster than"].get(name)
         differ, of = results["predictions that differ from the sweep's"][name]
-        lines.append(f"| {name} | {seconds:.1f} | {f'{faster:.1f} times' if faster else '–'}"
-                     f" | {results['largest difference from the sweep'][name]:.0e} | {differ} of {of} |")
+        lines.append(
+            f"| {name} | {seconds:.1f} | {f'{faster:.1f} times' if faster else '–'}"
+            f" | {results['largest difference from the sweep'][name]:.0e} | {differ} of {of} |"
+        )
     return lines
 
 

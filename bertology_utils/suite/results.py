@@ -19,9 +19,7 @@ from .parameters import Settings
 OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # the runner's staging folder
 RESULTS = "results.json"
 _VERSIONS = ("bertology-utils", "torch", "transformers", "datasets", "numpy", "scikit-learn", "scipy", "spacy")
-__all__ = [
-    "OUTPUT_VARIABLE", "RESULTS", "Record", "Verdict", "every", "outcome", "project_root", "verdict_table",
-]
+__all__ = ["OUTPUT_VARIABLE", "RESULTS", "Record", "Verdict", "every", "outcome", "project_root", "verdict_table"]
 
 
 class Record:

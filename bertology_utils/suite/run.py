@@ -135,8 +135,14 @@ def _execute(
 
     try:
         papermill.execute_notebook(
-            notebook.path, executed, own, cwd=notebook.path.parent, kernel_name="python3",
-            progress_bar=sys.stderr.isatty(), log_output=False, execution_timeout=cell_limit or None,
+            notebook.path,
+            executed,
+            own,
+            cwd=notebook.path.parent,
+            kernel_name="python3",
+            progress_bar=sys.stderr.isatty(),
+            log_output=False,
+            execution_timeout=cell_limit or None,
             kernel_manager_class=quiet_kernel(executed.with_name("kernel.log"), started),
         )
     except papermill.PapermillExecutionError as failure:

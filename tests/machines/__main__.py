@@ -21,6 +21,7 @@ OUTPUT = ROOT / "runs" / "machines"
 
 # What makes each round otherwise. Together they have three seeds of noise, one and two threads, PyTorch's plain and
 # AVX2 kernels, and oneDNN and MKL held to older instructions (MKL listens on Intel's processors only).
+# fmt: off
 MACHINES = {
     "as-it-is": {},
     "noise-1-one-thread": {"BERTOLOGY_NOISE": "1", "OMP_NUM_THREADS": "1"},
@@ -29,6 +30,7 @@ MACHINES = {
     "noise-3-avx2-one-thread": {"BERTOLOGY_NOISE": "3", "OMP_NUM_THREADS": "1", "ATEN_CPU_CAPABILITY": "avx2",
                                 "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"},
 }
+# fmt: on
 
 
 def main() -> int:
@@ -51,8 +53,11 @@ def check(name: str, only: str | None) -> dict:
     fresh = folder / "notebooks"
     fresh.mkdir(parents=True, exist_ok=True)
     environment = os.environ | MACHINES[name] | {"PYTHONPATH": os.pathsep.join([str(HERE), str(ROOT)])}
-    own = {"BERTOLOGY_CACHE": str(folder / "cache"), "BERTOLOGY_OUTPUT": str(fresh),
-           "BERTOLOGY_PROGRESS": str(folder / "progress.log")}
+    own = {
+        "BERTOLOGY_CACHE": str(folder / "cache"),
+        "BERTOLOGY_OUTPUT": str(fresh),
+        "BERTOLOGY_PROGRESS": str(folder / "progress.log"),
+    }
     row = {"machine": name, "failures": []}
     commands = {"tests": ["tests"], "notebooks": ["--nbval", "--nbval-cell-timeout=7200", "notebooks"]}
     for kind, arguments in commands.items():
@@ -73,8 +78,11 @@ def outcome(report: Path) -> tuple[int, list[str]]:
     if not report.exists():
         return 0, ["no report was written"]
     cases = list(ElementTree.parse(report).iter("testcase"))
-    failed = [f"{case.get('classname')} {case.get('name')}" for case in cases
-              if case.find("failure") is not None or case.find("error") is not None]
+    failed = [
+        f"{case.get('classname')} {case.get('name')}"
+        for case in cases
+        if case.find("failure") is not None or case.find("error") is not None
+    ]
     return len(cases), failed
 
 
@@ -85,8 +93,11 @@ def largest_differences(fresh: Path) -> dict[str, list]:
         committed = ROOT / "figures" / path.parent.name / path.name
         for found in moved(read_results(committed), read_results(path)):
             if found.rule and abs(found.expected - found.got) > largest[found.rule.kind][0]:
-                largest[found.rule.kind] = [abs(found.expected - found.got), found.rule.tolerance,
-                                            f"{path.parent.name}: {found.place}"]
+                largest[found.rule.kind] = [
+                    abs(found.expected - found.got),
+                    found.rule.tolerance,
+                    f"{path.parent.name}: {found.place}",
+                ]
     return dict(largest)
 
 
@@ -94,11 +105,15 @@ def table(rows: list[dict]) -> list[str]:
     """The rows as text."""
     lines = []
     for row in rows:
-        lines.append(f"{row['machine']}: {row.get('tests', 0)} tests, {row.get('notebooks', 0)} cells and results,"
-                     f" {len(row['failures'])} failures")
+        lines.append(
+            f"{row['machine']}: {row.get('tests', 0)} tests, {row.get('notebooks', 0)} cells and results,"
+            f" {len(row['failures'])} failures"
+        )
         lines += [f"  failed: {name}" for name in row["failures"]]
-        lines += [f"  {kind}: at most {size:.1e} ({allowed} allowed), {place}"
-                  for kind, (size, allowed, place) in row["largest"].items()]
+        lines += [
+            f"  {kind}: at most {size:.1e} ({allowed} allowed), {place}"
+            for kind, (size, allowed, place) in row["largest"].items()
+        ]
     return lines
 
 

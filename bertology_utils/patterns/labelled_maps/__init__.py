@@ -88,7 +88,14 @@ def _labelled(row: dict[str, str], weights: np.ndarray) -> LabelledMap:
     if weights.shape != (length, length) or not np.allclose(weights.sum(axis=1, dtype=np.float32), 1, atol=5e-3):
         raise ValueError(f"map {row['id']} is no {length} x {length} map whose rows sum to 1: its shape is {weights.shape}")
     return LabelledMap(
-        weights.astype(np.float32), row["pattern"], row["first"], row["second"], row["part"], row["task"],
-        int(row["example"]), int(row["layer"]), int(row["head"]),
+        weights.astype(np.float32),
+        row["pattern"],
+        row["first"],
+        row["second"],
+        row["part"],
+        row["task"],
+        int(row["example"]),
+        int(row["layer"]),
+        int(row["head"]),
         tuple(int(position) for position in row["separators"].split()),
     )
