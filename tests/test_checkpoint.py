@@ -69,20 +69,3 @@ def test_it_must_fit_the_task_and_the_model(tiny_bert, classifier, tmp_path):
     assert "cut off" in refused(f"rte={broken}")
     (broken / "model.safetensors").rename(broken / "pytorch_model.bin")
     assert "lacks model.safetensors" in refused(f"rte={broken}")
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
-def test_several_gpus_share_a_batch_of_the_recipes_size(tiny_bert, count, monkeypatch, tmp_path):
-    from conftest import make_rows
-
-    from bertology_utils.common.profiles import Recipe
-    from bertology_utils.encoders import finetune
-    from bertology_utils.glue.sources import parse_model
-
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
-    training = finetune.Training(TASKS["rte"], parse_model(str(tiny_bert)), make_rows(TASKS["rte"]), Recipe(1e-4))
-    if 32 % count:
-        with pytest.raises(ValueError, match=f"{count} GPUs cannot share batches of 32 evenly"):
-            finetune._arguments(training, 64, tmp_path)
-    else:
-        assert finetune._arguments(training, 64, tmp_path).per_device_train_batch_size * count == 32

@@ -22,7 +22,7 @@ from bertology_utils.disabling.ablations import replace_outputs, replacement
 from bertology_utils.disabling.cumulative import cumulative, greedy_order, heads_to_spare
 from bertology_utils.disabling.importance import gradient_importance
 from bertology_utils.disabling.reference import reference_sweep
-from bertology_utils.disabling.saved import saved_sweep
+from bertology_utils.disabling.saved import saved_sweep, sweep_key
 from bertology_utils.disabling.sweep import sweep
 from bertology_utils.disabling.switch import all_heads, disable_heads, layer_heads
 from bertology_utils.drift.measure import Drift
@@ -388,11 +388,11 @@ def test_heads_to_spare_stops_at_the_first_fall():
 
 def test_a_saved_sweep_is_made_once(model, batches, own_cache):
     calls = []
-    first = saved_sweep({"a": 1}, "uniform", lambda: calls.append(1) or (model, batches))
-    again = saved_sweep({"a": 1}, "uniform", lambda: pytest.fail("made again"))
+    first = saved_sweep(sweep_key({"a": 1}, "rows", 64, "uniform"), "uniform", lambda: calls.append(1) or (model, batches))
+    again = saved_sweep(sweep_key({"a": 1}, "rows", 64, "uniform"), "uniform", lambda: pytest.fail("made again"))
     for name in ("baseline", "heads", "layers"):
         np.testing.assert_array_equal(getattr(first, name), getattr(again, name))
-    saved_sweep({"a": 1}, "zero", lambda: calls.append(2) or (model, batches))
+    saved_sweep(sweep_key({"a": 1}, "rows", 64, "zero"), "zero", lambda: calls.append(2) or (model, batches))
     assert calls == [1, 2]
 
 

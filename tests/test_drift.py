@@ -41,6 +41,20 @@ def plain_similarity(before, after, tokenizer, row, pad_to=None):
     return np.array(result)
 
 
+@pytest.mark.parametrize("protocol", ["paper", "official"])
+def test_several_pairs_from_one_pass_of_each_model(two_models, protocol, monkeypatch):
+    (before, after), tokenizer = two_models
+    made = batches.make_batches(batches.tokenize(make_rows(TASK, 12), TASK, tokenizer, 64), tokenizer)
+    pairs = {"there": (before, after), "back": (after, before), "same": (after, after)}
+    seen, maps_of = [], measure.attention_maps
+    monkeypatch.setattr(measure, "attention_maps", lambda model, batch: seen.append(model) or maps_of(model, batch))
+    found = measure.drifts(pairs, made, protocol)
+    assert len(seen) == 2 * len(made), "one pass of each model and batch"
+    monkeypatch.undo()
+    for name, (reference, model) in pairs.items():
+        assert (found[name] == observe(model, made, {"d": measure.Drift(reference, protocol)})["d"]).all()
+
+
 @pytest.mark.parametrize(("protocol", "pad_to"), [("paper", None), ("paper", 40), ("official", 40)])
 def test_equals_the_plain_definition(two_models, protocol, pad_to):
     (before, after), tokenizer = two_models
@@ -73,6 +87,13 @@ def test_padding_changes_the_official_reading_only(two_models):
     }
     np.testing.assert_allclose(results["paper", 40], results["paper", 60], atol=2 * forward_tolerance(after))
     assert np.abs(results["official", 40] - results["official", 60]).max() > 1e-3
+
+
+def test_pairs_of_other_shapes_are_refused(two_models, tmp_path):
+    (model, _), _ = two_models
+    other = models.load_encoder(parse_model(str(make_bert(tmp_path, 2, 4, 32))))
+    with pytest.raises(ValueError, match=r"these models have \(layers, heads\) of \[\(2, 4\), \(3, 4\)\]"):
+        measure.drifts({"a": (model, other)}, [])
 
 
 def test_unknown_protocol_is_refused(two_models):

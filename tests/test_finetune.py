@@ -51,6 +51,21 @@ def test_same_seed_same_weights_other_seed_others(tiny_bert, monkeypatch, tmp_pa
     assert not torch.equal(one.classifier.weight, other.classifier.weight)
 
 
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_training_takes_one_gpu(tiny_bert, count, monkeypatch, tmp_path):
+    """Several would share a batch, and its sums would round otherwise."""
+    monkeypatch.setattr("transformers.TrainingArguments.n_gpu", property(lambda self: self._n_gpu))
+    monkeypatch.setattr("transformers.TrainingArguments.__init__", lambda self, **_: setattr(self, "_n_gpu", count))
+    assert finetune._arguments(training(tiny_bert), 64, tmp_path).n_gpu == 1
+
+
+def test_no_point_to_resume_from_is_written_after_the_last_epoch(tiny_bert, monkeypatch):
+    saved = []
+    monkeypatch.setattr("transformers.Trainer._save_checkpoint", lambda self, *_, **__: saved.append(self.state.global_step))
+    finetune.finetuned(training(tiny_bert))
+    assert saved == [8]  # of 16 steps
+
+
 def test_finished_training_is_not_redone(tiny_bert, own_cache, monkeypatch):
     finetune.finetuned(training(tiny_bert))
     # Not _train itself: its code is part of the key.

@@ -72,6 +72,11 @@ def entry(kind: str, key: dict, fill: Callable[[Path, Path], None]) -> Path:
     return folder
 
 
+def is_finished(kind: str, key: dict) -> bool:
+    """True if :func:`entry` has a folder for this key; whether it is whole is seen when it is read."""
+    return (cache_folder() / kind / digest(key)[:32] / MANIFEST).is_file()
+
+
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file, as 64 hexadecimal digits."""
     with path.open("rb") as file:

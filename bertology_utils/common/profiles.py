@@ -80,7 +80,6 @@ PROFILES = {
         data="embedded",
         framenet="embedded",
         trainings=2,
-        sweep_examples=160,
         recipe=Recipe(learning_rate=2e-4, epochs=2, max_length=64),
     ),
     "minilm": Profile(

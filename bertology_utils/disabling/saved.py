@@ -14,14 +14,28 @@ from .pieces import Pieces
 from .reference import Sweep
 from .sweep import sweep
 
+KIND = "sweeps"  # of entries in the cache
 _FILE = "outputs.safetensors"
+
+
+def sweep_key(of_model: dict, rows: str, max_length: int, ablation: str) -> dict:
+    """All that a sweep depends on, its code included; JSON values only.
+
+    Args:
+        of_model: what the classifier depends on.
+        rows: digest of the dev rows.
+        max_length: wordpieces at which their inputs are cut.
+        ablation: see :func:`bertology_utils.disabling.sweep.sweep`.
+    """
+    code = cache.code_digest(*map(sys.modules.get, (sweep.__module__, Pieces.__module__, replacement.__module__)))
+    return {"code": code, "ablation": ablation, "training": of_model, "rows": rows, "max_length": max_length}
 
 
 def saved_sweep(key: dict, ablation: str, load: Callable) -> Sweep:
     """A sweep from the cache, made if it is not there; a killed one goes on from its last finished layer.
 
     Args:
-        key: what model and dev set depend on, JSON values only.
+        key: from :func:`sweep_key`.
         ablation: see :func:`bertology_utils.disabling.sweep.sweep`.
         load: gives (model, batches); called only if the sweep has to be made.
     """
@@ -32,6 +46,4 @@ def saved_sweep(key: dict, ablation: str, load: Callable) -> Sweep:
         content = save({"baseline": found.baseline, "heads": found.heads.copy(), "layers": found.layers.copy()})
         (target / _FILE).write_bytes(content)
 
-    code = cache.code_digest(*map(sys.modules.get, (sweep.__module__, Pieces.__module__, replacement.__module__)))
-    folder = cache.entry("sweeps", {"code": code, "ablation": ablation, **key}, fill)
-    return Sweep(**load_file(folder / _FILE))
+    return Sweep(**load_file(cache.entry(KIND, key, fill) / _FILE))

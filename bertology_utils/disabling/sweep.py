@@ -143,11 +143,14 @@ def _fast(
     for number, _ in enumerate(track([f"layer {name}" for name in axis_numbers(len(pieces.layers))], "disabling heads")):
         finished = _finished(scratch, number)
         if number in layers and finished is None:
-            found = [_one_layer(pieces, number, states, instead, tokens_at_once) for states in hidden]
+            found, hidden = zip(
+                *(_one_layer(pieces, number, states, instead, tokens_at_once) for states in hidden), strict=True
+            )
             finished = torch.cat(found, dim=1).double().cpu().numpy()[:, back]  # (heads + 1, examples, labels)
             _finish(scratch, number, finished)
+        else:
+            hidden = [pieces.layers[number].whole(states) for states in hidden]
         disabled[number] = finished
-        hidden = [pieces.layers[number].whole(states) for states in hidden]
     outputs = torch.cat([pieces.classify(states[:, :1]) for states in hidden]).double().cpu().numpy()[back]
     chosen = np.stack([disabled[number] for number in layers])
     if not (np.isfinite(outputs).all() and np.isfinite(chosen).all()):
@@ -168,14 +171,16 @@ def _finish(scratch: Path | None, number: int, outputs: np.ndarray) -> None:
 
 def _one_layer(
     pieces: Pieces, number: int, hidden: torch.Tensor, instead: torch.Tensor | None, tokens_at_once: int
-) -> torch.Tensor:
-    """Outputs (heads + 1, examples, labels) with each head, and all heads, of one layer disabled."""
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Outputs (heads + 1, examples, labels) with each head, and all heads, of one layer disabled; and the layer's own output."""
     layer = pieces.layers[number]
-    at = slice(0, 1) if number == len(pieces.layers) - 1 else slice(None)  # of the last layer only [CLS] is read
     context, value = layer.attend(hidden)
-    context = context[:, :, at]
-    stack = layer.disabled(context, value, layer.join(context), None if instead is None else instead[number])
-    return torch.stack(list(_variants(pieces, layer, stack, hidden[:, at], number + 1, tokens_at_once)))
+    if number == len(pieces.layers) - 1:  # of the last layer only [CLS] is read
+        context, hidden = context[:, :, :1], hidden[:, :1]
+    projected = layer.join(context)
+    stack = layer.disabled(context, value, projected, None if instead is None else instead[number])
+    variants = torch.stack(list(_variants(pieces, layer, stack, hidden, number + 1, tokens_at_once)))
+    return variants, layer.finish(projected, hidden)
 
 
 def _variants(

@@ -1,9 +1,12 @@
 """How far fine-tuning moves each head's attention (§4.3, Fig 5)."""
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 import torch
 
 from ..attention import Batch, Measurement, attention_maps, begin
+from ..attention.interface import shape_of
 from ..common import PROTOCOLS, one_of
 from ..statistics import Seed, resampled_means
 
@@ -101,6 +104,42 @@ class Drift:
                 f"the reference has {layers} layers and the observed model {layers - left};"
                 " drift compares layer by layer, so give a reference of the same shape"
             )
+
+
+def drifts(
+    pairs: Mapping[str, tuple[torch.nn.Module, torch.nn.Module]], batches: Iterable[Batch], protocol: str = "paper"
+) -> dict[str, np.ndarray]:
+    """Similarity within several pairs of models, from one pass of each model, however many pairs it is in.
+
+    The maps of all models are held for one batch.
+
+    Args:
+        pairs: (model, other model) by name, all with as many layers and heads.
+        batches: inputs.
+        protocol: see :func:`map_cosine`.
+
+    Returns:
+        As :class:`Drift` gives them, by name: shape (examples, layers, heads).
+
+    Raises:
+        ValueError: models of different shapes.
+    """
+    models = {id(model): model for pair in pairs.values() for model in pair}
+    shapes = {shape_of(model) for model in models.values()}
+    if len(shapes) > 1:
+        raise ValueError(f"drift compares head by head; these models have (layers, heads) of {sorted(shapes)}")
+    found: dict[str, list[np.ndarray]] = {name: [] for name in pairs}
+    order: list[int] = []
+    for batch in batches:
+        batch = batch.to(next(next(iter(models.values())).parameters()).device)
+        maps = {key: attention_maps(model, batch) for key, model in models.items()}
+        order += batch.index
+        for name, (before, after) in pairs.items():
+            layers = zip(maps[id(after)], maps[id(before)], strict=True)
+            found[name].append(
+                torch.stack([map_cosine(*both, batch.mask, protocol) for both in layers], dim=1).cpu().numpy()
+            )
+    return {name: np.concatenate(parts)[np.argsort(order)] for name, parts in found.items()}
 
 
 def last_layers_change_most(similarity: np.ndarray, seed: Seed, count: int = 2) -> float:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # Trainer takes seconds to import; whoever only measures does
     from datasets import Dataset
     from transformers import TrainingArguments
 
+KIND = "classifiers"  # of entries in the cache
 LOSS_CHECK_STEPS = 10  # steps between two looks at the loss
 
 
@@ -78,7 +79,7 @@ class Training:
 def device_name() -> str:
     """The kind of processor that trains, as the results depend on it in their last digits."""
     if torch.cuda.is_available():
-        return f"{torch.cuda.device_count()} x {torch.cuda.get_device_name()}"
+        return torch.cuda.get_device_name()
     return platform.machine()
 
 
@@ -104,9 +105,13 @@ def finetuned(training: Training):
         ValueError: no rows, or only one class among the labels.
         FloatingPointError: the loss or a weight became infinite or NaN.
     """
+    return load_classifier(ModelSource(training.name, str(trained(training))), training.task, init="finetuned")
+
+
+def trained(training: Training) -> Path:
+    """The folder of the fine-tuned classifier in the cache; see :func:`finetuned`."""
     check_rows(training.task, training.rows)
-    folder = cache.entry("classifiers", training.key, lambda target, scratch: _train(training, target, scratch))
-    return load_classifier(ModelSource(training.name, str(folder)), training.task, init="finetuned")
+    return cache.entry(KIND, training.key, lambda target, scratch: _train(training, target, scratch))
 
 
 def check_rows(task: Task, rows: Dataset) -> None:
@@ -164,19 +169,12 @@ def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArgument
     from transformers import TrainingArguments
 
     recipe = training.recipe
-    devices = max(1, torch.cuda.device_count())
-    if recipe.batch_size % devices:
-        fitting = max(count for count in range(1, devices) if recipe.batch_size % count == 0)
-        raise ValueError(
-            f"{devices} GPUs cannot share batches of {recipe.batch_size} evenly; show {fitting} of them to this process:"
-            f" CUDA_VISIBLE_DEVICES={','.join(map(str, range(fitting)))}"
-        )
     steps = -(-rows // recipe.batch_size) * recipe.epochs
-    return TrainingArguments(
+    arguments = TrainingArguments(
         output_dir=str(scratch),
         learning_rate=recipe.learning_rate,
         num_train_epochs=recipe.epochs,
-        per_device_train_batch_size=recipe.batch_size // devices,
+        per_device_train_batch_size=recipe.batch_size,
         warmup_steps=round(recipe.warmup * steps),
         weight_decay=recipe.weight_decay,
         adam_epsilon=recipe.adam_epsilon,
@@ -197,6 +195,8 @@ def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArgument
         disable_tqdm=True,
         report_to="none",
     )
+    arguments._n_gpu = min(1, arguments.n_gpu)  # several would share each batch, and the sums would round otherwise
+    return arguments
 
 
 def _watch(name: str):
@@ -214,6 +214,10 @@ def _watch(name: str):
                     f" a learning rate below {args.learning_rate:g} usually helps"
                 )
             note(f"{name}: step {state.global_step} of {state.max_steps}, loss {float(loss):.3f}")
+
+        def on_epoch_end(self, args, state, control, **kwargs):
+            if state.global_step >= state.max_steps:
+                control.should_save = False  # the result is written at once; there is nothing to resume
 
     return Watch()
 

@@ -83,7 +83,8 @@ def load_classifier(source: ModelSource | str, task: Task | str, init: str = "pr
     return _load(AutoModelForSequenceClassification, source, init, seed, num_labels=task.num_labels)
 
 
-def _config(source: ModelSource):
+def load_config(source: ModelSource):
+    """The model's configuration, as transformers reads it."""
     from transformers import AutoConfig
 
     with _fetching(source):
@@ -92,7 +93,7 @@ def _config(source: ModelSource):
 
 def _refuse_other_labels(source: ModelSource, task: Task) -> None:
     """Before the weights are read: the checkpoint's configuration says which classifier it has."""
-    config = _config(source)
+    config = load_config(source)
     made_as = (config.architectures or ["a model without a class"])[0]
     if not made_as.endswith("ForSequenceClassification"):
         raise ValueError(
@@ -115,7 +116,7 @@ def pinned(source: ModelSource) -> tuple[ModelSource, tuple[int, int]]:
         ValueError: the model has no layers and heads of BERT's kind.
         ConnectionError: the Hub cannot be reached, or has no such model.
     """
-    config = _config(source)
+    config = load_config(source)
     shape = (getattr(config, "num_hidden_layers", None), getattr(config, "num_attention_heads", None))
     if not all(isinstance(count, int) for count in shape):
         raise ValueError(f"model {source.name!r} ({config.model_type}) has no layers of attention heads of BERT's kind")

@@ -107,7 +107,7 @@ def parameters_cell(notebook: str, names: Iterable[str]) -> str:
 
 
 def profile_values(name: str) -> str:
-    """What the profiles say of a parameter, for people: "embedded 160, minilm all, paper all"; "" if nothing."""
+    """What the profiles say of a parameter, for people: "embedded 2, minilm 3, paper 3"; "" if nothing."""
     if not PARAMETERS[name].of_profile:
         return ""
     values = {profile.name: getattr(profile, name) for profile in PROFILES.values()}

@@ -13,13 +13,17 @@ from ..annotation import annotators
 from ..annotation.annotators import Annotator
 from ..annotation.inputs import AnnotatedInput, annotate_inputs
 from ..attention import Batch, batches
-from ..common import to_code, to_people
+from ..common import note, to_code, to_people
+from ..disabling.needs import SweepOf
 from ..disabling.reference import Sweep
-from ..disabling.saved import saved_sweep
+from ..disabling.saved import KIND as SWEEPS
+from ..disabling.saved import saved_sweep, sweep_key
 from ..encoders import evaluate, finetune, models
+from ..encoders.needs import FineTuning
 from ..glue import loading
 from ..glue.sources import ModelSource
 from ..glue.tasks import TASKS, Task, predictions
+from .needs import Need, needs_of
 from .parameters import Settings, resolve
 from .results import Record
 
@@ -42,6 +46,7 @@ class Experiment:
 
     def __init__(self, notebook: str, **parameters):
         settings = resolve(**parameters)
+        self._parameters = parameters
         source, shape = models.pinned(settings.model)
         if settings.head is not None:
             for kind, index, count in zip(("layer", "head"), settings.head, shape, strict=True):
@@ -54,6 +59,11 @@ class Experiment:
     def tasks(self) -> tuple[Task, ...]:
         """The tasks that were asked for."""
         return self.settings.tasks
+
+    @cached_property
+    def config(self):
+        """The model's configuration."""
+        return models.load_config(self.settings.model)
 
     @cached_property
     def tokenizer(self):
@@ -180,15 +190,58 @@ class Experiment:
 
     def sweep(self, task: Task, seed_offset: int = 0, ablation: str = "uniform") -> Sweep:
         """Outputs of the fine-tuned classifier on these rows with every head and every layer disabled (§4.6)."""
+        need = SweepOf(FineTuning(task, seed_offset=seed_offset), ablation)
+
+        def load() -> tuple[object, list[Batch]]:
+            return self.finetuned(task, seed_offset=seed_offset), self.swept_batches(task)
+
+        return saved_sweep(self.entry(need)[1], ablation, load)
+
+    @cached_property
+    def needs(self) -> list[Need]:
+        """What this notebook needs to have been trained or swept."""
+        return needs_of(self.record.notebook, self.settings)
+
+    def entry(self, need: Need) -> tuple[str, dict]:
+        """Where the cache keeps what is needed: kind and key."""
+        if isinstance(need, FineTuning):
+            return finetune.KIND, self._training(need.task, need.init, need.seed_offset).key
+        task, seed_offset = need.training.task, need.training.seed_offset
         checkpoint = self._checkpoint(task, "pretrained", seed_offset)
-        key = {
-            "training": {"checkpoint": checkpoint.fingerprint, "task": task.name}
-            if checkpoint
-            else self._training(task, "pretrained", seed_offset).key,
-            "rows": finetune.rows_digest(self.swept_rows(task)),
-            "max_length": self.settings.profile.recipe.max_length,
-        }
-        return saved_sweep(key, ablation, lambda: (self.finetuned(task, seed_offset=seed_offset), self.swept_batches(task)))
+        of_model = {"checkpoint": checkpoint.fingerprint, "task": task.name} if checkpoint else self.entry(need.training)[1]
+        rows, max_length = self.swept_rows(task), self.settings.profile.recipe.max_length
+        return SWEEPS, sweep_key(of_model, finetune.rows_digest(rows), max_length, need.ablation)
+
+    def make(self, need: Need) -> None:
+        """Leave in the cache what is needed."""
+        if isinstance(need, FineTuning):
+            finetune.trained(self._training(need.task, need.init, need.seed_offset))
+        else:
+            self.sweep(need.training.task, need.training.seed_offset, need.ablation)
+
+    def prepare(self) -> None:
+        """Make all that this notebook needs, in workers; where the cache has it, nothing is done.
+
+        Raises:
+            RuntimeError: something cannot be made; the message says what and why.
+        """
+        from .plan import jobs_for, plan_of
+        from .workers import carry_out
+
+        name = self.record.notebook
+        plan = plan_of({name: self}, {name: self._parameters})
+        if plan.items:
+            jobs = jobs_for(plan.memory)
+            note(plan.text(jobs))
+            failures = carry_out(plan, jobs)
+            if failures:
+                raise RuntimeError("; ".join(f"{failure.item.title}: {failure.problem}" for failure in failures))
+
+    def title(self, need: Need) -> str:
+        """What it is called in messages."""
+        if isinstance(need, FineTuning):
+            return self._training(need.task, need.init, need.seed_offset).name
+        return f"{need.training.task.title}, seed {self.settings.seed + need.training.seed_offset}, heads {need.ablation}"
 
     def predictions(self, model, task: Task) -> np.ndarray:
         """Predicted labels (or scores from 0 to 1, for a regression) of all dev rows, shape (rows,)."""

@@ -34,7 +34,9 @@ def write_report(outcomes: list[Outcome], output: Path, figures: Path) -> Path:
     return path
 
 
-def _page(outcome: Outcome, output: Path) -> Path:
+def _page(outcome: Outcome, output: Path) -> Path | None:
+    if outcome.executed is None:
+        return None
     from nbconvert import HTMLExporter
 
     body, _ = HTMLExporter(embed_images=True).from_filename(str(outcome.executed))
@@ -43,8 +45,9 @@ def _page(outcome: Outcome, output: Path) -> Path:
     return page
 
 
-def _section(outcome: Outcome, page: Path, figures: Path) -> str:
-    link = f'<h2><a href="{page.name}">{html.escape(outcome.notebook.title)}</a></h2>'
+def _section(outcome: Outcome, page: Path | None, figures: Path) -> str:
+    title = html.escape(outcome.notebook.title)
+    link = f'<h2><a href="{page.name}">{title}</a></h2>' if page else f"<h2>{title}</h2>"
     cost = f"{outcome.seconds:.0f} s, at most {outcome.memory / 2**30:.1f} GiB"
     if outcome.error:
         return f"{link}<p><strong>Failed</strong> after {cost}: {html.escape(outcome.error)}</p>"

@@ -1,0 +1,28 @@
+"""What an experiment needs to have been trained: declared in each section's ``needs``, made before its notebook runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..glue.tasks import Task
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """One fine-tuned classifier.
+
+    Attributes:
+        task: the task.
+        init: what it starts from, "pretrained" or "normal".
+        seed_offset: another number is another training of the same kind.
+    """
+
+    task: Task
+    init: str = "pretrained"
+    seed_offset: int = 0
+
+
+def finetunings(tasks: Sequence[Task], count: int = 1, init: str = "pretrained") -> list[FineTuning]:
+    """``count`` trainings of every task, which differ in their seed."""
+    return [FineTuning(task, init, number) for task in tasks for number in range(count)]

@@ -1,0 +1,56 @@
+"""What this machine can do: its cores, GPUs and free memory, and how fast it multiplies."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import torch
+
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def cores() -> int:
+    """Cores that this process may use, limits of a container included."""
+    import joblib
+
+    return joblib.cpu_count()
+
+
+def gpus() -> int:
+    """GPUs that this process sees."""
+    return torch.cuda.device_count()
+
+
+def free_memory() -> int:
+    """Bytes that can still be taken, limits of a container included."""
+    import psutil
+
+    free = psutil.virtual_memory().available
+    try:
+        limit, used = (int((_CGROUP / name).read_text()) for name in ("memory.max", "memory.current"))
+    except (OSError, ValueError):  # no such limit: "max"
+        return free
+    return min(free, max(0, limit - used))
+
+
+def operations_per_second(seconds: float = 0.1) -> float:
+    """Multiplications and additions per second of a product of matrices: of one core, or of one GPU.
+
+    Args:
+        seconds: for how long it is measured.
+    """
+    device = "cuda" if gpus() else "cpu"
+    size = 4096 if gpus() else 768
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        matrix = torch.rand(size, size, device=device)
+        (matrix @ matrix).sum().item()  # waits for the GPU
+        start, count = time.perf_counter(), 0
+        while time.perf_counter() - start < seconds:
+            (matrix @ matrix).sum().item()
+            count += 1
+        return 2 * size**3 * count / (time.perf_counter() - start)
+    finally:
+        torch.set_num_threads(threads)

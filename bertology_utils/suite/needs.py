@@ -1,0 +1,34 @@
+"""What each notebook needs to have been trained or swept, as its section declares it."""
+
+from __future__ import annotations
+
+from ..disabling.needs import SweepOf
+from ..disabling.needs import needs as of_disabling
+from ..drift.needs import needs as of_drift
+from ..encoders.needs import FineTuning
+from ..features.needs import needs as of_features
+from ..links.needs import needs as of_links
+from ..patterns.needs import needs as of_patterns
+from .parameters import Settings
+
+Need = FineTuning | SweepOf
+
+
+def needs_of(notebook: str, settings: Settings) -> list[Need]:
+    """What a notebook needs; [] where nothing is trained.
+
+    Args:
+        notebook: its name without suffix.
+        settings: what it runs with. What a checkpoint was given for is not trained.
+    """
+    tasks = settings.tasks
+    declared = {
+        "1_attention_patterns": lambda: of_patterns(tasks),
+        "3_finetuning_drift": lambda: of_drift(tasks),
+        "4_feature_attention": lambda: of_features(tasks),
+        "5_token_to_token": lambda: of_links(tasks),
+        "6_disabling_heads": lambda: of_disabling(tasks, settings.trainings, settings.profile.name),
+    }
+    given = {name for name, _ in settings.checkpoints}
+    needs = declared.get(notebook, list)()
+    return [need for need in needs if isinstance(need, SweepOf) or need.init != "pretrained" or need.task.name not in given]

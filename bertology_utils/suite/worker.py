@@ -1,0 +1,181 @@
+"""One item of a plan, made by a worker: a process on this machine, or one of a cluster that shares the cache folder.
+
+Light to import: a worker chooses its GPU before torch looks for one.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..common.cache import CACHE_VARIABLE
+from ..common.progress import LOG_VARIABLE
+
+if TYPE_CHECKING:
+    from .plan import Item
+
+_OWN_CACHE = os.environ.get(CACHE_VARIABLE)  # before a run sets it
+_one_at_a_time = threading.Lock()  # a cluster's worker may have several threads, and torch's random numbers have one state
+
+
+@dataclass(frozen=True)
+class Session:
+    """What all workers of one run know.
+
+    Attributes:
+        name: of the run; its folder in the cache holds what workers say.
+        cache: the cache folder; a worker whose own :data:`CACHE_VARIABLE` is set sees it under that name.
+        gpus: of this machine, to be shared out.
+        parent: process with which its workers end; None for a cluster's, which outlive a run.
+    """
+
+    name: str
+    cache: str
+    gpus: int = 0
+    parent: int | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where workers say what they are doing."""
+        own = _OWN_CACHE if self.parent is None else None
+        return Path(own or self.cache) / "plans" / self.name
+
+    def in_hand(self) -> list[int]:
+        """Numbers of the items that were begun and not ended."""
+        return sorted(int(mark.stem) for mark in self.folder.glob("*.in-hand"))
+
+    def progress(self, number: int) -> float:
+        """Share of an item in hand that is done, as far as its last line of progress tells."""
+        try:
+            said = (self.folder / f"{number}.log").read_text(encoding="utf-8")
+        except OSError:
+            return 0.0
+        found = re.findall(r"(\d+) of (\d+)", said)
+        return min(1.0, int(found[-1][0]) / max(1, int(found[-1][1]))) if found else 0.0
+
+
+@dataclass(frozen=True)
+class Made:
+    """How one item went.
+
+    Attributes:
+        number: of the item in the plan.
+        seconds: it took.
+        problem: what went wrong, in a line, or None.
+    """
+
+    number: int
+    seconds: float
+    problem: str | None = None
+
+
+def make(number: int, item: Item, session: Session) -> Made:
+    """Make one item and leave it in the cache; an error is told, not raised, so that the others go on."""
+    start, problem = time.monotonic(), None
+    with _one_at_a_time:
+        try:
+            join(session)
+            with _at_work(number, session):
+                _make(item)
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+    return Made(number, time.monotonic() - start, problem)
+
+
+def _make(item: Item) -> None:
+    import torch
+
+    from .quiet import quiet
+
+    quiet()
+    torch.set_num_threads(1)  # a cluster's worker was started by somebody else
+    lab = _experiment(item.notebooks[0], item.parameters)
+    kind, key = lab.entry(item.need)
+    others = [name for name in key if key[name] != item.key.get(name)]
+    if (kind, others) != (item.kind, []):
+        theirs, ours = ({name: key.get(name) for name in others} for key in (key, item.key))
+        raise RuntimeError(
+            f"the worker on {socket.gethostname()} would make something else than this run needs: it has {theirs}, not {ours};"
+            " workers need the same versions of the package and its libraries, the same files, the same kind of processor"
+        )
+    lab.make(item.need)
+
+
+@functools.lru_cache(maxsize=2)  # rows and inputs are read once by a worker
+def _experiment(notebook: str, parameters: tuple[tuple[str, object], ...]):
+    from .experiment import Experiment
+
+    return Experiment(notebook, **dict(parameters))
+
+
+@functools.cache
+def join(session: Session) -> None:
+    """Prepare this process for the items of a run, once."""
+    if not session.folder.is_dir():
+        raise FileNotFoundError(
+            f"the worker on {socket.gethostname()} does not see {session.folder}; all workers need the run's cache folder:"
+            f" under the same path, or under another one that their {CACHE_VARIABLE} names"
+        )
+    os.environ[CACHE_VARIABLE] = str(session.folder.parent.parent)
+    if session.parent is not None:
+        threading.Thread(target=_end_with, args=(session.parent,), daemon=True).start()
+        if session.gpus > 1:
+            os.environ["CUDA_VISIBLE_DEVICES"] = str(_free_gpu(session.gpus))
+
+
+def _end_with(parent: int) -> None:
+    """A killed parent tells its workers nothing."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
+_gpu_locks = []  # held as long as this process lives
+
+
+def _free_gpu(count: int) -> int:
+    """The first GPU that no other worker of this machine has taken."""
+    from filelock import FileLock, Timeout
+
+    for number in range(count):
+        lock = FileLock(Path(tempfile.gettempdir()) / f"bertology-gpu-{number}.lock", timeout=0)
+        try:
+            lock.acquire()
+        except Timeout:
+            continue
+        _gpu_locks.append(lock)
+        return number
+    raise RuntimeError(f"other workers have taken all {count} GPUs of this machine; wait for them, or start fewer: --jobs")
+
+
+@contextmanager
+def _at_work(number: int, session: Session) -> Iterator[None]:
+    """Progress goes to a file of the run's; another one says that the item is in hand."""
+    log, mark = session.folder / f"{number}.log", session.folder / f"{number}.in-hand"
+    before = os.environ.get(LOG_VARIABLE)
+    try:
+        mark.write_text(socket.gethostname())
+        log.write_text("")
+    except OSError as error:
+        raise PermissionError(
+            f"the worker on {socket.gethostname()} cannot write to {session.folder} ({error.strerror});"
+            " all workers write to the run's cache folder"
+        ) from None
+    os.environ[LOG_VARIABLE] = str(log)
+    try:
+        yield
+    finally:
+        os.environ.pop(LOG_VARIABLE)
+        if before is not None:
+            os.environ[LOG_VARIABLE] = before
+        mark.unlink(missing_ok=True)

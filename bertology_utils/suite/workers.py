@@ -1,0 +1,120 @@
+"""A plan carried out by several workers: processes of this machine (joblib), or a Dask cluster."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from .bar import Bar
+from .plan import Item, Plan
+from .processes import WorkerDiedError, run_in_processes, session_of_run
+from .worker import Made, Session, make
+
+STRIKES = 3  # deaths of its worker after which an item is given up
+Numbered = tuple[int, Item]
+Runner = Callable[[Sequence[Numbered], Session], Iterator[Made]]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An item that was not made, and why."""
+
+    item: Item
+    problem: str
+
+
+def carry_out(plan: Plan, jobs: int, scheduler: str = "") -> list[Failure]:
+    """Make everything in the plan; what is finished stays in the cache, whatever happens.
+
+    Args:
+        plan: what is to do.
+        jobs: workers on this machine.
+        scheduler: address of a Dask scheduler, whose workers are taken instead.
+
+    Returns:
+        The items that failed; the others are finished nevertheless.
+
+    Raises:
+        ConnectionError: no scheduler at the address, or it went away.
+        ModuleNotFoundError: a scheduler is given, and Dask Distributed is not installed.
+        OSError: the cache folder cannot be written to.
+    """
+    if not plan.items:
+        return []
+    runner: Runner = partial(_on_cluster, scheduler) if scheduler else partial(_on_this_machine, jobs)
+    failed: dict[int, str] = {}
+    strikes: Counter[int] = Counter()
+    with session_of_run(on_cluster=bool(scheduler)) as session, Bar(plan.items, session) as bar:
+        while left := [(n, item) for n, item in enumerate(plan.items) if n not in failed and not item.is_finished]:
+            try:
+                for made in runner(left, session):
+                    if made.problem:
+                        failed[made.number] = made.problem
+                    bar.finish(made)
+            except WorkerDiedError:
+                in_hand = session.in_hand() or [number for number, _ in left]  # it may have died before it began
+                strikes.update(in_hand)
+                for number in in_hand:
+                    if strikes[number] < STRIKES:
+                        bar.say(f"a worker died; {plan.items[number].title} is begun again")
+                    else:
+                        failed[number] = f"its worker died {STRIKES} times; a common cause is too little memory"
+                        bar.finish(Made(number, 0, failed[number]))
+    return [Failure(plan.items[number], failed[number]) for number in sorted(failed)]
+
+
+def _on_this_machine(jobs: int, items: Sequence[Numbered], session: Session) -> Iterator[Made]:
+    from joblib import delayed
+
+    yield from run_in_processes((delayed(make)(number, item, session) for number, item in items), jobs)
+
+
+def _on_cluster(address: str, items: Sequence[Numbered], session: Session) -> Iterator[Made]:
+    from distributed import Client, as_completed
+    from distributed.scheduler import KilledWorker
+
+    with cluster(address) as client:
+        futures = [client.submit(make, number, item, session, pure=False, priority=-number) for number, item in items]
+        try:
+            for future in as_completed(futures):
+                if future.status == "finished":
+                    yield future.result()
+                    continue
+                if future.status != "error":  # cancelled or lost: the scheduler is gone
+                    raise ConnectionError(_GONE.format(address))
+                if isinstance(future.exception(), KilledWorker):
+                    raise WorkerDiedError
+                raise RuntimeError(f"a worker of {address} cannot carry out the plan: {future.exception()}")
+        finally:
+            if isinstance(client, Client) and client.status == "running":
+                client.cancel(futures)
+
+
+_GONE = "the Dask scheduler at {0} went away; what was finished is in the cache, and a new run goes on from there"
+
+
+@contextmanager
+def cluster(address: str):
+    """A client of the Dask scheduler at ``address``.
+
+    Raises:
+        ConnectionError: there is none.
+        ModuleNotFoundError: Dask Distributed is not installed.
+    """
+    try:
+        from distributed import Client
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("--scheduler needs Dask Distributed: pip install 'bertology-utils[cluster]'") from None
+    try:
+        client = Client(address, timeout=10, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ConnectionError(f"no Dask scheduler at {address} ({error}); start one: dask scheduler") from None
+    try:
+        if not client.scheduler_info()["workers"]:
+            raise ConnectionError(f"the Dask scheduler at {address} has no workers; start some: dask worker {address}")
+        yield client
+    finally:
+        client.close(timeout=2)
