@@ -367,6 +367,8 @@ def test_importance_of_missing_labels_is_refused(model, batches):
     for batches_without in (missing, [Batch(batch.inputs, batch.index) for batch in batches]):
         with pytest.raises(ValueError, match="labels are missing"):
             gradient_importance(model, batches_without)
+    with pytest.raises(ValueError, match="at least one batch"):
+        gradient_importance(model, [])
 
 
 def test_cumulative_disables_the_first_heads_of_an_order(model, batches):

@@ -127,6 +127,8 @@ def test_what_only_the_hub_knows_is_not_called_ready(capsys, monkeypatch):
     assert "not checked" not in capsys.readouterr().out
 
 
+HEADER = b'{"a": {"dtype": "F32", "data_offsets": [0, 0]}}'
+WITHOUT_SHAPES = len(HEADER).to_bytes(8, "little") + HEADER
 CONFIG = '{"model_type": "bert", "num_hidden_layers": 3, "num_attention_heads": 4}'
 
 
@@ -137,6 +139,7 @@ CONFIG = '{"model_type": "bert", "num_hidden_layers": 3, "num_attention_heads": 
         (CONFIG[:20], None, "config.json cannot be read"),
         (CONFIG, b"<html>not found</html>", "model.safetensors is not a SafeTensors file"),
         (CONFIG, b"", "model.safetensors is not a SafeTensors file"),
+        (CONFIG, WITHOUT_SHAPES, "model.safetensors is not a SafeTensors file"),
         (CONFIG, "cut off", "model.safetensors has"),
     ],
 )
@@ -270,7 +273,7 @@ def test_a_broken_notebook_is_named(tmp_path, text):
         notebooks.read_notebook(path)
 
 
-@pytest.mark.parametrize("source", ["x =", "x = f()"])
+@pytest.mark.parametrize("source", ["x =", "x = f()", "x: int", "x += 1", "x = y = 1", "for x in (1, 2): pass", "print(1)"])
 def test_a_broken_parameters_cell_is_named(tmp_path, source):
     path = tmp_path / "1_x.ipynb"
     cell = {"cell_type": "code", "metadata": {"tags": ["parameters"]}, "source": [source]}

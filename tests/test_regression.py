@@ -193,6 +193,8 @@ def test_a_verdicts_sentence_may_round_otherwise_and_say_nothing_else():
     old = {"verdicts": [{"ours": "7 of 72 heads, up to +0.153", "outcome": "agrees"}]}
     for ours, same in (("6 of 72 heads, up to +0.152", True), ("5 of 72 heads, up to +0.153", False), ("none", False)):
         assert (numbers.differences(old, {"verdicts": [{"ours": ours, "outcome": "agrees"}]}) == []) == same
+    without = {"verdicts": [{"ours": None, "outcome": "agrees"}]}
+    assert numbers.differences(without, old) and numbers.differences(old, without)
 
 
 @pytest.mark.parametrize(

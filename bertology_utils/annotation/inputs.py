@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .alignment import wordpieces
-from .base import Annotator, Word
+from .base import Annotated, Annotator, Word
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from tokenizers import Encoding
+    from transformers import PreTrainedTokenizerBase
 
 Positions = tuple[int, ...]
 # Footnote 6 of the paper.
@@ -85,7 +91,13 @@ class AnnotatedInput:
         return [pair for sentence in self.sentences for pair in zip(sentence.words, sentence.pieces, strict=True) if pair[1]]
 
 
-def annotate_inputs(rows, fields: Sequence[str], tokenizer, max_length: int, annotator: Annotator) -> list[AnnotatedInput]:
+def annotate_inputs(
+    rows: Dataset | Mapping[str, Sequence[str]],
+    fields: Sequence[str],
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
+    annotator: Annotator,
+) -> list[AnnotatedInput]:
     """Annotate rows, and place their words in what :func:`bertology_utils.attention.batches.tokenize` makes of them.
 
     Args:
@@ -111,7 +123,9 @@ def annotate_inputs(rows, fields: Sequence[str], tokenizer, max_length: int, ann
     ]
 
 
-def _placed(encoding, texts: Sequence[str], annotated, tokenizer) -> AnnotatedInput:
+def _placed(
+    encoding: Encoding, texts: Sequence[str], annotated: Sequence[Annotated], tokenizer: PreTrainedTokenizerBase
+) -> AnnotatedInput:
     sentences, negation, lost = [], [], 0
     for field, (text, some) in enumerate(zip(texts, annotated, strict=True)):
         # Offsets start at 0 in either text, so the other text's are blanked.
@@ -140,7 +154,7 @@ def _placed(encoding, texts: Sequence[str], annotated, tokenizer) -> AnnotatedIn
     )
 
 
-def _first_cut_off(encoding, field: int, offsets) -> float:
+def _first_cut_off(encoding: Encoding, field: int, offsets: Sequence[tuple[int, int]]) -> float:
     """Where in its text the first wordpiece starts that the length limit took away; infinite if there is none."""
     end = max((stop for _, stop in offsets), default=0)
     # An overflowing part repeats what it has in common with the input.
@@ -157,7 +171,7 @@ def _where(ids: Positions, wanted: int | None) -> Positions:
     return tuple(position for position, number in enumerate(ids) if number == wanted)
 
 
-def mask(length: int, positions) -> np.ndarray:
+def mask(length: int, positions: Iterable[int]) -> np.ndarray:
     """True at the given positions, shape (length,)."""
     chosen = np.zeros(length, dtype=bool)
     chosen[list(positions)] = True

@@ -7,9 +7,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..common import cache
 from .base import Annotated, Sentence, Word
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
 
 _PROBE = "She reads the old letters."
 _FILE = "sentences.json"
@@ -72,11 +76,11 @@ class Pipeline:
         return [by_text[text] for text in texts]
 
 
-def _sentence(text: str, words: list[dict]) -> Sentence:
+def _sentence(text: str, words: list[dict[str, Any]]) -> Sentence:
     return Sentence(text, tuple(Word(**word) for word in words))
 
 
-def _sentences(doc) -> list[Sentence]:
+def _sentences(doc: Doc) -> list[Sentence]:
     """A parsed document's sentences; tokens of white space are left out, what hangs from them goes to the root."""
     found = []
     for span in doc.sents:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..common.textfile import opened
 from .base import Annotated, Sentence, Word
+
+if TYPE_CHECKING:
+    from conllu.models import Token, TokenList
 
 FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 PARAGRAPH = ("newpar", "newdoc")  # comments at which one begins
@@ -50,9 +54,10 @@ def check_treebank(path: str | Path) -> None:
     next(_parsed(Path(path)))
 
 
-def _paragraphs(path: Path) -> Iterator[list]:
+def _paragraphs(path: Path) -> Iterator[list[TokenList]]:
     """The parsed sentences of each paragraph; up to the first that is marked, each sentence is one."""
-    paragraph, marked = [], False
+    paragraph: list[TokenList] = []
+    marked = False
     for tokens in _parsed(path):
         begins = any(key.split()[0] in PARAGRAPH for key in tokens.metadata)
         marked = marked or begins
@@ -63,7 +68,7 @@ def _paragraphs(path: Path) -> Iterator[list]:
     yield paragraph
 
 
-def _parsed(path: Path) -> Iterator:
+def _parsed(path: Path) -> Iterator[TokenList]:
     """The parsed sentences, one after another; at least one."""
     import conllu
 
@@ -85,7 +90,7 @@ def _parsed(path: Path) -> Iterator:
         raise ValueError(f"{path} has no sentence in it")
 
 
-def _sentence(tokens) -> tuple[Sentence, str]:
+def _sentence(tokens: TokenList) -> tuple[Sentence, str]:
     """A sentence, and its characters with the space that follows it."""
     text, spans = "", {}
     inside = 0  # the last word of the orthographic word that is being read
@@ -107,7 +112,7 @@ def _sentence(tokens) -> tuple[Sentence, str]:
     return Sentence(text.rstrip(" "), tuple(_word(word, spans[word["id"]], index) for word in words)), text
 
 
-def _word(token: dict, span: tuple[int, int], index: dict[int, int]) -> Word:
+def _word(token: Token, span: tuple[int, int], index: dict[int, int]) -> Word:
     antecedent = (token["misc"] or {}).get("Antecedent") or ""
     return Word(
         token["form"],
@@ -127,7 +132,7 @@ def _moved(sentence: Sentence, offset: int) -> Sentence:
     return Sentence(sentence.text, tuple(words)) if offset else sentence
 
 
-def _parts(form: str, parts: list, start: int) -> dict[int, tuple[int, int]]:
+def _parts(form: str, parts: list[Token], start: int) -> dict[int, tuple[int, int]]:
     """Characters of the words of one orthographic word."""
     if "".join(part["form"] for part in parts) != form:
         return {part["id"]: (start, start + len(form)) for part in parts}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -12,11 +12,13 @@ from .maps import Batch
 
 if TYPE_CHECKING:
     from datasets import Dataset
+    from transformers import PreTrainedTokenizerBase
 
 TOKENS_PER_BATCH = 2048  # bounds the memory of one batch's maps
+Columns = dict[str, list[Any]]  # by name: of every row a text, a label or the list of ids
 
 
-def tokenize(rows: Dataset, task: Task, tokenizer, max_length: int) -> Dataset:
+def tokenize(rows: Dataset, task: Task, tokenizer: PreTrainedTokenizerBase, max_length: int) -> Dataset:
     """Model inputs of every row, with ``labels``; STS-B's labels are scaled from 0–5 to 0–1.
 
     Args:
@@ -33,7 +35,7 @@ def tokenize(rows: Dataset, task: Task, tokenizer, max_length: int) -> Dataset:
     """
     check_tokenizer(tokenizer, pairs=len(task.fields) == 2)
 
-    def encode(part: dict) -> dict:
+    def encode(part: Columns) -> Columns:
         texts = [part[field] for field in task.fields]
         inputs = tokenizer(*texts, truncation=True, max_length=max_length)
         # A regression on the unit range trains with the same rate as a classifier.
@@ -45,8 +47,8 @@ def tokenize(rows: Dataset, task: Task, tokenizer, max_length: int) -> Dataset:
 
 def batches_of(
     texts: Sequence[str] | Sequence[tuple[str, str]],
-    tokenizer,
-    labels: Sequence | None = None,
+    tokenizer: PreTrainedTokenizerBase,
+    labels: Sequence[float] | None = None,
     max_length: int | None = None,
     tokens_per_batch: int = TOKENS_PER_BATCH,
 ) -> list[Batch]:
@@ -84,7 +86,7 @@ def batches_of(
     return make_batches(dict(inputs), tokenizer, tokens_per_batch)
 
 
-def _columns(texts: Sequence) -> list[list[str]]:
+def _columns(texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[list[str]]:
     """The first texts, and the second ones of pairs."""
     if isinstance(texts, str):
         raise TypeError("texts is one string; give a list of strings, or of pairs of strings")
@@ -104,7 +106,7 @@ def _columns(texts: Sequence) -> list[list[str]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def check_tokenizer(tokenizer, pairs: bool) -> None:
+def check_tokenizer(tokenizer: PreTrainedTokenizerBase, pairs: bool) -> None:
     """Refuse a tokenizer that cannot make the inputs.
 
     Raises:
@@ -121,7 +123,10 @@ def check_tokenizer(tokenizer, pairs: bool) -> None:
 
 
 def make_batches(
-    inputs: Dataset | dict[str, list], tokenizer, tokens_per_batch: int = TOKENS_PER_BATCH, pad_to: int | None = None
+    inputs: Dataset | Columns,
+    tokenizer: PreTrainedTokenizerBase,
+    tokens_per_batch: int = TOKENS_PER_BATCH,
+    pad_to: int | None = None,
 ) -> list[Batch]:
     """Batches of similar length, so that little is padded.
 
@@ -151,7 +156,7 @@ def _groups(order: Sequence[int], lengths: list[int], budget: int, pad_to: int |
         yield group
 
 
-def _batch(inputs: Dataset | dict[str, list], group: list[int], tokenizer, pad_to: int | None) -> Batch:
+def _batch(inputs: Dataset | Columns, group: list[int], tokenizer: PreTrainedTokenizerBase, pad_to: int | None) -> Batch:
     if isinstance(inputs, dict):
         part = {name: [values[index] for index in group] for name, values in inputs.items()}
     else:

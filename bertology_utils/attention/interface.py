@@ -11,9 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 IMPLEMENTATION = "bertology_maps"
 
@@ -56,7 +60,16 @@ def register_attention() -> None:
     AttentionMaskInterface.register(IMPLEMENTATION, eager_mask)
 
 
-def _observed_attention(module, query, key, value, attention_mask, scaling=None, dropout=0.0, **kwargs):
+def _observed_attention(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **kwargs: object,
+) -> tuple[torch.Tensor, None]:
     """Scaled dot-product attention whose maps and outputs the contexts around its model can see and change.
 
     ``query``, ``key``, ``value``: (examples, heads, tokens, head size);
@@ -83,24 +96,27 @@ def _observed_attention(module, query, key, value, attention_mask, scaling=None,
     return context, None
 
 
-def shape_of(model) -> tuple[int, int]:
+def shape_of(model: PreTrainedModel) -> tuple[int, int]:
     """Layers and heads per layer of a model.
 
     Raises:
         ValueError: its configuration names none.
     """
-    shape = tuple(getattr(model.config, name, None) for name in ("num_hidden_layers", "num_attention_heads"))
-    if not all(isinstance(count, int) and count > 0 for count in shape):
+    layers, heads = (getattr(model.config, name, None) for name in ("num_hidden_layers", "num_attention_heads"))
+    if not (isinstance(layers, int) and isinstance(heads, int) and layers > 0 and heads > 0):
         raise ValueError(
-            f"{type(model).__name__} has no attention heads: its configuration gives {shape} as the numbers of layers and of"
-            " heads per layer. Encoders such as BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT and ModernBERT have them"
+            f"{type(model).__name__} has no attention heads: its configuration gives {layers, heads} as the numbers of"
+            " layers and of heads per layer. Encoders such as BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT and ModernBERT have them"
         )
-    return shape
+    return layers, heads
 
 
 @contextmanager
 def reaching(
-    model, edit_maps: MapEditor | None = None, edit_outputs: OutputEditor | None = None, observe: Observer | None = None
+    model: PreTrainedModel,
+    edit_maps: MapEditor | None = None,
+    edit_outputs: OutputEditor | None = None,
+    observe: Observer | None = None,
 ) -> Iterator[None]:
     """Within the context, every self-attention of ``model``, and of no other model, calls the given functions.
 
@@ -146,7 +162,7 @@ def reaching(
         model.set_attn_implementation(before)
 
 
-def _check_layers(model, seen: int, expected: int) -> None:
+def _check_layers(model: PreTrainedModel, seen: int, expected: int) -> None:
     if seen != expected:
         raise ValueError(
             f"{type(model).__name__} showed attention maps of {seen} layers where its configuration has {expected},"
@@ -154,7 +170,7 @@ def _check_layers(model, seen: int, expected: int) -> None:
         )
 
 
-def is_edited(model) -> bool:
+def is_edited(model: PreTrainedModel) -> bool:
     """True within a context that changes the model's maps or its heads' outputs, such as one that disables heads."""
     own = {id(module) for module in model.modules()}
     return any(own & reach.modules for reach in _reaches.get() if reach.edit_maps or reach.edit_outputs)

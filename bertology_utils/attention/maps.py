@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
 from .interface import Observer, reaching
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Batch:
         """Real tokens per example, special tokens included; shape (examples,)."""
         return self.mask.sum(dim=1)
 
-    def to(self, device) -> Batch:
+    def to(self, device: torch.device) -> Batch:
         """The same batch on another device."""
         inputs = {name: tensor.to(device) for name, tensor in self.inputs.items()}
         return Batch(inputs, self.index, None if self.labels is None else self.labels.to(device))
@@ -64,7 +67,7 @@ class Measurement(Protocol):
         """The result over all batches."""
 
 
-def longest_input(model) -> int | None:
+def longest_input(model: PreTrainedModel) -> int | None:
     """Tokens that the model can read at once; None if its configuration does not say."""
     limit = getattr(model.config, "max_position_embeddings", None)
     # RoBERTa counts positions from behind its padding id.
@@ -73,7 +76,7 @@ def longest_input(model) -> int | None:
     return limit if limit is None or first is None else limit - first - 1
 
 
-def check_length(model, batch: Batch) -> None:
+def check_length(model: PreTrainedModel, batch: Batch) -> None:
     """Refuse an input that is longer than the model can read; raises ValueError."""
     limit, longest = longest_input(model), int(batch.lengths.max())
     if limit is not None and longest > limit:
@@ -83,14 +86,14 @@ def check_length(model, batch: Batch) -> None:
         )
 
 
-def _forward(model, batch: Batch, visit: Observer) -> torch.Tensor:
+def _forward(model: PreTrainedModel, batch: Batch, visit: Observer) -> torch.Tensor:
     """One forward pass; ``visit(layer, maps)`` is called at each layer. Returns the model's first output."""
     check_length(model, batch)
     with torch.inference_mode(), reaching(model, observe=visit):
         return model(**batch.inputs)[0]
 
 
-def attention_maps(model, batch: Batch) -> list[torch.Tensor]:
+def attention_maps(model: PreTrainedModel, batch: Batch) -> list[torch.Tensor]:
     """All maps of one batch, for looking at: per layer (examples, heads, tokens, tokens).
 
     Raises:
@@ -106,7 +109,7 @@ def begin(measurement: Measurement, batch: Batch) -> None:
     getattr(measurement, "start", lambda batch: None)(batch)
 
 
-def observe(model, batches: Iterable[Batch], measurements: dict[str, Measurement]) -> dict[str, Any]:
+def observe(model: PreTrainedModel, batches: Iterable[Batch], measurements: dict[str, Measurement]) -> dict[str, Any]:
     """One pass of ``model`` over ``batches`` that feeds every measurement.
 
     Args:
@@ -126,5 +129,10 @@ def observe(model, batches: Iterable[Batch], measurements: dict[str, Measurement
         batch = batch.to(device)
         for measurement in measurements.values():
             begin(measurement, batch)
-        _forward(model, batch, lambda layer, maps: [m.update(layer, maps, batch) for m in measurements.values()])
+
+        def update_all(layer: int, maps: torch.Tensor) -> None:
+            for measurement in measurements.values():
+                measurement.update(layer, maps, batch)
+
+        _forward(model, batch, update_all)
     return {name: measurement.compute() for name, measurement in measurements.items()}

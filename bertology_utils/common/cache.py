@@ -16,13 +16,15 @@ import secrets
 import shutil
 import tempfile
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 
 from filelock import FileLock
 
 CACHE_VARIABLE = "BERTOLOGY_CACHE"
 MANIFEST = "manifest.json"
+Key = Mapping[str, object]  # everything that determines an entry's content; JSON values only
 logger = logging.getLogger(__name__)
 
 
@@ -31,17 +33,17 @@ def cache_folder() -> Path:
     return Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "bertology_utils")
 
 
-def digest(key: dict) -> str:
+def digest(key: Key) -> str:
     """Name of the entry for ``key``: 64 hexadecimal digits that change with any value in it."""
     return hashlib.sha256(json.dumps(key, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def entry(kind: str, key: dict, fill: Callable[[Path, Path], None]) -> Path:
+def entry(kind: str, key: Key, fill: Callable[[Path, Path], None]) -> Path:
     """The folder of a finished piece of work, computed by ``fill`` if it is not there yet.
 
     Args:
         kind: first level below the cache's root ("classifiers").
-        key: everything that determines the content; JSON values only.
+        key: everything that determines the content.
         fill: called as ``fill(target, scratch)`` to write the result into the
             empty folder ``target``; ``scratch`` is a folder of the same key that
             survives a kill, for what a resumed run can use. It is removed
@@ -84,7 +86,7 @@ def file_sha256(path: Path) -> str:
 
 
 @functools.cache
-def code_digest(*parts) -> str:
+def code_digest(*parts: Callable[..., object] | type | ModuleType) -> str:
     """SHA-256 of the code of functions, classes or modules, for keys that change with the code that decides a result.
 
     Comments, docstrings, layout, imports and the annotations of arguments do not count: they decide nothing.
@@ -100,7 +102,7 @@ class _Bare(ast.NodeTransformer):
         super().generic_visit(node)
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            node.body = [part for part in body if not _is_remark(part)] or [ast.Pass()]
+            body[:] = [part for part in body if not _is_remark(part)] or [ast.Pass()]
         if isinstance(node, ast.arg):
             node.annotation = None
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -151,7 +153,7 @@ def _contents(folder: Path) -> list[str]:
     return sorted(name for name in names if name != MANIFEST and not name.split("/")[-1].startswith("."))
 
 
-def _write_manifest(folder: Path, key: dict) -> None:
+def _write_manifest(folder: Path, key: Key) -> None:
     files = {name: file_sha256(folder / name) for name in _contents(folder)}
     manifest = json.dumps({"key": key, "files": files}, indent=1, sort_keys=True, ensure_ascii=False)
     write_atomically(folder / MANIFEST, manifest.encode())

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 @contextmanager
-def hub_errors(kind: str, name: str, revision: str | None):
+def hub_errors(kind: str, name: str, revision: str | None) -> Iterator[None]:
     """Turn a failure to fetch from the Hub into one readable error; other errors pass as they are.
 
     Args:

@@ -14,13 +14,13 @@ def tensor_shapes(folder: Path) -> dict[str, list[int]]:
     Raises:
         ValueError: a file is none, or cut off; the message names it.
     """
-    shapes = {}
+    shapes: dict[str, list[int]] = {}
     for path in sorted(folder.glob("*.safetensors")):
-        shapes |= {name: tensor["shape"] for name, tensor in _tensors(path).items()}
+        shapes |= _shapes(path)
     return shapes
 
 
-def _tensors(path: Path) -> dict[str, dict]:
+def _shapes(path: Path) -> dict[str, list[int]]:
     size = path.stat().st_size
     try:
         with path.open("rb") as file:
@@ -29,9 +29,10 @@ def _tensors(path: Path) -> dict[str, dict]:
                 raise ValueError("it has no header")
             tensors = json.loads(file.read(length))
         tensors.pop("__metadata__", None)
+        shapes = {name: tensor["shape"] for name, tensor in tensors.items()}
         end = 8 + length + max((tensor["data_offsets"][1] for tensor in tensors.values()), default=0)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is not a SafeTensors file: {error}") from None
     if size != end:
         raise ValueError(f"{path} has {size} bytes where its header says {end}; it is cut off or damaged: fetch it again")
-    return tensors
+    return shapes

@@ -13,7 +13,7 @@ from scipy import stats
 
 from ..glue.tasks import Task, plain_metric
 from ..statistics import Seed, corrected_p
-from ..statistics.ties import LEVEL
+from ..statistics.permutation import LEVEL
 from ..statistics.weighted import weighted_scores
 
 PERMUTATIONS = 1000

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 from ..attention import Batch
-from ..attention.interface import reaching
+from ..attention.interface import reaching, shape_of
 
 
 def gradient_importance(model, batches: Sequence[Batch]) -> np.ndarray:
@@ -26,7 +26,8 @@ def gradient_importance(model, batches: Sequence[Batch]) -> np.ndarray:
         Shape (layers, heads).
 
     Raises:
-        ValueError: labels that are missing or not numbers, or see :func:`bertology_utils.attention.interface.reaching`.
+        ValueError: no batches, labels that are missing or not numbers, or see
+            :func:`bertology_utils.attention.interface.reaching`.
     """
     outputs: list[torch.Tensor] = []  # per layer, (examples, tokens, heads, head size)
 
@@ -35,7 +36,10 @@ def gradient_importance(model, batches: Sequence[Batch]) -> np.ndarray:
         outputs.append(context if layer else context.detach().requires_grad_())
         return outputs[-1]
 
-    device, total, examples = next(model.parameters()).device, 0.0, 0
+    if not batches:
+        raise ValueError("no examples to weigh heads by; give at least one batch")
+    device, examples = next(model.parameters()).device, 0
+    total = torch.zeros(shape_of(model), dtype=torch.float64, device=device)
     with torch.enable_grad(), reaching(model, edit_outputs=keep):
         for batch in batches:
             batch = batch.to(device)
@@ -43,7 +47,7 @@ def gradient_importance(model, batches: Sequence[Batch]) -> np.ndarray:
                 raise ValueError("some labels are missing; importance is that of the loss, which needs them")
             outputs.clear()
             gradients = torch.autograd.grad(_loss(model(**batch.inputs).logits, batch.labels), outputs)
-            total = total + sum_by_head(outputs, gradients)
+            total += sum_by_head(outputs, gradients)
             examples += len(batch.index)
     return (total / examples).cpu().numpy()
 

@@ -10,7 +10,8 @@ from scipy.stats import hypergeom
 from ..common import Head
 from ..glue.tasks import Task, plain_metric, predictions, score
 from ..statistics import Bootstrap, Seed, bootstrap_weights
-from ..statistics.ties import LEVEL, by_size, heads_by_size
+from ..statistics.permutation import LEVEL
+from ..statistics.ties import by_size, heads_by_size
 from ..statistics.weighted import weighted_scores
 from .controls import GainTest, SelectedGain, gain_test, mcnemar, scores_of, selected_gain
 from .reference import Sweep

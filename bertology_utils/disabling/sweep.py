@@ -152,7 +152,7 @@ def _fast(
             hidden = [pieces.layers[number].whole(states) for states in hidden]
         disabled[number] = finished
     outputs = torch.cat([pieces.classify(states[:, :1]) for states in hidden]).double().cpu().numpy()[back]
-    chosen = np.stack([disabled[number] for number in layers])
+    chosen = np.stack([disabled[number] for number in layers])  # type: ignore[misc]  # None only where not in ``layers``
     if not (np.isfinite(outputs).all() and np.isfinite(chosen).all()):
         raise FloatingPointError("some outputs are NaN or infinite")
     return Sweep(outputs, chosen[:, :-1], chosen[:, -1])

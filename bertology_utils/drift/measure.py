@@ -50,18 +50,20 @@ class Drift:
         self.reference = reference
         self.protocol = one_of("protocol", protocol, PROTOCOLS)
         self.of_reference = of_reference or {}
-        self._reference_maps: list[torch.Tensor | None] = []  # by layer, of the current batch
+        self._reference_maps: dict[int, torch.Tensor] = {}  # by layer, of the current batch, until they are compared
+        self._layers = 0  # of the reference
         self._rows: dict[int, np.ndarray] = {}
 
     def start(self, batch: Batch) -> None:
         """Run the reference model on the batch; its maps are held for this batch only."""
         self._check_all_compared()
-        self._reference_maps = attention_maps(self.reference, batch)
+        reference_maps = attention_maps(self.reference, batch)
         for measurement in self.of_reference.values():
             begin(measurement, batch)
-            for layer, maps in enumerate(self._reference_maps):
+            for layer, maps in enumerate(reference_maps):
                 measurement.update(layer, maps, batch)
-        shape = (len(self._reference_maps), self._reference_maps[0].shape[1])  # (layers, heads)
+        self._reference_maps, self._layers = dict(enumerate(reference_maps)), len(reference_maps)
+        shape = (self._layers, reference_maps[0].shape[1])  # (layers, heads)
         self._rows |= {index: np.full(shape, np.nan) for index in batch.index}
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
@@ -70,17 +72,18 @@ class Drift:
         Raises:
             ValueError: the reference has fewer layers, or another number of heads.
         """
-        if layer >= len(self._reference_maps):
+        if layer >= self._layers:
             raise ValueError(
-                f"the reference has {len(self._reference_maps)} layers and the observed model has more;"
+                f"the reference has {self._layers} layers and the observed model has more;"
                 " drift compares layer by layer, so give a reference of the same shape"
             )
-        if maps.shape != self._reference_maps[layer].shape:
+        others = self._reference_maps[layer]
+        if maps.shape != others.shape:
             raise ValueError(
-                f"the reference has {self._reference_maps[layer].shape[1]} heads per layer and the observed model"
+                f"the reference has {others.shape[1]} heads per layer and the observed model"
                 f" {maps.shape[1]}; drift compares head by head, so give a reference of the same shape"
             )
-        others, self._reference_maps[layer] = self._reference_maps[layer], None  # compared once, then dropped
+        del self._reference_maps[layer]  # compared once, then dropped
         similarity = map_cosine(maps, others, batch.mask, self.protocol).cpu().numpy()
         for row, index in enumerate(batch.index):
             self._rows[index][layer] = similarity[row]
@@ -97,11 +100,10 @@ class Drift:
         return np.stack([self._rows[index] for index in sorted(self._rows)])
 
     def _check_all_compared(self) -> None:
-        left = sum(maps is not None for maps in self._reference_maps)
+        left = len(self._reference_maps)
         if left:
-            layers = len(self._reference_maps)
             raise ValueError(
-                f"the reference has {layers} layers and the observed model {layers - left};"
+                f"the reference has {self._layers} layers and the observed model {self._layers - left};"
                 " drift compares layer by layer, so give a reference of the same shape"
             )
 

@@ -63,4 +63,6 @@ def paper_points(task: Task, column: str, metric: str) -> float | None:
 
 def paper_gain(task: Task, better: str, worse: str) -> float:
     """The paper's difference between two columns in points, by :func:`plain_metric`."""
-    return paper_points(task, better, plain_metric(task)) - paper_points(task, worse, plain_metric(task))
+    high, low = (paper_points(task, column, plain_metric(task)) for column in (better, worse))
+    assert high is not None and low is not None  # the paper gives this metric for every task
+    return high - low

@@ -1,14 +1,20 @@
 """Dev-set predictions of a classifier."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ..attention import Batch, check_length
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
-def predict_logits(model, batches: Sequence[Batch]) -> np.ndarray:
+
+def predict_logits(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:
     """Classifier outputs in the order of the data.
 
     Args:
@@ -36,7 +42,7 @@ def predict_logits(model, batches: Sequence[Batch]) -> np.ndarray:
     return logits
 
 
-def check(model, batches: Sequence[Batch]) -> None:
+def check(model: PreTrainedModel, batches: Sequence[Batch]) -> None:
     """Refuse what cannot be predicted, before any time is spent.
 
     Raises:

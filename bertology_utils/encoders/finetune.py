@@ -25,7 +25,7 @@ from .models import NORMAL_STD, load_classifier, load_tokenizer
 
 if TYPE_CHECKING:  # Trainer takes seconds to import; whoever only measures does not wait for it
     from datasets import Dataset
-    from transformers import TrainingArguments
+    from transformers import PreTrainedModel, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 KIND = "classifiers"  # of entries in the cache
 LOSS_CHECK_STEPS = 10  # steps between two looks at the loss
@@ -57,7 +57,7 @@ class Training:
         return f"{self.task.title}, {self.init}, seed {self.seed}"
 
     @cached_property
-    def key(self) -> dict:
+    def key(self) -> dict[str, object]:
         """The cache key: what the result depends on, down to library versions and the kind of device."""
         return {
             "code": cache.code_digest(
@@ -96,7 +96,7 @@ def rows_digest(rows: Dataset) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def finetuned(training: Training):
+def finetuned(training: Training) -> PreTrainedModel:
     """The fine-tuned classifier, from the cache if it was trained before; in evaluation mode.
 
     A killed training goes on from its last finished epoch, to the same weights.
@@ -199,12 +199,19 @@ def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArgument
     return arguments
 
 
-def _watch(name: str):
+def _watch(name: str) -> TrainerCallback:
     """A callback that says how far the training is, and stops it when the loss is no number."""
     from transformers import TrainerCallback
 
     class Watch(TrainerCallback):
-        def on_log(self, args, state, control, logs=None, **kwargs):
+        def on_log(
+            self,
+            args: TrainingArguments,
+            state: TrainerState,
+            control: TrainerControl,
+            logs: dict[str, float] | None = None,
+            **kwargs: object,
+        ) -> None:
             loss = (logs or {}).get("loss")
             if loss is None:
                 return
@@ -222,7 +229,7 @@ def _watch(name: str):
     return Watch()
 
 
-def _check_finite(model, task: Task) -> None:
+def _check_finite(model: PreTrainedModel, task: Task) -> None:
     broken = [name for name, parameter in model.named_parameters() if not torch.isfinite(parameter).all()]
     if broken:
         raise FloatingPointError(f"{task.title}: training left NaN or infinite values in {', '.join(broken[:3])}")

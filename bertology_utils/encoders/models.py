@@ -7,8 +7,10 @@ classification layer.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Collection
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from typing import TYPE_CHECKING, TypedDict
 
 import torch
 
@@ -16,6 +18,15 @@ from ..common import one_of
 from ..common.hub import hub_errors
 from ..glue.sources import ModelSource, parse_model
 from ..glue.tasks import Task, get_task
+
+if TYPE_CHECKING:
+    from transformers import (
+        AutoModel,
+        AutoModelForSequenceClassification,
+        PreTrainedConfig,
+        PreTrainedModel,
+        PreTrainedTokenizerFast,
+    )
 
 INITS = ("pretrained", "normal", "finetuned")
 NORMAL_STD = 0.02  # BERT's own initializer_range
@@ -28,12 +39,12 @@ def _source(model: ModelSource | str) -> ModelSource:
     return parse_model(model) if isinstance(model, str) else model
 
 
-def _fetching(source: ModelSource):
+def _fetching(source: ModelSource) -> AbstractContextManager[None]:
     """Context in which a failure to reach the Hub becomes one readable error."""
     return nullcontext() if source.is_local else hub_errors("model", source.location, source.revision)
 
 
-def load_tokenizer(source: ModelSource | str):
+def load_tokenizer(source: ModelSource | str) -> PreTrainedTokenizerFast:
     """The model's fast tokenizer (offsets are needed to find words); see :func:`load_classifier`.
 
     Raises:
@@ -50,14 +61,14 @@ def load_tokenizer(source: ModelSource | str):
     return tokenizer
 
 
-def load_encoder(source: ModelSource | str, init: str = "pretrained", seed: int = 0):
+def load_encoder(source: ModelSource | str, init: str = "pretrained", seed: int = 0) -> PreTrainedModel:
     """The bare encoder, in evaluation mode; see :func:`load_classifier`."""
     from transformers import AutoModel
 
     return _load(AutoModel, _source(source), init, seed)
 
 
-def load_classifier(source: ModelSource | str, task: Task | str, init: str = "pretrained", seed: int = 0):
+def load_classifier(source: ModelSource | str, task: Task | str, init: str = "pretrained", seed: int = 0) -> PreTrainedModel:
     """The encoder with a classifier of ``task.num_labels`` outputs, in evaluation mode.
 
     Args:
@@ -83,7 +94,7 @@ def load_classifier(source: ModelSource | str, task: Task | str, init: str = "pr
     return _load(AutoModelForSequenceClassification, source, init, seed, num_labels=task.num_labels)
 
 
-def load_config(source: ModelSource):
+def load_config(source: ModelSource) -> PreTrainedConfig:
     """The model's configuration, as transformers reads it."""
     from transformers import AutoConfig
 
@@ -117,14 +128,20 @@ def pinned(source: ModelSource) -> tuple[ModelSource, tuple[int, int]]:
         ConnectionError: the Hub cannot be reached, or has no such model.
     """
     config = load_config(source)
-    shape = (getattr(config, "num_hidden_layers", None), getattr(config, "num_attention_heads", None))
-    if not all(isinstance(count, int) for count in shape):
+    layers, heads = (getattr(config, name, None) for name in ("num_hidden_layers", "num_attention_heads"))
+    if not (isinstance(layers, int) and isinstance(heads, int)):
         raise ValueError(f"model {source.name!r} ({config.model_type}) has no layers of attention heads of BERT's kind")
     commit = getattr(config, "_commit_hash", None)
-    return (source if source.is_local or not commit else replace(source, revision=commit)), shape
+    return (source if source.is_local or not commit else replace(source, revision=commit)), (layers, heads)
 
 
-def _load(auto_class, source: ModelSource, init: str, seed: int, **config_changes):
+def _load(
+    auto_class: type[AutoModel | AutoModelForSequenceClassification],
+    source: ModelSource,
+    init: str,
+    seed: int,
+    **config_changes: int,
+) -> PreTrainedModel:
     one_of("init", init, INITS)
     with torch.random.fork_rng(devices=[]):
         with _fetching(source):
@@ -147,7 +164,15 @@ def _load(auto_class, source: ModelSource, init: str, seed: int, **config_change
     return model.eval()
 
 
-def _refuse_incomplete(model, loading: dict, source: ModelSource, init: str) -> None:
+class _Loading(TypedDict):
+    """What transformers says of a checkpoint's tensors, by name."""
+
+    missing_keys: Collection[str]
+    unexpected_keys: Collection[str]
+    mismatched_keys: Collection[str | tuple[str, torch.Size, torch.Size]]
+
+
+def _refuse_incomplete(model: PreTrainedModel, loading: _Loading, source: ModelSource, init: str) -> None:
     """Transformers only warns of tensors left random; here that is an error."""
     is_bare = model.base_model is model
     parts = {name for name, _ in model.base_model.named_children()}
@@ -158,7 +183,11 @@ def _refuse_incomplete(model, loading: dict, source: ModelSource, init: str) -> 
         return part in parts and not (is_bare and part == "pooler")
 
     misshapen = [key if isinstance(key, str) else key[0] for key in loading.get("mismatched_keys") or []]
-    problems = {"missing": loading["missing_keys"], "unexpected": loading["unexpected_keys"], "misshapen": misshapen}
+    problems: dict[str, Collection[str]] = {
+        "missing": loading["missing_keys"],
+        "unexpected": loading["unexpected_keys"],
+        "misshapen": misshapen,
+    }
     if init != "finetuned":  # the classification layer is drawn anew; heads of pre-training are dropped
         problems = {kind: [key for key in keys if of_encoder(key)] for kind, keys in problems.items()}
     found = [f"{len(keys)} {kind} ({', '.join(sorted(keys)[:3])}…)" for kind, keys in problems.items() if keys]
@@ -169,7 +198,7 @@ def _refuse_incomplete(model, loading: dict, source: ModelSource, init: str) -> 
         )
 
 
-def _draw_head(model) -> None:
+def _draw_head(model: PreTrainedModel) -> None:
     """Draw the layers above the encoder as BERT's own code does: matrices from N(0, 0.02²), biases 0."""
     encoder = {id(parameter) for parameter in model.base_model.parameters()}
     with torch.no_grad():
@@ -178,7 +207,7 @@ def _draw_head(model) -> None:
                 parameter.normal_(0.0, NORMAL_STD) if parameter.dim() >= 2 else parameter.zero_()
 
 
-def draw_normal(model, std: float = NORMAL_STD) -> None:
+def draw_normal(model: PreTrainedModel, std: float = NORMAL_STD) -> None:
     """Redraw every weight matrix and embedding from N(0, ``std``²), in place.
 
     The paper's control, "weights randomly sampled from normal distribution"

@@ -11,7 +11,8 @@ from ..annotation.token_types import LINGUISTIC, TOKEN_TYPES
 from ..common import to_people
 from ..glue.tasks import Task
 from ..statistics import Bootstrap
-from ..statistics.ties import LEVEL, clearly_below, count_of
+from ..statistics.permutation import LEVEL
+from ..statistics.ties import clearly_below, count_of
 from ..statistics.verdicts import Verdict, every, outcome
 from .compare import Increase
 

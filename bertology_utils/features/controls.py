@@ -47,7 +47,8 @@ def match(inputs: Sequence[AnnotatedInput], seed: Seed) -> Matched:
     """
     counts = Counter(piece for annotated in inputs for piece in annotated.ids)
     rng = np.random.default_rng(seed)
-    masks, distances = [], [[] for _ in LINGUISTIC]
+    masks: list[np.ndarray] = []
+    distances: list[list[tuple[float, ...]]] = [[] for _ in LINGUISTIC]
     tokens = np.zeros((len(LINGUISTIC), 2), dtype=int)
     for annotated in inputs:
         places_of_words = [at for word, pieces in annotated.words if not is_punctuation(word) for at in pieces]

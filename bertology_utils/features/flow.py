@@ -69,9 +69,10 @@ class Flow:
             neighbours.append(weights.sum(dim=2))
             words.append((weights * keys[:, None]).sum(dim=2))
         shares = torch.cat([to_marks, torch.stack(words, dim=2)], dim=2)  # (examples, heads, 6)
-        shares = torch.cat([shares, 1 - shares.sum(dim=2, keepdim=True)], dim=2).cpu().double().numpy()
+        shares = torch.cat([shares, 1 - shares.sum(dim=2, keepdim=True)], dim=2)
+        destinations = shares.cpu().double().numpy()
         around = torch.stack(neighbours, dim=2).cpu().double().numpy()
-        for index, *both in zip(batch.index, shares, around, strict=True):
+        for index, *both in zip(batch.index, destinations, around, strict=True):
             self._rows[index].append(tuple(both))
 
     def compute(self) -> FlowShares:

@@ -114,7 +114,9 @@ def score_maps(values: dict[str, tuple[np.ndarray, float, np.ndarray]], label: s
     for ax, (title, (scores, baseline, significant)) in zip(axes, values.items(), strict=True):
         reach = max(np.quantile(np.abs(scores - baseline), 0.98), 1e-9)
         heatmap(ax, scores, label, limits=(baseline - reach, baseline + reach), cmap="vlag").set_title(title)
-        ax.collections[0].colorbar.ax.axhline(baseline, color=COLOURS["orange"], lw=2.5)
+        scale = ax.collections[0].colorbar
+        assert scale is not None  # drawn with the map
+        scale.ax.axhline(baseline, color=COLOURS["orange"], lw=2.5)
         for layer, head in np.argwhere(significant):
             ax.plot(head + 0.5, layer + 0.5, "o", ms=3, color="black")
     return figure

@@ -13,7 +13,7 @@ from matplotlib.image import AxesImage
 from .style import COLOURS
 
 
-def attention_map(ax: Axes, weights: np.ndarray, tokens: list[str], title: str = "") -> AxesImage:
+def attention_map(ax: Axes, weights: np.ndarray, tokens: Sequence[str], title: str = "") -> AxesImage:
     """One self-attention map: queries from top to bottom, keys from left to right, dark for more (Fig 1).
 
     In another colour than heatmaps of similarity, where dark can mean little.

@@ -88,7 +88,8 @@ def matched_test(scores: LinkScores, seed: Seed, draws: int = DRAWS) -> MatchedT
     above, below = corrected_p(standardised(starts), *drawn.T)
     others = np.mean([sentence[1:].mean(axis=0) for sentence in places], axis=0)
     links = flat[starts].mean(axis=0)
-    return MatchedTest(*(part.reshape(shape) for part in (links, others, above, below)), len(places))
+    links, others, above, below = (part.reshape(shape) for part in (links, others, above, below))
+    return MatchedTest(links, others, above, below, len(places))
 
 
 def fixed_offset_baseline(placed: Sequence[Placed], direction: str, seed: Seed) -> tuple[int, Bootstrap]:

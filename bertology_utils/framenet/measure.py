@@ -162,9 +162,9 @@ class Links:
         self._placed = placed
         # Per sentence the rows and columns of its links, and the positions of its words.
         self._links = [(*sentence.pairs(direction, pairing), sentence.words) for sentence in placed]
-        others = {None: lambda: [[] for _ in placed], "moved": self._moved, "borrowed": lambda: self._borrowed(seed)}[
-            elsewhere
-        ]()
+        others: list[list[Cells]] = [[] for _ in placed]
+        if elsewhere is not None:
+            others = self._moved() if elsewhere == "moved" else self._borrowed(seed)
         self._cells = [_stack([links[:2], *some]) for links, some in zip(self._links, others, strict=True)]
         self._scores: list[list[np.ndarray]] = [[] for _ in placed]
         self._hits: list[list[np.ndarray]] = [[] for _ in placed]
@@ -192,7 +192,8 @@ class Links:
             by_length.setdefault(sentence.length, []).append(index)
         found = []
         for sentence, (rows, columns, _) in zip(self._placed, self._links, strict=True):
-            links, some = set(zip(rows, columns, strict=True)), []
+            links = set(zip(rows, columns, strict=True))
+            some: list[Cells] = []
             for other in rng.permutation(by_length[sentence.length]):
                 cells = self._links[other][:2]
                 if len(some) < BORROWED and not links & set(zip(*cells, strict=True)):
@@ -223,7 +224,8 @@ def _stack(places: list[Cells]) -> tuple[torch.Tensor, torch.Tensor]:
     def filled(cells: np.ndarray) -> np.ndarray:
         return np.concatenate([cells, np.repeat(cells[:1], most - len(cells))])
 
-    return tuple(torch.from_numpy(np.stack([filled(part[axis]) for part in places])) for axis in (0, 1))
+    rows, columns = (torch.from_numpy(np.stack([filled(part[axis]) for part in places])) for axis in (0, 1))
+    return rows, columns
 
 
 def _points_at(own: torch.Tensor, rows: np.ndarray, columns: np.ndarray, words: range) -> np.ndarray:

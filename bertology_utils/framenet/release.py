@@ -112,9 +112,11 @@ def find_root(folder: Place) -> Place:
         FileNotFoundError: an index or the folder ``lu`` is missing; the message says which.
         ValueError: there are no lexical units.
     """
-    wanted, halves = (*INDEXES, "lu", "frame"), []
-    below = sorted((path for path in folder.iterdir() if path.is_dir()), key=lambda path: path.name)
-    for candidate in (folder, *below):
+    wanted = (*INDEXES, "lu", "frame")
+    halves: list[str] = []
+    candidates: list[Place] = [folder]
+    candidates += sorted((path for path in folder.iterdir() if path.is_dir()), key=lambda path: path.name)
+    for candidate in candidates:
         missing = [name for name in wanted if not (candidate / name).exists()]
         if not missing:
             if not any(path.name.startswith("lu") and path.name.endswith(".xml") for path in (candidate / "lu").iterdir()):
@@ -204,7 +206,10 @@ def _from_json(content: dict, name: str, units: int) -> Release:
     def spans(some):
         return tuple(Span(*span) for span in some)
 
-    exemplars = tuple(Exemplar(*row[:6], spans(row[6]), spans(row[7]), cores[row[8]]) for row in content["rows"])
+    exemplars = tuple(
+        Exemplar(unit, unit_id, frame, sentence_id, set_id, text, spans(target), spans(elements), cores[core])
+        for unit, unit_id, frame, sentence_id, set_id, text, target, elements, core in content["rows"]
+    )
     core_sets = {frame: tuple(names) for frame, names in content["core_sets"].items()}
     return Release(name, exemplars, core_sets, units, tuple(Problem(**problem) for problem in content["problems"]))
 

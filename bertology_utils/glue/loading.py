@@ -53,6 +53,7 @@ def load_rows(task: Task, split: str, source: DataSource) -> Dataset:
 def _folder(task: Task, split: str, source: DataSource) -> Dataset:
     from datasets import Dataset
 
+    assert source.path is not None  # of the kind "folder"
     rows = tsv.read_split(task, split, source.path, dict(source.train_files))
     return Dataset.from_dict(rows, features=schema(task))
 

@@ -1,5 +1,6 @@
 """The seven GLUE tasks of the paper: fields, labels, splits, metrics, Table 1 (§3, §4.3)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -139,20 +140,20 @@ def plain_metric(task: Task) -> str:
     return "accuracy" if "accuracy" in task.metrics else task.metrics[0]
 
 
-def _accuracy(labels, predicted):
+def _accuracy(labels: np.ndarray, predicted: np.ndarray) -> float:
     from sklearn.metrics import accuracy_score
 
     return accuracy_score(labels, predicted)
 
 
-def _f1(labels, predicted):
+def _f1(labels: np.ndarray, predicted: np.ndarray) -> float:
     from sklearn.metrics import f1_score
 
     return f1_score(labels, predicted, pos_label=1, zero_division=0)
 
 
-def _correlation(name):
-    def correlation(labels, predicted):
+def _correlation(name: str) -> Callable[[np.ndarray, np.ndarray], float]:
+    def correlation(labels: np.ndarray, predicted: np.ndarray) -> float:
         from scipy import stats
 
         if np.ptp(predicted) == 0 or np.ptp(labels) == 0:

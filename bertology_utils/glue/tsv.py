@@ -21,8 +21,10 @@ COLUMNS = {
 }
 _MAX_SCORE = 5.0  # STS-B's labels run from 0 to 5
 
+Columns = dict[str, list[str] | list[int] | list[float]]  # by name: texts, labels, or row numbers
 
-def read_split(task: Task, split: str, folder: Path, train_files: dict[str, str] | None = None) -> dict[str, list]:
+
+def read_split(task: Task, split: str, folder: Path, train_files: dict[str, str] | None = None) -> Columns:
     """Columns of one split, under the Hub's names, with ``idx`` counted from 0.
 
     Args:
@@ -72,7 +74,7 @@ def _file(task: Task, split: str, folder: Path, train_files: dict[str, str] | No
     )
 
 
-def read_table(task: Task, path: Path, most: int | None = None) -> dict[str, list]:
+def read_table(task: Task, path: Path, most: int | None = None) -> Columns:
     """Columns of one .tsv or .tsv.gz file of ``task``, at most so many rows; see :func:`read_split`."""
     with opened(path) as file:
         lines = [line.rstrip("\r\n").split("\t") for line in islice(file, most and most + 1)]
@@ -80,14 +82,14 @@ def read_table(task: Task, path: Path, most: int | None = None) -> dict[str, lis
         raise ValueError(f"{path}: no rows; a header and at least one row are wanted")
     header, *rows = lines
     where = _column_positions(task, header, path)
-    columns: dict[str, list] = {name: [] for name in where}
+    columns: dict[str, list[str]] = {name: [] for name in where}
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header):
             raise ValueError(f"{path}, line {number}: {len(row)} columns where the header has {len(header)}")
         for name, position in where.items():
             columns[name].append(row[position])
-    columns["label"] = [_label(task, text, path, number) for number, text in enumerate(columns["label"], start=2)]
-    return columns | {"idx": list(range(len(rows)))}
+    labels = [_label(task, text, path, number) for number, text in enumerate(columns["label"], start=2)]
+    return {**columns, "label": labels, "idx": list(range(len(rows)))}
 
 
 def _column_positions(task: Task, header: list[str], path: Path) -> dict[str, int]:

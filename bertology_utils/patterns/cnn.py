@@ -106,6 +106,7 @@ def train(pictures: Sequence[Picture], patterns: np.ndarray, design: Design, see
         for layer in network.layers:
             if isinstance(layer, nn.Conv2d):
                 nn.init.kaiming_normal_(layer.weight)  # without it eight layers with ReLU hardly start to learn
+                assert layer.bias is not None  # PatternCNN makes it
                 nn.init.zeros_(layer.bias)
         steps = design.epochs * -(-len(pictures) // BATCH)
         optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=0.01)

@@ -92,9 +92,12 @@ def differences(expected: dict, got: dict) -> list[Difference]:
 
 
 def _within(found: Difference) -> bool:
-    if fnmatchcase(found.place, SENTENCES) and isinstance(found.got, str):
-        return not list(text_differences(found.expected, found.got))
-    return found.rule is not None and abs(found.expected - found.got) <= found.rule.tolerance
+    expected, got, rule = found.expected, found.got, found.rule
+    if isinstance(expected, str) and isinstance(got, str):
+        return fnmatchcase(found.place, SENTENCES) and not list(text_differences(expected, got))
+    if rule is None or not isinstance(expected, int | float) or not isinstance(got, int | float):
+        return False
+    return abs(expected - got) <= rule.tolerance
 
 
 def moved(expected, got, place: str = "") -> Iterator[Difference]:

@@ -61,7 +61,8 @@ class Number:
 
 def read(text: str) -> tuple[list[str], list[Number]]:
     """A text's lines with every number masked and runs of blanks joined, and its numbers in order."""
-    lines, numbers = [], []
+    lines: list[str] = []
+    numbers: list[Number] = []
     for place, line in enumerate(text.strip().splitlines(), start=1):
         masked = _ANY.sub(lambda match: _take(match, place, numbers), line)
         # Blanks and rules follow the width of the numbers.
@@ -69,9 +70,10 @@ def read(text: str) -> tuple[list[str], list[Number]]:
     return lines, numbers
 
 
-def _take(match: re.Match, line: int, numbers: list[Number]) -> str:
+def _take(match: re.Match[str], line: int, numbers: list[Number]) -> str:
     """Append the numbers of one match; returns what stands for them in the masked line."""
     kind = match.lastgroup
+    assert kind is not None  # every kind's pattern has a named group
     found = re.findall(_NUMBER, match[0])
     numbers += [Number(text, _value(text), _tolerance(kind, text, found, match[0]), kind, line) for text in found]
     # "p < 0.01" and "p = 0.01" are neighbours.
@@ -83,7 +85,9 @@ def _value(text: str) -> Decimal:
 
 
 def _tolerance(kind: str, text: str, found: list[str], whole: str) -> Decimal:
-    unit = Decimal(1).scaleb(_value(text).as_tuple().exponent)
+    exponent = _value(text).as_tuple().exponent
+    assert isinstance(exponent, int)  # digits alone match, neither NaN nor infinity
+    unit = Decimal(1).scaleb(exponent)
     if kind == "range":
         return unit
     if kind in ("p", "small"):

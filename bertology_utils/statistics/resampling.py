@@ -9,6 +9,7 @@ import numpy as np
 
 RESAMPLES = 1000
 Seed = int | tuple[int, ...] | None
+Seeds = Seed | tuple["Seeds", ...]  # of a mean: those of its parts
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Bootstrap:
     value: float
     draws: np.ndarray
     n: int
-    seed: Seed = None
+    seed: Seeds = None
 
     def __sub__(self, other: Bootstrap) -> Bootstrap:
         """Paired difference; raises ValueError if the two cannot come from the same resamples."""

@@ -5,10 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .ties import DRAWS_MARGIN
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ def every(shares: Iterable[float], sure: float = 0.95) -> str:
     return "disagrees" if "disagrees" in outcomes else "undecided"
 
 
-def verdict_table(verdicts: list[Verdict]):
+def verdict_table(verdicts: list[Verdict]) -> pd.DataFrame:
     """Verdicts as a table for a notebook, one row each."""
     import pandas as pd
 

@@ -39,8 +39,10 @@ def check_call(notebooks: list[Notebook], texts: dict[str, str]) -> Checked:
         ValueError, TypeError, FileNotFoundError: naming what is wrong and what is allowed.
     """
     declared = [name for name in PARAMETERS if any(name in notebook.parameters for notebook in notebooks)]
-    values = {one_of("parameter", name, declared): convert(name, text) for name, text in texts.items()}
-    values = {name: _absolute(name, value) for name, value in values.items() if _changes(name, value, notebooks)}
+    given = {one_of("parameter", name, declared): convert(name, text) for name, text in texts.items()}
+    values: dict[str, object] = {
+        name: _absolute(name, value) for name, value in given.items() if _changes(name, value, notebooks)
+    }
     remarks: dict[str, None] = {}  # a set in order
     for notebook in notebooks:
         own = {name: value for name, value in values.items() if name in notebook.parameters}
@@ -95,7 +97,7 @@ def _folder(tasks, path, train_files, splits) -> None:
 _treebank, _release = cache(check_treebank), cache(check_release)
 
 
-def _absolute(name: str, value: object) -> object:
+def _absolute(name: str, value: str | int) -> str | int:
     """Paths as seen from here: the kernel works in another folder."""
     kind, _, path = str(value).partition(":")
     if name in ("data", "framenet") and kind in ("folder", "zip") and path:

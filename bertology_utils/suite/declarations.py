@@ -53,7 +53,7 @@ class Parameter:
             raise ValueError(f"{name}={value!r} is out of range; it is a whole number from {least} to 2**31 - 1")
         if self.choices:
             one_of(name, value, self.choices)
-        if self.check and value:
+        if self.check and isinstance(value, str) and value:
             self.check(value)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ..annotation import annotators
-from ..annotation.annotators import Annotator
+from ..annotation.base import Annotator
 from ..annotation.inputs import AnnotatedInput, annotate_inputs
 from ..attention import Batch, batches
 from ..common import note, to_code, to_people

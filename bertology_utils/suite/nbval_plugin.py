@@ -63,6 +63,7 @@ class Results(pytest.Item):
         """Compare; a notebook that writes no results.json has no committed one either."""
         name = self.path.stem
         committed = project_root() / "figures" / name / RESULTS
+        assert isinstance(self.parent, IPyNbFile)  # see `collect`
         fresh = self.parent.output / name / RESULTS
         if not committed.exists() and not fresh.exists():
             pytest.skip(f"{name} writes no {RESULTS}")

@@ -83,20 +83,28 @@ def read_notebook(path: Path) -> Notebook:
 
 
 def _literals(source: str, path: Path) -> dict[str, object]:
-    values = {}
+    values: dict[str, object] = {}
     try:
         statements = ast.parse(source).body
     except SyntaxError as error:
         raise ValueError(f"{path}: the parameters cell is not Python: {error}") from None
     for statement in statements:
-        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-        if len(targets) != 1 or not isinstance(targets[0], ast.Name):
-            raise ValueError(f"{path}: the parameters cell holds plain assignments only, not {ast.unparse(statement)!r}")
+        name, value = _assignment(statement, path)
         try:
-            values[targets[0].id] = ast.literal_eval(statement.value)
+            values[name] = ast.literal_eval(value)
         except (ValueError, TypeError):
             raise ValueError(f"{path}: a parameter is a text or a number, not {ast.unparse(statement)!r}") from None
     return values
+
+
+def _assignment(statement: ast.stmt, path: Path) -> tuple[str, ast.expr]:
+    """Name and value of ``name = value`` or ``name: type = value``; raises ValueError for any other statement."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            return name, value
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            return name, value
+    raise ValueError(f"{path}: the parameters cell holds plain assignments only, not {ast.unparse(statement)!r}")
 
 
 def _place(path: Path) -> tuple[int, str]:
