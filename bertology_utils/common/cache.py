@@ -74,7 +74,7 @@ def entry(kind: str, key: Key, fill: Callable[[Path, Path], None]) -> Path:
     return folder
 
 
-def is_finished(kind: str, key: dict) -> bool:
+def is_finished(kind: str, key: Key) -> bool:
     """True if :func:`entry` has a folder for this key; whether it is whole is seen when it is read."""
     return (cache_folder() / kind / digest(key)[:32] / MANIFEST).is_file()
 

@@ -143,9 +143,8 @@ def _fast(
     for number, _ in enumerate(track([f"layer {name}" for name in axis_numbers(len(pieces.layers))], "disabling heads")):
         finished = _finished(scratch, number)
         if number in layers and finished is None:
-            found, hidden = zip(
-                *(_one_layer(pieces, number, states, instead, tokens_at_once) for states in hidden), strict=True
-            )
+            pairs = [_one_layer(pieces, number, states, instead, tokens_at_once) for states in hidden]
+            found, hidden = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
             finished = torch.cat(found, dim=1).double().cpu().numpy()[:, back]  # (heads + 1, examples, labels)
             _finish(scratch, number, finished)
         else:

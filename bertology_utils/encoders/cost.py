@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
 
 PROCESS = 700 * 2**20  # bytes of a Python process with torch and transformers imported (measured: 0.6 to 0.7 GiB)
 NUMBER = 4  # bytes of a float32
@@ -24,7 +28,7 @@ class Size:
     words: int
 
     @classmethod
-    def of(cls, config) -> Size:
+    def of(cls, config: PreTrainedConfig) -> Size:
         """Of a transformers configuration; what it does not say is taken to be as in BERT."""
         hidden = config.hidden_size
         inner = getattr(config, "intermediate_size", None) or 4 * hidden

@@ -222,7 +222,9 @@ def _watch(name: str) -> TrainerCallback:
                 )
             note(f"{name}: step {state.global_step} of {state.max_steps}, loss {float(loss):.3f}")
 
-        def on_epoch_end(self, args, state, control, **kwargs):
+        def on_epoch_end(
+            self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
+        ) -> None:
             if state.global_step >= state.max_steps:
                 control.should_save = False  # the result is written at once; there is nothing to resume
 

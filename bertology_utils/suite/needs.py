@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from ..disabling.needs import SweepOf
 from ..disabling.needs import needs as of_disabling
 from ..drift.needs import needs as of_drift
@@ -22,7 +24,7 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
         settings: what it runs with. What a checkpoint was given for is not trained.
     """
     tasks = settings.tasks
-    declared = {
+    declared: dict[str, Callable[[], Sequence[Need]]] = {
         "1_attention_patterns": lambda: of_patterns(tasks),
         "3_finetuning_drift": lambda: of_drift(tasks),
         "4_feature_attention": lambda: of_features(tasks),
@@ -30,5 +32,5 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
         "6_disabling_heads": lambda: of_disabling(tasks, settings.trainings, settings.profile.name),
     }
     given = {name for name, _ in settings.checkpoints}
-    needs = declared.get(notebook, list)()
+    needs = list(declared[notebook]()) if notebook in declared else []
     return [need for need in needs if isinstance(need, SweepOf) or need.init != "pretrained" or need.task.name not in given]

@@ -128,6 +128,7 @@ def keep_in_place(outcome: Outcome) -> None:
 
     One whose outputs differ from the committed ones by rounding only leaves them as they are.
     """
+    assert outcome.executed is not None, "only what was run is kept"
     content = json.loads(outcome.executed.read_text(encoding="utf-8"))
     stamp(content, repository_address(), outcome.notebook.path.name)
     committed = json.loads(outcome.notebook.path.read_text(encoding="utf-8"))

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filelock import FileLock, Timeout
+
 from ..common.cache import CACHE_VARIABLE
 from ..common.progress import LOG_VARIABLE
 
@@ -140,13 +142,11 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-_gpu_locks = []  # held as long as this process lives
+_gpu_locks: list[FileLock] = []  # held as long as this process lives
 
 
 def _free_gpu(count: int) -> int:
     """The first GPU that no other worker of this machine has taken."""
-    from filelock import FileLock, Timeout
-
     for number in range(count):
         lock = FileLock(Path(tempfile.gettempdir()) / f"bertology-gpu-{number}.lock", timeout=0)
         try:
