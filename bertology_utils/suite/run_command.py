@@ -137,7 +137,9 @@ def _terminate(*_) -> None:
 def _make_all(options, notebooks: list[Notebook], values: dict[str, object]) -> tuple[int, list[Failure]]:
     """Carry out the plan of some notebooks; returns how many of them can run at once, and what failed."""
     from . import plan, workers
+    from .quiet import quiet
 
+    quiet()
     todo = plan.plan(notebooks, values)
     jobs = plan.jobs_for(todo.memory or plan.KERNEL, options.jobs)
     if todo.items or todo.finished:

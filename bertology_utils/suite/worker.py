@@ -129,7 +129,7 @@ def join(session: Session) -> None:
             f" under the same path, or under another one that their {CACHE_VARIABLE} names"
         )
     os.environ[CACHE_VARIABLE] = str(session.folder.parent.parent)
-    if session.parent is not None:
+    if session.parent not in (None, os.getpid()):  # with one job, the run works itself
         threading.Thread(target=_end_with, args=(session.parent,), daemon=True).start()
         if session.gpus > 1:
             os.environ["CUDA_VISIBLE_DEVICES"] = str(_free_gpu(session.gpus))

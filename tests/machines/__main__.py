@@ -53,11 +53,7 @@ def check(name: str, only: str | None) -> dict:
     fresh = folder / "notebooks"
     fresh.mkdir(parents=True, exist_ok=True)
     environment = os.environ | MACHINES[name] | {"PYTHONPATH": os.pathsep.join([str(HERE), str(ROOT)])}
-    own = {
-        "BERTOLOGY_CACHE": str(folder / "cache"),
-        "BERTOLOGY_OUTPUT": str(fresh),
-        "BERTOLOGY_PROGRESS": str(folder / "progress.log"),
-    }
+    own = {"BERTOLOGY_CACHE": str(folder / "cache"), "BERTOLOGY_OUTPUT": str(fresh)}
     row = {"machine": name, "failures": []}
     commands = {"tests": ["tests"], "notebooks": ["--nbval", "--nbval-cell-timeout=7200", "notebooks"]}
     for kind, arguments in commands.items():
@@ -66,7 +62,10 @@ def check(name: str, only: str | None) -> dict:
             print(f"{name}: {kind}", flush=True)
             call = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *arguments]
             # Unit tests have folders of their own.
-            subprocess.run(call, cwd=ROOT, env=environment | (own if kind == "notebooks" else {}))
+            of_kind = environment | (own if kind == "notebooks" else {})
+            if kind == "notebooks":
+                subprocess.run([sys.executable, "-m", "bertology_utils", "prepare"], cwd=ROOT, env=of_kind)
+            subprocess.run(call, cwd=ROOT, env=of_kind)
             row[kind], failures = outcome(report)
             row["failures"] += failures
     row["largest"] = largest_differences(fresh)

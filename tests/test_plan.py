@@ -1,0 +1,116 @@
+"""The plan of trainings and sweeps: what is in it, what it costs, what it refuses."""
+
+import pytest
+from conftest import ROOT
+
+from bertology_utils import __main__ as cli
+from bertology_utils.common import cache
+from bertology_utils.disabling.needs import SweepOf, compared
+from bertology_utils.encoders import cost
+from bertology_utils.encoders.needs import FineTuning
+from bertology_utils.glue.tasks import TASKS
+from bertology_utils.suite import machine, plan
+from bertology_utils.suite.needs import needs_of
+from bertology_utils.suite.notebooks import find_notebooks, select
+from bertology_utils.suite.parameters import resolve
+
+SMALL = {"tasks": "sst2,rte", "train_examples": 8, "sweep_examples": 8, "trainings": 2}
+
+
+@pytest.fixture(autouse=True)
+def in_the_checkout(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+def needs(notebook, **parameters):
+    return needs_of(notebook, resolve(**parameters))
+
+
+def test_each_section_declares_what_its_notebook_needs():
+    sst2, rte = TASKS["sst2"], TASKS["rte"]
+    for notebook in ("1_attention_patterns", "4_feature_attention", "5_token_to_token"):
+        assert needs(notebook, tasks="sst2,rte") == [FineTuning(sst2), FineTuning(rte)]
+    assert needs("2_framenet_heads") == []
+    assert needs("3_finetuning_drift", tasks="rte") == [
+        FineTuning(rte),
+        FineTuning(rte, seed_offset=1),
+        FineTuning(rte, "normal"),
+    ]
+    disabling = needs("6_disabling_heads", tasks="sst2,rte", trainings=1)
+    assert disabling[:2] == [FineTuning(sst2), FineTuning(rte)]
+    assert [(need.training.task, need.ablation) for need in disabling[2:]] == [
+        (sst2, "uniform"),
+        (rte, "uniform"),
+        (sst2, "zero"),
+        (sst2, "mean"),
+    ]
+    assert compared((sst2, rte), "paper") == (sst2, rte)
+
+
+def test_what_several_notebooks_need_is_planned_once_and_not_what_the_cache_has():
+    notebooks = select(find_notebooks(), "1,3,6")
+    small = {name: value for name, value in SMALL.items() if name != "trainings"}
+    found = plan.plan(notebooks, small)
+    titles = [item.title for item in found.items]
+    assert len(titles) == len(set(titles)) == 12  # 2 tasks × (2 + 1) trainings, 2 × 2 + 2 sweeps
+    assert [isinstance(item.need, SweepOf) for item in found.items] == [False] * 6 + [True] * 6, "trainings first"
+    shared = next(item for item in found.items if item.title == "RTE, pretrained, seed 1")
+    assert shared.notebooks == ("1_attention_patterns", "3_finetuning_drift", "6_disabling_heads")
+    assert "to make: 6 trainings, 6 sweeps of heads; in the cache: 0; about" in found.text(2)
+
+    folder = cache.cache_folder() / shared.kind / cache.digest(shared.key)[:32]
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text("{}")
+    again = plan.plan(notebooks, small)
+    assert (len(again.items), again.finished) == (11, 1)
+    assert shared.title not in [item.title for item in again.items]
+
+
+def test_a_given_checkpoint_is_swept_and_not_trained(tmp_path, tiny_bert):
+    from bertology_utils.encoders.models import load_classifier, load_tokenizer
+    from bertology_utils.glue.sources import parse_model
+
+    source = parse_model(str(tiny_bert))
+    load_classifier(source, TASKS["sst2"]).save_pretrained(tmp_path)
+    load_tokenizer(source).save_pretrained(tmp_path)
+    given = {"model": str(tiny_bert), "checkpoint": f"sst2={tmp_path}", "tasks": "sst2", "trainings": 1}
+    assert all(isinstance(need, SweepOf) for need in needs("6_disabling_heads", **given))
+
+
+def test_costs_grow_as_they_should():
+    small = cost.Size(6, 12, 384, 1536, 30522)
+    base = cost.Size(12, 12, 768, 3072, 30522)
+    assert base.matrices == 12 * 12 * 768**2
+    one = cost.of_training(small, 1000, 30, 2, 32, 64)
+    assert cost.of_training(small, 2000, 30, 2, 32, 64).operations == 2 * one.operations
+    assert cost.of_training(base, 1000, 30, 2, 32, 64).memory > one.memory > 4 * 4 * small.weights
+    assert cost.of_sweep(small, 100, 30, 4096).operations == 13 * 3 * 2 * small.matrices * 3000
+
+
+def test_more_workers_than_memory_allows_are_refused_before_anything_is_made(monkeypatch, capsys):
+    monkeypatch.setattr(machine, "free_memory", lambda: 5 * 2**30)
+    with pytest.raises(ValueError, match=r"9 workers of about 2.0 GiB do not fit into the 5.0 GiB .* --jobs 2 or fewer"):
+        plan.jobs_for(2 * 2**30, 9)
+    assert plan.jobs_for(2 * 2**30, 2) == 2
+    monkeypatch.setattr(machine, "cores", lambda: 64)
+    monkeypatch.setattr(machine, "gpus", lambda: 0)
+    assert plan.jobs_for(2 * 2**30) == 2
+    monkeypatch.setattr(machine, "gpus", lambda: 1)
+    assert plan.jobs_for(2 * 2**30) == 1
+    monkeypatch.setattr(machine, "gpus", lambda: 0)
+    code = cli.main(["prepare", "--only", "1", "--jobs", "500", "-p", "tasks", "sst2", "-p", "train_examples", "8"])
+    assert code == 2
+    assert "500 workers of about" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("jobs", ["-1", "two", "1.5"])
+def test_a_wrong_number_of_workers_is_refused(jobs, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["run", "--jobs", jobs])
+    assert "whole number from 0" in capsys.readouterr().err
+
+
+def test_the_speed_of_this_machine_is_a_number_of_its_kind():
+    assert 1e8 < machine.operations_per_second(0.02) < 1e16
+    assert machine.cores() >= 1
+    assert machine.free_memory() > 0
