@@ -79,7 +79,7 @@ def _on_cluster(address: str, items: Sequence[Numbered], session: Session) -> It
     with cluster(address) as client:
         futures = [client.submit(make, number, item, session, pure=False, priority=-number) for number, item in items]
         try:
-            for future in as_completed(futures):
+            for future in as_completed(futures, loop=client.loop):
                 if future.status == "finished":
                     yield future.result()
                     continue
