@@ -22,9 +22,10 @@ from bertology_utils.annotation.token_types import token_types
 from bertology_utils.attention import batches, observe
 from bertology_utils.drift.measure import Drift
 from bertology_utils.encoders import models
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.features import controls, flow
 from bertology_utils.glue import loading
-from bertology_utils.glue.sources import parse_data, parse_model
+from bertology_utils.glue.sources import parse_data
 from bertology_utils.glue.tasks import get_task
 from bertology_utils.links import dependencies, token_links
 from bertology_utils.links.measure import TokenLinks

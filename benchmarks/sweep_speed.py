@@ -25,8 +25,9 @@ from bertology_utils.attention import Batch, batches
 from bertology_utils.disabling.reference import reference_sweep
 from bertology_utils.disabling.sweep import sweep
 from bertology_utils.encoders import models
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue import loading
-from bertology_utils.glue.sources import parse_data, parse_model
+from bertology_utils.glue.sources import parse_data
 from bertology_utils.glue.tasks import get_task, predictions
 
 PADDED, EXAMPLES_PER_BATCH = 128, 32

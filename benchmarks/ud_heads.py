@@ -16,7 +16,7 @@ from bertology_utils.annotation.inputs import annotate_inputs
 from bertology_utils.annotation.treebank import read
 from bertology_utils.attention import batches, observe
 from bertology_utils.encoders import models
-from bertology_utils.glue.sources import parse_model
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
 from bertology_utils.links import dependencies
 

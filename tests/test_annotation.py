@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from bertology_utils.annotation import annotators, treebank
 from bertology_utils.annotation.base import Sentence, Word
 from bertology_utils.annotation.inputs import AnnotatedInput, PlacedSentence, annotate_inputs
+from bertology_utils.annotation.sources import parse_annotation
 from bertology_utils.annotation.token_types import TOKEN_TYPES, token_types
 from bertology_utils.encoders.embedded import embedded_folder
-from bertology_utils.glue.sources import parse_annotation
 from bertology_utils.suite import Experiment
 from bertology_utils.suite.parameters import resolve
 from corpora_generator import generate

@@ -77,7 +77,7 @@ def test_several_gpus_share_a_batch_of_the_recipes_size(tiny_bert, count, monkey
 
     from bertology_utils.common.profiles import Recipe
     from bertology_utils.encoders import finetune
-    from bertology_utils.glue.sources import parse_model
+    from bertology_utils.encoders.sources import parse_model
 
     monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
     training = finetune.Training(TASKS["rte"], parse_model(str(tiny_bert)), make_rows(TASKS["rte"]), Recipe(1e-4))

@@ -29,7 +29,7 @@ from bertology_utils.drift.measure import Drift
 from bertology_utils.encoders.embedded import embedded_folder
 from bertology_utils.encoders.evaluate import predict_logits
 from bertology_utils.encoders.models import load_classifier
-from bertology_utils.glue.sources import parse_model
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
 
 SIZES = {"num_hidden_layers": 3, "num_attention_heads": 4, "hidden_size": 32, "intermediate_size": 64, "vocab_size": 30522}

@@ -11,7 +11,7 @@ from precision import forward_tolerance
 from bertology_utils.attention import batches, observe
 from bertology_utils.drift import measure
 from bertology_utils.encoders import models
-from bertology_utils.glue.sources import parse_model
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
 
 TASK = TASKS["rte"]

@@ -17,7 +17,7 @@ from bertology_utils.common import cache
 from bertology_utils.common.profiles import Recipe
 from bertology_utils.encoders import finetune, models
 from bertology_utils.encoders.evaluate import predict_logits
-from bertology_utils.glue.sources import parse_model
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS, predictions, score
 
 RECIPE = Recipe(learning_rate=3e-3, epochs=2, batch_size=8, max_length=32)
@@ -121,7 +121,7 @@ sys.path.insert(0, {tests!r})
 from conftest import make_rows
 from bertology_utils.common.profiles import Recipe
 from bertology_utils.encoders import finetune
-from bertology_utils.glue.sources import parse_model
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
 from transformers import Trainer, TrainerCallback
 

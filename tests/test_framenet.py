@@ -21,11 +21,11 @@ from bertology_utils.attention import attention_maps, observe
 from bertology_utils.attention.batches import make_batches
 from bertology_utils.corpora import FRAMENET
 from bertology_utils.encoders.models import load_encoder, load_tokenizer
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.framenet import breakdown, controls, links, official_heatmaps, release
 from bertology_utils.framenet.exemplars import Exemplar, Span, read_unit
 from bertology_utils.framenet.links import OFFICIAL, PAPER, Rules, extract
 from bertology_utils.framenet.measure import Links, LinkScores, Placed, place
-from bertology_utils.glue.sources import parse_model
 from corpora_generator import mini_framenet
 
 ZIP = SHARED / "framenet" / "framenet_v15.zip"

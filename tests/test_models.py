@@ -11,7 +11,7 @@ from hub_server import tiny_bert_repository
 from safetensors.torch import load_file, save_file
 
 from bertology_utils.encoders import embedded, models
-from bertology_utils.glue.sources import parse_model
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
 
 

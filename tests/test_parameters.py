@@ -13,8 +13,9 @@ import safetensors.numpy
 from conftest import ROOT
 
 from bertology_utils import __main__ as cli
+from bertology_utils.annotation.sources import parse_annotation
 from bertology_utils.common import numbering
-from bertology_utils.glue import sources
+from bertology_utils.glue.sources import DataSource
 from bertology_utils.glue.tasks import TASKS, get_task, parse_tasks
 from bertology_utils.suite import check, notebooks, parameters, results, run
 from bertology_utils.suite.declarations import PARAMETERS, convert, parameters_cell
@@ -165,15 +166,15 @@ def test_home_is_understood_in_every_path(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "bank.conllu").touch()
     (tmp_path / "fn").mkdir()
-    assert sources.parse_annotation("conllu:~/bank.conllu") == ("conllu", str(tmp_path / "bank.conllu"))
+    assert parse_annotation("conllu:~/bank.conllu") == ("conllu", str(tmp_path / "bank.conllu"))
     assert parameters.resolve(framenet="folder:~/fn").framenet == f"folder:{tmp_path / 'fn'}"
     found = parameters.resolve(data="folder:~", train_files="mrpc=~/mine.tsv").data
-    assert found == sources.DataSource("folder", tmp_path, (("mrpc", str(tmp_path / "mine.tsv")),))
+    assert found == DataSource("folder", tmp_path, (("mrpc", str(tmp_path / "mine.tsv")),))
 
 
 def test_a_pipeline_that_is_missing_is_named_before_anything_runs(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr("bertology_utils.glue.sources.find_spec", lambda name: None)
+    monkeypatch.setattr("bertology_utils.annotation.sources.find_spec", lambda name: None)
     assert cli.main(["check", "--profile", "minilm"]) == 2
     assert "python -m spacy download en_core_web_sm" in capsys.readouterr().err
     assert cli.main(["check"]) == 0

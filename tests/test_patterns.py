@@ -11,7 +11,7 @@ from sklearn.metrics import cohen_kappa_score
 from bertology_utils.attention import attention_maps, observe
 from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.encoders.models import load_encoder, load_tokenizer
-from bertology_utils.glue.sources import parse_model
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
 from bertology_utils.patterns import augment, cnn, controls, evidence, labelled_maps, repeats, shares, validation
 from bertology_utils.patterns.augment import Picture

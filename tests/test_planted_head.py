@@ -11,7 +11,7 @@ from bertology_utils.disabling.sweep import sweep
 from bertology_utils.disabling.switch import disable_heads
 from bertology_utils.encoders.evaluate import predict_logits
 from bertology_utils.encoders.models import load_classifier, load_tokenizer
-from bertology_utils.glue.sources import parse_model
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
 
 PLANTED = (1, 2)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..corpora import GLUE
-from ..glue.sources import parse_annotation
 from ..glue.tasks import TASKS, get_task
 from . import treebank
 from .base import Annotated, Annotator
+from .sources import parse_annotation
 
 
 class Known:
@@ -61,7 +61,7 @@ def load_annotator(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
         tasks: for "gold".
 
     Raises:
-        ValueError, FileNotFoundError: see :func:`bertology_utils.glue.sources.parse_annotation`,
+        ValueError, FileNotFoundError: see :func:`bertology_utils.annotation.sources.parse_annotation`,
             :class:`bertology_utils.annotation.pipeline.Pipeline` and
             :func:`bertology_utils.annotation.treebank.read`.
     """

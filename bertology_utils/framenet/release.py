@@ -18,9 +18,9 @@ from typing import TypeVar
 from ..common import cache, track
 from ..common.cache import file_sha256
 from ..corpora import FRAMENET
-from ..glue.sources import check_framenet
 from . import exemplars as reader
 from .exemplars import Exemplar, Problem, Span, read_core_sets, read_unit
+from .sources import check_framenet
 
 NLTK_PACKAGE = "framenet_v17"
 INDEXES = ("frameIndex.xml", "luIndex.xml")

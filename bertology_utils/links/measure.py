@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..attention import Batch
-from ..features import received
+from ..attention import Batch, received
 from .token_links import LINK_TYPES, Link
 
 

@@ -17,8 +17,8 @@ from ..common import to_code, to_people
 from ..disabling.reference import Sweep
 from ..disabling.saved import saved_sweep
 from ..encoders import evaluate, finetune, models
+from ..encoders.sources import ModelSource
 from ..glue import loading
-from ..glue.sources import ModelSource
 from ..glue.tasks import TASKS, Task, predictions
 from .parameters import Settings, resolve
 from .results import Record
