@@ -216,10 +216,10 @@ def second_reading() -> str:
     for task, labels in read.items():
         gold = [generate(task)["validation"][int(row)].label for row in labels]
         if task in LABELS:
-            agreed = sum(one == two for one, two in zip(gold, labels.values(), strict=True))
+            agreed = sum(ours == theirs for ours, theirs in zip(gold, labels.values(), strict=True))
             rows.append([f"`{task}`", len(gold), f"{agreed} equal"])
         else:
-            mean = sum(abs(one - two) for one, two in zip(gold, labels.values(), strict=True)) / len(gold)
+            mean = sum(abs(ours - theirs) for ours, theirs in zip(gold, labels.values(), strict=True)) / len(gold)
             r = statistics.correlation(gold, list(labels.values()))
             rows.append([f"`{task}`", len(gold), f"Pearson {r:.3f}, mean difference {mean:.2f}"])
     return table(["task", "dev rows", "agreement"], rows)

@@ -159,7 +159,9 @@ def main() -> None:
     else:
         found["layers swept"] = len(last)
     times = found["seconds"]
-    found["times faster than"] = {name: round(some / times["sweep"], 2) for name, some in times.items() if name != "sweep"}
+    found["times faster than"] = {
+        name: round(seconds / times["sweep"], 2) for name, seconds in times.items() if name != "sweep"
+    }
     alone = "_alone" if options.sweep_only else ""
     target = Path(__file__).with_name(f"sweep_speed_{options.shape}_{task.name}{alone}.json")
     target.write_text(json.dumps(found, indent=1) + "\n")

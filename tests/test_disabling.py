@@ -326,8 +326,8 @@ def test_non_finite_outputs_are_refused(model, batches):
 
 def test_one_example_is_enough(model, batches):
     tokenizer = AutoTokenizer.from_pretrained(embedded_folder())
-    one = make_batches(tokenize(make_rows(TASKS["mrpc"], 1), TASKS["mrpc"], tokenizer, 64), tokenizer)
-    assert sweep(model, one).heads.shape == (3, 4, 1, 2)
+    single = make_batches(tokenize(make_rows(TASKS["mrpc"], 1), TASKS["mrpc"], tokenizer, 64), tokenizer)
+    assert sweep(model, single).heads.shape == (3, 4, 1, 2)
 
 
 def test_importance_is_the_gradient_of_a_head_s_scale(model, batches):

@@ -93,9 +93,9 @@ def test_a_reference_of_another_shape_is_refused(two_models, tmp_path, layers, h
     reference = models.load_encoder(parse_model(str(make_bert(tmp_path, layers, heads, 32))))
     made = batches.make_batches(batches.tokenize(make_rows(TASK, 12), TASK, tokenizer, 64), tokenizer, 100)
     assert len(made) > 1
-    for some in (made, made[:1]):
+    for observed in (made, made[:1]):
         with pytest.raises(ValueError, match=message):
-            observe(model, some, {"d": measure.Drift(reference)})
+            observe(model, observed, {"d": measure.Drift(reference)})
 
 
 def test_no_example_is_said(two_models):

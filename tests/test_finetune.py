@@ -44,11 +44,11 @@ def test_learns_what_the_first_word_gives_away(tiny_bert, task):
 
 
 def test_same_seed_same_weights_other_seed_others(tiny_bert, monkeypatch, tmp_path):
-    one = finetune.finetuned(training(tiny_bert))
+    first = finetune.finetuned(training(tiny_bert))
     monkeypatch.setenv("BERTOLOGY_CACHE", str(tmp_path / "another"))
     again, other = finetune.finetuned(training(tiny_bert)), finetune.finetuned(training(tiny_bert, seed=2))
-    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), again.parameters(), strict=True))
-    assert not torch.equal(one.classifier.weight, other.classifier.weight)
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True))
+    assert not torch.equal(first.classifier.weight, other.classifier.weight)
 
 
 def test_finished_training_is_not_redone(tiny_bert, own_cache, monkeypatch):

@@ -70,7 +70,12 @@ def load_annotator(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
         return gold(tasks)
     if kind == "conllu":
         sentences = treebank.read(place)
-        antecedents = any(word.antecedent is not None for some in sentences.values() for one in some for word in one.words)
+        antecedents = any(
+            word.antecedent is not None
+            for annotated in sentences.values()
+            for sentence in annotated
+            for word in sentence.words
+        )
         return Known(f"CoNLL-U file {Path(place).name}", sentences, antecedents)
     from .pipeline import Pipeline
 

@@ -131,8 +131,8 @@ def _read(units: list[Path], frames: list[Path], processes: int) -> dict:
     core_sets, problems = read_core_sets(frames)
     exemplars: list[Exemplar] = []
     parts = [units[start : start + FILES_AT_ONCE] for start in range(0, len(units), FILES_AT_ONCE)]
-    for some, odd in _results(parts, processes):
-        exemplars += some
+    for found, odd in _results(parts, processes):
+        exemplars += found
         problems += odd
     return {"exemplars": exemplars, "core_sets": core_sets, "problems": problems}
 
@@ -159,8 +159,8 @@ def _read_units(paths: list[Path]) -> tuple[list[Exemplar], list[Problem]]:
     exemplars: list[Exemplar] = []
     problems: list[Problem] = []
     for path in paths:
-        some, odd = read_unit(path)
-        exemplars += some
+        found, odd = read_unit(path)
+        exemplars += found
         problems += odd
     return exemplars, problems
 
