@@ -467,7 +467,7 @@ def test_other_files_that_are_no_treebank_are_refused(tmp_path, content):
         treebank.read(tmp_path / "bank.conllu")
 
 
-def test_negative_features_and_antecedents_are_read(conllu):
+def test_negation_in_feats_and_antecedents_are_read(conllu):
     path = conllu(
         "".join(
             [

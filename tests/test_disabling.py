@@ -17,9 +17,10 @@ from transformers import (
 
 from bertology_utils.attention import Batch, attention_maps, observe
 from bertology_utils.attention.batches import make_batches, tokenize
+from bertology_utils.disabling import drawing
 from bertology_utils.disabling import sweep as sweep_module
 from bertology_utils.disabling.ablations import replace_outputs, replacement
-from bertology_utils.disabling.cumulative import cumulative, greedy_order, heads_to_spare
+from bertology_utils.disabling.cumulative import cumulative, greedy_order, heads_to_spare, ordering_half
 from bertology_utils.disabling.importance import gradient_importance
 from bertology_utils.disabling.reference import reference_sweep
 from bertology_utils.disabling.saved import saved_sweep
@@ -367,6 +368,14 @@ def test_importance_of_missing_labels_is_refused(model, batches):
     for batches_without in (missing, [Batch(batch.inputs, batch.index) for batch in batches]):
         with pytest.raises(ValueError, match="labels are missing"):
             gradient_importance(model, batches_without)
+
+
+@pytest.mark.parametrize(("rows", "scored"), [(160, 80), (161, 81)])
+def test_a_curve_is_titled_with_the_rows_that_score_it(rows, scored):
+    ordering, task = ordering_half(rows, seed=1), TASKS["mrpc"]
+    assert (ordering == ordering_half(rows, seed=1)).all() and (ordering != ordering_half(rows, seed=2)).any()
+    figure = drawing.curves_of_scores({task: {0: 0.8, 12: 0.5}}, {task: 0}, {task: np.count_nonzero(~ordering)})
+    assert figure.axes[0].get_title() == f"MRPC: 0 of 12 to spare, n={scored}"
 
 
 def test_cumulative_disables_the_first_heads_of_an_order(model, batches):
