@@ -38,8 +38,8 @@ def main() -> None:
             inputs = annotate_inputs(
                 lab.dev_rows(task), task.fields, lab.tokenizer, lab.settings.profile.recipe.max_length, annotator
             )
-            types[name] = [token_types(one) for one in inputs]
-        found = observe(lab.encoder(), lab.measured_batches(task), {name: Features(some) for name, some in types.items()})
+            types[name] = [token_types(annotated) for annotated in inputs]
+        found = observe(lab.encoder(), lab.measured_batches(task), {name: Features(masks) for name, masks in types.items()})
         for name in sources:
             values[name].append(found[name])
         for at, kind in enumerate(TOKEN_TYPES):
@@ -48,7 +48,9 @@ def main() -> None:
                 [sum((a & b).sum() for a, b in pairs), sum(a.sum() for a, _ in pairs), sum(b.sum() for _, b in pairs)]
             ):
                 alike[kind][part] += int(count)
-    means = {name: np.nanmean(np.concatenate(some), axis=0) for name, some in values.items()}  # (types, layers, heads)
+    means = {
+        name: np.nanmean(np.concatenate(of_tasks), axis=0) for name, of_tasks in values.items()
+    }  # (types, layers, heads)
     found = {"pipeline": sources["spaCy"].name, "examples": sum(map(len, values["gold"])), "types": {}}
     for at, kind in enumerate(TOKEN_TYPES):
         a, b = (means[name][at].ravel() for name in sources)

@@ -19,8 +19,9 @@ import numpy as np
 from bertology_utils.attention import batches
 from bertology_utils.common.profiles import get_profile
 from bertology_utils.encoders import evaluate, finetune, models
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue import loading
-from bertology_utils.glue.sources import parse_data, parse_model
+from bertology_utils.glue.sources import parse_data
 from bertology_utils.glue.tasks import TASKS, Task, plain_metric, predictions, score
 from bertology_utils.suite.quiet import quiet
 from corpora_generator import digest

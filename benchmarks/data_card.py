@@ -216,10 +216,10 @@ def second_reading() -> str:
     for task, labels in read.items():
         gold = [generate(task)["validation"][int(row)].label for row in labels]
         if task in LABELS:
-            agreed = sum(one == two for one, two in zip(gold, labels.values(), strict=True))
+            agreed = sum(ours == theirs for ours, theirs in zip(gold, labels.values(), strict=True))
             rows.append([f"`{task}`", len(gold), f"{agreed} equal"])
         else:
-            mean = sum(abs(one - two) for one, two in zip(gold, labels.values(), strict=True)) / len(gold)
+            mean = sum(abs(ours - theirs) for ours, theirs in zip(gold, labels.values(), strict=True)) / len(gold)
             r = statistics.correlation(gold, list(labels.values()))
             rows.append([f"`{task}`", len(gold), f"Pearson {r:.3f}, mean difference {mean:.2f}"])
     return table(["task", "dev rows", "agreement"], rows)
@@ -293,7 +293,7 @@ The same seed gives the same rows on every machine; a test pins their SHA-256.
 
 `python -m corpora_generator` writes them to `bertology_utils/corpora`: the rows as GLUE's own tables
 (`train.tsv`, `dev.tsv`), the dev rows' annotation as CoNLL-U, both packed with gzip. In CoNLL-U a row is a
-document and each of its texts a paragraph; a negative word has the feature `Polarity=Neg`, a pronoun its
+document and each of its texts a paragraph; a negative word has `Polarity=Neg` in FEATS, a pronoun its
 antecedent's number in MISC (`Antecedent`), and the comment `change` says what was edited. The package reads
 these files as it reads anybody's, and a test compares them with what the generator makes, byte for byte.
 

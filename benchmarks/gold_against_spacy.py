@@ -109,10 +109,10 @@ def main() -> None:
         parser.error(f"the pipeline {options.pipeline} has no parser, only {', '.join(nlp.pipe_names)}")
     results, total, differences = {}, Counter(), []
     for task in MAKERS:
-        counts, some = compare(nlp, task, options.sentences, options.seed)
+        counts, differing = compare(nlp, task, options.sentences, options.seed)
         results[task] = {**counts, **shares(counts)}
         total += counts
-        differences += some
+        differences += differing
     results["all"] = {**total, **shares(total)}
     meta = {
         "corpora": digest(),

@@ -22,12 +22,13 @@ from bertology_utils.annotation.token_types import token_types
 from bertology_utils.attention import batches, observe
 from bertology_utils.drift.measure import Drift
 from bertology_utils.encoders import models
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.features import controls, flow
 from bertology_utils.glue import loading
-from bertology_utils.glue.sources import parse_data, parse_model
+from bertology_utils.glue.sources import parse_data
 from bertology_utils.glue.tasks import get_task
 from bertology_utils.links import dependencies, token_links
-from bertology_utils.links.measure import TokenLinks
+from bertology_utils.links.measure import TokenLinkAttention
 from bertology_utils.patterns import cnn
 from bertology_utils.patterns.measure import Patterns
 
@@ -36,15 +37,15 @@ MAX_LENGTH = 128
 
 def measurements(inputs, annotator, tokenizer) -> dict:
     """Every measurement of one model but drift, which needs two."""
-    types = [token_types(one) for one in inputs]
+    types = [token_types(annotated) for annotated in inputs]
     return {
         "patterns": Patterns(cnn.load_network(), tokenizer.sep_token_id),
         "types": features.Features(types),
-        "types, official": features.Features([token_types(one, "official") for one in inputs]),
+        "types, official": features.Features([token_types(annotated, "official") for annotated in inputs]),
         "from [CLS]": features.Features(types, "[CLS]"),
         "matched": features.Features(controls.match(inputs, 1).masks),
-        "flow": flow.Flow([flow.marks(one) for one in inputs]),
-        "links": TokenLinks([token_links.links(one, annotator.antecedents) for one in inputs]),
+        "flow": flow.Flow([flow.marks(annotated) for annotated in inputs]),
+        "links": TokenLinkAttention([token_links.find_links(annotated, annotator.antecedents) for annotated in inputs]),
         "pointing": dependencies.Pointing(inputs),
     }
 
@@ -83,7 +84,7 @@ def main() -> None:
     lap("for comparison: both models with drift alone")
     observe(model, made, {"patterns": of_model["patterns"]})
     lap("for comparison: one model with patterns alone")
-    lengths = [one.length for one in inputs]
+    lengths = [annotated.length for annotated in inputs]
     found = {
         "shape": options.shape,
         "task": task.name,

@@ -25,8 +25,9 @@ from bertology_utils.attention import Batch, batches
 from bertology_utils.disabling.reference import reference_sweep
 from bertology_utils.disabling.sweep import sweep
 from bertology_utils.encoders import models
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue import loading
-from bertology_utils.glue.sources import parse_data, parse_model
+from bertology_utils.glue.sources import parse_data
 from bertology_utils.glue.tasks import get_task, predictions
 
 PADDED, EXAMPLES_PER_BATCH = 128, 32
@@ -158,7 +159,9 @@ def main() -> None:
     else:
         found["layers swept"] = len(last)
     times = found["seconds"]
-    found["times faster than"] = {name: round(some / times["sweep"], 2) for name, some in times.items() if name != "sweep"}
+    found["times faster than"] = {
+        name: round(seconds / times["sweep"], 2) for name, seconds in times.items() if name != "sweep"
+    }
     alone = "_alone" if options.sweep_only else ""
     target = Path(__file__).with_name(f"sweep_speed_{options.shape}_{task.name}{alone}.json")
     target.write_text(json.dumps(found, indent=1) + "\n")

@@ -16,7 +16,7 @@ from bertology_utils.annotation.inputs import annotate_inputs
 from bertology_utils.annotation.treebank import read
 from bertology_utils.attention import batches, observe
 from bertology_utils.encoders import models
-from bertology_utils.glue.sources import parse_model
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
 from bertology_utils.links import dependencies
 
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     disable_progress_bar()
-    sentences = {text: some for path in options.files for text, some in read(path).items() if len(some) == 1}
+    sentences = {text: parsed for path in options.files for text, parsed in read(path).items() if len(parsed) == 1}
     source = parse_model(options.model)
     tokenizer = models.load_tokenizer(source)
     rows = Dataset.from_dict({"sentence": list(sentences), "label": [0] * len(sentences)})
@@ -44,7 +44,8 @@ def main() -> None:
         arcs = observe(models.load_encoder(source, init, options.seed), made, {"pointing": pointing})["pointing"]
         found["sentences not whole"] = pointing.left_out
         found["relations"][init] = [
-            dependencies.row(dependencies.relation_test(name, one, options.seed)) for name, one in arcs.items()
+            dependencies.row(dependencies.relation_test(name, of_relation, options.seed))
+            for name, of_relation in arcs.items()
         ]
         for row in found["relations"][init]:
             print(init, row)

@@ -322,8 +322,8 @@ def rte(composer: Composer, label: int) -> Made:
         other = _embed(composer.rng.choice(("factive", "attitude")))(other, composer) or other
     order = (core, other) if composer.chance(0.5) else (other, core)
     if composer.chance(0.3):
-        one = realise(order[0])
-        premise = [one, realise(order[1], len(one.text) + 1)]
+        opening = realise(order[0])
+        premise = [opening, realise(order[1], len(opening.text) + 1)]
     else:
         events = core.tense == "past" and core.predicate.entry.pos == "VERB" and not core.negation
         # Which of the conjunctions it is must not tell whether something is denied.

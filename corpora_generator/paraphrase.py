@@ -116,8 +116,8 @@ def _differently(
     return ["negation", *names], made
 
 
-def _in_either_order(composer: Composer, one: Clause | Linked, two: Clause | Linked) -> dict[str, list[Sentence]]:
-    pair = [one, two] if composer.chance(0.5) else [two, one]
+def _in_either_order(composer: Composer, first: Clause | Linked, second: Clause | Linked) -> dict[str, list[Sentence]]:
+    pair = [first, second] if composer.chance(0.5) else [second, first]
     return {name: [realise(item)] for name, item in zip(("sentence1", "sentence2"), pair, strict=True)}
 
 
@@ -143,10 +143,10 @@ def _parts(clause: Clause) -> dict[str, Use | str]:
     return parts
 
 
-def _alike(one: Use | str | None, two: Use | str | None) -> float:
-    if one is None or two is None or isinstance(one, str) or isinstance(two, str):
-        return float(one == two)
-    a, b = one.entry, two.entry
+def _alike(first: Use | str | None, second: Use | str | None) -> float:
+    if first is None or second is None or isinstance(first, str) or isinstance(second, str):
+        return float(first == second)
+    a, b = first.entry, second.entry
     if set(a.lemmas) == set(b.lemmas):
         return 1.0
     return SIBLING if _class(a) == _class(b) and a.kind != "time" else 0.0
@@ -156,24 +156,24 @@ def _class(entry: Entry) -> str:
     return "name" if entry.kind in ("she", "he") else entry.kind
 
 
-def similarity(one: Clause, two: Clause) -> float:
+def similarity(first: Clause, second: Clause) -> float:
     """Shared propositions on the scale from 0 to 5, weighted by what they carry.
 
     Args:
-        one: A clause.
-        two: Another.
+        first: A clause.
+        second: Another.
 
     Returns:
         5.0 for clauses that differ in wording only, 0.0 for nothing in common;
         less by :data:`OPPOSED` where one affirms and the other denies.
     """
-    a, b = _parts(one), _parts(two)
+    a, b = _parts(first), _parts(second)
     shared = total = 0.0
     for part, weight in WEIGHTS.items():
         if part in a or part in b:
             total += weight
             shared += weight * _alike(a.get(part), b.get(part))
-    opposed = OPPOSED if bool(one.negation) != bool(two.negation) else 1.0
+    opposed = OPPOSED if bool(first.negation) != bool(second.negation) else 1.0
     return round(5 * opposed * shared / total, 1)
 
 

@@ -42,33 +42,33 @@ def _frame(frame: tuple[str, str, str], action: Clause) -> Node:
         frame: Its kind, followed by two words that fill it.
         action: What is asked about, with the one who asks as subject.
     """
-    kind, one, two = frame
+    kind, first, second = frame
     if kind == "ask":
-        tense, _, adverb = two.removesuffix("n't").partition(" ")
+        tense, _, adverb = second.removesuffix("n't").partition(" ")
         if tense == "may" and action.subject.pronoun == "you":
             action = replace(action, subject=NP(pronoun="we"))
-        negation = "n't" if two.endswith("n't") else "not" if adverb == "not" else ""
-        return clause(replace(action, tense=tense, ask=one, negation=negation, manner="" if negation else adverb))
+        negation = "n't" if second.endswith("n't") else "not" if adverb == "not" else ""
+        return clause(replace(action, tense=tense, ask=first, negation=negation, manner="" if negation else adverb))
     to_do = replace(action, infinitive=True)
     if kind == "what":
-        det = _word("a" if one == "good" else "the", "DET", "det")
-        two, _, negation = two.partition(" ")
-        noun = _word(two, "NOUN", "nsubj", det, _word(one, "ADJ", "amod"))
+        det = _word("a" if first == "good" else "the", "DET", "det")
+        second, _, negation = second.partition(" ")
+        noun = _word(second, "NOUN", "nsubj", det, _word(first, "ADJ", "amod"))
         noun.after.append(clause(replace(to_do, negation=negation), "acl"))
         return Node("what", "what", "PRON", after=[_word("is", "AUX", "cop"), noun])
     it, does = _word("it", "PRON", "expl"), _word("does", "AUX", "aux")
     if kind == "is":
-        root = _word(one, "ADJ", "root", _word("is", "AUX", "cop"), it)
+        root = _word(first, "ADJ", "root", _word("is", "AUX", "cop"), it)
         root.after.append(clause(to_do, "csubj"))
     elif kind == "need":
-        asked = _word(one, "NOUN", "obj", _word("much", "ADJ", "amod", _word("how", "ADV", "advmod")))
+        asked = _word(first, "NOUN", "obj", _word("much", "ADJ", "amod", _word("how", "ADV", "advmod")))
         who = _word(action.subject.pronoun, "PRON", "nsubj")
         root = _word("need", "VERB", "root", asked, Node("do", "do", "AUX", "aux"), who)
         root.after.append(clause(to_do, "advcl"))
     else:
         # "How much" asks for what it costs, "how long" for no argument of "take".
-        upos, deprel = ("ADJ", "obj") if one == "much" else ("ADV", "advmod")
-        root = _word(kind, "VERB", "root", _word(one, upos, deprel, _word("how", "ADV", "advmod")), does, it)
+        upos, deprel = ("ADJ", "obj") if first == "much" else ("ADV", "advmod")
+        root = _word(kind, "VERB", "root", _word(first, upos, deprel, _word("how", "ADV", "advmod")), does, it)
         root.after.append(clause(to_do, "csubj"))
     return root
 

@@ -1,9 +1,9 @@
 """The rows' annotation as CoNLL-U (https://universaldependencies.org/format.html).
 
-A row is a document, each of its texts a paragraph. Negative words have the
-feature ``Polarity=Neg``; a pronoun's antecedent, the number of a word of the same
-sentence, stands in MISC as ``Antecedent``; what a pair's derivation changed, in
-the comment ``change``.
+A row is a document, each of its texts a paragraph. Negative words have
+``Polarity=Neg`` in FEATS; a pronoun's antecedent, the number of a word of the
+same sentence, stands in MISC as ``Antecedent``; what a pair's derivation
+changed, in the comment ``change``.
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ class Vocabulary:
             opposed: Prefer verbs that have an opposite.
         """
         entries = lexicon.verbs()[self.rng.choice(frames)]
-        some = [e for e in entries if e.opposites] if opposed else []
-        return self.use(self.draw(some) or self.draw(entries))
+        with_opposite = [e for e in entries if e.opposites] if opposed else []
+        return self.use(self.draw(with_opposite) or self.draw(entries))
 
     def sibling(self, use: Use) -> Use | None:
         """Another word of the same class, neither a synonym nor the opposite."""

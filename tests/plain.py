@@ -119,6 +119,6 @@ def word(form, upos, head, deprel, antecedent=None):
 def made_input(words, pieces=None):
     """An input of one sentence, one wordpiece per word unless said otherwise."""
     pieces = pieces or [(at,) for at in range(1, len(words) + 1)]
-    end = max(max(some) for some in pieces if some) + 1
+    end = max(max(positions) for positions in pieces if positions) + 1
     tokens = ("[CLS]", *["x"] * (end - 1), "[SEP]")
     return AnnotatedInput(tuple(range(end + 1)), tokens, (0,), (end,), (PlacedSentence(tuple(words), tuple(pieces)),), (), 0)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from bertology_utils.annotation import annotators, treebank
 from bertology_utils.annotation.base import Sentence, Word
 from bertology_utils.annotation.inputs import AnnotatedInput, PlacedSentence, annotate_inputs
+from bertology_utils.annotation.sources import parse_annotation
 from bertology_utils.annotation.token_types import TOKEN_TYPES, token_types
 from bertology_utils.encoders.embedded import embedded_folder
-from bertology_utils.glue.sources import parse_annotation
 from bertology_utils.suite import Experiment
 from bertology_utils.suite.parameters import resolve
 from corpora_generator import generate
@@ -40,7 +40,8 @@ class ByWhiteSpace:
     def sentence(self, text):
         found = re.finditer(r"\S+", text)
         words = tuple(
-            Word(one[0], one[0], one.start(), one.end(), self.classes.get(one[0], "NOUN"), -1, "dep") for one in found
+            Word(token[0], token[0], token.start(), token.end(), self.classes.get(token[0], "NOUN"), -1, "dep")
+            for token in found
         )
         return (Sentence(text, words),) if words else ()
 
@@ -50,9 +51,10 @@ def annotate(tokenizer, *texts, max_length=64, **classes) -> AnnotatedInput:
     return annotate_inputs(columns, list(columns), tokenizer, max_length, ByWhiteSpace(**classes))[0]
 
 
-def marked(one, kind, protocol="paper"):
+def marked(annotated, kind, protocol="paper"):
     """The wordpieces of a type."""
-    return [piece for piece, at in zip(one.pieces, token_types(one, protocol)[TOKEN_TYPES.index(kind)], strict=True) if at]
+    of_type = token_types(annotated, protocol)[TOKEN_TYPES.index(kind)]
+    return [piece for piece, at in zip(annotated.pieces, of_type, strict=True) if at]
 
 
 CHUNKS = st.sampled_from(
@@ -90,15 +92,15 @@ TEXTS = st.lists(st.tuples(CHUNKS, GAPS), max_size=14).map(lambda parts: "".join
 @settings(max_examples=120, deadline=None, derandomize=True)
 @given(st.lists(TEXTS, min_size=1, max_size=2), st.integers(8, 40))
 def test_words_stand_where_their_characters_do(tokenizer, texts, max_length):
-    one = annotate(tokenizer, *texts, max_length=max_length)
+    annotated = annotate(tokenizer, *texts, max_length=max_length)
     batch = [[text] for text in texts]
     encoded = tokenizer(*batch, truncation=True, max_length=max_length, return_offsets_mapping=True)
-    assert one.ids == tuple(encoded["input_ids"][0])
+    assert annotated.ids == tuple(encoded["input_ids"][0])
     offsets, owners = encoded["offset_mapping"][0], encoded.sequence_ids(0)
-    annotated = [(field, text) for field, text in enumerate(texts) if text.split()]
-    assert len(one.sentences) == len(annotated)
+    with_words = [(field, text) for field, text in enumerate(texts) if text.split()]
+    assert len(annotated.sentences) == len(with_words)
     placed, lost = [], 0
-    for (field, text), sentence in zip(annotated, one.sentences, strict=True):
+    for (field, text), sentence in zip(with_words, annotated.sentences, strict=True):
         whole = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
         for word, pieces in zip(sentence.words, sentence.pieces, strict=True):
             wanted = [
@@ -109,43 +111,43 @@ def test_words_stand_where_their_characters_do(tokenizer, texts, max_length):
             complete = len([1 for a, b in whole if set(range(a, b)) & set(range(word.start, word.end))]) == len(wanted)
             lost += not pieces
             placed += pieces
-            assert list(pieces) in ([wanted] if complete and len(one.ids) < max_length else [wanted, []])
+            assert list(pieces) in ([wanted] if complete and len(annotated.ids) < max_length else [wanted, []])
             if not complete:
                 assert pieces == ()
-            elif len(one.ids) < max_length and any("a" <= letter.lower() <= "z" for letter in word.form):
+            elif len(annotated.ids) < max_length and any("a" <= letter.lower() <= "z" for letter in word.form):
                 assert pieces, "nothing was cut, so the word must be there"
             if field == 1:
-                assert all(at > one.separators[0] for at in pieces)
+                assert all(at > annotated.separators[0] for at in pieces)
     assert len(placed) == len(set(placed)), "no wordpiece in two words"
-    assert not set(placed) & set(one.special)
-    assert one.lost == lost
+    assert not set(placed) & set(annotated.special)
+    assert annotated.lost == lost
 
 
 def test_what_fell_off_the_end_is_counted_and_of_no_type(tokenizer):
-    one = annotate(tokenizer, "the boats never sank", max_length=4, sank="VERB")
-    assert one.pieces == ("[CLS]", "the", "boats", "[SEP]")
-    assert one.lost == 2 and one.negation == ()
-    assert marked(one, "verbs") == marked(one, "negation") == []
-    assert marked(one, "nouns") == ["the", "boats"]
+    annotated = annotate(tokenizer, "the boats never sank", max_length=4, sank="VERB")
+    assert annotated.pieces == ("[CLS]", "the", "boats", "[SEP]")
+    assert annotated.lost == 2 and annotated.negation == ()
+    assert marked(annotated, "verbs") == marked(annotated, "negation") == []
+    assert marked(annotated, "nouns") == ["the", "boats"]
 
 
 def test_a_word_that_the_limit_splits_is_lost_as_a_whole(tokenizer):
-    one = annotate(tokenizer, "harpists unbelievability", max_length=5)
-    assert one.length == 5 and one.sentences[0].pieces[1] == () and one.lost == 1
-    assert len(marked(one, "nouns")) < 3
+    annotated = annotate(tokenizer, "harpists unbelievability", max_length=5)
+    assert annotated.length == 5 and annotated.sentences[0].pieces[1] == () and annotated.lost == 1
+    assert len(marked(annotated, "nouns")) < 3
     cut = annotate(tokenizer, "we don't", max_length=5)
     assert cut.pieces[2:4] == ("don", "'") and cut.negation == () and marked(cut, "negation", "official") == []
 
 
 def test_a_whole_word_at_the_very_end_is_not_lost(tokenizer):
-    one = annotate(tokenizer, "red lamps glow", max_length=4)
-    assert one.sentences[0].pieces == ((1,), (2,), ()) and one.lost == 1
+    annotated = annotate(tokenizer, "red lamps glow", max_length=4)
+    assert annotated.sentences[0].pieces == ((1,), (2,), ()) and annotated.lost == 1
 
 
 def test_a_whole_word_whose_last_character_leaves_no_trace_is_not_lost(tokenizer):
-    one = annotate(tokenizer, "a cafe\u0301 opens today", max_length=4)
-    assert one.pieces == ("[CLS]", "a", "cafe", "[SEP]")
-    assert one.sentences[0].pieces[1] == (2,)
+    annotated = annotate(tokenizer, "a cafe\u0301 opens today", max_length=4)
+    assert annotated.pieces == ("[CLS]", "a", "cafe", "[SEP]")
+    assert annotated.sentences[0].pieces[1] == (2,)
 
 
 @pytest.mark.parametrize(("texts", "pieces"), [
@@ -156,10 +158,11 @@ def test_a_whole_word_whose_last_character_leaves_no_trace_is_not_lost(tokenizer
     (("  \t ", "boats"), ("[CLS]", "[SEP]", "boats", "[SEP]")),
 ])  # fmt: skip
 def test_empty_texts(tokenizer, texts, pieces):
-    one = annotate(tokenizer, *texts)
-    assert one.pieces == pieces and one.lost == 0
-    assert one.cls == (0,) and one.separators == tuple(at for at, piece in enumerate(pieces) if piece == "[SEP]")
-    assert [one.pieces[at] for _, own in one.words for at in own] == [piece for piece in pieces if piece == "boats"]
+    annotated = annotate(tokenizer, *texts)
+    assert annotated.pieces == pieces and annotated.lost == 0
+    assert annotated.cls == (0,) and annotated.separators == tuple(at for at, piece in enumerate(pieces) if piece == "[SEP]")
+    known = [annotated.pieces[at] for _, own in annotated.words for at in own]
+    assert known == [piece for piece in pieces if piece == "boats"]
 
 
 @pytest.mark.parametrize(("text", "word", "pieces", "lost"), [
@@ -171,16 +174,16 @@ def test_empty_texts(tokenizer, texts, pieces):
     ("река boats", 1, ["boats"], 0),
 ])  # fmt: skip
 def test_odd_texts(tokenizer, text, word, pieces, lost):
-    one = annotate(tokenizer, text)
-    assert [one.pieces[at] for at in one.sentences[0].pieces[word]] == pieces
-    assert one.lost == lost
+    annotated = annotate(tokenizer, text)
+    assert [annotated.pieces[at] for at in annotated.sentences[0].pieces[word]] == pieces
+    assert annotated.lost == lost
 
 
 def test_a_text_of_ten_thousand_characters(tokenizer):
-    one = annotate(tokenizer, "boats " * 1666 + "sank", "never mind", max_length=64)
-    assert one.length == 64
-    assert one.lost == 1667 - 59 and len(one.negation) == 1
-    assert one.pieces[one.negation[0][0]] == "never"
+    annotated = annotate(tokenizer, "boats " * 1666 + "sank", "never mind", max_length=64)
+    assert annotated.length == 64
+    assert annotated.lost == 1667 - 59 and len(annotated.negation) == 1
+    assert annotated.pieces[annotated.negation[0][0]] == "never"
 
 
 @pytest.mark.parametrize("text", ["we don't", "we don’t", "we do n't", "we don 't", "we do n’t", "We DON'T", "we Do Not", "NOT us",
@@ -193,8 +196,8 @@ def test_negation(tokenizer, text):
     "text", ["north", "minor", "knot", "doesn't", "cannot", "nothings", "do", "I do not_this", "Nora", ""]
 )
 def test_no_negation(tokenizer, text):
-    one = annotate(tokenizer, text)
-    assert one.negation == () and marked(one, "negation") == []
+    annotated = annotate(tokenizer, text)
+    assert annotated.negation == () and marked(annotated, "negation") == []
 
 
 @pytest.mark.parametrize("text", ["he said 'never' again", "the word ‘not’ is short"])
@@ -203,31 +206,31 @@ def test_negation_in_single_quotes(tokenizer, text):
 
 
 def test_negation_is_all_of_its_wordpieces(tokenizer):
-    one = annotate(tokenizer, "we don't sail")
-    assert [one.pieces[at] for at in one.negation[0]] == ["don", "'", "t"]
+    annotated = annotate(tokenizer, "we don't sail")
+    assert [annotated.pieces[at] for at in annotated.negation[0]] == ["don", "'", "t"]
 
 
 def test_the_official_protocol_goes_by_strings(tokenizer):
-    one = annotate(tokenizer, "the north wind blew north", "boats sail north")
-    assert marked(one, "negation") == []
-    assert marked(one, "negation", "official") == ["north"] * 3
-    one = annotate(tokenizer, "the boats race the race", race="VERB", the="DET")
-    one = AnnotatedInput(
-        one.ids,
-        one.pieces,
-        one.cls,
-        one.separators,
+    annotated = annotate(tokenizer, "the north wind blew north", "boats sail north")
+    assert marked(annotated, "negation") == []
+    assert marked(annotated, "negation", "official") == ["north"] * 3
+    annotated = annotate(tokenizer, "the boats race the race", race="VERB", the="DET")
+    annotated = AnnotatedInput(
+        annotated.ids,
+        annotated.pieces,
+        annotated.cls,
+        annotated.separators,
         (  # only the first is a verb
-            PlacedSentence(one.sentences[0].words[:3], one.sentences[0].pieces[:3]),
+            PlacedSentence(annotated.sentences[0].words[:3], annotated.sentences[0].pieces[:3]),
         ),
         (),
         0,
     )
-    assert marked(one, "verbs") == ["race"] and marked(one, "verbs", "official") == ["race"] * 2
-    one = annotate(tokenizer, "we don't", "Tom's tent isn't t")
-    assert marked(one, "negation", "official").count("'") == 3, "also that of Tom's"
-    assert marked(one, "negation").count("'") == 2
-    assert "[CLS]" not in marked(one, "nouns", "official")
+    assert marked(annotated, "verbs") == ["race"] and marked(annotated, "verbs", "official") == ["race"] * 2
+    annotated = annotate(tokenizer, "we don't", "Tom's tent isn't t")
+    assert marked(annotated, "negation", "official").count("'") == 3, "also that of Tom's"
+    assert marked(annotated, "negation").count("'") == 2
+    assert "[CLS]" not in marked(annotated, "nouns", "official")
 
 
 @pytest.mark.parametrize(
@@ -244,8 +247,8 @@ def test_the_official_protocol_goes_by_strings(tokenizer):
 )
 def test_both_sets_of_labels_are_understood(deprel, kind):
     word = Word("x", "x", 0, 1, "X", -1, deprel)
-    one = AnnotatedInput((1, 5, 2), ("[CLS]", "x", "[SEP]"), (0,), (2,), (PlacedSentence((word,), ((1,),)),), (), 0)
-    assert [name for name in TOKEN_TYPES[:-3] if marked(one, name)] == ([kind] if kind else [])
+    annotated = AnnotatedInput((1, 5, 2), ("[CLS]", "x", "[SEP]"), (0,), (2,), (PlacedSentence((word,), ((1,),)),), (), 0)
+    assert [name for name in TOKEN_TYPES[:-3] if marked(annotated, name)] == ([kind] if kind else [])
 
 
 @pytest.mark.parametrize(
@@ -261,8 +264,8 @@ def test_both_sets_of_labels_are_understood(deprel, kind):
     ],
 )
 def test_parts_of_speech(tokenizer, upos, kinds):
-    one = annotate(tokenizer, "x", x=upos)
-    assert [name for name in TOKEN_TYPES if marked(one, name) == ["x"]] == kinds
+    annotated = annotate(tokenizer, "x", x=upos)
+    assert [name for name in TOKEN_TYPES if marked(annotated, name) == ["x"]] == kinds
 
 
 def test_unknown_protocol_is_refused(tokenizer):
@@ -355,12 +358,12 @@ def test_texts_are_parsed_once(pipeline, own_cache, monkeypatch):
     texts = ["Moles sold maps.", "Moles sold."]
     first = annotators.load_annotator(f"spacy:{places[0]}").annotate(texts)
     same, newer = (annotators.load_annotator(f"spacy:{place}") for place in places)
-    for one in (same, newer):
-        monkeypatch.setattr(one._nlp, "pipe", lambda texts: pytest.fail("parsed again"))
+    for annotator in (same, newer):
+        monkeypatch.setattr(annotator._nlp, "pipe", lambda texts: pytest.fail("parsed again"))
     assert same.annotate(texts) == first and same.annotate(texts[::-1]) == first[::-1]
-    for one, unknown in ((same, ["Moles sold tunnels."]), (newer, texts)):
+    for annotator, unknown in ((same, ["Moles sold tunnels."]), (newer, texts)):
         with pytest.raises(pytest.fail.Exception, match="parsed again"):
-            one.annotate(unknown)
+            annotator.annotate(unknown)
 
 
 def test_other_weights_of_the_same_version_are_parsed_anew(pipeline):
@@ -379,7 +382,9 @@ def test_other_code_annotates_anew(pipeline, monkeypatch):
     made = module.Pipeline(pipeline("test_pos", "test_parse"))
     ((before,),) = made.annotate(["Moles sold maps."])
     old = module._sentences
-    monkeypatch.setattr(module, "_sentences", lambda doc: [Sentence(one.text, one.words[:-1]) for one in old(doc)])
+    monkeypatch.setattr(
+        module, "_sentences", lambda doc: [Sentence(sentence.text, sentence.words[:-1]) for sentence in old(doc)]
+    )
     ((after,),) = made.annotate(["Moles sold maps."])
     assert after.words == before.words[:-1]
 
@@ -462,7 +467,7 @@ def test_other_files_that_are_no_treebank_are_refused(tmp_path, content):
         treebank.read(tmp_path / "bank.conllu")
 
 
-def test_negative_features_and_antecedents_are_read(conllu):
+def test_negation_in_feats_and_antecedents_are_read(conllu):
     path = conllu(
         "".join(
             [
@@ -503,10 +508,10 @@ def test_a_marked_paragraph_is_a_text_of_several_sentences(conllu):
     assert set(known) == {"Alone", "Go!", "Run", "Go! Run", "(Stop", ")", "(Stop)"}
     assert len(known["Alone"]) == len(known["Run"]) == 1 and known["Run"][0].words[0].start == 0
     for text, sentences in known.items():
-        assert [text[word.start : word.end] for one in sentences for word in one.words] == [
-            word.form for one in sentences for word in one.words
+        assert [text[word.start : word.end] for sentence in sentences for word in sentence.words] == [
+            word.form for sentence in sentences for word in sentence.words
         ]
-    assert [[word.head for word in one.words] for one in known["Go! Run"]] == [[-1, 0], [-1]]
+    assert [[word.head for word in sentence.words] for sentence in known["Go! Run"]] == [[-1, 0], [-1]]
 
 
 def test_packed_and_windows_treebanks_are_read(conllu):
@@ -536,7 +541,7 @@ def test_a_real_treebank():
     pytest.importorskip("conllu")
     place = SHARED / "ud" / "en_ewt-ud-dev.conllu"
     texts = re.findall(r"^# text = (.*)$", place.read_text(encoding="utf-8"), re.MULTILINE)
-    known = {text: some for text, some in treebank.read(place).items() if len(some) == 1}
+    known = {text: sentences for text, sentences in treebank.read(place).items() if len(sentences) == 1}
     assert {" ".join(text.split()) for text in known} == {" ".join(text.split()) for text in texts}
     words = [(text, word) for text, (sentence,) in known.items() for word in sentence.words]
     differing = [word.form for text, word in words if text[word.start : word.end] != word.form]

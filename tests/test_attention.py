@@ -8,7 +8,7 @@ from precision import forward_tolerance, sum_tolerance
 from bertology_utils.attention import batches
 from bertology_utils.attention import maps as attention
 from bertology_utils.encoders import models
-from bertology_utils.glue.sources import parse_model
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS, get_task
 
 

@@ -215,7 +215,7 @@ def test_a_trainings_key_follows_the_code_that_decides_it(tiny_bert, monkeypatch
 
     from bertology_utils.common.profiles import Recipe
     from bertology_utils.encoders import finetune
-    from bertology_utils.glue.sources import parse_model
+    from bertology_utils.encoders.sources import parse_model
     from bertology_utils.glue.tasks import TASKS
 
     def key():

@@ -21,7 +21,7 @@ def outcomes(judged):
 def variants(shape, gains=None, better=(), worse=(), honest=0.0):
     """Heads or layers: gains by index (0 for the others), which of them are at a corrected p, and the honest gain."""
     count = int(np.prod(shape))
-    ps = [np.where(np.isin(np.arange(count), some), 0.001, 1.0) for some in (better, worse)]
+    ps = [np.where(np.isin(np.arange(count), chosen), 0.001, 1.0) for chosen in (better, worse)]
     bootstraps = [(gains or {}).get(index, NOTHING) for index in range(count)]
     test = GainTest(np.array([gain.value for gain in bootstraps]), *ps, np.zeros(10))
     return Variants(shape, bootstraps, test, SelectedGain(np.zeros(10), np.full(10, honest)), None)

@@ -6,7 +6,7 @@ from made_up import SURE, around
 
 from bertology_utils.framenet import claims
 from bertology_utils.framenet.controls import MatchedTest
-from bertology_utils.framenet.links import PAPER_SENTENCES, PAPER_UNITS
+from bertology_utils.framenet.frame_links import PAPER_SENTENCES, PAPER_UNITS
 
 SHAPE = (2, 3)  # layers, heads
 BEST = (1, 2)

@@ -287,7 +287,8 @@ def test_splits_are_disjoint_and_words_held_out(task):
         assert any(w.lemma in held and w.upos in OPEN and w.deprel in CORE for w in words)
 
 
-def features(task, which):
+def words_present(task, which):
+    """Which words a field has, for a linear model: matrices of training and dev rows, then their labels."""
     made = generate(task)
     texts = {split: [" # ".join(list(row.text.values())[which]) for row in made[split]] for split in made}
     counter = CountVectorizer(binary=True, ngram_range=(1, 1), token_pattern=r"[\w']+")
@@ -298,13 +299,13 @@ def features(task, which):
 
 @pytest.mark.parametrize("task", [task for task in CLASSES if task != "sst2"])
 def test_second_field_alone_tells_nothing(task):
-    x, dev, y, gold = features(task, slice(1, 2))
+    x, dev, y, gold = words_present(task, slice(1, 2))
     score = LogisticRegression(max_iter=300).fit(x, y).score(dev, gold)
     assert score < 1 / CLASSES[task] + 0.05
 
 
 def test_second_sentence_alone_tells_no_similarity():
-    x, dev, y, gold = features("stsb", slice(1, 2))
+    x, dev, y, gold = words_present("stsb", slice(1, 2))
     assert abs(np.corrcoef(Ridge(alpha=3.0).fit(x, y).predict(dev), gold)[0, 1]) < 0.2
 
 

@@ -90,8 +90,8 @@ def test_the_readers_give_what_was_generated(name):
 @pytest.mark.parametrize("name", TASKS)
 def test_embedded_and_folder_are_the_same_rows(name):
     for split in ("train", "dev"):
-        one, two = (load_rows(TASKS[name], split, parse_data(data)) for data in ("embedded", f"folder:{GLUE}"))
-        assert one.to_dict() == two.to_dict()
+        embedded, folder = (load_rows(TASKS[name], split, parse_data(data)) for data in ("embedded", f"folder:{GLUE}"))
+        assert embedded.to_dict() == folder.to_dict()
 
 
 @pytest.mark.parametrize("name", TRAINING_ROWS)

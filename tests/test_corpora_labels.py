@@ -88,7 +88,7 @@ def test_no_new_thing_is_the_subject_of_a_denied_passive(task):
 
 def test_role_swaps_matter():
     found = list(pairs("mrpc", 0, "role swap"))
-    for one, two in found:
-        verbs = [lemmas([word for word in words if word.deprel == "root"]) for words in (one, two)]
+    for first, second in found:
+        verbs = [lemmas([word for word in words if word.deprel == "root"]) for words in (first, second)]
         assert verbs[0] != verbs[1] or verbs[0].isdisjoint(SYMMETRIC)
     assert len(found) > 10

@@ -76,6 +76,6 @@ def test_a_second_reader_agrees(script):
         if task == "stsb":
             assert script.statistics.correlation(gold, list(labels.values())) > 0.9
         else:
-            agreed += sum(one == two for one, two in zip(gold, labels.values(), strict=True))
+            agreed += sum(ours == theirs for ours, theirs in zip(gold, labels.values(), strict=True))
             total += len(gold)
     assert agreed >= 0.95 * total

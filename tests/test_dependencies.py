@@ -27,18 +27,18 @@ def test_hits_are_the_plain_ones(task):
     pointing = Pointing(lab.annotated_inputs(task))
     found = observe(model, lab.measured_batches(task), {"p": pointing})["p"]
     assert pointing.left_out == 0
-    sentences = [(one, sentence) for one in examples for sentence in one.sentences]
+    sentences = [(example, sentence) for example in examples for sentence in example.sentences]
     hits, leads, offsets, numbers = ({name: [] for name in RELATIONS} for _ in range(4))
-    for one, sentence in sentences:
-        number = next(at for at, other in enumerate(examples) if other is one)
-        for dependent, (some, _) in enumerate(sentence):
-            if some.deprel in RELATIONS and some.head >= 0:
-                offsets[some.deprel].append(some.head - dependent)
-                numbers[some.deprel].append(number)
-                for wanted, at in ((some.head, dependent), (dependent, some.head)):
-                    pointer, lead = plain_pointers(one.maps, sentence, at)
-                    hits[some.deprel].append(pointer == wanted)
-                    leads[some.deprel].append(lead)
+    for example, sentence in sentences:
+        number = next(at for at, other in enumerate(examples) if other is example)
+        for dependent, (token, _) in enumerate(sentence):
+            if token.deprel in RELATIONS and token.head >= 0:
+                offsets[token.deprel].append(token.head - dependent)
+                numbers[token.deprel].append(number)
+                for wanted, at in ((token.head, dependent), (dependent, token.head)):
+                    pointer, lead = plain_pointers(example.maps, sentence, at)
+                    hits[token.deprel].append(pointer == wanted)
+                    leads[token.deprel].append(lead)
     for name, arcs in found.items():
         assert arcs.offset.tolist() == offsets[name] and arcs.example.tolist() == numbers[name]
         expected = np.array(hits[name]).reshape(len(offsets[name]), 2, *examples[0].maps.shape[:2]).swapaxes(0, 1)
@@ -107,11 +107,11 @@ def test_no_whole_sentence_gives_no_arcs():
 
 def test_padding_on_either_side_changes_nothing():
     lab, task, _, examples = measured("mrpc")
-    inputs, maps = lab.annotated_inputs(task)[:12], [one.maps[:, :2] for one in examples[:12]]
+    inputs, maps = lab.annotated_inputs(task)[:12], [example.maps[:, :2] for example in examples[:12]]
     left, right = (replay(Pointing(inputs), maps, side, 60) for side in ("left", "right"))
     for name, arcs in left.items():
         assert (arcs.hits == right[name].hits).all()
-    alone = [replay(Pointing([one]), [some])["det"].hits for one, some in zip(inputs, maps, strict=True)]
+    alone = [replay(Pointing([annotated]), [weights])["det"].hits for annotated, weights in zip(inputs, maps, strict=True)]
     assert (np.concatenate(alone, axis=1) == left["det"].hits).all()
 
 
@@ -144,8 +144,8 @@ def test_a_head_that_always_points_right_is_found_and_no_other(way):
 
 def test_heads_that_point_at_random_beat_nothing():
     found = [relation_test("nsubj", planted_arcs(seed=seed), seed=1) for seed in range(20)]
-    assert sum(bool(one.beats) for one in found) <= 3
-    assert np.mean([one.held_out for one in found]) < 0
+    assert sum(bool(test.beats) for test in found) <= 3
+    assert np.mean([test.held_out for test in found]) < 0
 
 
 def test_a_head_that_follows_the_best_offset_does_not_beat_it():
@@ -199,8 +199,8 @@ def plain_max_statistic(differences, signs):
     columns = differences.T.tolist()
     drawn = [[score(column, flips) for column in columns] for flips in signs]
     observed = [score(column, [1] * len(differences)) for column in columns]
-    above = [(1 + sum(max(one) >= value for one in drawn)) / (1 + len(drawn)) for value in observed]
-    below = [(1 + sum(min(one) <= value for one in drawn)) / (1 + len(drawn)) for value in observed]
+    above = [(1 + sum(max(scores) >= value for scores in drawn)) / (1 + len(drawn)) for value in observed]
+    below = [(1 + sum(min(scores) <= value for scores in drawn)) / (1 + len(drawn)) for value in observed]
     return above, below
 
 

@@ -37,8 +37,9 @@ from bertology_utils.attention import batches
 from bertology_utils.common.profiles import PROFILES
 from bertology_utils.encoders import finetune, models
 from bertology_utils.encoders.evaluate import predict_logits
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue import loading
-from bertology_utils.glue.sources import parse_data, parse_model
+from bertology_utils.glue.sources import parse_data
 from bertology_utils.glue.tasks import TASKS
 
 task, source, data = TASKS["sst2"], parse_model("embedded"), parse_data("embedded")

@@ -17,9 +17,10 @@ from transformers import (
 
 from bertology_utils.attention import Batch, attention_maps, observe
 from bertology_utils.attention.batches import make_batches, tokenize
+from bertology_utils.disabling import drawing
 from bertology_utils.disabling import sweep as sweep_module
 from bertology_utils.disabling.ablations import replace_outputs, replacement
-from bertology_utils.disabling.cumulative import cumulative, greedy_order, heads_to_spare
+from bertology_utils.disabling.cumulative import cumulative, greedy_order, heads_to_spare, ordering_half
 from bertology_utils.disabling.importance import gradient_importance
 from bertology_utils.disabling.reference import reference_sweep
 from bertology_utils.disabling.saved import saved_sweep, sweep_key
@@ -29,7 +30,7 @@ from bertology_utils.drift.measure import Drift
 from bertology_utils.encoders.embedded import embedded_folder
 from bertology_utils.encoders.evaluate import predict_logits
 from bertology_utils.encoders.models import load_classifier
-from bertology_utils.glue.sources import parse_model
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
 
 SIZES = {"num_hidden_layers": 3, "num_attention_heads": 4, "hidden_size": 32, "intermediate_size": 64, "vocab_size": 30522}
@@ -326,8 +327,8 @@ def test_non_finite_outputs_are_refused(model, batches):
 
 def test_one_example_is_enough(model, batches):
     tokenizer = AutoTokenizer.from_pretrained(embedded_folder())
-    one = make_batches(tokenize(make_rows(TASKS["mrpc"], 1), TASKS["mrpc"], tokenizer, 64), tokenizer)
-    assert sweep(model, one).heads.shape == (3, 4, 1, 2)
+    single = make_batches(tokenize(make_rows(TASKS["mrpc"], 1), TASKS["mrpc"], tokenizer, 64), tokenizer)
+    assert sweep(model, single).heads.shape == (3, 4, 1, 2)
 
 
 def test_importance_is_the_gradient_of_a_head_s_scale(model, batches):
@@ -369,6 +370,14 @@ def test_importance_of_missing_labels_is_refused(model, batches):
             gradient_importance(model, batches_without)
     with pytest.raises(ValueError, match="at least one batch"):
         gradient_importance(model, [])
+
+
+@pytest.mark.parametrize(("rows", "scored"), [(160, 80), (161, 81)])
+def test_a_curve_is_titled_with_the_rows_that_score_it(rows, scored):
+    ordering, task = ordering_half(rows, seed=1), TASKS["mrpc"]
+    assert (ordering == ordering_half(rows, seed=1)).all() and (ordering != ordering_half(rows, seed=2)).any()
+    figure = drawing.curves_of_scores({task: {0: 0.8, 12: 0.5}}, {task: 0}, {task: np.count_nonzero(~ordering)})
+    assert figure.axes[0].get_title() == f"MRPC: 0 of 12 to spare, n={scored}"
 
 
 def test_cumulative_disables_the_first_heads_of_an_order(model, batches):

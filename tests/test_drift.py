@@ -11,7 +11,7 @@ from precision import forward_tolerance
 from bertology_utils.attention import batches, observe
 from bertology_utils.drift import measure
 from bertology_utils.encoders import models
-from bertology_utils.glue.sources import parse_model
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
 
 TASK = TASKS["rte"]
@@ -114,9 +114,9 @@ def test_a_reference_of_another_shape_is_refused(two_models, tmp_path, layers, h
     reference = models.load_encoder(parse_model(str(make_bert(tmp_path, layers, heads, 32))))
     made = batches.make_batches(batches.tokenize(make_rows(TASK, 12), TASK, tokenizer, 64), tokenizer, 100)
     assert len(made) > 1
-    for some in (made, made[:1]):
+    for observed in (made, made[:1]):
         with pytest.raises(ValueError, match=message):
-            observe(model, some, {"d": measure.Drift(reference)})
+            observe(model, observed, {"d": measure.Drift(reference)})
 
 
 def test_no_example_is_said(two_models):

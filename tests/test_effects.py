@@ -79,7 +79,7 @@ def test_a_real_gain_is_found_and_only_that(name):
     assert found.better[7] < 0.01 and found.gains.argmax() == 7
     assert (np.delete(found.better, 7) > 0.05).all()
     np.testing.assert_allclose(
-        found.gains, [one.value for one in measure.gains(TASKS[name], baseline, disabled, labels, 1)], atol=1e-12
+        found.gains, [gain.value for gain in measure.gains(TASKS[name], baseline, disabled, labels, 1)], atol=1e-12
     )
 
 
@@ -140,7 +140,7 @@ def test_equally_many_right_answers_are_exactly_equal_scores():
     labels = np.zeros(160, dtype=int)
     variants = np.stack([rng.permutation(np.arange(160) < 29).astype(int) for _ in range(72)])
     baseline = rng.permutation(np.arange(160) < 29).astype(int)
-    assert {one.value for one in measure.gains(TASKS["rte"], baseline, variants, labels, 1)} == {0.0}
+    assert {gain.value for gain in measure.gains(TASKS["rte"], baseline, variants, labels, 1)} == {0.0}
     found = controls.gain_test(TASKS["rte"], baseline, variants, labels, seed=1)
     assert (found.gains == 0).all() and found.better.min() > 0.5 and found.worse.min() > 0.5
 
@@ -159,7 +159,7 @@ def test_the_interval_of_a_chosen_gain_allows_for_shared_examples():
     few, many = (
         controls.selected_gain(TASKS["rte"], baseline, disabled, labels, seed=1, splits=count) for count in (200, 800)
     )
-    widths = [one.interval[1] - one.interval[0] for one in (few, many)]
+    widths = [selected.interval[1] - selected.interval[0] for selected in (few, many)]
     assert widths[1] == pytest.approx(widths[0], rel=0.2), "more splits do not make it narrow"
     assert few.interval[0] < few.honest.mean() < few.interval[1]
     assert few.text().startswith(f"{100 * few.honest.mean():+.2f} [")

@@ -21,25 +21,25 @@ from bertology_utils.features import (
 )
 
 
-def plain_types(one, protocol):
+def plain_types(example, protocol):
     """Positions of each token type."""
     found = {
-        "nouns": [at for word, places in one.words for at in places if word.upos == "NOUN" or word.upos == "PROPN"],
-        "verbs": [at for word, places in one.words for at in places if word.upos == "VERB"],
-        "pronouns": [at for word, places in one.words for at in places if word.upos == "PRON"],
-        "subjects": [at for word, places in one.words for at in places if word.deprel in ("nsubj", "nsubj:pass")],
-        "objects": [at for word, places in one.words for at in places if word.deprel == "obj"],
-        "negation": list(one.negation),
+        "nouns": [at for word, places in example.words for at in places if word.upos == "NOUN" or word.upos == "PROPN"],
+        "verbs": [at for word, places in example.words for at in places if word.upos == "VERB"],
+        "pronouns": [at for word, places in example.words for at in places if word.upos == "PRON"],
+        "subjects": [at for word, places in example.words for at in places if word.deprel in ("nsubj", "nsubj:pass")],
+        "objects": [at for word, places in example.words for at in places if word.deprel == "obj"],
+        "negation": list(example.negation),
     }
     if protocol == "official":
-        for word, places in one.words:
+        for word, places in example.words:
             if any(part in word.form.lower() for part in FOOTNOTE_6):
                 found["negation"] += places
         for name in found:
-            spelt = [one.pieces[at] for at in found[name]]
-            found[name] = [at for at in range(len(one.pieces)) if one.pieces[at] in spelt]
-    found |= {"[CLS]": one.cls, "[SEP]": one.separators}
-    found["punctuation"] = [at for word, places in one.words for at in places if word.upos == "PUNCT"]
+            spelt = [example.pieces[at] for at in found[name]]
+            found[name] = [at for at in range(len(example.pieces)) if example.pieces[at] in spelt]
+    found |= {"[CLS]": example.cls, "[SEP]": example.separators}
+    found["punctuation"] = [at for word, places in example.words for at in places if word.upos == "PUNCT"]
     return [sorted(set(found[name])) for name in TOKEN_TYPES]
 
 
@@ -58,10 +58,10 @@ def plain_columns(task, index, attending):
 def test_types_are_the_plain_ones(task, protocol):
     lab, task, _, examples = measured(task)
     seen = set()
-    for one, annotated in zip(examples, lab.annotated_inputs(task), strict=True):
+    for example, annotated in zip(examples, lab.annotated_inputs(task), strict=True):
         found = [np.flatnonzero(row).tolist() for row in token_types(annotated, protocol)]
-        assert found == plain_types(one, protocol), one.pieces
-        seen |= {name for name, some in zip(TOKEN_TYPES, found, strict=True) if some}
+        assert found == plain_types(example, protocol), example.pieces
+        seen |= {name for name, places in zip(TOKEN_TYPES, found, strict=True) if places}
     assert seen >= set(TOKEN_TYPES) - {"pronouns"}
 
 
@@ -70,14 +70,14 @@ def test_types_are_the_plain_ones(task, protocol):
 @pytest.mark.parametrize("task", TASKS)
 def test_weights_are_the_plain_ones(task, attending, protocol):
     lab, task, model, examples = measured(task)
-    types = [token_types(one, protocol) for one in lab.annotated_inputs(task)]
+    types = [token_types(annotated, protocol) for annotated in lab.annotated_inputs(task)]
     values = observe(model, lab.measured_batches(task), {"f": Features(types, attending)})["f"]
     assert values.shape == (50, len(TOKEN_TYPES), *examples[0].maps.shape[:2])
-    for index, one in enumerate(examples):
+    for index, example in enumerate(examples):
         received = plain_columns(task.name, index, attending)
         expected = [
             [[max((weights[at] for at in places), default=math.nan) for weights in layer] for layer in received]
-            for places in plain_types(one, protocol)
+            for places in plain_types(example, protocol)
         ]
         np.testing.assert_allclose(values[index], expected, atol=forward_tolerance(model), rtol=0, equal_nan=True)
     there = values[np.isfinite(values)]
@@ -87,9 +87,11 @@ def test_weights_are_the_plain_ones(task, attending, protocol):
 @pytest.mark.parametrize("attending", ATTENDING)
 def test_padding_on_either_side_changes_nothing(attending):
     lab, task, _, examples = measured("mrpc")
-    types = [token_types(one) for one in lab.annotated_inputs(task)][:12]
-    maps = [one.maps[:, :2] for one in examples[:12]]
-    alone = np.concatenate([replay(Features([one], attending), [some]) for one, some in zip(types, maps, strict=True)])
+    types = [token_types(annotated) for annotated in lab.annotated_inputs(task)][:12]
+    maps = [example.maps[:, :2] for example in examples[:12]]
+    alone = np.concatenate(
+        [replay(Features([masks], attending), [weights]) for masks, weights in zip(types, maps, strict=True)]
+    )
     for side in ("left", "right"):
         np.testing.assert_allclose(replay(Features(types, attending), maps, side, 60), alone, atol=sum_tolerance(60), rtol=0)
 

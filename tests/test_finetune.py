@@ -17,7 +17,7 @@ from bertology_utils.common import cache
 from bertology_utils.common.profiles import Recipe
 from bertology_utils.encoders import finetune, models
 from bertology_utils.encoders.evaluate import predict_logits
-from bertology_utils.glue.sources import parse_model
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS, predictions, score
 
 RECIPE = Recipe(learning_rate=3e-3, epochs=2, batch_size=8, max_length=32)
@@ -44,11 +44,11 @@ def test_learns_what_the_first_word_gives_away(tiny_bert, task):
 
 
 def test_same_seed_same_weights_other_seed_others(tiny_bert, monkeypatch, tmp_path):
-    one = finetune.finetuned(training(tiny_bert))
+    first = finetune.finetuned(training(tiny_bert))
     monkeypatch.setenv("BERTOLOGY_CACHE", str(tmp_path / "another"))
     again, other = finetune.finetuned(training(tiny_bert)), finetune.finetuned(training(tiny_bert, seed=2))
-    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), again.parameters(), strict=True))
-    assert not torch.equal(one.classifier.weight, other.classifier.weight)
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True))
+    assert not torch.equal(first.classifier.weight, other.classifier.weight)
 
 
 @pytest.mark.parametrize("count", [1, 4])
@@ -136,7 +136,7 @@ sys.path.insert(0, {tests!r})
 from conftest import make_rows
 from bertology_utils.common.profiles import Recipe
 from bertology_utils.encoders import finetune
-from bertology_utils.glue.sources import parse_model
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
 from transformers import Trainer, TrainerCallback
 

@@ -11,16 +11,16 @@ from bertology_utils.attention import observe
 from bertology_utils.features.flow import DESTINATIONS, Flow, marks
 
 
-def plain_flow(one, grid):
+def plain_flow(example, grid):
     """Seven shares and three neighbours' shares, weight by weight."""
-    punctuation = [at for word, places in one.words for at in places if word.upos == "PUNCT"]
+    punctuation = [at for word, places in example.words for at in places if word.upos == "PUNCT"]
     destinations, neighbours = dict.fromkeys(DESTINATIONS, 0.0), [0.0, 0.0, 0.0]
     for query, row in enumerate(grid):
         for key, weight in enumerate(row):
             share = weight / len(grid)
-            if key in one.cls:
+            if key in example.cls:
                 destinations["[CLS]"] += share
-            elif key in one.separators:
+            elif key in example.separators:
                 destinations["[SEP]"] += share
             elif key in punctuation:
                 destinations["punctuation"] += share
@@ -40,14 +40,15 @@ def plain_flow(one, grid):
 @pytest.mark.parametrize("task", TASKS)
 def test_shares_are_the_plain_ones(task):
     lab, task, model, examples = measured(task)
-    flow = observe(model, lab.measured_batches(task), {"f": Flow([marks(one) for one in lab.annotated_inputs(task)])})["f"]
+    measurement = Flow([marks(annotated) for annotated in lab.annotated_inputs(task)])
+    flow = observe(model, lab.measured_batches(task), {"f": measurement})["f"]
     layers, heads = examples[0].maps.shape[:2]
     tolerance = forward_tolerance(model) * np.sqrt(64)  # destinations are sums over up to 64 tokens
     assert flow.destinations.shape == (50, layers, heads, 7) and flow.neighbours.shape == (50, layers, heads, 3)
-    for index, one in enumerate(examples):
-        for layer, grids in enumerate(one.maps.tolist()):
+    for index, example in enumerate(examples):
+        for layer, grids in enumerate(example.maps.tolist()):
             for head, grid in enumerate(grids):
-                destinations, neighbours = plain_flow(one, grid)
+                destinations, neighbours = plain_flow(example, grid)
                 np.testing.assert_allclose(flow.destinations[index, layer, head], destinations, atol=tolerance, rtol=0)
                 np.testing.assert_allclose(flow.neighbours[index, layer, head], neighbours, atol=tolerance, rtol=0)
     np.testing.assert_allclose(flow.destinations.sum(axis=-1), 1, atol=sum_tolerance(64))
@@ -60,13 +61,13 @@ def test_shares_are_the_plain_ones(task):
 
 def test_padding_on_either_side_changes_nothing():
     lab, task, _, examples = measured("mrpc")
-    places = [marks(one) for one in lab.annotated_inputs(task)][:12]
-    maps = [one.maps[:, :2] for one in examples[:12]]
-    alone = [replay(Flow([one]), [some]) for one, some in zip(places, maps, strict=True)]
+    places = [marks(annotated) for annotated in lab.annotated_inputs(task)][:12]
+    maps = [example.maps[:, :2] for example in examples[:12]]
+    alone = [replay(Flow([of_input]), [weights]) for of_input, weights in zip(places, maps, strict=True)]
     for side in ("left", "right"):
         together = replay(Flow(places), maps, side, 60)
         for name in ("destinations", "neighbours"):
-            expected = np.concatenate([getattr(one, name) for one in alone])
+            expected = np.concatenate([getattr(shares, name) for shares in alone])
             np.testing.assert_allclose(getattr(together, name), expected, atol=sum_tolerance(60), rtol=0)
 
 
@@ -97,6 +98,7 @@ def test_maps_that_can_be_read_off(case):
 def test_a_token_that_is_two_marks_counts_once():
     """A text in which "[SEP]" is written out: a pipeline calls its bracket punctuation, the tokenizer a separator."""
     bracket = Word("[", "[", 0, 1, "PUNCT", -1, "punct")
-    one = AnnotatedInput((1, 2, 3), ("[CLS]", "[SEP]", "[SEP]"), (0,), (1, 2), (PlacedSentence((bracket,), ((1,),)),), (), 0)
-    flow = replay(Flow([marks(one)]), [np.eye(3)[[1, 1, 1]][None, None]])
+    sentence = PlacedSentence((bracket,), ((1,),))
+    annotated = AnnotatedInput((1, 2, 3), ("[CLS]", "[SEP]", "[SEP]"), (0,), (1, 2), (sentence,), (), 0)
+    flow = replay(Flow([marks(annotated)]), [np.eye(3)[[1, 1, 1]][None, None]])
     np.testing.assert_allclose(flow.destinations[0, 0, 0], [0, 1, 0, 0, 0, 0, 0], atol=sum_tolerance(60))

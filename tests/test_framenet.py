@@ -21,11 +21,11 @@ from bertology_utils.attention import attention_maps, observe
 from bertology_utils.attention.batches import make_batches
 from bertology_utils.corpora import FRAMENET
 from bertology_utils.encoders.models import load_encoder, load_tokenizer
-from bertology_utils.framenet import breakdown, controls, links, official_heatmaps, release
+from bertology_utils.encoders.sources import parse_model
+from bertology_utils.framenet import breakdown, controls, frame_links, official_heatmaps, release
 from bertology_utils.framenet.exemplars import Exemplar, Span, read_unit
-from bertology_utils.framenet.links import OFFICIAL, PAPER, Rules, extract
-from bertology_utils.framenet.measure import Links, LinkScores, Placed, place
-from bertology_utils.glue.sources import parse_model
+from bertology_utils.framenet.frame_links import OFFICIAL, PAPER, Rules, extract
+from bertology_utils.framenet.measure import FrameLinkAttention, FrameLinkScores, Placed, place
 from corpora_generator import mini_framenet
 
 ZIP = SHARED / "framenet" / "framenet_v15.zip"
@@ -51,23 +51,25 @@ def unit_files(folder):
 
 
 def test_the_miniature_is_read_as_it_was_written(mini):
-    written = [(frame, unit, one) for frame in mini_framenet.frames() for unit in frame.units for one in unit.exemplars]
+    written = [
+        (frame, unit, exemplar) for frame in mini_framenet.frames() for unit in frame.units for exemplar in unit.exemplars
+    ]
     assert not mini.problems and len(mini.exemplars) == len(written)
-    by_place = {(one.frame, one.unit, one.text): one for one in mini.exemplars}
-    for frame, unit, one in written:
-        read = by_place[frame.name, unit.name, one.text]
-        assert [(s.start, s.end) for s in read.target] == [(one.target.start, one.target.end)]
-        assert {(s.name, s.start, s.end) for s in read.elements} == {(s.name, s.start, s.end) for s in one.elements}
+    by_place = {(exemplar.frame, exemplar.unit, exemplar.text): exemplar for exemplar in mini.exemplars}
+    for frame, unit, exemplar in written:
+        read = by_place[frame.name, unit.name, exemplar.text]
+        assert [(s.start, s.end) for s in read.target] == [(exemplar.target.start, exemplar.target.end)]
+        assert {(s.name, s.start, s.end) for s in read.elements} == {(s.name, s.start, s.end) for s in exemplar.elements}
         assert set(read.core) == set(frame.core)
         assert set(mini.core_sets.get(frame.name, ())) == {name for names in frame.coresets for name in names}
 
 
 def test_filters_keep_what_was_written_to_pass(mini):
-    kept = {one.exemplar.text for one in extract(mini, PAPER)[0]}
+    kept = {sentence.exemplar.text for sentence in extract(mini, PAPER)[0]}
     for frame in mini_framenet.frames():
         for unit in frame.units:
-            for one in unit.exemplars:
-                assert (one.text in kept) == (one.expected == "pass"), one.text
+            for exemplar in unit.exemplars:
+                assert (exemplar.text in kept) == (exemplar.expected == "pass"), exemplar.text
 
 
 def test_a_second_reading_comes_from_the_cache(folder, monkeypatch):
@@ -77,10 +79,10 @@ def test_a_second_reading_comes_from_the_cache(folder, monkeypatch):
 
 
 def test_more_processes_read_the_same(folder, monkeypatch):
-    one = release.load_release(f"folder:{folder}", processes=1)
+    alone = release.load_release(f"folder:{folder}", processes=1)
     monkeypatch.setattr(release, "FILES_AT_ONCE", 20)
     monkeypatch.setenv("BERTOLOGY_CACHE", str(folder / "other"))
-    assert release.load_release(f"folder:{folder}", processes=2) == one
+    assert release.load_release(f"folder:{folder}", processes=2) == alone
 
 
 @pytest.mark.parametrize(
@@ -291,7 +293,7 @@ def test_entities_are_not_resolved(folder, tmp_path):
     head, rest = text.split("\n", 1)
     spoiled = f'{head}\n<!DOCTYPE lexUnit [<!ENTITY x SYSTEM "file://{tmp_path / "secret"}">]>\n{rest}'
     path.write_text(spoiled.replace("<text>", "<text>&x;", 1), encoding="utf-8")
-    assert "NOTFORYOU" not in "".join(one.text for one in release.load_release(f"folder:{folder}").exemplars)
+    assert "NOTFORYOU" not in "".join(exemplar.text for exemplar in release.load_release(f"folder:{folder}").exemplars)
 
 
 @needs_shared
@@ -313,9 +315,9 @@ def test_real_release_equals_nltk_on_300_units(tmp_path):
         path = tmp_path / name
         ours, problems = read_unit(path)
         theirs = [
-            (one, aset)
-            for one in reader.lu(int(path.stem[2:])).exemplars
-            for aset in one.annotationSet
+            (sentence, aset)
+            for sentence in reader.lu(int(path.stem[2:])).exemplars
+            for aset in sentence.annotationSet
             if aset.status != "UNANN" and "Target" in aset
         ]
         assert len(ours) == len(theirs) and all("not marked" in problem.what for problem in problems)
@@ -346,32 +348,32 @@ def exemplar(text, target, *elements, core=("Agent", "Theme")):
         1,
         text,
         (span("Target", target),),
-        tuple(sorted((span(*one) for one in elements), key=lambda s: s.start)),
+        tuple(sorted((span(*element) for element in elements), key=lambda s: s.start)),
         core,
     )
 
 
-def kept(one, **rules):
+def kept(exemplar, **rules):
     core_sets = {"Seeing": ("Agent",)}
-    sentences, _ = extract(release.Release("test", (one,), core_sets, 1, ()), replace(PAPER, **rules))
+    sentences, _ = extract(release.Release("test", (exemplar,), core_sets, 1, ()), replace(PAPER, **rules))
     return [span.name for sentence in sentences for spans in sentence.elements for span in spans[:1]]
 
 
 def test_every_rule_at_its_border():
-    one = exemplar(
+    near = exemplar(
         "She has seen a big old red house near it .",
         "seen",
         ("Agent", "She"),
         ("Theme", "a big old red house"),
         ("Place", "near it"),
     )
-    assert kept(one) == ["Agent"]  # the theme is too long and too near
-    assert kept(one, sentence_tokens=11) == ["Agent"] and kept(one, sentence_tokens=10) == []
-    assert kept(one, element_tokens=5, nearest=1) == ["Agent", "Theme"]
-    assert kept(one, element_tokens=4, nearest=1) == ["Agent"]
-    assert kept(one, nearest=3) == []  # "She" is two tokens away
-    assert kept(one, scope="sentence") == []
-    assert kept(one, core="sets") == ["Agent"]
+    assert kept(near) == ["Agent"]  # the theme is too long and too near
+    assert kept(near, sentence_tokens=11) == ["Agent"] and kept(near, sentence_tokens=10) == []
+    assert kept(near, element_tokens=5, nearest=1) == ["Agent", "Theme"]
+    assert kept(near, element_tokens=4, nearest=1) == ["Agent"]
+    assert kept(near, nearest=3) == []  # "She" is two tokens away
+    assert kept(near, scope="sentence") == []
+    assert kept(near, core="sets") == ["Agent"]
     far = exemplar(
         "She has often seen it with the old glasses of hers .",
         "seen",
@@ -396,18 +398,18 @@ def test_rules_out_of_range_are_refused(wrong):
 
 
 def test_the_funnel_counts_down_to_what_is_kept(mini):
-    for rules in links.RULES.values():
+    for rules in frame_links.RULES.values():
         sentences, steps = extract(mini, rules)
         counts = [step.sentences for step in steps]
         assert counts == sorted(counts, reverse=True) and counts[0] == len(mini.exemplars)
-        assert counts[-1] == len(sentences) and steps[-1].elements == sum(len(one.elements) for one in sentences)
+        assert counts[-1] == len(sentences) and steps[-1].elements == sum(len(sentence.elements) for sentence in sentences)
 
 
 def test_differences_one_at_a_time(mini):
     def count(rules):
         return len(extract(mini, rules)[0])
 
-    table = {one.name: one for one in links.one_at_a_time(mini, PAPER, OFFICIAL)}
+    table = {difference.name: difference for difference in frame_links.one_at_a_time(mini, PAPER, OFFICIAL)}
     assert list(table) == [
         "nearest: 3",
         "core: sets",
@@ -440,34 +442,35 @@ def measured(tmp_path_factory, mini):
 
 def test_places_hold_the_annotated_words(measured):
     _, tokenizer, placed, inputs = measured
-    for one, ids in zip(placed, inputs["input_ids"], strict=True):
-        text = one.sentence.exemplar.text
+    for linked, ids in zip(placed, inputs["input_ids"], strict=True):
+        text = linked.sentence.exemplar.text
         for positions, spans in (
-            (one.predicate, one.sentence.target),
-            *zip(one.elements, one.sentence.elements, strict=True),
+            (linked.predicate, linked.sentence.target),
+            *zip(linked.elements, linked.sentence.elements, strict=True),
         ):
             pieces = tokenizer.convert_ids_to_tokens([ids[position] for position in positions])
             expected = "".join(text[span.start : span.end] for span in spans).replace(" ", "").lower()
             assert "".join(piece.removeprefix("##") for piece in pieces) == expected
-        assert min(one.predicate) > 0 and max(one.predicate) < one.length - 1
+        assert min(linked.predicate) > 0 and max(linked.predicate) < linked.length - 1
 
 
 @pytest.mark.parametrize("direction", ["predicate to element", "element to predicate", "both"])
 @pytest.mark.parametrize("pairing", ["product", "zip"])
 def test_scores_equal_a_plain_reading_of_the_map(measured, direction, pairing):
     model, tokenizer, placed, inputs = measured
-    scores = observe(model, make_batches(inputs, tokenizer, 300), {"links": Links(placed, direction, pairing)})["links"]
+    measurement = FrameLinkAttention(placed, direction, pairing)
+    scores = observe(model, make_batches(inputs, tokenizer, 300), {"links": measurement})["links"]
     for index in range(0, len(placed), 17):
-        one = placed[index]
+        sentence = placed[index]
         (batch,) = make_batches(inputs.select([index]), tokenizer)
         for layer, maps in enumerate(attention_maps(model, batch)):
             for head in range(3):
                 best = 0.0
-                for element in one.elements:
+                for element in sentence.elements:
                     pairs = (
-                        [(p, e) for p in one.predicate for e in element]
+                        [(p, e) for p in sentence.predicate for e in element]
                         if pairing == "product"
-                        else list(zip(one.predicate, element, strict=False))
+                        else list(zip(sentence.predicate, element, strict=False))
                     )
                     for p, e in pairs:
                         if direction != "element to predicate":
@@ -493,7 +496,7 @@ def test_words_are_what_the_tokenizer_calls_no_special_token(mini, name):
     )
     placed, inputs, _ = place(sentences, tokenizer, max_length=500)
     assert {sentence.special for sentence in placed} == {(2, 0)}
-    rows, columns = zip(*Links(placed, "both", elsewhere="moved")._cells, strict=True)
+    rows, columns = zip(*FrameLinkAttention(placed, "both", elsewhere="moved")._cells, strict=True)
     assert min(int(cells.min()) for cells in rows + columns) == 2
     assert all(cells.max() < sentence.length for sentence, cells in zip(placed, rows, strict=True))
     assert any(cells.max() == sentence.length - 1 for sentence, cells in zip(placed, rows, strict=True))
@@ -501,16 +504,16 @@ def test_words_are_what_the_tokenizer_calls_no_special_token(mini, name):
 
 def test_moved_cells_keep_their_distances_and_stay_on_words(measured):
     model, tokenizer, placed, inputs = measured
-    measurement = Links(placed, "predicate to element", elsewhere="moved")
+    measurement = FrameLinkAttention(placed, "predicate to element", elsewhere="moved")
     scores = observe(model, make_batches(inputs, tokenizer), {"links": measurement})["links"]
-    for index, one in list(enumerate(placed))[::9]:
-        rows, columns = one.pairs("predicate to element")
+    for index, sentence in list(enumerate(placed))[::9]:
+        rows, columns = sentence.pairs("predicate to element")
         used, linked = [*rows, *columns], set(zip(rows, columns, strict=True))
         possible = [
             shift
             for shift in range(-40, 40)
             if min(used) + shift >= 1
-            and max(used) + shift <= one.length - 2
+            and max(used) + shift <= sentence.length - 2
             and not linked & set(zip(rows + shift, columns + shift, strict=True))
         ]
         assert len(scores.places[index]) == 1 + len(possible) and 0 not in possible
@@ -523,19 +526,15 @@ def test_moved_cells_keep_their_distances_and_stay_on_words(measured):
 
 def test_borrowed_cells_are_those_of_sentences_of_the_same_length(measured):
     model, tokenizer, placed, inputs = measured
-    both = [
-        observe(model, make_batches(inputs, tokenizer), {"links": Links(placed, "both", elsewhere="borrowed", seed=seed)})[
-            "links"
-        ]
-        for seed in (1, 1)
-    ]
-    for one, again in zip(both[0].places, both[1].places, strict=True):
-        np.testing.assert_array_equal(one, again)
-    for index, one in list(enumerate(placed))[::9]:
-        own = set(zip(*one.pairs("both"), strict=True))
+    measurements = (FrameLinkAttention(placed, "both", elsewhere="borrowed", seed=seed) for seed in (1, 1))
+    both = [observe(model, make_batches(inputs, tokenizer), {"links": measurement})["links"] for measurement in measurements]
+    for first, again in zip(both[0].places, both[1].places, strict=True):
+        np.testing.assert_array_equal(first, again)
+    for index, sentence in list(enumerate(placed))[::9]:
+        own = set(zip(*sentence.pairs("both"), strict=True))
         (batch,) = make_batches(inputs.select([index]), tokenizer)
         maps = attention_maps(model, batch)[0][0]
-        candidates = [other.pairs("both") for other in placed if other.length == one.length]
+        candidates = [other.pairs("both") for other in placed if other.length == sentence.length]
         possible = [
             maps[:, rows, columns].amax(dim=1).numpy()
             for rows, columns in candidates
@@ -548,10 +547,11 @@ def test_borrowed_cells_are_those_of_sentences_of_the_same_length(measured):
 
 def test_hits_are_rows_whose_largest_weight_among_words_is_a_link(measured):
     model, tokenizer, placed, inputs = measured
-    scores = observe(model, make_batches(inputs, tokenizer), {"links": Links(placed, "predicate to element")})["links"]
-    for index, one in list(enumerate(placed))[::9]:
+    measurement = FrameLinkAttention(placed, "predicate to element")
+    scores = observe(model, make_batches(inputs, tokenizer), {"links": measurement})["links"]
+    for index, sentence in list(enumerate(placed))[::9]:
         (batch,) = make_batches(inputs.select([index]), tokenizer)
-        linked = set(zip(*one.pairs("predicate to element"), strict=True))
+        linked = set(zip(*sentence.pairs("predicate to element"), strict=True))
         for layer, maps in enumerate(attention_maps(model, batch)):
             for head in range(3):
                 words = maps[0, head, :, 1:-1].argmax(dim=1) + 1
@@ -570,8 +570,8 @@ def made(actual, others, sentences=60, heads=(2, 3), seed=0):
     rng = np.random.default_rng(seed)
     actual, others = np.broadcast_to(actual, heads), np.broadcast_to(others, heads)
     places = [np.concatenate([actual[None], np.repeat(others[None], rng.integers(2, 8), axis=0)]) for _ in range(sentences)]
-    places = tuple(one + rng.normal(0, 0.1, heads) + rng.normal(0, 0.05, one.shape) for one in places)
-    return LinkScores(places, np.zeros((sentences, *heads), dtype=bool))
+    places = tuple(scores + rng.normal(0, 0.1, heads) + rng.normal(0, 0.05, scores.shape) for scores in places)
+    return FrameLinkScores(places, np.zeros((sentences, *heads), dtype=bool))
 
 
 def test_the_matched_test_finds_heads_above_and_below_and_only_those():
@@ -586,19 +586,21 @@ def test_the_matched_test_finds_heads_above_and_below_and_only_those():
 
 def noise(seed, heads=(3, 4)):
     rng = np.random.default_rng(seed)
-    return LinkScores(tuple(rng.random((rng.integers(2, 8), *heads)) for _ in range(40)), np.zeros((40, *heads), dtype=bool))
+    return FrameLinkScores(
+        tuple(rng.random((rng.integers(2, 8), *heads)) for _ in range(40)), np.zeros((40, *heads), dtype=bool)
+    )
 
 
 def test_the_matched_test_keeps_its_level():
     """Exchangeable places: the smallest corrected p is below 0.05 in about one of twenty cases, on either side."""
     tests = [controls.matched_test(noise(seed), seed=1, draws=200) for seed in range(100)]
-    for smallest in ([one.above.min() for one in tests], [one.below.min() for one in tests]):
+    for smallest in ([test.above.min() for test in tests], [test.below.min() for test in tests]):
         assert 0 < np.mean(np.array(smallest) < 0.05) < 0.13
 
 
 def test_nothing_to_compare_with_is_said():
     with pytest.raises(ValueError, match="second place"):
-        controls.matched_test(LinkScores((np.ones((1, 2, 2)),), np.ones((1, 2, 2), dtype=bool)), seed=1)
+        controls.matched_test(FrameLinkScores((np.ones((1, 2, 2)),), np.ones((1, 2, 2), dtype=bool)), seed=1)
 
 
 def test_best_offset_of_constructed_links():
@@ -635,14 +637,14 @@ def test_a_planted_head_is_found_and_nothing_on_shuffled_labels(mini):
     tokenizer = load_tokenizer(source)
     placed, inputs, _ = place(extract(mini, PAPER)[0], tokenizer)
     predicates = sorted(
-        {ids[position] for one, ids in zip(placed, inputs["input_ids"], strict=True) for position in one.predicate}
+        {ids[position] for sentence, ids in zip(placed, inputs["input_ids"], strict=True) for position in sentence.predicate}
     )
     model = planted(load_encoder(source), predicates)
 
     def run(places):
-        kinds = {kind: Links(places, "element to predicate", elsewhere=kind) for kind in ("moved", "borrowed")}
+        kinds = {kind: FrameLinkAttention(places, "element to predicate", elsewhere=kind) for kind in ("moved", "borrowed")}
         scores = observe(model, make_batches(inputs, tokenizer), kinds)
-        return scores["moved"], {kind: controls.matched_test(one, seed=1) for kind, one in scores.items()}
+        return scores["moved"], {kind: controls.matched_test(of_kind, seed=1) for kind, of_kind in scores.items()}
 
     scores, tests = run(placed)
     means = scores.actual.mean(axis=0)
@@ -653,14 +655,14 @@ def test_a_planted_head_is_found_and_nothing_on_shuffled_labels(mini):
 
     rng = np.random.default_rng(3)
     shuffled = []
-    for one in placed:  # the same cells at a random one of all their places
-        used = [*one.predicate, *(position for element in one.elements for position in element)]
-        shift = int(rng.integers(1 - min(used), one.length - 1 - max(used)))
+    for sentence in placed:  # the same cells at a random one of all their places
+        used = [*sentence.predicate, *(position for element in sentence.elements for position in element)]
+        shift = int(rng.integers(1 - min(used), sentence.length - 1 - max(used)))
         shuffled.append(
             replace(
-                one,
-                predicate=tuple(p + shift for p in one.predicate),
-                elements=tuple(tuple(p + shift for p in element) for element in one.elements),
+                sentence,
+                predicate=tuple(p + shift for p in sentence.predicate),
+                elements=tuple(tuple(p + shift for p in element) for element in sentence.elements),
             )
         )
     assert (run(shuffled)[1]["moved"].above > 0.05).all()
@@ -677,9 +679,9 @@ def test_official_heatmaps_hold_the_papers_two_heads():
         official_heatmaps.panel("nouns")
 
 
-def placed_at(one, names=("Agent",)):
-    elements = tuple((span,) for span in one.elements if span.name in names)
-    return Placed(links.LinkedSentence(one, one.target, elements), (3,), tuple((1,) for _ in elements), 9)
+def placed_at(exemplar, names=("Agent",)):
+    elements = tuple((span,) for span in exemplar.elements if span.name in names)
+    return Placed(frame_links.FrameSentence(exemplar, exemplar.target, elements), (3,), tuple((1,) for _ in elements), 9)
 
 
 def test_breakdown_by_role_element_and_frame():
@@ -689,10 +691,10 @@ def test_breakdown_by_role_element_and_frame():
     two = placed_at(
         exemplar("She has often seen the dog .", "seen", ("Agent", "She"), ("Theme", "the dog")), ("Agent", "Theme")
     )
-    assert [breakdown.role(one) for one in (pronoun, noun, after)] == list(breakdown.ROLES)
+    assert [breakdown.role(place) for place in (pronoun, noun, after)] == list(breakdown.ROLES)
     placed = [pronoun, noun, noun, after, two]
     places = tuple(np.full((3, 1, 1), value) * np.array([2, 1, 1])[:, None, None] for value in (1, 2, 3, 4, 100))
-    scores = LinkScores(places, np.zeros((5, 1, 1), dtype=bool))
+    scores = FrameLinkScores(places, np.zeros((5, 1, 1), dtype=bool))
     rows = {row["element"]: row for row in breakdown.by_role(placed, scores, [(0, 0)], seed=1)}
     assert {name: row["n"] for name, row in rows.items()} == {"pronoun before": 1, "other before": 2, "after": 1}
     assert rows["other before"]["score"] == "few"
@@ -702,7 +704,7 @@ def test_breakdown_by_role_element_and_frame():
         {"frame element": "Agent", "n": 4, "head (1, 1)": "5.000"}
     ]
     assert breakdown.by_frame(placed, scores, [(0, 0)], least=5) == []
-    assert [one[0, 0, 0] for one in breakdown.without_pronouns(placed, scores).places] == [4, 6, 8]
+    assert [values[0, 0, 0] for values in breakdown.without_pronouns(placed, scores).places] == [4, 6, 8]
 
 
 def test_reading_works_where_processes_cannot_be_spawned(folder):

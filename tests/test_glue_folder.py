@@ -122,10 +122,10 @@ def test_empty_file_missing_column_and_missing_folder(tmp_path):
 
 def test_sampling_is_by_seed_without_replacement():
     rows = Dataset.from_dict({"idx": list(range(100))})
-    one, two, other = (loading.sample(rows, 30, seed)["idx"] for seed in (1, 1, 2))
-    assert one == two != other
-    assert len(set(one)) == 30
-    assert one == sorted(one)
+    first, again, other = (loading.sample(rows, 30, seed)["idx"] for seed in (1, 1, 2))
+    assert first == again != other
+    assert len(set(first)) == 30
+    assert first == sorted(first)
     assert loading.sample(rows, 0, 1)["idx"] == loading.sample(rows, 1000, 1)["idx"] == list(range(100))
 
 

@@ -38,8 +38,9 @@ LOAD_MODEL = """
 import torch
 from bertology_utils.attention import attention_maps, batches
 from bertology_utils.encoders import models
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.loading import load_rows
-from bertology_utils.glue.sources import parse_data, parse_model
+from bertology_utils.glue.sources import parse_data
 from bertology_utils.glue.tasks import TASKS
 task, source = TASKS["mrpc"], parse_model("google-bert/bert-base-uncased")
 model, tokenizer = models.load_classifier(source, task), models.load_tokenizer(source)
@@ -87,8 +88,9 @@ def test_columns_equal_the_hubs_own(name):
 TELL = """
 import sys
 from bertology_utils.encoders import models
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.loading import load_rows
-from bertology_utils.glue.sources import parse_data, parse_model
+from bertology_utils.glue.sources import parse_data
 from bertology_utils.glue.tasks import TASKS
 def tell(load):
     try:

@@ -32,18 +32,19 @@ def test_controls_are_as_many_and_never_of_the_type(task):
     lab, task, _, _ = measured(task)
     inputs = lab.annotated_inputs(task)
     matched = match(inputs, seed=1)
-    for one, masks in zip(inputs, matched.masks, strict=True):
-        assert masks.shape == (2 * TYPES, one.length)
-        types = token_types(one)
-        punctuation = {at for word, pieces in one.words if word.upos == "PUNCT" for at in pieces}
+    for annotated, masks in zip(inputs, matched.masks, strict=True):
+        assert masks.shape == (2 * TYPES, annotated.length)
+        types = token_types(annotated)
+        punctuation = {at for word, pieces in annotated.words if word.upos == "PUNCT" for at in pieces}
         for kind in range(TYPES):
             own, control = masks[kind], masks[TYPES + kind]
             assert own.sum() == control.sum()
             assert not (own & ~types[kind]).any() and not (control & types[kind]).any()
-            assert not control[list(one.special)].any() and not control[list(punctuation)].any()
+            assert not control[list(annotated.special)].any() and not control[list(punctuation)].any()
     pairs = np.sum([masks[:TYPES].sum(axis=1) for masks in matched.masks], axis=0)
     assert matched.tokens[:, 1].tolist() == pairs.tolist()
-    assert matched.tokens[:, 0].tolist() == np.sum([token_types(one)[:TYPES].sum(axis=1) for one in inputs], axis=0).tolist()
+    counts = np.sum([token_types(annotated)[:TYPES].sum(axis=1) for annotated in inputs], axis=0)
+    assert matched.tokens[:, 0].tolist() == counts.tolist()
     assert pairs[NOUN] > 50
 
 
@@ -66,8 +67,8 @@ def test_the_nearest_token_of_the_same_frequency_is_chosen():
 
 def test_distances_are_those_of_the_pairs():
     """One pair: the noun is at 4, its control at 1, both rare."""
-    one = made(["DET", "PUNCT", "PUNCT", "NOUN"])
-    distances = match([one], seed=1).distances
+    annotated = made(["DET", "PUNCT", "PUNCT", "NOUN"])
+    distances = match([annotated], seed=1).distances
     assert distances[NOUN].tolist() == [3, -3, 0, 0]
     assert np.isnan(distances[LINGUISTIC.index("pronouns")]).all()
 
@@ -88,7 +89,7 @@ def test_the_sum_of_distances_is_the_smallest(seed):
     rng = np.random.default_rng(seed)
     classes = rng.choice(["NOUN", "ADJ", "ADV", "PUNCT"], size=8, p=[0.35, 0.3, 0.25, 0.1]).tolist()
     ids = rng.integers(50, 54, size=8).tolist()
-    one = made(classes, ids)
+    annotated = made(classes, ids)
     own = [at for at, upos in enumerate(classes, 1) if upos == "NOUN"]
     others = [at for at, upos in enumerate(classes, 1) if upos in ("ADJ", "ADV")]
 
@@ -96,8 +97,8 @@ def test_the_sum_of_distances_is_the_smallest(seed):
         return abs(a - b) / PLACES_PER_DECADE + abs(np.log10(ids.count(ids[a - 1])) - np.log10(ids.count(ids[b - 1])))
 
     few, many = sorted((own, others), key=len)
-    best = min(sum(map(cost, few, some)) for some in itertools.permutations(many, len(few)))
-    matched = match([one], seed=1)
+    best = min(sum(map(cost, few, chosen)) for chosen in itertools.permutations(many, len(few)))
+    matched = match([annotated], seed=1)
     count = matched.tokens[NOUN, 1]
     assert count == len(few)
     far, _, frequency, _ = np.nan_to_num(matched.distances[NOUN]) * count

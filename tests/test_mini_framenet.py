@@ -96,7 +96,7 @@ def test_elements_stand_before_and_after_at_many_distances():
 def test_annotation_is_sound():
     for frame, _, exemplar in exemplars():
         spans = sorted([*exemplar.elements, exemplar.target], key=lambda span: span.start)
-        assert all(one.end < two.start for one, two in itertools.pairwise(spans)), exemplar.text
+        assert all(before.end < after.start for before, after in itertools.pairwise(spans)), exemplar.text
         overt = [span.name for span in exemplar.elements]
         null = [name for name, _ in exemplar.nulls]
         assert len({*overt, *null}) == len(overt) + len(null), exemplar.text

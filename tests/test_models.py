@@ -11,7 +11,7 @@ from hub_server import tiny_bert_repository
 from safetensors.torch import load_file, save_file
 
 from bertology_utils.encoders import embedded, models
-from bertology_utils.glue.sources import parse_model
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
 
 
@@ -109,11 +109,11 @@ def test_seed_draws_the_classifier_and_leaves_the_global_generator_alone(tiny_be
     torch.manual_seed(7)
     expected = torch.rand(3)
     torch.manual_seed(7)
-    one = models.load_classifier(source, TASKS["rte"], seed=1)
+    first = models.load_classifier(source, TASKS["rte"], seed=1)
     assert torch.equal(torch.rand(3), expected)
-    two = models.load_classifier(source, TASKS["rte"], seed=2)
-    assert not torch.equal(one.classifier.weight, two.classifier.weight)
-    assert torch.equal(one.bert.encoder.layer[0].output.dense.weight, two.bert.encoder.layer[0].output.dense.weight)
+    second = models.load_classifier(source, TASKS["rte"], seed=2)
+    assert not torch.equal(first.classifier.weight, second.classifier.weight)
+    assert torch.equal(first.bert.encoder.layer[0].output.dense.weight, second.bert.encoder.layer[0].output.dense.weight)
 
 
 def test_a_classification_layer_of_the_source_is_kept_only_as_finetuned(tiny_bert, tmp_path):

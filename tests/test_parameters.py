@@ -1,11 +1,11 @@
 """Wrong parameters are refused at once, with the choices; the command line and the notebooks agree."""
 
 import ast
-import dataclasses
 import json
 import subprocess
 import sys
 import time
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -13,8 +13,10 @@ import safetensors.numpy
 from conftest import ROOT
 
 from bertology_utils import __main__ as cli
+from bertology_utils.annotation.sources import parse_annotation
 from bertology_utils.common import numbering
-from bertology_utils.glue import sources
+from bertology_utils.common.profiles import PROFILES, Profile
+from bertology_utils.glue.sources import DataSource
 from bertology_utils.glue.tasks import TASKS, get_task, parse_tasks
 from bertology_utils.suite import check, notebooks, parameters, results, run
 from bertology_utils.suite.declarations import PARAMETERS, convert, parameters_cell
@@ -168,15 +170,15 @@ def test_home_is_understood_in_every_path(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "bank.conllu").touch()
     (tmp_path / "fn").mkdir()
-    assert sources.parse_annotation("conllu:~/bank.conllu") == ("conllu", str(tmp_path / "bank.conllu"))
+    assert parse_annotation("conllu:~/bank.conllu") == ("conllu", str(tmp_path / "bank.conllu"))
     assert parameters.resolve(framenet="folder:~/fn").framenet == f"folder:{tmp_path / 'fn'}"
     found = parameters.resolve(data="folder:~", train_files="mrpc=~/mine.tsv").data
-    assert found == sources.DataSource("folder", tmp_path, (("mrpc", str(tmp_path / "mine.tsv")),))
+    assert found == DataSource("folder", tmp_path, (("mrpc", str(tmp_path / "mine.tsv")),))
 
 
 def test_a_pipeline_that_is_missing_is_named_before_anything_runs(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr("bertology_utils.glue.sources.find_spec", lambda name: None)
+    monkeypatch.setattr("bertology_utils.annotation.sources.find_spec", lambda name: None)
     assert cli.main(["check", "--profile", "minilm"]) == 2
     assert "python -m spacy download en_core_web_sm" in capsys.readouterr().err
     assert cli.main(["check"]) == 0
@@ -251,9 +253,22 @@ def test_every_notebooks_cell_is_made_from_the_declarations(monkeypatch):
     assert {name for notebook in found for name in notebook.parameters} == set(PARAMETERS), "none that no notebook takes"
 
 
-def test_settings_have_every_profile_value():
-    names = {field.name for field in dataclasses.fields(parameters.Settings)}
-    assert {name for name, parameter in PARAMETERS.items() if parameter.of_profile} <= names
+def as_written(settings):
+    """What the profile has a say in, as a parameter's text or number."""
+    found = {name: getattr(settings, name) for name, parameter in PARAMETERS.items() if parameter.of_profile}
+    model, data = found["model"], found["data"]
+    return found | {"model": model.name, "data": f"folder:{data.path}" if data.kind == "folder" else data.kind}
+
+
+def test_every_value_of_a_profile_reaches_the_settings_unless_another_is_given(tmp_path, monkeypatch):
+    values = {"model": "own/model", "data": f"folder:{tmp_path}", "framenet": "nltk", "annotation": "spacy:own"}
+    values |= {"train_examples": 11, "max_examples": 12, "sweep_examples": 13, "trainings": 14}
+    given = {"model": "embedded", "data": "hub", "framenet": "embedded", "annotation": "gold"}
+    given |= {"train_examples": 21, "max_examples": 22, "sweep_examples": 23, "trainings": 24}
+    monkeypatch.setitem(PROFILES, "embedded", replace(PROFILES["embedded"], **values))
+    assert as_written(parameters.resolve()) == values
+    assert as_written(parameters.resolve(**given)) == given
+    assert {field.name for field in fields(Profile)} == {"name", "recipe", *values}, "what else a profile has"
 
 
 @pytest.mark.parametrize("cells", [[], ["x = 1", "y = 2"]])

@@ -11,7 +11,7 @@ from sklearn.metrics import cohen_kappa_score
 from bertology_utils.attention import attention_maps, observe
 from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.encoders.models import load_encoder, load_tokenizer
-from bertology_utils.glue.sources import parse_model
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
 from bertology_utils.patterns import augment, cnn, controls, evidence, labelled_maps, repeats, shares, validation
 from bertology_utils.patterns.augment import Picture
@@ -130,19 +130,20 @@ def test_folds_keep_a_head_together_and_hold_every_map_once():
 def test_evidence_covers_every_map_and_comes_from_the_folds():
     found = evidence.load_evidence()
     assert set(found.predicted) <= set(range(len(PATTERNS))) and len(found.true) == len(labelled_maps.load_maps())
-    for one, part in zip(evidence.load_rounds("cnn"), validation.folds(labelled_maps.load_maps(), 1), strict=True):
-        assert one.test == part.tolist()
+    for cv_round, part in zip(evidence.load_rounds("cnn"), validation.folds(labelled_maps.load_maps(), 1), strict=True):
+        assert cv_round.test == part.tolist()
 
 
 def test_a_fold_trained_anew_gives_the_committed_predictions():
-    labelled, one = labelled_maps.load_maps(), evidence.load_rounds("cnn")[0]
-    rest = np.setdiff1d(np.arange(len(labelled)), one.test)
-    pictures, patterns = [augment.picture(of) for of in labelled], validation.targets(labelled)
-    network = cnn.train([pictures[row] for row in rest], patterns[rest], cnn.Design(**one.chosen), 1)
-    again = cnn.classify(network, [pictures[row] for row in one.test])
+    labelled, first_round = labelled_maps.load_maps(), evidence.load_rounds("cnn")[0]
+    rest = np.setdiff1d(np.arange(len(labelled)), first_round.test)
+    pictures, patterns = [augment.picture(labelled_map) for labelled_map in labelled], validation.targets(labelled)
+    network = cnn.train([pictures[row] for row in rest], patterns[rest], cnn.Design(**first_round.chosen), 1)
+    again = cnn.classify(network, [pictures[row] for row in first_round.test])
     # Other CPU kernels round otherwise, and training carries that on: a few maps on a border may change sides.
-    assert np.mean(again == one.predicted) >= 0.9
-    assert np.mean(again == patterns[one.test]) > np.mean(patterns[one.test] == 0)  # better than "all vertical"
+    assert np.mean(again == first_round.predicted) >= 0.9
+    true = patterns[first_round.test]
+    assert np.mean(again == true) > np.mean(true == 0)  # better than "all vertical"
 
 
 def test_the_baseline_fitted_anew_gives_the_committed_predictions():
@@ -160,7 +161,7 @@ def test_evidence_of_other_labels_is_refused(monkeypatch):
 
 
 def test_training_is_deterministic_and_learns_with_what_it_is_given():
-    pictures = [one for length in (8, 12, 20, 30) for one in controls.constructed_maps(length).values()]
+    pictures = [picture for length in (8, 12, 20, 30) for picture in controls.constructed_maps(length).values()]
     patterns = np.array([PATTERNS.index(name) for _ in range(4) for name in controls.EXPECTED.values()])
     design = cnn.Design(size=16, width=4, epochs=60)
     first, second = (cnn.train(pictures, patterns, design, 3) for _ in range(2))
@@ -188,7 +189,7 @@ def test_patterns_of_a_pass_equal_those_of_single_maps(measured):
         (batch,) = make_batches(inputs.select([index]), tokenizer)
         separators = (batch.inputs["input_ids"] == tokenizer.sep_token_id).numpy()[0]
         for layer, maps in enumerate(attention_maps(model, batch)):
-            pictures = [Picture(one.numpy(), separators) for one in maps[0]]
+            pictures = [Picture(weights.numpy(), separators) for weights in maps[0]]
             np.testing.assert_array_equal(found.patterns[index, layer], cnn.classify(network, pictures))
     np.testing.assert_allclose(found.shares.sum(axis=-1), 1)
 
@@ -254,7 +255,7 @@ def test_intervals_of_shares_grow_with_what_is_not_known_of_the_classifier():
         assert corrected.interval[0] <= corrected.value <= corrected.interval[1]
     expected = bootstrap_mean(one_hot[..., 0].mean(axis=(1, 2)), (1, 2))
     assert parts["predicted"][0].text(1, 6) == expected.text(1, 6)
-    assert sum(one.value for one in parts["corrected"]) == pytest.approx(1)
+    assert sum(share.value for share in parts["corrected"]) == pytest.approx(1)
 
 
 def test_errors_of_the_classifier_are_its_confusion_matrix():
@@ -290,7 +291,7 @@ def test_agreement_between_tasks():
         shown = np.where(rng.random((60, 4, 12)) < noise, rng.integers(0, 5, (60, 4, 12)), patterns)
         return np.eye(5)[shown]
 
-    seen = [repeats.usual_patterns(examples(one, 0.3)) for one in (usual[0], usual[0], usual[1])]
+    seen = [repeats.usual_patterns(examples(patterns, 0.3)) for patterns in (usual[0], usual[0], usual[1])]
     same, other = repeats.task_agreement(seen[:2], 1), repeats.task_agreement(seen[1:], 1)
     assert same.value == 1 and same.share_above(0.6) == 1
     assert other.share_above(0.6) == 0 and abs(other.value) < 0.4 and same.n == 48
@@ -302,6 +303,6 @@ def test_agreement_between_tasks():
 
 def test_the_shipped_network_fits_its_labels_better_than_it_generalises():
     labelled = labelled_maps.load_maps()
-    fitted = cnn.classify(cnn.load_network(), [augment.picture(one) for one in labelled])
+    fitted = cnn.classify(cnn.load_network(), [augment.picture(labelled_map) for labelled_map in labelled])
     found = evidence.load_evidence()
     assert np.mean(fitted == found.true) >= np.mean(found.predicted == found.true) > 0.7

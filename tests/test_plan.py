@@ -68,7 +68,7 @@ def test_what_several_notebooks_need_is_planned_once_and_not_what_the_cache_has(
 
 def test_a_given_checkpoint_is_swept_and_not_trained(tmp_path, tiny_bert):
     from bertology_utils.encoders.models import load_classifier, load_tokenizer
-    from bertology_utils.glue.sources import parse_model
+    from bertology_utils.encoders.sources import parse_model
 
     source = parse_model(str(tiny_bert))
     load_classifier(source, TASKS["sst2"]).save_pretrained(tmp_path)

@@ -11,7 +11,7 @@ from bertology_utils.disabling.sweep import sweep
 from bertology_utils.disabling.switch import disable_heads
 from bertology_utils.encoders.evaluate import predict_logits
 from bertology_utils.encoders.models import load_classifier, load_tokenizer
-from bertology_utils.glue.sources import parse_model
+from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
 
 PLANTED = (1, 2)
@@ -44,31 +44,33 @@ def planted(tmp_path_factory):
 
 def test_a_planted_harmful_head_is_found_and_its_gain_is_real(planted):
     found, labels = planted
-    one = effects(TASKS["mrpc"], found, labels, seed=1).heads
-    assert divmod(one.best, 4) == PLANTED
-    assert one.significant()[PLANTED] and one.values[PLANTED] > 0.05
-    assert one.selected.honest.mean() > 0.03, "it is a gain on examples that had no say in the choice"
-    assert one.mcnemar[one.best] < 1e-3
-    assert one.gains[one.best].interval[0] > 0
+    heads = effects(TASKS["mrpc"], found, labels, seed=1).heads
+    assert divmod(heads.best, 4) == PLANTED
+    assert heads.significant()[PLANTED] and heads.values[PLANTED] > 0.05
+    assert heads.selected.honest.mean() > 0.03, "it is a gain on examples that had no say in the choice"
+    assert heads.mcnemar[heads.best] < 1e-3
+    assert heads.gains[heads.best].interval[0] > 0
 
 
 def test_on_shuffled_labels_no_head_gains(planted):
     found, labels = planted
     for seed in range(5):
         shuffled = np.random.default_rng(seed).permutation(labels)
-        one = effects(TASKS["mrpc"], found, shuffled, seed=1)
-        assert not one.heads.significant().any() and not one.layers.significant().any()
-        assert one.heads.values.max() > 0, "some head seems to gain all the same"
+        effect = effects(TASKS["mrpc"], found, shuffled, seed=1)
+        assert not effect.heads.significant().any() and not effect.layers.significant().any()
+        assert effect.heads.values.max() > 0, "some head seems to gain all the same"
 
 
 def test_effects_of_layers_and_of_the_mean_head(planted):
     found, labels = planted
-    one = effects(TASKS["mrpc"], found, labels, seed=1)
+    effect = effects(TASKS["mrpc"], found, labels, seed=1)
     right = (found.baseline.argmax(axis=1) == labels).mean()
-    assert one.baseline == pytest.approx(right)
-    np.testing.assert_allclose(one.layers.values, (found.layers.argmax(axis=2) == labels).mean(axis=1) - right, atol=1e-12)
-    assert one.heads.mean.value == pytest.approx(one.heads.values.mean())
-    assert one.heads.shape == (3, 4) and one.layers.shape == (3,)
+    assert effect.baseline == pytest.approx(right)
+    np.testing.assert_allclose(
+        effect.layers.values, (found.layers.argmax(axis=2) == labels).mean(axis=1) - right, atol=1e-12
+    )
+    assert effect.heads.mean.value == pytest.approx(effect.heads.values.mean())
+    assert effect.heads.shape == (3, 4) and effect.layers.shape == (3,)
 
 
 def test_missing_labels_are_refused(planted):

@@ -104,8 +104,8 @@ def test_pieces_of_a_stream_are_one_output_and_a_missing_output_is_named():
 
 def notebook(*cells):
     made = [
-        nbformat.v4.new_code_cell(source, execution_count=number, outputs=some)
-        for number, (source, some) in enumerate(cells, start=1)
+        nbformat.v4.new_code_cell(source, execution_count=number, outputs=cell_outputs)
+        for number, (source, cell_outputs) in enumerate(cells, start=1)
     ]
     return json.loads(json.dumps(nbformat.v4.new_notebook(cells=made)))
 

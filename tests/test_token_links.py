@@ -9,8 +9,8 @@ from precision import forward_tolerance, sum_tolerance
 
 from bertology_utils.attention import observe
 from bertology_utils.links.controls import candidates_are_diagonal
-from bertology_utils.links.measure import TokenLinks
-from bertology_utils.links.token_links import LINK_TYPES, links
+from bertology_utils.links.measure import TokenLinkAttention
+from bertology_utils.links.token_links import LINK_TYPES, find_links
 
 
 def plain_pairs(sentence, antecedents):
@@ -25,18 +25,20 @@ def plain_pairs(sentence, antecedents):
             pairs["noun → pronoun"] += [(noun, places) for _, noun in others]
     pairs["subject → verb"] = [(b, a) for a, b in pairs["verb → subject"]]
     pairs["pronoun → noun"] = [(b, a) for a, b in pairs["noun → pronoun"]]
-    return {name: [pair for pair in some if pair[0] and pair[1]] for name, some in pairs.items()}
+    return {name: [pair for pair in of_type if pair[0] and pair[1]] for name, of_type in pairs.items()}
 
 
-def plain_links(one, name, antecedents):
+def plain_links(example, name, antecedents):
     """Cells of every link of a type, and the cells of every place to which it can be moved."""
     found = []
-    for sentence in one.sentences:
+    for sentence in example.sentences:
         words = {at for word, places in sentence if word.upos != "PUNCT" for at in places}
         whole = [[(a, b) for a in pair[0] for b in pair[1]] for pair in plain_pairs(sentence, antecedents)[name]]
         taken = {cell for cells in whole for cell in cells}
         for cells in whole:
-            moves = [[(a + by, b + by) for a, b in cells] for by in range(-len(one.pieces), len(one.pieces) + 1) if by]
+            moves = [
+                [(a + by, b + by) for a, b in cells] for by in range(-len(example.pieces), len(example.pieces) + 1) if by
+            ]
             found.append(
                 (
                     cells,
@@ -72,13 +74,13 @@ def plain_values(grid, found):
 @pytest.mark.parametrize("task", TASKS)
 def test_values_are_the_plain_ones(task, antecedents):
     lab, task, model, examples = measured(task)
-    known = [links(one, antecedents) for one in lab.annotated_inputs(task)]
-    result = observe(model, lab.measured_batches(task), {"l": TokenLinks(known)})["l"]
+    known = [find_links(annotated, antecedents) for annotated in lab.annotated_inputs(task)]
+    result = observe(model, lab.measured_batches(task), {"l": TokenLinkAttention(known)})["l"]
     counts, tolerance = np.zeros((len(LINK_TYPES), 2), dtype=int), forward_tolerance(model)
-    for index, one in enumerate(examples):
-        grids = one.maps.tolist()
+    for index, example in enumerate(examples):
+        grids = example.maps.tolist()
         for number, name in enumerate(LINK_TYPES):
-            found = plain_links(one, name, antecedents)
+            found = plain_links(example, name, antecedents)
             counts[number] += len(found), sum(bool(moves) for _, moves in found)
             expected = np.array([[plain_values(grid, found) for grid in layer] for layer in grids])
             for part, values in enumerate((result.actual, result.matched, result.elsewhere)):
@@ -101,8 +103,8 @@ SENTENCE = [
 ]
 
 
-def by_type(one, maps, antecedents=True):
-    result = replay(TokenLinks([links(one, antecedents)]), [maps])
+def by_type(annotated, maps, antecedents=True):
+    result = replay(TokenLinkAttention([find_links(annotated, antecedents)]), [maps])
     return {name: (result.actual[0, at, 0, 0], result.elsewhere[0, at, 0, 0]) for at, name in enumerate(LINK_TYPES)}, result
 
 
@@ -129,7 +131,7 @@ def test_a_uniform_map_gives_one_over_the_length():
 
 def test_links_move_over_words_and_never_onto_punctuation_or_links():
     sentence = [*SENTENCE[:3], word(",", "PUNCT", 1, "punct"), *SENTENCE[3:]]  # positions 1 2 3 , 5 6
-    (link,) = links(made_input(sentence), True)["verb → subject"]
+    (link,) = find_links(made_input(sentence), True)["verb → subject"]
     assert link.shifts.tolist() == [1, 4], "(3, 2) and (6, 5)"
     twice = [
         word("I", "PRON", 1, "nsubj"),
@@ -137,7 +139,7 @@ def test_links_move_over_words_and_never_onto_punctuation_or_links():
         word("you", "PRON", 3, "nsubj"),
         word("left", "VERB", 1, "conj"),
     ]
-    first, second = links(made_input(twice), True)["verb → subject"]
+    first, second = find_links(made_input(twice), True)["verb → subject"]
     assert first.shifts.tolist() == [1] and second.shifts.tolist() == [-1]
 
 
@@ -145,22 +147,22 @@ def test_the_largest_cell_of_a_link_counts():
     pieces = [(1, 2), (3, 4), (5,), (6,), (7,)]
     maps = np.zeros((1, 1, 9, 9))
     maps[..., 4, 1], maps[..., 3, 2] = 0.6, 0.2
-    one = made_input(SENTENCE, pieces)
-    assert by_type(one, maps)[0]["verb → subject"][0] == pytest.approx(0.6)
-    (link,) = links(one, True)["verb → subject"]
+    annotated = made_input(SENTENCE, pieces)
+    assert by_type(annotated, maps)[0]["verb → subject"][0] == pytest.approx(0.6)
+    (link,) = find_links(annotated, True)["verb → subject"]
     assert sorted(zip(link.rows.tolist(), link.columns.tolist(), strict=True)) == [(3, 1), (3, 2), (4, 1), (4, 2)]
 
 
 def test_pronouns_go_with_their_antecedent_or_with_every_noun():
     sentence = [*SENTENCE, word("boats", "NOUN", 4, "obj")]
-    assert len(links(made_input(sentence), True)["noun → pronoun"]) == 1
-    assert len(links(made_input(sentence), False)["noun → pronoun"]) == 2
+    assert len(find_links(made_input(sentence), True)["noun → pronoun"]) == 1
+    assert len(find_links(made_input(sentence), False)["noun → pronoun"]) == 2
 
 
 def test_words_that_the_length_limit_took_are_in_no_link():
-    known = links(made_input(SENTENCE, [(), (1,), (2,), (3,), (4,)]), True)
+    known = find_links(made_input(SENTENCE, [(), (1,), (2,), (3,), (4,)]), True)
     assert known == {name: [] for name in LINK_TYPES}
-    result = replay(TokenLinks([known]), [to_previous(6)])
+    result = replay(TokenLinkAttention([known]), [to_previous(6)])
     assert np.isnan(result.actual).all() and not result.counts.any()
 
 
@@ -172,25 +174,25 @@ def test_a_link_that_cannot_be_moved_is_counted_and_not_compared():
 
 def test_clearnlp_and_copulas():
     sentence = [word("Milk", "NOUN", 1, "nsubjpass"), word("is", "AUX", -1, "ROOT"), word("white", "ADJ", 1, "acomp")]
-    assert len(links(made_input(sentence), False)["verb → subject"]) == 1
+    assert len(find_links(made_input(sentence), False)["verb → subject"]) == 1
     ud = [word("Milk", "NOUN", 2, "nsubj"), word("is", "AUX", 2, "cop"), word("white", "ADJ", -1, "root")]
-    assert links(made_input(ud), False)["verb → subject"] == []
+    assert find_links(made_input(ud), False)["verb → subject"] == []
 
 
 def test_padding_on_either_side_changes_nothing():
     lab, task, _, examples = measured("sst2")
-    known = [links(one, True) for one in lab.annotated_inputs(task)][:12]
-    maps = [one.maps[:, :2] for one in examples[:12]]
-    left, right = (replay(TokenLinks(known), maps, side, 50) for side in ("left", "right"))
-    alone = [replay(TokenLinks([some]), [one]) for some, one in zip(known, maps, strict=True)]
+    known = [find_links(annotated, True) for annotated in lab.annotated_inputs(task)][:12]
+    maps = [example.maps[:, :2] for example in examples[:12]]
+    left, right = (replay(TokenLinkAttention(known), maps, side, 50) for side in ("left", "right"))
+    alone = [replay(TokenLinkAttention([of_input]), [weights]) for of_input, weights in zip(known, maps, strict=True)]
     for name in ("actual", "matched", "elsewhere"):
-        expected = np.concatenate([getattr(one, name) for one in alone])
+        expected = np.concatenate([getattr(result, name) for result in alone])
         np.testing.assert_allclose(getattr(left, name), expected, atol=sum_tolerance(50))
         np.testing.assert_allclose(getattr(right, name), expected, atol=sum_tolerance(50))
 
 
 def test_a_parser_may_call_a_mark_a_subject():
-    links(made_input([word("stop", "VERB", -1, "root"), word("?", "PUNCT", 0, "nsubj")]), False)
+    find_links(made_input([word("stop", "VERB", -1, "root"), word("?", "PUNCT", 0, "nsubj")]), False)
 
 
 def test_centred_weights_have_what_a_word_gets_from_all_taken_off():
@@ -205,7 +207,7 @@ def test_centred_weights_have_what_a_word_gets_from_all_taken_off():
     everyone[:, 1] = 1 - 7 * 0.05
     found = {}
     for centred in (False, True):
-        measured = replay(TokenLinks([links(item, True)], centred), [everyone[None, None]])
+        measured = replay(TokenLinkAttention([find_links(item, True)], centred), [everyone[None, None]])
         found[centred] = (measured.matched - measured.elsewhere)[0, LINK_TYPES.index("verb → subject"), 0, 0]
     assert found[False] == pytest.approx(0.6) and found[True] == pytest.approx(0, abs=1e-6)
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..corpora import GLUE
-from ..glue.sources import parse_annotation
 from ..glue.tasks import TASKS, get_task
 from . import treebank
 from .base import Annotated, Annotator
+from .sources import parse_annotation
 
 
 class Known:
@@ -61,7 +61,7 @@ def load_annotator(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
         tasks: for "gold".
 
     Raises:
-        ValueError, FileNotFoundError: see :func:`bertology_utils.glue.sources.parse_annotation`,
+        ValueError, FileNotFoundError: see :func:`bertology_utils.annotation.sources.parse_annotation`,
             :class:`bertology_utils.annotation.pipeline.Pipeline` and
             :func:`bertology_utils.annotation.treebank.read`.
     """
@@ -70,7 +70,12 @@ def load_annotator(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
         return gold(tasks)
     if kind == "conllu":
         sentences = treebank.read(place)
-        antecedents = any(word.antecedent is not None for some in sentences.values() for one in some for word in one.words)
+        antecedents = any(
+            word.antecedent is not None
+            for annotated in sentences.values()
+            for sentence in annotated
+            for word in sentence.words
+        )
         return Known(f"CoNLL-U file {Path(place).name}", sentences, antecedents)
     from .pipeline import Pipeline
 

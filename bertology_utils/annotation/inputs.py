@@ -49,7 +49,7 @@ class PlacedSentence:
     @property
     def span(self) -> tuple[int, int]:
         """First and last position of the sentence's words in the input; (0, -1) if nothing of it is left."""
-        there = [position for some in self.pieces for position in some]
+        there = [position for positions in self.pieces for position in positions]
         return (min(there), max(there)) if there else (0, -1)
 
 
@@ -127,7 +127,7 @@ def _placed(
     encoding: Encoding, texts: Sequence[str], annotated: Sequence[Annotated], tokenizer: PreTrainedTokenizerBase
 ) -> AnnotatedInput:
     sentences, negation, lost = [], [], 0
-    for field, (text, some) in enumerate(zip(texts, annotated, strict=True)):
+    for field, (text, parsed) in enumerate(zip(texts, annotated, strict=True)):
         # Offsets start at 0 in either text, so the other text's are blanked.
         offsets = [
             span if owner == field else (0, 0) for span, owner in zip(encoding.offsets, encoding.sequence_ids, strict=True)
@@ -137,7 +137,7 @@ def _placed(
         def place(start: int, stop: int) -> Positions:
             return () if stop > limit else tuple(wordpieces(offsets, start, stop))
 
-        for sentence in some:
+        for sentence in parsed:
             pieces = tuple(place(word.start, word.end) for word in sentence.words)
             sentences.append(PlacedSentence(sentence.words, pieces))
             lost += sum(not positions for positions in pieces)

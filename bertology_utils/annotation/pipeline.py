@@ -72,7 +72,10 @@ class Pipeline:
         key = self._fingerprint | {"texts": listing, "code": cache.code_digest(_sentences, Sentence, Word)}
         folder = cache.entry("annotations", key, fill)
         parsed = json.loads((folder / _FILE).read_text())
-        by_text = {text: tuple(_sentence(**one) for one in some) for text, some in zip(distinct, parsed, strict=True)}
+        by_text = {
+            text: tuple(_sentence(**sentence) for sentence in sentences)
+            for text, sentences in zip(distinct, parsed, strict=True)
+        }
         return [by_text[text] for text in texts]
 
 

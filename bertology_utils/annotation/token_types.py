@@ -32,14 +32,14 @@ def is_punctuation(word: Word) -> bool:
     return word.upos in PUNCTUATION
 
 
-def token_types(one: AnnotatedInput, protocol: str = "paper") -> np.ndarray:
+def token_types(annotated: AnnotatedInput, protocol: str = "paper") -> np.ndarray:
     """Which wordpieces of an input are of which type (§4.4).
 
     Every wordpiece of a word counts. Nouns include proper nouns, verbs exclude
     auxiliaries, subjects and objects are the words that head them.
 
     Args:
-        one: the input.
+        annotated: the input.
         protocol: "paper" goes by the words' characters. "official" goes by
             strings, as the published code did: every wordpiece that is spelt
             like one of a word of the type, and for negation those of every
@@ -51,26 +51,28 @@ def token_types(one: AnnotatedInput, protocol: str = "paper") -> np.ndarray:
     """
     one_of("protocol", protocol, PROTOCOLS)
     found: dict[str, list[Positions]] = {
-        name: [pieces for word, pieces in one.words if wanted(word)] for name, wanted in _WORDS.items()
+        name: [pieces for word, pieces in annotated.words if wanted(word)] for name, wanted in _WORDS.items()
     }
-    found["negation"] = list(one.negation) if protocol == "paper" else _containing(one, NEGATION_WORDS)
+    found["negation"] = list(annotated.negation) if protocol == "paper" else _containing(annotated, NEGATION_WORDS)
     found |= {
-        "[CLS]": [one.cls],
-        "[SEP]": [one.separators],
-        "punctuation": [pieces for word, pieces in one.words if is_punctuation(word)],
+        "[CLS]": [annotated.cls],
+        "[SEP]": [annotated.separators],
+        "punctuation": [pieces for word, pieces in annotated.words if is_punctuation(word)],
     }
-    masks = {name: mask(one.length, [at for some in found[name] for at in some]) for name in TOKEN_TYPES}
+    masks = {name: mask(annotated.length, [at for pieces in found[name] for at in pieces]) for name in TOKEN_TYPES}
     if protocol == "official":
-        masks |= {name: _alike(one, masks[name]) for name in LINGUISTIC}
+        masks |= {name: _alike(annotated, masks[name]) for name in LINGUISTIC}
     return np.stack(list(masks.values()))
 
 
-def _containing(one: AnnotatedInput, parts: Sequence[str]) -> list[Positions]:
+def _containing(annotated: AnnotatedInput, parts: Sequence[str]) -> list[Positions]:
     """Words in which a string of the list occurs anywhere."""
-    return [pieces for word, pieces in one.words if any(part in word.form.lower() for part in parts)] + list(one.negation)
+    return [pieces for word, pieces in annotated.words if any(part in word.form.lower() for part in parts)] + list(
+        annotated.negation
+    )
 
 
-def _alike(one: AnnotatedInput, chosen: np.ndarray) -> np.ndarray:
+def _alike(annotated: AnnotatedInput, chosen: np.ndarray) -> np.ndarray:
     """Every wordpiece spelt like a chosen one."""
-    spelt = {piece for piece, at in zip(one.pieces, chosen, strict=True) if at}
-    return np.array([piece in spelt for piece in one.pieces])
+    spelt = {piece for piece, at in zip(annotated.pieces, chosen, strict=True) if at}
+    return np.array([piece in spelt for piece in annotated.pieces])

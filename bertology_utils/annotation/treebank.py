@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 PARAGRAPH = ("newpar", "newdoc")  # comments at which one begins
-NEGATIVE = {("Polarity", "Neg"), ("PronType", "Neg")}  # features of negative words
+NEGATIVE = {("Polarity", "Neg"), ("PronType", "Neg")}  # in FEATS, of negative words
 
 
 def read(path: str | Path) -> dict[str, Annotated]:

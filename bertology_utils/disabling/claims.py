@@ -25,13 +25,13 @@ def judge_gains(effects: EffectsByTraining) -> list[Verdict]:
     for part, variant, papers in (("heads", "head", "+0.1 (STS-B) to +1.2 (MRPC)"), ("layers", "layer", "up to +3.2 (RTE)")):
         trainings = _trainings(effects, part)
         largest = {task: [100 * variants.values.max() for variants in several] for task, several in trainings.items()}
-        shown = "; ".join(f"{task.title} {', '.join(f'{value:+.2f}' for value in some)}" for task, some in largest.items())
+        shown = "; ".join(f"{task.title} {', '.join(f'{value:+.2f}' for value in gains)}" for task, gains in largest.items())
         verdicts.append(
             Verdict(
                 f"On every task disabling some {variant} raises the score",
                 papers,
                 f"{shown} points",
-                "agrees" if all(min(some) > 100 * MARGIN for some in largest.values()) else "disagrees",
+                "agrees" if all(min(gains) > 100 * MARGIN for gains in largest.values()) else "disagrees",
                 "largest gain of every training above zero (0.05 points); says nothing of chance",
             )
         )

@@ -9,8 +9,22 @@ import numpy as np
 from ..attention import Batch
 from ..common import Head, track
 from ..encoders.evaluate import predict_logits
+from ..statistics import Seed
 from ..statistics.ties import heads_by_size
 from .switch import disable_heads
+
+
+def ordering_half(count: int, seed: Seed) -> np.ndarray:
+    """Which examples put the heads in order, so that the others, of an odd number one more, can score that order.
+
+    Args:
+        count: of all examples.
+        seed: of the draw.
+
+    Returns:
+        True for the half that orders, shape (examples,).
+    """
+    return np.random.default_rng(seed).permutation(count) < count // 2
 
 
 def greedy_order(gains: np.ndarray) -> list[Head]:

@@ -39,7 +39,7 @@ def score_task(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed
                 len(labels),
                 seed,
             )
-        (value,), draws = (weighted_scores(metric, predicted, labels, some).mean(axis=1) for some in (ones, drawn))
+        (value,), draws = (weighted_scores(metric, predicted, labels, weights).mean(axis=1) for weights in (ones, drawn))
         return Bootstrap(float(value), draws, len(labels), seed)
 
     return {metric: mean_score(metric) for metric in task.metrics}

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from ..common.safetensors_header import tensor_shapes
-from ..glue.sources import ModelSource, parse_model, task_pairs
+from ..glue.sources import task_pairs
 from ..glue.tasks import Task, get_task
+from .sources import ModelSource, parse_model
 
 # What a classifier must share with the model that it is compared with, under the names of BERT's configuration.
 _SHARED = ("model_type", "num_hidden_layers", "num_attention_heads", "hidden_size", "vocab_size")

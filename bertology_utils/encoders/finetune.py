@@ -18,10 +18,10 @@ import torch
 from ..attention.batches import tokenize
 from ..common import cache, note
 from ..common.profiles import Recipe
-from ..glue.sources import ModelSource
 from ..glue.tasks import Task
 from . import models
 from .models import NORMAL_STD, load_classifier, load_tokenizer
+from .sources import ModelSource
 
 if TYPE_CHECKING:  # Trainer takes seconds to import; whoever only measures does not wait for it
     from datasets import Dataset

@@ -16,8 +16,8 @@ import torch
 
 from ..common import one_of
 from ..common.hub import hub_errors
-from ..glue.sources import ModelSource, parse_model
 from ..glue.tasks import Task, get_task
+from .sources import ModelSource, parse_model
 
 if TYPE_CHECKING:
     from transformers import (
@@ -72,7 +72,7 @@ def load_classifier(source: ModelSource | str, task: Task | str, init: str = "pr
     """The encoder with a classifier of ``task.num_labels`` outputs, in evaluation mode.
 
     Args:
-        source: from :func:`bertology_utils.glue.sources.parse_model`, or what that reads.
+        source: from :func:`bertology_utils.encoders.sources.parse_model`, or what that reads.
         task: the task, or its name.
         init: "pretrained": the encoder's weights as they are, the
             classification layer drawn by ``seed`` even if the source has one;

@@ -7,7 +7,7 @@ layer's attention, by type of token. ``claims``: the paper's claims, judged.
 """
 
 from .compare import Increase, Rivals, against_marks, ahead, earlier_and_later, increase, resampled_type_means
-from .measure import ATTENDING, Features, disregard, received, side_by_side
+from .measure import ATTENDING, Features, disregard, side_by_side
 
 __all__ = [
     "ATTENDING",
@@ -19,7 +19,6 @@ __all__ = [
     "disregard",
     "earlier_and_later",
     "increase",
-    "received",
     "resampled_type_means",
     "side_by_side",
 ]

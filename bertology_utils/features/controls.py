@@ -66,5 +66,5 @@ def match(inputs: Sequence[AnnotatedInput], seed: Seed) -> Matched:
             apart = places[chosen], frequencies[chosen]
             distances[number] += zip(*(part for signed in apart for part in (np.abs(signed), signed)), strict=True)
         masks.append(both)
-    means = [np.mean(some, axis=0) if some else np.full(4, np.nan) for some in distances]
+    means = [np.mean(pairs, axis=0) if pairs else np.full(4, np.nan) for pairs in distances]
     return Matched(masks, np.array(means), tokens)

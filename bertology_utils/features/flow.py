@@ -10,8 +10,8 @@ import torch
 
 from ..annotation.inputs import AnnotatedInput
 from ..annotation.token_types import LINGUISTIC, token_types
-from ..attention import Batch
-from .measure import received, side_by_side
+from ..attention import Batch, received
+from .measure import side_by_side
 
 # In this order: a token that is two of these counts as the first.
 DESTINATIONS = ("[CLS]", "[SEP]", "punctuation", "previous", "self", "next", "all else")

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from ..annotation.token_types import TOKEN_TYPES
-from ..attention import Batch
+from ..attention import Batch, received
 from ..common import PROTOCOLS, one_of
 
 ATTENDING = ("all tokens", "[CLS]")
@@ -74,17 +74,6 @@ def side_by_side(masks: Sequence[np.ndarray], batch: Batch) -> torch.Tensor:
     for row, (index, real) in enumerate(zip(batch.index, batch.mask.cpu(), strict=True)):
         together[row, :, real] = torch.from_numpy(masks[index])
     return together.to(batch.mask.device)
-
-
-def received(maps: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """What each token gets from the average real token: column sums over lengths, shape (examples, heads, tokens).
-
-    Args:
-        maps: shape (examples, heads, tokens, tokens).
-        batch: the inputs.
-    """
-    share = batch.mask / batch.lengths[:, None]  # (examples, queries)
-    return torch.einsum("ehqk,eq->ehk", maps, share.to(maps.dtype))
 
 
 def _from_first(maps: torch.Tensor, batch: Batch) -> torch.Tensor:

@@ -81,17 +81,17 @@ def heatmap_grid(
     width = min(columns, len(values))
     by_row = limits if isinstance(limits, list) else [limits] * rows
     figure, axes = plt.subplots(rows, width, figsize=(panel[0] * width + 0.8, panel[1] * rows + 0.2), squeeze=False)
-    for index, (ax, (title, one)) in enumerate(zip(axes.flat, values.items(), strict=False)):
-        heatmap(ax, one, limits=by_row[index // width], cmap=cmap, colour_bar=False).set_title(title)
+    for index, (ax, (title, heads)) in enumerate(zip(axes.flat, values.items(), strict=False)):
+        heatmap(ax, heads, limits=by_row[index // width], cmap=cmap, colour_bar=False).set_title(title)
         if index % width:
             ax.set(ylabel="", yticks=[])
         if index + width < len(values):  # another panel stands below
             ax.set(xlabel="", xticks=[])
     for ax in axes.flat[len(values) :]:
         ax.set_axis_off()
-    for some in axes if isinstance(limits, list) else [axes]:
-        long = 15 * rows if some is axes else 12
-        bar = figure.colorbar(some.flat[0].collections[0], ax=some, label=label, shrink=0.8, aspect=long, pad=0.01)
+    for sharing in axes if isinstance(limits, list) else [axes]:
+        long = 15 * rows if sharing is axes else 12
+        bar = figure.colorbar(sharing.flat[0].collections[0], ax=sharing, label=label, shrink=0.8, aspect=long, pad=0.01)
         bar.outline.set_visible(False)
     return figure
 

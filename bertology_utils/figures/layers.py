@@ -56,7 +56,7 @@ def flow_grid(panels: dict[str, np.ndarray], names: Sequence[str]) -> Figure:
     Returns:
         The figure.
     """
-    layers = max(len(one) for one in panels.values())
+    layers = max(len(shares) for shares in panels.values())
     figure, axes = plt.subplots(1, len(panels), figsize=(3.6 * len(panels), 0.34 * layers + 1.3), squeeze=False, sharey=True)
     for ax, (title, shares) in zip(axes.flat, panels.items(), strict=True):
         flow(ax, shares, names, title)
@@ -74,8 +74,8 @@ def layer_bars(ax: Axes, gains: Sequence[Bootstrap], title: str) -> None:
         title: above it.
     """
     layers = axis_numbers(len(gains))
-    values = np.array([one.value for one in gains]) * 100
-    intervals = np.array([one.interval for one in gains]) * 100
+    values = np.array([gain.value for gain in gains]) * 100
+    intervals = np.array([gain.interval for gain in gains]) * 100
     ax.barh(layers, values, color=COLOURS["blue"], alpha=0.35, height=0.7)
     ax.hlines(layers, *intervals.T, color="black", lw=1)
     ax.plot(values, layers, "o", ms=4, color=COLOURS["blue"])

@@ -72,8 +72,8 @@ def map_grid(maps: Sequence[Any], titles: list[str], columns: int) -> tuple[Figu
     figure, axes = plt.subplots(rows, columns, figsize=(1.2 * columns, 1.36 * rows), squeeze=False)
     for ax in axes.flat[len(maps) :]:
         ax.set_axis_off()
-    for ax, one, title in zip(axes.flat, maps, titles, strict=False):
-        map_picture(ax, one.weights, one.separators, title)
+    for ax, shown, title in zip(axes.flat, maps, titles, strict=False):
+        map_picture(ax, shown.weights, shown.separators, title)
     return figure, axes
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..common import Head, head_name
 from ..statistics import Seed, bootstrap_mean
-from .measure import LinkScores, Placed
+from .measure import FrameLinkScores, Placed
 
 PRONOUN_FORMS = frozenset("i you he she it we they who me him her us them this that these those".split())
 ROLES = ("pronoun before", "other before", "after")
@@ -24,17 +24,17 @@ def role(place: Placed, element: int = 0) -> str:
     return "after" if not before else "pronoun before" if words.lower() in PRONOUN_FORMS else "other before"
 
 
-def by_element(placed: Sequence[Placed], scores: LinkScores, heads: Sequence[Head], least: int) -> list[dict]:
+def by_element(placed: Sequence[Placed], scores: FrameLinkScores, heads: Sequence[Head], least: int) -> list[dict]:
     """Mean score by the element's name, of sentences with one link; the most frequent names first."""
     return _by(placed, scores, heads, least, "frame element", lambda place: place.sentence.elements[0][0].name)
 
 
-def by_frame(placed: Sequence[Placed], scores: LinkScores, heads: Sequence[Head], least: int) -> list[dict]:
+def by_frame(placed: Sequence[Placed], scores: FrameLinkScores, heads: Sequence[Head], least: int) -> list[dict]:
     """Mean score by frame, of sentences with one link; the most frequent frames first."""
     return _by(placed, scores, heads, least, "frame", lambda place: place.sentence.exemplar.frame)
 
 
-def by_role(placed: Sequence[Placed], scores: LinkScores, heads: Sequence[Head], seed: Seed) -> list[dict]:
+def by_role(placed: Sequence[Placed], scores: FrameLinkScores, heads: Sequence[Head], seed: Seed) -> list[dict]:
     """Score and excess over the same cells elsewhere, by :func:`role`, of sentences with one link.
 
     Returns:
@@ -57,7 +57,7 @@ def by_role(placed: Sequence[Placed], scores: LinkScores, heads: Sequence[Head],
     return rows
 
 
-def without_pronouns(placed: Sequence[Placed], scores: LinkScores) -> LinkScores:
+def without_pronouns(placed: Sequence[Placed], scores: FrameLinkScores) -> FrameLinkScores:
     """The scores of sentences where no linked element is a pronoun before the predicate."""
     return scores.of(
         [
@@ -78,7 +78,7 @@ def _groups(placed: Sequence[Placed], name: Callable[[Placed], str]) -> dict[str
 
 def _by(
     placed: Sequence[Placed],
-    scores: LinkScores,
+    scores: FrameLinkScores,
     heads: Sequence[Head],
     least: int,
     column: str,

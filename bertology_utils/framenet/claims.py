@@ -16,7 +16,7 @@ from ..statistics import LEVEL, Bootstrap, Seed, bootstrap_mean
 from ..statistics.ties import p_is
 from ..statistics.verdicts import Verdict, outcome
 from .controls import MatchedTest, top_heads
-from .links import PAPER_SENTENCES, PAPER_UNITS
+from .frame_links import PAPER_SENTENCES, PAPER_UNITS
 from .measure import ELSEWHERE
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..statistics import Bootstrap, Seed, bootstrap_mean, corrected_p
 from ..statistics.ties import clearly_below, heads_by_size
-from .measure import LinkScores, Placed
+from .measure import FrameLinkScores, Placed
 
 DRAWS = 1000
 
@@ -53,7 +53,7 @@ class MatchedTest:
         return "disagrees" if clearly_below(self.below[head]) else "undecided"
 
 
-def matched_test(scores: LinkScores, seed: Seed, draws: int = DRAWS) -> MatchedTest:
+def matched_test(scores: FrameLinkScores, seed: Seed, draws: int = DRAWS) -> MatchedTest:
     """Is the annotated place special among all the places it is compared with?
 
     If a head follows position alone, it scores as high on a sentence's other
@@ -64,7 +64,7 @@ def matched_test(scores: LinkScores, seed: Seed, draws: int = DRAWS) -> MatchedT
     (Westfall and Young, 1993).
 
     Args:
-        scores: from :class:`bertology_utils.framenet.measure.Links`.
+        scores: from :class:`bertology_utils.framenet.measure.FrameLinkAttention`.
         seed: of the permutations.
         draws: how many.
 
@@ -95,7 +95,7 @@ def matched_test(scores: LinkScores, seed: Seed, draws: int = DRAWS) -> MatchedT
 def fixed_offset_baseline(placed: Sequence[Placed], direction: str, seed: Seed) -> tuple[int, Bootstrap]:
     """How often a head that always points a fixed number of wordpieces away would point at a link.
 
-    To be compared with :attr:`bertology_utils.framenet.measure.LinkScores.hits`.
+    To be compared with :attr:`bertology_utils.framenet.measure.FrameLinkScores.hits`.
 
     Args:
         placed: the sentences.
@@ -106,8 +106,11 @@ def fixed_offset_baseline(placed: Sequence[Placed], direction: str, seed: Seed) 
         The best offset (column minus row), and the share of sentences in which it hits.
     """
     offsets = [{int(offset) for offset in np.subtract(*place.pairs(direction)[::-1])} for place in placed]
-    best, _ = max(Counter(offset for some in offsets for offset in some).items(), key=lambda item: (item[1], -abs(item[0])))
-    return best, bootstrap_mean(np.array([float(best in some) for some in offsets]), seed)
+    best, _ = max(
+        Counter(offset for of_sentence in offsets for offset in of_sentence).items(),
+        key=lambda item: (item[1], -abs(item[0])),
+    )
+    return best, bootstrap_mean(np.array([float(best in of_sentence) for of_sentence in offsets]), seed)
 
 
 def top_heads(means: np.ndarray, count: int) -> list[tuple[int, int]]:

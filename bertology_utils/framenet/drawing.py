@@ -9,10 +9,10 @@ import numpy as np
 
 from .. import figures
 from ..common import Head, head_name
-from .links import LinkedSentence
+from .frame_links import FrameSentence
 
 
-def annotated_sentence(sentence: LinkedSentence):
+def annotated_sentence(sentence: FrameSentence):
     """A sentence with its predicate in blue, linked core elements in orange, other elements in grey (Fig 4); the figure."""
     linked = {(span.name, span.start, span.end) for spans in sentence.elements for span in spans}
     marks = [("predicate", span.start, span.end, figures.COLOURS["blue"]) for span in sentence.target]

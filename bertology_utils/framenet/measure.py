@@ -13,7 +13,7 @@ from ..annotation.alignment import wordpieces
 from ..attention import Batch
 from ..common import DIRECTIONS, one_of
 from .exemplars import Span
-from .links import LinkedSentence
+from .frame_links import FrameSentence
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -37,7 +37,7 @@ class Placed:
         special: special tokens before and behind the words.
     """
 
-    sentence: LinkedSentence
+    sentence: FrameSentence
     predicate: tuple[int, ...]
     elements: tuple[tuple[int, ...], ...]
     length: int
@@ -74,11 +74,11 @@ class Placed:
         return rows, columns
 
 
-def place(sentences: Sequence[LinkedSentence], tokenizer, max_length: int = 128) -> tuple[list[Placed], Dataset, int]:
+def place(sentences: Sequence[FrameSentence], tokenizer, max_length: int = 128) -> tuple[list[Placed], Dataset, int]:
     """Tokenise, and find the links' wordpieces.
 
     Args:
-        sentences: from :func:`bertology_utils.framenet.links.extract`.
+        sentences: from :func:`bertology_utils.framenet.frame_links.extract`.
         tokenizer: a fast tokenizer.
         max_length: wordpieces per input.
 
@@ -113,8 +113,8 @@ def _positions(offsets, spans: Sequence[Span]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class LinkScores:
-    """What :class:`Links` computes.
+class FrameLinkScores:
+    """What :class:`FrameLinkAttention` computes.
 
     Attributes:
         places: per sentence, shape (places, layers, heads): the score of its
@@ -136,12 +136,12 @@ class LinkScores:
         """Links minus the mean of the other places, shape (sentences that have others, layers, heads)."""
         return np.stack([scores[0] - scores[1:].mean(axis=0) for scores in self.places if len(scores) > 1])
 
-    def of(self, rows: Sequence[int]) -> LinkScores:
+    def of(self, rows: Sequence[int]) -> FrameLinkScores:
         """The scores of some sentences."""
-        return LinkScores(tuple(self.places[row] for row in rows), self.hits[list(rows)])
+        return FrameLinkScores(tuple(self.places[row] for row in rows), self.hits[list(rows)])
 
 
-class Links:
+class FrameLinkAttention:
     """Measurement: the largest weight among the cells of a sentence's links, for every head.
 
     Args:
@@ -165,7 +165,7 @@ class Links:
         others: list[list[Cells]] = [[] for _ in placed]
         if elsewhere is not None:
             others = self._moved() if elsewhere == "moved" else self._borrowed(seed)
-        self._cells = [_stack([links[:2], *some]) for links, some in zip(self._links, others, strict=True)]
+        self._cells = [_stack([links[:2], *places]) for links, places in zip(self._links, others, strict=True)]
         self._scores: list[list[np.ndarray]] = [[] for _ in placed]
         self._hits: list[list[np.ndarray]] = [[] for _ in placed]
 
@@ -193,12 +193,12 @@ class Links:
         found = []
         for sentence, (rows, columns, _) in zip(self._placed, self._links, strict=True):
             links = set(zip(rows, columns, strict=True))
-            some: list[Cells] = []
+            cells_of_others: list[Cells] = []
             for other in rng.permutation(by_length[sentence.length]):
                 cells = self._links[other][:2]
-                if len(some) < BORROWED and not links & set(zip(*cells, strict=True)):
-                    some.append(cells)
-            found.append(some)
+                if len(cells_of_others) < BORROWED and not links & set(zip(*cells, strict=True)):
+                    cells_of_others.append(cells)
+            found.append(cells_of_others)
         return found
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
@@ -211,10 +211,10 @@ class Links:
             self._scores[index].append(own[:, rows, columns].amax(dim=2).T.numpy())  # (places, heads)
             self._hits[index].append(_points_at(own, *self._links[index]))
 
-    def compute(self) -> LinkScores:
+    def compute(self) -> FrameLinkScores:
         """The scores of all sentences, in order."""
         hits = np.stack([np.stack(layers) for layers in self._hits])
-        return LinkScores(tuple(np.stack(layers, axis=1) for layers in self._scores), hits)
+        return FrameLinkScores(tuple(np.stack(layers, axis=1) for layers in self._scores), hits)
 
 
 def _stack(places: list[Cells]) -> tuple[torch.Tensor, torch.Tensor]:

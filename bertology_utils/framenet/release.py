@@ -18,9 +18,9 @@ from typing import TypeVar
 from ..common import cache, track
 from ..common.cache import file_sha256
 from ..corpora import FRAMENET
-from ..glue.sources import check_framenet
 from . import exemplars as reader
 from .exemplars import Exemplar, Problem, Span, read_core_sets, read_unit
+from .sources import check_framenet
 
 NLTK_PACKAGE = "framenet_v17"
 INDEXES = ("frameIndex.xml", "luIndex.xml")
@@ -133,8 +133,8 @@ def _read(units: list[Path], frames: list[Path], processes: int) -> dict:
     core_sets, problems = read_core_sets(frames)
     exemplars: list[Exemplar] = []
     parts = [units[start : start + FILES_AT_ONCE] for start in range(0, len(units), FILES_AT_ONCE)]
-    for some, odd in _results(parts, processes):
-        exemplars += some
+    for found, odd in _results(parts, processes):
+        exemplars += found
         problems += odd
     return {"exemplars": exemplars, "core_sets": core_sets, "problems": problems}
 
@@ -161,8 +161,8 @@ def _read_units(paths: list[Path]) -> tuple[list[Exemplar], list[Problem]]:
     exemplars: list[Exemplar] = []
     problems: list[Problem] = []
     for path in paths:
-        some, odd = read_unit(path)
-        exemplars += some
+        found, odd = read_unit(path)
+        exemplars += found
         problems += odd
     return exemplars, problems
 

@@ -19,15 +19,17 @@ from .sources import DataSource
 from .tasks import Task
 
 if TYPE_CHECKING:
-    from datasets import Dataset, Features
+    import datasets
+    from datasets import Dataset
 
 
-def schema(task: Task) -> Features:
+def schema(task: Task) -> datasets.Features:
     """Columns and types of a task's rows, as the Hub has them."""
-    from datasets import ClassLabel, Features, Value
+    import datasets
 
-    label = Value("float32") if task.is_regression else ClassLabel(names=list(task.labels))
-    return Features({**{name: Value("string") for name in task.fields}, "label": label, "idx": Value("int32")})
+    text, number = datasets.Value("string"), datasets.Value("int32")
+    label = datasets.Value("float32") if task.is_regression else datasets.ClassLabel(names=list(task.labels))
+    return datasets.Features({**dict.fromkeys(task.fields, text), "label": label, "idx": number})
 
 
 def load_rows(task: Task, split: str, source: DataSource) -> Dataset:

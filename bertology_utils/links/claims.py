@@ -53,17 +53,17 @@ def judge_links(
                 f"five of {heads} heads, pre-trained",
             )
         )
-        for name, some in clear.items():
+        for name, of_model in clear.items():
             verdicts.append(
                 Verdict(
                     f"No {name} head clearly attends more along {' or '.join(pair)} than at the same distances",
                     "difficult to distinguish",
                     "; ".join(
-                        f"{LINK_TYPES[kind]} {count_of(some[kind])} heads, up to {excess[name][kind].max():+.3f}"
+                        f"{LINK_TYPES[kind]} {count_of(of_model[kind])} heads, up to {excess[name][kind].max():+.3f}"
                         for kind in kinds
                     )
                     or "–",
-                    "disagrees" if any(some[kind].any() for kind in kinds) else "undecided",
+                    "disagrees" if any(of_model[kind].any() for kind in kinds) else "undecided",
                     f"excess above {least} and any random head, corrected p below 0.05, as it is and centred",
                 )
             )

@@ -36,8 +36,7 @@ def links_and_neighbours(
             (clear[kind], "orange", "clear excess over same distances"),
         ):
             ax.scatter(neighbours[chosen], score[chosen], s=18, alpha=0.7, color=figures.COLOURS[colour], label=label, lw=0)
-        for index, shift in zip(ties.by_size(score), [(-4, 6), (6, -1), (6, -10)], strict=False):
-            at = divmod(int(index), score.shape[1])
+        for at, shift in zip(ties.heads_by_size(score), [(-4, 6), (6, -1), (6, -10)], strict=False):
             ax.annotate(head_name(*at), (neighbours[at], score[at]), textcoords="offset points", xytext=shift, fontsize=7)
         ax.axhline(even, color=figures.COLOURS["grey"], ls=":", lw=1)
         ax.set(title=kind, xlabel="attention to previous or next token", xscale="log")

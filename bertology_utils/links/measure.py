@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..attention import Batch
-from ..features import received
-from .token_links import LINK_TYPES, Link
+from ..attention import Batch, received
+from .token_links import LINK_TYPES, TokenLink
 
 
 @dataclass(frozen=True)
-class LinkAttention:
-    """What :class:`TokenLinks` computes. An example's value is the mean over its links; NaN where it has none.
+class TokenLinkScores:
+    """What :class:`TokenLinkAttention` computes. An example's value is the mean over its links; NaN where it has none.
 
     Attributes:
         actual: largest weight among a link's cells, shape (examples, types, layers, heads).
@@ -30,17 +29,17 @@ class LinkAttention:
     counts: np.ndarray
 
 
-class TokenLinks:
+class TokenLinkAttention:
     """Measurement: the weight along every link, and at the same distance elsewhere in its sentence.
 
     Args:
-        links: per example of the data, from :func:`bertology_utils.links.token_links.links`.
+        links: per example of the data, from :func:`bertology_utils.links.token_links.find_links`.
         centred: subtract from every weight what the token gets from the
             average token, so that a head's preference for certain words,
             whoever is looking, does not count.
     """
 
-    def __init__(self, links: Sequence[dict[str, list[Link]]], centred: bool = False):
+    def __init__(self, links: Sequence[dict[str, list[TokenLink]]], centred: bool = False):
         self._links = links
         self._centred = centred
         self._rows: dict[int, list[np.ndarray]] = {}
@@ -60,18 +59,18 @@ class TokenLinks:
         for row, index in enumerate(batch.index):
             self._rows[index].append(values[:, row])
 
-    def compute(self) -> LinkAttention:
+    def compute(self) -> TokenLinkScores:
         """The values of all examples, in the order of the data."""
         values = np.stack([np.stack(self._rows[index], axis=2) for index in sorted(self._rows)], axis=1)
         all_links = [[link for by_type in self._links for link in by_type[name]] for name in LINK_TYPES]
-        counts = np.array([[len(some), sum(len(link.shifts) > 0 for link in some)] for some in all_links])
-        return LinkAttention(*values, counts)
+        counts = np.array([[len(of_type), sum(len(link.shifts) > 0 for link in of_type)] for of_type in all_links])
+        return TokenLinkScores(*values, counts)
 
 
 class _Places:
     """The cells of a batch's links and of the places to which they can be moved, as indices into its flattened maps."""
 
-    def __init__(self, examples: list[dict[str, list[Link]]], tokens: int, starts: Sequence[int] = ()):
+    def __init__(self, examples: list[dict[str, list[TokenLink]]], tokens: int, starts: Sequence[int] = ()):
         self.shape = len(examples), len(LINK_TYPES)
         cells, sizes, self.places, group = [], [], [], []  # per link
         for row, by_type in enumerate(examples):

@@ -14,8 +14,8 @@ LINK_TYPES = ("verb → subject", "subject → verb", "noun → pronoun", "prono
 
 
 @dataclass(frozen=True)
-class Link:
-    """One pair of words, the first attending to the second.
+class TokenLink:
+    """A pair of words, the first attending to the second.
 
     Attributes:
         rows, columns: the map's cells that belong to the pair, each of shape (pairs,).
@@ -29,7 +29,7 @@ class Link:
     shifts: np.ndarray
 
 
-def links(annotated: AnnotatedInput, antecedents: bool) -> dict[str, list[Link]]:
+def find_links(annotated: AnnotatedInput, antecedents: bool) -> dict[str, list[TokenLink]]:
     """The links of an input, by type.
 
     Args:
@@ -40,7 +40,7 @@ def links(annotated: AnnotatedInput, antecedents: bool) -> dict[str, list[Link]]
     Returns:
         A list for each of :data:`LINK_TYPES`; words that the length limit took away are in none.
     """
-    found: dict[str, list[Link]] = {name: [] for name in LINK_TYPES}
+    found: dict[str, list[TokenLink]] = {name: [] for name in LINK_TYPES}
     for sentence in annotated.sentences:
         pairs = {
             "verb → subject": _verbs_and_subjects(sentence),
@@ -56,9 +56,9 @@ def links(annotated: AnnotatedInput, antecedents: bool) -> dict[str, list[Link]]
             if not is_punctuation(word)
             for at in pieces
         }
-        for name, some in pairs.items():
+        for name, of_type in pairs.items():
             # A parser can call a punctuation mark a subject; its place has nothing to be compared with.
-            found[name] += _links([(a, b) for a, b in some if words.issuperset(a + b)], words)
+            found[name] += _with_moves([(a, b) for a, b in of_type if words.issuperset(a + b)], words)
     return found
 
 
@@ -82,7 +82,7 @@ def _nouns_and_pronouns(sentence: PlacedSentence, antecedents: bool) -> list[tup
     return [(noun, own) for word, own in zip(words, pieces, strict=True) if word.upos in PRONOUNS for noun in nouns]
 
 
-def _links(pairs: list[tuple[Positions, Positions]], words: set[int]) -> list[Link]:
+def _with_moves(pairs: list[tuple[Positions, Positions]], words: set[int]) -> list[TokenLink]:
     """Pairs of words as cells, each with its moves; ``words`` are the positions that these may stand on."""
     whole = [(np.repeat(a, len(b)), np.tile(b, len(a))) for a, b in pairs if a and b]
     if not whole:
@@ -98,5 +98,5 @@ def _links(pairs: list[tuple[Positions, Positions]], words: set[int]) -> list[Li
         shifts = np.arange(min(words) - used.min(), size - used.max())
         free = allowed[used[:, None] + shifts].all(axis=0)
         free &= ~linked[rows[:, None] + shifts, columns[:, None] + shifts].any(axis=0)
-        found.append(Link(rows, columns, shifts[free]))
+        found.append(TokenLink(rows, columns, shifts[free]))
     return found

@@ -115,7 +115,7 @@ def moved(expected, got, place: str = "") -> Iterator[Difference]:
 def _difference(place: str, expected, got) -> Difference:
     if isinstance(expected, float) and isinstance(got, int | float) and not place.startswith("settings/"):
         return Difference(place, expected, got, rule_of(place))
-    if isinstance(expected, int) and isinstance(got, int) and any(fnmatchcase(place, one) for one in COUNTS.places):
+    if isinstance(expected, int) and isinstance(got, int) and any(fnmatchcase(place, pattern) for pattern in COUNTS.places):
         return Difference(place, expected, got, COUNTS)
     if isinstance(expected, dict | list) and isinstance(got, dict | list):
         return Difference(place, _extent(expected), _extent(got))

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from ..annotation.sources import parse_annotation
 from ..annotation.treebank import check_treebank
 from ..common import one_of
 from ..common.profiles import GLUE
 from ..framenet.release import check_release
-from ..glue.sources import parse_annotation, task_pairs
+from ..glue.sources import task_pairs
 from ..glue.tsv import check_folder
 from .declarations import PARAMETERS, convert
 from .notebooks import Notebook

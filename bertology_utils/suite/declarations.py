@@ -4,9 +4,10 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from ..annotation.sources import parse_annotation
 from ..common import DIRECTIONS, PROTOCOLS, one_of
 from ..common.profiles import ALL, PROFILES
-from ..glue.sources import check_framenet, parse_annotation
+from ..framenet.sources import check_framenet
 from ..glue.tasks import parse_tasks
 
 _LARGEST = 2**31 - 1

@@ -20,8 +20,8 @@ from ..disabling.saved import KIND as SWEEPS
 from ..disabling.saved import saved_sweep, sweep_key
 from ..encoders import evaluate, finetune, models
 from ..encoders.needs import FineTuning
+from ..encoders.sources import ModelSource
 from ..glue import loading
-from ..glue.sources import ModelSource
 from ..glue.tasks import TASKS, Task, predictions
 from .needs import Need, needs_of
 from .parameters import Settings, resolve

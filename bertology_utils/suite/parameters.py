@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from ..common import one_of, to_code
 from ..common.profiles import Profile, get_profile
 from ..encoders.checkpoints import parse_checkpoints
-from ..glue.sources import DataSource, ModelSource, check_framenet, parse_data, parse_model
+from ..encoders.sources import ModelSource, parse_model
+from ..framenet.sources import check_framenet
+from ..glue.sources import DataSource, parse_data
 from ..glue.tasks import Task, parse_tasks
 from .declarations import PARAMETERS
 

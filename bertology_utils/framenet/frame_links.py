@@ -67,8 +67,8 @@ def rules(protocol: str, sentence_tokens: int = 0, element_tokens: int = 0, near
 
 
 @dataclass(frozen=True)
-class LinkedSentence:
-    """A sentence with at least one link.
+class FrameSentence:
+    """A sentence whose predicate has at least one link to a core frame element.
 
     Attributes:
         exemplar: the annotated sentence.
@@ -95,7 +95,7 @@ def tokens(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in TOKEN.finditer(text)]
 
 
-def extract(release: Release, rules: Rules) -> tuple[list[LinkedSentence], list[Step]]:
+def extract(release: Release, rules: Rules) -> tuple[list[FrameSentence], list[Step]]:
     """The sentences that the rules keep, and how many each filter leaves.
 
     Args:
@@ -134,7 +134,7 @@ def extract(release: Release, rules: Rules) -> tuple[list[LinkedSentence], list[
         f"{which} {rules.nearest} or more tokens from the predicate",
         lambda candidate: candidate.limit(rules, lambda span: candidate.distance(span) >= rules.nearest),
     )
-    return [LinkedSentence(candidate.exemplar, *candidate.characters(rules)) for candidate in candidates], steps
+    return [FrameSentence(candidate.exemplar, *candidate.characters(rules)) for candidate in candidates], steps
 
 
 class _Candidate:
