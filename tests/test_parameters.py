@@ -230,7 +230,7 @@ def test_empty_means_the_profiles():
 
 
 def test_of_a_number_of_rows_0_is_the_profiles_and_minus_1_is_all():
-    assert parameters.resolve(sweep_examples=0).sweep_examples == 160
+    assert parameters.resolve(max_examples=0).max_examples == 1000
     for name in ("max_examples", "train_examples", "sweep_examples"):
         assert getattr(parameters.resolve(**{name: -1}), name) == 0, "what draws rows takes 0 for all"
         assert convert(name, "all") == -1

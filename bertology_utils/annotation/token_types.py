@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -15,7 +15,7 @@ NOUNS, VERBS, PRONOUNS, PUNCTUATION = {"NOUN", "PROPN"}, {"VERB"}, {"PRON"}, {"P
 SUBJECTS = {"nsubj", "nsubj:pass", "nsubjpass"}
 OBJECTS = {"obj", "dobj"}
 
-_WORDS = {
+_WORDS: dict[str, Callable[[Word], bool]] = {
     "nouns": lambda word: word.upos in NOUNS,
     "verbs": lambda word: word.upos in VERBS,
     "pronouns": lambda word: word.upos in PRONOUNS,

@@ -5,6 +5,7 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from ..common.cache import file_sha256
 from ..common.profiles import BERT_BASE, HUB_REVISIONS, HUB_SHAPES
@@ -42,7 +43,7 @@ class ModelSource:
         return hashlib.sha256(listing.encode()).hexdigest()
 
     @cached_property
-    def config(self) -> dict:
+    def config(self) -> dict[str, Any]:
         """A folder's ``config.json``.
 
         Raises:
@@ -61,8 +62,10 @@ class ModelSource:
         """(layers, heads) as far as they are known without the Hub, else None."""
         if not self.is_local:
             return HUB_SHAPES.get(self.location)
-        shape = self.config.get("num_hidden_layers"), self.config.get("num_attention_heads")
-        return shape if all(isinstance(count, int) and count > 0 for count in shape) else None
+        layers, heads = (self.config.get(name) for name in ("num_hidden_layers", "num_attention_heads"))
+        if not (isinstance(layers, int) and isinstance(heads, int)):
+            return None
+        return (layers, heads) if min(layers, heads) > 0 else None
 
 
 def parse_model(name: str) -> ModelSource:

@@ -62,8 +62,13 @@ PAPER_SENTENCES, PAPER_UNITS = 473, 13_572  # §4.2; lexical units of release 1.
 
 def rules(protocol: str, sentence_tokens: int = 0, element_tokens: int = 0, nearest: int = 0) -> Rules:
     """A protocol's rules, with limits changed where a number other than 0 is given."""
-    given = {"sentence_tokens": sentence_tokens, "element_tokens": element_tokens, "nearest": nearest}
-    return replace(RULES[one_of("protocol", protocol, RULES)], **{name: value for name, value in given.items() if value})
+    of_protocol = RULES[one_of("protocol", protocol, RULES)]
+    return replace(
+        of_protocol,
+        sentence_tokens=sentence_tokens or of_protocol.sentence_tokens,
+        element_tokens=element_tokens or of_protocol.element_tokens,
+        nearest=nearest or of_protocol.nearest,
+    )
 
 
 @dataclass(frozen=True)
@@ -201,6 +206,10 @@ class Difference:
     without: int
 
 
+def _changed(rules: Rules, name: str, value: int | str | bool) -> Rules:
+    return Rules(**{**vars(rules), name: value})
+
+
 def one_at_a_time(release: Release, start: Rules, goal: Rules) -> Iterator[Difference]:
     """Which of the differences between two sets of rules brings the number of sentences down?
 
@@ -221,11 +230,11 @@ def one_at_a_time(release: Release, start: Rules, goal: Rules) -> Iterator[Diffe
         values = [after] if field.name != "scope" else SCOPES[SCOPES.index(before) + 1 : SCOPES.index(after) + 1]
         previous = before
         for value in values if before != after else ():
-            together = replace(together, **{field.name: value})
+            together = _changed(together, field.name, value)
             yield Difference(
                 f"{field.name.replace('_', ' ')}: {value}",
-                count(replace(start, **{field.name: value})),
+                count(_changed(start, field.name, value)),
                 count(together),
-                count(replace(goal, **{field.name: previous})),
+                count(_changed(goal, field.name, previous)),
             )
             previous = value

@@ -17,7 +17,8 @@ from ..annotation.inputs import AnnotatedInput, PlacedSentence
 from ..attention import Batch
 from ..common import head_name
 from ..statistics import Bootstrap, Seed, bootstrap, max_statistic
-from ..statistics.ties import LEVEL, largest
+from ..statistics.permutation import LEVEL
+from ..statistics.ties import largest
 
 # Labels of Universal Dependencies, and ClearNLP's where it has another.
 RELATIONS = {"nsubj": {"nsubj"}, "obj": {"obj", "dobj"}, "amod": {"amod"}, "det": {"det"}}
@@ -189,14 +190,14 @@ def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
     per_example = np.zeros((len(sizes), *differences.shape[1:]))
     np.add.at(per_example, groups, differences)
     above, _ = max_statistic(per_example, seed)  # (ways, layers, heads)
-    beats = tuple(map(tuple, np.argwhere(above[way] < LEVEL).tolist()))
+    beats = tuple((int(layer), int(at)) for layer, at in np.argwhere(above[way] < LEVEL))
     return RelationTest(
         name,
         len(hits),
         WAYS[way],
         offset,
         by_example(right),
-        tuple(head),
+        (int(head[0]), int(head[1])),
         by_example(hits),
         by_example(hits - right),
         beats,

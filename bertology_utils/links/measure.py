@@ -64,7 +64,8 @@ class TokenLinkAttention:
         values = np.stack([np.stack(self._rows[index], axis=2) for index in sorted(self._rows)], axis=1)
         all_links = [[link for by_type in self._links for link in by_type[name]] for name in LINK_TYPES]
         counts = np.array([[len(of_type), sum(len(link.shifts) > 0 for link in of_type)] for of_type in all_links])
-        return TokenLinkScores(*values, counts)
+        actual, matched, elsewhere = values
+        return TokenLinkScores(actual, matched, elsewhere, counts)
 
 
 class _Places:
@@ -72,19 +73,23 @@ class _Places:
 
     def __init__(self, examples: list[dict[str, list[TokenLink]]], tokens: int, starts: Sequence[int] = ()):
         self.shape = len(examples), len(LINK_TYPES)
-        cells, sizes, self.places, group = [], [], [], []  # per link
+        # per link
+        cells: list[np.ndarray] = []
+        sizes: list[int] = []
+        places: list[int] = []
+        group: list[int] = []
         for row, by_type in enumerate(examples):
             for number, name in enumerate(LINK_TYPES):
                 for link in by_type[name]:
                     shifts = np.concatenate([[0], link.shifts])[:, None] + starts[row]
                     cells.append((((row * tokens) + link.rows + shifts) * tokens + link.columns + shifts).ravel())
                     sizes += [len(link.rows)] * len(shifts)
-                    self.places.append(len(shifts))
+                    places.append(len(shifts))
                     group.append(row * len(LINK_TYPES) + number)
         self.group = np.array(group, dtype=int)
         self.cells = torch.from_numpy(np.concatenate(cells)) if cells else None
-        self.place_starts = np.cumsum(sizes) - sizes
-        self.places = np.array(self.places, dtype=int)
+        self.place_starts = np.cumsum(sizes, dtype=int) - np.array(sizes, dtype=int)
+        self.places = np.array(places, dtype=int)
         self.link_starts = np.cumsum(self.places) - self.places
 
     def means(self, maps: torch.Tensor) -> np.ndarray:
