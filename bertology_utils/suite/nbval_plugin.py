@@ -17,6 +17,7 @@ from nbval.plugin import IPyNbCell, IPyNbFile
 from ..common.progress import LOG_VARIABLE
 from ..regression.numbers import differences, read_results
 from ..regression.outputs import cell_differences, unfit
+from . import machine
 from .results import OUTPUT_VARIABLE, RESULTS, project_root
 
 SHOWN = 10  # differences of one notebook's results that are told
@@ -27,6 +28,12 @@ def pytest_configure(config) -> None:
     """Put the functions below into nbval's classes, which name each other and so cannot be subclassed."""
     IPyNbCell.compare_outputs = compare_outputs
     IPyNbFile.collect, IPyNbFile.setup = collect, setup
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_auto_num_workers(config) -> int:
+    """What ``-n auto`` means: a process for each core, as far as memory reaches."""
+    return min(machine.cores(), machine.fitting(machine.KERNEL))
 
 
 def compare_outputs(self: IPyNbCell, test, ref, skip_compare=None) -> bool:

@@ -20,7 +20,6 @@ from .parameters import resolve
 
 # What of the speed of a product of matrices a training and a sweep reach (benchmarks/training_step.py).
 TRAINING_SHARE, SWEEP_SHARE = 0.6, 0.5
-KERNEL = 2.5 * 2**30  # bytes that a notebook's kernel takes at most with the embedded model (measured: 2.2 GiB)
 STARTUP = 3.0  # seconds to read rows and weights, and to write the result
 _SAMPLED = 200  # rows whose wordpieces are counted
 
@@ -145,11 +144,6 @@ def _tokens(lab: Experiment, task, rows) -> float:
     return sum(map(len, inputs["input_ids"])) / len(inputs)
 
 
-def fitting(memory: float) -> int:
-    """How many workers of so many bytes fit into the free memory; at least one."""
-    return max(1, int(machine.free_memory() // memory))
-
-
 def jobs_for(memory: float, wanted: int = 0) -> int:
     """How many workers run at once: one for each GPU, else for each core, as far as memory reaches.
 
@@ -160,7 +154,7 @@ def jobs_for(memory: float, wanted: int = 0) -> int:
     Raises:
         ValueError: more workers are wanted than memory allows.
     """
-    most = fitting(memory)
+    most = machine.fitting(memory)
     if wanted > most:
         raise ValueError(
             f"{wanted} workers of about {memory / 2**30:.1f} GiB do not fit into the"

@@ -136,15 +136,15 @@ def _terminate(*_) -> None:
 
 def _make_all(options, notebooks: list[Notebook], values: dict[str, object]) -> tuple[int, list[Failure]]:
     """Carry out the plan of some notebooks; returns how many of them can run at once, and what failed."""
-    from . import plan, workers
+    from . import machine, plan, workers
     from .quiet import quiet
 
     quiet()
     todo = plan.plan(notebooks, values)
-    jobs = plan.jobs_for(todo.memory or plan.KERNEL, options.jobs)
+    jobs = plan.jobs_for(todo.memory or machine.KERNEL, options.jobs)
     if todo.items or todo.finished:
         print(todo.text(jobs), file=sys.stderr, flush=True)
-    return min(jobs, plan.fitting(plan.KERNEL)), workers.carry_out(todo, jobs, options.scheduler)
+    return min(jobs, machine.fitting(machine.KERNEL)), workers.carry_out(todo, jobs, options.scheduler)
 
 
 def _tell(failures: list[Failure]) -> int:
