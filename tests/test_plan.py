@@ -114,3 +114,13 @@ def test_the_speed_of_this_machine_is_a_number_of_its_kind():
     assert 1e8 < machine.operations_per_second(0.02) < 1e16
     assert machine.cores() >= 1
     assert machine.free_memory() > 0
+
+
+def test_as_many_test_processes_as_memory_allows(monkeypatch):
+    from bertology_utils.suite import nbval_plugin
+
+    monkeypatch.setattr(machine, "cores", lambda: 16)
+    monkeypatch.setattr(machine, "free_memory", lambda: 8 * 2**30)
+    assert nbval_plugin.pytest_xdist_auto_num_workers(None) == 3
+    monkeypatch.setattr(machine, "free_memory", lambda: 2**30)
+    assert nbval_plugin.pytest_xdist_auto_num_workers(None) == 1
