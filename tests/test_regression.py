@@ -294,3 +294,14 @@ def test_the_plugin_names_notebook_cell_number_expected_and_got(pytester):
     refused = pytester.runpytest_inprocess("--nbval", "9_empty.ipynb", "--collect-only")
     assert "9_empty.ipynb: no cell has been executed" in refused.stdout.str()
     assert "make notebooks" in refused.stdout.str()
+
+
+def test_the_plugin_finds_a_notebook_that_trains_what_no_plan_names(pytester):
+    pytester.makeini("[pytest]\naddopts = -p bertology_utils.suite.nbval_plugin")
+    line = "RTE, normal, seed 1: step 10 of 60, loss 0.690\\n"
+    content = notebook((f"import os\n_ = open(os.environ['BERTOLOGY_PROGRESS'], 'a').write('{line}')", []))
+    content["metadata"]["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    (pytester.path / "8_trial.ipynb").write_text(json.dumps(content))
+    found = pytester.runpytest_subprocess("--nbval", "8_trial.ipynb")
+    found.assert_outcomes(passed=1, failed=1)
+    assert "8_trial trains RTE, normal, seed 1, which its section's needs.py does not name" in found.stdout.str()

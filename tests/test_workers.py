@@ -99,15 +99,27 @@ def test_a_killed_worker_is_replaced_and_its_item_begun_again(small_plan, own_ca
     assert all(damage(own_cache / "classifiers" / name) is None for name in made(own_cache))
 
 
-def test_an_item_that_kills_its_worker_is_given_up(small_plan, monkeypatch):
-    def dying(*_):
-        raise workers.WorkerDiedError
-        yield
+def test_only_the_item_that_kills_its_worker_is_given_up(small_plan, monkeypatch, own_cache):
+    culprit = small_plan.items[0].title
+    begun = []
 
-    monkeypatch.setattr(workers, "_on_this_machine", lambda jobs, items, session: dying())
-    failures = workers.carry_out(small_plan, 2)
-    assert len(failures) == 2
-    assert all("its worker died 3 times; a common cause is too little memory" in failure.problem for failure in failures)
+    def dying(jobs, items, session):
+        begun.append([item.title for _, item in items])
+        if culprit in begun[-1]:
+            for number, _ in items:
+                (session.folder / f"{number}.in-hand").write_text("")
+            raise workers.WorkerDiedError
+        for mark in session.folder.glob("*.in-hand"):
+            mark.unlink()
+        for number, item in items:
+            yield worker.make(number, item, session)
+
+    monkeypatch.setattr(workers, "_on_this_machine", dying)
+    (failure,) = workers.carry_out(small_plan, 2)
+    assert failure.item.title == culprit
+    assert failure.problem == "its worker died 3 times; a common cause is too little memory"
+    assert [len(titles) for titles in begun] == [2, 1, 1, 1]
+    assert len(made(own_cache)) == 1
 
 
 def test_workers_end_with_a_killed_run(own_cache, tiny_bert):

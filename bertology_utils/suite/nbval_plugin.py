@@ -62,6 +62,7 @@ def setup(self: IPyNbFile) -> None:
         patch.setenv(OUTPUT_VARIABLE, str(self.output))
         patch.setenv(LOG_VARIABLE, str(progress(self)))
         patch.setenv("OMP_NUM_THREADS", "1")  # as in the runner, so that digits do not hang on the number of cores
+        self.output.mkdir(parents=True, exist_ok=True)
         progress(self).unlink(missing_ok=True)
         _setup(self)
 

@@ -53,4 +53,5 @@ def run_in_processes(calls: Iterable[tuple], jobs: int) -> Iterator[Any]:
     except TerminatedWorkerError:
         raise WorkerDiedError from None
     finally:
-        get_reusable_executor().shutdown(wait=True, kill_workers=True)
+        if jobs > 1:
+            get_reusable_executor().shutdown(wait=True, kill_workers=True)

@@ -39,13 +39,18 @@ def only_run(output: Path, figures: Path) -> Iterator[None]:
     except Timeout:
         raise BlockingIOError(f"another run is writing to {output}; wait until it ends, or choose other settings") from None
     try:
-        for staging in figures.glob(f"{STAGING}*"):  # of no living run: that would hold the lock
-            _clear(staging, figures)
-        for half in output.glob(".*-*"):  # of write_atomically
-            half.unlink()
+        _clear_all(output, figures)  # of no living run: that would hold the lock
         yield
     finally:
+        _clear_all(output, figures)  # of this run's workers, if they were killed with it
         lock.release()
+
+
+def _clear_all(output: Path, figures: Path) -> None:
+    for staging in figures.glob(f"{STAGING}*"):
+        _clear(staging, figures)
+    for half in output.glob(".*-*"):  # of write_atomically
+        half.unlink()
 
 
 def _clear(staging: Path, figures: Path) -> None:

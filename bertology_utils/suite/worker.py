@@ -56,6 +56,13 @@ class Session:
         """Numbers of the items that were begun and not ended."""
         return sorted(int(mark.stem) for mark in self.folder.glob("*.in-hand"))
 
+    def drop(self) -> list[int]:
+        """Take the marks of items in hand away, after their workers have died; returns their numbers."""
+        numbers = self.in_hand()
+        for number in numbers:
+            (self.folder / f"{number}.in-hand").unlink(missing_ok=True)
+        return numbers
+
     def progress(self, number: int) -> float:
         """Share of an item in hand that is done, as far as its last line of progress tells."""
         try:

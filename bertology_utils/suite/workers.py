@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from .bar import Bar
@@ -49,13 +49,16 @@ def carry_out(plan: Plan, jobs: int, scheduler: str = "") -> list[Failure]:
     strikes: Counter[int] = Counter()
     with session_of_run(on_cluster=bool(scheduler)) as session, Bar(plan.items, session) as bar:
         while left := [(n, item) for n, item in enumerate(plan.items) if n not in failed and not item.is_finished]:
+            # What was in hand when a worker died is tried alone, so that none but the culprit is given up.
+            alone = [pair for pair in left if strikes[pair[0]]][:1]
             try:
-                for made in runner(left, session):
-                    if made.problem:
-                        failed[made.number] = made.problem
-                    bar.finish(made)
+                for made in runner(alone or left, session):
+                    problem = made.problem or _unseen(plan.items[made.number])
+                    if problem:
+                        failed[made.number] = problem
+                    bar.finish(replace(made, problem=problem))
             except WorkerDiedError:
-                in_hand = session.in_hand() or [number for number, _ in left]  # it may have died before it began
+                in_hand = session.drop() or [number for number, _ in left]  # it may have died before it began
                 strikes.update(in_hand)
                 for number in in_hand:
                     if strikes[number] < STRIKES:
@@ -66,6 +69,10 @@ def carry_out(plan: Plan, jobs: int, scheduler: str = "") -> list[Failure]:
     return [Failure(plan.items[number], failed[number]) for number in sorted(failed)]
 
 
+def _unseen(item: Item) -> str | None:
+    return None if item.is_finished else "it was made and is not in the cache folder; do all workers see the same one?"
+
+
 def _on_this_machine(jobs: int, items: Sequence[Numbered], session: Session) -> Iterator[Made]:
     from joblib import delayed
 
@@ -73,10 +80,10 @@ def _on_this_machine(jobs: int, items: Sequence[Numbered], session: Session) -> 
 
 
 def _on_cluster(address: str, items: Sequence[Numbered], session: Session) -> Iterator[Made]:
-    from distributed import Client, as_completed
-    from distributed.scheduler import KilledWorker
-
     with cluster(address) as client:
+        from distributed import as_completed
+        from distributed.scheduler import KilledWorker
+
         futures = [client.submit(make, number, item, session, pure=False, priority=-number) for number, item in items]
         try:
             for future in as_completed(futures, loop=client.loop):
@@ -89,7 +96,7 @@ def _on_cluster(address: str, items: Sequence[Numbered], session: Session) -> It
                     raise WorkerDiedError
                 raise RuntimeError(f"a worker of {address} cannot carry out the plan: {future.exception()}")
         finally:
-            if isinstance(client, Client) and client.status == "running":
+            if client.status == "running":
                 client.cancel(futures)
 
 
