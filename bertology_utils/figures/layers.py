@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ..common import axis_numbers
 from ..statistics import Bootstrap
@@ -81,4 +82,5 @@ def layer_bars(ax: Axes, gains: Sequence[Bootstrap], title: str) -> None:
     ax.plot(values, layers, "o", ms=4, color=COLOURS["blue"])
     ax.axvline(0, color=COLOURS["orange"], lw=2)
     ax.set(title=title, yticks=layers, xlabel="gain, points")
+    ax.xaxis.set_major_locator(MaxNLocator(4))
     ax.invert_yaxis()

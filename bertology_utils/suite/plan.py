@@ -60,10 +60,12 @@ class Plan:
     Attributes:
         items: those that are not in the cache yet.
         finished: number of those that are.
+        wanted: how many items, finished or not, each notebook needs.
     """
 
     items: tuple[Item, ...]
     finished: int
+    wanted: dict[str, int]
 
     @property
     def seconds(self) -> float:
@@ -120,7 +122,7 @@ def plan_of(labs: dict[str, Experiment], parameters: dict[str, dict[str, object]
         return Item(tuple(names), given, need, lab.title(need), *lab.entry(need), *_cost(lab, need, speed))
 
     items = sorted((item(*pair) for pair in left), key=lambda item: (isinstance(item.need, SweepOf), -item.seconds))
-    return Plan(tuple(items), len(wanted) - len(left))
+    return Plan(tuple(items), len(wanted) - len(left), {name: len(lab.needs) for name, lab in labs.items()})
 
 
 def _cost(lab: Experiment, need: Need, speed: float) -> tuple[float, float]:

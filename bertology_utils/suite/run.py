@@ -55,7 +55,7 @@ def side_by_side(
     """:func:`run_notebook` of each, several at once; outcomes come as they end.
 
     Args:
-        notebooks: which.
+        notebooks: which, in the order in which they begin.
         values, output, figures, cell_limit: see :func:`run_notebook`.
         jobs: how many at once.
     """
@@ -68,8 +68,7 @@ def side_by_side(
 
     from .processes import WorkerDiedError, run_in_processes, session_of_run
 
-    # The last first: the later sections take longer, and the longest should not begin last.
-    left = {notebook.name: notebook for notebook in reversed(notebooks)}
+    left = {notebook.name: notebook for notebook in notebooks}
     with session_of_run() as session:
         calls = [delayed(_run_in_worker)(session, notebook, *arguments) for notebook in left.values()]
         try:

@@ -18,6 +18,7 @@ from .notebooks import Notebook, find_notebooks, select
 from .results import project_root
 
 if TYPE_CHECKING:
+    from .plan import Plan
     from .workers import Failure
 
 
@@ -115,7 +116,7 @@ def prepare(options) -> int:
     try:
         notebooks, checked = read_call(options)
         with _terminable():
-            _, failures = _make_all(options, notebooks, checked.values)
+            *_, failures = _make_all(options, notebooks, checked.values)
     except (ValueError, TypeError, OSError, ImportError) as error:
         return refused(error)
     return _tell(failures)
@@ -134,8 +135,8 @@ def _terminate(*_) -> None:
     raise Terminated
 
 
-def _make_all(options, notebooks: list[Notebook], values: dict[str, object]) -> tuple[int, list[Failure]]:
-    """Carry out the plan of some notebooks; returns how many of them can run at once, and what failed."""
+def _make_all(options, notebooks: list[Notebook], values: dict[str, object]) -> tuple[Plan, int, list[Failure]]:
+    """Carry out the plan of some notebooks; returns it, how many of them can run at once, and what failed."""
     from . import machine, plan, workers
     from .quiet import quiet
 
@@ -144,7 +145,7 @@ def _make_all(options, notebooks: list[Notebook], values: dict[str, object]) -> 
     jobs = plan.jobs_for(todo.memory or machine.KERNEL, options.jobs)
     if todo.items or todo.finished:
         print(todo.text(jobs), file=sys.stderr, flush=True)
-    return min(jobs, machine.fitting(machine.KERNEL)), workers.carry_out(todo, jobs, options.scheduler)
+    return todo, min(jobs, machine.fitting(machine.KERNEL)), workers.carry_out(todo, jobs, options.scheduler)
 
 
 def _tell(failures: list[Failure]) -> int:
@@ -159,11 +160,12 @@ def _run_all(options, notebooks: list[Notebook], values: dict[str, object], outp
     from .run import keep_in_place, side_by_side
 
     try:
-        jobs, failures = _make_all(options, notebooks, values)
+        plan, jobs, failures = _make_all(options, notebooks, values)
     except (ValueError, ConnectionError, ImportError, RuntimeError) as error:
         return refused(error)
     without = {name for failure in failures for name in failure.item.notebooks}
     ready = [notebook for notebook in notebooks if notebook.name not in without]
+    ready.sort(key=lambda notebook: -plan.wanted.get(notebook.name, 0))  # what looks at most models takes longest
     outcomes = []
     for outcome in side_by_side(ready, values, output, figures, options.cell_limit * 60, jobs):
         outcomes.append(outcome)
