@@ -212,3 +212,48 @@ def test_a_dying_kernel_is_a_failed_notebook(project, capsys):
     assert "the kernel died" in capsys.readouterr().err
     assert not (project / "figures" / "8_trial").exists()
     assert (project / "runs" / "embedded" / "report.html").exists()
+
+
+def two_notebooks(project, source):
+    """The light notebook, and another one like it."""
+    first = without_the_experiment(project, source)
+    first.path.with_name("9_other.ipynb").write_bytes(first.path.read_bytes())
+
+
+def test_notebooks_run_side_by_side_and_one_that_fails_stops_no_other(project, capfd):
+    two_notebooks(project, "1 + 1")
+    other = project / "notebooks" / "9_other.ipynb"
+    content = nbformat.read(other, 4)
+    content.cells[-1].source = "assert 0, 'this one fails'"
+    nbformat.write(content, other)
+    assert cli.main(["run", "--jobs", "2"]) == 1
+    errors = capfd.readouterr().err
+    assert "8_trial: done" in errors
+    assert "9_other: failed, cell 3: AssertionError: this one fails" in errors
+    assert "Traceback" not in errors
+    assert {path.name for path in (project / "runs" / "embedded").glob("*.ipynb")} == {
+        "8_trial.ipynb",
+        "failed_9_other.ipynb",
+    }
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_of_several_notebooks_leaves_nothing(project, number):
+    import psutil
+
+    two_notebooks(project, "import os, pathlib, time; pathlib.Path(f'here{os.getpid()}').touch(); time.sleep(60)")
+    call = [sys.executable, "-m", "bertology_utils", "run", "--jobs", "2"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(call, cwd=project, env=environment, stdout=-1, stderr=-1, text=True) as run_of_two:
+        while len(list((project / "notebooks").glob("here*"))) < 2:
+            assert run_of_two.poll() is None, run_of_two.stderr.read()
+            time.sleep(0.1)
+        children = psutil.Process(run_of_two.pid).children(recursive=True)
+        run_of_two.send_signal(number)
+        _, errors = run_of_two.communicate(timeout=30)
+    assert run_of_two.returncode == 128 + number
+    assert errors.splitlines()[-1].endswith("finished models are kept in the cache, so a new run goes on from there")
+    assert "Traceback" not in errors
+    assert not list(project.rglob(".staging-*"))
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert not alive

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 from pathlib import Path
 
 from .kernel import quiet_kernel
@@ -16,6 +17,7 @@ def execute(notebook: Notebook, own: dict[str, object], executed: Path, started:
     from jupyter_client.kernelspec import NoSuchKernel
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
+    logging.getLogger("papermill").setLevel(logging.ERROR)  # it warns of parameters whose comments have colons
     try:
         papermill.execute_notebook(
             notebook.path,
