@@ -24,7 +24,7 @@ reproduce: $(INSTALLED)
 # Unit tests first: they say in minutes what is wrong. Then what the notebooks need is trained, and
 # they run anew, side by side, and are compared, numbers by their rules (bertology_utils/regression).
 test: $(INSTALLED)
-	$(PYTEST) tests
+	$(PYTEST) --dist worksteal tests
 	rm -rf $(FRESH)
 	$(BIN)/python -m bertology_utils prepare
 	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) $(PYTEST) --dist loadscope --nbval --nbval-cell-timeout=3600 notebooks
