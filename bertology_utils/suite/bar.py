@@ -62,7 +62,6 @@ class Bar:
             done = sum(self._items[number].seconds for number in self._done)
             done += sum(self._items[number].seconds * self._session.progress(number) for number in in_hand)
             self._bar.n = max(self._bar.n, done)
-            self._bar.set_description_str(
-                " ".join([self._head(), *(self._items[number].title for number in in_hand)]), False
-            )
+            titles = "; ".join(self._items[number].title for number in in_hand)
+            self._bar.set_description_str(f"{self._head()} {titles}", False)
             self._bar.refresh()
