@@ -18,10 +18,10 @@ from conftest import ROOT
 TOLERANCE = 5e-4
 # Seed of the noise on the initial weights (see tests/machines), threads, kernels.
 MACHINES = {
-    "the same": {"OMP_NUM_THREADS": "2"},
-    "one thread, another start": {"OMP_NUM_THREADS": "1", "BERTOLOGY_NOISE": "1"},
+    "the same": {"OMP_NUM_THREADS": "1"},
+    "two threads, another start": {"OMP_NUM_THREADS": "2", "BERTOLOGY_NOISE": "1"},
     "old kernels": {
-        "OMP_NUM_THREADS": "2",
+        "OMP_NUM_THREADS": "1",
         "ATEN_CPU_CAPABILITY": "default",
         "ONEDNN_MAX_CPU_ISA": "SSE41",
         "MKL_CBWR": "COMPATIBLE",
