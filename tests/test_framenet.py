@@ -25,7 +25,7 @@ from bertology_utils.encoders.sources import parse_model
 from bertology_utils.framenet import breakdown, controls, frame_links, official_heatmaps, release
 from bertology_utils.framenet.exemplars import Exemplar, Span, read_unit
 from bertology_utils.framenet.frame_links import OFFICIAL, PAPER, Rules, extract
-from bertology_utils.framenet.measure import FrameLinkAttention, FrameLinkScores, Placed, place
+from bertology_utils.framenet.measure import FrameLinkAttention, FrameLinkScores, FramePlaces, place
 from corpora_generator import mini_framenet
 
 ZIP = SHARED / "framenet" / "framenet_v15.zip"
@@ -605,7 +605,7 @@ def test_nothing_to_compare_with_is_said():
 
 def test_best_offset_of_constructed_links():
     def at(predicate, element):
-        return Placed(None, (predicate,), ((element,),), 12)
+        return FramePlaces(None, (predicate,), ((element,),), 12)
 
     placed = [at(5, 3), at(6, 4), at(4, 2), at(3, 8)]
     offset, score = controls.fixed_offset_baseline(placed, "predicate to element", seed=1)
@@ -681,7 +681,9 @@ def test_official_heatmaps_hold_the_papers_two_heads():
 
 def placed_at(exemplar, names=("Agent",)):
     elements = tuple((span,) for span in exemplar.elements if span.name in names)
-    return Placed(frame_links.FrameSentence(exemplar, exemplar.target, elements), (3,), tuple((1,) for _ in elements), 9)
+    return FramePlaces(
+        frame_links.FrameSentence(exemplar, exemplar.target, elements), (3,), tuple((1,) for _ in elements), 9
+    )
 
 
 def test_breakdown_by_role_element_and_frame():

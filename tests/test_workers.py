@@ -164,10 +164,12 @@ def test_gpus_are_shared_out_one_each(monkeypatch, tmp_path):
 
 
 @contextmanager
-def dask(count, cache):
+def dask(count, cache, own_name=None):
     """A scheduler and workers as processes of their own, which know nothing but the cache folder."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     environment.pop("BERTOLOGY_CACHE")
+    if own_name:
+        environment["BERTOLOGY_CACHE"] = str(own_name)
     folder = cache.parent / "dask"
     folder.mkdir()
     processes = []
@@ -203,7 +205,9 @@ def wait_for_workers(address, count):
 
 
 def test_a_cluster_makes_the_same_and_a_killed_workers_item_goes_to_another(small_plan, own_cache, monkeypatch, tmp_path):
-    with dask(2, own_cache) as (address, (_, first, _)):
+    mounted = tmp_path / "mounted"  # another name for the same folder
+    mounted.symlink_to(own_cache)
+    with dask(2, own_cache, mounted) as (address, (_, first, _)):
         wait_for_workers(address, 2)
 
         def kill_one():

@@ -44,6 +44,11 @@ class Batch:
         """Real tokens per example, special tokens included; shape (examples,)."""
         return self.mask.sum(dim=1)
 
+    @property
+    def starts(self) -> torch.Tensor:
+        """Position of each example's first real token, which padding on the left moves; shape (examples,)."""
+        return self.mask.int().argmax(dim=1)
+
     def to(self, device: torch.device) -> Batch:
         """The same batch on another device."""
         inputs = {name: tensor.to(device) for name, tensor in self.inputs.items()}

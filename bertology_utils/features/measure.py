@@ -78,8 +78,7 @@ def side_by_side(masks: Sequence[np.ndarray], batch: Batch) -> torch.Tensor:
 
 def _from_first(maps: torch.Tensor, batch: Batch) -> torch.Tensor:
     """The row of each example's first real token, [CLS]: shape (examples, heads, tokens)."""
-    first = batch.mask.int().argmax(dim=1)
-    return maps[torch.arange(len(maps), device=maps.device), :, first]
+    return maps[torch.arange(len(maps), device=maps.device), :, batch.starts]
 
 
 def disregard(values: np.ndarray, protocol: str) -> np.ndarray:

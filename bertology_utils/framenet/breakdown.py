@@ -9,14 +9,14 @@ import numpy as np
 
 from ..common import Head, head_name
 from ..statistics import Seed, bootstrap_mean
-from .measure import FrameLinkScores, Placed
+from .measure import FrameLinkScores, FramePlaces
 
 PRONOUN_FORMS = frozenset("i you he she it we they who me him her us them this that these those".split())
 ROLES = ("pronoun before", "other before", "after")
 FEWEST, FEW = 10, "few"  # sentences for an interval, and what stands there else
 
 
-def role(place: Placed, element: int = 0) -> str:
+def role(place: FramePlaces, element: int = 0) -> str:
     """What a linked element is: a pronoun before the predicate, anything else before it, or after it."""
     spans = place.sentence.elements[element]
     before = spans[0].start < place.sentence.target[0].start
@@ -24,17 +24,17 @@ def role(place: Placed, element: int = 0) -> str:
     return "after" if not before else "pronoun before" if words.lower() in PRONOUN_FORMS else "other before"
 
 
-def by_element(placed: Sequence[Placed], scores: FrameLinkScores, heads: Sequence[Head], least: int) -> list[dict]:
+def by_element(placed: Sequence[FramePlaces], scores: FrameLinkScores, heads: Sequence[Head], least: int) -> list[dict]:
     """Mean score by the element's name, of sentences with one link; the most frequent names first."""
     return _by(placed, scores, heads, least, "frame element", lambda place: place.sentence.elements[0][0].name)
 
 
-def by_frame(placed: Sequence[Placed], scores: FrameLinkScores, heads: Sequence[Head], least: int) -> list[dict]:
+def by_frame(placed: Sequence[FramePlaces], scores: FrameLinkScores, heads: Sequence[Head], least: int) -> list[dict]:
     """Mean score by frame, of sentences with one link; the most frequent frames first."""
     return _by(placed, scores, heads, least, "frame", lambda place: place.sentence.exemplar.frame)
 
 
-def by_role(placed: Sequence[Placed], scores: FrameLinkScores, heads: Sequence[Head], seed: Seed) -> list[dict]:
+def by_role(placed: Sequence[FramePlaces], scores: FrameLinkScores, heads: Sequence[Head], seed: Seed) -> list[dict]:
     """Score and excess over the same cells elsewhere, by :func:`role`, of sentences with one link.
 
     Returns:
@@ -57,7 +57,7 @@ def by_role(placed: Sequence[Placed], scores: FrameLinkScores, heads: Sequence[H
     return rows
 
 
-def without_pronouns(placed: Sequence[Placed], scores: FrameLinkScores) -> FrameLinkScores:
+def without_pronouns(placed: Sequence[FramePlaces], scores: FrameLinkScores) -> FrameLinkScores:
     """The scores of sentences where no linked element is a pronoun before the predicate."""
     return scores.of(
         [
@@ -68,7 +68,7 @@ def without_pronouns(placed: Sequence[Placed], scores: FrameLinkScores) -> Frame
     )
 
 
-def _groups(placed: Sequence[Placed], name: Callable[[Placed], str]) -> dict[str, list[int]]:
+def _groups(placed: Sequence[FramePlaces], name: Callable[[FramePlaces], str]) -> dict[str, list[int]]:
     groups: dict[str, list[int]] = defaultdict(list)
     for index, place in enumerate(placed):
         if len(place.elements) == 1:  # else the largest weight may be another link's
@@ -77,12 +77,12 @@ def _groups(placed: Sequence[Placed], name: Callable[[Placed], str]) -> dict[str
 
 
 def _by(
-    placed: Sequence[Placed],
+    placed: Sequence[FramePlaces],
     scores: FrameLinkScores,
     heads: Sequence[Head],
     least: int,
     column: str,
-    name: Callable[[Placed], str],
+    name: Callable[[FramePlaces], str],
 ) -> list[dict]:
     groups = [(group, rows) for group, rows in _groups(placed, name).items() if len(rows) >= least]
     groups.sort(key=lambda item: (-len(item[1]), item[0]))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..statistics import Bootstrap, Seed, bootstrap_mean, corrected_p
 from ..statistics.ties import clearly_below, heads_by_size
-from .measure import FrameLinkScores, Placed
+from .measure import FrameLinkScores, FramePlaces
 
 DRAWS = 1000
 
@@ -92,14 +92,14 @@ def matched_test(scores: FrameLinkScores, seed: Seed, draws: int = DRAWS) -> Mat
     return MatchedTest(links, others, above, below, len(places))
 
 
-def fixed_offset_baseline(placed: Sequence[Placed], direction: str, seed: Seed) -> tuple[int, Bootstrap]:
+def fixed_offset_baseline(placed: Sequence[FramePlaces], direction: str, seed: Seed) -> tuple[int, Bootstrap]:
     """How often a head that always points a fixed number of wordpieces away would point at a link.
 
     To be compared with :attr:`bertology_utils.framenet.measure.FrameLinkScores.hits`.
 
     Args:
         placed: the sentences.
-        direction: see :meth:`Placed.pairs`.
+        direction: see :meth:`FramePlaces.pairs`.
         seed: of the resampling of sentences.
 
     Returns:

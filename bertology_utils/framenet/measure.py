@@ -26,7 +26,7 @@ Cells = tuple[np.ndarray, np.ndarray]  # rows and columns of a map, each of shap
 
 
 @dataclass(frozen=True)
-class Placed:
+class FramePlaces:
     """Where a sentence's links stand among its wordpieces.
 
     Attributes:
@@ -74,7 +74,7 @@ class Placed:
         return rows, columns
 
 
-def place(sentences: Sequence[FrameSentence], tokenizer, max_length: int = 128) -> tuple[list[Placed], Dataset, int]:
+def place(sentences: Sequence[FrameSentence], tokenizer, max_length: int = 128) -> tuple[list[FramePlaces], Dataset, int]:
     """Tokenise, and find the links' wordpieces.
 
     Args:
@@ -96,7 +96,7 @@ def place(sentences: Sequence[FrameSentence], tokenizer, max_length: int = 128) 
         predicate = _positions(offsets, sentence.target)
         elements = tuple(_positions(offsets, spans) for spans in sentence.elements)
         if predicate and all(elements):
-            placed.append(Placed(sentence, predicate, elements, len(offsets), _special(inputs.sequence_ids(row))))
+            placed.append(FramePlaces(sentence, predicate, elements, len(offsets), _special(inputs.sequence_ids(row))))
             rows.append(row)
     columns = {name: [values[row] for row in rows] for name, values in inputs.items()}
     return placed, Dataset.from_dict(columns), len(sentences) - len(placed)
@@ -146,7 +146,7 @@ class FrameLinkAttention:
 
     Args:
         placed: the sentences, in the order of the batches' ``index``.
-        direction, pairing: see :meth:`Placed.pairs`.
+        direction, pairing: see :meth:`FramePlaces.pairs`.
         elsewhere: what the links are compared with. "moved": their cells moved
             along the sentence together, so that all distances stay.
             "borrowed": the cells of other sentences of the same length, so
@@ -155,7 +155,12 @@ class FrameLinkAttention:
     """
 
     def __init__(
-        self, placed: Sequence[Placed], direction: str, pairing: str = "product", elsewhere: str | None = None, seed: int = 0
+        self,
+        placed: Sequence[FramePlaces],
+        direction: str,
+        pairing: str = "product",
+        elsewhere: str | None = None,
+        seed: int = 0,
     ):
         if elsewhere is not None:
             one_of("elsewhere", elsewhere, ELSEWHERE)
@@ -204,7 +209,7 @@ class FrameLinkAttention:
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Score one layer; see :class:`bertology_utils.attention.Measurement`."""
         weights = maps.cpu()
-        for row, (index, first) in enumerate(zip(batch.index, batch.mask.int().argmax(dim=1).tolist(), strict=True)):
+        for row, (index, first) in enumerate(zip(batch.index, batch.starts.tolist(), strict=True)):
             length = self._placed[index].length
             own = weights[row, :, first : first + length, first : first + length]  # (heads, length, length)
             rows, columns = self._cells[index]  # (places, pairs) each

@@ -47,7 +47,7 @@ class TokenLinkAttention:
 
     def start(self, batch: Batch) -> None:
         """List the cells of the batch's links."""
-        starts = batch.mask.int().argmax(dim=1).tolist()
+        starts = batch.starts.tolist()
         self._places = _Places([self._links[index] for index in batch.index], batch.mask.shape[1], starts)
         self._rows |= {index: [] for index in batch.index}
 

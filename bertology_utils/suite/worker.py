@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,7 @@ class Session:
 
     Attributes:
         name: of the run; its folder in the cache holds what workers say.
-        cache: the cache folder; a worker whose own :data:`CACHE_VARIABLE` is set sees it under that name.
+        cache: the cache folder; a cluster's worker that was started with :data:`CACHE_VARIABLE` sees it under that name.
         gpus: of this machine, to be shared out.
         parent: process with which its workers end; None for a cluster's, which outlive a run.
     """
@@ -49,8 +49,11 @@ class Session:
     @property
     def folder(self) -> Path:
         """Where workers say what they are doing."""
-        own = _OWN_CACHE if self.parent is None else None
-        return Path(own or self.cache) / "plans" / self.name
+        return Path(self.cache) / "plans" / self.name
+
+    def as_seen_here(self) -> Session:
+        """For a worker of a cluster that sees the cache folder under another name."""
+        return replace(self, cache=_OWN_CACHE) if self.parent is None and _OWN_CACHE else self
 
     def in_hand(self) -> list[int]:
         """Numbers of the items that were begun and not ended."""
@@ -91,6 +94,7 @@ class Made:
 def make(number: int, item: Item, session: Session) -> Made:
     """Make one item and leave it in the cache; an error is told, not raised, so that the others go on."""
     start, problem = time.monotonic(), None
+    session = session.as_seen_here()
     with _one_at_a_time:
         try:
             join(session)
