@@ -9,10 +9,10 @@ from bertology_utils.disabling.needs import SweepOf, compared
 from bertology_utils.encoders import cost
 from bertology_utils.encoders.needs import FineTuning
 from bertology_utils.glue.tasks import TASKS
-from bertology_utils.suite import machine, plan
-from bertology_utils.suite.needs import needs_of
 from bertology_utils.suite.notebooks import find_notebooks, select
 from bertology_utils.suite.parameters import resolve
+from bertology_utils.suite.work import machine, plan
+from bertology_utils.suite.work.needs import needs_of
 
 SMALL = {"tasks": "sst2,rte", "train_examples": 8, "sweep_examples": 8, "trainings": 2}
 

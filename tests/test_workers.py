@@ -15,9 +15,9 @@ from conftest import ROOT
 
 from bertology_utils import __main__ as cli
 from bertology_utils.common.cache import damage
-from bertology_utils.suite import plan, worker, workers
 from bertology_utils.suite.notebooks import find_notebooks, select
-from bertology_utils.suite.processes import session_of_run
+from bertology_utils.suite.work import plan, worker, workers
+from bertology_utils.suite.work.processes import session_of_run
 
 SMALL = {"tasks": "sst2,rte", "train_examples": 32}
 

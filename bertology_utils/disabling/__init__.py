@@ -6,5 +6,5 @@ one forward pass for each. ``sweep``: the same at a fraction of the cost, with
 the model in ``pieces``; ``saved`` keeps its outputs.
 ``measure``: gains, of heads and of layers. ``controls``: are they real?
 ``cumulative``: several heads at once. ``importance``: the estimate from
-gradients. ``claims``: the paper's claims, judged. ``drawing``: the figures.
+gradients. ``claims``: the paper's claims, judged. ``drawing``: the figures. ``needs``: what is trained and swept.
 """

@@ -3,7 +3,7 @@
 ``measure``: the measurement. ``compare``: types against each other.
 ``controls``: against other tokens at the same places. ``flow``: all of a
 layer's attention, by type of token. ``claims``: the paper's claims, judged.
-``drawing``: the figures.
+``drawing``: the figures. ``needs``: what is trained.
 """
 
 from .compare import Increase, Rivals, against_marks, ahead, earlier_and_later, increase, resampled_type_means

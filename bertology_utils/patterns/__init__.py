@@ -7,5 +7,5 @@ pattern. ``cnn``: the network. ``baseline``: statistics and logistic regression.
 ``controls``: maps of known pattern. ``measure``: the pattern of every map of a
 pass over the data. ``shares``: how frequent each pattern is, corrected for the
 network's errors. ``repeats``: do heads and tasks share patterns? ``claims``: the
-paper's claims, judged. ``drawing``: the figures.
+paper's claims, judged. ``drawing``: the figures. ``needs``: what is trained.
 """

@@ -1,5 +1,8 @@
 """The notebooks as one suite: ``parameters``, ``experiment`` and ``results`` inside them, ``run`` around them.
 
+``work``: what they need to have been trained, and who does it.
+``staging``, ``execute``, ``kernel``, ``publish``: around one notebook.
+``run_command``, ``cache_command``: the command line's parts.
 ``notebooks``: which there are. ``report``, ``readme``: what is made of their
 results. ``colab``, ``quiet``: where they run, and how loudly.
 """

@@ -23,9 +23,9 @@ from ..encoders.needs import FineTuning
 from ..encoders.sources import ModelSource
 from ..glue import loading
 from ..glue.tasks import TASKS, Task, predictions
-from .needs import Need, needs_of
 from .parameters import Settings, resolve
 from .results import Record
+from .work.needs import Need, needs_of
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -225,8 +225,8 @@ class Experiment:
         Raises:
             RuntimeError: something cannot be made; the message says what and why.
         """
-        from .plan import jobs_for, plan_of
-        from .workers import carry_out
+        from .work.plan import jobs_for, plan_of
+        from .work.workers import carry_out
 
         name = self.record.notebook
         plan = plan_of({name: self}, {name: self._parameters})

@@ -17,8 +17,8 @@ from nbval.plugin import IPyNbCell, IPyNbFile
 from ..common.progress import LOG_VARIABLE
 from ..regression.numbers import differences, read_results
 from ..regression.outputs import cell_differences, unfit
-from . import machine
 from .results import OUTPUT_VARIABLE, RESULTS, project_root
+from .work import machine
 
 SHOWN = 10  # differences of one notebook's results that are told
 _collect, _setup = IPyNbFile.collect, IPyNbFile.setup

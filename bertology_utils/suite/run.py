@@ -23,7 +23,7 @@ from .notebooks import Notebook
 from .publish import publish
 from .results import OUTPUT_VARIABLE, RESULTS
 from .staging import STAGING
-from .worker import Session, join
+from .work.worker import Session, join
 
 CELL_LIMIT = 12 * 3600  # seconds: far above the longest cell that was measured (trainings on a CPU, an hour)
 
@@ -66,7 +66,7 @@ def side_by_side(
         return
     from joblib import delayed
 
-    from .processes import WorkerDiedError, run_in_processes, session_of_run
+    from .work.processes import WorkerDiedError, run_in_processes, session_of_run
 
     left = {notebook.name: notebook for notebook in notebooks}
     with session_of_run() as session:

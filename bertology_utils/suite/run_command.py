@@ -18,8 +18,8 @@ from .notebooks import Notebook, find_notebooks, select
 from .results import project_root
 
 if TYPE_CHECKING:
-    from .plan import Plan
-    from .workers import Failure
+    from .work.plan import Plan
+    from .work.workers import Failure
 
 
 class Terminated(KeyboardInterrupt):
@@ -137,8 +137,8 @@ def _terminate(*_) -> None:
 
 def _make_all(options, notebooks: list[Notebook], values: dict[str, object]) -> tuple[Plan, int, list[Failure]]:
     """Carry out the plan of some notebooks; returns it, how many of them can run at once, and what failed."""
-    from . import machine, plan, workers
     from .quiet import quiet
+    from .work import machine, plan, workers
 
     quiet()
     todo = plan.plan(notebooks, values)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..common.cache import cache_folder
+from ...common.cache import cache_folder
 from . import machine
 from .worker import Session
 

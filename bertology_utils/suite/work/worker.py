@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
-from ..common.cache import CACHE_VARIABLE
-from ..common.progress import LOG_VARIABLE
+from ...common.cache import CACHE_VARIABLE
+from ...common.progress import LOG_VARIABLE
 
 if TYPE_CHECKING:
     from .plan import Item
@@ -108,7 +108,7 @@ def make(number: int, item: Item, session: Session) -> Made:
 def _make(item: Item) -> None:
     import torch
 
-    from .quiet import quiet
+    from ..quiet import quiet
 
     quiet()
     torch.set_num_threads(1)  # a cluster's worker was started by somebody else
@@ -126,7 +126,7 @@ def _make(item: Item) -> None:
 
 @functools.lru_cache(maxsize=2)  # rows and inputs are read once by a worker
 def _experiment(notebook: str, parameters: tuple[tuple[str, object], ...]):
-    from .experiment import Experiment
+    from ..experiment import Experiment
 
     return Experiment(notebook, **dict(parameters))
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..attention.batches import tokenize
-from ..common.cache import digest, is_finished
-from ..disabling.needs import SweepOf
-from ..disabling.sweep import TOKENS_AT_ONCE
-from ..encoders import cost
-from ..encoders.needs import FineTuning
-from ..glue.loading import sample
+from ...attention.batches import tokenize
+from ...common.cache import digest, is_finished
+from ...disabling.needs import SweepOf
+from ...disabling.sweep import TOKENS_AT_ONCE
+from ...encoders import cost
+from ...encoders.needs import FineTuning
+from ...glue.loading import sample
+from ..experiment import Experiment
+from ..notebooks import Notebook
+from ..parameters import resolve
 from . import machine
-from .experiment import Experiment
 from .needs import Need, needs_of
-from .notebooks import Notebook
-from .parameters import resolve
 
 # What of the speed of a product of matrices a training and a sweep reach (benchmarks/training_step.py).
 TRAINING_SHARE, SWEEP_SHARE = 0.6, 0.5

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..disabling.needs import SweepOf
-from ..disabling.needs import needs as of_disabling
-from ..drift.needs import needs as of_drift
-from ..encoders.needs import FineTuning
-from ..features.needs import needs as of_features
-from ..links.needs import needs as of_links
-from ..patterns.needs import needs as of_patterns
-from .parameters import Settings
+from ...disabling.needs import SweepOf
+from ...disabling.needs import needs as of_disabling
+from ...drift.needs import needs as of_drift
+from ...encoders.needs import FineTuning
+from ...features.needs import needs as of_features
+from ...links.needs import needs as of_links
+from ...patterns.needs import needs as of_patterns
+from ..parameters import Settings
 
 Need = FineTuning | SweepOf
 
