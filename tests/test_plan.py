@@ -97,6 +97,9 @@ def test_more_workers_than_memory_allows_are_refused_before_anything_is_made(mon
     assert plan.jobs_for(2 * 2**30) == 2
     monkeypatch.setattr(machine, "gpus", lambda: 1)
     assert plan.jobs_for(2 * 2**30) == 1
+    monkeypatch.setattr(machine, "gpus", lambda: 2)
+    with pytest.raises(ValueError, match="3 workers and 2 GPUs: each worker takes one; choose --jobs 2"):
+        plan.jobs_for(2**30, 3)
     monkeypatch.setattr(machine, "gpus", lambda: 0)
     code = cli.main(["prepare", "--only", "1", "--jobs", "500", "-p", "tasks", "sst2", "-p", "train_examples", "8"])
     assert code == 2

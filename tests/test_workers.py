@@ -35,6 +35,18 @@ def small_plan(tiny_bert):
     return plan.plan(select(find_notebooks(), "1"), SMALL | {"model": str(tiny_bert)})
 
 
+def wait_until(condition, seconds=120):
+    """A deadline for what other processes have to do."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.05)
+
+
+def at_work(cache):
+    return list(cache.glob("plans/*/*.in-hand"))
+
+
 def made(folder):
     return {
         path.name: path.stat().st_mtime_ns for path in folder.glob("classifiers/*") if path.suffix == "" and path.is_dir()
@@ -77,13 +89,11 @@ def test_a_failure_sets_the_exit_code_and_notebooks_that_need_it_are_not_run(mon
     ]
 
 
-def kill_whoever_is_at_work(session_folder, after=0.0):
+def kill_whoever_is_at_work(cache):
     """Wait for an item in hand, then kill the workers of this process."""
     import psutil
 
-    while not list(session_folder.glob("plans/*/*.in-hand")):
-        time.sleep(0.05)
-    time.sleep(after)
+    wait_until(lambda: at_work(cache))
     for child in psutil.Process().children(recursive=True):
         if "resource_tracker" not in " ".join(child.cmdline()):
             child.kill()
@@ -129,13 +139,12 @@ def test_workers_end_with_a_killed_run(own_cache, tiny_bert):
     for name, value in (SMALL | {"train_examples": 0, "model": str(tiny_bert)}).items():
         call += ["-p", name, str(value)]
     with subprocess.Popen(call, stderr=subprocess.DEVNULL) as run:
-        while not list(own_cache.glob("plans/*/*.in-hand")):
-            assert run.poll() is None
-            time.sleep(0.1)
+        wait_until(lambda: at_work(own_cache) or run.poll() is not None)
+        assert run.poll() is None
         children = psutil.Process(run.pid).children(recursive=True)
         assert children
         run.send_signal(signal.SIGKILL)
-    _, alive = psutil.wait_procs(children, timeout=10)
+    _, alive = psutil.wait_procs(children, timeout=60)
     assert not alive
     assert not made(own_cache) or all(damage(own_cache / "classifiers" / name) is None for name in made(own_cache))
 
@@ -158,7 +167,8 @@ def test_a_worker_refuses_what_does_not_fit(small_plan, tmp_path):
 def test_gpus_are_shared_out_one_each(monkeypatch, tmp_path):
     monkeypatch.setattr(worker.tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr(worker, "_gpu_locks", [])
-    assert [worker._free_gpu(2), worker._free_gpu(2)] == [0, 1]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")  # what the run itself was given
+    assert [worker._free_gpu(2), worker._free_gpu(2)] == ["2", "3"]
     with pytest.raises(RuntimeError, match="taken all 2 GPUs"):
         worker._free_gpu(2)
 
@@ -187,8 +197,7 @@ def dask(count, cache, own_name=None):
     for _ in range(count):
         start("dask_worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-nanny", "--no-dashboard")
     try:
-        while not (file.exists() and file.read_text().endswith("}")):
-            time.sleep(0.1)
+        wait_until(lambda: file.exists() and file.read_text().endswith("}"))
         yield json.loads(file.read_text())["address"], processes
     finally:
         for process in processes:
@@ -211,8 +220,7 @@ def test_a_cluster_makes_the_same_and_a_killed_workers_item_goes_to_another(smal
         wait_for_workers(address, 2)
 
         def kill_one():
-            while not list(own_cache.glob("plans/*/*.in-hand")):
-                time.sleep(0.02)
+            wait_until(lambda: at_work(own_cache))
             first.kill()
 
         killer = threading.Thread(target=kill_one, daemon=True)
@@ -242,8 +250,7 @@ def test_a_scheduler_that_goes_away_ends_the_run_in_words(small_plan, own_cache)
         wait_for_workers(address, 1)
 
         def kill_it():
-            while not list(own_cache.glob("plans/*/*.in-hand")):
-                time.sleep(0.02)
+            wait_until(lambda: at_work(own_cache))
             scheduler.kill()
 
         killer = threading.Thread(target=kill_it, daemon=True)
@@ -251,3 +258,33 @@ def test_a_scheduler_that_goes_away_ends_the_run_in_words(small_plan, own_cache)
         with pytest.raises(ConnectionError, match="went away; what was finished is in the cache"):
             workers.carry_out(small_plan, 1, address)
         killer.join()
+
+
+def test_all_workers_gone_is_said_in_words(small_plan, own_cache):
+    with dask(1, own_cache) as (address, (_, only)):
+        wait_for_workers(address, 1)
+
+        def kill_it():
+            wait_until(lambda: at_work(own_cache))
+            only.kill()
+
+        killer = threading.Thread(target=kill_it, daemon=True)
+        killer.start()
+        with pytest.raises(ConnectionError, match="all workers of the Dask scheduler at .* went away; what was finished"):
+            workers.carry_out(small_plan, 1, address)
+        killer.join()
+
+
+def test_sweeps_of_a_failed_training_are_not_begun(tiny_bert, monkeypatch):
+    some = {"tasks": "sst2", "train_examples": 8, "sweep_examples": 8, "trainings": 1, "model": str(tiny_bert)}
+    small = plan.plan(select(find_notebooks(), "6"), some)
+    begun = []
+
+    def failing(number, item, session):
+        begun.append(item.title)
+        return worker.Made(number, 0.0, "no luck")
+
+    monkeypatch.setattr(workers, "make", failing)
+    failures = workers.carry_out(small, 1)
+    assert begun == ["SST-2, pretrained, seed 1"]
+    assert [failure.problem for failure in failures] == ["no luck"] + 3 * ["the training that it is a sweep of failed"]

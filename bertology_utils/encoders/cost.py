@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
 PROCESS = 700 * 2**20  # bytes of a Python process with torch and transformers imported (measured: 0.6 to 0.7 GiB)
+WITH_GPU = 4 * 2**30  # bytes of main memory of a process that computes on a GPU, with the libraries that this needs
 NUMBER = 4  # bytes of a float32
 
 

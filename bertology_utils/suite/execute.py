@@ -50,8 +50,10 @@ def _cells_started(executed: Path) -> int:
     return sum(cell["cell_type"] == "code" and bool(cell["metadata"]["papermill"]["start_time"]) for cell in cells)
 
 
-def in_words(error: OSError) -> str:
-    """What an error of the operating system means for a run."""
+def in_words(error: OSError | RuntimeError) -> str:
+    """What an error, of the operating system say, means for a run."""
+    if isinstance(error, (ConnectionError, RuntimeError)):
+        return str(error)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"the disk is full ({error.filename or 'nothing more can be written'}); free some space and run again"
     return f"{type(error).__name__}: {error}"

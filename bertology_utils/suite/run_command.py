@@ -14,6 +14,7 @@ from . import cache_command
 from .check import Checked, check_call
 from .colab import repository_address
 from .declarations import PARAMETERS
+from .execute import in_words
 from .notebooks import Notebook, find_notebooks, select
 from .results import project_root
 
@@ -95,7 +96,6 @@ def run(options) -> int:
         notebooks, checked = read_call(options)
     except (ValueError, TypeError, OSError) as error:
         return refused(error)
-    from .execute import in_words
     from .staging import only_run, output_folder
 
     output = output_folder(checked.values)
@@ -115,11 +115,16 @@ def prepare(options) -> int:
     """``python -m bertology_utils prepare``; returns the exit code."""
     try:
         notebooks, checked = read_call(options)
-        with _terminable():
-            *_, failures = _make_all(options, notebooks, checked.values)
+        plan, jobs = _plan(options, notebooks, checked.values)
     except (ValueError, TypeError, OSError, ImportError) as error:
         return refused(error)
-    return _tell(failures)
+    from .work.workers import carry_out
+
+    try:
+        with _terminable():
+            return _tell(carry_out(plan, jobs, options.scheduler))
+    except (OSError, RuntimeError) as error:
+        return refused(in_words(error), code=1)
 
 
 @contextmanager
@@ -135,17 +140,20 @@ def _terminate(*_) -> None:
     raise Terminated
 
 
-def _make_all(options, notebooks: list[Notebook], values: dict[str, object]) -> tuple[Plan, int, list[Failure]]:
-    """Carry out the plan of some notebooks; returns it, how many of them can run at once, and what failed."""
+def _plan(options, notebooks: list[Notebook], values: dict[str, object]) -> tuple[Plan, int]:
+    """What some notebooks need, and by how many workers it will be made; says both."""
     from .quiet import quiet
     from .work import machine, plan, workers
 
     quiet()
     todo = plan.plan(notebooks, values)
-    jobs = plan.jobs_for(todo.memory or machine.KERNEL, options.jobs)
+    if options.scheduler:
+        jobs = workers.cluster_size(options.scheduler)
+    else:
+        jobs = plan.jobs_for(todo.memory or machine.KERNEL, options.jobs)
     if todo.items or todo.finished:
         print(todo.text(jobs), file=sys.stderr, flush=True)
-    return todo, min(jobs, machine.fitting(machine.KERNEL)), workers.carry_out(todo, jobs, options.scheduler)
+    return todo, jobs
 
 
 def _tell(failures: list[Failure]) -> int:
@@ -158,11 +166,19 @@ def _run_all(options, notebooks: list[Notebook], values: dict[str, object], outp
     from .readme import update as update_readme
     from .report import write_report
     from .run import keep_in_place, side_by_side
+    from .work.machine import KERNEL
+    from .work.plan import jobs_for
+    from .work.workers import carry_out
 
     try:
-        plan, jobs, failures = _make_all(options, notebooks, values)
-    except (ValueError, ConnectionError, ImportError, RuntimeError) as error:
+        plan, jobs = _plan(options, notebooks, values)
+    except (ValueError, FileNotFoundError, ConnectionError, ImportError) as error:
         return refused(error)
+    try:
+        failures = carry_out(plan, jobs, options.scheduler)
+    except (ConnectionError, RuntimeError) as error:
+        return refused(error, code=1)
+    jobs = min(jobs_for(KERNEL), options.jobs or jobs)
     without = {name for failure in failures for name in failure.item.notebooks}
     ready = [notebook for notebook in notebooks if notebook.name not in without]
     ready.sort(key=lambda notebook: -plan.wanted.get(notebook.name, 0))  # what looks at most models takes longest

@@ -59,7 +59,7 @@ class Bar:
     def _follow(self) -> None:
         while not self._ended.wait(0.5):
             in_hand = [number for number in self._session.in_hand() if number not in self._done]
-            done = sum(self._items[number].seconds for number in self._done)
+            done = sum(self._items[number].seconds for number in list(self._done))
             done += sum(self._items[number].seconds * self._session.progress(number) for number in in_hand)
             self._bar.n = max(self._bar.n, done)
             titles = "; ".join(self._items[number].title for number in in_hand)

@@ -30,9 +30,11 @@ def free_memory() -> int:
     free = psutil.virtual_memory().available
     try:
         limit, used = (int((_CGROUP / name).read_text()) for name in ("memory.max", "memory.current"))
-    except (OSError, ValueError):  # no such limit: "max"
+        statistics = dict(line.split() for line in (_CGROUP / "memory.stat").read_text().splitlines())
+        cached = int(statistics["inactive_file"])  # counted as used, and given up where it is needed
+    except (OSError, ValueError, KeyError):  # no such limit: "max"
         return free
-    return min(free, max(0, limit - used))
+    return min(free, max(0, limit - used + cached))
 
 
 def fitting(memory: float) -> int:

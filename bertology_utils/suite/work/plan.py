@@ -10,6 +10,7 @@ from ...common.cache import digest, is_finished
 from ...disabling.needs import SweepOf
 from ...disabling.sweep import TOKENS_AT_ONCE
 from ...encoders import cost
+from ...encoders.finetune import check_rows
 from ...encoders.needs import FineTuning
 from ...glue.loading import sample
 from ..experiment import Experiment
@@ -134,10 +135,12 @@ def _cost(lab: Experiment, need: Need, speed: float) -> tuple[float, float]:
         estimate, share = cost.of_sweep(size, len(rows), _tokens(lab, task, rows), TOKENS_AT_ONCE[device]), SWEEP_SHARE
     else:
         rows, share = lab.train_rows(need.task), TRAINING_SHARE
+        check_rows(need.task, rows)
         tokens = _tokens(lab, need.task, rows)
         longest = recipe.max_length
         estimate = cost.of_training(size, len(rows), tokens, recipe.epochs, recipe.batch_size, longest)
-    return STARTUP + estimate.operations / (speed * share), estimate.memory
+    memory = cost.WITH_GPU if machine.gpus() else estimate.memory
+    return STARTUP + estimate.operations / (speed * share), memory
 
 
 def _tokens(lab: Experiment, task, rows) -> float:
@@ -157,6 +160,10 @@ def jobs_for(memory: float, wanted: int = 0) -> int:
         ValueError: more workers are wanted than memory allows.
     """
     most = machine.fitting(memory)
+    if wanted > machine.gpus() > 1:
+        raise ValueError(
+            f"{wanted} workers and {machine.gpus()} GPUs: each worker takes one; choose --jobs {machine.gpus()}"
+        )
     if wanted > most:
         raise ValueError(
             f"{wanted} workers of about {memory / 2**30:.1f} GiB do not fit into the"

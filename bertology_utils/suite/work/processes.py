@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import time
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,9 @@ from typing import Any
 
 from ...common.cache import cache_folder
 from . import machine
-from .worker import Session
+from .worker import Session, end_with
+
+FORGOTTEN = 30 * 86400  # seconds: longer than any run
 
 
 class WorkerDiedError(Exception):
@@ -25,6 +28,9 @@ def session_of_run(on_cluster: bool = False) -> Iterator[Session]:
     parent = None if on_cluster else os.getpid()
     session = Session(secrets.token_hex(6), str(cache_folder().resolve()), machine.gpus(), parent)
     session.folder.mkdir(parents=True)
+    for left in session.folder.parent.iterdir():  # by a killed run
+        if time.time() - left.stat().st_mtime > FORGOTTEN:
+            shutil.rmtree(left, ignore_errors=True)
     try:
         yield session
     finally:
@@ -48,7 +54,7 @@ def run_in_processes(calls: Iterable[tuple], jobs: int) -> Iterator[Any]:
     # joblib replaces a worker that has grown, and says so
     warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
     try:
-        with parallel_config(backend="loky", inner_max_num_threads=1):
+        with parallel_config(backend="loky", inner_max_num_threads=1, initializer=end_with, initargs=(os.getpid(),)):
             yield from Parallel(n_jobs=jobs, batch_size=1, pre_dispatch=jobs, return_as="generator_unordered")(calls)
     except TerminatedWorkerError:
         raise WorkerDiedError from None

@@ -1,11 +1,12 @@
 """One item of a plan, made by a worker: a process on this machine, or one of a cluster that shares the cache folder.
 
-Light to import: a worker chooses its GPU before torch looks for one.
+A worker chooses its GPU before torch looks for one.
 """
 
 from __future__ import annotations
 
 import functools
+import getpass
 import os
 import re
 import socket
@@ -18,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 from filelock import FileLock, Timeout
 
 from ...common.cache import CACHE_VARIABLE
@@ -98,21 +100,22 @@ def make(number: int, item: Item, session: Session) -> Made:
     with _one_at_a_time:
         try:
             join(session)
+            os.environ[CACHE_VARIABLE] = str(session.folder.parent.parent)
             with _at_work(number, session):
-                _make(item)
+                _make(item, session.name)
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"
     return Made(number, time.monotonic() - start, problem)
 
 
-def _make(item: Item) -> None:
+def _make(item: Item, run: str) -> None:
     import torch
 
     from ..quiet import quiet
 
     quiet()
     torch.set_num_threads(1)  # a cluster's worker was started by somebody else
-    lab = _experiment(item.notebooks[0], item.parameters)
+    lab = _experiment(item.notebooks[0], item.parameters, run)
     kind, key = lab.entry(item.need)
     others = [name for name in key if key[name] != item.key.get(name)]
     if (kind, others) != (item.kind, []):
@@ -124,8 +127,8 @@ def _make(item: Item) -> None:
     lab.make(item.need)
 
 
-@functools.lru_cache(maxsize=2)  # rows and inputs are read once by a worker
-def _experiment(notebook: str, parameters: tuple[tuple[str, object], ...]):
+@functools.lru_cache(maxsize=2)  # rows and inputs are read once by a worker in each run
+def _experiment(notebook: str, parameters: tuple[tuple[str, object], ...], run: str):
     from ..experiment import Experiment
 
     return Experiment(notebook, **dict(parameters))
@@ -139,33 +142,35 @@ def join(session: Session) -> None:
             f"the worker on {socket.gethostname()} does not see {session.folder}; all workers need the run's cache folder:"
             f" under the same path, or under another one that their {CACHE_VARIABLE} names"
         )
-    os.environ[CACHE_VARIABLE] = str(session.folder.parent.parent)
-    if session.parent not in (None, os.getpid()):  # with one job, the run works itself
-        threading.Thread(target=_end_with, args=(session.parent,), daemon=True).start()
-        if session.gpus > 1:
-            os.environ["CUDA_VISIBLE_DEVICES"] = str(_free_gpu(session.gpus))
+    if session.parent not in (None, os.getpid()) and session.gpus > 1:  # with one job, the run works itself
+        os.environ["CUDA_VISIBLE_DEVICES"] = _free_gpu(session.gpus)
 
 
-def _end_with(parent: int) -> None:
-    """A killed parent tells its workers nothing."""
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(1)
+def end_with(parent: int) -> None:
+    """End this process when its parent has ended, which tells its workers nothing if it is killed."""
+
+    def watch() -> None:
+        while psutil.pid_exists(parent) and (os.name == "nt" or os.getppid() == parent):
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 _gpu_locks: list[FileLock] = []  # held as long as this process lives
 
 
-def _free_gpu(count: int) -> int:
-    """The first GPU that no other worker of this machine has taken."""
-    for number in range(count):
-        lock = FileLock(Path(tempfile.gettempdir()) / f"bertology-gpu-{number}.lock", timeout=0)
+def _free_gpu(count: int) -> str:
+    """The first GPU that no other worker of this person has taken, of those that the run sees."""
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    for name in seen.split(",") if seen else map(str, range(count)):
+        lock = FileLock(Path(tempfile.gettempdir()) / f"bertology-{getpass.getuser()}-gpu-{name}.lock", timeout=0)
         try:
             lock.acquire()
         except Timeout:
             continue
         _gpu_locks.append(lock)
-        return number
+        return name
     raise RuntimeError(f"other workers have taken all {count} GPUs of this machine; wait for them, or start fewer: --jobs")
 
 

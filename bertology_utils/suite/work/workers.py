@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +16,7 @@ from .worker import Made, Session, make
 
 STRIKES = 3  # deaths of its worker after which an item is given up
 Numbered = tuple[int, Item]
-Runner = Callable[[Sequence[Numbered], Session], Iterator[Made]]
+Runner = Callable[[Iterable[Numbered], Session], Iterator[Made]]
 
 
 @dataclass(frozen=True)
@@ -46,19 +47,27 @@ def carry_out(plan: Plan, jobs: int, scheduler: str = "") -> list[Failure]:
         return []
     runner: Runner = partial(_on_cluster, scheduler) if scheduler else partial(_on_this_machine, jobs)
     failed: dict[int, str] = {}
+
+    def hopeless(item: Item) -> bool:
+        return any(plan.items[number].key == item.key.get("training") for number in failed)
+
     strikes: Counter[int] = Counter()
     with session_of_run(on_cluster=bool(scheduler)) as session, Bar(plan.items, session) as bar:
         while left := [(n, item) for n, item in enumerate(plan.items) if n not in failed and not item.is_finished]:
+            for number, item in left:
+                if hopeless(item):
+                    failed[number] = "the training that it is a sweep of failed"
+                    bar.finish(Made(number, 0, failed[number]))
             # What was in hand when a worker died is tried alone, so that none but the culprit is given up.
-            alone = [pair for pair in left if strikes[pair[0]]][:1]
+            todo = [pair for pair in left if strikes[pair[0]]][:1] or left
             try:
-                for made in runner(alone or left, session):
+                for made in runner((pair for pair in todo if not hopeless(pair[1])), session):
                     problem = made.problem or _unseen(plan.items[made.number])
                     if problem:
                         failed[made.number] = problem
                     bar.finish(replace(made, problem=problem))
             except WorkerDiedError:
-                in_hand = session.drop() or [number for number, _ in left]  # it may have died before it began
+                in_hand = session.drop() or [number for number, _ in todo]  # it may have died before it began
                 strikes.update(in_hand)
                 for number in in_hand:
                     if strikes[number] < STRIKES:
@@ -73,20 +82,26 @@ def _unseen(item: Item) -> str | None:
     return None if item.is_finished else "it was made and is not in the cache folder; do all workers see the same one?"
 
 
-def _on_this_machine(jobs: int, items: Sequence[Numbered], session: Session) -> Iterator[Made]:
+def _on_this_machine(jobs: int, items: Iterable[Numbered], session: Session) -> Iterator[Made]:
     from joblib import delayed
 
     yield from run_in_processes((delayed(make)(number, item, session) for number, item in items), jobs)
 
 
-def _on_cluster(address: str, items: Sequence[Numbered], session: Session) -> Iterator[Made]:
+def _on_cluster(address: str, items: Iterable[Numbered], session: Session) -> Iterator[Made]:
     with cluster(address) as client:
         from distributed import as_completed
         from distributed.scheduler import KilledWorker
 
         futures = [client.submit(make, number, item, session, pure=False, priority=-number) for number, item in items]
         try:
-            for future in as_completed(futures, loop=client.loop):
+            ended = as_completed(futures, loop=client.loop)
+            while not ended.is_empty():
+                if not ended.has_ready():
+                    time.sleep(0.5)
+                    _check_alive(client, address)
+                    continue
+                future = next(ended)
                 if future.status == "finished":
                     yield future.result()
                     continue
@@ -100,7 +115,23 @@ def _on_cluster(address: str, items: Sequence[Numbered], session: Session) -> It
                 client.cancel(futures)
 
 
-_GONE = "the Dask scheduler at {0} went away; what was finished is in the cache, and a new run goes on from there"
+def _check_alive(client, address: str) -> None:
+    try:
+        workers = client.scheduler_info()["workers"]
+    except (OSError, TimeoutError):
+        raise ConnectionError(_GONE.format(address)) from None
+    if client.status == "running" and not workers:
+        raise ConnectionError(f"all workers of the Dask scheduler at {address} went away; {_KEPT}")
+
+
+def cluster_size(address: str) -> int:
+    """Number of workers of a Dask scheduler; raises as :func:`cluster`."""
+    with cluster(address) as client:
+        return len(client.scheduler_info()["workers"])
+
+
+_KEPT = "what was finished is in the cache, and a new run goes on from there"
+_GONE = "the Dask scheduler at {0} went away; " + _KEPT
 
 
 @contextmanager
@@ -114,7 +145,7 @@ def cluster(address: str):
     try:
         from distributed import Client
     except ModuleNotFoundError:
-        raise ModuleNotFoundError("--scheduler needs Dask Distributed: pip install 'bertology-utils[cluster]'") from None
+        raise ModuleNotFoundError("--scheduler needs Dask Distributed: pip install -e '.[cluster]'") from None
     try:
         client = Client(address, timeout=10, set_as_default=False)
     except (OSError, ValueError) as error:
