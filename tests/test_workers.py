@@ -114,6 +114,7 @@ def test_only_the_item_that_kills_its_worker_is_given_up(small_plan, monkeypatch
     begun = []
 
     def dying(jobs, items, session):
+        items = list(items)
         begun.append([item.title for _, item in items])
         if culprit in begun[-1]:
             for number, _ in items:
