@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psutil
 from filelock import FileLock, Timeout
 
 from ...common.cache import CACHE_VARIABLE
@@ -148,6 +147,7 @@ def join(session: Session) -> None:
 
 def end_with(parent: int) -> None:
     """End this process when its parent has ended, which tells its workers nothing if it is killed."""
+    import psutil
 
     def watch() -> None:
         while psutil.pid_exists(parent) and (os.name == "nt" or os.getppid() == parent):
