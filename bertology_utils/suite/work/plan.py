@@ -19,7 +19,7 @@ from ..parameters import resolve
 from . import machine
 from .needs import Need, needs_of
 
-# What of the speed of a product of matrices a training and a sweep reach (benchmarks/training_step.py).
+# What of the speed of a product of matrices a training and a sweep reach, roughly (seen on two kinds of processors).
 TRAINING_SHARE, SWEEP_SHARE = 0.6, 0.5
 STARTUP = 3.0  # seconds to read rows and weights, and to write the result
 _SAMPLED = 200  # rows whose wordpieces are counted
