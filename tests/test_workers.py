@@ -9,6 +9,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from conftest import ROOT
@@ -207,6 +208,20 @@ def dask(count, cache, own_name=None):
             process.wait()
 
 
+@contextmanager
+def killed_at_work(process, cache):
+    """Within the context the process is killed as soon as an item is in hand."""
+
+    def kill():
+        wait_until(lambda: at_work(cache))
+        process.kill()
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    yield
+    killer.join()
+
+
 def wait_for_workers(address, count):
     from distributed import Client
 
@@ -220,14 +235,8 @@ def test_a_cluster_makes_the_same_and_a_killed_workers_item_goes_to_another(smal
     with dask(2, own_cache, mounted) as (address, (_, first, _)):
         wait_for_workers(address, 2)
 
-        def kill_one():
-            wait_until(lambda: at_work(own_cache))
-            first.kill()
-
-        killer = threading.Thread(target=kill_one, daemon=True)
-        killer.start()
-        assert workers.carry_out(small_plan, 1, address) == []
-        killer.join()
+        with killed_at_work(first, own_cache):
+            assert workers.carry_out(small_plan, 1, address) == []
     by_cluster = made(own_cache)
     assert len(by_cluster) == 2
     monkeypatch.setenv("BERTOLOGY_CACHE", str(tmp_path / "another"))
@@ -250,30 +259,25 @@ def test_a_scheduler_that_goes_away_ends_the_run_in_words(small_plan, own_cache)
     with dask(1, own_cache) as (address, (scheduler, _)):
         wait_for_workers(address, 1)
 
-        def kill_it():
-            wait_until(lambda: at_work(own_cache))
-            scheduler.kill()
-
-        killer = threading.Thread(target=kill_it, daemon=True)
-        killer.start()
-        with pytest.raises(ConnectionError, match="went away; what was finished is in the cache"):
+        words = "went away; what was finished is in the cache"
+        with killed_at_work(scheduler, own_cache), pytest.raises(ConnectionError, match=words):
             workers.carry_out(small_plan, 1, address)
-        killer.join()
+
+
+@pytest.mark.parametrize("status", ["closing", "closed"])
+def test_a_client_that_gave_up_says_that_the_scheduler_is_gone(status):
+    client = SimpleNamespace(status=status, scheduler_info=dict)  # it forgets even that there were workers
+    with pytest.raises(ConnectionError, match="the Dask scheduler at tcp://here:1 went away"):
+        workers._check_alive(client, "tcp://here:1")
 
 
 def test_all_workers_gone_is_said_in_words(small_plan, own_cache):
     with dask(1, own_cache) as (address, (_, only)):
         wait_for_workers(address, 1)
 
-        def kill_it():
-            wait_until(lambda: at_work(own_cache))
-            only.kill()
-
-        killer = threading.Thread(target=kill_it, daemon=True)
-        killer.start()
-        with pytest.raises(ConnectionError, match="all workers of the Dask scheduler at .* went away; what was finished"):
+        words = "all workers of the Dask scheduler at .* went away; what was finished"
+        with killed_at_work(only, own_cache), pytest.raises(ConnectionError, match=words):
             workers.carry_out(small_plan, 1, address)
-        killer.join()
 
 
 def test_sweeps_of_a_failed_training_are_not_begun(tiny_bert, monkeypatch):

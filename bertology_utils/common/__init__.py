@@ -2,7 +2,8 @@
 
 ``cache``: results kept on disk. ``choices``, ``numbering``, ``protocols``: names
 and numbers as people write them. ``profiles``: named settings. ``progress``:
-how far a long cell has come. ``hub``: what to do when the Hub does not answer.
+how far a long cell has come. ``environment``: its variables, others for a while.
+``hub``: what to do when the Hub does not answer.
 """
 
 from .choices import one_of

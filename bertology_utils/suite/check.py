@@ -46,8 +46,7 @@ def check_call(notebooks: list[Notebook], texts: dict[str, str]) -> Checked:
     }
     remarks: dict[str, None] = {}  # a set in order
     for notebook in notebooks:
-        own = {name: value for name, value in values.items() if name in notebook.parameters}
-        settings = resolve(**(notebook.parameters | own))
+        settings = resolve(**(notebook.parameters | notebook.declared(values)))
         remarks |= dict.fromkeys(f"not checked: {what}" for what in _look_into(settings, notebook.parameters))
     for name in values:
         without = [notebook.name for notebook in notebooks if name not in notebook.parameters]

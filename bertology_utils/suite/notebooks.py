@@ -31,6 +31,10 @@ class Notebook:
         """File name without suffix ("3_finetuning_drift")."""
         return self.path.stem
 
+    def declared(self, values: dict[str, object]) -> dict[str, object]:
+        """Those of a call's values that it has parameters for."""
+        return {name: value for name, value in values.items() if name in self.parameters}
+
     @property
     def number(self) -> str:
         """The leading number, by which the command line selects it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
 import threading
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..common.cache import CACHE_VARIABLE, cache_folder, write_atomically
+from ..common.environment import environment
 from ..common.progress import LOG_VARIABLE
 from ..regression.outputs import notebook_differences
 from .colab import repository_address, stamp
@@ -102,15 +102,14 @@ def run_notebook(
     """
     output.mkdir(parents=True, exist_ok=True)
     figures.mkdir(parents=True, exist_ok=True)
-    own = {name: value for name, value in values.items() if name in notebook.parameters}
     print(f"{notebook.name}: {notebook.title}", file=sys.stderr, flush=True)
     start = time.monotonic()
     changes: list[str] = []
     peak = PeakMemory([])
     with tempfile.TemporaryDirectory(prefix=STAGING, dir=figures) as staging:
         executed = Path(staging) / notebook.path.name
-        with _environment(staging), _progress_shown(notebook.number, Path(staging) / "progress", peak.look):
-            error = execute(notebook, own, executed, peak.processes, cell_limit)
+        with environment(_of_kernel(staging)), _progress_shown(notebook.number, Path(staging) / "progress", peak.look):
+            error = execute(notebook, notebook.declared(values), executed, peak.processes, cell_limit)
         if not executed.exists():
             executed.write_bytes(notebook.path.read_bytes())
         without_traces(executed)
@@ -136,19 +135,12 @@ def keep_in_place(outcome: Outcome) -> None:
     write_atomically(outcome.notebook.path, as_text(content).encode())
 
 
-@contextmanager
-def _environment(staging: str) -> Iterator[None]:
+def _of_kernel(staging: str) -> dict[str, str]:
+    """Environment variables of a notebook's kernel."""
     changes = {OUTPUT_VARIABLE: staging, LOG_VARIABLE: str(Path(staging) / "progress")}
     changes[CACHE_VARIABLE] = str(cache_folder().resolve())  # the kernel works in another folder
     # One thread, however many cores there are: sums of floats depend on it in their last digits.
-    changes |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    before = {name: os.environ.get(name) for name in changes}
-    os.environ.update(changes)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
+    return changes | dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 @contextmanager

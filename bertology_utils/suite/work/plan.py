@@ -102,27 +102,27 @@ def plan(notebooks: Iterable[Notebook], values: dict[str, object]) -> Plan:
     Raises:
         ValueError, FileNotFoundError, ConnectionError: rows or a model cannot be read.
     """
-    own = {nb.name: nb.parameters | {name: values[name] for name in values if name in nb.parameters} for nb in notebooks}
+    own = {notebook.name: notebook.parameters | notebook.declared(values) for notebook in notebooks}
     training = [name for name, parameters in own.items() if needs_of(name, resolve(**parameters))]
     return plan_of({name: Experiment(name, **own[name]) for name in training}, own)
 
 
 def plan_of(labs: dict[str, Experiment], parameters: dict[str, dict[str, object]]) -> Plan:
     """The plan of some notebooks' experiments, by notebook, and the parameters that they were made with."""
-    wanted: dict[str, tuple[list[str], Need]] = {}  # by name in the cache
+    wanted: dict[str, tuple[list[str], Need, str, dict]] = {}  # by name in the cache
     for name, lab in labs.items():
         for need in lab.needs:
             kind, key = lab.entry(need)
-            wanted.setdefault(f"{kind}/{digest(key)}", ([], need))[0].append(name)
-    left = [pair for pair in wanted.values() if not is_finished(*labs[pair[0][0]].entry(pair[1]))]
+            wanted.setdefault(f"{kind}/{digest(key)}", ([], need, kind, key))[0].append(name)
+    left = [wish for wish in wanted.values() if not is_finished(*wish[2:])]
     speed = machine.operations_per_second() if left else 0.0
 
-    def item(names: list[str], need: Need) -> Item:
+    def item(names: list[str], need: Need, kind: str, key: dict) -> Item:
         lab = labs[names[0]]
         given = tuple(parameters[names[0]].items())
-        return Item(tuple(names), given, need, lab.title(need), *lab.entry(need), *_cost(lab, need, speed))
+        return Item(tuple(names), given, need, lab.title(need), kind, key, *_cost(lab, need, speed))
 
-    items = sorted((item(*pair) for pair in left), key=lambda item: (isinstance(item.need, SweepOf), -item.seconds))
+    items = sorted((item(*wish) for wish in left), key=lambda item: (isinstance(item.need, SweepOf), -item.seconds))
     return Plan(tuple(items), len(wanted) - len(left), {name: len(lab.needs) for name, lab in labs.items()})
 
 

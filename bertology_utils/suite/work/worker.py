@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from ...common.cache import CACHE_VARIABLE
+from ...common.environment import environment
 from ...common.progress import LOG_VARIABLE
 
 if TYPE_CHECKING:
@@ -178,7 +179,6 @@ def _free_gpu(count: int) -> str:
 def _at_work(number: int, session: Session) -> Iterator[None]:
     """Progress goes to a file of the run's; another one says that the item is in hand."""
     log, mark = session.folder / f"{number}.log", session.folder / f"{number}.in-hand"
-    before = os.environ.get(LOG_VARIABLE)
     try:
         mark.write_text(socket.gethostname())
         log.write_text("")
@@ -187,11 +187,8 @@ def _at_work(number: int, session: Session) -> Iterator[None]:
             f"the worker on {socket.gethostname()} cannot write to {session.folder} ({error.strerror});"
             " all workers write to the run's cache folder"
         ) from None
-    os.environ[LOG_VARIABLE] = str(log)
     try:
-        yield
+        with environment({LOG_VARIABLE: str(log)}):
+            yield
     finally:
-        os.environ.pop(LOG_VARIABLE)
-        if before is not None:
-            os.environ[LOG_VARIABLE] = before
         mark.unlink(missing_ok=True)

@@ -47,21 +47,23 @@ def carry_out(plan: Plan, jobs: int, scheduler: str = "") -> list[Failure]:
         return []
     runner: Runner = partial(_on_cluster, scheduler) if scheduler else partial(_on_this_machine, jobs)
     failed: dict[int, str] = {}
-
-    def hopeless(item: Item) -> bool:
-        return any(plan.items[number].key == item.key.get("training") for number in failed)
-
     strikes: Counter[int] = Counter()
+
+    def worthwhile(todo: list[Numbered]) -> Iterator[Numbered]:
+        for number, item in todo:
+            # joblib asks from a thread of its own, while items go on failing: hence the list
+            if any(plan.items[other].key == item.key.get("training") for other in list(failed)):
+                failed[number] = "the training that it is a sweep of failed"
+                bar.finish(Made(number, 0, failed[number]))
+            else:
+                yield number, item
+
     with session_of_run(on_cluster=bool(scheduler)) as session, Bar(plan.items, session) as bar:
         while left := [(n, item) for n, item in enumerate(plan.items) if n not in failed and not item.is_finished]:
-            for number, item in left:
-                if hopeless(item):
-                    failed[number] = "the training that it is a sweep of failed"
-                    bar.finish(Made(number, 0, failed[number]))
             # What was in hand when a worker died is tried alone, so that none but the culprit is given up.
             todo = [pair for pair in left if strikes[pair[0]]][:1] or left
             try:
-                for made in runner((pair for pair in todo if not hopeless(pair[1])), session):
+                for made in runner(worthwhile(todo), session):
                     problem = made.problem or _unseen(plan.items[made.number])
                     if problem:
                         failed[made.number] = problem
@@ -117,9 +119,12 @@ def _on_cluster(address: str, items: Iterable[Numbered], session: Session) -> It
 
 def _check_alive(client, address: str) -> None:
     try:
-        workers = client.scheduler_info()["workers"]
+        # a client that has just given up reconnecting knows nothing, not even that there are no workers
+        workers = client.scheduler_info().get("workers", {})
     except (OSError, TimeoutError):
         raise ConnectionError(_GONE.format(address)) from None
+    if client.status in ("closing", "closed"):
+        raise ConnectionError(_GONE.format(address))
     if client.status == "running" and not workers:
         raise ConnectionError(f"all workers of the Dask scheduler at {address} went away; {_KEPT}")
 
