@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 import torch
 
@@ -41,6 +42,18 @@ def test_it_is_taken_as_it_is(tiny_bert, classifier, monkeypatch):
         with pytest.raises(pytest.fail.Exception, match="a training was started"):
             lab.finetuned(**other)
     assert set(lab.record._settings()["checkpoints"]) == {"sst2"}
+
+
+def test_answers_are_predicted_once_and_say_what_was_learned(tiny_bert, classifier, monkeypatch):
+    lab = Experiment("4_feature_attention", model=str(tiny_bert), checkpoint=f"SST-2={classifier}", tasks="sst2")
+    task = TASKS["sst2"]
+    assert list(lab.trainings(task)) == [0] and list(lab.trainings(TASKS["rte"])) == [0, 1]
+    answers = lab.answers(task)
+    np.testing.assert_array_equal(answers, lab.predictions(lab.finetuned(task), task))
+    monkeypatch.setattr(lab, "finetuned", lambda *_: pytest.fail("predicted again"))
+    np.testing.assert_array_equal(lab.answers(task), answers)
+    assert lab.learned == {task: False}, "random weights"
+    assert not lab.real_data
 
 
 def test_it_must_fit_the_task_and_the_model(tiny_bert, classifier, tmp_path):

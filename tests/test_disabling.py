@@ -17,10 +17,10 @@ from transformers import (
 
 from bertology_utils.attention import Batch, attention_maps, observe
 from bertology_utils.attention.batches import make_batches, tokenize
-from bertology_utils.disabling import drawing
+from bertology_utils.disabling import drawing, predictors, twins
 from bertology_utils.disabling import sweep as sweep_module
 from bertology_utils.disabling.ablations import replace_outputs, replacement
-from bertology_utils.disabling.cumulative import cumulative, greedy_order, heads_to_spare, ordering_half
+from bertology_utils.disabling.cumulative import cumulative, greedy_order, heads_to_spare, ordering_half, random_order
 from bertology_utils.disabling.importance import gradient_importance
 from bertology_utils.disabling.reference import reference_sweep
 from bertology_utils.disabling.saved import saved_sweep, sweep_key
@@ -433,3 +433,49 @@ def test_all_heads_at_once(model, batches):
             torch.testing.assert_close(
                 layer[row, :, :, :length], torch.full_like(layer[row, :, :, :length], 1 / int(length))
             )
+
+
+def test_map_statistics_of_known_maps():
+    length = 5
+    mask = torch.tensor([[1, 1, 1, 1, 1, 0, 0]], dtype=torch.bool)
+    ids = torch.tensor([[2, 7, 8, 9, 3, 0, 0]])  # 2 and 3 are special
+    batch = Batch({"input_ids": ids, "attention_mask": mask.long()}, [0], torch.zeros(1))
+    maps = torch.zeros(1, 3, 7, 7)
+    maps[0, 0, :5, 0] = 1  # all to [CLS]
+    maps[0, 1, range(5), range(5)] = 1  # to itself
+    maps[0, 2, :5, :5] = 1 / length
+    maps[0, :, 5:, :5] = 1 / length  # rows of padding
+    measurement = predictors.MapStatistics((2, 3))
+    measurement.update(0, maps, batch)
+    marks, near, distance = measurement.compute().values()
+    np.testing.assert_allclose(marks, [[1, 2 / 5, 2 / 5]], atol=1e-6)
+    np.testing.assert_allclose(near, [[2 / 5, 1, 13 / 25]], atol=1e-6)
+    np.testing.assert_allclose(distance, [[4 / 5, 4 / 5, 0]], atol=1e-6)
+
+
+def test_twin_words_are_those_that_both_sentences_have():
+    class Tokenizer:
+        sep_token_id, all_special_ids = 3, [0, 2, 3]
+
+        def __len__(self):
+            return 12
+
+        def convert_ids_to_tokens(self, ids):
+            return ["[PAD]", "x", "[CLS]", "[SEP]", "y", ".", "a", "b", "c", "d", "e", "f"]
+
+    ids = torch.tensor([[2, 6, 7, 5, 3, 8, 6, 5, 3, 0], [2, 6, 7, 3, 8, 9, 3, 0, 0, 0]])  # a b . | c a . and a b | c d
+    batch = Batch({"input_ids": ids, "attention_mask": (ids > 0).long()}, [0, 1], torch.zeros(2))
+    maps = torch.full((2, 1, 10, 10), 0.1)
+    maps[0, 0, 1, 6] = 0.5  # the first a to its twin
+    measurement = twins.TwinWords(Tokenizer())
+    measurement.update(0, maps, batch)
+    found = measurement.compute()
+    # The first a: 0.5 to its twin and 0.1 to c; the second: 0.1 to its twin and 0.1 to b. The full stop is no word.
+    assert found[0, 0, 0] == pytest.approx((0.4 + 0.0) / 2, abs=1e-6)
+    assert np.isnan(found[1, 0, 0]), "no word is in both"
+
+
+def test_a_random_order_has_every_head_once():
+    order = random_order((3, 4), 1)
+    assert sorted(order) == [(layer, head) for layer in range(3) for head in range(4)]
+    assert order == random_order((3, 4), 1) != random_order((3, 4), 2)

@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 import torch
 from conftest import make_bert, make_rows
+from made_up import resampled
 from precision import forward_tolerance
+from transformers import AlbertConfig, AlbertForSequenceClassification
 
 from bertology_utils.attention import batches, observe
-from bertology_utils.drift import measure
+from bertology_utils.claims import UNTESTABLE
+from bertology_utils.drift import claims, grafts, measure, table1
 from bertology_utils.encoders import models
+from bertology_utils.encoders.evaluate import classifier_inputs, predict_logits
 from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
+from bertology_utils.statistics import over_trainings
 
 TASK = TASKS["rte"]
 
@@ -133,5 +138,93 @@ def planted(least_similar, n=50):
 
 @pytest.mark.parametrize(("layers", "share"), [([4, 5], 1.0), ([0, 5], 0.0), ([3, 4], 0.0), ([], None)])
 def test_finds_whether_the_last_two_layers_change_most(layers, share):
-    found = measure.last_layers_change_most(planted(layers), seed=1)
-    assert found == share if share is not None else 0 <= found < 0.95
+    found = measure.last_layers_lead(planted(layers), seed=1)
+    assert found.share_above(0) == share if share is not None else 0 <= found.share_above(0) < 0.95
+    by_layer = planted(layers).mean(axis=(0, 2))
+    assert found.value == pytest.approx(by_layer[:4].min() - by_layer[4:].max())
+
+
+def test_two_layers_are_too_few_to_ask():
+    assert np.isnan(measure.last_layers_lead(np.ones((5, 2, 3)), seed=1).value)
+
+
+def test_displacements_have_the_cosine_of_what_changed(two_models):
+    rng = np.random.default_rng(0)
+    start, step, other = (torch.tensor(rng.random((2, 3, 6, 6))) for _ in range(3))
+    mask = torch.ones(2, 6, dtype=torch.bool)
+    same = measure.displacement_cosine(start, start + step, start + 2 * step, mask)
+    assert torch.allclose(same, torch.ones(2, 3, dtype=torch.float64))
+    expected = [[np.dot(a, b) / np.linalg.norm(a) / np.linalg.norm(b) for a, b in zip(x, y, strict=True)]
+                for x, y in zip(step.flatten(2).numpy(), other.flatten(2).numpy(), strict=True)]  # fmt: skip
+    np.testing.assert_allclose(measure.displacement_cosine(start, start + step, start + other, mask), expected)
+    assert torch.isnan(measure.displacement_cosine(start, start, start + other, mask)).all(), "nothing moved"
+    (before, after), tokenizer = two_models
+    made = batches.make_batches(batches.tokenize(make_rows(TASK, 4), TASK, tokenizer, 64), tokenizer)
+    found = measure.drifts({}, made, displacements={"same": (before, after, after)})
+    np.testing.assert_allclose(found["same"], 1)
+
+
+@pytest.fixture(scope="module")
+def classifiers(tmp_path_factory):
+    """One start and another model to take for its fine-tuned self, with inputs."""
+    folders = [make_bert(tmp_path_factory.mktemp(f"graft{seed}"), 3, 4, 32, seed) for seed in (0, 1)]
+    start, tuned = (models.load_classifier(parse_model(str(folder)), TASK) for folder in folders)
+    tokenizer = models.load_tokenizer(parse_model(str(folders[0])))
+    return start, tuned, batches.make_batches(batches.tokenize(make_rows(TASK, 12), TASK, tokenizer, 64), tokenizer)
+
+
+def test_a_graft_has_the_weights_of_either_model(classifiers):
+    start, tuned, _ = classifiers
+    before, after = start.state_dict(), tuned.state_dict()
+    model = grafts.grafted(tuned, start, [1])
+    for name, weights in model.state_dict().items():
+        assert torch.equal(weights, (before if ".layer.1." in name else after)[name]), name
+    assert torch.equal(tuned.state_dict()["classifier.weight"], after["classifier.weight"]), "the model itself stays"
+
+
+def test_layers_that_share_their_weights_cannot_be_put_back(classifiers):
+    _, _, made = classifiers
+    config = AlbertConfig(embedding_size=8, hidden_size=16, num_attention_heads=4, intermediate_size=16, num_hidden_layers=3)
+    shared = AlbertForSequenceClassification(config).eval()
+    assert not grafts.exchangeable(shared)
+    found = grafts.graft_scores(TASK, shared, shared, grafts.neighbours(3), made, np.zeros(12), seed=1)
+    assert np.isnan([change.value for change in found]).all()
+    verdict = claims.judge_grafts({TASK: over_trainings([grafts.last_pairs_lead(found)])}, {TASK: True})[0]
+    assert verdict.outcome == UNTESTABLE
+    with pytest.raises(ValueError, match="cannot be exchanged"):
+        grafts.grafted(shared, shared, [0])
+
+
+def test_graft_scores_are_changes_of_the_score(classifiers):
+    start, tuned, made = classifiers
+    labels = np.arange(12) % 2
+    groups = [(), *grafts.neighbours(3), *grafts.up_to(3)]
+    assert groups == [(), (0, 1), (1, 2), (0,), (0, 1)]
+    found = grafts.graft_scores(TASK, tuned, start, groups, made, labels, seed=1)
+
+    def accuracy(model):
+        return np.mean(predict_logits(model, made).argmax(axis=1) == labels)
+
+    assert found[0].value == 0 and found[0].n == 12
+    for group, change in zip(groups, found, strict=True):
+        assert change.value == pytest.approx(accuracy(grafts.grafted(tuned, start, group)) - accuracy(tuned))
+
+
+def test_the_last_pair_leads_if_putting_it_back_costs_most():
+    changes = [resampled(0, value) for value in (-0.1, -0.05, -0.3)]
+    assert grafts.last_pairs_lead(changes).value == pytest.approx(0.2)
+    assert grafts.last_pairs_lead(changes[::-1]).value == pytest.approx(-0.2)
+    assert np.isnan(grafts.last_pairs_lead(changes[:1]).value)
+
+
+def test_random_classifiers_answer_by_chance(classifiers):
+    start, _, made = classifiers
+    features = classifier_inputs(start, made)
+    logits = predict_logits(start, made)
+    weight, bias = (parameter.detach().double().numpy() for parameter in start.classifier.parameters())
+    np.testing.assert_allclose(features @ weight.T + bias, logits, atol=1e-5)
+    answers = table1.random_answers(TASK, features, seed=1, count=400)
+    assert answers.shape == (400, 12) and set(answers.ravel()) == {0, 1}
+    scores = table1.score_task(TASK, answers, np.arange(12) % 2, 1)
+    assert 0.4 < scores["accuracy"].value < 0.6
+    np.testing.assert_array_equal(answers, table1.random_answers(TASK, features, seed=1, count=400))

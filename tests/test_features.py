@@ -17,7 +17,9 @@ from bertology_utils.features import (
     ahead,
     disregard,
     earlier_and_later,
+    kept_share,
     resampled_type_means,
+    shares_of_heads,
 )
 
 
@@ -154,12 +156,15 @@ def test_types_and_marks_are_compared_in_the_same_examples():
     values[:, 0] = 0.1
     values[:30, 1], values[:10, 2], values[10:, 2] = 0.3, 0.3, 0.6  # the mark gets less where the second type is rare
     values[:, 2, 1] += 0.2
-    first, second = against_marks(values, [0, 1], [2], seed=1).ratios
-    assert (first.n, second.n) == (40, 30)
-    assert first.value == pytest.approx(0.1 / (np.mean([0.3] * 10 + [0.6] * 30) + 0.1))
-    assert second.value == pytest.approx(0.3 / (np.mean([0.3] * 10 + [0.6] * 20) + 0.1))
+    compared = against_marks(values, [0, 1], [2], seed=1)
+    assert compared.n.tolist() == [40, 30]
+    of_second = 0.3 / (np.mean([0.3] * 10 + [0.6] * 20) + 0.1)  # the most attended type, in its own examples
+    assert compared.beside_marks(even=0.0).value == pytest.approx(of_second)
+    assert compared.beside_marks(even=0.3).value == pytest.approx(0, abs=1e-9)
+    assert np.isnan(compared.beside_marks(even=5.0).value), "the mark has less than an even share"
     values[:, 1] = np.nan
-    assert against_marks(values, [0, 1], [2], seed=1).ratios[1] is None
+    alone = against_marks(values, [0, 1], [2], seed=1).beside_marks(even=0.0)
+    assert alone.value == pytest.approx(0.1 / (np.mean([0.3] * 10 + [0.6] * 30) + 0.1))
 
 
 def test_stripes_are_on_words_or_on_marks_or_nowhere():
@@ -170,8 +175,13 @@ def test_stripes_are_on_words_or_on_marks_or_nowhere():
     values[:, [0, 2], 1, 0] += [[3, 5]]  # on both, more on the mark
     values[30:, 1] = np.nan
     words, marks = against_marks(values, [0, 1], [2], seed=1).striped(least=2)
-    np.testing.assert_array_equal(words, [[True, False], [False, False]])
-    np.testing.assert_array_equal(marks, [[False, True], [True, False]])
+    np.testing.assert_array_equal(words[0], [[True, False], [False, False]])
+    np.testing.assert_array_equal(marks[0], [[False, True], [True, False]])
+    assert words.shape == (1001, 2, 2) and shares_of_heads(marks, 60, 1).value == 0.5
+    before = marks.copy()
+    before[:, 0, 1] = False
+    assert kept_share(before, marks, 60, 1).value == 0.5
+    assert np.isnan(kept_share(before, np.zeros_like(marks), 60, 1).value), "no head is left"
 
 
 def test_ahead_compares_each_rival_in_the_examples_that_have_both():

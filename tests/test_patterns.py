@@ -291,14 +291,41 @@ def test_agreement_between_tasks():
         shown = np.where(rng.random((60, 4, 12)) < noise, rng.integers(0, 5, (60, 4, 12)), patterns)
         return np.eye(5)[shown]
 
-    seen = [repeats.usual_patterns(examples(patterns, 0.3)) for patterns in (usual[0], usual[0], usual[1])]
-    same, other = repeats.task_agreement(seen[:2], 1), repeats.task_agreement(seen[1:], 1)
+    seen = [examples(patterns, 0.3) for patterns in (usual[0], usual[0], usual[1])]
+    same, other = (repeats.task_agreement(several, [(1, 0), (1, 1)]) for several in (seen[:2], seen[1:]))
     assert same.value == 1 and same.share_above(0.6) == 1
-    assert other.share_above(0.6) == 0 and abs(other.value) < 0.4 and same.n == 48
-    np.testing.assert_array_equal(seen[0], usual[0])
+    assert other.share_above(0.6) == 0 and abs(other.value) < 0.4 and same.n == 120
+    np.testing.assert_array_equal(repeats.usual_patterns(seen[0]), usual[0])
     assert repeats.heads_by_pattern(usual[0]).tolist() == np.bincount(usual[0].ravel(), minlength=5).tolist()
     with pytest.raises(ValueError, match="two tasks"):
-        repeats.task_agreement(seen[:1], 1)
+        repeats.task_agreement(seen[:1], [1])
+
+
+def shown(usual, examples=60, noise=0.3, seed=0):
+    """One-hot patterns of heads that mostly show their usual one."""
+    rng = np.random.default_rng(seed)
+    patterns = np.where(rng.random((examples, *usual.shape)) < noise, rng.integers(0, 5, (examples, *usual.shape)), usual)
+    return np.eye(5)[patterns]
+
+
+def test_the_commonest_patterns_cover_more_heads_than_by_chance_only_where_they_do():
+    few, many = np.tile([0, 1], (6, 6)), np.tile([0, 1, 2, 3, 4, 4], (6, 2))
+    chance = repeats.coverage_by_chance(72, 5, 1)
+    assert 0.48 < chance < 0.6
+    assert repeats.coverage(shown(few), 1).value == 1
+    covered = repeats.coverage(shown(many), 1)
+    assert covered.value == pytest.approx(36 / 72) and covered.n == 60 and covered.value < chance
+
+
+def test_heads_count_as_changed_beyond_what_other_examples_change():
+    usual = np.zeros((6, 12), int)
+    changed = usual.copy()
+    changed[0] = 1
+    before = shown(usual)
+    assert repeats.changed_heads(before, shown(changed, seed=1), 1).value == pytest.approx(12 / 72)
+    assert repeats.changed_heads(before, shown(usual, seed=1), 1).value == 0
+    noisy = [shown(usual, noise=1.0, seed=seed) for seed in (1, 2)]
+    assert abs(repeats.changed_heads(*noisy, 1).value) < 0.25, "noise alone is subtracted"
 
 
 def test_the_shipped_network_fits_its_labels_better_than_it_generalises():

@@ -29,7 +29,9 @@ def needs(notebook, **parameters):
 def test_each_section_declares_what_its_notebook_needs():
     sst2, rte = TASKS["sst2"], TASKS["rte"]
     for notebook in ("1_attention_patterns", "4_feature_attention", "5_token_to_token"):
-        assert needs(notebook, tasks="sst2,rte") == [FineTuning(sst2), FineTuning(rte)]
+        assert needs(notebook, tasks="sst2,rte") == [
+            FineTuning(task, seed_offset=at) for task in (sst2, rte) for at in (0, 1)
+        ]
     assert needs("2_framenet_heads") == []
     assert needs("3_finetuning_drift", tasks="rte") == [
         FineTuning(rte),

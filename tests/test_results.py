@@ -4,10 +4,13 @@ A new run of the notebooks is compared with them by ``bertology_utils.suite.nbva
 """
 
 import json
+import re
 
 import pytest
 from conftest import ROOT
 
+from bertology_utils.claims import OUTCOMES
+from bertology_utils.claims.register import ENTRIES
 from bertology_utils.suite.readme import with_tables
 
 COMMITTED = sorted((ROOT / "figures").glob("*/results.json"))
@@ -25,7 +28,7 @@ def test_results_are_complete_and_honest_about_their_settings(committed):
     assert {"torch", "transformers"} <= set(content["versions"])
     assert content["verdicts"]
     for verdict in content["verdicts"]:
-        assert verdict["outcome"] in ("agrees", "disagrees", "undecided")
+        assert verdict["outcome"] in OUTCOMES and verdict["id"] in ENTRIES
         assert all(verdict.values())
 
 
@@ -40,3 +43,10 @@ def test_readme_says_what_the_results_say():
     for path in COMMITTED:
         assert f"<!-- verdicts: figures/{path.parent.name} -->" in text
     assert with_tables(text, ROOT) == text, "run: python -m bertology_utils run --in-place"
+
+
+def test_nothing_says_that_another_model_agrees_with_the_paper():
+    """What MiniLM does is no verdict on BERT: a claim holds here, or not."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "notebooks").glob("*.ipynb"))]
+    for page in pages:
+        assert not re.search(r"\b(dis)?agrees\b", page.read_text()), page.name

@@ -26,7 +26,8 @@ lab = Experiment("8_trial", profile=profile, seed=seed)
 import matplotlib; matplotlib.use("agg")
 import matplotlib.pyplot as plt
 lab.record.figure(plt.figure(), "picture")
-lab.record.verdict("a claim", "7", str(seed), "agrees", "counted")
+from bertology_utils.claims import HOLDS, judged
+lab.record.verdicts.append(judged("classifier", HOLDS, str(seed)))
 lab.record.results(answer=seed)
 """
 
@@ -65,7 +66,7 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
     assert "report:" in said.out
     assert [line.split("done")[0] for line in said.err.splitlines()] == ["8_trial: A trial", "[1/1] 8_trial: "]
     report = (project / "runs" / "embedded" / "report.html").read_text()
-    assert "a claim" in report
+    assert "tells the five patterns apart" in report
     assert (project / "runs" / "embedded" / "8_trial.html").exists()
     before = {name: (project / "figures" / name).read_bytes() for name in files(project / "figures")}
 
@@ -92,7 +93,7 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
     assert after.cells[2].source == 'REPOSITORY = "https://github.com/a/b"'
     assert str(project) not in path.read_text()
     assert "papermill" not in path.read_text()
-    assert "| a claim | 7 | 1 | **agrees** |" in (project / "README.md").read_text()
+    assert "| F1 0.86 | 1 | **holds here** |" in (project / "README.md").read_text()
 
 
 def test_other_settings_never_touch_the_projects_figures(project):

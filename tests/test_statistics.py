@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bertology_utils import statistics
+from bertology_utils.claims import FAILS, HOLDS, UNDECIDED, Support, all_of, any_of, gates
 from bertology_utils.drift import table1
 from bertology_utils.glue.tasks import TASKS, predictions, score
-from bertology_utils.suite import every, outcome
 
 
 def test_interval_covers_the_truth_as_often_as_it_says():
@@ -64,29 +64,95 @@ def test_text():
     assert statistics.Bootstrap(-0.00001, np.zeros(3), 10).text(100, sign=True) == "+0.0 [+0.0, +0.0]"
 
 
-@pytest.mark.parametrize(
-    ("share", "expected"),
-    [
-        (1, "agrees"),
-        (0.956, "agrees"),
-        (0.953, "undecided"),
-        (0.94, "undecided"),
-        (0.5, "undecided"),
-        (0.06, "undecided"),
-        (0.047, "undecided"),
-        (0.044, "disagrees"),
-        (0, "disagrees"),
-        (float("nan"), "undecided"),
-    ],
-)
-def test_outcome(share, expected):
-    assert outcome(share) == expected
+def trainings(values, error=0.02, n=100):
+    """Bootstraps of several trainings on the same examples."""
+    noise = np.random.default_rng(1).normal(0, error, 1000)
+    return [statistics.Bootstrap(value, value + noise, n, 1) for value in values]
 
 
-def test_every():
-    assert every([1, 1, 0.96]) == "agrees"
-    assert every([1, 0.5]) == "undecided"
-    assert every([1, 0.5, 0]) == "disagrees"
+def test_one_training_knows_of_examples_only():
+    (one,) = trainings([0.5])
+    found = statistics.over_trainings([one])
+    assert found.value == 0.5 and found.degrees == np.inf and found.trainings == 1
+    assert found.interval == pytest.approx(one.interval, abs=0.005)
+
+
+def test_trainings_that_differ_widen_the_interval_and_take_degrees():
+    alike, apart = (statistics.over_trainings(trainings(values)) for values in ([0.5, 0.5], [0.3, 0.7]))
+    assert alike.degrees == np.inf and apart.degrees == pytest.approx(1, abs=0.05)
+    assert alike.interval[1] - alike.interval[0] < 0.1 < 1 < apart.interval[1] - apart.interval[0]
+    five = statistics.over_trainings(trainings([0.3, 0.4, 0.5, 0.6, 0.7]))
+    assert five.interval[1] - five.interval[0] < apart.interval[1] - apart.interval[0]
+    with pytest.raises(ValueError, match="not paired"):
+        statistics.over_trainings([trainings([0.1])[0], trainings([0.1], n=99)[0]])
+    with pytest.raises(ValueError, match="at least one"):
+        statistics.over_trainings([])
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_intervals_over_trainings_cover_the_truth(count):
+    """Trainings vary, and so do the examples: the truth lies inside in about 95 of 100 cases."""
+    rng, inside = np.random.default_rng(count), 0
+    for _ in range(300):
+        of_examples = rng.normal(0, 0.01)
+        noise = rng.normal(0, 0.01, 200)
+        values = rng.normal(0.5, 0.02, count) + of_examples
+        low, high = statistics.over_trainings(
+            [statistics.Bootstrap(value, value + noise, 100, 1) for value in values]
+        ).interval
+        inside += low <= 0.5 <= high
+    assert 0.92 <= inside / 300 <= 1
+
+
+def test_averages_and_texts_of_estimates():
+    parts = [statistics.Estimate(0.2, 0.03, 10), statistics.Estimate(0.4, 0.04, 20)]
+    mean = statistics.average(parts)
+    assert (mean.value, mean.error, mean.n) == pytest.approx((0.3, 0.025, 30))
+    assert mean.text(100, 1) == "30.0 [25.1, 34.9]" and (-mean).value == -mean.value
+    assert statistics.Estimate(0.1, 5.0, 9).text(1, 3) == "0.1 [-9.7, 9.9]", "a wide interval has fewer digits"
+    assert statistics.Estimate(0.1, 0.0, 9).p_above(0.05) == 0 and statistics.Estimate(0.1, 0.0, 9).p_above(0.1) == 1
+
+
+def test_a_lead_is_over_the_largest_other():
+    one, other, third = (
+        statistics.Bootstrap(value, np.full(5, value), 10, seed) for seed, value in enumerate((3.0, 1.0, 2.0))
+    )
+    ahead = statistics.lead(one, [other, third])
+    assert ahead.value == 1 and (ahead.draws == 1).all() and ahead.n == 30
+
+
+def test_many_heads_against_a_least_effect():
+    rng = np.random.default_rng(3)
+    differences = rng.normal(0, 0.02, (200, 2, 3)) + np.array([[0.05, 0.02, 0.0], [0.02, 0.02, 0.0]])
+    differences[:100, 1, 2] = np.nan
+    found = statistics.many_test(differences, 0.02, 1)
+    assert found.above[0, 0] < 0.01 and found.below[0, 2] < 0.01 and found.above[0, 1] > 0.05
+    assert found.n[1, 2] == 100 and found.means[1, 2] == pytest.approx(np.nanmean(differences[:, 1, 2]))
+    differences[:, 1, 2] = np.nan
+    empty = statistics.many_test(differences, 0.02, 1)
+    assert np.isnan(empty.means[1, 2]) and empty.above[1, 2] == empty.below[1, 2] == 1
+
+
+def test_supports_combine():
+    sure, against, open_ = Support(0.001, 1.0), Support(1.0, 0.001), Support(0.5, 0.5)
+    assert all_of([sure, sure]).outcome == HOLDS and all_of([sure, open_]).outcome == UNDECIDED
+    assert all_of([sure, against]).outcome == FAILS and any_of([sure, against]).outcome == HOLDS
+    assert any_of([against, open_]).outcome == UNDECIDED and any_of([against, against]).outcome == FAILS
+    assert (~sure).outcome == FAILS and all_of([]).outcome == UNDECIDED
+    weak = Support(1.0, 0.015)
+    assert weak.outcome == FAILS and all_of([weak, sure]).outcome == UNDECIDED, "one of two is corrected"
+    assert [Support(p, 1.0).outcome for p in (0.02, 0.021)] == [HOLDS, UNDECIDED]
+
+
+def test_a_model_that_says_one_thing_did_not_learn():
+    task, labels = TASKS["mrpc"], np.arange(200) % 3 == 0
+    right = np.where(np.arange(200) < 180, labels, ~labels)
+    constant = np.zeros(200)
+    assert gates.learned(task, np.stack([right, right]), labels, 1)
+    assert not gates.learned(task, np.stack([right, constant]), labels, 1), "every training has to"
+    assert not gates.learned(task, constant[None], labels, 1)
+    assert gates.constant_score(task, labels) == pytest.approx(133 / 200)
+    assert gates.constant_score(TASKS["stsb"], labels) == 0
 
 
 def test_scores_against_hand_counts():

@@ -10,7 +10,7 @@ from precision import forward_tolerance, sum_tolerance
 from bertology_utils.attention import observe
 from bertology_utils.links.controls import candidates_are_diagonal
 from bertology_utils.links.measure import TokenLinkAttention
-from bertology_utils.links.token_links import LINK_TYPES, find_links
+from bertology_utils.links.token_links import LINK_TYPES, borrow, find_links, share_adjacent
 
 
 def plain_pairs(sentence, antecedents):
@@ -28,27 +28,30 @@ def plain_pairs(sentence, antecedents):
     return {name: [pair for pair in of_type if pair[0] and pair[1]] for name, of_type in pairs.items()}
 
 
-def plain_links(example, name, antecedents):
-    """Cells of every link of a type, and the cells of every place to which it can be moved."""
+def own_links(example, name, antecedents):
+    """(cells, their sentence's number, first position and length) of every link of a type."""
     found = []
-    for sentence in example.sentences:
-        words = {at for word, places in sentence if word.upos != "PUNCT" for at in places}
-        whole = [[(a, b) for a in pair[0] for b in pair[1]] for pair in plain_pairs(sentence, antecedents)[name]]
-        taken = {cell for cells in whole for cell in cells}
-        for cells in whole:
-            moves = [
-                [(a + by, b + by) for a, b in cells] for by in range(-len(example.pieces), len(example.pieces) + 1) if by
-            ]
-            found.append(
-                (
-                    cells,
-                    [
-                        moved
-                        for moved in moves
-                        if not taken & set(moved) and all(a in words and b in words for a, b in moved)
-                    ],
-                )
-            )
+    for number, sentence in enumerate(example.sentences):
+        places = [at for _, of_word in sentence for at in of_word]
+        for ends in plain_pairs(sentence, antecedents)[name]:
+            cells = [(a, b) for a in ends[0] for b in ends[1]]
+            found.append((cells, number, min(places), max(places) - min(places) + 1))
+    return found
+
+
+def plain_links(examples, index, name, antecedents):
+    """Cells of every link of a type, and of the places where other examples have theirs."""
+    own = own_links(examples[index], name, antecedents)
+    taken = {cell for cells, *_ in own for cell in cells}
+    found = []
+    for cells, number, start, length in own:
+        places = []
+        for other, example in enumerate(examples):
+            for theirs, its_number, its_start, its_length in own_links(example, name, antecedents):
+                moved = [(a - its_start + start, b - its_start + start) for a, b in theirs]
+                if other != index and (its_number, its_length) == (number, length) and not taken & set(moved):
+                    places.append(moved)
+        found.append((cells, places))
     return found
 
 
@@ -74,13 +77,13 @@ def plain_values(grid, found):
 @pytest.mark.parametrize("task", TASKS)
 def test_values_are_the_plain_ones(task, antecedents):
     lab, task, model, examples = measured(task)
-    known = [find_links(annotated, antecedents) for annotated in lab.annotated_inputs(task)]
+    known = borrow([find_links(annotated, antecedents) for annotated in lab.annotated_inputs(task)], 1, count=10_000)
     result = observe(model, lab.measured_batches(task), {"l": TokenLinkAttention(known)})["l"]
     counts, tolerance = np.zeros((len(LINK_TYPES), 2), dtype=int), forward_tolerance(model)
     for index, example in enumerate(examples):
         grids = example.maps.tolist()
         for number, name in enumerate(LINK_TYPES):
-            found = plain_links(example, name, antecedents)
+            found = plain_links(examples, index, name, antecedents)
             counts[number] += len(found), sum(bool(moves) for _, moves in found)
             expected = np.array([[plain_values(grid, found) for grid in layer] for layer in grids])
             for part, values in enumerate((result.actual, result.matched, result.elsewhere)):
@@ -103,14 +106,25 @@ SENTENCE = [
 ]
 
 
-def by_type(annotated, maps, antecedents=True):
-    result = replay(TokenLinkAttention([find_links(annotated, antecedents)]), [maps])
+# As long, with its links elsewhere: the subject is 4, the verb 5; the pronoun 3, its noun 4.
+OTHER = [
+    word("now", "ADV", 4, "advmod"),
+    word("and", "CCONJ", 4, "cc"),
+    word("he", "PRON", 3, "appos", antecedent=3),
+    word("Carl", "PROPN", 4, "nsubj"),
+    word("sings", "VERB", -1, "root"),
+]
+
+
+def by_type(annotated, maps, others=(OTHER,)):
+    known = borrow([find_links(item, True) for item in (annotated, *map(made_input, others))], seed=1)[:1]
+    result = replay(TokenLinkAttention(known), [maps])
     return {name: (result.actual[0, at, 0, 0], result.elsewhere[0, at, 0, 0]) for at, name in enumerate(LINK_TYPES)}, result
 
 
-def test_a_head_of_previous_tokens_does_no_better_on_the_link_than_beside_it():
+def test_a_head_of_previous_tokens_does_no_better_on_the_link_than_at_anothers_place():
     values, result = by_type(made_input(SENTENCE), to_previous(7))
-    assert values == {"verb → subject": (1, 1), "subject → verb": (0, 0), "noun → pronoun": (0, 0), "pronoun → noun": (0, 0)}
+    assert values["verb → subject"] == (1, 1) and values["subject → verb"] == (0, 0)
     assert result.counts.tolist() == [[1, 1]] * 4
 
 
@@ -129,18 +143,35 @@ def test_a_uniform_map_gives_one_over_the_length():
         assert both == pytest.approx((1 / 7, 1 / 7))
 
 
-def test_links_move_over_words_and_never_onto_punctuation_or_links():
-    sentence = [*SENTENCE[:3], word(",", "PUNCT", 1, "punct"), *SENTENCE[3:]]  # positions 1 2 3 , 5 6
-    (link,) = find_links(made_input(sentence), True)["verb → subject"]
-    assert link.shifts.tolist() == [1, 4], "(3, 2) and (6, 5)"
-    twice = [
-        word("I", "PRON", 1, "nsubj"),
-        word("came", "VERB", -1, "root"),
-        word("you", "PRON", 3, "nsubj"),
-        word("left", "VERB", 1, "conj"),
-    ]
-    first, second = find_links(made_input(twice), True)["verb → subject"]
-    assert first.shifts.tolist() == [1] and second.shifts.tolist() == [-1]
+def test_places_come_from_other_inputs_of_the_same_length_and_are_never_links():
+    own, other = find_links(made_input(SENTENCE), True), find_links(made_input(OTHER), True)
+    shorter = find_links(made_input(SENTENCE[:2]), True)
+    (link,) = borrow([own, other, shorter], seed=1)[0]["verb → subject"]
+    assert [(rows.tolist(), columns.tolist()) for rows, columns in link.places] == [([5], [4])]
+    same = borrow([own, own], seed=1)[0]["verb → subject"][0]
+    assert same.places == (), "the place is a link of its own"
+    (many,) = borrow([own, *[other] * 20], seed=1)[0]["verb → subject"]
+    assert len(many.places) == 8
+
+
+def test_a_position_alone_is_no_excess():
+    """Maps that depend on positions only, and links at random places: borrowed places score as high."""
+    rng = np.random.default_rng(0)
+    maps = rng.random((1, 3, 7, 7))
+    known = []
+    for at in rng.integers(0, 4, size=400):
+        words = [word("x", "ADV", 0, "dep") for _ in range(5)]
+        words[at], words[at + 1] = word("he", "NOUN", at + 1, "nsubj"), word("runs", "VERB", -1, "root")
+        known.append(find_links(made_input(words), True))
+    result = replay(TokenLinkAttention(borrow(known, seed=1)), [maps] * len(known))
+    excess = np.nanmean((result.matched - result.elsewhere)[:, 0], axis=0)
+    assert np.abs(excess).max() < 0.05
+
+
+def test_share_of_links_between_neighbours():
+    known = [find_links(made_input(SENTENCE), True)]
+    assert share_adjacent(known, LINK_TYPES[:2]) == 1 and share_adjacent(known, LINK_TYPES[2:]) == 0
+    assert math.isnan(share_adjacent([], LINK_TYPES))
 
 
 def test_the_largest_cell_of_a_link_counts():
@@ -166,7 +197,7 @@ def test_words_that_the_length_limit_took_are_in_no_link():
     assert np.isnan(result.actual).all() and not result.counts.any()
 
 
-def test_a_link_that_cannot_be_moved_is_counted_and_not_compared():
+def test_a_link_without_places_is_counted_and_not_compared():
     values, result = by_type(made_input(SENTENCE[:2]), to_previous(4))
     assert values["verb → subject"][0] == 1 and math.isnan(values["verb → subject"][1])
     assert result.counts[0].tolist() == [1, 0] and np.isnan(result.matched[0, 0]).all()
@@ -181,7 +212,7 @@ def test_clearnlp_and_copulas():
 
 def test_padding_on_either_side_changes_nothing():
     lab, task, _, examples = measured("sst2")
-    known = [find_links(annotated, True) for annotated in lab.annotated_inputs(task)][:12]
+    known = borrow([find_links(annotated, True) for annotated in lab.annotated_inputs(task)][:12], seed=1)
     maps = [example.maps[:, :2] for example in examples[:12]]
     left, right = (replay(TokenLinkAttention(known), maps, side, 50) for side in ("left", "right"))
     alone = [replay(TokenLinkAttention([of_input]), [weights]) for of_input, weights in zip(known, maps, strict=True)]
@@ -203,11 +234,14 @@ def test_centred_weights_have_what_a_word_gets_from_all_taken_off():
         *[word("x", "NOUN", 1, "obj") for _ in range(4)],
     ]
     item = made_input(words)
+    shifted = [word("x", "NOUN", 2, "obj"), word("they", "PRON", 2, "nsubj"), word("saw", "VERB", -1, "root"),
+               *[word("x", "NOUN", 2, "obj") for _ in range(3)]]  # fmt: skip
     everyone = np.full((8, 8), 0.05)
     everyone[:, 1] = 1 - 7 * 0.05
     found = {}
     for centred in (False, True):
-        measured = replay(TokenLinkAttention([find_links(item, True)], centred), [everyone[None, None]])
+        known = borrow([find_links(item, True), find_links(made_input(shifted), True)], seed=1)[:1]
+        measured = replay(TokenLinkAttention(known, centred), [everyone[None, None]])
         found[centred] = (measured.matched - measured.elsewhere)[0, LINK_TYPES.index("verb → subject"), 0, 0]
     assert found[False] == pytest.approx(0.6) and found[True] == pytest.approx(0, abs=1e-6)
 

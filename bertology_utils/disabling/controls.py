@@ -13,7 +13,7 @@ from scipy import stats
 
 from ..glue.tasks import Task, plain_metric
 from ..statistics import Seed, corrected_p
-from ..statistics.permutation import LEVEL
+from ..statistics.permutation import ONE_SIDED
 from ..statistics.weighted import weighted_scores
 
 PERMUTATIONS = 1000
@@ -30,7 +30,7 @@ class GainTest:
             maximum statistic, shape (variants,).
         best_by_chance: the largest gain in each permutation among the
             variants that are not themselves worse at a corrected p below
-            0.05, shape (permutations,). One that changes many predictions
+            0.025, shape (permutations,). One that changes many predictions
             would gain most by chance, too.
     """
 
@@ -63,7 +63,7 @@ def gain_test(
     error = np.sqrt((null**2).mean(axis=0))  # its mean is 0 by construction
     scale = np.where(error > 0, error, np.inf)  # a head that changes no prediction
     better, worse = corrected_p(observed / scale, (null / scale).max(axis=1), (null / scale).min(axis=1))
-    harmless = worse >= LEVEL
+    harmless = worse >= ONE_SIDED
     chance = null[:, harmless].max(axis=1) if harmless.any() else np.zeros(permutations)
     return GainTest(observed, better, worse, chance)
 

@@ -36,6 +36,16 @@ def greedy_order(gains: np.ndarray) -> list[Head]:
     return heads_by_size(gains)
 
 
+def random_order(shape: tuple[int, int], seed: Seed) -> list[Head]:
+    """All heads in a random order, to compare an order by gain with.
+
+    Args:
+        shape: (layers, heads).
+        seed: of the draw.
+    """
+    return [divmod(int(at), shape[1]) for at in np.random.default_rng(seed).permutation(shape[0] * shape[1])]
+
+
 def cumulative(model, batches: Sequence[Batch], order: Sequence[Head], step: int = 1) -> dict[int, np.ndarray]:
     """Outputs with the first heads of an order disabled together.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from .. import figures
 from ..glue.tasks import Task
@@ -31,22 +31,31 @@ def gains_and_chance(effects: Mapping[Task, Effects]):
     return figure
 
 
-def curves_of_scores(curves: Mapping[Task, Mapping[int, float]], spared: Mapping[Task, int], examples: Mapping[Task, int]):
+def curves_of_scores(
+    curves: Mapping[Task, Mapping[int, float]],
+    spared: Mapping[Task, int],
+    examples: Mapping[Task, int],
+    at_random: Mapping[Task, Sequence[Mapping[int, float]]] | None = None,
+):
     """Scores with more and more heads disabled; the dotted line is a point below the whole model.
 
     Args:
         curves: by task, number of disabled heads → score, from 0 to 1; the last number is that of all heads.
         spared: by task, how many heads can go, which an orange line marks.
         examples: by task, how many each score is of.
+        at_random: by task, for some of them, the same in random orders.
 
     Returns:
         The figure.
     """
     figure, axes = figures.panel_grid(len(curves), 3.2, 2.8)
     for ax, (task, curve) in zip(axes, curves.items(), strict=True):
+        for drawn in (at_random or {}).get(task, ()):
+            ax.plot(list(drawn), [100 * score for score in drawn.values()], lw=0.8, color=figures.COLOURS["grey"])
         ax.plot(list(curve), [100 * score for score in curve.values()], marker="o", ms=3, color=figures.COLOURS["blue"])
         ax.axhline(100 * (curve[0] - 0.01), color=figures.COLOURS["grey"], ls=":")
         ax.axvline(spared[task], color=figures.COLOURS["orange"], lw=2)
         title = f"{task.title}: {spared[task]} of {max(curve)} to spare, n={examples[task]}"
-        ax.set(title=title, xlabel="heads disabled", ylabel="score, points")
+        ax.set(xlabel="heads disabled", ylabel="score, points")
+        ax.set_title(title, fontsize=9)
     return figure

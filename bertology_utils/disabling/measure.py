@@ -10,7 +10,7 @@ from scipy.stats import hypergeom
 from ..common import Head
 from ..glue.tasks import Task, plain_metric, predictions, score
 from ..statistics import Bootstrap, Seed, bootstrap_weights
-from ..statistics.permutation import LEVEL
+from ..statistics.permutation import ONE_SIDED
 from ..statistics.ties import by_size, heads_by_size
 from ..statistics.weighted import weighted_scores
 from .controls import GainTest, SelectedGain, gain_test, mcnemar, scores_of, selected_gain
@@ -75,7 +75,7 @@ class Variants:
         """The variant of the smallest gain, that is the largest loss, the first of those that tie."""
         return int(by_size(-self.values)[0])
 
-    def significant(self, side: str = "better", level: float = LEVEL) -> np.ndarray:
+    def significant(self, side: str = "better", level: float = ONE_SIDED) -> np.ndarray:
         """True where a variant is "better" or "worse" at a corrected p, in :attr:`shape`."""
         return (getattr(self.test, side) < level).reshape(self.shape)
 
@@ -143,13 +143,6 @@ def shared_heads(gains: np.ndarray, others: np.ndarray, count: int = 5) -> tuple
     """
     common = len(set(most_needed(gains, count)) & set(most_needed(others, count)))
     return common, float(hypergeom.sf(common - 1, gains.size, count, count))
-
-
-def mean_of_trainings(several: list[Variants]) -> Bootstrap:
-    """The gain of a variant drawn at random, mean over trainings on one task, whose resamples are the same."""
-    means = [variants.mean for variants in several]
-    draws = np.mean([mean.draws for mean in means], axis=0)
-    return Bootstrap(float(np.mean([mean.value for mean in means])), draws, means[0].n, means[0].seed)
 
 
 def need_others(a: Variants, b: Variants) -> bool:

@@ -37,6 +37,6 @@ def needs(tasks: Sequence[Task], trainings: int, profile: str) -> list[FineTunin
         profile: its name.
     """
     trained = finetunings(tasks, trainings)
-    first = finetunings(compared(tasks, profile))
+    first = finetunings(compared(tasks, profile), 1)
     others = [SweepOf(training, ablation) for training in first for ablation in ABLATIONS if ablation != "uniform"]
     return [*trained, *(SweepOf(training) for training in trained), *others]

@@ -1,4 +1,4 @@
-"""The claims of §4.3, judged: what pre-training and fine-tuning are worth, and which layers change."""
+"""The claims of §4.3, judged: what pre-training and fine-tuning are worth, which layers change, and which matter."""
 
 from __future__ import annotations
 
@@ -6,114 +6,124 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ..claims import Verdict, above, all_of, judged
+from ..claims.gates import unlearned
+from ..claims.register import SCORE, WEIGHT
+from ..claims.words import kept, least_of
 from ..glue.tasks import Task
-from ..statistics import Bootstrap, mean_of
-from ..statistics.verdicts import Verdict, every, outcome
-from .table1 import paper_gain
+from ..statistics.estimate import Estimate, average
 
-CLEARLY = 2  # times the change that another seed makes; our threshold
+SAME_WAY = 0.5  # two independent displacements have a cosine of 0 and two equal ones of 1
+ENOUGH_TASKS = 3  # learned from random weights, before anything is said about that start
 
 
-def judge_gains(tuning: Mapping[Task, Bootstrap], pretraining: Mapping[Task, Bootstrap]) -> list[Verdict]:
-    """Claims 2 and 3: is each task's gain above zero?
+def judge_gains(
+    tuning: Mapping[Task, Estimate], pretraining: Mapping[Task, Estimate], learned: Mapping[Task, bool]
+) -> list[Verdict]:
+    """Is each task's gain above a point?
 
     Args:
-        tuning: score of the fine-tuned classifier minus that of the pre-trained one.
+        tuning: score of the fine-tuned classifiers minus that of random ones on the pre-trained encoder.
         pretraining: the same minus that of the fine-tuned random start.
+        learned: by task, see :func:`bertology_utils.claims.gates.learned`.
     """
-    verdicts = []
-    for claim, gains, worse in (
-        ("Fine-tuned beats pre-trained on every task", tuning, "pretrained"),
-        ("Fine-tuned from pre-trained beats fine-tuned from random weights on every task", pretraining, "normal"),
-    ):
-        theirs, mean = [paper_gain(task, "finetuned", worse) for task in gains], mean_of(list(gains.values()))
-        shares = [gain.share_above(0) for gain in gains.values()]
-        verdicts.append(
-            Verdict(
-                claim,
-                f"{sum(gain > 0 for gain in theirs)} of {len(theirs)} tasks, {np.mean(theirs):+.1f} on average",
-                f"{sum(outcome(share) == 'agrees' for share in shares)} of {len(gains)} tasks,"
-                f" {mean.text(100, sign=True)} on average, n={mean.n} dev examples",
-                every(shares),
-                "paired bootstrap over dev examples, per task",
-            )
-        )
-    return verdicts
-
-
-def judge_random_start_behind(differences: Mapping[Task, Bootstrap]) -> list[Verdict]:
-    """Claim 4, of STS-B and QNLI where they were run: fine-tuned random start minus pre-trained without fine-tuning."""
-    differences = {task: difference for task, difference in differences.items() if task.name in ("stsb", "qnli")}
-    if not differences:
-        return []
+    fair = kept(pretraining, learned)
     return [
-        Verdict(
-            "On STS-B and QNLI, fine-tuned from random weights scores below pre-trained without fine-tuning",
-            ", ".join(f"{task.title} {paper_gain(task, 'normal', 'pretrained'):+.1f}" for task in differences),
-            ", ".join(f"{task.title} {difference.text(100, sign=True)}" for task, difference in differences.items()),
-            every((-difference).share_above(0) for difference in differences.values()),
-            "paired bootstrap over dev examples, both tasks",
-        )
+        judged(
+            "tuned-above-untuned",
+            all_of(above(gain, SCORE) for gain in tuning.values()),
+            f"{average(list(tuning.values())).text(100, sign=True)} points on average; {least_of(tuning, 100, 1)}",
+        ),
+        judged(
+            "pretraining-helps",
+            all_of(above(gain, SCORE) for gain in fair.values()),
+            least_of(fair, 100, 1),
+            unlearned(list(pretraining), learned),
+        ),
     ]
 
 
-def judge_last_layers(sure: Mapping[Task, float]) -> list[Verdict]:
-    """Claim 1, from each task's :func:`bertology_utils.drift.measure.last_layers_change_most`; QQP is the exception."""
-    verdicts = []
-    others = {task: share for task, share in sure.items() if task.name != "qqp"}
-    if others:
-        held = [task.title for task, share in others.items() if outcome(share) == "agrees"]
-        verdicts.append(
-            Verdict(
-                "The last two layers change most, for every task but QQP",
-                f"{len(others)} of {len(others)} tasks",
-                f"{len(held)} of {len(others)} tasks ({', '.join(held) or 'none'})",
-                every(others.values()),
-                "bootstrap over dev examples and two trainings, per task",
-            )
-        )
-    verdicts += [
-        Verdict(
-            "QQP is the exception",
-            "not the last two layers",
-            f"the last two in {share:.0%} of resamples",
-            outcome(1 - share),
-            "bootstrap over dev examples and two trainings",
-        )
-        for task, share in sure.items()
-        if task.name == "qqp"
-    ]
-    return verdicts
+def judge_random_start_behind(differences: Mapping[Task, Estimate]) -> list[Verdict]:
+    """Of STS-B and QNLI where they were run: the untuned model's score minus the tuned random start's."""
+    named = {task: difference for task, difference in differences.items() if task.name in ("stsb", "qnli")}
+    support = all_of(above(difference) for difference in named.values())
+    return [judged("random-start-behind", support, least_of(named, 100, 1), "" if named else "STS-B or QNLI")]
 
 
-def judge_another_seed(tuned: Bootstrap, reseeded: Bootstrap) -> list[Verdict]:
-    """Control of ours: does fine-tuning change maps clearly more than another seed, by ``controls.mean_change``?"""
-    ratio = tuned / reseeded
-    return [
-        Verdict(
-            "Control: fine-tuning changes maps at least twice as much as another seed does",
-            "not in the paper",
-            f"{tuned.value:.3f} against {reseeded.value:.3f}: {ratio.text(1, 2)} times, n={ratio.n} dev examples",
-            outcome(ratio.share_above(CLEARLY)),
-            "paired bootstrap over dev examples, mean of the tasks",
-        )
-    ]
-
-
-def judge_random_start(sure: Mapping[Task, float], tasks: int) -> list[Verdict]:
-    """Control of ours: does a random start that learned its task change most in other layers?
+def judge_last_layers(leads: Mapping[Task, Estimate], learned: Mapping[Task, bool], real: bool) -> list[Verdict]:
+    """Do the last two layers change most, and is QQP the exception?
 
     Args:
-        sure: of the tasks that it learned, how surely the last two layers change most.
+        leads: by task, from :func:`bertology_utils.drift.measure.last_layers_lead`.
+        learned: by task.
+        real: the data are GLUE's own.
+    """
+    others = {task: lead for task, lead in leads.items() if task.name != "qqp"}
+    qqp = {task: lead for task, lead in leads.items() if task.name == "qqp"}
+    fair, fair_qqp = kept(others, learned), kept(qqp, learned)
+    return [
+        judged(
+            "last-layers", all_of(above(lead) for lead in fair.values()), least_of(fair), unlearned(list(others), learned)
+        ),
+        judged(
+            "qqp-exception",
+            ~all_of(above(lead) for lead in fair_qqp.values()),
+            least_of(fair_qqp),
+            unlearned(list(qqp), learned) if real else "GLUE's own QQP",
+        ),
+    ]
+
+
+def judge_grafts(leads: Mapping[Task, Estimate], learned: Mapping[Task, bool]) -> list[Verdict]:
+    """Does putting back the last two layers cost more than putting back any other two neighbours?
+
+    Args:
+        leads: by task, the loss with the last two put back minus the largest loss with any other two.
+        learned: by task.
+    """
+    fair = kept(leads, learned)
+    support = all_of(above(lead, SCORE) for lead in fair.values())
+    missing = unlearned(list(leads), learned)
+    if any(np.isnan(lead.value) for lead in fair.values()):
+        missing = "more than two layers, each with weights of its own"
+    return [judged("last-layers-gain", support, least_of(fair, 100, 1), missing)]
+
+
+def judge_movement(
+    same: Mapping[Task, Estimate], other: Mapping[Task, Estimate], learned: Mapping[Task, bool]
+) -> list[Verdict]:
+    """Controls of ours: do two trainings move maps the same way, and more so than trainings on different tasks?
+
+    Args:
+        same: by task, cosine between the displacements of its two trainings.
+        other: by task, that cosine minus the one with a training on another task.
+        learned: by task.
+    """
+    fair, fair_other = kept(same, learned), kept(other, learned)
+    return [
+        judged(
+            "same-movement",
+            all_of(above(cosine, SAME_WAY) for cosine in fair.values()),
+            least_of(fair, 1, 2),
+            unlearned(list(same), learned),
+        ),
+        judged(
+            "task-movement",
+            all_of(above(difference, WEIGHT) for difference in fair_other.values()),
+            least_of(fair_other, 1, 2),
+            "" if len(fair_other) > 1 else "two learned tasks",
+        ),
+    ]
+
+
+def judge_random_start(leads: Mapping[Task, Estimate], tasks: int) -> list[Verdict]:
+    """Control of ours: does a random start that learned its task change other layers most?
+
+    Args:
+        leads: of the tasks that it learned, as for :func:`judge_last_layers`.
         tasks: all that were run.
     """
-    return [
-        Verdict(
-            "Control: in a randomly initialised model that learns its task other layers change most",
-            "not in the paper",
-            f"learned {len(sure)} of {tasks} tasks"
-            + "".join(f"; {task.title}: the last two in {share:.0%}" for task, share in sure.items()),
-            every([1 - share for share in sure.values()]),
-            "bootstrap over dev examples, per task that it learned",
-        )
-    ]
+    missing = f"{ENOUGH_TASKS} tasks learned from random weights: {len(leads)} of {tasks} were"
+    support = all_of(~above(lead) for lead in leads.values())
+    backwards = {task: -lead for task, lead in leads.items()}
+    return [judged("random-start-layers", support, least_of(backwards), "" if len(leads) >= ENOUGH_TASKS else missing)]

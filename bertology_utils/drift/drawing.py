@@ -10,7 +10,7 @@ import numpy as np
 from .. import figures
 from ..common import axis_numbers
 from ..glue.tasks import Task, plain_metric
-from ..statistics import Bootstrap, Seed, resampled_means
+from ..statistics import Bootstrap, Seed, over_trainings, resampled_means
 from .table1 import COLUMNS, paper_points
 
 # By comparison: colour, and line with marks.
@@ -78,6 +78,34 @@ def change_by_layer(similarity: Mapping[Task, Mapping[str, np.ndarray]], seeds: 
         ax.tick_params(axis="x", labelsize=7)
     axes[0, 0].set_ylabel("mean cosine similarity")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncol=4)
+    return figure
+
+
+def put_back(changes: Mapping[Task, Sequence[Sequence[Bootstrap]]], pairs: Sequence[str]):
+    """What putting back two neighbouring layers does to the score, per task.
+
+    Args:
+        changes: by task, of every training, for each pair of layers.
+        pairs: how the pairs are called.
+
+    Returns:
+        The figure.
+    """
+    figure, axes = plt.subplots(1, len(changes), figsize=(1.6 * len(changes) + 1, 2.9), sharey=True, squeeze=False)
+    for ax, (task, trainings) in zip(axes.flat, changes.items(), strict=True):
+        over = [over_trainings(several) for several in zip(*trainings, strict=True)]
+        values = np.array([100 * estimate.value for estimate in over])
+        ends = np.array([[100 * end for end in estimate.interval] for estimate in over]).T  # (2, pairs)
+        # With two trainings an interval may be wider than any score.
+        ends = np.clip(ends, -100, 100)
+        ax.vlines(range(len(pairs)), *ends, color=figures.COLOURS["blue"], lw=1)
+        ax.plot(values, "o-", ms=4, color=figures.COLOURS["blue"])
+        ax.axhline(0, lw=0.8, color="black")
+        ax.set(title=task.title, xlabel="layers put back", xticks=range(len(pairs)))
+        ax.set_xticklabels(pairs, fontsize=6)
+    every = [100 * change.value for trainings in changes.values() for several in trainings for change in several]
+    lowest = min((value for value in every if np.isfinite(value)), default=0.0)
+    axes[0, 0].set(ylabel="change of the score, points", ylim=(1.3 * min(lowest, -2), max(3, -0.15 * lowest)))
     return figure
 
 

@@ -1,6 +1,6 @@
 """How far fine-tuning moves each head's attention (§4.3, Fig 5)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -8,7 +8,7 @@ import torch
 from ..attention import Batch, Measurement, attention_maps, begin
 from ..attention.interface import shape_of
 from ..common import PROTOCOLS, one_of
-from ..statistics import Seed, resampled_means
+from ..statistics import RESAMPLES, Bootstrap, Seed, resampled_means
 
 OFFICIAL_LENGTH = 200  # the published code pads every input to this many tokens
 
@@ -109,7 +109,10 @@ class Drift:
 
 
 def drifts(
-    pairs: Mapping[str, tuple[torch.nn.Module, torch.nn.Module]], batches: Iterable[Batch], protocol: str = "paper"
+    pairs: Mapping[str, tuple[torch.nn.Module, torch.nn.Module]],
+    batches: Iterable[Batch],
+    protocol: str = "paper",
+    displacements: Mapping[str, tuple[torch.nn.Module, torch.nn.Module, torch.nn.Module]] | None = None,
 ) -> dict[str, np.ndarray]:
     """Similarity within several pairs of models, from one pass of each model, however many pairs it is in.
 
@@ -119,6 +122,8 @@ def drifts(
         pairs: (model, other model) by name, all with as many layers and heads.
         batches: inputs.
         protocol: see :func:`map_cosine`.
+        displacements: (start, one end, another end) by name: do both ends lie in the same direction? The cosine between
+            the changes of the maps, from −1 to 1; 0 if two trainings moved them independently. NaN where a map stayed.
 
     Returns:
         As :class:`Drift` gives them, by name: shape (examples, layers, heads).
@@ -126,38 +131,60 @@ def drifts(
     Raises:
         ValueError: models of different shapes.
     """
-    models = {id(model): model for pair in pairs.values() for model in pair}
+    triples = displacements or {}
+    models = {id(model): model for several in (*pairs.values(), *triples.values()) for model in several}
     shapes = {shape_of(model) for model in models.values()}
     if len(shapes) > 1:
         raise ValueError(f"drift compares head by head; these models have (layers, heads) of {sorted(shapes)}")
-    found: dict[str, list[np.ndarray]] = {name: [] for name in pairs}
+    found: dict[str, list[np.ndarray]] = {name: [] for name in (*pairs, *triples)}
     order: list[int] = []
     for batch in batches:
         batch = batch.to(next(next(iter(models.values())).parameters()).device)
         maps = {key: attention_maps(model, batch) for key, model in models.items()}
         order += batch.index
-        for name, (before, after) in pairs.items():
-            layers = zip(maps[id(after)], maps[id(before)], strict=True)
-            found[name].append(
-                torch.stack([map_cosine(*both, batch.mask, protocol) for both in layers], dim=1).cpu().numpy()
-            )
+        for name, several in (*pairs.items(), *triples.items()):
+            layers = zip(*(maps[id(model)] for model in several), strict=True)
+            similar = [_compare(of_layer, batch.mask, protocol) for of_layer in layers]
+            found[name].append(torch.stack(similar, dim=1).cpu().numpy())
     return {name: np.concatenate(parts)[np.argsort(order)] for name, parts in found.items()}
 
 
-def last_layers_change_most(similarity: np.ndarray, seed: Seed, count: int = 2) -> float:
-    """Share of resamples of the examples in which the ``count`` least similar layers are the last ones (§4.3).
+def _compare(maps: Sequence[torch.Tensor], mask: torch.Tensor, protocol: str) -> torch.Tensor:
+    """Similarity of two models' maps, or of the displacements from the first of three to the others."""
+    if len(maps) == 2:
+        return map_cosine(maps[0], maps[1], mask, protocol)
+    return displacement_cosine(maps[0], maps[1], maps[2], mask, protocol)
+
+
+def displacement_cosine(
+    start: torch.Tensor, end: torch.Tensor, other: torch.Tensor, mask: torch.Tensor, protocol: str = "paper"
+) -> torch.Tensor:
+    """Cosine between two changes of the same maps, end − start and other − start; see :func:`map_cosine`.
+
+    Returns:
+        Shape (examples, heads), NaN where a map did not change.
+    """
+    moves = [(maps.double() - start.double()) for maps in (end, other)]
+    cosine = map_cosine(moves[0], moves[1], mask, protocol)
+    still = [(move.abs().amax(dim=(2, 3)) < 1e-9) for move in moves]  # (examples, heads)
+    return cosine.masked_fill(still[0] | still[1], torch.nan)
+
+
+def last_layers_lead(similarity: np.ndarray, seed: Seed, count: int = 2) -> Bootstrap:
+    """By how much the last layers change more than every other (§4.3).
+
+    The smallest similarity of any other layer minus the largest of the last
+    ``count``: above 0 if these are the ones that change most; NaN for a model
+    with no other layers.
 
     Args:
         similarity: shape (examples, layers, heads).
-        seed: of the resampling.
+        seed: of the resampling of examples.
         count: how many layers; the paper says two.
-
-    Returns:
-        From 0 to 1; NaN for a model with no other layers.
     """
-    by_layer = resampled_means(similarity.mean(axis=2), seed)  # (resamples, layers)
-    layers = by_layer.shape[1]
-    if layers <= count:
-        return float("nan")
-    least_similar = np.sort(np.argsort(by_layer, axis=1)[:, :count], axis=1)  # (resamples, count)
-    return float(np.mean((least_similar == np.arange(layers - count, layers)).all(axis=1)))
+    if similarity.shape[1] <= count:
+        return Bootstrap(np.nan, np.full(RESAMPLES, np.nan), len(similarity), seed)
+    by_layer = similarity.mean(axis=2)  # (examples, layers)
+    means = np.vstack([by_layer.mean(axis=0), resampled_means(by_layer, seed)])  # (1 + resamples, layers)
+    leads = means[:, :-count].min(axis=1) - means[:, -count:].max(axis=1)
+    return Bootstrap(float(leads[0]), leads[1:], len(similarity), seed)

@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from ..encoders.needs import FineTuning, finetunings
 from ..glue.tasks import Task
 
-TRAININGS = 2  # of the same task, to see how much hangs on the seed
-
 
 def needs(tasks: Sequence[Task]) -> list[FineTuning]:
     """The fine-tunings behind Table 1 and Figure 5."""
-    return finetunings(tasks, TRAININGS) + finetunings(tasks, init="normal")
+    return finetunings(tasks) + finetunings(tasks, 1, init="normal")

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ..glue.tasks import Task, plain_metric, score
-from ..statistics import Bootstrap, Seed, bootstrap, bootstrap_weights
-from ..statistics.weighted import METRICS, weighted_scores
+from ..glue.tasks import Task, plain_metric, predictions
+from ..statistics import Bootstrap, Seed, bootstrap_weights
+from ..statistics.weighted import weighted_scores
 
 # The columns, in the paper's order and words.
 COLUMNS = {
@@ -12,6 +12,9 @@ COLUMNS = {
     "normal": "normal distr., fine-tuned",
     "finetuned": "pre-trained, fine-tuned",
 }
+
+
+RANDOM_CLASSIFIERS = 1000
 
 
 def score_task(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed) -> dict[str, Bootstrap]:
@@ -26,33 +29,43 @@ def score_task(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed
         seed: of the resampling.
 
     Returns:
-        By metric, from 0 to 1.
+        By metric, from 0 to 1. A rank correlation is resampled with the ranks of all examples.
     """
     ones, drawn = np.ones((1, len(labels))), bootstrap_weights(len(labels), seed)
 
     def mean_score(metric: str) -> Bootstrap:
-        if metric not in METRICS:  # rank correlations need every resample's ranks
-            return bootstrap(
-                lambda rows: float(
-                    np.mean([score(task, answers[rows], labels[rows], metric)[metric] for answers in predicted])
-                ),
-                len(labels),
-                seed,
-            )
-        (value,), draws = (weighted_scores(metric, predicted, labels, weights).mean(axis=1) for weights in (ones, drawn))
+        name, answers, gold = metric, predicted, labels
+        if metric == "Spearman":
+            from scipy.stats import rankdata
+
+            name, answers, gold = "Pearson", rankdata(predicted, axis=1), rankdata(labels)
+        (value,), draws = (weighted_scores(name, answers, gold, weights).mean(axis=1) for weights in (ones, drawn))
         return Bootstrap(float(value), draws, len(labels), seed)
 
     return {metric: mean_score(metric) for metric in task.metrics}
 
 
-def constant_score(task: Task, labels: np.ndarray) -> float:
-    """What always the same answer scores, by :func:`plain_metric`: the most frequent class's share, or no correlation.
+def random_answers(task: Task, features: np.ndarray, seed: int, count: int = RANDOM_CLASSIFIERS) -> np.ndarray:
+    """What classifiers with random weights answer: the paper's "pre-trained, not fine-tuned".
+
+    The paper does not say how it scored a model without a classifier; with a
+    random one the score is mostly chance, so one says nothing and many say how
+    much chance there is.
 
     Args:
         task: the task.
-        labels: gold, shape (examples,).
+        features: what the last layer of the classifier reads, shape (examples, features).
+        seed: of the weights.
+        count: how many classifiers.
+
+    Returns:
+        Predictions, shape (classifiers, examples).
     """
-    return 0.0 if task.is_regression else float(np.bincount(labels).max() / len(labels))
+    from ..encoders.models import NORMAL_STD  # with torch, which the runner does without
+
+    rng = np.random.default_rng(seed)
+    weights = rng.normal(0, NORMAL_STD, (count, features.shape[1], task.num_labels))
+    return np.stack([predictions(task, features @ of_one) for of_one in weights])
 
 
 def paper_points(task: Task, column: str, metric: str) -> float | None:

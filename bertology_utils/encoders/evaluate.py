@@ -42,6 +42,26 @@ def predict_logits(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarr
     return logits
 
 
+def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:
+    """What the last layer of the classifier reads, in the order of the data: float64, shape (examples, features).
+
+    Raises:
+        ValueError: see :func:`check`; or the model ends in no linear layer.
+    """
+    encoder = {id(module) for module in model.base_model.modules()}
+    above = [module for module in model.modules() if isinstance(module, torch.nn.Linear) and id(module) not in encoder]
+    if not above:
+        raise ValueError(f"{type(model).__name__} has no linear layer above its encoder, so there is nothing to draw anew")
+    read: list[torch.Tensor] = []
+    hook = above[-1].register_forward_pre_hook(lambda _, inputs: read.append(inputs[0].double().cpu()))
+    try:
+        predict_logits(model, batches)
+    finally:
+        hook.remove()
+    order = [index for batch in batches for index in batch.index]
+    return torch.cat(read).numpy()[np.argsort(order)]
+
+
 def check(model: PreTrainedModel, batches: Sequence[Batch]) -> None:
     """Refuse what cannot be predicted, before any time is spent.
 

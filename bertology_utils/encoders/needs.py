@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from ..glue.tasks import Task
 
+TRAININGS = 2  # of one task, which differ in their seed: fewer say nothing of how trainings differ
+
 
 @dataclass(frozen=True)
 class FineTuning:
@@ -23,6 +25,6 @@ class FineTuning:
     seed_offset: int = 0
 
 
-def finetunings(tasks: Sequence[Task], count: int = 1, init: str = "pretrained") -> list[FineTuning]:
+def finetunings(tasks: Sequence[Task], count: int = TRAININGS, init: str = "pretrained") -> list[FineTuning]:
     """``count`` trainings of every task, which differ in their seed."""
     return [FineTuning(task, init, number) for task in tasks for number in range(count)]

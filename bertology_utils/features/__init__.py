@@ -6,19 +6,19 @@ layer's attention, by type of token. ``claims``: the paper's claims, judged.
 ``drawing``: the figures. ``needs``: what is trained.
 """
 
-from .compare import Increase, Rivals, against_marks, ahead, earlier_and_later, increase, resampled_type_means
+from .compare import Rivals, against_marks, ahead, earlier_and_later, kept_share, resampled_type_means, shares_of_heads
 from .measure import ATTENDING, Features, disregard, side_by_side
 
 __all__ = [
     "ATTENDING",
     "Features",
-    "Increase",
     "Rivals",
     "against_marks",
     "ahead",
     "disregard",
     "earlier_and_later",
-    "increase",
+    "kept_share",
     "resampled_type_means",
+    "shares_of_heads",
     "side_by_side",
 ]

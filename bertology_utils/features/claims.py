@@ -5,253 +5,183 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.stats import spearmanr
 
-from ..annotation.token_types import LINGUISTIC, TOKEN_TYPES
-from ..common import to_people
+from ..annotation.token_types import TOKEN_TYPES
+from ..claims import Support, Verdict, above, all_of, any_of, judged, some_head
+from ..claims.gates import too_few, unlearned
+from ..claims.register import WEIGHT
+from ..claims.words import kept, least_of
+from ..common import head_name
 from ..glue.tasks import Task
-from ..statistics import Bootstrap
-from ..statistics.permutation import LEVEL
-from ..statistics.ties import clearly_below, count_of
-from ..statistics.verdicts import Verdict, every, outcome
-from .compare import Increase
+from ..statistics.estimate import Estimate
+from ..statistics.permutation import ManyTest
+from ..statistics.ties import heads_by_size
 
-NOT_IN_PAPER = "not in the paper"
+STRIPE = 2  # times an even share
+NEGLIGIBLE = 0.1  # of what special tokens have above an even share
+PUBLISHED = "bert-base-uncased on QQP, published panel, read off"
 # The tasks on which fine-tuning makes some head attend more to a type, according to the paper.
 MORE_ATTENDED = {"nouns": ("mrpc", "rte", "qqp"), "objects": ("mrpc", "rte", "qqp"), "negation": ("qnli",)}
+ByTask = Mapping[Task, Estimate]
+Learned = Mapping[Task, bool]
 
 
-def judge_published_heatmap(
-    kind: str, published: np.ndarray, ours: np.ndarray, examples: int, reading_error: float
-) -> list[Verdict]:
-    """Are a special token's weights those of the published heatmap?
-
-    Args:
-        kind: the token, such as "[SEP]".
-        published, ours: mean weights of the pre-trained model, shape (layers, heads).
-        examples: how many ours are the mean of.
-        reading_error: of the published cells, which were read off a figure.
-    """
-    correlation, apart = spearmanr(published.ravel(), ours.ravel()).statistic, np.abs(published - ours)
-    return [
-        Verdict(
-            f"The published heatmap of {kind}",
-            f"{published.min():.2f} to {published.max():.2f}",
-            f"correlation over {ours.size} cells {correlation:.2f}; mean difference {apart.mean():.3f}, n={examples}",
-            "agrees" if apart.mean() <= 2 * reading_error else "disagrees",
-            "mean difference of at most twice the reading error",
-        )
-    ]
-
-
-def judge_stripes(
-    tuned: Mapping[Task, Sequence[int]], random_weights: Mapping[Task, Sequence[int]], heads: int
-) -> list[Verdict]:
-    """Claim 1: do stripes stand on special tokens only, or at least mostly?
+def judge_stripes(marks_ahead: ByTask, words: ByTask, learned: Learned) -> list[Verdict]:
+    """Do stripes stand mostly on special tokens, and (a control) only there?
 
     Args:
-        tuned, random_weights: by task, heads with a stripe on a type of word, and heads with one on special tokens only,
-            of the fine-tuned model and of one with random weights; see :meth:`bertology_utils.features.Rivals.striped`.
-        heads: how many a model has.
+        marks_ahead: by task, share of heads with a stripe on special tokens only minus that of heads with one on words.
+        words: by task, the latter.
+        learned: by task, see :func:`bertology_utils.claims.gates.learned`.
     """
-    at_random = max(words for words, _ in random_weights.values())
-    shown = "; ".join(
-        f"{task.title} {words} of {heads} on words, {marks} of {heads} on special tokens"
-        for task, (words, marks) in tuned.items()
-    )
-    shown += f"; random weights: {at_random} of {heads} on words at most"
-    counts, said = tuned.values(), "predominantly, if not exclusively"
+    missing = unlearned(list(words), learned)
+    ahead, on_words = kept(marks_ahead, learned), kept(words, learned)
     return [
-        Verdict(
-            "Stripes stand exclusively on [CLS] and [SEP], on every task",
-            said,
-            shown,
-            "disagrees" if any(words for words, _ in counts) else "agrees",
-            "more than 2/L in 95 % of resamples, fine-tuned",
-        ),
-        Verdict(
-            "Stripes stand predominantly on [CLS] and [SEP], on every task",
-            said,
-            shown,
-            "agrees" if all(words < marks for words, marks in counts) else "disagrees",
-            "fewer heads on words than on special tokens",
+        judged("stripes-special", all_of(map(above, ahead.values())), f"share of heads {least_of(ahead, 1, 2)}", missing),
+        judged(
+            "stripes-exclusive",
+            all_of(above(-share, -WEIGHT) for share in on_words.values()),
+            f"share of heads {least_of(on_words, 1, 2, most=True)}",
+            missing,
         ),
     ]
 
 
-def judge_words_beside_marks(ratios: Mapping[Task, tuple[Bootstrap, str]]) -> list[Verdict]:
-    """Claim 1: is what words get negligible beside what special tokens get?
-
-    Args:
-        ratios: by task, the most attended type of word: its weight as a multiple of the special token's, and its name.
-    """
-    return [
-        Verdict(
-            "The most attended type of word gets less than a tenth of what [CLS] or [SEP] gets, on every task",
-            "negligible",
-            "; ".join(f"{task.title} {kind} {ratio.text(100, 0)} %, n={ratio.n}" for task, (ratio, kind) in ratios.items()),
-            every(1 - ratio.share_above(0.1) for ratio, _ in ratios.values()),
-            "mean over heads, fine-tuned, same examples",
-        )
-    ]
+def judge_words_beside_marks(ratios: ByTask, learned: Learned) -> list[Verdict]:
+    """Is what words get negligible beside what special tokens get? From ``Rivals.beside_marks``, by task."""
+    fair = kept(ratios, learned)
+    support = all_of(~above(ratio, NEGLIGIBLE) for ratio in fair.values())
+    return [judged("words-negligible", support, least_of(fair, 1, 2, most=True), unlearned(list(ratios), learned))]
 
 
-def judge_halves(kind: str, drops: Mapping[Task, Bootstrap], drops_without_first: Mapping[Task, Bootstrap]) -> list[Verdict]:
-    """Claim 2, of [CLS] or [SEP]: does it get more in earlier, or later, layers; and when the first is left out?
+def judge_pretraining(kept_stripes: ByTask, learned: Learned) -> list[Verdict]:
+    """Do stripes come from pre-training? Share of the striped heads that were striped before, by task."""
+    fair = kept(kept_stripes, learned)
+    support = all_of(above(share, 0.5) for share in fair.values())
+    return [judged("stripes-pretraining", support, least_of(fair, 1, 2), unlearned(list(kept_stripes), learned))]
+
+
+def judge_halves(
+    kind: str, drops: ByTask, drops_without_first: ByTask, learned: Learned, missing: str = ""
+) -> list[Verdict]:
+    """Does [CLS] get more in earlier, [SEP] in later layers; and when the first layer is left out?
 
     Args:
         kind: "[CLS]" or "[SEP]".
         drops: by task, what the first half of the layers gives it minus what the second gives, fine-tuned.
         drops_without_first: the same when the first layer is left out.
+        learned: by task.
+        missing: the precondition that fails, such as a separator sink.
     """
-    where = {"[CLS]": "earlier", "[SEP]": "later"}[kind]
-    left_out = f"Control: {kind} still gets more in {where} layers when layer {to_people(0)} is left out, on every task"
+    name = {"[CLS]": "cls-early", "[SEP]": "sep-late"}[kind]
     verdicts = []
-    for claim, said, measured in (
-        (f"{kind} gets more in {where} layers, on every task", "all tasks", drops),
-        (left_out, NOT_IN_PAPER, drops_without_first),
-    ):
-        gains = {task: drop if where == "earlier" else -drop for task, drop in measured.items()}
-        verdicts.append(
-            Verdict(
-                claim,
-                said,
-                "; ".join(f"{task.title} {gain.text(1, 3, sign=True)}" for task, gain in gains.items())
-                + f", n={sum(gain.n for gain in gains.values())}",
-                every(gain.share_above(0) for gain in gains.values()),
-                f"{where} minus other half of the layers, fine-tuned",
-            )
-        )
+    for which, measured in ((name, drops), (f"{name}-deeper", drops_without_first)):
+        gains = {task: drop if kind == "[CLS]" else -drop for task, drop in kept(measured, learned).items()}
+        support = all_of(above(gain, WEIGHT) for gain in gains.values())
+        verdicts.append(judged(which, support, least_of(gains), missing or unlearned(list(measured), learned)))
     return verdicts
 
 
-def judge_separators(
-    largest: Mapping[Task, Bootstrap], together: Mapping[Task, Bootstrap], in_even_shares: Mapping[Task, Bootstrap]
-) -> list[Verdict]:
-    """Claim 3: does [SEP] get more where there is only one, and is that the reason?
+def judge_published_panels(panels: Mapping[str, np.ndarray], reading_error: float, examples: int) -> list[Verdict]:
+    """What the published panels of bert-base say: [CLS] early, [SEP] late; of the pre-trained model on one task.
 
     Args:
-        largest: by task, the weight of the most attended [SEP] of an input, fine-tuned, mean over heads.
-        together: of all [SEP] of an input.
-        in_even_shares: as ``largest``, in multiples of 1/L.
+        panels: mean weights of "[CLS]" and "[SEP]", shape (layers, heads).
+        reading_error: of a cell.
+        examples: that the panels are means of.
     """
     verdicts = []
-    for claim, said, means, share in (
-        ("[SEP] gets more on one-sentence tasks", "SST-2 above all others", largest, _share_ahead(largest)),
-        (
-            "Control: both [SEP] of some two-sentence task together get at least what the [SEP] of one-sentence tasks gets",
-            NOT_IN_PAPER,
-            together,
-            1 - _share_ahead(together),
-        ),
-        (
-            "Control: [SEP] gets more on one-sentence tasks in multiples of the even share 1/L, too",
-            NOT_IN_PAPER,
-            in_even_shares,
-            _share_ahead(in_even_shares),
-        ),
-    ):
-        verdicts.append(
-            Verdict(
-                claim,
-                said,
-                "; ".join(f"{task.title} {mean.text(1, 3)}" for task, mean in means.items())
-                + f", n={sum(mean.n for mean in means.values())}",
-                outcome(share),
-                "above every two-sentence task, fine-tuned, mean over heads",
-            )
-        )
+    for kind, name, sign in (("[CLS]", "cls-early", 1), ("[SEP]", "sep-late", -1)):
+        panel = panels[kind]
+        half = len(panel) // 2
+        drop = sign * (panel[:half].mean() - panel[-half:].mean())
+        error = reading_error / np.sqrt(3) * np.sqrt(2 / panel[:half].size)
+        estimate = Estimate(float(drop), float(error), examples)
+        verdicts.append(judged(name, above(estimate, WEIGHT), estimate.text(1, 3, sign=True), model=PUBLISHED))
     return verdicts
 
 
-def _share_ahead(means: Mapping[Task, Bootstrap]) -> float:
-    """Share of the resamples in which a one-sentence task is above every two-sentence task; NaN if a kind is missing."""
-    single, double = ([task for task in means if len(task.fields) == count] for count in (1, 2))
-    if not (single and double):
-        return float("nan")
-    return float(
-        np.mean([np.all([means[task].draws > means[other].draws for other in double], axis=0).mean() for task in single])
-    )
-
-
-def judge_fine_tuning(weights: Mapping[Task, Increase], beyond_matches: Mapping[Task, Increase]) -> list[Verdict]:
-    """Claim 4: do some heads attend more to a type after fine-tuning, on the tasks that the paper names and on no others?
+def judge_separators(leads: ByTask, together: ByTask, learned: Learned, missing: str) -> list[Verdict]:
+    """Does [SEP] get more where there is only one, and is that the reason?
 
     Args:
-        weights: by task, the increase of the weight of each of :data:`TOKEN_TYPES`.
-        beyond_matches: of the weight of each of :data:`LINGUISTIC` minus that of matched words.
+        leads: by one-sentence task, the weight of its [SEP] minus the largest of any two-sentence task.
+        together: the same of all [SEP] of an input together.
+        learned: by task.
+        missing: the precondition that fails: a separator sink, or tasks of either kind.
     """
-    verdicts = []
-    for kind, names in MORE_ATTENDED.items():
-        there, elsewhere = ([task for task in weights if (task.name in names) == inside] for inside in (True, False))
-        titles = ", ".join(task.title for task in there) or "the tasks named"
-        more = f"fine-tuning makes some head's attention to {kind} grow more than that to matched words"
-        for measured, claim, said in (
-            (weights, f"Fine-tuning makes some head attend more to {kind} on {titles}", ", ".join(names).upper()),
-            (beyond_matches, f"Control: {more}, on {titles}", NOT_IN_PAPER),
-        ):
-            rising = _rising(measured, there, kind)
-            result = "undecided" if not rising else "agrees" if all(rising) else "disagrees"
-            verdicts.append(
-                Verdict(
-                    claim,
-                    said,
-                    _heads_text(measured, there, kind),
-                    result,
-                    "permutation test, corrected over all heads and types of a task",
-                )
-            )
-        others = _rising(beyond_matches, elsewhere, kind)
-        result = "undecided" if not (others and there) else "disagrees" if any(others) else "agrees"
-        verdicts.append(
-            Verdict(
-                f"Control: on {titles} only, {more}",
-                NOT_IN_PAPER,
-                _heads_text(beyond_matches, elsewhere, kind),
-                result,
-                "the same test",
-            )
-        )
-    return verdicts
-
-
-def _rising(increases: Mapping[Task, Increase], tasks: Sequence[Task], kind: str) -> list[bool]:
-    return [bool(clearly_below(increases[task].p[TOKEN_TYPES.index(kind)]).any()) for task in tasks]
-
-
-def _heads_text(increases: Mapping[Task, Increase], tasks: Sequence[Task], kind: str) -> str:
-    at, shown = TOKEN_TYPES.index(kind), []
-    for task in tasks:
-        increase = increases[task]
-        shown.append(
-            f"{task.title} {count_of(increase.p[at] < LEVEL)} heads, up to {increase.means[at].max():+.3f},"
-            f" n={increase.n[at]}"
-        )
-    return "; ".join(shown) or "no such task"
-
-
-def judge_matched_words(
-    excess: Mapping[str, np.ndarray], large: Mapping[str, np.ndarray], examples: Sequence[int], least: float
-) -> list[Verdict]:
-    """Control of ours: are heads blind to the type of a word? It cannot agree: no test shows that nothing differs at all.
-
-    Args:
-        excess: by model, the weight of a type's tokens minus that of matched words, shape (types, layers, heads), in
-            the order of :data:`LINGUISTIC`.
-        large: the same models, where the excess is above ``least`` and more than chance; same shape.
-        examples: that have such pairs, shape (types,).
-        least: what counts as large.
-    """
+    missing = missing or ("" if leads else "tasks with one sentence and with two") or unlearned(list(leads), learned)
+    fair, fair_together = kept(leads, learned), kept(together, learned)
+    backwards = {task: -ahead for task, ahead in fair_together.items()}
     return [
-        Verdict(
-            f"Control: no {name} head attends to a type of word more than to matched words",
-            NOT_IN_PAPER,
-            "; ".join(
-                f"{kind} {count_of(heads[at])} heads, up to {excess[name][at].max():+.3f}, n={examples[at]}"
-                for at, kind in enumerate(LINGUISTIC)
-            ),
-            "disagrees" if heads.any() else "undecided",
-            f"excess above {least} and any random head, corrected p below 0.05",
-        )
-        for name, heads in large.items()
+        judged("sep-one-sentence", all_of(map(above, fair.values())), least_of(fair), missing),
+        judged("sep-shared", all_of(map(above, backwards.values())), least_of(backwards), missing),
     ]
+
+
+def judge_fine_tuning(
+    weights: Mapping[Task, Sequence[ManyTest]], beyond: Mapping[Task, Sequence[ManyTest]], learned: Learned
+) -> list[Verdict]:
+    """Do some heads attend more to a type after fine-tuning, where the paper says so; beyond matched words; only there?
+
+    Args:
+        weights: by task and training, the increase of the weight of each of :data:`TOKEN_TYPES` in every head.
+        beyond: of the weight of each linguistic type minus that of matched words.
+        learned: by task.
+    """
+    verdicts, elsewhere, shown = [], [], []
+    for kind, names in MORE_ATTENDED.items():
+        at = TOKEN_TYPES.index(kind)
+        for name, measured in ((f"more-{kind}", weights), (f"more-{kind}-matched", beyond)):
+            there = {task: of_type(tests, at) for task, tests in measured.items() if task.name in names}
+            fair = kept(there, learned)
+            fewest = min((int(tests[0].n.max()) for tests in fair.values()), default=0)
+            missing = unlearned(list(there), learned) or too_few(fewest)
+            verdicts.append(judged(name, all_of(map(in_every_training, fair.values())), _smallest(fair), missing))
+        for task, tests in kept(beyond, learned).items():
+            if task.name not in names and tests[0].n[at].max() > 0:
+                elsewhere.append(in_every_training(of_type(tests, at)))
+                shown.append((f"{task.title}, {kind}", max(test.means[at].max() for test in tests)))
+    most = max(shown, key=lambda one: one[1], default=None)
+    ours = f"{most[0]} {most[1]:+.3f}, the largest of {len(shown)}" if most else "–"
+    missing = "" if elsewhere else unlearned(list(beyond), learned) or "other tasks"
+    return [*verdicts, judged("only-there", ~any_of(elsewhere), ours, missing)]
+
+
+def of_type(tests: Sequence[ManyTest], at: int) -> list[ManyTest]:
+    """Of every training, the heads' tests for one type."""
+    return [ManyTest(test.means[at], test.above[at], test.below[at], test.n[at]) for test in tests]
+
+
+def in_every_training(tests: Sequence[ManyTest]) -> Support:
+    """In every training some head's mean is above the least effect."""
+    return all_of(map(some_head, tests))
+
+
+def _smallest(by_task: Mapping[Task, Sequence[ManyTest]]) -> str:
+    """The largest head of the task, and training, where that is smallest."""
+    largest = [(float(test.means.max()), task, test) for task, tests in by_task.items() for test in tests]
+    if not largest:
+        return "–"
+    value, task, test = min(largest, key=lambda one: one[0])
+    head = head_name(*heads_by_size(test.means)[0])
+    return f"{task.title} {head} {value:+.3f}, the least of {len(largest)} trainings; n={int(test.n.max())}"
+
+
+def judge_matched_words(tests: Mapping[str, Sequence[ManyTest]], kinds: Sequence[str], missing: str) -> list[Verdict]:
+    """Controls of ours: are heads blind to the type of a word?
+
+    Args:
+        tests: by model ("pre-trained", "fine-tuned") and training, the excess over matched words, shape (types, layers, heads).
+        kinds: the types.
+        missing: what is missing for the fine-tuned ones.
+    """
+    verdicts = []
+    for name, which in (("pre-trained", "blind-pretrained"), ("fine-tuned", "blind-tuned")):
+        many = tests[name]
+        kind, layer, head = map(int, np.unravel_index(np.nanargmax(many[0].means), many[0].means.shape))
+        ours = f"{kinds[kind]}, {head_name(layer, head)} {np.nanmax(many[0].means):+.3f}; n={many[0].n[kind].max()}"
+        verdicts.append(
+            judged(which, all_of(~some_head(test) for test in many), ours, missing if name == "fine-tuned" else "")
+        )
+    return verdicts

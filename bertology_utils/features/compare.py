@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..statistics import Bootstrap, Seed, bootstrap_mean, bootstrap_weights, max_statistic
+from ..statistics import Bootstrap, Seed, bootstrap_mean, bootstrap_weights
 
 
 def earlier_and_later(values: np.ndarray, seed: Seed) -> tuple[Bootstrap, Bootstrap]:
@@ -53,34 +53,61 @@ class Rivals:
         means: of each type over the examples that have it, shape (1 + resamples, types, layers, heads).
         marks: of the more attended special token over the same examples, same shape.
         n: examples that have the type, shape (types,).
+        examples: all of them.
         seed: of the resampling.
     """
 
     means: np.ndarray
     marks: np.ndarray
     n: np.ndarray
+    examples: int
     seed: Seed
 
-    @property
-    def ratios(self) -> list[Bootstrap | None]:
-        """Per type: the mean over heads against that of the special token; None for a type that no example has."""
-        mark = self.marks.mean(axis=(2, 3))
-        ratios = self.means.mean(axis=(2, 3)) / mark  # (1 + resamples, types)
-        return [
-            Bootstrap(float(ratio[0]), ratio[1:], int(n), self.seed) if n else None
-            for ratio, n in zip(ratios.T, self.n, strict=True)
-        ]
+    def striped(self, least: float) -> tuple[np.ndarray, np.ndarray]:
+        """Heads with a stripe on a type of word, and heads with one on a special token only.
 
-    def striped(self, least: float, sure: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Heads with a stripe on a type of word, and heads with one on a special token only; each shape (layers, heads).
+        A stripe is a mean of more than ``least``; one on words is also above
+        the special tokens.
 
-        A stripe is a mean of more than ``least``, in a share of ``sure`` of the
-        resamples; one on words is also above the special tokens.
+        Returns:
+            Two boolean arrays of shape (1 + resamples, layers, heads), the data as they are first.
         """
         with np.errstate(invalid="ignore"):
-            words = ((self.means > least) & (self.means > self.marks))[1:].mean(axis=0).max(axis=0) >= sure
-            marks = (self.marks > least)[1:].mean(axis=0).max(axis=0) >= sure
-        return words, marks & ~words
+            words = np.any((self.means > least) & (self.means > self.marks), axis=1)
+            marks = np.any(self.marks > least, axis=1)
+        return words, np.logical_and(marks, np.logical_not(words))
+
+    def beside_marks(self, even: float = 1.0) -> Bootstrap:
+        """What the most attended type of word has above an even share, as a part of what the special token has above it.
+
+        Of means over heads, in multiples of the even share; the type is chosen in every resample anew. NaN if the
+        special token has no more than an even share.
+
+        Args:
+            even: the even share in the units of the values.
+        """
+        with np.errstate(invalid="ignore"):
+            words = np.nan_to_num(self.means.mean(axis=(2, 3)), nan=-np.inf)  # (1 + resamples, types)
+        at = words.argmax(axis=1)
+        rows = np.arange(len(words))
+        above_even = self.marks.mean(axis=(2, 3))[rows, at] - even
+        ratio = (words[rows, at] - even) / (above_even if above_even[0] > 0 else np.nan)
+        return Bootstrap(float(ratio[0]), ratio[1:], self.examples, self.seed)
+
+
+def shares_of_heads(heads: np.ndarray, n: int, seed: Seed) -> Bootstrap:
+    """Share of heads that are true, from shape (1 + resamples, layers, heads), the data as they are first."""
+    shares = heads.mean(axis=(1, 2))
+    return Bootstrap(float(shares[0]), shares[1:], n, seed)
+
+
+def kept_share(before: np.ndarray, after: np.ndarray, n: int, seed: Seed) -> Bootstrap:
+    """Share of the heads that are true after which were so before; both as for :func:`shares_of_heads`. NaN if none is."""
+    count = after.sum(axis=(1, 2))
+    shares = (before & after).sum(axis=(1, 2)) / np.maximum(count, 1)
+    if not count[0]:
+        shares = np.full(len(shares), np.nan)
+    return Bootstrap(float(shares[0]), shares[1:], n, seed)
 
 
 def against_marks(values: np.ndarray, types: Sequence[int], marks: Sequence[int], seed: Seed) -> Rivals:
@@ -99,7 +126,7 @@ def against_marks(values: np.ndarray, types: Sequence[int], marks: Sequence[int]
         means.append(resampled[:, 0])
         best.append(resampled[:, 1:].max(axis=1))
     present = np.isfinite(values[:, list(types), 0, 0]).sum(axis=0)
-    return Rivals(np.stack(means, axis=1), np.stack(best, axis=1), present, seed)
+    return Rivals(np.stack(means, axis=1), np.stack(best, axis=1), present, len(values), seed)
 
 
 def ahead(values: np.ndarray, kind: int, rivals: Sequence[int], seed: Seed) -> tuple[bool, float]:
@@ -118,32 +145,5 @@ def ahead(values: np.ndarray, kind: int, rivals: Sequence[int], seed: Seed) -> t
         return False, 0.0
     others = [rival for rival in rivals if rival != kind and np.isfinite(values[:, rival] + values[:, kind]).any()]
     compared = against_marks(values[:, :, None, None], others, [kind], seed)
-    wins = compared.marks > compared.means  # (1 + resamples, others, 1, 1)
+    wins = ~(compared.marks <= compared.means)  # (1 + resamples, others, 1, 1); a rival that is missing is no rival
     return bool(wins[0].all()), float(wins[1:].all(axis=(1, 2, 3)).mean())
-
-
-@dataclass(frozen=True)
-class Increase:
-    """How much more each head gives each type after a change, such as fine-tuning; see :func:`increase`.
-
-    Attributes:
-        means: over the examples that have the type, shape (types, layers, heads); NaN for a type that none has.
-        p: of an increase, corrected over all heads and types, same shape.
-        n: examples that have the type, shape (types,).
-    """
-
-    means: np.ndarray
-    p: np.ndarray
-    n: np.ndarray
-
-
-def increase(differences: np.ndarray, seed: Seed) -> Increase:
-    """Test which heads give which types more than before (§4.4).
-
-    Args:
-        differences: after minus before, shape (examples, types, layers, heads), NaN where an example lacks the type.
-        seed: of the permutations.
-    """
-    n = np.isfinite(differences[..., 0, 0]).sum(axis=0)
-    means = np.nansum(differences, axis=0) / np.where(n, n, np.nan)[:, None, None]
-    return Increase(means, max_statistic(differences, seed)[0], n)

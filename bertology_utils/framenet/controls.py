@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..statistics import Bootstrap, Seed, bootstrap_mean, corrected_p
-from ..statistics.ties import clearly_below, heads_by_size
+from ..statistics.ties import heads_by_size
 from .measure import FrameLinkScores, FramePlaces
 
 DRAWS = 1000
@@ -37,20 +37,6 @@ class MatchedTest:
     def excess(self) -> np.ndarray:
         """Links minus others, shape (layers, heads)."""
         return self.links - self.others
-
-    def outcome(self, head: tuple[int, int], bar: float = 0.0) -> str:
-        """Does the head attend more along links?
-
-        Args:
-            head: (layer, head) from 0.
-            bar: what its excess has to clear besides p.
-
-        Returns:
-            "agrees" above ``bar`` or "disagrees" below 0, each with a corrected p clearly below 0.05; else "undecided".
-        """
-        if clearly_below(self.above[head]) and self.excess[head] > bar:
-            return "agrees"
-        return "disagrees" if clearly_below(self.below[head]) else "undecided"
 
 
 def matched_test(scores: FrameLinkScores, seed: Seed, draws: int = DRAWS) -> MatchedTest:

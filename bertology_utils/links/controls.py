@@ -1,6 +1,6 @@
 """Are the highest heads for links just those that attend to neighbours? (§4.5)
 
-The other control, links moved elsewhere in their sentence, is part of the ``measure``.
+The other control, places borrowed from other inputs, is part of the ``measure``.
 """
 
 from __future__ import annotations

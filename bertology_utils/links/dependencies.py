@@ -17,7 +17,7 @@ from ..annotation.inputs import AnnotatedInput, PlacedSentence
 from ..attention import Batch
 from ..common import head_name
 from ..statistics import Bootstrap, Seed, bootstrap, max_statistic
-from ..statistics.permutation import LEVEL
+from ..statistics.permutation import ONE_SIDED
 from ..statistics.ties import largest
 
 # Labels of Universal Dependencies, and ClearNLP's where it has another.
@@ -190,7 +190,7 @@ def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
     per_example = np.zeros((len(sizes), *differences.shape[1:]))
     np.add.at(per_example, groups, differences)
     above, _ = max_statistic(per_example, seed)  # (ways, layers, heads)
-    beats = tuple((int(layer), int(at)) for layer, at in np.argwhere(above[way] < LEVEL))
+    beats = tuple((int(layer), int(at)) for layer, at in np.argwhere(above[way] < ONE_SIDED))
     return RelationTest(
         name,
         len(hits),

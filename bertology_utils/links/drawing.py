@@ -18,7 +18,7 @@ def links_and_neighbours(
 ):
     """Attention along links beside attention to neighbours, a panel for each type of link and a point for each head.
 
-    Orange heads have a clear excess over the same distances; the three highest carry their names.
+    Orange heads have a clear excess over other inputs' places; the three highest carry their names.
 
     Args:
         scores: by type of link, the weight along it, shape (layers, heads).
@@ -33,7 +33,7 @@ def links_and_neighbours(
     for ax, (kind, score) in zip(axes.flat, scores.items(), strict=True):
         for chosen, colour, label in (
             (~clear[kind], "grey", "no clear excess"),
-            (clear[kind], "orange", "clear excess over same distances"),
+            (clear[kind], "orange", "clear excess over other inputs' places"),
         ):
             ax.scatter(neighbours[chosen], score[chosen], s=18, alpha=0.7, color=figures.COLOURS[colour], label=label, lw=0)
         for at, shift in zip(ties.heads_by_size(score), [(-4, 6), (6, -1), (6, -10)], strict=False):

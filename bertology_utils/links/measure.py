@@ -1,4 +1,4 @@
-"""Attention along links between two words, beside the same cells elsewhere in their sentence (§4.5)."""
+"""Attention along links between two words, beside the same cells at other inputs' places (§4.5)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class TokenLinkScores:
 
     Attributes:
         actual: largest weight among a link's cells, shape (examples, types, layers, heads).
-        matched: the same of the links that can be moved.
-        elsewhere: mean over the places to which these can be moved.
-        counts: links per type, and how many of them can be moved, shape (types, 2).
+        matched: the same of the links that have places to compare them with.
+        elsewhere: mean over these places.
+        counts: links per type, and how many of them have such places, shape (types, 2).
     """
 
     actual: np.ndarray
@@ -30,10 +30,10 @@ class TokenLinkScores:
 
 
 class TokenLinkAttention:
-    """Measurement: the weight along every link, and at the same distance elsewhere in its sentence.
+    """Measurement: the weight along every link, and at the places it is compared with.
 
     Args:
-        links: per example of the data, from :func:`bertology_utils.links.token_links.find_links`.
+        links: per example of the data, from :func:`bertology_utils.links.token_links.borrow`.
         centred: subtract from every weight what the token gets from the
             average token, so that a head's preference for certain words,
             whoever is looking, does not count.
@@ -63,13 +63,13 @@ class TokenLinkAttention:
         """The values of all examples, in the order of the data."""
         values = np.stack([np.stack(self._rows[index], axis=2) for index in sorted(self._rows)], axis=1)
         all_links = [[link for by_type in self._links for link in by_type[name]] for name in LINK_TYPES]
-        counts = np.array([[len(of_type), sum(len(link.shifts) > 0 for link in of_type)] for of_type in all_links])
+        counts = np.array([[len(of_type), sum(len(link.places) > 0 for link in of_type)] for of_type in all_links])
         actual, matched, elsewhere = values
         return TokenLinkScores(actual, matched, elsewhere, counts)
 
 
 class _Places:
-    """The cells of a batch's links and of the places to which they can be moved, as indices into its flattened maps."""
+    """The cells of a batch's links and of their places, as indices into its flattened maps."""
 
     def __init__(self, examples: list[dict[str, list[TokenLink]]], tokens: int, starts: Sequence[int] = ()):
         self.shape = len(examples), len(LINK_TYPES)
@@ -81,10 +81,10 @@ class _Places:
         for row, by_type in enumerate(examples):
             for number, name in enumerate(LINK_TYPES):
                 for link in by_type[name]:
-                    shifts = np.concatenate([[0], link.shifts])[:, None] + starts[row]
-                    cells.append((((row * tokens) + link.rows + shifts) * tokens + link.columns + shifts).ravel())
-                    sizes += [len(link.rows)] * len(shifts)
-                    places.append(len(shifts))
+                    for rows, columns in ((link.rows, link.columns), *link.places):
+                        cells.append(((row * tokens) + rows + starts[row]) * tokens + columns + starts[row])
+                        sizes.append(len(rows))
+                    places.append(1 + len(link.places))
                     group.append(row * len(LINK_TYPES) + number)
         self.group = np.array(group, dtype=int)
         self.cells = torch.from_numpy(np.concatenate(cells)) if cells else None

@@ -1,6 +1,6 @@
 """The five patterns of self-attention maps and the network that tells them apart (§4.1, Figs 1 and 2).
 
-``labelled_maps``: 400 maps labelled by hand.
+``labelled_maps``: 400 maps, labelled by models that read pictures.
 ``images``: a map brought to one size. ``augment``: changes that keep a map's
 pattern. ``cnn``: the network. ``baseline``: statistics and logistic regression.
 ``validation``: how good both are. ``evidence``: what came out of that.

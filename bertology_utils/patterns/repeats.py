@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ..statistics import Bootstrap, Seed, bootstrap, resampled_means
+from ..statistics import Bootstrap, Seed, resampled_means
 from .labelled_maps import PATTERNS
 
 
@@ -28,39 +28,74 @@ def heads_by_pattern(usual: np.ndarray) -> np.ndarray:
     return (usual[..., None] == np.arange(len(PATTERNS))).sum(axis=(-3, -2))
 
 
-def repeat_share(one_hot: np.ndarray, possible: np.ndarray, seed: Seed) -> float:
-    """Share of resamples of the examples in which each possible pattern is the usual one of two heads or more.
+def coverage(one_hot: np.ndarray, seed: Seed, count: int = 2) -> Bootstrap:
+    """Share of the heads whose usual pattern is one of the ``count`` commonest, examples resampled.
 
     Args:
         one_hot: shape (examples, layers, heads, patterns).
-        possible: False for patterns that cannot occur, shape (patterns,).
         seed: of the resampling.
+        count: how many patterns are "a limited set" of the five.
     """
-    counts = heads_by_pattern(resampled_usual(one_hot, seed))[:, possible]
-    return float((counts >= 2).all(axis=1).mean())
+    draws = np.concatenate([usual_patterns(one_hot)[None], resampled_usual(one_hot, seed)])
+    commonest = np.sort(heads_by_pattern(draws), axis=-1)[..., -count:].sum(axis=-1) / draws[0].size
+    return Bootstrap(float(commonest[0]), commonest[1:], len(one_hot), seed)
 
 
-def task_agreement(usual: Sequence[np.ndarray], seed: Seed) -> Bootstrap:
-    """Cohen's κ between two tasks over heads' usual patterns, mean over all pairs of tasks.
-
-    1 if every head keeps its pattern, 0 if tasks agree no more often than by
-    chance. The interval comes from resampling heads.
+def coverage_by_chance(heads: int, patterns: int, seed: Seed, count: int = 2, draws: int = 10_000) -> float:
+    """What :func:`coverage` exceeds in 2.5 % of cases if every head drew its usual pattern evenly at random.
 
     Args:
-        usual: per task, from :func:`usual_patterns`.
-        seed: of the resampling.
+        heads: how many.
+        patterns: that can occur.
+        seed: of the draws.
+        count: see :func:`coverage`.
+        draws: how many.
+    """
+    drawn = np.random.default_rng(seed).multinomial(heads, np.full(patterns, 1 / patterns), size=draws)
+    return float(np.quantile(np.sort(drawn, axis=1)[:, -count:].sum(axis=1) / heads, 0.975))
+
+
+def task_agreement(one_hots: Sequence[np.ndarray], seeds: Sequence[Seed]) -> Bootstrap:
+    """Cohen's κ between two tasks over heads' usual patterns, mean over all pairs of tasks; examples resampled.
+
+    1 if every head keeps its pattern, 0 if tasks agree no more often than by
+    chance. All heads of the model are in it, so these are not resampled.
+
+    Args:
+        one_hots: per task, shape (examples, layers, heads, patterns).
+        seeds: of each task's resampling.
 
     Raises:
         ValueError: fewer than two tasks.
     """
-    if len(usual) < 2:
+    if len(one_hots) < 2:
         raise ValueError("agreement between tasks needs at least two tasks")
-    labels = [of_task.ravel() for of_task in usual]  # each (heads of all layers,)
+    labels = [
+        np.concatenate([usual_patterns(one_hot)[None], resampled_usual(one_hot, seed)]).reshape(-1, one_hot[0, ..., 0].size)
+        for one_hot, seed in zip(one_hots, seeds, strict=True)
+    ]  # each (1 + resamples, heads of all layers)
+    agreement = np.mean([kappa(first, second) for first, second in combinations(labels, 2)], axis=0)
+    return Bootstrap(float(agreement[0]), agreement[1:], sum(map(len, one_hots)), tuple(seeds))
 
-    def agreement(heads: np.ndarray) -> float:
-        return float(np.mean([kappa(first[heads], second[heads]) for first, second in combinations(labels, 2)]))
 
-    return bootstrap(agreement, len(labels[0]), seed)
+def changed_heads(before: np.ndarray, after: np.ndarray, seed: Seed) -> Bootstrap:
+    """Share of the heads whose usual pattern fine-tuning changed, beyond what other examples change.
+
+    Usual patterns before, on every other example, are compared with those
+    after on the rest; what is subtracted is the comparison of the same two
+    halves before fine-tuning.
+
+    Args:
+        before, after: shape (examples, layers, heads, patterns), the same examples.
+        seed: of the resampling.
+    """
+    half = np.arange(len(before)) % 2 == 0
+    first, rest, tuned = (
+        np.concatenate([usual_patterns(part)[None], resampled_usual(part, seed)])
+        for part in (before[half], before[~half], after[~half])
+    )
+    changed = (first != tuned).mean(axis=(1, 2)) - (first != rest).mean(axis=(1, 2))
+    return Bootstrap(float(changed[0]), changed[1:], len(before), seed)
 
 
 def kappa(first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -37,17 +37,20 @@ class Rule:
     claim: str
 
 
-# Whole numbers must be equal, but for counts of many of which one may lie on a border.
-COUNTS = Rule("count of heads", ("striped/*",), 1, 2, "notebook 4: a few of 72 heads")
 # The first rule that fits decides.
 # fmt: off
 RULES = (
     Rule("p value", ("*/better/*", "*/worse/*", "compared/*/above/*", "compared/*/below/*"), 0.01, 0.05,
          "the level of every test"),
-    Rule("share of resamples", ("last_two_layers/*", "from_cls_first/*"), 0.01, 0.05, "the level of every verdict"),
-    Rule("share of maps", ("by_head/*", "shares/*", "random_weights/*", "classifier_errors/*", "by_hand/*"), 0.005, 0.02,
+    Rule("share of resamples", ("from_cls_first/*",), 0.01, 0.05, "the level of every verdict"),
+    Rule("cosine of movements", ("drift/*/same way/*", "drift/*/other task/*"), 0.005, 0.02,
+         "notebook 3: a difference of 0.02 counts; where a map hardly moves, its direction hangs on rounding"),
+    Rule("end of an interval over trainings", ("*/low", "*/high"), 0.005, 0.01,
+         "an effect of a point; with two trainings an end moves up to 6.5 times as far as they do"),
+    Rule("share of maps", ("by_head/*", "shares/*", "random_weights/*", "classifier_errors/*", "by_label/*", "first_three/*",
+                          "heterogeneous/*", "changed_heads/*", "striped/*"), 0.005, 0.02,
          "notebook 1: shares are given in whole percent"),
-    Rule("gain of a disabled head", ("effects/*", "other_ways/*", "cumulative/*"), 0.0005, 0.002,
+    Rule("gain of a disabled head", ("effects/*", "other_ways/*", "cumulative/*", "random_orders/*"), 0.0005, 0.002,
          "notebook 6: gains of 0.2 points on STS-B; one of 320 examples is 0.003"),
     Rule("measurement", ("*",), 0.0005, 0.001, "scores, weights and similarities are printed with three digits at most"),
 )
@@ -115,8 +118,6 @@ def moved(expected, got, place: str = "") -> Iterator[Difference]:
 def _difference(place: str, expected, got) -> Difference:
     if isinstance(expected, float) and isinstance(got, int | float) and not place.startswith("settings/"):
         return Difference(place, expected, got, rule_of(place))
-    if isinstance(expected, int) and isinstance(got, int) and any(fnmatchcase(place, pattern) for pattern in COUNTS.places):
-        return Difference(place, expected, got, COUNTS)
     if isinstance(expected, dict | list) and isinstance(got, dict | list):
         return Difference(place, _extent(expected), _extent(got))
     return Difference(place, expected, got)

@@ -2,25 +2,43 @@
 
 ``resampling``: the bootstrap over examples. ``weighted``: metrics of weighted
 examples, its fast form. ``permutation``: tests of many statistics at once.
-``correlation``: of ranks, with its interval. ``ties``: what rounding could exchange.
-``verdicts``: what follows for a claim.
+``estimate``: intervals that know of trainings, too. ``correlation``: of ranks,
+with its interval. ``ties``: what rounding could exchange.
 """
 
 from .correlation import rank_correlation
-from .permutation import LEVEL, corrected_p, max_statistic
-from .resampling import RESAMPLES, Bootstrap, Seed, bootstrap, bootstrap_mean, bootstrap_weights, mean_of, resampled_means
+from .estimate import Estimate, average, over_trainings
+from .permutation import LEVEL, ONE_SIDED, ManyTest, corrected_p, many_test, max_statistic
+from .resampling import (
+    RESAMPLES,
+    Bootstrap,
+    Seed,
+    bootstrap,
+    bootstrap_mean,
+    bootstrap_weights,
+    lead,
+    mean_of,
+    resampled_means,
+)
 
 __all__ = [
     "LEVEL",
+    "ONE_SIDED",
     "RESAMPLES",
     "Bootstrap",
+    "Estimate",
+    "ManyTest",
     "Seed",
+    "average",
     "bootstrap",
     "bootstrap_mean",
     "bootstrap_weights",
     "corrected_p",
+    "lead",
+    "many_test",
     "max_statistic",
     "mean_of",
+    "over_trainings",
     "rank_correlation",
     "resampled_means",
 ]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from .resampling import RESAMPLES, Seed
 
-LEVEL = 0.05  # of every test
+LEVEL = 0.05  # of everything that is decided, two-sided
+ONE_SIDED = LEVEL / 2  # of a p value that looks to one side
 
 
 def max_statistic(differences: np.ndarray, seed: Seed, draws: int = RESAMPLES) -> tuple[np.ndarray, np.ndarray]:
@@ -50,3 +53,34 @@ def corrected_p(observed: np.ndarray, largest: np.ndarray, smallest: np.ndarray)
     above = (1 + (largest[:, None] >= observed - tie).sum(axis=0)) / (1 + draws)
     below = (1 + (smallest[:, None] <= observed + tie).sum(axis=0)) / (1 + draws)
     return above, below
+
+
+@dataclass(frozen=True)
+class ManyTest:
+    """Means of many paired differences against a least effect.
+
+    Attributes:
+        means: over the examples that say something, shape (…); NaN where none does.
+        above, below: p values, one-sided, that a mean is above, or below, the
+            least effect; corrected over all of them, same shape.
+        n: examples that say something, same shape.
+    """
+
+    means: np.ndarray
+    above: np.ndarray
+    below: np.ndarray
+    n: np.ndarray
+
+
+def many_test(differences: np.ndarray, least: float, seed: Seed) -> ManyTest:
+    """Which mean differences are above a least effect, and which below? By :func:`max_statistic`.
+
+    Args:
+        differences: shape (examples, …); NaN where an example says nothing.
+        least: the smallest effect that counts.
+        seed: of the draws.
+    """
+    n = np.isfinite(differences).sum(axis=0)
+    means = np.nansum(differences, axis=0) / np.where(n, n, np.nan)
+    above, below = max_statistic(differences - least, seed)
+    return ManyTest(means, np.where(n, above, 1.0), np.where(n, below, 1.0), n)

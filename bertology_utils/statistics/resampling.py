@@ -62,7 +62,7 @@ class Bootstrap:
 
     def text(self, scale: float = 1.0, digits: int = 1, sign: bool = False) -> str:
         """ "87.2 [83.1, 90.9]", each number times ``scale``, with its sign if asked."""
-        value, low, high = (_rounded(x * scale, digits, sign) for x in (self.value, *self.interval))
+        value, low, high = (rounded(x * scale, digits, sign) for x in (self.value, *self.interval))
         return f"{value} [{low}, {high}]"
 
     def summary(self) -> dict[str, float]:
@@ -79,6 +79,19 @@ def mean_of(parts: Sequence[Bootstrap]) -> Bootstrap:
         sum(part.n for part in parts),
         tuple(part.seed for part in parts),
     )
+
+
+def lead(one: Bootstrap, others: Sequence[Bootstrap]) -> Bootstrap:
+    """A statistic minus the largest of the others, all of independent examples: above 0 if it is ahead of every one.
+
+    Args:
+        one: with as many resamples as the others.
+        others: at least one.
+    """
+    rivals = np.stack([np.append(other.value, other.draws) for other in others]).max(axis=0)
+    leads = np.append(one.value, one.draws) - rivals
+    n, seeds = one.n + sum(other.n for other in others), (one.seed, *(other.seed for other in others))
+    return Bootstrap(float(leads[0]), leads[1:], n, seeds)
 
 
 def bootstrap(statistic: Callable[[np.ndarray], float], n: int, seed: Seed, resamples: int = RESAMPLES) -> Bootstrap:
@@ -131,5 +144,6 @@ def _resamples(n: int, seed: Seed, count: int) -> Iterator[np.ndarray]:
     return (rng.integers(0, n, size=n) for _ in range(count))
 
 
-def _rounded(x: float, digits: int, sign: bool) -> str:
+def rounded(x: float, digits: int, sign: bool) -> str:
+    """A number as it is printed, with its sign if asked."""
     return f"{round(x, digits) + 0.0:{'+' if sign else ''}.{digits}f}"  # + 0.0 turns −0.0 into 0.0

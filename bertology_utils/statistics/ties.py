@@ -7,12 +7,9 @@ than that would differ from machine to machine.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..common import Head, head_name, to_people
-from .permutation import LEVEL
 
 MARGIN = 0.0005  # of a score, a weight or a similarity, each a fraction of 1
 DRAWS_MARGIN = 0.005  # of a p value, or of a share of resamples
@@ -70,11 +67,6 @@ def name_of_largest(values: np.ndarray, margin: float = MARGIN) -> str:
     others = int((np.asarray(values) >= values[at] - margin).sum()) - 1
     name = head_name(*at) if len(at) == 2 else str(to_people(*at))
     return f"{name} (tied with {others})" if others > 0 else name
-
-
-def clearly_below(p: Any, level: float = LEVEL) -> Any:
-    """True where a p value is below a level by more than rounding could change it."""
-    return p < level - DRAWS_MARGIN
 
 
 def p_text(p: float) -> str:

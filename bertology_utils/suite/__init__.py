@@ -9,7 +9,7 @@ results. ``colab``, ``quiet``: where they run, and how loudly.
 
 from importlib import import_module
 
-_NAMES = {"Experiment": "experiment", "every": "results", "outcome": "results", "verdict_table": "results"}
+_NAMES = {"Experiment": "experiment", "verdict_table": "results"}
 
 
 def __getattr__(name: str):

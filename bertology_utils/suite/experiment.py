@@ -13,13 +13,15 @@ from ..annotation import annotators
 from ..annotation.base import Annotator
 from ..annotation.inputs import AnnotatedInput, annotate_inputs
 from ..attention import Batch, batches
+from ..claims import gates
 from ..common import note, to_code, to_people
 from ..disabling.needs import SweepOf
 from ..disabling.reference import Sweep
 from ..disabling.saved import KIND as SWEEPS
 from ..disabling.saved import saved_sweep, sweep_key
 from ..encoders import evaluate, finetune, models
-from ..encoders.needs import FineTuning
+from ..encoders.needs import TRAININGS, FineTuning
+from ..encoders.saved import saved_logits
 from ..encoders.sources import ModelSource
 from ..glue import loading
 from ..glue.tasks import TASKS, Task, predictions
@@ -116,6 +118,15 @@ class Experiment:
             return models.load_classifier(checkpoint, task, "finetuned").to(self.device)
         return finetune.finetuned(self._training(task, init, seed_offset)).to(self.device)
 
+    def trainings(self, task: Task) -> range:
+        """Numbers of the task's trainings, for ``seed_offset``: one where a checkpoint was given."""
+        count = self.settings.trainings if "trainings" in self._parameters else TRAININGS
+        return range(1 if task.name in dict(self.settings.checkpoints) else count)
+
+    def finetunings(self, task: Task) -> list:
+        """The classifiers fine-tuned on the task, which differ in their seed."""
+        return [self.finetuned(task, seed_offset=number) for number in self.trainings(task)]
+
     def untrained(self, task: Task, init: str = "pretrained", seed_offset: int = 0):
         """The classifier before any fine-tuning: its classification layer is drawn by the seed."""
         seed = self.settings.seed + seed_offset
@@ -207,10 +218,16 @@ class Experiment:
         if isinstance(need, FineTuning):
             return finetune.KIND, self._training(need.task, need.init, need.seed_offset).key
         task, seed_offset = need.training.task, need.training.seed_offset
-        checkpoint = self._checkpoint(task, "pretrained", seed_offset)
-        of_model = {"checkpoint": checkpoint.fingerprint, "task": task.name} if checkpoint else self.entry(need.training)[1]
         rows, max_length = self.swept_rows(task), self.settings.profile.recipe.max_length
+        of_model = self._of_model(task, "pretrained", seed_offset)
         return SWEEPS, sweep_key(of_model, finetune.rows_digest(rows), max_length, need.ablation)
+
+    def _of_model(self, task: Task, init: str, seed_offset: int) -> dict:
+        """What a fine-tuned classifier depends on."""
+        checkpoint = self._checkpoint(task, init, seed_offset)
+        if checkpoint:
+            return {"checkpoint": checkpoint.fingerprint, "task": task.name}
+        return self._training(task, init, seed_offset).key
 
     def make(self, need: Need) -> None:
         """Leave in the cache what is needed."""
@@ -246,6 +263,29 @@ class Experiment:
     def predictions(self, model, task: Task) -> np.ndarray:
         """Predicted labels (or scores from 0 to 1, for a regression) of all dev rows, shape (rows,)."""
         return predictions(task, evaluate.predict_logits(model, self.dev_batches(task)))
+
+    def answers(self, task: Task, init: str = "pretrained", seed_offset: int = 0) -> np.ndarray:
+        """What the fine-tuned classifier predicts of all dev rows, from the cache; as :meth:`predictions`."""
+
+        def load() -> tuple[object, list[Batch]]:
+            return self.finetuned(task, init, seed_offset), self.dev_batches(task)
+
+        rows, max_length = finetune.rows_digest(self.dev_rows(task)), self.settings.profile.recipe.max_length
+        return predictions(task, saved_logits(self._of_model(task, init, seed_offset), rows, max_length, load))
+
+    @cached_property
+    def learned(self) -> dict[Task, bool]:
+        """Which tasks every training learned, so that claims can be judged on them."""
+        found = {}
+        for task in self.tasks:
+            answers = np.stack([self.answers(task, seed_offset=number) for number in self.trainings(task)])
+            found[task] = gates.learned(task, answers, self.labels(task), self.resampling_seed(task))
+        return found
+
+    @property
+    def real_data(self) -> bool:
+        """The rows are GLUE's own, not the project's corpora under GLUE's names."""
+        return self.settings.data.kind != "embedded"
 
     def labels(self, task: Task) -> np.ndarray:
         """Gold labels of all dev rows, shape (rows,)."""

@@ -11,7 +11,7 @@ from .run import Outcome
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}"
     "table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.4rem .6rem;"
-    "border-bottom:1px solid #ddd}.agrees{color:#2c7a53}.disagrees{color:#a63d2f}.undecided{color:#666}"
+    "border-bottom:1px solid #ddd}.holds{color:#2c7a53}.does{color:#a63d2f}.undecided,.not{color:#666}"
 )
 
 
@@ -55,7 +55,7 @@ def _section(outcome: Outcome, page: Path | None, figures: Path) -> str:
     verdicts = json.loads(results.read_text(encoding="utf-8"))["verdicts"] if results.exists() else []
     rows = "".join(
         f"<tr><td>{html.escape(v['claim'])}</td><td>{html.escape(v['paper'])}</td><td>{html.escape(v['ours'])}</td>"
-        f'<td class="{v["outcome"]}">{v["outcome"]}</td></tr>'
+        f'<td class="{v["outcome"].split()[0]}">{v["outcome"]}</td></tr>'
         for v in verdicts
     )
     table = f"<table><tr><th>claim</th><th>paper</th><th>this run</th><th>verdict</th></tr>{rows}</table>"

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import numpy as np
 
+from ..claims import Verdict, verdict_table
 from ..common import to_people
 from ..common.cache import write_atomically
 from ..common.profiles import GLUE, HUB_REVISIONS
-from ..statistics.verdicts import Verdict, every, outcome, verdict_table
 from .parameters import Settings
 
 OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # the runner's staging folder
 RESULTS = "results.json"
 _VERSIONS = ("bertology-utils", "torch", "transformers", "datasets", "numpy", "scikit-learn", "scipy", "spacy")
-__all__ = ["OUTPUT_VARIABLE", "RESULTS", "Record", "Verdict", "every", "outcome", "project_root", "verdict_table"]
+__all__ = ["OUTPUT_VARIABLE", "RESULTS", "Record", "Verdict", "project_root", "verdict_table"]
 
 
 class Record:
@@ -48,10 +48,6 @@ class Record:
 
         save(figure, self.folder, name)
         self.written += [f"{name}.png", f"{name}.pdf"]
-
-    def verdict(self, *args, **kwargs) -> None:
-        """Add a :class:`Verdict`; see :func:`verdict_table` to show it."""
-        self.verdicts.append(Verdict(*args, **kwargs))
 
     def results(self, **numbers) -> None:
         """Write the run's numbers, settings, versions, device and verdicts as JSON; the notebook's last act."""

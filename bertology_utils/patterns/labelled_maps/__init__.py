@@ -1,4 +1,4 @@
-"""Self-attention maps of fine-tuned encoders, labelled by hand with the paper's five patterns (§4.1).
+"""Self-attention maps of fine-tuned encoders, labelled with the paper's five patterns (§4.1).
 
 The folder's README is the data card: where the maps come from, the guideline,
 and how far two annotators agree.  No text is stored, only weights.

@@ -1,0 +1,75 @@
+"""What a run says of a claim: computed, never typed in."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .register import ENTRIES
+from .support import UNTESTABLE, Support
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a run says of one claim.
+
+    Attributes:
+        id: its name in the register.
+        claim: in our words.
+        paper: the paper's number or statement; empty for a control of ours.
+        ours: the same from this run, with interval and sample size.
+        outcome: one of :data:`bertology_utils.claims.support.OUTCOMES`.
+        why: the rule; for what cannot be tested the precondition that fails.
+        model: what it is about, if not this run's model.
+    """
+
+    id: str
+    claim: str
+    paper: str
+    ours: str
+    outcome: str
+    why: str
+    model: str = "this run"
+
+
+def judged(name: str, support: Support | str, ours: str, unmet: str = "", model: str = "this run") -> Verdict:
+    """The verdict on a claim.
+
+    Args:
+        name: of the claim in the register.
+        support: what the data say; or the outcome itself, for a claim that is counted and not estimated.
+        ours: this run's number.
+        unmet: the precondition that fails, if one does.
+        model: what it is about, if not this run's model.
+
+    Raises:
+        KeyError: the register has no such claim.
+    """
+    entry = ENTRIES[name]
+    if isinstance(support, Support) and (math.isnan(support.holds) or math.isnan(support.fails)):
+        unmet = unmet or "a number: this model, or these data, give none"
+    outcome = support.outcome if isinstance(support, Support) else support
+    why = f"missing: {unmet}" if unmet else f"holds: {entry.rule}; not: {entry.against}"
+    return Verdict(name, entry.claim, entry.paper or "(control)", ours or "–", UNTESTABLE if unmet else outcome, why, model)
+
+
+def verdict_table(verdicts: list[Verdict]) -> pd.DataFrame:
+    """Verdicts as a table for a notebook, one row each."""
+    import pandas as pd
+
+    rows = [dataclasses.asdict(verdict) for verdict in verdicts]
+    for row in rows:
+        row["ours"] = row["ours"] if row["model"] == "this run" else f"{row['model']}: {row['ours']}"
+    columns = {
+        "claim": "claim",
+        "paper": "paper",
+        "ours": "this run",
+        "outcome": "verdict",
+        "why": "rule, or what is missing",
+    }
+    return pd.DataFrame(rows, columns=list(columns)).rename(columns=columns).set_index("claim")

@@ -1,0 +1,53 @@
+"""What a head's maps are like, to see whether that predicts what disabling it does (§4.6, ours)."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from ..attention import Batch
+
+PREDICTORS = ("weight on [CLS] and [SEP]", "weight on itself and its neighbours", "distance from even weights")
+
+
+class MapStatistics:
+    """Measurement: three statistics of every head's map, by example.
+
+    Args:
+        special: ids of the special tokens.
+    """
+
+    def __init__(self, special: tuple[int, ...]):
+        self._special = special
+        self._rows: dict[int, list[np.ndarray]] = {}
+
+    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
+        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
+        ids, mask = batch.inputs["input_ids"], batch.mask
+        special = torch.isin(ids, torch.tensor(self._special, device=ids.device)) & mask
+        rows = mask[:, None].double()  # (examples, 1, queries)
+        lengths = mask.sum(dim=1).double()[:, None]  # (examples, 1)
+
+        def mean(of_queries: torch.Tensor) -> torch.Tensor:
+            """Mean over an input's own queries: (examples, heads, queries) to (examples, heads)."""
+            return (of_queries.double() * rows).sum(dim=2) / lengths
+
+        marks = mean((maps * special[:, None, None]).sum(dim=3))
+        near = mean(_diagonal(maps, -1) + _diagonal(maps, 0) + _diagonal(maps, 1))
+        even = mask[:, None, None].double() / lengths[:, :, None, None]  # (examples, 1, 1, keys)
+        distance = mean((maps.double() - even).abs().sum(dim=3) / 2)
+        values = torch.stack([marks, near, distance], dim=1).cpu().numpy()  # (examples, statistics, heads)
+        for index, of_example in zip(batch.index, values, strict=True):
+            self._rows.setdefault(index, []).append(of_example)
+
+    def compute(self) -> dict[str, np.ndarray]:
+        """Means over examples, each of shape (layers, heads), by :data:`PREDICTORS`."""
+        means = np.mean([np.stack(self._rows[index], axis=1) for index in sorted(self._rows)], axis=0)
+        return dict(zip(PREDICTORS, means, strict=True))  # (statistics, layers, heads)
+
+
+def _diagonal(maps: torch.Tensor, offset: int) -> torch.Tensor:
+    """What every query gives the token so many places on; 0 where there is none. Shape (examples, heads, queries)."""
+    weights = torch.diagonal(maps, offset=offset, dim1=2, dim2=3)
+    lost = abs(offset)
+    return torch.nn.functional.pad(weights, (lost, 0) if offset < 0 else (0, lost))
