@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..glue.tasks import Task, plain_metric
-from ..statistics import Bootstrap, Seed, bootstrap_weights
+from ..statistics import Bootstrap, Seed, whole_and_resampled
 from ..statistics.estimate import over_trainings
 from ..statistics.weighted import weighted_scores
 from .support import HOLDS, above
@@ -36,10 +36,10 @@ def learned(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed) -
         labels: gold, shape (examples,).
         seed: of the resampling of examples.
     """
-    weights = np.vstack([np.ones(len(labels)), bootstrap_weights(len(labels), seed)])  # (1 + resamples, examples)
+    weights = whole_and_resampled(len(labels), seed)  # (1 + resamples, examples)
     scores = weighted_scores(plain_metric(task), predicted, labels, weights).T  # (trainings, 1 + resamples)
     constant = constant_score(task, labels)
-    each = [over_trainings([Bootstrap(float(score[0]), score[1:], len(labels), seed)]) for score in scores]
+    each = [over_trainings([Bootstrap.of(score, len(labels), seed)]) for score in scores]
     return all(above(estimate, constant).outcome == HOLDS for estimate in each)
 
 

@@ -40,6 +40,11 @@ def trainings_of(
     return found
 
 
+def _tasks(effects: EffectsByTraining) -> list[Task]:
+    """Every task once, in the order of the run."""
+    return list(dict.fromkeys(task for task, _ in effects))
+
+
 def some_gain(variants: Variants, side: str = "better") -> Support:
     """Disabling some head (or layer) changes the score for the better, or the worse.
 
@@ -56,7 +61,7 @@ def some_gain(variants: Variants, side: str = "better") -> Support:
 def judge_heads(effects: EffectsByTraining, learned: Learned) -> list[Verdict]:
     """On every task, does disabling some head help, and some other hurt; and does a chosen head help on other examples?"""
     trainings = trainings_of(effects, "heads", learned)
-    missing = unlearned(list({task for task, _ in effects}), learned)
+    missing = unlearned(_tasks(effects), learned)
     verdicts = []
     for name, side, sign in (("some-head-helps", "better", 1), ("some-head-hurts", "worse", -1)):
         support = all_of(all_of(some_gain(variants, side) for variants in several) for several in trainings.values())
@@ -98,7 +103,7 @@ def judge_means(effects: EffectsByTraining, learned: Learned) -> list[Verdict]:
     if apart:
         (a, b), most = max(apart.items(), key=lambda item: abs(item[1].value))
         ours = f"{a.title} and {b.title} {most.text(100, 2, sign=True)} points apart; {counted(most)}"
-    named = [task for task in {task for task, _ in effects} if task.name in ("mrpc", "rte")]
+    named = [task for task in _tasks(effects) if task.name in ("mrpc", "rte")]
     random = {task: mean for task, mean in means.items() if task.name in ("mrpc", "rte")}
     return [
         judged("impact-differs", support, ours, "" if apart else "two learned tasks"),
@@ -110,7 +115,7 @@ def judge_means(effects: EffectsByTraining, learned: Learned) -> list[Verdict]:
 
 def judge_layers(effects: EffectsByTraining, learned: Learned) -> list[Verdict]:
     """Does disabling some layer help on some task, the first on RTE; and does the worst cost little on QNLI and MNLI?"""
-    tasks = list({task for task, _ in effects})
+    tasks = _tasks(effects)
     every = trainings_of(effects, "layers", learned)
     some = any_of(all_of(some_gain(layers) for layers in several) for several in every.values())
     ends = [(min(float(layers.values.max()) for layers in several), task) for task, several in every.items()]
@@ -164,7 +169,7 @@ def judge_frame_heads(effects: EffectsByTraining, heads: Sequence[Head], learned
     if changes:
         (head, task), worst = min(changes.items(), key=lambda item: item[1].value)
         ours = f"{head_name(*head)} on {task.title} {worst.text(100, 2, sign=True)} points; {counted(worst)}"
-    return [judged("frame-heads-unneeded", support, ours, unlearned(list({task for task, _ in effects}), learned))]
+    return [judged("frame-heads-unneeded", support, ours, unlearned(_tasks(effects), learned))]
 
 
 def judge_shared_heads(effects: EffectsByTraining, learned: Learned) -> list[Verdict]:

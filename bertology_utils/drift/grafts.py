@@ -14,7 +14,7 @@ from ..attention import Batch
 from ..attention.interface import shape_of
 from ..encoders.evaluate import predict_logits
 from ..glue.tasks import Task, plain_metric, predictions
-from ..statistics import RESAMPLES, Bootstrap, Seed, bootstrap_weights
+from ..statistics import RESAMPLES, Bootstrap, Seed, whole_and_resampled
 from ..statistics.weighted import weighted_scores
 
 _LAYER = re.compile(r"\.layers?\.(\d+)\.")
@@ -81,10 +81,10 @@ def graft_scores(
 
     # One copy of the model at a time.
     answers = np.stack([answers_of(tuned), *(answers_of(grafted(tuned, start, group)) for group in groups)])
-    weights = np.vstack([np.ones(len(labels)), bootstrap_weights(len(labels), seed)])  # (1 + resamples, examples)
+    weights = whole_and_resampled(len(labels), seed)  # (1 + resamples, examples)
     scores = weighted_scores(plain_metric(task), answers, labels, weights)  # (1 + resamples, 1 + groups)
     losses = scores[:, 1:] - scores[:, :1]
-    return [Bootstrap(float(loss[0]), loss[1:], len(labels), seed) for loss in losses.T]
+    return [Bootstrap.of(loss, len(labels), seed) for loss in losses.T]
 
 
 def neighbours(layers: int) -> list[tuple[int, int]]:
@@ -110,4 +110,4 @@ def last_pairs_lead(changes: Sequence[Bootstrap]) -> Bootstrap:
         return Bootstrap(np.nan, np.full_like(changes[0].draws, np.nan), changes[0].n, changes[0].seed)
     draws = np.stack([np.append(change.value, change.draws) for change in changes])  # (pairs, 1 + resamples)
     leads = draws[:-1].min(axis=0) - draws[-1]
-    return Bootstrap(float(leads[0]), leads[1:], changes[0].n, changes[0].seed)
+    return Bootstrap.of(leads, changes[0].n, changes[0].seed)

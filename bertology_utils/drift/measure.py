@@ -187,4 +187,4 @@ def last_layers_lead(similarity: np.ndarray, seed: Seed, count: int = 2) -> Boot
     by_layer = similarity.mean(axis=2)  # (examples, layers)
     means = np.vstack([by_layer.mean(axis=0), resampled_means(by_layer, seed)])  # (1 + resamples, layers)
     leads = means[:, :-count].min(axis=1) - means[:, -count:].max(axis=1)
-    return Bootstrap(float(leads[0]), leads[1:], len(similarity), seed)
+    return Bootstrap.of(leads, len(similarity), seed)

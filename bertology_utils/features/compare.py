@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..statistics import Bootstrap, Seed, bootstrap_mean, bootstrap_weights
+from ..statistics import Bootstrap, Seed, bootstrap_mean, whole_and_resampled
 
 
 def earlier_and_later(values: np.ndarray, seed: Seed) -> tuple[Bootstrap, Bootstrap]:
@@ -38,7 +38,7 @@ def resampled_type_means(values: np.ndarray, seed: Seed) -> np.ndarray:
     Returns:
         Shape (1 + resamples, …), the data as they are first; NaN where no example has the type.
     """
-    weights = np.vstack([np.ones(len(values)), bootstrap_weights(len(values), seed)])  # (1 + resamples, examples)
+    weights = whole_and_resampled(len(values), seed)  # (1 + resamples, examples)
     flat = values.reshape(len(values), -1)
     with np.errstate(invalid="ignore"):
         means = weights @ np.nan_to_num(flat) / (weights @ np.isfinite(flat))
@@ -92,13 +92,13 @@ class Rivals:
         rows = np.arange(len(words))
         above_even = self.marks.mean(axis=(2, 3))[rows, at] - even
         ratio = (words[rows, at] - even) / (above_even if above_even[0] > 0 else np.nan)
-        return Bootstrap(float(ratio[0]), ratio[1:], self.examples, self.seed)
+        return Bootstrap.of(ratio, self.examples, self.seed)
 
 
 def shares_of_heads(heads: np.ndarray, n: int, seed: Seed) -> Bootstrap:
     """Share of heads that are true, from shape (1 + resamples, layers, heads), the data as they are first."""
     shares = heads.mean(axis=(1, 2))
-    return Bootstrap(float(shares[0]), shares[1:], n, seed)
+    return Bootstrap.of(shares, n, seed)
 
 
 def kept_share(before: np.ndarray, after: np.ndarray, n: int, seed: Seed) -> Bootstrap:
@@ -107,7 +107,7 @@ def kept_share(before: np.ndarray, after: np.ndarray, n: int, seed: Seed) -> Boo
     shares = (before & after).sum(axis=(1, 2)) / np.maximum(count, 1)
     if not count[0]:
         shares = np.full(len(shares), np.nan)
-    return Bootstrap(float(shares[0]), shares[1:], n, seed)
+    return Bootstrap.of(shares, n, seed)
 
 
 def against_marks(values: np.ndarray, types: Sequence[int], marks: Sequence[int], seed: Seed) -> Rivals:

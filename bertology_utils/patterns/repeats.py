@@ -18,9 +18,9 @@ def usual_patterns(one_hot: np.ndarray) -> np.ndarray:
     return one_hot.mean(axis=0).argmax(axis=-1)
 
 
-def resampled_usual(one_hot: np.ndarray, seed: Seed) -> np.ndarray:
-    """:func:`usual_patterns` of resampled examples, shape (resamples, layers, heads)."""
-    return resampled_means(one_hot, seed).argmax(axis=-1)
+def whole_and_resampled_usual(one_hot: np.ndarray, seed: Seed) -> np.ndarray:
+    """:func:`usual_patterns` of the examples as they are, then of resampled ones: shape (1 + resamples, layers, heads)."""
+    return np.concatenate([usual_patterns(one_hot)[None], resampled_means(one_hot, seed).argmax(axis=-1)])
 
 
 def heads_by_pattern(usual: np.ndarray) -> np.ndarray:
@@ -36,9 +36,9 @@ def coverage(one_hot: np.ndarray, seed: Seed, count: int = 2) -> Bootstrap:
         seed: of the resampling.
         count: how many patterns are "a limited set" of the five.
     """
-    draws = np.concatenate([usual_patterns(one_hot)[None], resampled_usual(one_hot, seed)])
+    draws = whole_and_resampled_usual(one_hot, seed)
     commonest = np.sort(heads_by_pattern(draws), axis=-1)[..., -count:].sum(axis=-1) / draws[0].size
-    return Bootstrap(float(commonest[0]), commonest[1:], len(one_hot), seed)
+    return Bootstrap.of(commonest, len(one_hot), seed)
 
 
 def coverage_by_chance(heads: int, patterns: int, seed: Seed, count: int = 2, draws: int = 10_000) -> float:
@@ -71,11 +71,11 @@ def task_agreement(one_hots: Sequence[np.ndarray], seeds: Sequence[Seed]) -> Boo
     if len(one_hots) < 2:
         raise ValueError("agreement between tasks needs at least two tasks")
     labels = [
-        np.concatenate([usual_patterns(one_hot)[None], resampled_usual(one_hot, seed)]).reshape(-1, one_hot[0, ..., 0].size)
+        whole_and_resampled_usual(one_hot, seed).reshape(-1, one_hot[0, ..., 0].size)
         for one_hot, seed in zip(one_hots, seeds, strict=True)
     ]  # each (1 + resamples, heads of all layers)
     agreement = np.mean([kappa(first, second) for first, second in combinations(labels, 2)], axis=0)
-    return Bootstrap(float(agreement[0]), agreement[1:], sum(map(len, one_hots)), tuple(seeds))
+    return Bootstrap.of(agreement, sum(map(len, one_hots)), tuple(seeds))
 
 
 def changed_heads(before: np.ndarray, after: np.ndarray, seed: Seed) -> Bootstrap:
@@ -90,12 +90,9 @@ def changed_heads(before: np.ndarray, after: np.ndarray, seed: Seed) -> Bootstra
         seed: of the resampling.
     """
     half = np.arange(len(before)) % 2 == 0
-    first, rest, tuned = (
-        np.concatenate([usual_patterns(part)[None], resampled_usual(part, seed)])
-        for part in (before[half], before[~half], after[~half])
-    )
+    first, rest, tuned = (whole_and_resampled_usual(part, seed) for part in (before[half], before[~half], after[~half]))
     changed = (first != tuned).mean(axis=(1, 2)) - (first != rest).mean(axis=(1, 2))
-    return Bootstrap(float(changed[0]), changed[1:], len(before), seed)
+    return Bootstrap.of(changed, len(before), seed)
 
 
 def kappa(first: np.ndarray, second: np.ndarray) -> np.ndarray:

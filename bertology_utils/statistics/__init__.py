@@ -17,8 +17,8 @@ from .resampling import (
     bootstrap_mean,
     bootstrap_weights,
     lead,
-    mean_of,
     resampled_means,
+    whole_and_resampled,
 )
 
 __all__ = [
@@ -37,8 +37,8 @@ __all__ = [
     "lead",
     "many_test",
     "max_statistic",
-    "mean_of",
     "over_trainings",
     "rank_correlation",
     "resampled_means",
+    "whole_and_resampled",
 ]

@@ -31,6 +31,11 @@ class Bootstrap:
     n: int
     seed: Seeds = None
 
+    @classmethod
+    def of(cls, values: np.ndarray, n: int, seed: Seeds) -> Bootstrap:
+        """From the statistic of the data as they are, followed by that of each resample: shape (1 + resamples,)."""
+        return cls(float(values[0]), values[1:], n, seed)
+
     def __sub__(self, other: Bootstrap) -> Bootstrap:
         """Paired difference; raises ValueError if the two cannot come from the same resamples."""
         self._check_paired(other)
@@ -71,16 +76,6 @@ class Bootstrap:
         return {"value": round(self.value, 6), "low": round(low, 6), "high": round(high, 6), "n": self.n}
 
 
-def mean_of(parts: Sequence[Bootstrap]) -> Bootstrap:
-    """Mean of independent statistics, one per task, made with different seeds; ``n`` is the sum."""
-    return Bootstrap(
-        float(np.mean([part.value for part in parts])),
-        np.mean([part.draws for part in parts], axis=0),
-        sum(part.n for part in parts),
-        tuple(part.seed for part in parts),
-    )
-
-
 def lead(one: Bootstrap, others: Sequence[Bootstrap]) -> Bootstrap:
     """A statistic minus the largest of the others, all of independent examples: above 0 if it is ahead of every one.
 
@@ -91,7 +86,7 @@ def lead(one: Bootstrap, others: Sequence[Bootstrap]) -> Bootstrap:
     rivals = np.stack([np.append(other.value, other.draws) for other in others]).max(axis=0)
     leads = np.append(one.value, one.draws) - rivals
     n, seeds = one.n + sum(other.n for other in others), (one.seed, *(other.seed for other in others))
-    return Bootstrap(float(leads[0]), leads[1:], n, seeds)
+    return Bootstrap.of(leads, n, seeds)
 
 
 def bootstrap(statistic: Callable[[np.ndarray], float], n: int, seed: Seed, resamples: int = RESAMPLES) -> Bootstrap:
@@ -134,6 +129,11 @@ def resampled_means(values: np.ndarray, seed: Seed, resamples: int = RESAMPLES) 
 def bootstrap_weights(n: int, seed: Seed, resamples: int = RESAMPLES) -> np.ndarray:
     """How often each of ``n`` examples is in each resample, shape (resamples, n)."""
     return np.stack([np.bincount(rows, minlength=n) for rows in _resamples(n, seed, resamples)])
+
+
+def whole_and_resampled(n: int, seed: Seed) -> np.ndarray:
+    """Weights of ``n`` examples: one for each as they are, then those of :func:`bootstrap_weights`; (1 + resamples, n)."""
+    return np.vstack([np.ones(n), bootstrap_weights(n, seed)])
 
 
 def _resamples(n: int, seed: Seed, count: int) -> Iterator[np.ndarray]:
