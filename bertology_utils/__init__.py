@@ -25,6 +25,7 @@ _PUBLIC = {
     "disable_heads": ("disabling.switch", "disable_heads"),
     "sweep": ("disabling.sweep", "sweep"),
     "predict_logits": ("encoders.evaluate", "predict_logits"),
+    "head_atlas": ("suite.atlas", "head_atlas"),
 }
 __all__ = list(_PUBLIC)
 

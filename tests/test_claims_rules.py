@@ -11,7 +11,9 @@ from scipy.stats import norm
 
 from bertology_utils.annotation.token_types import LINGUISTIC, TOKEN_TYPES
 from bertology_utils.claims import FAILS, HOLDS, UNDECIDED, UNTESTABLE
-from bertology_utils.claims.register import CLAIMS, CONTROLS, ENTRIES, NOTEBOOKS, SCORE, WEIGHT
+from bertology_utils.claims.companions import COMPANIONS
+from bertology_utils.claims.entries import ENTRIES, OURS
+from bertology_utils.claims.register import CLAIMS, NOTEBOOKS, SCORE, WEIGHT
 from bertology_utils.disabling import claims as disabling
 from bertology_utils.drift import claims as drift
 from bertology_utils.features import claims as features
@@ -21,6 +23,8 @@ from bertology_utils.links import claims as links
 from bertology_utils.links.dependencies import RelationTest
 from bertology_utils.patterns import claims as patterns
 from bertology_utils.statistics import ManyTest
+from bertology_utils.weighing import claims as weighing
+from bertology_utils.weighing.heads import Agreement
 
 MRPC, STSB, SST2, QQP, RTE, QNLI, MNLI = (TASKS[name] for name in ("mrpc", "stsb", "sst2", "qqp", "rte", "qnli", "mnli"))
 YES, NO = dict.fromkeys(TASKS.values(), True), dict.fromkeys(TASKS.values(), False)
@@ -103,6 +107,30 @@ def grid(z, border, error):
     return scores
 
 
+def fallen(z, kind="[CLS]", learned=YES, missing=""):
+    return weighing.judge_fall(kind, {MRPC: estimate(SURE, WEIGHT)}, {MRPC: estimate(z, WEIGHT)}, learned, missing)
+
+
+def fall_controls(z, at, learned=YES):
+    """With [CLS] keeping its share with random weights, spared when exchanged, and more in no head, as ``z`` says of one."""
+    values = [0.0, 0.0, 0.0]
+    values[at] = z
+    random = estimate(-values[0], WEIGHT, 1e-3)
+    return weighing.judge_fall_controls(
+        random, "MRPC", {MRPC: estimate(values[1], WEIGHT)}, {MRPC: [many(-values[2])]}, learned
+    )[at]
+
+
+def agreeing(name, rank, held_out):
+    found = Agreement(resampled(rank, weighing.RANK), (0, 0), (0, 0), resampled(held_out, -WEIGHT))
+    return weighing.judge_heads(name, {"nsubj": [found]}, 100)
+
+
+def mixed(z, at, learned=YES):
+    steps = [({}, {MRPC: estimate(SURE, WEIGHT)}), ({}, {MRPC: estimate(z, WEIGHT)})]
+    return weighing.judge_mixing(steps, ({}, {MRPC: estimate(z, 0.5)}), learned)[at]
+
+
 REAL = True
 # By claim: the verdict at z; "fails" is for rules whose two borders lie apart.
 CASES = {
@@ -176,6 +204,21 @@ CASES = {
         0
     ],
     "both-sentences": lambda z: disabling.judge_both_sentences(many(z, (2,)), [(0, 0), (1, 1)], YES)[0],
+    "norm-cls": fallen,
+    "norm-sep": lambda z: fallen(z, "[SEP]"),
+    "norm-punctuation": lambda z: fallen(z, "punctuation"),
+    "norm-random": lambda z: fall_controls(z, 0),
+    "norm-exchanged": lambda z: fall_controls(z, 1),
+    "norm-heads": lambda z: fall_controls(z, 2),
+    "sink-noop": lambda z: weighing.judge_noop({MRPC: estimate(z)}, {MRPC: estimate(0)}, YES)[0],
+    "sink-gradient": lambda z: weighing.judge_noop({MRPC: estimate(0)}, {MRPC: estimate(z)}, YES)[1],
+    "relations-rank": lambda z: agreeing("relations", z, 0)[0],
+    "relations-best": lambda z: agreeing("relations", 0, z)[1],
+    "frames-rank": lambda z: agreeing("frames", z, 0)[0],
+    "frames-best": lambda z: agreeing("frames", 0, z)[1],
+    "needed-unclear": lambda z: weighing.judge_needed({MRPC: estimate(-z, WEIGHT)}, YES),
+    "mixing-order": lambda z: mixed(z, 0),
+    "mixing-kept": lambda z: mixed(z, 1),
     "effect-predicted": lambda z: disabling.judge_prediction({"a": {MRPC: resampled(z, 0.3)}}, YES)[0],
 }
 # Rules whose "does not hold" has another border than their "holds": at z from that one.
@@ -251,10 +294,10 @@ def test_at_its_border_a_rule_decides_in_at_most_one_case_of_twenty(name):
 def test_the_register_is_in_the_papers_order_and_names_its_notebooks():
     sections = [entry.section for entry in CLAIMS]
     assert sections == sorted(sections)
-    assert len(ENTRIES) == len(CLAIMS) + len(CONTROLS)
-    for entry in (*CLAIMS, *CONTROLS):
+    assert len(ENTRIES) == len(CLAIMS) + len(COMPANIONS) + len(OURS)
+    for entry in ENTRIES.values():
         assert entry.claim and entry.rule and entry.against and entry.notebook in NOTEBOOKS
-        assert bool(entry.paper) == (entry in CLAIMS)
+        assert bool(entry.paper) == (entry not in OURS)
 
 
 @pytest.mark.parametrize(
@@ -279,6 +322,13 @@ def test_the_register_is_in_the_papers_order_and_names_its_notebooks():
         lambda: disabling.judge_shared_heads(two(SURE), YES)[0],
         lambda: disabling.judge_both_sentences(None, [], YES)[0],
         lambda: framenet.judge_sentence_count(473, "mini", 10)[0],
+        lambda: fallen(SURE, learned=NO),
+        lambda: fallen(SURE, "[SEP]", missing="a sink"),
+        lambda: fall_controls(SURE, 1, NO),
+        lambda: weighing.judge_noop({MRPC: estimate(SURE)}, {MRPC: estimate(SURE)}, NO)[0],
+        lambda: weighing.judge_heads("relations", {}, 100)[0],
+        lambda: weighing.judge_needed({MRPC: estimate(SURE)}, NO),
+        lambda: mixed(SURE, 1, NO),
         lambda: framenet.judge_example({(0, 0): 1.0}, 9, present=False)[0],
     ],
 )  # fmt: skip

@@ -52,7 +52,7 @@ def test_several_pairs_from_one_pass_of_each_model(two_models, protocol, monkeyp
     made = batches.make_batches(batches.tokenize(make_rows(TASK, 12), TASK, tokenizer, 64), tokenizer)
     pairs = {"there": (before, after), "back": (after, before), "same": (after, after)}
     seen, maps_of = [], measure.attention_maps
-    monkeypatch.setattr(measure, "attention_maps", lambda model, batch: seen.append(model) or maps_of(model, batch))
+    monkeypatch.setattr(measure, "attention_maps", lambda model, *rest: seen.append(model) or maps_of(model, *rest))
     found = measure.drifts(pairs, made, protocol)
     assert len(seen) == 2 * len(made), "one pass of each model and batch"
     monkeypatch.undo()

@@ -17,13 +17,14 @@ CHEAP = (
     "statistics",
     "suite.parameters",
     "suite.colab",
-    "suite.readme",
+    "suite.pages",
     "drift.table1",
     "patterns.labelled_maps",
     "framenet.official_heatmaps",
 )
 
 
+SECTIONS = ("patterns", "framenet", "drift", "features", "links", "disabling")
 HEAVY = {"torch", "transformers", "datasets", "spacy"}
 
 
@@ -64,13 +65,13 @@ def test_no_module_at_the_top_level():
     assert sorted(path.name for path in (ROOT / "bertology_utils").glob("*.py")) == ["__init__.py", "__main__.py"]
 
 
-@pytest.mark.parametrize("section", ["patterns", "framenet", "drift", "features", "links", "disabling"])
+@pytest.mark.parametrize("section", SECTIONS)
 def test_every_section_has_the_same_inner_shape(section):
     there = {path.stem for path in (ROOT / "bertology_utils" / section).glob("*.py")}
-    assert {"measure", "controls", "claims", "drawing"} <= there
+    assert {"measure", "controls", "claims", "findings", "drawing"} <= there
 
 
-@pytest.mark.parametrize("module", CHEAP)
+@pytest.mark.parametrize("module", [*CHEAP, *(f"{section}.findings" for section in SECTIONS)])
 def test_cheap_to_import(module):
     code = f"import sys, bertology_utils.{module}; print({HEAVY} & set(sys.modules) or '')"
     found = run("-c", code)

@@ -10,6 +10,7 @@ from conftest import ROOT
 from packaging.requirements import Requirement
 
 PINS = [Requirement(line) for line in lock.locked()]
+SITE_PINS = [Requirement(line) for line in lock.locked(lock.SITE)]
 
 
 def test_conda_and_pip_lists_are_equal():
@@ -17,9 +18,12 @@ def test_conda_and_pip_lists_are_equal():
     assert len(lock.locked()) > 50
 
 
-def test_every_pin_is_exact_and_has_hashes():
-    entries = re.split(r"^(?=[a-z0-9])", lock.LOCK.read_text(), flags=re.MULTILINE)[1:]
-    assert len(entries) == len(PINS)
+@pytest.mark.parametrize(
+    "path, pins", [(lock.LOCK, PINS), (lock.SITE, SITE_PINS)], ids=lambda value: getattr(value, "name", "")
+)
+def test_every_pin_is_exact_and_has_hashes(path, pins):
+    entries = re.split(r"^(?=[a-z0-9])", path.read_text(), flags=re.MULTILINE)[1:]
+    assert len(entries) == len(pins)
     for entry in entries:
         assert re.match(r"\S+==\S+( ; .+)? \\\n(    --hash=sha256:[0-9a-f]{64}( \\)?\n)+$", entry), entry
         hashes = re.findall(r"[0-9a-f]{64}", entry)
@@ -35,16 +39,27 @@ def test_lock_satisfies_the_projects_bounds():
         assert requirement.specifier.contains(here[requirement.name]), text
 
 
+def test_the_sites_lock_satisfies_its_bounds():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    here = {pin.name: str(pin.specifier)[2:] for pin in PINS + SITE_PINS if pin.marker is None or pin.marker.evaluate()}
+    for text in project["optional-dependencies"]["site"]:
+        requirement = Requirement(text)
+        assert requirement.specifier.contains(here[requirement.name]), text
+
+
 @pytest.mark.parametrize("python", ["3.11.0", "3.11.9", "3.12.0", "3.13.0"])
 @pytest.mark.parametrize("system", [("linux", "posix"), ("darwin", "posix")])
-def test_no_package_is_pinned_twice_on_one_machine(python, system):
+def test_no_package_has_two_versions_on_one_machine_nor_another_for_the_site(python, system):
     environment = {
         "python_full_version": python,
         "python_version": python[:4],
         "sys_platform": system[0],
         "os_name": system[1],
     }
-    names = [pin.name for pin in PINS if pin.marker is None or pin.marker.evaluate(environment)]
+    here = {
+        (pin.name, str(pin.specifier)) for pin in PINS + SITE_PINS if pin.marker is None or pin.marker.evaluate(environment)
+    }
+    names = [name for name, _ in here]
     assert len(names) == len(set(names))
 
 

@@ -10,6 +10,9 @@ from conftest import ROOT
 from bertology_utils.suite import colab
 
 PATHS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+FIRST = ROOT / "notebooks" / "0_attention_head.ipynb"  # explains, and judges no claim
+HEADINGS = ("## What the paper", "## Cost", "## Set-up", "## Parameters", "erdict", "wrote")
+HEADINGS_OF_FIRST = ("## Set-up", "## Parameters", "## Exercises", "## What comes next", "wrote")
 PROJECT = '[project]\nname = "bertology-utils"\n[project.urls]\n'
 MACHINE_PATH = re.compile(r"(?<![\w.:/])/(home|root|tmp|work|Users|usr|opt|content)/\w")
 
@@ -45,15 +48,39 @@ def test_prose_before_every_code_cell_and_short_cells(cells):
         assert all(len(line) <= 125 for line in lines), max(lines, key=len)
 
 
-def test_common_form(cells):
+def test_common_form(path, cells):
     tags = [tag for cell in cells for tag in cell["metadata"].get("tags", [])]
     for tag in ("badge", "setup", "parameters"):
         assert tags.count(tag) == 1
     first_code = code(cells)[0]
     assert "setup" in first_code["metadata"]["tags"]
     prose = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    for heading in ("## What the paper claims", "## Cost", "## Set-up", "## Parameters", "erdict", "wrote"):
+    for heading in HEADINGS_OF_FIRST if path == FIRST else HEADINGS:
         assert heading in prose, heading
+
+
+def pictures(cells):
+    """Every picture of the cells' outputs, as (position of the cell, output)."""
+    outputs = ((at, output) for at, cell in enumerate(cells) for output in cell.get("outputs", []))
+    return [(at, output) for at, output in outputs if "image/png" in output.get("data", {})]
+
+
+def test_the_first_notebook_shows_its_picture_early_describes_each_and_folds_solutions():
+    cells = json.loads(FIRST.read_text(encoding="utf-8"))["cells"]
+    found = pictures(cells)
+    prose = [cell for cell in cells[: found[0][0]] if cell["cell_type"] == "markdown"]
+    words = sum(len(re.findall(r"\w[\w'’-]*", "".join(cell["source"]))) for cell in prose if not badge(cell))
+    assert words <= 150
+    for _, output in found:
+        assert len(output["metadata"]["image/png"]["alt"].split()) > 10
+    solutions = [cell for cell in cells if "solution" in cell["metadata"].get("tags", [])]
+    assert len(solutions) >= 2
+    for cell in solutions:
+        assert cell["metadata"]["jupyter"]["source_hidden"] and cell["outputs"]
+
+
+def badge(cell):
+    return "badge" in cell["metadata"].get("tags", [])
 
 
 def test_set_up_cells_and_badges_carry_the_one_address(path, monkeypatch):
@@ -93,11 +120,20 @@ def test_an_address_is_taken_as_git_and_browsers_write_it(ending, tmp_path, monk
     assert colab.repository_address() == "https://github.com/a/b"
 
 
-def test_set_up_cell_does_nothing_where_the_package_is(path, cells):
+def installing(cells, address=""):
+    """Source of the set-up cell's part that installs, with an address; what it may import afterwards stays out."""
     source = "".join(code(cells)[0]["source"])
+    last = "importlib.invalidate_caches()"
+    assert source.count(last) == 1
+    return re.sub(
+        r'^REPOSITORY = ".*"', f'REPOSITORY = "{address}"', source[: source.index(last)] + last, flags=re.MULTILINE
+    )
+
+
+def test_set_up_cell_does_nothing_where_the_package_is(path, cells):
     before = dict(vars(__import__("subprocess")))
     scope: dict = {}
-    exec(compile(source, "set-up", "exec"), scope)
+    exec(compile(installing(cells), "set-up", "exec"), scope)
     assert "pip" not in scope
     assert before["run"] is __import__("subprocess").run
 
@@ -106,9 +142,8 @@ def test_set_up_cell_says_what_to_do_while_no_address_is_set(path, cells, monkey
     import importlib.util
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    source = re.sub(r'^REPOSITORY = ".*"', 'REPOSITORY = ""', "".join(code(cells)[0]["source"]), flags=re.MULTILINE)
     with pytest.raises(SystemExit, match="make reproduce"):
-        exec(compile(source, "set-up", "exec"), {})
+        exec(compile(installing(cells), "set-up", "exec"), {})
 
 
 def test_set_up_cell_installs_without_touching_torch_and_numpy(path, cells, monkeypatch, tmp_path):
@@ -119,10 +154,7 @@ def test_set_up_cell_installs_without_touching_torch_and_numpy(path, cells, monk
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     calls = []
     monkeypatch.setattr(subprocess, "run", lambda command, check: calls.append(command))
-    source = re.sub(
-        r'^REPOSITORY = ".*"', 'REPOSITORY = "https://github.com/a/b"', "".join(code(cells)[0]["source"]), flags=re.MULTILINE
-    )
-    exec(compile(source, "set-up", "exec"), {})
+    exec(compile(installing(cells, "https://github.com/a/b"), "set-up", "exec"), {})
     assert any("git+https://github.com/a/b" in command for command in calls)
     assert all("-c" in command or "--no-deps" in command for command in calls)
     kept = (tmp_path / "keep.txt").read_text()

@@ -32,6 +32,9 @@ def test_each_section_declares_what_its_notebook_needs():
         assert needs(notebook, tasks="sst2,rte") == [
             FineTuning(task, seed_offset=at) for task in (sst2, rte) for at in (0, 1)
         ]
+    assert needs("0_attention_head", tasks="sst2,rte") == [FineTuning(sst2)]
+    assert needs("0_attention_head", tasks="stsb,rte") == [FineTuning(rte)]
+    assert needs("0_attention_head", tasks="stsb") == []
     assert needs("2_framenet_heads") == []
     assert needs("3_finetuning_drift", tasks="rte") == [
         FineTuning(rte),

@@ -48,7 +48,7 @@ def project(tmp_path, monkeypatch):
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     (tmp_path / "notebooks").mkdir()
-    (tmp_path / "README.md").write_text("# A trial\n<!-- verdicts: figures/8_trial -->\n<!-- end -->\n")
+    (tmp_path / "README.md").write_text("# A trial\n<!-- claims: 1 --><!-- end -->\n")
     (tmp_path / "pyproject.toml").write_text(PROJECT)
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "notebooks" / "8_trial.ipynb")
     monkeypatch.chdir(tmp_path)
@@ -93,7 +93,18 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
     assert after.cells[2].source == 'REPOSITORY = "https://github.com/a/b"'
     assert str(project) not in path.read_text()
     assert "papermill" not in path.read_text()
-    assert "| F1 0.86 | 1 | **holds here** |" in (project / "README.md").read_text()
+    assert "| F1 0.86 | not yet | not yet | **holds here**: 1 |" in (project / "README.md").read_text()
+
+    # A page that cannot be made is said, and all pages stay as they were.
+    capfd.readouterr()
+    (project / "RESULTS.md").write_text("<!-- table1: figures/8_trial --><!-- end -->")
+    (project / "README.md").write_text("<!-- claims: 1 --><!-- end -->")
+    assert cli.main(["run", "--in-place"]) == 1
+    assert (
+        "error: figures/8_trial/results.json is of another version (no 'table1'); run the notebook 8_trial anew"
+        in capfd.readouterr().err
+    )
+    assert (project / "README.md").read_text() == "<!-- claims: 1 --><!-- end -->"
 
 
 def test_other_settings_never_touch_the_projects_figures(project):

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 IMPLEMENTATION = "bertology_maps"
 
 Observer = Callable[[int, torch.Tensor], None]
+# Is shown what a layer's heads read: (layer, attention module, values of shape (examples, heads, tokens, head size)).
+ValueObserver = Callable[[int, nn.Module, torch.Tensor], None]
 # What changes a layer's maps before they are used: (layer, maps, additive mask or None) to maps.
 MapEditor = Callable[[int, torch.Tensor, torch.Tensor | None], torch.Tensor]
 # What changes what a layer's heads give, before the output projection, shape (examples, tokens, heads, head size).
@@ -34,7 +36,7 @@ class _Reach:
 
     Attributes:
         modules: identities of the model's modules, by which its attention is told from another model's.
-        edit_maps, edit_outputs, observe: what is called at each layer.
+        edit_maps, edit_outputs, observe, observe_values: what is called at each layer.
         layer: the one that comes next in the present pass, from 0.
     """
 
@@ -42,6 +44,7 @@ class _Reach:
     edit_maps: MapEditor | None
     edit_outputs: OutputEditor | None
     observe: Observer | None
+    observe_values: ValueObserver | None = None
     layer: int = 0
 
 
@@ -85,6 +88,8 @@ def _observed_attention(
         if reach.edit_maps is not None:
             weights = reach.edit_maps(reach.layer, weights, attention_mask)
     for reach in reaches:  # after all edits, so that every measurement sees what the model uses
+        if reach.observe_values is not None:
+            reach.observe_values(reach.layer, module, value)
         if reach.observe is not None:
             reach.observe(reach.layer, weights)
     weights = nn.functional.dropout(weights, p=dropout, training=module.training)
@@ -117,6 +122,7 @@ def reaching(
     edit_maps: MapEditor | None = None,
     edit_outputs: OutputEditor | None = None,
     observe: Observer | None = None,
+    observe_values: ValueObserver | None = None,
 ) -> Iterator[None]:
     """Within the context, every self-attention of ``model``, and of no other model, calls the given functions.
 
@@ -130,6 +136,7 @@ def reaching(
         edit_maps: changes a layer's maps; measurements see the changed ones.
         edit_outputs: changes what a layer's heads give, before the output projection.
         observe: is shown a layer's maps.
+        observe_values: is shown a layer's values just before its maps.
 
     Raises:
         ValueError: a model in training mode, without heads, or whose attention
@@ -147,7 +154,7 @@ def reaching(
             " so its maps can be neither seen nor changed; that of BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT"
             " and ModernBERT does"
         )
-    reach = _Reach(frozenset(map(id, model.modules())), edit_maps, edit_outputs, observe)
+    reach = _Reach(frozenset(map(id, model.modules())), edit_maps, edit_outputs, observe, observe_values)
     hooks = [
         model.base_model.register_forward_pre_hook(lambda *_: setattr(reach, "layer", 0)),
         model.base_model.register_forward_hook(lambda *_: _check_layers(model, reach.layer, layers)),

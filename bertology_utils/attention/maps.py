@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
+from ..common import WEIGHINGS, one_of
+from .carried import Carrying, by_norm
 from .interface import Observer, reaching
 
 if TYPE_CHECKING:
@@ -56,7 +58,11 @@ class Batch:
 
 
 class Measurement(Protocol):
-    """What :func:`observe` feeds, in the manner of torchmetrics."""
+    """What :func:`observe` feeds, in the manner of torchmetrics.
+
+    One with an attribute ``weighing`` of "norm" is fed by norm, see :func:`bertology_utils.attention.weighed`; if it
+    also has a method ``exchange(lengths, mask)``, with the lengths that this returns.
+    """
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Take in one layer's maps of one batch.
@@ -91,27 +97,40 @@ def check_length(model: PreTrainedModel, batch: Batch) -> None:
         )
 
 
-def _forward(model: PreTrainedModel, batch: Batch, visit: Observer) -> torch.Tensor:
+def _forward(model: PreTrainedModel, batch: Batch, visit: Observer, carrying: Carrying | None = None) -> torch.Tensor:
     """One forward pass; ``visit(layer, maps)`` is called at each layer. Returns the model's first output."""
     check_length(model, batch)
-    with torch.inference_mode(), reaching(model, observe=visit):
+    with torch.inference_mode(), reaching(model, observe=visit, observe_values=carrying.see if carrying else None):
         return model(**batch.inputs)[0]
 
 
-def attention_maps(model: PreTrainedModel, batch: Batch) -> list[torch.Tensor]:
+def attention_maps(model: PreTrainedModel, batch: Batch, weighing: str = "weight") -> list[torch.Tensor]:
     """All maps of one batch, for looking at: per layer (examples, heads, tokens, tokens).
 
+    Args:
+        model: encoder or classifier in evaluation mode.
+        batch: the inputs.
+        weighing: "weight", or "norm": what the weights carry, see :mod:`bertology_utils.attention.carried`.
+
     Raises:
-        ValueError: the model is in training mode, shows no maps, or cannot read so long an input.
+        ValueError: the model is in training mode, shows no maps, or cannot read so long an input; another weighing.
     """
     maps: list[torch.Tensor] = []
-    _forward(model, batch, lambda layer, weights: maps.append(weights))
+    if one_of("weighing", weighing, WEIGHINGS) == "weight":
+        _forward(model, batch, lambda layer, weights: maps.append(weights))
+    else:
+        carrying = Carrying(model)
+        _forward(model, batch, lambda layer, weights: maps.append(by_norm(weights, carrying.lengths)), carrying)
     return maps
 
 
 def begin(measurement: Measurement, batch: Batch) -> None:
     """Tell a measurement of the batch that comes next, if it wants to know."""
     getattr(measurement, "start", lambda batch: None)(batch)
+
+
+def _wants_norms(measurement: Measurement) -> bool:
+    return getattr(measurement, "weighing", "weight") == "norm"
 
 
 def observe(model: PreTrainedModel, batches: Iterable[Batch], measurements: dict[str, Measurement]) -> dict[str, Any]:
@@ -127,17 +146,24 @@ def observe(model: PreTrainedModel, batches: Iterable[Batch], measurements: dict
         What each measurement computed, by name.
 
     Raises:
-        ValueError: the model is in training mode, shows no maps, or cannot read so long an input.
+        ValueError: the model is in training mode, shows no maps, or cannot read so long an input; or a measurement is to
+            be fed by norm and the model's output projection cannot be named.
     """
     device = next(model.parameters()).device
+    carrying = Carrying(model) if any(map(_wants_norms, measurements.values())) else None
     for batch in batches:
         batch = batch.to(device)
         for measurement in measurements.values():
             begin(measurement, batch)
 
         def update_all(layer: int, maps: torch.Tensor) -> None:
+            norms = by_norm(maps, carrying.lengths) if carrying else maps
             for measurement in measurements.values():
-                measurement.update(layer, maps, batch)
+                if carrying and hasattr(measurement, "exchange"):
+                    own = by_norm(maps, measurement.exchange(carrying.lengths, batch.mask))
+                else:
+                    own = norms if _wants_norms(measurement) else maps
+                measurement.update(layer, own, batch)
 
-        _forward(model, batch, update_all)
+        _forward(model, batch, update_all, carrying)
     return {name: measurement.compute() for name, measurement in measurements.items()}

@@ -11,18 +11,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 WEIGHT = 0.02  # smallest difference of attention weights, similarities or shares that counts
+PAPER_HETEROGENEOUS = {"mrpc": 0.32, "qqp": 0.61}  # the lowest and the highest share (§4.1)
 SCORE = 0.01  # smallest loss of a score that counts as harm: a point
 
 LEARNED = "the model learned its task: surely above always the same answer"
 SINK = "a separator sink: pre-trained, [SEP] gets more than an even share"
 GLUE_DATA = "GLUE's own data"
-NOTEBOOKS = {
+NOTEBOOKS = {  # those that judge claims
     1: "1_attention_patterns",
     2: "2_framenet_heads",
     3: "3_finetuning_drift",
     4: "4_feature_attention",
     5: "5_token_to_token",
     6: "6_disabling_heads",
+    7: "7_what_attention_weighs",
 }
 
 
@@ -32,7 +34,7 @@ class Entry:
 
     Attributes:
         id: its name in code and in results.json.
-        section: of the paper; for a control, of the claim that it could overturn.
+        section: of the paper, or what other paper; for a control, of the claim that it could overturn.
         claim: what is claimed, in our words.
         paper: the paper's number or statement; empty for a control.
         rule: when it holds here.
@@ -212,4 +214,17 @@ CONTROLS = (
              "rank correlation with the loss beyond 0.3, of either sign", "none beyond 0.3", LEARNED),
 )
 # fmt: on
-ENTRIES = {entry.id: entry for entry in (*CLAIMS, *CONTROLS)}
+
+# What a reader of the paper asks first, from all of its sections: the README's table.
+FIRST = (
+    "repeat-heads",
+    "heterogeneous",
+    "frame-links",
+    "last-layers",
+    "pretraining-helps",
+    "stripes-special",
+    "sep-late",
+    "verbs-indistinct",
+    "some-head-helps",
+    "several-heads-harmless",
+)

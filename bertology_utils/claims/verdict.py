@@ -7,11 +7,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .register import ENTRIES
+from .entries import ENTRIES
 from .support import UNTESTABLE, Support
 
 if TYPE_CHECKING:
     import pandas as pd
+
+THIS_RUN = "this run"  # what a verdict is about, unless it names another model
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,10 @@ class Verdict:
     ours: str
     outcome: str
     why: str
-    model: str = "this run"
+    model: str = THIS_RUN
 
 
-def judged(name: str, support: Support | str, ours: str, unmet: str = "", model: str = "this run") -> Verdict:
+def judged(name: str, support: Support | str, ours: str, unmet: str = "", model: str = THIS_RUN) -> Verdict:
     """The verdict on a claim.
 
     Args:
@@ -64,7 +66,7 @@ def verdict_table(verdicts: list[Verdict]) -> pd.DataFrame:
 
     rows = [dataclasses.asdict(verdict) for verdict in verdicts]
     for row in rows:
-        row["ours"] = row["ours"] if row["model"] == "this run" else f"{row['model']}: {row['ours']}"
+        row["ours"] = row["ours"] if row["model"] == THIS_RUN else f"{row['model']}: {row['ours']}"
     columns = {
         "claim": "claim",
         "paper": "paper",

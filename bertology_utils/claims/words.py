@@ -16,23 +16,43 @@ def kept(by_task: Mapping[Task, T], learned: Mapping[Task, bool]) -> dict[Task, 
     return {task: value for task, value in by_task.items() if learned[task]}
 
 
-def counted(estimate: Estimate) -> str:
+def counted(estimate: Estimate, of: str = "n") -> str:
     """ "n=320, 2 trainings"."""
-    return f"n={estimate.n}" + (f", {estimate.trainings} trainings" if estimate.trainings > 1 else "")
+    return f"{of}={estimate.n}" + (f", {estimate.trainings} trainings" if estimate.trainings > 1 else "")
 
 
-def least_of(estimates: Mapping[Task, Estimate], scale: float = 1.0, digits: int = 3, most: bool = False) -> str:
+def least_of(
+    estimates: Mapping[Task, Estimate] | Mapping[str, Estimate],
+    scale: float = 1.0,
+    digits: int = 3,
+    most: bool = False,
+    of: str = "tasks",
+    border: float | None = None,
+    unit: str | None = None,
+    counts: str = "n",
+) -> str:
     """The smallest of the tasks' estimates (or the largest), with its interval and sizes; "–" for none.
 
     Args:
-        estimates: by task.
+        estimates: by task, or by what else they are called.
         scale: each number times it, such as 100 for points.
         digits: behind the point.
         most: the largest, where a claim is that something is small.
+        of: what there are several of.
+        border: take instead the one that is least surely above it (or below, with ``most``).
+        unit: behind the interval; by default "points" where the scale is 100.
+        counts: what was resampled, if not examples.
     """
     if not estimates:
         return "–"
-    task, estimate = (max if most else min)(estimates.items(), key=lambda item: item[1].value)
-    of = f", the {'most' if most else 'least'} of {len(estimates)} tasks" if len(estimates) > 1 else ""
-    unit = " points" if scale == 100 else ""
-    return f"{task.title} {estimate.text(scale, digits, sign=True)}{unit}{of}; {counted(estimate)}"
+
+    def order(item: tuple[Task | str, Estimate]) -> tuple[float, float]:
+        signed = -item[1] if most else item[1]
+        return (0.0 if border is None else -signed.p_above(-border if most else border)), signed.value
+
+    task, estimate = min(estimates.items(), key=order)
+    which = "least sure" if border is not None else "most" if most else "least"
+    among = f", the {which} of {len(estimates)} {of}" if len(estimates) > 1 else ""
+    unit = (" points" if scale == 100 else "") if unit is None else unit
+    title = task.title if isinstance(task, Task) else task
+    return f"{title} {estimate.text(scale, digits, sign=True)}{unit}{among}; {counted(estimate, counts)}"

@@ -9,6 +9,18 @@ how far a long cell has come. ``environment``: its variables, others for a while
 from .choices import one_of
 from .numbering import Head, axis_numbers, head_name, to_code, to_people
 from .progress import note, track
-from .protocols import DIRECTIONS, PROTOCOLS
+from .protocols import DIRECTIONS, PROTOCOLS, WEIGHINGS
 
-__all__ = ["DIRECTIONS", "PROTOCOLS", "Head", "axis_numbers", "head_name", "note", "one_of", "to_code", "to_people", "track"]
+__all__ = [
+    "DIRECTIONS",
+    "PROTOCOLS",
+    "WEIGHINGS",
+    "Head",
+    "axis_numbers",
+    "head_name",
+    "note",
+    "one_of",
+    "to_code",
+    "to_people",
+    "track",
+]

@@ -1,12 +1,40 @@
-"""The figures of §4.6 that are made for it alone: gains beside chance, and scores with more and more heads disabled."""
+"""The figures of §4.6 that are made for it alone: one head on and off, gains beside chance, more and more heads disabled."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from .. import figures
+from ..attention import Batch, attention_maps
+from ..common import head_name
 from ..glue.tasks import Task
+from .cases import Case
 from .measure import Effects
+from .switch import disable_heads
+
+
+def head_on_and_off(model, example: Batch, tokens: Sequence[str], case: Case, answer: str):
+    """A head's attention as lines, and the same with the head disabled.
+
+    Args:
+        model: classifier in evaluation mode.
+        example: the case's, alone in its batch.
+        tokens: its wordpieces.
+        case: which head, and what it does to the answer.
+        answer: that label's name.
+
+    Returns:
+        The figure.
+    """
+    layer, head = case.head
+    as_it_is = attention_maps(model, example)[layer][0, head]
+    with disable_heads(model, [case.head]):
+        disabled = attention_maps(model, example)[layer][0, head]
+    panels = {
+        f"head {head_name(*case.head)}\n“{answer}”: {case.whole:.2f}": as_it_is.cpu().numpy(),
+        f"switched off\n“{answer}”: {case.without:.2f}": disabled.cpu().numpy(),
+    }
+    return figures.line_panels(panels, tokens)
 
 
 def gains_and_chance(effects: Mapping[Task, Effects]):

@@ -15,7 +15,7 @@ from ..attention.interface import reaching, shape_of
 def gradient_importance(model, batches: Sequence[Batch]) -> np.ndarray:
     """How much the loss of an example would change, to first order, if a head's output were scaled.
 
-    The mean over examples of |∂loss/∂ξ| at ξ = 1, where ξ multiplies the
+    The mean over examples of ``|∂loss/∂ξ|`` at ξ = 1, where ξ multiplies the
     head's output: the absolute sum of output × gradient over the example's tokens.
 
     Args:
@@ -60,6 +60,6 @@ def _loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 
 
 def sum_by_head(outputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Sum over examples of |Σ output × gradient|, shape (layers, heads), from (examples, tokens, heads, size) per layer."""
+    """Sum over examples of ``|Σ output × gradient|``, shape (layers, heads), from (examples, tokens, heads, size) per layer."""
     products = torch.stack([output.detach() * gradient for output, gradient in zip(outputs, gradients, strict=True)])
     return products.double().sum(dim=(2, 4)).abs().sum(dim=1)  # (layers, examples, tokens, heads, size) to (layers, heads)

@@ -7,7 +7,7 @@ import torch
 
 from ..attention import Batch, Measurement, attention_maps, begin
 from ..attention.interface import shape_of
-from ..common import PROTOCOLS, one_of
+from ..common import PROTOCOLS, WEIGHINGS, one_of
 from ..statistics import RESAMPLES, Bootstrap, Seed, resampled_means
 
 OFFICIAL_LENGTH = 200  # the published code pads every input to this many tokens
@@ -43,13 +43,27 @@ class Drift:
             Edits of the observed model, such as disabled heads, do not reach it.
         protocol: see :func:`map_cosine`.
         of_reference: further measurements of the reference model, fed from the
-            same pass; they compute when they are asked to.
+            same pass, weighed in the same way; they compute when they are asked to.
+        weighing: "weight", or "norm": the maps of both models are of what the weights carry.
+
+    Raises:
+        ValueError: another protocol or weighing; a measurement of the reference that is to be weighed otherwise.
     """
 
-    def __init__(self, reference, protocol: str = "paper", of_reference: dict[str, Measurement] | None = None):
+    def __init__(
+        self,
+        reference,
+        protocol: str = "paper",
+        of_reference: dict[str, Measurement] | None = None,
+        weighing: str = "weight",
+    ):
         self.reference = reference
         self.protocol = one_of("protocol", protocol, PROTOCOLS)
+        self.weighing = one_of("weighing", weighing, WEIGHINGS)  # ``observe`` looks at it, too
         self.of_reference = of_reference or {}
+        for name, measurement in self.of_reference.items():
+            if getattr(measurement, "weighing", weighing) != weighing:
+                raise ValueError(f"{name!r} of the reference is to be weighed otherwise than the drift, by {weighing}")
         self._reference_maps: dict[int, torch.Tensor] = {}  # by layer, of the current batch, until they are compared
         self._layers = 0  # of the reference
         self._rows: dict[int, np.ndarray] = {}
@@ -57,7 +71,7 @@ class Drift:
     def start(self, batch: Batch) -> None:
         """Run the reference model on the batch; its maps are held for this batch only."""
         self._check_all_compared()
-        reference_maps = attention_maps(self.reference, batch)
+        reference_maps = attention_maps(self.reference, batch, self.weighing)
         for measurement in self.of_reference.values():
             begin(measurement, batch)
             for layer, maps in enumerate(reference_maps):
@@ -113,6 +127,7 @@ def drifts(
     batches: Iterable[Batch],
     protocol: str = "paper",
     displacements: Mapping[str, tuple[torch.nn.Module, torch.nn.Module, torch.nn.Module]] | None = None,
+    weighing: str = "weight",
 ) -> dict[str, np.ndarray]:
     """Similarity within several pairs of models, from one pass of each model, however many pairs it is in.
 
@@ -124,6 +139,7 @@ def drifts(
         protocol: see :func:`map_cosine`.
         displacements: (start, one end, another end) by name: do both ends lie in the same direction? The cosine between
             the changes of the maps, from −1 to 1; 0 if two trainings moved them independently. NaN where a map stayed.
+        weighing: see :class:`Drift`.
 
     Returns:
         As :class:`Drift` gives them, by name: shape (examples, layers, heads).
@@ -140,7 +156,7 @@ def drifts(
     order: list[int] = []
     for batch in batches:
         batch = batch.to(next(next(iter(models.values())).parameters()).device)
-        maps = {key: attention_maps(model, batch) for key, model in models.items()}
+        maps = {key: attention_maps(model, batch, weighing) for key, model in models.items()}
         order += batch.index
         for name, several in (*pairs.items(), *triples.items()):
             layers = zip(*(maps[id(model)] for model in several), strict=True)

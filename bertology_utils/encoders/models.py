@@ -208,7 +208,7 @@ def _draw_head(model: PreTrainedModel) -> None:
 
 
 def draw_normal(model: PreTrainedModel, std: float = NORMAL_STD) -> None:
-    """Redraw every weight matrix and embedding from N(0, ``std``²), in place.
+    """Redraw every weight matrix and embedding from ``N(0, std²)``, in place.
 
     The paper's control, "weights randomly sampled from normal distribution"
     (§4.3), which gives no standard deviation. Biases become 0 and the layer

@@ -40,28 +40,36 @@ def flow(ax: Axes, shares: np.ndarray, names: Sequence[str], title: str = "") ->
                     color="white" if dark else "black",
                 )
         left += share
-    ax.set(title=title, xlim=(0, 1), yticks=layers, xlabel="share of attention, %")
+    # Limits, not an inversion: panels that share the axis would each turn it over again.
+    ax.set(title=title, xlim=(0, 1), ylim=(len(shares) + 0.5, 0.5), yticks=layers, xlabel="share of attention, %")
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100"])
-    ax.invert_yaxis()
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
 
 
-def flow_grid(panels: dict[str, np.ndarray], names: Sequence[str]) -> Figure:
+def flow_grid(panels: dict[str, np.ndarray], names: Sequence[str], columns: int = 3) -> Figure:
     """Several :func:`flow` side by side under one legend.
 
     Args:
         panels: by title, each of shape (layers, destinations).
         names: of the destinations.
+        columns: panels in a row.
 
     Returns:
         The figure.
     """
-    layers = max(len(shares) for shares in panels.values())
-    figure, axes = plt.subplots(1, len(panels), figsize=(3.6 * len(panels), 0.34 * layers + 1.3), squeeze=False, sharey=True)
-    for ax, (title, shares) in zip(axes.flat, panels.items(), strict=True):
+    columns = min(columns, len(panels))
+    layers, rows = max(len(shares) for shares in panels.values()), -(-len(panels) // columns)
+    size = 3.6 * columns, (0.34 * layers + 0.9) * rows + 0.4
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, sharey=True)
+    for ax in axes.flat[len(panels) :]:
+        ax.set_axis_off()
+    for ax, (title, shares) in zip(axes.flat, panels.items(), strict=False):
         flow(ax, shares, names, title)
-    axes.flat[0].set_ylabel("layer")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("layer")
+    for ax in axes[:-1].flat:
+        ax.set_xlabel("")
     figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(names))
     return figure
 

@@ -36,6 +36,23 @@ def attention_map(ax: Axes, weights: np.ndarray, tokens: Sequence[str], title: s
     return image
 
 
+def token_map(weights: np.ndarray, tokens: Sequence[str], title: str = "") -> Figure:
+    """A figure of one :func:`attention_map` alone, with its scale.
+
+    Args:
+        weights: shape (tokens, tokens), rows summing to 1.
+        tokens: the wordpieces.
+        title: above the map.
+
+    Returns:
+        The figure.
+    """
+    side = 2 + 0.17 * len(tokens)  # inches
+    figure, ax = plt.subplots(figsize=(side + 0.8, side))
+    figure.colorbar(attention_map(ax, weights, tokens, title), ax=ax, label="attention weight", shrink=0.8)
+    return figure
+
+
 def map_picture(ax: Axes, weights: np.ndarray, separators: Sequence[int] = (), title: str = "") -> None:
     """One self-attention map without its tokens, for its pattern (§4.1).
 

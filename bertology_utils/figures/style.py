@@ -6,7 +6,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 from matplotlib.figure import Figure
 
 from ..common.cache import write_atomically
@@ -17,6 +17,8 @@ PATTERN_COLOURS = ListedColormap(["#2f5d8a", "#d9822b", "#7c5c8e", "#8fc1a9", "#
 # Of flow.DESTINATIONS: special tokens dark, punctuation between, neighbours warm, the rest pale.
 FLOW_COLOURS = ["#1f3d5c", "#5b8db8", "#b7a8cf", "#b5483a", "#e8a33d", "#f2d08b", "#e4e6e9"]
 MAP = "mako_r"  # light to dark: dark is more, and it stays readable in grey
+# Below zero, zero and above it; zero is pure white.
+GAIN = LinearSegmentedColormap.from_list("gain", ["#1f4e8c", "#ffffff", "#a8322a"])
 
 
 def set_style() -> None:

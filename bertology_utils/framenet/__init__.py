@@ -6,5 +6,5 @@ and those of its published code. ``measure``: how much each head attends along a
 link. ``controls``: how much it attends along other pairs of tokens at the same
 distance. ``breakdown``: scores by kind of link. ``official_heatmaps``: the
 published figure, read off. ``claims``: the paper's claims, judged.
-``drawing``: the figures.
+``findings``: what came out, in sentences. ``drawing``: the figures.
 """

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from ..claims import FAILS, HOLDS, Support, Verdict, above, all_of, judged, within
 from ..claims.gates import unlearned
-from ..claims.register import WEIGHT
+from ..claims.register import PAPER_HETEROGENEOUS, WEIGHT
 from ..claims.words import counted, kept, least_of
 from ..glue.tasks import Task
 from ..statistics import Bootstrap
 from ..statistics.estimate import Estimate, over_trainings
 from ..statistics.resampling import lead
-from .shares import PAPER_HETEROGENEOUS
 from .validation import PAPER_F1
 
 SUBSTANTIAL = 0.6  # κ above it is commonly called substantial agreement

@@ -8,17 +8,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from .. import figures
+from ..claims.register import PAPER_HETEROGENEOUS
 from ..glue.tasks import Task
 from ..statistics import Bootstrap
 from .labelled_maps import PATTERNS
-from .shares import PAPER_HETEROGENEOUS
 
 # By task and state, "pre-trained" then "fine-tuned"; see shares.pattern_shares.
 Shares = Mapping[tuple[Task, str], Mapping[str, list[Bootstrap]]]
 
 
-def pattern_shares(of_task: Shares):
-    """Bars of the patterns' shares before and after fine-tuning, as predicted and corrected (Fig 2); the figure."""
+def pattern_shares(of_task: Shares, states: tuple[str, str] = ("before", "after")):
+    """Bars of the patterns' shares in two states of every task, as predicted and corrected (Fig 2); the figure."""
     tasks = _tasks(of_task)
     figure, axes = plt.subplots(1, 2, figsize=(10, 0.62 * len(tasks) + 1.6), sharey=True)
     heights = [_height(row, 0.2) for row in range(len(of_task))]
@@ -37,7 +37,7 @@ def pattern_shares(of_task: Shares):
                     label=pattern if row == 0 else None,
                 )
         ax.set(title=version, xlabel="share of maps (%)", xlim=(0, 100))
-    names = [name for task in tasks for name in (f"{task.title}  before", "after")]
+    names = [name for task in tasks for name in (f"{task.title}  {states[0]}", states[1])]
     axes[0].set_yticks(heights, names, fontsize=8)
     axes[0].invert_yaxis()
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncol=len(PATTERNS))

@@ -11,7 +11,6 @@ from ..statistics import Bootstrap, Seed, resampled_means
 from .evidence import Evidence
 from .labelled_maps import PATTERNS
 
-PAPER_HETEROGENEOUS = {"mrpc": 0.32, "qqp": 0.61}  # the lowest and the highest share (§4.1)
 ROUNDS = 500  # of the expectation maximisation; shares then move by less than 1e-4
 
 

@@ -3,8 +3,9 @@
 ``work``: what they need to have been trained, and who does it.
 ``staging``, ``execute``, ``kernel``, ``publish``: around one notebook.
 ``run_command``, ``cache_command``: the command line's parts.
-``notebooks``: which there are. ``report``, ``readme``: what is made of their
-results. ``colab``, ``quiet``: where they run, and how loudly.
+``notebooks``: which there are. ``report``, ``pages``, ``tables``, ``opening``,
+``site``, ``atlas``: what is made of their results, those in ``committed``.
+``colab``, ``quiet``: where they run, and how loudly.
 """
 
 from importlib import import_module

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ..annotation.sources import parse_annotation
-from ..common import DIRECTIONS, PROTOCOLS, one_of
+from ..common import DIRECTIONS, PROTOCOLS, WEIGHINGS, one_of
 from ..common.profiles import ALL, PROFILES
 from ..framenet.sources import check_framenet
 from ..glue.tasks import parse_tasks
@@ -70,6 +70,7 @@ PARAMETERS = {
                             check=parse_annotation),
     "framenet": Parameter("", "embedded, nltk, folder:PATH or zip:PATH", of_profile=True, check=check_framenet),
     "protocol": Parameter("paper", "the paper's text or its published code", PROTOCOLS),
+    "weighing": Parameter(WEIGHINGS[0], "what maps are of: attention weights, or what they carry", WEIGHINGS),
     "direction": Parameter(DIRECTIONS[0], "who attends", DIRECTIONS),
     "sentence_tokens": Parameter(0, "most tokens of a sentence; 0: the protocol's (the paper: 12)"),
     "element_tokens": Parameter(0, "most tokens of an element; 0: the protocol's (the paper: 3)"),
@@ -85,7 +86,11 @@ PARAMETERS = {
 # fmt: on
 
 # Where a notebook's cell has another default than the declaration.
-_OTHER_DEFAULTS = {"6_disabling_heads": {"tasks": "mrpc,stsb,sst2,rte", "framenet": "embedded"}}
+_OTHER_DEFAULTS: dict[str, dict[str, str | int]] = {
+    "0_attention_head": {"tasks": "mrpc"},
+    "6_disabling_heads": {"tasks": "mrpc,stsb,sst2,rte", "framenet": "embedded"},
+    "7_what_attention_weighs": {"max_examples": 100, "framenet": "embedded"},
+}
 
 
 def parameters_cell(notebook: str, names: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ import torch
 from ..annotation import annotators
 from ..annotation.base import Annotator
 from ..annotation.inputs import AnnotatedInput, annotate_inputs
-from ..attention import Batch, batches
+from ..attention import Batch, Measurement, batches, observe, weighed
 from ..claims import gates
 from ..common import note, to_code, to_people
 from ..disabling.needs import SweepOf
@@ -182,6 +182,20 @@ class Experiment:
         """
         inputs = loading.sample(self.dev_inputs(task), self._measured(count), self.settings.seed)
         return batches.make_batches(inputs, self.tokenizer, pad_to=pad_to)
+
+    def observe(self, model, task: Task, measurements: dict[str, Measurement], count: int = 0, weighing: str = "") -> dict:
+        """One pass over the inputs of :meth:`measured_batches`; see :func:`bertology_utils.attention.observe`.
+
+        Args:
+            model: encoder or classifier.
+            task: the task.
+            measurements: by name.
+            count: fewer rows than ``max_examples``.
+            weighing: of the maps; by default the notebook's parameter.
+        """
+        weighing = weighing or self.settings.weighing
+        fed = {name: weighed(measurement, weighing) for name, measurement in measurements.items()}
+        return observe(model, self.measured_batches(task, count), fed)
 
     @cache
     def swept_rows(self, task: Task) -> Dataset:

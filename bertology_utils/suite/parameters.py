@@ -34,6 +34,7 @@ class Settings:
     sweep_examples: int
     trainings: int
     protocol: str
+    weighing: str
     head: tuple[int, int] | None
     framenet: str
     annotation: str
@@ -70,7 +71,16 @@ def resolve(**given) -> Settings:
         framenet=check_framenet(values["framenet"]),
         **{
             name: values[name]
-            for name in ("seed", "max_examples", "train_examples", "sweep_examples", "trainings", "protocol", "annotation")
+            for name in (
+                "seed",
+                "max_examples",
+                "train_examples",
+                "sweep_examples",
+                "trainings",
+                "protocol",
+                "weighing",
+                "annotation",
+            )
         },
     )
 

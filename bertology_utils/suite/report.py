@@ -4,6 +4,8 @@ import html
 import json
 from pathlib import Path
 
+import nbformat
+
 from ..common.cache import write_atomically
 from .results import RESULTS
 from .run import Outcome
@@ -39,10 +41,24 @@ def _page(outcome: Outcome, output: Path) -> Path | None:
         return None
     from nbconvert import HTMLExporter
 
-    body, _ = HTMLExporter(embed_images=True).from_filename(str(outcome.executed))
+    content = nbformat.read(outcome.executed, as_version=4)
+    body, _ = HTMLExporter(embed_images=True).from_notebook_node(
+        with_descriptions(content), resources={"metadata": {"path": str(output)}}
+    )
     page = output / f"{outcome.executed.stem}.html"
     write_atomically(page, body.encode())
     return page
+
+
+def with_descriptions(content: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """A notebook whose described pictures are HTML, in place: nbconvert's default page shows no ``alt`` of a PNG."""
+    for cell in content.cells:
+        for output in cell.get("outputs", []):
+            alt = output.get("metadata", {}).get("image/png", {}).get("alt")
+            if alt:
+                source = f"data:image/png;base64,{output.data['image/png'].strip()}"
+                output.data["text/html"] = f'<img alt="{html.escape(alt)}" src="{source}">'
+    return content
 
 
 def _section(outcome: Outcome, page: Path | None, figures: Path) -> str:

@@ -42,12 +42,25 @@ class Record:
         self.verdicts: list[Verdict] = []
         self.written: list[str] = []
 
-    def figure(self, figure, name: str) -> None:
-        """Save a matplotlib figure as PNG and PDF."""
+    def figure(self, figure, name: str, alt: str = "") -> None:
+        """Save a matplotlib figure as PNG and PDF, and with ``alt`` show it.
+
+        Args:
+            figure: the figure. Without ``alt`` it stays open, and the notebook shows it without a description.
+            name: of the files, without suffix.
+            alt: what the picture shows, in words, for those who do not see it. It stands in the output's metadata
+                (``image/png``, ``alt``), where nbconvert's "classic" pages and this suite's report read it.
+        """
         from ..figures import save
 
         save(figure, self.folder, name)
         self.written += [f"{name}.png", f"{name}.pdf"]
+        if alt:
+            import matplotlib.pyplot as plt
+            from IPython.display import display
+
+            display(figure, metadata={"image/png": {"alt": alt}})
+            plt.close(figure)  # or the notebook would show it once more
 
     def results(self, **numbers) -> None:
         """Write the run's numbers, settings, versions, device and verdicts as JSON; the notebook's last act."""
@@ -84,6 +97,7 @@ class Record:
             "protocol": s.protocol,
             "head": s.head and [to_people(index) for index in s.head],
             "recipe": dataclasses.asdict(s.profile.recipe),
+            **({"weighing": s.weighing} if s.weighing != "weight" else {}),  # only where it is not the paper's
             # Only where there are some: a run that trains its classifiers says so by its recipe.
             **({"checkpoints": {task: source.fingerprint for task, source in s.checkpoints}} if s.checkpoints else {}),
         }

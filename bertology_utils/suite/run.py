@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 import threading
@@ -15,13 +16,15 @@ from pathlib import Path
 from ..common.cache import CACHE_VARIABLE, cache_folder, write_atomically
 from ..common.environment import environment
 from ..common.progress import LOG_VARIABLE
+from ..regression.numbers import read_results
 from ..regression.outputs import notebook_differences
 from .colab import repository_address, stamp
 from .execute import as_text, execute, without_traces
 from .kernel import PeakMemory
 from .notebooks import Notebook
+from .opening import opened
 from .publish import publish
-from .results import OUTPUT_VARIABLE, RESULTS
+from .results import OUTPUT_VARIABLE, RESULTS, project_root
 from .staging import STAGING
 from .work.worker import Session, join
 
@@ -118,7 +121,18 @@ def run_notebook(
         if error is None:
             (output / f"failed_{notebook.path.name}").unlink(missing_ok=True)
             changes = publish(Path(staging) / notebook.name, figures / notebook.name, RESULTS)
+            _open(kept, figures / notebook.name / RESULTS, os.path.relpath(figures, output))
     return Outcome(notebook, time.monotonic() - start, peak.bytes, error, kept, tuple(changes))
+
+
+def _open(notebook: Path, results: Path, figures: str) -> None:
+    """Write what came out into an executed notebook's first screen."""
+    if results.exists():  # some notebooks write none
+        content = json.loads(notebook.read_text(encoding="utf-8"))
+        try:
+            write_atomically(notebook, as_text(opened(content, read_results(results), figures)).encode())
+        except ValueError as error:  # the run itself is whole
+            print(f"{notebook.name}: its first screen stays as it was: {error}", file=sys.stderr, flush=True)
 
 
 def keep_in_place(outcome: Outcome) -> None:
@@ -129,8 +143,12 @@ def keep_in_place(outcome: Outcome) -> None:
     assert outcome.executed is not None, "only what was run is kept"
     content = json.loads(outcome.executed.read_text(encoding="utf-8"))
     stamp(content, repository_address(), outcome.notebook.path.name)
+    results = project_root() / "figures" / outcome.notebook.name / RESULTS
+    if results.exists():
+        opened(content, read_results(results), "../figures")
     committed = json.loads(outcome.notebook.path.read_text(encoding="utf-8"))
-    if not outcome.changes and not notebook_differences(committed, content):
+    same_text = [cell["source"] for cell in committed["cells"]] == [cell["source"] for cell in content["cells"]]
+    if same_text and not outcome.changes and not notebook_differences(committed, content):
         return
     write_atomically(outcome.notebook.path, as_text(content).encode())
 

@@ -61,7 +61,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     """Options of ``run`` alone."""
     limit = "the longest that one cell may take, 0 for any time (%(default)s)"
     parser.add_argument("--cell-limit", type=cache_command.not_negative, default=720, metavar="MINUTES", help=limit)
-    in_place = "also renew notebooks/ and the README's tables (default settings only)"
+    in_place = "also renew notebooks/, the README, RESULTS.md and docs/ (default settings only)"
     parser.add_argument("--in-place", action="store_true", help=in_place)
 
 
@@ -163,7 +163,7 @@ def _tell(failures: list[Failure]) -> int:
 
 
 def _run_all(options, notebooks: list[Notebook], values: dict[str, object], output, figures) -> int:
-    from .readme import update as update_readme
+    from .pages import update as update_pages
     from .report import write_report
     from .run import keep_in_place, side_by_side
     from .work.machine import KERNEL
@@ -193,10 +193,14 @@ def _run_all(options, notebooks: list[Notebook], values: dict[str, object], outp
             print(f"  changed: {change}", file=sys.stderr)
         if options.in_place and not outcome.error:
             keep_in_place(outcome)
-    if options.in_place:
-        update_readme(project_root())
     outcomes.sort(key=lambda outcome: int(outcome.notebook.number))
     print(f"figures: {figures}\nreport:  {write_report(outcomes, output, figures)}")
     for name in sorted(without):
         print(f"not run: {name}, since what it needs was not made", file=sys.stderr)
-    return _tell(failures) or int(any(outcome.error for outcome in outcomes))
+    code = _tell(failures) or int(any(outcome.error for outcome in outcomes))
+    if options.in_place:
+        try:
+            update_pages(project_root())
+        except ValueError as error:
+            return refused(error, code=1)
+    return code

@@ -1,0 +1,110 @@
+"""Do the heads that follow a link stay the same when weights become norms?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..attention import Batch, Measurement, begin
+from ..common import Head
+from ..links.dependencies import Arcs
+from ..statistics import Bootstrap, Seed, rank_correlation, resampled_means
+from ..statistics.ties import largest
+
+
+class WordsOnly:
+    """A measurement that is fed with maps of words alone: special tokens get nothing, and rows sum to 1 without them.
+
+    Args:
+        measurement: any.
+        special: ids of the special tokens.
+    """
+
+    def __init__(self, measurement: Measurement, special: Sequence[int]):
+        self.measurement = measurement
+        if hasattr(measurement, "weighing"):  # what ``observe`` looks at
+            self.weighing = measurement.weighing
+        self._special = torch.tensor(list(special))
+
+    def start(self, batch: Batch) -> None:
+        """Tell the measurement of the batch."""
+        begin(self.measurement, batch)
+
+    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
+        """Take in one layer; see :class:`bertology_utils.attention.Measurement`."""
+        ids = batch.inputs["input_ids"]
+        words = maps * ~torch.isin(ids, self._special.to(ids.device))[:, None, None]
+        self.measurement.update(layer, words / words.sum(dim=3, keepdim=True).clamp(min=1e-12), batch)
+
+    def compute(self) -> Any:
+        """What the measurement computes."""
+        return self.measurement.compute()
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Heads by one way of weighing beside heads by another.
+
+    Attributes:
+        rank: Spearman's correlation over heads, heads resampled.
+        first, second: the head with the largest mean by either, (layer, head) from 0.
+        held_out: by the first way of weighing, the head chosen by the second minus the one chosen by the first, where
+            both were chosen on the other half of the examples.
+    """
+
+    rank: Bootstrap
+    first: Head
+    second: Head
+    held_out: Bootstrap
+
+
+def agreement(first: np.ndarray, second: np.ndarray, seed: Seed) -> Agreement:
+    """Compare two measurements of the same heads on the same examples.
+
+    Args:
+        first, second: shape (examples, …, layers, heads).
+        seed: of halving and resampling.
+
+    Raises:
+        ValueError: fewer than four examples.
+    """
+    if len(first) < 4:
+        raise ValueError(f"{len(first)} examples are too few to choose a head on one half and measure it on the other")
+    means = [values.mean(axis=0) for values in (first, second)]
+    half = np.random.default_rng(seed).permutation(len(first)) < len(first) // 2
+    flat = [values.reshape(len(values), -1) for values in (first, second)]  # (examples, ways · layers · heads)
+    losses = np.empty(len(first))  # of every example, with heads chosen on the half that it is not in
+    for chosen_on in (half, ~half):
+        one, other = (largest(values[chosen_on].mean(axis=0))[0] for values in flat)
+        losses[~chosen_on] = flat[0][~chosen_on, other] - flat[0][~chosen_on, one]
+    draws = resampled_means(losses[:, None], seed)[:, 0]
+    return Agreement(
+        rank_correlation(means[0].ravel(), means[1].ravel(), seed),
+        _head(means[0]),
+        _head(means[1]),
+        Bootstrap(float(losses.mean()), draws, len(losses), seed),
+    )
+
+
+def _head(means: np.ndarray) -> Head:
+    *_, layer, head = largest(means)
+    return int(layer), int(head)
+
+
+def by_example(arcs: Arcs) -> np.ndarray:
+    """Share of an example's arcs of one relation along which a head points, either way.
+
+    Args:
+        arcs: from :class:`bertology_utils.links.dependencies.Pointing`.
+
+    Returns:
+        Shape (examples that have some, ways, layers, heads).
+    """
+    _, groups = np.unique(arcs.example, return_inverse=True)
+    sums = np.zeros((groups.max(initial=-1) + 1, len(arcs.hits), *arcs.hits.shape[2:]))
+    np.add.at(sums, groups, np.moveaxis(arcs.hits, 0, 1))
+    return sums / np.bincount(groups)[:, None, None, None]

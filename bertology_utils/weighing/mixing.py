@@ -1,0 +1,137 @@
+"""How much of a token's new vector comes from other tokens: the mixing ratio (Kobayashi et al., 2021)."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, ExitStack
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import nn
+
+from ..attention import Batch
+from ..attention.carried import output_projections
+from ..attention.interface import reaching
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+DEFINITIONS = ("weight", "norm", "norm with residual", "norm with residual and LayerNorm")
+# Of bert-base-uncased, mean over layers, printed by the repository of Kobayashi et al. (norm-analysis-of-transformer).
+PUBLISHED = {"weight": 0.964, "norm": 0.853, "norm with residual and LayerNorm": 0.188}
+
+
+def normalisations(model: PreTrainedModel) -> dict[int, nn.LayerNorm]:
+    """The layer normalisation of attention's output plus its input, by the attention module's identity."""
+    found: dict[int, nn.LayerNorm] = {}
+    for module in model.modules():
+        inner, output = getattr(module, "self", None), getattr(module, "output", None)
+        pairs = [
+            (inner, getattr(output, "LayerNorm", None)),  # BERT, RoBERTa, ELECTRA
+            (getattr(module, "attention", None), getattr(module, "sa_layer_norm", None)),  # DistilBERT
+            (module, getattr(module, "LayerNorm", None) if hasattr(module, "query") else None),  # ALBERT
+        ]
+        found |= {id(attends): norm for attends, norm in pairs if attends is not None and isinstance(norm, nn.LayerNorm)}
+    return found
+
+
+class Mixing(AbstractContextManager["Mixing"]):
+    """Measurement: of every token's new vector, the part that comes from other tokens; used as a context around ``observe``.
+
+    With s the vector that attention brings token i from itself, o from all
+    others, x the residual and n the layer's normalisation as the linear map
+    that it is at this token: the mean over tokens of 1 − a_ii over heads
+    ("weight"), of ‖o‖ / (‖o‖ + ‖s‖) ("norm"), of ‖o‖ / (‖o‖ + ‖s + x‖), and of
+    ‖n o‖ / (‖n o‖ + ‖n (s + x)‖). Biases of the output projection and of the
+    normalisation belong to neither side.
+
+    Args:
+        model: encoder or classifier in evaluation mode.
+
+    Raises:
+        ValueError: the output projection or the normalisation behind attention cannot be named.
+    """
+
+    def __init__(self, model: PreTrainedModel):
+        self._model = model
+        self._projections, self._norms = output_projections(model), normalisations(model)
+        if not self._norms or not self._norms.keys() <= self._projections.keys():
+            raise ValueError(
+                f"the layers of {type(model).__name__} have no normalisation of attention's output plus its input that can be"
+                " named, so their mixing ratio is not known; it is for BERT, RoBERTa, ELECTRA, DistilBERT and ALBERT"
+            )
+        self._now: tuple[int, torch.Tensor] = 0, torch.empty(0)  # identity of the attention module, its values
+        self._maps, self._batch = torch.empty(0), Batch({}, [])
+        self._rows: dict[int, list[np.ndarray]] = {}
+        self._open = ExitStack()
+
+    def __enter__(self) -> Mixing:
+        def see(layer: int, module: nn.Module, values: torch.Tensor) -> None:
+            self._now = id(module), values
+
+        self._open.enter_context(reaching(self._model, observe_values=see))
+        for key, norm in self._norms.items():
+            hook = norm.register_forward_pre_hook(lambda module, inputs, key=key: self._finish(key, module, inputs[0]))
+            self._open.callback(hook.remove)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.close()
+
+    def start(self, batch: Batch) -> None:
+        """Remember the batch that comes next."""
+        self._batch = batch
+        self._rows |= {index: [] for index in batch.index}
+
+    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
+        """Keep the layer's maps until its normalisation is reached."""
+        self._maps = maps
+
+    def _finish(self, key: int, norm: nn.LayerNorm, summed: torch.Tensor) -> None:
+        """What the layer mixes; ``summed`` is attention's output plus residual, shape (examples, tokens, hidden)."""
+        (seen, values), maps = self._now, self._maps
+        if seen != key:
+            raise RuntimeError(
+                "a layer was normalised before its attention was seen; hand Mixing to observe as a measurement"
+            )
+        projection = self._projections[key]
+        own_weight = torch.diagonal(maps, dim1=2, dim2=3)  # (examples, heads, tokens)
+
+        def project(context: torch.Tensor) -> torch.Tensor:
+            """(examples, heads, tokens, head size) to (examples, tokens, hidden), without the bias."""
+            return context.transpose(1, 2).flatten(2) @ projection.weight.T
+
+        own, brought = project(own_weight[..., None] * values), project(maps @ values)
+        others = brought - own
+        residual = summed - brought - (0 if projection.bias is None else projection.bias)
+        kept = own + residual
+        spread = torch.sqrt(summed.var(dim=2, unbiased=False, keepdim=True) + norm.eps)
+
+        def normalised(part: torch.Tensor) -> torch.Tensor:
+            return (part - part.mean(dim=2, keepdim=True)) / spread * norm.weight
+
+        ratios = [
+            1 - own_weight.mean(dim=1),
+            _ratio(others, own),
+            _ratio(others, kept),
+            _ratio(normalised(others), normalised(kept)),
+        ]  # each (examples, tokens)
+        real = self._batch.mask.to(maps.dtype)
+        means = (torch.stack(ratios, dim=1) * real[:, None]).sum(dim=2) / real.sum(dim=1, keepdim=True)
+        for index, of_example in zip(self._batch.index, means.double().cpu().numpy(), strict=True):
+            self._rows[index].append(of_example)
+
+    def compute(self) -> np.ndarray:
+        """Ratios from 0 to 1, shape (examples, layers, definitions), in the order of :data:`DEFINITIONS`.
+
+        Raises:
+            ValueError: nothing was measured within the context.
+        """
+        if not any(self._rows.values()):
+            raise ValueError("no layer was measured; call observe within the context: with Mixing(model) as mixing: ...")
+        return np.stack([np.stack(self._rows[index]) for index in sorted(self._rows)])
+
+
+def _ratio(others: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+    mixed, preserved = others.norm(dim=2), kept.norm(dim=2)
+    return mixed / (mixed + preserved)

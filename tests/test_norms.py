@@ -1,0 +1,211 @@
+"""What attention carries: against explicit vectors on eight architectures, and against a plain implementation."""
+
+import copy
+
+import numpy as np
+import plain_norms
+import pytest
+import torch
+from eight_models import NAMES, PAIRS, model_and_tokenizer
+from test_plain_norms import IDS, KINDS, tiny
+
+from bertology_utils import Batch, Drift, attention_maps, batches_of, observe
+from bertology_utils.attention import ByNorm, Exchanged, carried, vectors, weighed
+from bertology_utils.attention.interface import reaching
+from bertology_utils.drift.measure import drifts
+from bertology_utils.weighing.mixing import DEFINITIONS, Mixing
+
+
+class Keep:
+    """Measurement: all maps, real tokens only."""
+
+    def __init__(self):
+        self.maps = {}
+
+    def update(self, layer, maps, batch):
+        for row, index in enumerate(batch.index):
+            real = batch.mask[row]
+            self.maps.setdefault(index, []).append(maps[row][:, real][:, :, real].clone())
+
+    def compute(self):
+        return [torch.stack(self.maps[index]) for index in sorted(self.maps)]
+
+
+@pytest.fixture(params=NAMES)
+def case(request):
+    model, tokenizer = model_and_tokenizer(request.param)
+    return request.param, model, tokenizer
+
+
+def explicit(model, batch):
+    """Every a_ij f(x_j) as a vector, and what the output projection makes of their sum: (maps by norm, largest miss)."""
+    values, modules, given = [], [], {}
+    projections = carried.output_projections(model)
+    hooks = [
+        linear.register_forward_hook(lambda module, inputs, output: given.setdefault(id(module), []).append(output))
+        for linear in set(projections.values())
+    ]
+    weights = attention_maps(model, batch)
+    given.clear()
+    with torch.inference_mode(), reaching(model, observe_values=lambda _, m, v: (modules.append(m), values.append(v))):
+        model(**batch.inputs)
+    for hook in hooks:
+        hook.remove()
+    found, miss = [], 0.0
+    for layer, (value, module) in enumerate(zip(values, modules, strict=True)):
+        linear = projections[id(module)]
+        size = value.shape[3]
+        f = torch.stack(
+            [value[:, h] @ linear.weight.detach()[:, h * size : (h + 1) * size].T for h in range(value.shape[1])], dim=1
+        )  # (examples, heads, tokens, hidden)
+        sent = weights[layer][..., None] * f[:, :, None]  # (examples, heads, queries, keys, hidden)
+        lengths = sent.norm(dim=4)
+        found.append(lengths / lengths.sum(dim=3, keepdim=True))
+        whole = sent.sum(dim=(1, 3)) + (0 if linear.bias is None else linear.bias)
+        miss = max(miss, float((whole - given[id(linear)].pop(0).detach())[batch.mask].abs().max()))
+    return found, miss
+
+
+def test_by_norm_equals_explicit_vectors(case):
+    _, model, tokenizer = case
+    model = copy.deepcopy(model).double()
+    (batch,) = batches_of(PAIRS, tokenizer)
+    assert not batch.mask.all()
+    expected, miss = explicit(model, batch)
+    assert miss < 1e-6  # so these are the vectors that the model adds up
+    for ours, theirs in zip(attention_maps(model, batch, "norm"), expected, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=0)
+        assert (ours.masked_select(~batch.mask[:, None, None, :].expand_as(ours)) == 0).all()
+
+
+def test_padding_changes_nothing(case):
+    _, model, tokenizer = case
+    together = observe(model, batches_of(PAIRS, tokenizer), {"maps": ByNorm(Keep())})["maps"]
+    for pair, expected in zip(PAIRS, together, strict=True):
+        (alone,) = observe(model, batches_of([pair], tokenizer), {"maps": ByNorm(Keep())})["maps"]
+        torch.testing.assert_close(alone, expected, atol=1e-5, rtol=0)
+
+
+def test_the_vectors_have_the_lengths(case):
+    _, model, tokenizer = case
+    (batch,) = batches_of(PAIRS[:1], tokenizer)
+    weights, norms = attention_maps(model, batch), attention_maps(model, batch, "norm")
+    for layer, f in enumerate(vectors(model, batch)):
+        torch.testing.assert_close(carried.by_norm(weights[layer], f.norm(dim=3)), norms[layer], atol=1e-6, rtol=0)
+
+
+def plain_batch():
+    inputs = {"input_ids": torch.tensor([IDS]), "token_type_ids": torch.tensor([KINDS])}
+    return Batch(inputs | {"attention_mask": torch.ones(1, len(IDS), dtype=torch.long)}, [0])
+
+
+def test_the_plain_implementation_gives_the_same():
+    model, batch = tiny(), plain_batch()
+    arguments = model, IDS, KINDS
+    for weighing, plain in (("weight", plain_norms.weights), ("norm", plain_norms.norms)):
+        ours = torch.stack(attention_maps(model, batch, weighing))[:, 0]
+        np.testing.assert_allclose(ours.numpy(), plain(*arguments), atol=1e-6, rtol=0)
+    lengths = torch.stack([f[0].norm(dim=2) for f in vectors(model, batch)])
+    np.testing.assert_allclose(lengths.numpy(), plain_norms.value_norms(*arguments), atol=1e-6, rtol=0)
+
+
+def test_the_plain_mixing_ratios_are_the_same():
+    model, batch = tiny(), plain_batch()
+    with Mixing(model) as mixing:
+        (ratios,) = observe(model, [batch], {"mixing": mixing})["mixing"]
+    for at, name in enumerate(("weight", "norm", "residual", "layernorm")):
+        np.testing.assert_allclose(ratios[:, at], plain_norms.mixing(model, IDS, KINDS, name), atol=1e-6, rtol=0)
+
+
+def test_mixing_ratios_do_not_see_padding(case):
+    name, model, tokenizer = case
+    if name == "ModernBERT":  # normalises before attention
+        with pytest.raises(ValueError, match="ModernBert.*no normalisation"):
+            Mixing(model)
+        return
+
+    def ratios(pairs):
+        with Mixing(model) as mixing:
+            return observe(model, batches_of(pairs, tokenizer), {"mixing": mixing})["mixing"]
+
+    together = ratios(PAIRS)
+    assert together.shape == (len(PAIRS), model.config.num_hidden_layers, len(DEFINITIONS))
+    assert ((together > 0) & (together < 1)).all()
+    for at, pair in enumerate(PAIRS):
+        np.testing.assert_allclose(ratios([pair])[0], together[at], atol=1e-5)
+
+
+def test_measurements_by_weight_and_by_norm_share_a_pass():
+    model, tokenizer = model_and_tokenizer("BERT")
+    batches = batches_of(PAIRS, tokenizer)
+    found = observe(model, batches, {"weight": weighed(Keep(), "weight"), "norm": weighed(Keep(), "norm")})
+    alone = observe(model, batches, {"weight": Keep()})["weight"]
+    assert all(torch.equal(a, b) for a, b in zip(found["weight"], alone, strict=True))
+    assert all((a - b).abs().max() > 0.01 for a, b in zip(found["weight"], found["norm"], strict=True))
+
+
+def test_exchanged_lengths_stay_in_their_input():
+    lengths = torch.rand(3, 2, 7)
+    mask = torch.tensor([[1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1, 1]]).bool()
+    found = Exchanged(Keep(), 1).exchange(lengths, mask)
+    assert not torch.equal(found, lengths)
+    for row, real in enumerate(mask):
+        torch.testing.assert_close(found[row][:, real].sort().values, lengths[row][:, real].sort().values)
+    same = torch.arange(7.0).expand(1, 5, 7).contiguous()
+    drawn = Exchanged(Keep(), 1).exchange(same, torch.ones(1, 7, dtype=torch.bool))[0]
+    assert len({tuple(of_head) for of_head in drawn.tolist()}) > 1  # other lots in every head
+
+
+def test_drift_by_norm_compares_both_models_by_norm():
+    (model, tokenizer), (other, _) = model_and_tokenizer("BERT"), model_and_tokenizer("BERT")
+    other = copy.deepcopy(other)
+    with torch.no_grad():  # the same weights of attention, other values
+        other.bert.encoder.layer[2].attention.self.value.weight.mul_(torch.linspace(0.1, 3, 32)[:, None])
+    batches = batches_of(PAIRS, tokenizer)
+    by_weight, by_norm = (
+        observe(other, batches, {"d": Drift(model, weighing=way)})["d"][:, 2] for way in ("weight", "norm")
+    )
+    np.testing.assert_allclose(by_weight, 1, atol=1e-9)
+    assert by_norm.min() < 0.9999
+    both = drifts({"d": (model, other)}, batches, weighing="norm")["d"]
+    np.testing.assert_allclose(both[:, 2], by_norm, atol=1e-9)
+    with pytest.raises(ValueError, match="weighed otherwise"):
+        Drift(model, of_reference={"maps": Keep(), "other": ByNorm(Keep())}, weighing="weight")
+
+
+def test_a_head_that_carries_nothing_gives_zeros():
+    maps = torch.full((1, 1, 2, 2), 0.5)
+    assert (carried.by_norm(maps, torch.zeros(1, 1, 2)) == 0).all()
+
+
+def test_what_cannot_be_weighed_is_refused_in_words(monkeypatch):
+    model, tokenizer = model_and_tokenizer("DistilBERT")
+    (batch,) = batches_of(PAIRS[:1], tokenizer)
+    with pytest.raises(ValueError, match="unknown weighing 'size'; choose one of: weight, norm"):
+        attention_maps(model, batch, "size")
+    with pytest.raises(ValueError, match="unknown weighing 'size'"):
+        weighed(Keep(), "size")
+    with pytest.raises(ValueError, match="Drift is weighed by weight.*weighing='norm'"):
+        weighed(Drift(model), "norm")
+    with pytest.raises(ValueError, match="Drift is weighed by norm"):
+        weighed(Drift(model, weighing="norm"), "weight")
+    model.train()
+    try:
+        with pytest.raises(ValueError, match=r"model\.eval"):
+            attention_maps(model, batch, "norm")
+    finally:
+        model.eval()
+    monkeypatch.setattr(carried, "_OUTPUTS", ())
+    with pytest.raises(ValueError, match="DistilBertForSequenceClassification.*cannot be named"):
+        attention_maps(model, batch, "norm")
+    with pytest.raises(ValueError, match="no normalisation|cannot be named"):
+        Mixing(model)
+
+
+def test_a_projection_of_another_size_is_refused():
+    model = copy.deepcopy(model_and_tokenizer("BERT")[0])
+    (batch,) = batches_of(PAIRS[:1], model_and_tokenizer("BERT")[1])
+    carrying = carried.Carrying(model)
+    attends = model.bert.encoder.layer[0].attention.self
+    with pytest.raises(ValueError, match="cannot be named"):
+        carrying.see(0, attends, torch.zeros(1, 4, len(batch.inputs["input_ids"][0]), 5))

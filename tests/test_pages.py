@@ -1,0 +1,233 @@
+"""README.md, RESULTS.md and docs/: they say what the results say, lead somewhere, and the README stays short."""
+
+import json
+import re
+import shutil
+
+import pytest
+from conftest import ROOT
+
+from bertology_utils.claims.register import CLAIMS, CONTROLS, FIRST, NOTEBOOKS
+from bertology_utils.suite.pages import renewed, update
+
+PAGES = [ROOT / "README.md", ROOT / "RESULTS.md", *sorted((ROOT / "docs").glob("*.md"))]
+NAMES = [str(path.relative_to(ROOT)) for path in PAGES]
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """The pages and the numbers behind them."""
+    numbers = [
+        *ROOT.glob("figures/*/results.json"),
+        *ROOT.glob("benchmarks/*.json"),
+        *ROOT.glob("benchmarks/*/*/results.json"),
+    ]
+    for path in (*PAGES, *numbers):
+        target = tmp_path / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    return tmp_path
+
+
+def edit(checkout, path, change):
+    """Change one results file and renew the pages; returns, of each page, the lines that changed."""
+    file = checkout / path
+    results = json.loads(file.read_text())
+    change(results)
+    file.write_text(json.dumps(results))
+    before = {name: (checkout / name).read_text().splitlines() for name in NAMES}
+    told = update(checkout)
+    changed = {}
+    for name in NAMES:
+        after = (checkout / name).read_text().splitlines()
+        assert len(after) == len(before[name])
+        if lines := [new for old, new in zip(before[name], after, strict=True) if old != new]:
+            changed[name] = lines
+    assert told == [checkout / name for name in changed]
+    return changed
+
+
+def verdict(results, name):
+    return next(one for one in results["verdicts"] if one["id"] == name and one["model"] == "this run")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pages_say_what_the_results_say(name):
+    text = (ROOT / name).read_text()
+    assert renewed(text, ROOT) == text, "run: python -m bertology_utils run --in-place"
+
+
+def test_what_is_typed_over_a_part_is_gone(checkout):
+    assert update(checkout) == []
+    for name in ("README.md", "RESULTS.md"):
+        page = checkout / name
+        text = page.read_text().replace("| holds here |", "| is proven |").replace("**holds here**", "**is proven**")
+        page.write_text(text.replace("n=320", "n=32000"))
+    assert update(checkout) == [checkout / "README.md", checkout / "RESULTS.md"]
+    assert [(checkout / name).read_text() for name in NAMES] == [path.read_text() for path in PAGES]
+
+
+def test_another_number_changes_its_row_and_nothing_else(checkout):
+    changed = edit(
+        checkout,
+        "figures/3_finetuning_drift/results.json",
+        lambda results: verdict(results, "last-layers").update(ours="SST-2 +0.500 [+0.4, +0.6]"),
+    )
+    ((row,),) = changed.values()
+    assert list(changed) == ["RESULTS.md"] and row.startswith(
+        "| 4.3 | The last two layers change most, on all tasks but QQP |"
+    )
+    assert row.endswith("| **does not hold here**: SST-2 +0.500 [+0.4, +0.6] |")
+
+    changed = edit(
+        checkout,
+        "figures/3_finetuning_drift/results.json",
+        lambda results: results["table1"]["rte"]["finetuned"]["accuracy"].update(value=0.987),
+    )
+    ((row,),) = changed.values()
+    assert list(changed) == ["RESULTS.md"] and row.startswith("| RTE | accuracy |") and " 98.7 [" in row
+
+    changed = edit(
+        checkout,
+        "figures/1_attention_patterns/results.json",
+        lambda results: results["first_three"]["qnli"].update(value=0.4321),
+    )
+    ((row,),) = changed.values()
+    assert list(changed) == ["README.md"] and row.startswith("| [1 · Attention patterns]") and "43 % [" in row
+
+
+def test_another_verdict_changes_its_rows_and_its_sentence(checkout):
+    changed = edit(
+        checkout,
+        "figures/3_finetuning_drift/results.json",
+        lambda results: verdict(results, "last-layers").update(outcome="undecided"),
+    )
+    finding, first = changed["README.md"]
+    assert "Undecided whether the last two layers change most" in finding
+    assert first.startswith("| 4.3 | The last two layers") and first.endswith("| undecided |")
+    (row,) = changed["RESULTS.md"]
+    assert "| **undecided**: SST-2" in row
+
+
+def test_results_of_another_version_are_not_used_and_named(checkout):
+    path = checkout / "benchmarks" / "minilm_glue" / NOTEBOOKS[1] / "results.json"
+    results = json.loads(path.read_text())
+    del results["verdicts"][0]["id"]
+    path.write_text(json.dumps(results))
+    update(checkout)
+    text = (checkout / "RESULTS.md").read_text()
+    assert "- Not yet judged on GLUE by the present rules: notebooks 1, " in text
+    assert "`python -m bertology_utils run --profile minilm -p data folder:PATH --only 1," in text
+    assert (
+        "| **holds here**: κ" not in text
+        and "A limited set of patterns repeats across heads | consistently repeated | not yet | not yet | **" in text
+    )
+
+
+def test_missing_results_are_named(checkout):
+    shutil.rmtree(checkout / "figures" / NOTEBOOKS[2])
+    update(checkout)
+    text = (checkout / "README.md").read_text()
+    command = "python -m bertology_utils run --in-place --only 2"
+    assert f"No results of this version; `{command}` makes them." in text
+    assert f"- Not yet judged on embedded data by the present rules: notebook 2. `{command}` does it." in text
+
+
+@pytest.mark.parametrize(
+    "path, content, message",
+    [
+        (f"figures/{NOTEBOOKS[5]}/results.json", "{", "is damaged; run the notebook 5_token_to_token anew"),
+        (f"figures/{NOTEBOOKS[5]}/results.json", "[]", "is damaged; run the notebook"),
+        (f"figures/{NOTEBOOKS[3]}/results.json", None, "is missing; run the notebook 3_finetuning_drift anew"),
+        (
+            "benchmarks/ud_heads.json",
+            '{"sentences": 1}',
+            "benchmarks/ud_heads.json is of another version (no 'relations'); run the",
+        ),
+    ],
+)
+def test_if_one_page_cannot_be_made_all_stay_as_they_were(checkout, path, content, message):
+    edited = (checkout / "README.md").read_text().replace("holds here", "?")
+    (checkout / "README.md").write_text(edited)
+    if content is None:
+        (checkout / path).unlink()
+    else:
+        (checkout / path).write_text(content)
+    with pytest.raises(ValueError, match=re.escape(message)) as raised:
+        update(checkout)
+    assert str(checkout) not in str(raised.value)
+    assert (checkout / "README.md").read_text() == edited
+
+
+def test_unknown_notebook():
+    with pytest.raises(ValueError, match="notebook with findings"):
+        renewed("<!-- finding: 99 --><!-- end -->", ROOT)
+
+
+def test_every_claim_and_control_has_a_row_with_its_number():
+    rows = [line for line in (ROOT / "RESULTS.md").read_text().splitlines() if line.startswith("|")]
+    for entry in CLAIMS:
+        beginning = f"| {entry.section} | {entry.claim} | {entry.paper} |"
+        assert sum(row.startswith(beginning) for row in rows) == 1, entry.id
+    for entry in CONTROLS:
+        assert sum(row.startswith(f"| {entry.claim} |") for row in rows) == 1, entry.id
+    for path in ROOT.glob("figures/*/results.json"):
+        for one in json.loads(path.read_text())["verdicts"]:
+            shown = one["why"] if one["outcome"] == "not testable here" else one["ours"]
+            assert any(f"**{one['outcome']}**" in row and shown in row for row in rows), one["id"]
+
+
+def test_ten_claims_from_all_sections_come_first():
+    sections = {entry.id: entry.section for entry in CLAIMS}
+    assert len(set(FIRST)) == 10 and {sections[name] for name in FIRST} == set(sections.values())
+    assert [name for name in sections if name in FIRST] == list(FIRST), "in the paper's order"
+
+
+def test_the_readme_fits_on_a_screen_and_a_half():
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 110 and len(text.split()) <= 1500
+    assert len(re.findall(r"^!\[", text, re.MULTILINE)) == 1
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        assert f"](notebooks/{path.name})" in text
+
+
+def anchors(path):
+    """Of a page's headings, as GitHub names them."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def prose(path):
+    """A page's text; of a notebook its Markdown."""
+    text = path.read_text()
+    if path.suffix != ".ipynb":
+        return text
+    return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown")
+
+
+NOTEBOOK_NAMES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("name", [*NAMES, "CONTRIBUTING.md", *NOTEBOOK_NAMES])
+def test_no_dead_link_and_no_picture_without_words(name):
+    page = ROOT / name
+    for words, target in re.findall(r"(!?\[[^\]]*\](?:[^\]\[()]*\])?)\(([^)\s]+)\)", prose(page)):
+        if target.startswith("https://"):
+            continue
+        file, _, anchor = target.partition("#")
+        found = (page.parent / file).resolve() if file else page
+        assert found.exists() and found.is_relative_to(ROOT), target
+        assert not anchor or anchor in anchors(found), target
+        assert not words.startswith("![]"), target
+
+
+def test_the_glossary_is_in_order_and_its_terms_are_in_their_notebooks():
+    lines = re.findall(r"^- (.+?) \((\d+)\): .+\.$", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)
+    names = [re.findall(r"\*\*(.+?)\*\*", names) for names, _ in lines]
+    assert len(lines) == (ROOT / "docs" / "glossary.md").read_text().count("\n- ") >= 50
+    firsts = [re.sub(r"\W", "", name[0].replace("κ", "kappa")).lower() for name in names]
+    assert firsts == sorted(set(firsts))
+    for (_, number), terms in zip(lines, names, strict=True):
+        text = prose(ROOT / "notebooks" / f"{NOTEBOOKS[int(number)]}.ipynb").lower()
+        for term in terms:
+            assert term.lower() in text, f"{term} is not in notebook {number}"
