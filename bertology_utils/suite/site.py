@@ -82,6 +82,8 @@ def write_source(root: Path, source: Path) -> None:
         elif (root / name).exists():
             source.mkdir(parents=True, exist_ok=True)
             shutil.copy2(root / name, source / name)
+    for page in (source / "docs").glob("*.md"):  # the README is the site's first page
+        page.write_text(page.read_text(encoding="utf-8").replace("../README.md", "../index.md"), encoding="utf-8")
     pages = {"atlas": _ATLAS, **api_pages()}
     for name, text in pages.items():
         (source / f"{name}.md").parent.mkdir(exist_ok=True)

@@ -14,7 +14,7 @@ from ..features import side_by_side
 
 
 def weight_gradients(model, batches: Sequence[Batch], kinds: Sequence[np.ndarray]) -> np.ndarray:
-    """|∂ answer / ∂ weight|, mean over heads, attending tokens and the tokens of each kind.
+    """``|∂ answer / ∂ weight|``, mean over heads, attending tokens and the tokens of each kind.
 
     The answer is the model's own: the largest output minus the mean of all,
     or the score of a regression.
