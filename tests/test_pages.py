@@ -71,13 +71,13 @@ def test_another_number_changes_its_row_and_nothing_else(checkout):
     changed = edit(
         checkout,
         "figures/3_finetuning_drift/results.json",
-        lambda results: verdict(results, "last-layers").update(ours="SST-2 +0.500 [+0.4, +0.6]"),
+        lambda results: verdict(results, "pretraining-helps").update(ours="SST-2 +0.500 [+0.4, +0.6]"),
     )
     ((row,),) = changed.values()
     assert list(changed) == ["RESULTS.md"] and row.startswith(
-        "| 4.3 | The last two layers change most, on all tasks but QQP |"
+        "| 4.3 | Fine-tuned from random weights scores lower, on every task |"
     )
-    assert row.endswith("| **does not hold here**: SST-2 +0.500 [+0.4, +0.6] |")
+    assert row.endswith("| **holds here**: SST-2 +0.500 [+0.4, +0.6] |")
 
     changed = edit(
         checkout,
@@ -99,14 +99,32 @@ def test_another_number_changes_its_row_and_nothing_else(checkout):
 def test_another_verdict_changes_its_rows_and_its_sentence(checkout):
     changed = edit(
         checkout,
-        "figures/3_finetuning_drift/results.json",
-        lambda results: verdict(results, "last-layers").update(outcome="undecided"),
+        "figures/6_disabling_heads/results.json",
+        lambda results: verdict(results, "some-head-helps").update(outcome="holds here"),
     )
     finding, first = changed["README.md"]
-    assert "Undecided whether the last two layers change most" in finding
-    assert first.startswith("| 4.3 | The last two layers") and first.endswith("| undecided |")
+    assert "On every task some head's disabling raises" in finding
+    assert first.startswith("| 4.6 | On every task disabling some head raises") and first.endswith("| holds here |")
     (row,) = changed["RESULTS.md"]
-    assert "| **undecided**: SST-2" in row
+    assert "| **holds here**: " in row
+
+
+def test_a_verdict_that_is_another_by_norm_has_a_row(checkout):
+    path = checkout / "benchmarks" / "minilm_norm" / NOTEBOOKS[4] / "results.json"
+    results, page = json.loads(path.read_text()), checkout / "RESULTS.md"
+    rows = page.read_text().count("| Stripes stand predominantly on [CLS] and [SEP] | **")
+    other = verdict(results, "stripes-special")
+    other.update(
+        outcome=verdict(json.loads((checkout / "figures" / NOTEBOOKS[4] / "results.json").read_text()), other["id"])[
+            "outcome"
+        ]
+    )
+    path.write_text(json.dumps(results))
+    update(checkout)
+    assert page.read_text().count("| Stripes stand predominantly on [CLS] and [SEP] | **") == rows - 1
+    shutil.rmtree(checkout / "benchmarks" / "minilm_norm")
+    update(checkout)
+    assert "Not run yet." in page.read_text()
 
 
 def test_results_of_another_version_are_not_used_and_named(checkout):

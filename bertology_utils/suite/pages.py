@@ -83,7 +83,7 @@ def by_norm(root: Path, places: str) -> str:
     both = [entry for entry in ENTRIES.values() if entry.id in weight and entry.id in norm]
     changed = [entry for entry in both if weight[entry.id]["outcome"] != norm[entry.id]["outcome"]]
     rows = [[e.section, e.claim, _cell(e, weight), _cell(e, norm)] for e in changed]
-    told = f"Of {len(both)} verdicts {len(changed)} change."
+    told = f"Of {len(both)} verdicts {len(changed)} change." if both else "Not run yet."
     return _block([told, "", *table(["§", "claim or control", "by weight", "by norm"], rows)] if rows else [told])
 
 
