@@ -80,6 +80,12 @@ def test_a_given_checkpoint_is_swept_and_not_trained(tmp_path, tiny_bert):
     load_tokenizer(source).save_pretrained(tmp_path)
     given = {"model": str(tiny_bert), "checkpoint": f"sst2={tmp_path}", "tasks": "sst2", "trainings": 1}
     assert all(isinstance(need, SweepOf) for need in needs("6_disabling_heads", **given))
+    once = SweepOf(FineTuning(TASKS["sst2"]))
+    assert needs("7_what_attention_weighs", **given) == [once], "there is no second training of it"
+    assert needs("7_what_attention_weighs", **given | {"tasks": "sst2,qqp"}) == [
+        *(FineTuning(TASKS["qqp"], seed_offset=at) for at in (0, 1)),
+        once,
+    ]
 
 
 def test_costs_grow_as_they_should():
