@@ -15,6 +15,8 @@ from ..links.dependencies import Arcs
 from ..statistics import Bootstrap, Seed, rank_correlation, resampled_means
 from ..statistics.ties import largest
 
+TIED = 0.01  # heads so near to the highest tie with it, and the first of them is named: more than other processors change
+
 
 class WordsOnly:
     """A measurement that is fed with maps of words alone: special tokens get nothing, and rows sum to 1 without them.
@@ -51,7 +53,7 @@ class Agreement:
 
     Attributes:
         rank: Spearman's correlation over heads, heads resampled.
-        first, second: the head with the largest mean by either, (layer, head) from 0.
+        first, second: the head with the largest mean by either, (layer, head) from 0; of those that tie the first.
         held_out: by the first way of weighing, the head chosen by the second minus the one chosen by the first, where
             both were chosen on the other half of the examples.
     """
@@ -91,7 +93,7 @@ def agreement(first: np.ndarray, second: np.ndarray, seed: Seed) -> Agreement:
 
 
 def _head(means: np.ndarray) -> Head:
-    *_, layer, head = largest(means)
+    *_, layer, head = largest(means, TIED)
     return int(layer), int(head)
 
 
