@@ -174,3 +174,18 @@ def test_the_papers_average_gain_comes_out_of_its_table():
     """35.9 points (§4.3): the reading of the metric that the verdicts use."""
     gains = [table1.paper_gain(task, "finetuned", "pretrained") for task in TASKS.values()]
     assert np.mean(gains) == pytest.approx(35.9, abs=0.05)
+
+
+def test_interval_of_a_share_is_wilsons():
+    """8 of 10: 0.490 to 0.943 (Brown, Cai and DasGupta, 2001); at 0 and 1 it still has a width."""
+    from bertology_utils.statistics.estimate import share_interval
+
+    low, high = share_interval(np.array([0.8, 0.0, 1.0, np.nan]), 10)
+    np.testing.assert_allclose(low, [0.490, 0, 0.722, np.nan], atol=1e-3)
+    np.testing.assert_allclose(high, [0.943, 0.278, 1, np.nan], atol=1e-3)
+    within = []
+    rng = np.random.default_rng(0)
+    for share in (0.02, 0.3, 0.9):
+        found = share_interval(rng.binomial(320, share, size=2000) / 320, 320)
+        within.append(np.mean((found[0] <= share) & (share <= found[1])))
+    assert all(0.925 <= one <= 0.975 for one in within), within

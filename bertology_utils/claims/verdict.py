@@ -7,13 +7,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .entries import ENTRIES
-from .support import UNTESTABLE, Support
+from .entries import ENTRIES, OURS
+from .support import OUTCOMES, UNTESTABLE, Support
 
 if TYPE_CHECKING:
     import pandas as pd
 
 THIS_RUN = "this run"  # what a verdict is about, unless it names another model
+PRETRAINED = "pre-trained"  # this run's encoder before any fine-tuning, where claims are mostly about fine-tuned models
 
 
 @dataclass(frozen=True)
@@ -75,3 +76,25 @@ def verdict_table(verdicts: list[Verdict]) -> pd.DataFrame:
         "why": "rule, or what is missing",
     }
     return pd.DataFrame(rows, columns=list(columns)).rename(columns=columns).set_index("claim")
+
+
+def outcomes(verdicts: list[Verdict]) -> list[str]:
+    """What became of the claims, a sentence for each outcome that occurs, then the same of the controls."""
+    ours = {entry.id for entry in OURS}
+    groups = {
+        "claims": [one for one in verdicts if one.id not in ours],
+        "controls": [one for one in verdicts if one.id in ours],
+    }
+    sentences = []
+    for kind, group in groups.items():
+        for outcome in OUTCOMES:
+            names = [
+                one.claim if one.model == THIS_RUN else f"{one.claim} ({one.model})"
+                for one in group
+                if one.outcome == outcome
+            ]
+            if names:
+                sentences.append(
+                    f"{outcome[0].upper()}{outcome[1:]}, {len(names)} of {len(group)} {kind}: {'; '.join(names)}."
+                )
+    return sentences

@@ -1,11 +1,12 @@
-"""Every figure of the notebooks: ``style``, ``heatmaps``, attention ``maps`` and ``lines``, bars by ``layers``, a ``gallery``."""
+"""Every figure of the notebooks: ``style``, ``heatmaps``, ``maps`` and ``lines``, ``dots``, bars by ``layers``, a ``gallery``."""
 
+from .dots import cut, dot_panels, dots
 from .gallery import gallery
-from .heatmaps import confusion, heatmap, heatmap_grid, score_maps, table_map
+from .heatmaps import confusion, heatmap, heatmap_grid, table_map
 from .layers import flow, flow_grid, layer_bars
 from .lines import attention_lines, line_panels
 from .maps import attention_map, frame_annotation, map_grid, map_picture, token_map
-from .style import COLOURS, FLOW_COLOURS, GAIN, MAP, PATTERN_COLOURS, panel_grid, save, set_style
+from .style import COLOURS, FLOW_COLOURS, GAIN, MAP, PATTERN_COLOURS, SOURCE_COLOURS, panel_grid, save, set_style
 
 __all__ = [
     "COLOURS",
@@ -13,9 +14,13 @@ __all__ = [
     "GAIN",
     "MAP",
     "PATTERN_COLOURS",
+    "SOURCE_COLOURS",
     "attention_lines",
     "attention_map",
     "confusion",
+    "cut",
+    "dot_panels",
+    "dots",
     "flow",
     "flow_grid",
     "frame_annotation",
@@ -28,7 +33,6 @@ __all__ = [
     "map_picture",
     "panel_grid",
     "save",
-    "score_maps",
     "set_style",
     "table_map",
     "token_map",

@@ -1,6 +1,7 @@
 """Layers × heads, and tables of numbers, as colours."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,7 +11,7 @@ from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
 
 from ..common import axis_numbers
-from .style import COLOURS, MAP, panel_grid
+from .style import MAP
 
 
 def heatmap(
@@ -63,6 +64,7 @@ def heatmap_grid(
     cmap: str | Colormap = MAP,
     columns: int = 4,
     panel: tuple[float, float] = (2.9, 2.5),
+    extend: Literal["neither", "both", "min", "max"] = "neither",
 ) -> Figure:
     """Several heatmaps under their titles.
 
@@ -73,6 +75,7 @@ def heatmap_grid(
         cmap: colour map.
         columns: panels in a row.
         panel: width and height of a panel in inches.
+        extend: at which ends of the scale an arrow says that there are values beyond it.
 
     Returns:
         The figure.
@@ -91,34 +94,9 @@ def heatmap_grid(
         ax.set_axis_off()
     for sharing in axes if isinstance(limits, list) else [axes]:
         long = 15 * rows if sharing is axes else 12
-        bar = figure.colorbar(sharing.flat[0].collections[0], ax=sharing, label=label, shrink=0.8, aspect=long, pad=0.01)
+        look = {"label": label, "shrink": 0.8, "aspect": long, "pad": 0.01, "extend": extend}
+        bar = figure.colorbar(sharing.flat[0].collections[0], ax=sharing, **look)
         bar.outline.set_visible(False)
-    return figure
-
-
-def score_maps(values: dict[str, tuple[np.ndarray, float, np.ndarray]], label: str) -> Figure:
-    """Scores with each head disabled, one panel and one scale per task (Fig 8).
-
-    Red is above the whole model, whose score an orange line marks on the
-    scale, blue below. The colours end where 2 % of the cells begin. A dot marks
-    a significant change.
-
-    Args:
-        values: by title, the scores, shape (layers, heads), the whole model's, and where the change is significant.
-        label: what the colours mean, with the unit.
-
-    Returns:
-        The figure.
-    """
-    figure, axes = panel_grid(len(values), 3.5, 2.5)
-    for ax, (title, (scores, baseline, significant)) in zip(axes, values.items(), strict=True):
-        reach = max(np.quantile(np.abs(scores - baseline), 0.98), 1e-9)
-        heatmap(ax, scores, label, limits=(baseline - reach, baseline + reach), cmap="vlag").set_title(title)
-        scale = ax.collections[0].colorbar
-        assert scale is not None  # drawn with the map
-        scale.ax.axhline(baseline, color=COLOURS["orange"], lw=2.5)
-        for layer, head in np.argwhere(significant):
-            ax.plot(head + 0.5, layer + 0.5, "o", ms=3, color="black")
     return figure
 
 

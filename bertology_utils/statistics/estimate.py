@@ -132,3 +132,18 @@ def average(parts: Sequence[Estimate]) -> Estimate:
         min(part.trainings for part in parts),
         total**2 / spread if spread > 0 else np.inf,
     )
+
+
+def share_interval(shares: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """95 % intervals of shares of independent examples, by Wilson (1927); they hold at 0 and 1, too.
+
+    Args:
+        shares: from 0 to 1, of any shape; NaN stays NaN.
+        n: examples behind each.
+    """
+    from scipy.stats import norm
+
+    z = float(norm.ppf(0.975))
+    middle = (shares + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(shares * (1 - shares) / n + z**2 / (4 * n**2))
+    return np.clip(middle - half, 0, shares), np.clip(middle + half, shares, 1)

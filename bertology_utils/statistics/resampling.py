@@ -101,7 +101,7 @@ def bootstrap(statistic: Callable[[np.ndarray], float], n: int, seed: Seed, resa
     Raises:
         ValueError: no examples.
     """
-    draws = np.array([statistic(rows) for rows in _resamples(n, seed, resamples)])
+    draws = np.array([statistic(rows) for rows in resampled_rows(n, seed, resamples)])
     return Bootstrap(float(statistic(np.arange(n))), draws, n, seed)
 
 
@@ -128,7 +128,7 @@ def resampled_means(values: np.ndarray, seed: Seed, resamples: int = RESAMPLES) 
 
 def bootstrap_weights(n: int, seed: Seed, resamples: int = RESAMPLES) -> np.ndarray:
     """How often each of ``n`` examples is in each resample, shape (resamples, n)."""
-    return np.stack([np.bincount(rows, minlength=n) for rows in _resamples(n, seed, resamples)])
+    return np.stack([np.bincount(rows, minlength=n) for rows in resampled_rows(n, seed, resamples)])
 
 
 def whole_and_resampled(n: int, seed: Seed) -> np.ndarray:
@@ -136,7 +136,7 @@ def whole_and_resampled(n: int, seed: Seed) -> np.ndarray:
     return np.vstack([np.ones(n), bootstrap_weights(n, seed)])
 
 
-def _resamples(n: int, seed: Seed, count: int) -> Iterator[np.ndarray]:
+def resampled_rows(n: int, seed: Seed, count: int) -> Iterator[np.ndarray]:
     """The one source of resamples: ``count`` times ``n`` indices of examples, drawn with replacement."""
     if n < 1:
         raise ValueError("a bootstrap needs at least one example")
