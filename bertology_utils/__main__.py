@@ -1,4 +1,4 @@
-"""Command line: ``python -m bertology_utils run | prepare | check | list | cache``."""
+"""Command line: ``python -m bertology_utils run | prepare | check | list | bert | cache``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import metadata
 
 from packaging.requirements import Requirement
 
-from .suite import cache_command, run_command
+from .suite import bert, cache_command, run_command
 from .suite.declarations import PARAMETERS, profile_values
 from .suite.notebooks import find_notebooks, select
 
@@ -50,6 +50,10 @@ def _parser() -> argparse.ArgumentParser:
             run_command.add_workers(sub)
         if name == "run":
             run_command.add_run(sub)
+    text = "measure bert-base by forward passes alone (notebook 8), and renew its column in the README and RESULTS.md"
+    of_bert = commands.add_parser("bert", help=text, description=text, allow_abbrev=False)
+    of_bert.set_defaults(command=bert.run)
+    bert.add_bert(of_bert)
     cache_command.add_to(commands)
     return parser
 

@@ -22,6 +22,7 @@ import re
 import string
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import numpy as np
@@ -195,27 +196,41 @@ def glue_repository(rows: dict[str, list[dict]]) -> dict[str, bytes]:
     ``rows`` maps each split to its rows, which have the keys ``sentence1``,
     ``sentence2``, ``label`` (0, 1, or -1 where it is withheld) and ``idx``.
     """
-    schema = pa.schema([("sentence1", pa.string()), ("sentence2", pa.string()), ("label", pa.int64()), ("idx", pa.int32())])
-    files, splits, dataset_size = {}, [], 0
-    for split, split_rows in rows.items():
-        table = pa.Table.from_pylist(split_rows, schema=schema)
-        buffer = io.BytesIO()
-        pq.write_table(table, buffer)
-        files[f"mrpc/{split}-00000-of-00001.parquet"] = buffer.getvalue()
-        splits.append({"name": split, "num_bytes": table.nbytes, "num_examples": table.num_rows})
-        dataset_size += table.nbytes
-    # The Parquet files know nothing of class labels: the card alone names them.
-    label = {"class_label": {"names": {"0": "not_equivalent", "1": "equivalent"}}}
-    dtypes = {"sentence1": "string", "sentence2": "string", "label": label, "idx": "int32"}
-    info = {
-        "config_name": "mrpc",
-        "features": [{"name": name, "dtype": dtype} for name, dtype in dtypes.items()],
-        "splits": splits,
-        "download_size": sum(map(len, files.values())),
-        "dataset_size": dataset_size,
-    }
-    data_files = [{"split": split, "path": f"mrpc/{split}-*"} for split in rows]
-    card = {"dataset_info": [info], "configs": [{"config_name": "mrpc", "data_files": data_files}]}
+    return glue_repository_of({"mrpc": (("sentence1", "sentence2"), ("not_equivalent", "equivalent"), rows)})
+
+
+def glue_repository_of(tasks: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, list[dict]]]]) -> dict[str, bytes]:
+    """The same of several configurations: by name the text fields, the labels (none for a regression) and the rows."""
+    files: dict[str, bytes] = {}
+    infos, configs = [], []
+    for name, (fields, labels, rows) in tasks.items():
+        number = pa.int64() if labels else pa.float32()
+        schema = pa.schema([*((field, pa.string()) for field in fields), ("label", number), ("idx", pa.int32())])
+        splits, dataset_size = [], 0
+        own = {}
+        for split, split_rows in rows.items():
+            table = pa.Table.from_pylist(split_rows, schema=schema)
+            buffer = io.BytesIO()
+            pq.write_table(table, buffer)
+            own[f"{name}/{split}-00000-of-00001.parquet"] = buffer.getvalue()
+            splits.append({"name": split, "num_bytes": table.nbytes, "num_examples": table.num_rows})
+            dataset_size += table.nbytes
+        # The Parquet files know nothing of class labels: the card alone names them.
+        label = {"class_label": {"names": {str(at): text for at, text in enumerate(labels)}}} if labels else "float32"
+        dtypes = {**dict.fromkeys(fields, "string"), "label": label, "idx": "int32"}
+        infos.append(
+            {
+                "config_name": name,
+                "features": [{"name": field, "dtype": dtype} for field, dtype in dtypes.items()],
+                "splits": splits,
+                "download_size": sum(map(len, own.values())),
+                "dataset_size": dataset_size,
+            }
+        )
+        data_files = [{"split": split, "path": f"{name}/{split}-*"} for split in rows]
+        configs.append({"config_name": name, "data_files": data_files})
+        files |= own
+    card = {"dataset_info": infos, "configs": configs}
     readme = f"---\n{yaml.safe_dump(card, sort_keys=False)}---\n# A few rows in GLUE's layout\n"
     return {"README.md": readme.encode(), **files}
 
@@ -253,6 +268,24 @@ def tiny_bert_repository(seed: int = 0, legacy_names: bool = True) -> dict[str, 
         "tokenizer_config.json": json.dumps({"do_lower_case": True}).encode(),
         "vocab.txt": "".join(f"{token}\n" for token in vocab).encode(),
     }
+
+
+def small_bert_base_repository(tokenizer: os.PathLike, hidden: int = 24) -> dict[str, bytes]:
+    """bert-base-uncased at small width: its 12 layers of 12 heads, tensor names and vocabulary, with random weights.
+
+    ``tokenizer`` is a folder with ``tokenizer.json`` and ``vocab.txt`` of the uncased vocabulary.
+    """
+    files = tiny_bert_repository()
+    config = json.loads(files["config.json"]) | {
+        "hidden_size": hidden,
+        "intermediate_size": 2 * hidden,
+        "num_attention_heads": 12,
+        "num_hidden_layers": 12,
+        "vocab_size": 30522,
+    }
+    own = {name: (Path(tokenizer) / name).read_bytes() for name in ("tokenizer.json", "vocab.txt")}
+    weights = _bert_weights(config, 0, legacy_names=True)
+    return files | own | {"config.json": json.dumps(config).encode(), "model.safetensors": weights}
 
 
 def _vocabulary() -> list[str]:

@@ -52,14 +52,14 @@ def unlearned(tasks: Sequence[Task], learned: Mapping[Task, bool]) -> str:
 
 
 def no_sink(in_even_shares: float) -> str:
-    """What is missing if the pre-trained model has no separator sink: if [SEP] gets less than an even share.
+    """What is missing if the pre-trained model has no [SEP] sink: if [SEP] gets less than an even share.
 
     Args:
         in_even_shares: attention to one [SEP], pre-trained, mean over heads and examples, in multiples of 1/L.
     """
     if in_even_shares > 1:
         return ""
-    return f"a model with a separator sink: pre-trained, [SEP] gets {in_even_shares:.1f} of an even share"
+    return f"a model with a [SEP] sink: pre-trained, [SEP] gets {in_even_shares:.1f} of an even share"
 
 
 def never_adjacent(adjacent: float, least: float = 0.05) -> str:

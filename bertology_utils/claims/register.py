@@ -15,7 +15,7 @@ PAPER_HETEROGENEOUS = {"mrpc": 0.32, "qqp": 0.61}  # the lowest and the highest 
 SCORE = 0.01  # smallest loss of a score that counts as harm: a point
 
 LEARNED = "the model learned its task: surely above always the same answer"
-SINK = "a separator sink: pre-trained, [SEP] gets more than an even share"
+SINK = "a [SEP] sink: pre-trained, [SEP] gets more than an even share"
 GLUE_DATA = "GLUE's own data"
 NOTEBOOKS = {  # those that judge claims
     1: "1_attention_patterns",
@@ -25,6 +25,7 @@ NOTEBOOKS = {  # those that judge claims
     5: "5_token_to_token",
     6: "6_disabling_heads",
     7: "7_what_attention_weighs",
+    8: "8_bert_base",
 }
 
 
@@ -129,10 +130,10 @@ CLAIMS = (
            "the five highest attend to neighbours more than random fives, both ways", "less",
            "adjacent links"),
     _claim("verbs-indistinct", "4.5", 5, "Verb–subject links cannot be told from neighbours", "difficult to distinguish",
-           "no head attends 0.02 more along them than at other inputs' places", "some head does, also centred",
+           "no head attends 0.02 more along them than at other inputs' places", "some head does, also without popularity",
            "adjacent links", LEARNED),
     _claim("pronouns-indistinct", "4.5", 5, "Noun–pronoun links cannot be told from neighbours", "difficult to distinguish",
-           "no head attends 0.02 more along them than at other inputs' places", "some head does, also centred",
+           "no head attends 0.02 more along them than at other inputs' places", "some head does, also without popularity",
            "adjacent links", LEARNED),
     _claim("cls-reads-sep", "4.5", 5, "In the last layer [CLS] attends most to [SEP], on all but three tasks", "on all but STS-B, RTE, QNLI",
            "more than to every other type but itself, on each", "less than to another on one", SINK, LEARNED),
@@ -180,10 +181,10 @@ CONTROLS = (
     _control("frame-pronouns", "4.2", 2, "The highest head prefers links without pronouns before the predicate, too", "by 0.02", "by less"),
     _control("frame-pointing", "4.2", 2, "The head that points at links most often beats the best fixed distance",
              "more often, chosen on the same sentences", "less often"),
-    _control("same-movement", "4.3", 3, "Two trainings move the maps the same way",
-             "cosine of their displacements above 0.5", "below 0.5", LEARNED),
-    _control("task-movement", "4.3", 3, "Two trainings move the maps more alike than trainings on two tasks", "higher by 0.02", "not by 0.02",
-             "two learned tasks"),
+    _control("same-movement", "4.3", 3, "Two trainings change the maps in the same way",
+             "cosine of their changes above 0.5", "below 0.5", LEARNED),
+    _control("task-movement", "4.3", 3, "Two trainings change the maps more alike than trainings on two tasks",
+             "higher by 0.02", "not by 0.02", "two learned tasks"),
     _control("random-start-layers", "4.3", 3, "A random start that learns its task changes other layers most",
              "not the last two", "the last two", "three tasks learned from random weights"),
     _control("stripes-exclusive", "4.4", 4, "No stripe stands on a word",

@@ -97,6 +97,10 @@ PROFILES = {
         # of Devlin et al.'s three, and what Prasanna et al. (2020) used.
         recipe=Recipe(learning_rate=2e-5),
     ),
+    # What needs no fine-tuned model (notebooks 2 and 8): on a CPU in minutes.
+    "bert-forward": Profile(
+        name="bert-forward", model=BERT_BASE, data="hub", max_examples=200, recipe=Recipe(learning_rate=2e-5)
+    ),
 }
 
 

@@ -75,7 +75,7 @@ def _look_into(settings: Settings, declared: dict[str, object]) -> list[str]:
         if settings.data.kind == "hub":
             unknown.append(f"the data set {GLUE} on the Hub")
         elif settings.data.kind == "folder":
-            _look_into_folder(settings)
+            _look_into_folder(settings, "train_files" in declared)
     if "framenet" in declared:
         _release(settings.framenet)
         if settings.framenet == "nltk":
@@ -83,9 +83,9 @@ def _look_into(settings: Settings, declared: dict[str, object]) -> list[str]:
     return unknown
 
 
-def _look_into_folder(settings: Settings) -> None:
+def _look_into_folder(settings: Settings, trains: bool) -> None:
     for task in settings.tasks:
-        splits = ("dev",) if task.name in dict(settings.checkpoints) else ("train", "dev")
+        splits = ("train", "dev") if trains and task.name not in dict(settings.checkpoints) else ("dev",)
         _folder((task,), settings.data.path, settings.data.train_files, splits)
 
 

@@ -90,6 +90,7 @@ _OTHER_DEFAULTS: dict[str, dict[str, str | int]] = {
     "0_attention_head": {"tasks": "mrpc"},
     "6_disabling_heads": {"tasks": "mrpc,stsb,sst2,rte", "framenet": "embedded"},
     "7_what_attention_weighs": {"max_examples": 100, "framenet": "embedded"},
+    "8_bert_base": {"max_examples": 100},
 }
 
 

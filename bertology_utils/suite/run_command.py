@@ -101,7 +101,7 @@ def run(options) -> int:
     output = output_folder(checked.values)
     figures = output / "figures" if checked.values else project_root() / "figures"
     try:
-        with _terminable(), only_run(output, figures):
+        with terminable(), only_run(output, figures):
             for remark in checked.remarks:
                 print(f"note: {remark}", file=sys.stderr)
             return _run_all(options, notebooks, checked.values, output, figures)
@@ -121,14 +121,15 @@ def prepare(options) -> int:
     from .work.workers import carry_out
 
     try:
-        with _terminable():
+        with terminable():
             return _tell(carry_out(plan, jobs, options.scheduler))
     except (OSError, RuntimeError) as error:
         return refused(in_words(error), code=1)
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
+def terminable() -> Iterator[None]:
+    """A context in which SIGTERM ends the run in the way of Ctrl-C."""
     before = signal.signal(signal.SIGTERM, _terminate)
     try:
         yield

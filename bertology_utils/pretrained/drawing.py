@@ -1,0 +1,135 @@
+"""The figures of notebook 8."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from .. import figures
+from ..common import axis_numbers, head_name
+from ..figures.dots import Dot
+from ..statistics.estimate import Estimate
+from ..statistics.ties import heads_by_size
+
+KINDS = {"[CLS]": figures.FLOW_COLOURS[0], "[SEP]": figures.FLOW_COLOURS[1]}
+
+
+def panels_beside(published: Mapping[str, np.ndarray], here: Mapping[str, np.ndarray], run: str):
+    """Published panels above, this run's below; one scale for each column.
+
+    Args:
+        published, here: by title, mean weight of every head, shape (layers, heads); the same titles.
+        run: what this run is of.
+
+    Returns:
+        The figure.
+    """
+    figure, axes = plt.subplots(2, len(published), figsize=(3.5 * len(published), 6.4), squeeze=False)
+    for column, (title, theirs) in enumerate(published.items()):
+        limits = 0.0, float(max(theirs.max(), here[title].max()))
+        for ax, panel, source in zip(axes[:, column], (theirs, here[title]), ("bert-base, published", run), strict=True):
+            figures.heatmap(ax, panel, limits=limits, colour_bar=False).set_title(f"{title}\n{source}", fontsize=9)
+        bar = figure.colorbar(axes[0, column].collections[0], ax=axes[:, column], label="mean weight", aspect=40, pad=0.02)
+        bar.outline.set_visible(False)
+    return figure
+
+
+def same_heads(pairs: Mapping[str, tuple[np.ndarray, np.ndarray]]):
+    """A dot for each head: the published weight across, this run's up; the three highest here are named.
+
+    Args:
+        pairs: by panel, published and here, both of shape (layers, heads).
+
+    Returns:
+        The figure.
+    """
+    figure, axes = plt.subplots(1, len(pairs), figsize=(3.3 * len(pairs), 3.2), squeeze=False)
+    for ax, (title, (theirs, ours)) in zip(axes.flat, pairs.items(), strict=True):
+        ax.axline((0, 0), slope=1, color=figures.COLOURS["grey"], lw=0.8)
+        ax.plot(theirs.ravel(), ours.ravel(), "o", ms=4, alpha=0.6, color=figures.SOURCE_COLOURS["this run"])
+        for at in heads_by_size(ours)[:3]:
+            ax.annotate(
+                head_name(*at), (theirs[at], ours[at]), xytext=(-4, 4), textcoords="offset points", ha="right", fontsize=8
+            )
+        ax.set(title=title, xlabel="published weight")
+    axes.flat[0].set_ylabel("this run")
+    return figure
+
+
+def by_depth(models: Mapping[str, Mapping[str, np.ndarray]]):
+    """What one [CLS] and one [SEP] get, by layer, a panel for each model on one scale.
+
+    Args:
+        models: by title, and then by kind of token, mean over heads, shape (layers,).
+
+    Returns:
+        The figure.
+    """
+    figure, axes = plt.subplots(1, len(models), figsize=(3.6 * len(models), 2.9), sharey=True, squeeze=False)
+    for ax, (title, lines) in zip(axes.flat, models.items(), strict=True):
+        for kind, values in lines.items():
+            ax.plot(axis_numbers(len(values)), values, "o-", ms=4, lw=1.6, color=KINDS[kind], label=kind)
+        ax.axvline(len(values) / 2 + 0.5, color=figures.COLOURS["grey"], ls=":", lw=1)
+        ax.set(title=title, xlabel="layer")
+        ax.set_xticks(axis_numbers(len(values)))
+    axes.flat[0].set(ylabel="mean weight", ylim=(0, None))  # of all, which share it; once all lines are drawn
+    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    return figure
+
+
+def heterogeneous(shares: Mapping[str, Estimate], paper: Mapping[str, float]):
+    """Share of heterogeneous maps on each task, before fine-tuning, beside the range that the paper gives.
+
+    Args:
+        shares: by task, from 0 to 1.
+        paper: by task, the lowest and the highest share of the paper.
+
+    Returns:
+        The figure.
+    """
+    figure, ax = plt.subplots(figsize=(6.2, 0.36 * len(shares) + 1.3))
+    rows = {
+        task: {"this run": share} | ({"the paper": paper[task]} if task in paper else {}) for task, share in shares.items()
+    }
+    ax.axvspan(100 * min(paper.values()), 100 * max(paper.values()), color=figures.COLOURS["grey"], alpha=0.15, lw=0)
+    figures.dots(ax, rows, "heterogeneous maps, %", 100)
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    return figure
+
+
+def links_and_neighbours(scores: Mapping[str, np.ndarray], clear: Mapping[str, np.ndarray], neighbours: np.ndarray):
+    """A dot for each head: attention to a neighbour across, along links up; orange where it is clearly more than elsewhere.
+
+    Args:
+        scores: by type of link, shape (layers, heads).
+        clear: by type of link, where a head follows it beyond position, same shape.
+        neighbours: attention to the previous or the next token, the larger, same shape.
+
+    Returns:
+        The figure.
+    """
+    figure, axes = plt.subplots(1, len(scores), figsize=(2.9 * len(scores), 3.1), sharey=True, squeeze=False)
+    for ax, (kind, score) in zip(axes.flat, scores.items(), strict=True):
+        for chosen, colour, label in (
+            (~clear[kind], "grey", "no clear excess"),
+            (clear[kind], "orange", "clear excess over other inputs' places"),
+        ):
+            ax.plot(neighbours[chosen], score[chosen], "o", ms=4.5, alpha=0.7, color=figures.COLOURS[colour], label=label)
+        at = heads_by_size(score)[0]
+        right = bool(neighbours[at] > 0.5)  # where there is more room on the left
+        place = {"xytext": (-5 if right else 5, 2), "textcoords": "offset points", "ha": "right" if right else "left"}
+        ax.annotate(head_name(*at), (neighbours[at], score[at]), fontsize=8, **place)
+        ax.set(title=kind, xlabel="to a neighbour", xlim=(0, 1))
+    axes.flat[0].set_ylabel("attention along links")
+    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    return figure
+
+
+def pointing(rows: Mapping[str, Mapping[str, Dot]]):
+    """By how much the best head points right more often than the best fixed distance, in points; rows as for ``figures.dots``."""
+    figure, ax = plt.subplots(figsize=(6.2, 0.42 * len(rows) + 1.3))
+    figures.dots(ax, rows, "best head ahead of the best distance, points", 100, border=0.0)
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    return figure
