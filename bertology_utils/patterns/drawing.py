@@ -1,77 +1,122 @@
-"""The figures of §4.1 that are made for it alone: shares of the patterns, with their uncertainty."""
+"""The figures of §4.1 that are made for it alone: shares of the patterns, who names them how well, and usual patterns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 
 from .. import figures
 from ..claims.register import PAPER_HETEROGENEOUS
-from ..glue.tasks import Task
-from ..statistics import Bootstrap
+from ..figures.dots import Dot
+from .beside import NOISE
 from .labelled_maps import PATTERNS
 
-# By task and state, "pre-trained" then "fine-tuned"; see shares.pattern_shares.
-Shares = Mapping[tuple[Task, str], Mapping[str, list[Bootstrap]]]
+# Who names maps, and how maps are counted.
+JUDGE_COLOURS = {
+    "the paper": figures.SOURCE_COLOURS["the paper"],
+    "one labelling against the other": figures.COLOURS["green"],
+    "network": figures.COLOURS["blue"],
+    "logistic regression": figures.COLOURS["orange"],
+}
+COUNT_COLOURS = {
+    "the paper": figures.SOURCE_COLOURS["the paper"],
+    "MiniLM, real GLUE": figures.SOURCE_COLOURS["MiniLM, real GLUE"],
+    "this run": figures.SOURCE_COLOURS["this run"],
+    "this run, by logistic regression": figures.COLOURS["orange"],
+}
+CHANGE_COLOURS = {
+    "MiniLM, real GLUE": figures.SOURCE_COLOURS["MiniLM, real GLUE"],
+    "this run": figures.SOURCE_COLOURS["this run"],
+    NOISE: figures.COLOURS["grey"],
+}
+_UNKNOWN = "#d9dbde"
 
 
-def pattern_shares(of_task: Shares, states: tuple[str, str] = ("before", "after")):
-    """Bars of the patterns' shares in two states of every task, as predicted and corrected (Fig 2); the figure."""
-    tasks = _tasks(of_task)
-    figure, axes = plt.subplots(1, 2, figsize=(10, 0.62 * len(tasks) + 1.6), sharey=True)
-    heights = [_height(row, 0.2) for row in range(len(of_task))]
-    for ax, version in zip(axes, ("predicted", "corrected"), strict=True):
-        for row, versions in enumerate(of_task.values()):
-            edges = 100 * np.cumsum([0, *(share.value for share in versions[version])])
-            for index, pattern in enumerate(PATTERNS):
-                ax.barh(
-                    heights[row],
-                    edges[index + 1] - edges[index],
-                    left=edges[index],
-                    height=0.36,
-                    edgecolor="white",
-                    lw=0.5,
-                    color=figures.PATTERN_COLOURS(index),
-                    label=pattern if row == 0 else None,
-                )
-        ax.set(title=version, xlabel="share of maps (%)", xlim=(0, 100))
-    names = [name for task in tasks for name in (f"{task.title}  {states[0]}", states[1])]
-    axes[0].set_yticks(heights, names, fontsize=8)
-    axes[0].invert_yaxis()
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncol=len(PATTERNS))
+def shares(panels: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
+    """Bars of the patterns' shares, tasks from top to bottom, the same in every panel (Fig 2).
+
+    Args:
+        panels: by title, by task's title the share of each pattern, from 0 to 1; all NaN but the last where only the
+            heterogeneous share is known. A task that a panel lacks stays empty.
+
+    Returns:
+        The figure.
+    """
+    tasks = list(dict.fromkeys(task for _, panel in sorted(panels.items(), key=lambda of: -len(of[1])) for task in panel))
+    width = 3.6 * len(panels) + 0.6
+    figure, axes = plt.subplots(1, len(panels), figsize=(width, 0.34 * len(tasks) + 1.5), sharey=True, squeeze=False)
+    for ax, (title, panel) in zip(axes.flat, panels.items(), strict=True):
+        for row, task in enumerate(tasks):
+            if task in panel:
+                _bar(ax, row, np.asarray(panel[task], dtype=float))
+            else:
+                ax.text(50, row, "–", ha="center", va="center", color=figures.COLOURS["grey"])
+        ax.set(title=title, xlabel="share of maps (%)", xlim=(0, 100), ylim=(len(tasks) - 0.4, -0.6))
+    axes[0, 0].set_yticks(range(len(tasks)), tasks)
+    colours: dict[str, Any] = {pattern: figures.PATTERN_COLOURS(index) for index, pattern in enumerate(PATTERNS)}
+    if any(np.isnan(share[0]) for panel in panels.values() for share in panel.values()):
+        colours["not given singly"] = _UNKNOWN
+    patches = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in colours.values()]
+    figure.legend(patches, list(colours), loc="outside lower center", ncol=len(colours), fontsize=8)
     return figure
 
 
-def heterogeneous_shares(of_task: Shares):
-    """The heterogeneous shares: dots with intervals are corrected, crosses predicted, grey the paper's range; the figure."""
-    tasks, last = _tasks(of_task), PATTERNS.index("heterogeneous")
-    figure, ax = plt.subplots(figsize=(6.5, 0.5 * len(tasks) + 1.6))
-    ax.axvspan(
-        *(100 * share for share in PAPER_HETEROGENEOUS.values()),
-        color=figures.COLOURS["grey"],
-        alpha=0.2,
-        lw=0,
-        label="the paper's range",
-    )
-    for row, ((_, state), versions) in enumerate(of_task.items()):
-        predicted, corrected = (versions[name][last] for name in ("predicted", "corrected"))
-        height, colour = _height(row, 0.15), figures.COLOURS["blue" if row % 2 else "orange"]
-        ax.plot([100 * end for end in corrected.interval], [height, height], color=colour, lw=2)
-        ax.plot(100 * corrected.value, height, "o", color=colour, ms=5, label=f"{state}, corrected" if row < 2 else None)
-        ax.plot(100 * predicted.value, height, "x", color=colour, ms=5, label=f"{state}, predicted" if row < 2 else None)
-    ax.set(xlabel="heterogeneous maps (%)", xlim=(0, None), yticks=range(len(tasks)))
-    ax.set_yticklabels([task.title for task in tasks])
-    ax.invert_yaxis()
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncol=2)
+def _bar(ax, row: int, values: np.ndarray) -> None:
+    """One task's bar; where only the last share is known, the rest is one grey piece."""
+    known = not np.isnan(values[0])
+    parts = values if known else np.array([1 - values[-1], values[-1]])
+    colours: list[Any] = [figures.PATTERN_COLOURS(index) for index in range(len(PATTERNS))]
+    if not known:
+        colours = [_UNKNOWN, colours[-1]]
+    for left, width, colour in zip(100 * (np.cumsum(parts) - parts), 100 * parts, colours, strict=True):
+        ax.barh(row, width, left=left, height=0.72, color=colour, edgecolor="white", lw=0.5)
+
+
+def heterogeneous(rows: Mapping[str, Mapping[str, Dot]]) -> Figure:
+    """The heterogeneous share by every count that there is; grey is the paper's range.
+
+    Args:
+        rows: see :func:`bertology_utils.figures.dots`; by source as in :data:`COUNT_COLOURS`.
+
+    Returns:
+        The figure.
+    """
+    figure = figures.dot_panels({"": rows}, "heterogeneous maps (%)", 100, COUNT_COLOURS, columns=1)
+    low, high = (100 * share for share in PAPER_HETEROGENEOUS.values())
+    figure.axes[0].axvspan(low, high, color=figures.COLOURS["grey"], alpha=0.18, lw=0, zorder=0)
     return figure
 
 
-def _tasks(of_task: Shares) -> list[Task]:
-    return list(dict.fromkeys(task for task, _ in of_task))
+def usual_patterns(panels: Mapping[str, np.ndarray]) -> Figure:
+    """The pattern that every head shows most often.
+
+    Args:
+        panels: by title, indices into PATTERNS, shape (layers, heads).
+
+    Returns:
+        The figure.
+    """
+    limits = (-0.5, len(PATTERNS) - 0.5)
+    columns = 4 if len(panels) % 3 else 3
+    figure = figures.heatmap_grid(dict(panels), "", limits, cmap=figures.PATTERN_COLOURS, columns=columns)
+    figure.axes[-1].set_yticks(range(len(PATTERNS)), PATTERNS, fontsize=8)
+    return figure
 
 
-def _height(row: int, apart: float) -> float:
-    """Where a bar stands: the two states of a task lie ``apart`` from its place, to either side."""
-    return row // 2 + (apart if row % 2 else -apart)
+def confusions(counts: Mapping[str, np.ndarray]) -> Figure:
+    """Confusion matrices side by side.
+
+    Args:
+        counts: by title, shape (patterns, patterns), rows what the label is.
+
+    Returns:
+        The figure.
+    """
+    figure, axes = plt.subplots(1, len(counts), figsize=(4.5 * len(counts), 3.9), squeeze=False)
+    for ax, (title, numbers) in zip(axes.flat, counts.items(), strict=True):
+        figures.confusion(ax, numbers, list(PATTERNS), list(PATTERNS), title)
+    return figure

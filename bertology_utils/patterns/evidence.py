@@ -11,7 +11,7 @@ import numpy as np
 
 from ..common import one_of
 from ..common.cache import file_sha256, write_atomically
-from ..statistics import Bootstrap, Seed, bootstrap
+from ..statistics import Bootstrap, Seed, bootstrap, whole_and_resampled
 from . import labelled_maps
 from .cnn import WEIGHTS
 from .validation import Fold, targets
@@ -49,6 +49,59 @@ class Evidence:
         return bootstrap(of_heads, len(members), seed)
 
 
+def confusions(found: Evidence, seed: Seed) -> np.ndarray:
+    """Counts of true patterns (rows) named as each pattern (columns): of all heads, then of resampled ones.
+
+    Returns:
+        Shape (1 + resamples, patterns, patterns).
+    """
+    groups, numbers = np.unique(found.groups, return_inverse=True)
+    by_head = np.zeros((len(groups), len(labelled_maps.PATTERNS), len(labelled_maps.PATTERNS)))
+    np.add.at(by_head, (numbers, found.true, found.predicted), 1)
+    return np.tensordot(whole_and_resampled(len(groups), seed), by_head, axes=1)
+
+
+def f1_scores(found: Evidence, seed: Seed) -> dict[str, Bootstrap]:
+    """F1 with its interval, heads resampled: "macro F1", "micro F1", and that of every pattern by its name.
+
+    As :func:`bertology_utils.patterns.validation.macro_f1` and its fellows, from the resamples' counts.
+    """
+    counts = confusions(found, seed)
+    right = np.diagonal(counts, axis1=1, axis2=2)
+    true, predicted = counts.sum(axis=2), counts.sum(axis=1)  # (1 + resamples, patterns) each
+    f1 = 2 * right / np.maximum(true + predicted, 1)
+    macro = (f1 * (true > 0)).sum(axis=1) / (true > 0).sum(axis=1)
+    micro = right.sum(axis=1) / counts.sum(axis=(1, 2))
+    heads = len(np.unique(found.groups))
+    by_name = dict(zip(labelled_maps.PATTERNS, f1.T, strict=True))
+    return {
+        name: Bootstrap.of(values, heads, seed) for name, values in {"macro F1": macro, "micro F1": micro, **by_name}.items()
+    }
+
+
+def confusion(found: Evidence) -> np.ndarray:
+    """How many maps of each pattern (rows) are named as each (columns), shape (patterns, patterns)."""
+    counts = np.zeros((len(labelled_maps.PATTERNS),) * 2, dtype=int)
+    np.add.at(counts, (found.true, found.predicted), 1)
+    return counts
+
+
+def label_shares(found: Evidence, seed: Seed) -> list[Bootstrap]:
+    """Share of every pattern among the settled labels, heads resampled; needs no classifier."""
+    counts = confusions(found, seed)
+    shares = counts.sum(axis=2) / counts.sum(axis=(1, 2))[:, None]  # (1 + resamples, patterns)
+    return [Bootstrap.of(share, len(np.unique(found.groups)), seed) for share in shares.T]
+
+
+def f1_by_part(judges: Mapping[str, Evidence], seed: Seed) -> dict[str, dict[tuple[str, str], Bootstrap]]:
+    """:func:`f1_scores` by judge and (part, name), of the natural part and of all labelled maps."""
+    parts = {"natural": natural(), "all": np.ones(len(labelled_maps.load_maps()), dtype=bool)}
+    return {
+        who: {(part, name): one for part, chosen in parts.items() for name, one in f1_scores(found.of(chosen), seed).items()}
+        for who, found in judges.items()
+    }
+
+
 def write(rounds: Mapping[str, Sequence[Fold]], seed: int) -> None:
     """Keep the cross-validations of every kind, with fingerprints of the labelled maps and the network."""
     content = {"seed": seed} | _fingerprints() | {kind: [asdict(fold) for fold in rounds[kind]] for kind in KINDS}
@@ -78,6 +131,24 @@ def load_evidence(kind: str = "cnn") -> Evidence:
         predicted[fold.test] = fold.predicted
     heads = {group: number for number, group in enumerate(sorted({labelled_map.group for labelled_map in labelled}))}
     return Evidence(targets(labelled), predicted, np.array([heads[labelled_map.group] for labelled_map in labelled]))
+
+
+def load_judges() -> dict[str, Evidence]:
+    """Who named the labelled maps, against the settled labels; raises as :func:`load_rounds`.
+
+    Returns:
+        "cnn" and "baseline", each of maps whose head they had not seen; "first labelling" and "second labelling", which
+        are flattered, as each was a vote in what was settled; and "one labelling against the other", which is not.
+    """
+    judges = {kind: load_evidence(kind) for kind in KINDS}
+    labelled, groups = labelled_maps.load_maps(), judges["cnn"].groups
+    first, second = (
+        np.array([labelled_maps.PATTERNS.index(getattr(one, name)) for one in labelled]) for name in ("first", "second")
+    )
+    judges["first labelling"] = Evidence(judges["cnn"].true, first, groups)
+    judges["second labelling"] = Evidence(judges["cnn"].true, second, groups)
+    judges["one labelling against the other"] = Evidence(first, second, groups)
+    return judges
 
 
 def natural() -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..claims.findings import Finding, extreme, fair, on_each, on_tasks, told
+from ..claims.findings import Finding, extreme, fair, on_each, on_tasks, part, told
 from ..claims.register import PAPER_HETEROGENEOUS
 
 
@@ -18,6 +18,8 @@ def findings(results: Mapping) -> list[str]:
     most = f"{1 - high:.0%}".replace("%", " %")
     usual, changed = fair(results, "first_three"), fair(results, "changed_heads")
     kinds = "of the maps are vertical, diagonal or both"
+    covered, by_lot = fair(results, "coverage"), [share for share in part(results, "coverage_by_lot").values() if share]
+    lot = f"; by lot up to {100 * max(by_lot):.0f} %" if by_lot else ""
     few = sum(one["high"] < 1 - high for one in usual.values())
     return told(
         results,
@@ -31,9 +33,10 @@ def findings(results: Mapping) -> list[str]:
             ),
             Finding(
                 "repeat-heads",
-                "The same two patterns are usual for more heads than by chance, on every task",
-                "No two patterns are usual for more heads than by chance, on some task",
-                "Undecided whether two patterns are usual for more heads than by chance, on every task",
+                "A few patterns repeat: on every task two of the five describe more heads than by lot",
+                "On some task two of the five patterns describe no more heads than by lot",
+                "Undecided whether on every task two of the five patterns describe more heads than by lot",
+                extreme(covered, "%") and extreme(covered, "%") + lot,
             ),
             _heterogeneous(fair(results, "heterogeneous"), low, high),
             Finding(
@@ -48,7 +51,7 @@ def findings(results: Mapping) -> list[str]:
 
 
 def _heterogeneous(shares: Mapping[str, Mapping], low: float, high: float) -> Finding:
-    """Of all tasks the share that lies farthest outside the paper's range."""
+    """Of all tasks the share that lies farthest outside the paper's range; where all lie outside, the nearest to it."""
     values = [one["value"] for one in shares.values()]
     above = bool(values) and max(values) - high > low - min(values)
     beyond = sum(one["low"] > high if above else one["high"] < low for one in shares.values())
@@ -59,5 +62,5 @@ def _heterogeneous(shares: Mapping[str, Mapping], low: float, high: float) -> Fi
         f"As in the paper, {100 * low:.0f} to {100 * high:.0f} % of the maps are heterogeneous on every task",
         f"{where} the share of heterogeneous maps is {'above' if above else 'below'} {paper}",
         f"Undecided whether the share of heterogeneous maps lies within {paper} on every task",
-        extreme(shares, "%", most=above),
+        extreme(shares, "%", most=above != (beyond == len(shares))),
     )

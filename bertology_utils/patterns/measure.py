@@ -1,16 +1,28 @@
 """Which pattern does every head show for every example? A measurement for the one pass over the data."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
 from ..attention import Batch
-from .cnn import PatternCNN
 from .images import SHORTEST
 from .labelled_maps import PATTERNS
 
 NO_TOKEN = -1  # an id that no wordpiece has
+
+
+class Classifier(Protocol):
+    """What tells patterns apart: the network, or the logistic regression."""
+
+    def to(self, device: torch.device) -> Any:
+        """Work on maps that lie there."""
+
+    def predict(self, maps: torch.Tensor, separators: torch.Tensor) -> np.ndarray:
+        """See :meth:`bertology_utils.patterns.cnn.PatternCNN.predict`."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +53,11 @@ class Patterns:
     """Measurement: the pattern of every map (§4.1).
 
     Args:
-        network: the classifier; :func:`bertology_utils.patterns.cnn.load_network`.
+        network: the classifier; :func:`bertology_utils.patterns.cnn.load_network`, or ``logistic.load_logistic``.
         separator: the tokenizer's id of [SEP]; None if it has none.
     """
 
-    def __init__(self, network: PatternCNN, separator: int | None):
+    def __init__(self, network: Classifier, separator: int | None):
         self.network = network
         self.separator = separator
         self._rows: dict[int, list[np.ndarray]] = {}

@@ -95,6 +95,28 @@ def changed_heads(before: np.ndarray, after: np.ndarray, seed: Seed) -> Bootstra
     return Bootstrap.of(changed, len(before), seed)
 
 
+def changed_by_examples(one_hot: np.ndarray, seed: Seed) -> Bootstrap:
+    """What :func:`changed_heads` subtracts: heads of one model whose usual pattern differs between two halves of examples.
+
+    Args:
+        one_hot: shape (examples, layers, heads, patterns).
+        seed: of the resampling.
+    """
+    half = np.arange(len(one_hot)) % 2 == 0
+    first, rest = (whole_and_resampled_usual(part, seed) for part in (one_hot[half], one_hot[~half]))
+    return Bootstrap.of((first != rest).mean(axis=(1, 2)), len(one_hot), seed)
+
+
+def two_commonest(usual: np.ndarray) -> list[str]:
+    """The two patterns that are usual for most heads, the commonest first; of ties the first of PATTERNS.
+
+    Args:
+        usual: from :func:`usual_patterns`.
+    """
+    order = np.argsort(-heads_by_pattern(usual), kind="stable")
+    return [PATTERNS[index] for index in order[:2]]
+
+
 def kappa(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Cohen's κ of two labellings, shape (…, items) to (…); 1 where both give one same label to all."""
     same = (first == second).mean(axis=-1)

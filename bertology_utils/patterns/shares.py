@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..glue.tasks import Task
-from ..statistics import Bootstrap, Seed, resampled_means
+from ..statistics import Bootstrap, Estimate, Seed, bootstrap_mean, over_trainings, resampled_means
 from .evidence import Evidence
 from .labelled_maps import PATTERNS
+from .measure import FoundPatterns
 
 ROUNDS = 500  # of the expectation maximisation; shares then move by less than 1e-4
 
@@ -102,3 +104,32 @@ def pattern_shares(
         name: [Bootstrap(float(v), d, len(by_example), seed) for v, d in zip(value, all_draws.T, strict=True)]
         for name, (value, all_draws) in found.items()
     }
+
+
+def together(parts: Sequence[Bootstrap], patterns: Sequence[str]) -> Bootstrap:
+    """Share of some patterns together.
+
+    Args:
+        parts: of every pattern, one of the lists of :func:`pattern_shares`.
+        patterns: whose shares to add.
+    """
+    chosen = [parts[PATTERNS.index(pattern)] for pattern in patterns]
+    value, draws = sum(part.value for part in chosen), np.sum([part.draws for part in chosen], axis=0)
+    return Bootstrap(value, draws, chosen[0].n, chosen[0].seed)
+
+
+def apart(one: FoundPatterns, others: Sequence[FoundPatterns], pattern: str, seed: Seed) -> Estimate:
+    """The share of a pattern as named in one pass minus that in others of the same examples, over these.
+
+    Args:
+        one: of a model that is not among the trainings.
+        others: of every training.
+        pattern: which.
+        seed: of the resampling of examples.
+    """
+    at = PATTERNS.index(pattern)
+
+    def share(found: FoundPatterns) -> Bootstrap:
+        return bootstrap_mean(found.one_hot[..., at].mean(axis=(1, 2)), seed)
+
+    return over_trainings([share(one) - share(other) for other in others])

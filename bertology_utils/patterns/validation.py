@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedGroupKFold
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ..common import track
@@ -119,9 +119,14 @@ def fit_cnn(pictures: Sequence[Picture], patterns: np.ndarray, design: cnn.Desig
 
 def fit_baseline(pictures: Sequence[Picture], patterns: np.ndarray, strength: float, seed: int) -> Callable:
     """Logistic regression on map statistics, as a function from pictures to predicted patterns; draws nothing."""
-    model = make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=10_000))
-    model.fit(_statistics(pictures), patterns)
+    model = fitted_baseline(pictures, patterns, strength)
     return lambda others: model.predict(_statistics(others))
+
+
+def fitted_baseline(pictures: Sequence[Picture], patterns: np.ndarray, strength: float) -> Pipeline:
+    """Logistic regression, fitted to the statistics of maps, which it scales to equal variance first."""
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=10_000))
+    return model.fit(_statistics(pictures), patterns)
 
 
 def _statistics(pictures: Sequence[Picture]) -> np.ndarray:
