@@ -6,5 +6,6 @@ and those of its published code. ``measure``: how much each head attends along a
 link. ``controls``: how much it attends along other pairs of tokens at the same
 distance. ``breakdown``: scores by kind of link. ``official_heatmaps``: the
 published figure, read off. ``claims``: the paper's claims, judged.
-``findings``: what came out, in sentences. ``drawing``: the figures.
+``findings``, ``summary``: what came out, in sentences and numbers. ``examples``: sentences
+to look at. ``beside``: the paper, FrameNet 1.5 and this run. ``tables``, ``drawing``: tables and figures.
 """

@@ -34,6 +34,16 @@ def by_frame(placed: Sequence[FramePlaces], scores: FrameLinkScores, heads: Sequ
     return _by(placed, scores, heads, least, "frame", lambda place: place.sentence.exemplar.frame)
 
 
+def excess_by_role(placed: Sequence[FramePlaces], scores: FrameLinkScores) -> dict[str, np.ndarray]:
+    """Excess of every sentence with one link by :func:`role`, each of shape (sentences, layers, heads).
+
+    Kinds with fewer sentences than :data:`FEWEST` that have other places are left out.
+    """
+    groups = _groups(placed, role)
+    parts = {name: scores.of([row for row in groups.get(name, []) if len(scores.places[row]) > 1]) for name in ROLES}
+    return {name: part.excess for name, part in parts.items() if len(part.places) >= FEWEST}
+
+
 def by_role(placed: Sequence[FramePlaces], scores: FrameLinkScores, heads: Sequence[Head], seed: Seed) -> list[dict]:
     """Score and excess over the same cells elsewhere, by :func:`role`, of sentences with one link.
 

@@ -16,7 +16,7 @@ from ..statistics.permutation import ManyTest
 from . import official_heatmaps
 from .controls import top_heads
 from .frame_links import PAPER_SENTENCES, PAPER_UNITS
-from .measure import ELSEWHERE
+from .measure import PLACES
 
 PUBLISHED = "bert-base-uncased, published panel, read off"
 EVEN_SHARES = 2  # so many times 1/L is a high weight, as in §4.4's stripes
@@ -103,7 +103,7 @@ def judge_highest_head(best: Head, tests: Mapping[str, ManyTest], without_pronou
         without_pronouns: its excess over other sentences where no linked element is such a pronoun.
     """
     support = all_of(Support(float(test.above[best]), float(test.below[best])) for test in tests.values())
-    shown = "; ".join(f"over {name} {tests[kind].means[best]:+.3f}" for kind, name in ELSEWHERE.items())
+    shown = "; ".join(f"over {name} {tests[kind].means[best]:+.3f}" for kind, name in PLACES.items())
     ours = f"{head_name(*best)} {without_pronouns.text(1, 3, sign=True)}; {counted(without_pronouns)}"
     return [
         judged("frame-moved", support, f"{head_name(*best)} {shown}; n={tests['borrowed'].n[best]}"),
@@ -121,7 +121,10 @@ def judge_pointing(hits: np.ndarray, offset: int, positional: Bootstrap, seed: S
     """
     (pointer,) = top_heads(hits.mean(axis=0), 1)
     ahead = over_trainings([bootstrap_mean(hits[:, *pointer].astype(float), seed) - positional])
-    ours = f"{head_name(*pointer)} {ahead.text(100, 1, sign=True)} points over {offset:+d} wordpieces; {counted(ahead)}"
+    rule = f"always {abs(offset)} wordpieces {'back' if offset < 0 else 'ahead'}"
+    ours = (
+        f"{head_name(*pointer)} {ahead.text(100, 1, sign=True)} percentage points more often than {rule}; {counted(ahead)}"
+    )
     return [judged("frame-pointing", above(ahead), ours)]
 
 

@@ -10,9 +10,24 @@ import numpy as np
 
 from ..statistics import Bootstrap, Seed, bootstrap_mean, corrected_p
 from ..statistics.ties import heads_by_size
-from .measure import FrameLinkScores, FramePlaces
+from .measure import DIRECTIONS, PAIRINGS, PLACES, FrameLinkAttention, FrameLinkScores, FramePlaces
 
 DRAWS = 1000
+
+
+def compared(placed: Sequence[FramePlaces], direction: str, seed: int) -> dict[str, FrameLinkAttention]:
+    """Measurements of the links beside either kind of places; see :class:`FrameLinkAttention`."""
+    return {kind: FrameLinkAttention(placed, direction, elsewhere=kind, seed=seed) for kind in PLACES}
+
+
+def ways(placed: Sequence[FramePlaces]) -> dict[tuple[str, str], FrameLinkAttention]:
+    """Measurements of the links in every direction, with either pairing of wordpieces."""
+    return {(way, pairing): FrameLinkAttention(placed, way, pairing) for way in DIRECTIONS for pairing in PAIRINGS}
+
+
+def other_way(direction: str) -> str:
+    """The direction opposite to the measured one; of both, the one that the paper's text does not have."""
+    return "predicate to element" if direction == "element to predicate" else "element to predicate"
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 PAIRINGS = ("product", "zip")
-# What the links are compared with, and what people read for it.
+# What the links are compared with: its name in results files, and what people read for it.
 ELSEWHERE = {"moved": "elsewhere", "borrowed": "other sentences"}
+PLACES = {"moved": "shifted places", "borrowed": "other sentences' places"}
 BORROWED = 8  # places to borrow from other sentences
 Cells = tuple[np.ndarray, np.ndarray]  # rows and columns of a map, each of shape (pairs,)
 
@@ -205,6 +206,11 @@ class FrameLinkAttention:
                     cells_of_others.append(cells)
             found.append(cells_of_others)
         return found
+
+    def others(self, index: int) -> list[set[tuple[int, int]]]:
+        """The cells, (row, column), of every place that a sentence's links are compared with."""
+        rows, columns = (part.tolist() for part in self._cells[index])
+        return [set(zip(*place, strict=True)) for place in zip(rows[1:], columns[1:], strict=True)]
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Score one layer; see :class:`bertology_utils.attention.Measurement`."""
