@@ -2,22 +2,26 @@
 
 import math
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
 from conftest import make_bert, make_rows
-from made_up import resampled
+from made_up import estimate, resampled
 from precision import forward_tolerance
 from transformers import AlbertConfig, AlbertForSequenceClassification
 
+from bertology_utils import figures
 from bertology_utils.attention import batches, observe
 from bertology_utils.claims import UNTESTABLE
-from bertology_utils.drift import claims, grafts, measure, table1
+from bertology_utils.drift import claims, comparisons, dots, examples, grafts, measure, summary, table1, tables, wording
+from bertology_utils.drift.saved import saved_grafts
 from bertology_utils.encoders import models
 from bertology_utils.encoders.evaluate import classifier_inputs, predict_logits
 from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
 from bertology_utils.statistics import over_trainings
+from bertology_utils.suite.beside import Beside
 
 TASK = TASKS["rte"]
 
@@ -51,13 +55,14 @@ def test_several_pairs_from_one_pass_of_each_model(two_models, protocol, monkeyp
     (before, after), tokenizer = two_models
     made = batches.make_batches(batches.tokenize(make_rows(TASK, 12), TASK, tokenizer, 64), tokenizer)
     pairs = {"there": (before, after), "back": (after, before), "same": (after, after)}
-    seen, maps_of = [], measure.attention_maps
-    monkeypatch.setattr(measure, "attention_maps", lambda model, *rest: seen.append(model) or maps_of(model, *rest))
-    found = measure.drifts(pairs, made, protocol)
+    seen, maps_of = [], comparisons.attention_maps
+    monkeypatch.setattr(comparisons, "attention_maps", lambda model, *rest: seen.append(model) or maps_of(model, *rest))
+    found = comparisons.drifts(pairs, made, protocol)
     assert len(seen) == 2 * len(made), "one pass of each model and batch"
     monkeypatch.undo()
     for name, (reference, model) in pairs.items():
-        assert (found[name] == observe(model, made, {"d": measure.Drift(reference, protocol)})["d"]).all()
+        alone = observe(model, made, {"d": measure.Drift(reference, protocol)})["d"]
+        np.testing.assert_allclose(found[name], alone, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("protocol", "pad_to"), [("paper", None), ("paper", 40), ("official", 40)])
@@ -98,7 +103,7 @@ def test_pairs_of_other_shapes_are_refused(two_models, tmp_path):
     (model, _), _ = two_models
     other = models.load_encoder(parse_model(str(make_bert(tmp_path, 2, 4, 32))))
     with pytest.raises(ValueError, match=r"these models have \(layers, heads\) of \[\(2, 4\), \(3, 4\)\]"):
-        measure.drifts({"a": (model, other)}, [])
+        comparisons.drifts({"a": (model, other)}, [])
 
 
 def test_unknown_protocol_is_refused(two_models):
@@ -152,15 +157,18 @@ def test_displacements_have_the_cosine_of_what_changed(two_models):
     rng = np.random.default_rng(0)
     start, step, other = (torch.tensor(rng.random((2, 3, 6, 6))) for _ in range(3))
     mask = torch.ones(2, 6, dtype=torch.bool)
-    same = measure.displacement_cosine(start, start + step, start + 2 * step, mask)
-    assert torch.allclose(same, torch.ones(2, 3, dtype=torch.float64))
+    # As small as the changes of a first layer, far below the maps themselves.
+    products = comparisons.dot_products([start, start + 1e-3 * step, start + 2e-3 * step, start + 1e-3 * other], mask)
+    same = comparisons.displacement_cosine(products, 0, 1, 2)
+    assert torch.allclose(same, torch.ones(2, 3, dtype=torch.float64), rtol=1e-8)
     expected = [[np.dot(a, b) / np.linalg.norm(a) / np.linalg.norm(b) for a, b in zip(x, y, strict=True)]
                 for x, y in zip(step.flatten(2).numpy(), other.flatten(2).numpy(), strict=True)]  # fmt: skip
-    np.testing.assert_allclose(measure.displacement_cosine(start, start + step, start + other, mask), expected)
-    assert torch.isnan(measure.displacement_cosine(start, start, start + other, mask)).all(), "nothing moved"
+    np.testing.assert_allclose(comparisons.displacement_cosine(products, 0, 1, 3), expected, rtol=1e-8)
+    assert torch.isnan(comparisons.displacement_cosine(products, 0, 0, 1)).all(), "nothing moved"
+    np.testing.assert_allclose(comparisons.cosine(products, 0, 3), measure.map_cosine(start, start + 1e-3 * other, mask))
     (before, after), tokenizer = two_models
     made = batches.make_batches(batches.tokenize(make_rows(TASK, 4), TASK, tokenizer, 64), tokenizer)
-    found = measure.drifts({}, made, displacements={"same": (before, after, after)})
+    found = comparisons.drifts({}, made, displacements={"same": (before, after, after)})
     np.testing.assert_allclose(found["same"], 1)
 
 
@@ -180,6 +188,23 @@ def test_a_graft_has_the_weights_of_either_model(classifiers):
     for name, weights in model.state_dict().items():
         assert torch.equal(weights, (before if ".layer.1." in name else after)[name]), name
     assert torch.equal(tuned.state_dict()["classifier.weight"], after["classifier.weight"]), "the model itself stays"
+
+
+def test_grafts_that_share_their_lower_layers_answer_as_they_do_alone(classifiers):
+    start, tuned, made = classifiers
+    groups = [(2,), (), (0, 1), (0,), (1, 2)]
+    plain = [predict_logits(grafts.grafted(tuned, start, group), made) for group in groups]
+    passes = []
+    layers = [layer for model in (start, tuned) for layer in model.base_model.encoder.layer]
+    hooks = [layer.attention.register_forward_hook(lambda *_: passes.append(1)) for layer in layers]
+    found = grafts.graft_logits(tuned, start, groups, made)
+    for hook in hooks:
+        hook.remove()
+    for one, other in zip(found, plain, strict=True):
+        np.testing.assert_array_equal(one, other)
+    # A tree of 5 paths: 2 first layers, 4 second ones and 5 third ones.
+    assert len(passes) == 11 * len(made)
+    np.testing.assert_array_equal(predict_logits(tuned, made), plain[1], "the model itself stays")
 
 
 def test_layers_that_share_their_weights_cannot_be_put_back(classifiers):
@@ -228,3 +253,129 @@ def test_random_classifiers_answer_by_chance(classifiers):
     scores = table1.score_task(TASK, answers, np.arange(12) % 2, 1)
     assert 0.4 < scores["accuracy"].value < 0.6
     np.testing.assert_array_equal(answers, table1.random_answers(TASK, features, seed=1, count=400))
+
+
+def test_the_head_that_is_shown_is_a_middle_one_of_the_layer_that_changed_most():
+    similarity = np.full((3, 5), 0.99)
+    similarity[1] = [0.5, 0.9, 0.7, 0.2, 0.8]
+    assert examples.middle_head(similarity) == (1, 2)
+    assert examples.near_length([[0] * 30, [0] * 14, [0] * 10]) == 1, "of equally near ones the first"
+
+
+MRPC, SST2 = TASKS["mrpc"], TASKS["sst2"]
+LAST, OTHERS = np.array([0.9, 0.9, 0.9, 0.8, 0.7]), np.array([0.9, 0.9, 0.7, 0.8, 0.9])
+
+
+def test_it_is_said_on_which_tasks_the_last_two_layers_changed_most():
+    found = wording.layers_in_trainings({MRPC: [LAST, LAST], SST2: [OTHERS, OTHERS], TASK: [LAST, OTHERS]})
+    assert found == (
+        "The last two layers are the two that changed most on 1 of 3 tasks in every training (MRPC);"
+        " on 1 in one training only (RTE); on 1 in none: SST-2 (layers 3, 4)."
+    )
+    assert wording.layers_in_trainings({MRPC: [LAST]}).endswith("on 1 of 1 tasks in every training (MRPC).")
+
+
+def test_it_is_said_where_the_answer_depends_on_padding():
+    depends = wording.padding({MRPC: {"paper": LAST, "official": OTHERS}, SST2: {"paper": OTHERS, "official": OTHERS}})
+    assert depends.startswith("On 1 of 2 tasks (MRPC) one reading names the last two layers")
+    assert wording.padding({MRPC: {"paper": LAST, "official": LAST}}).startswith("On none of 1 tasks")
+
+
+def test_a_random_start_that_learned_nothing_is_said_to_be_no_comparison():
+    assert "compares pre-training with always the same answer" in wording.random_start({MRPC: False, SST2: False})
+    assert wording.random_start({MRPC: True}) == "From random weights 1 of 1 tasks were learned (MRPC)."
+
+
+def test_conclusions_follow_their_numbers():
+    same, apart = {MRPC: estimate(60), SST2: estimate(40)}, {MRPC: estimate(1), SST2: estimate(30)}
+    assert wording.same_way(same, apart, 0.5, 0.02) == (
+        "The cosine is above 0.5 on 1 of 2 tasks (MRPC), and above that with another task by more than 0.02 on 1 of 2."
+    )
+    by_norm = wording.by_norm("weight", LAST[:, None], OTHERS[:, None])
+    assert "layers 4, 5 change most by weight, layers 3, 4 by norm" in by_norm
+    assert "1 of 3 score 0, so that the paper's 0 can come" in wording.single_classifiers(
+        "MRPC", "F1", np.array([0, 5, 9.0])
+    )
+    assert "0 of 2 score 0, so that the paper's 0 would be rare" in wording.single_classifiers("M", "F1", np.array([5, 9.0]))
+    assert wording.one_of_two(-0.3, -0.1, -0.5) == (
+        "Alone, the last layer costs more; both together cost more than the two add up to."
+    )
+    assert wording.one_of_two(-0.1, -0.3, -0.35).startswith("Alone, the one before costs more; both together cost less")
+
+
+def test_an_interval_that_is_cut_off_ends_in_an_arrowhead():
+    _, ax = plt.subplots()
+    figures.dots(ax, {"a": {"this run": (1.0, 0.5, 9.0)}, "b": {"this run": (1.0, 0.5, 2.0)}}, "x")
+    figures.cut(ax, 0, 3)
+    assert ax.get_xlim() == (0, 3)
+    assert [(*line.get_xdata(), *line.get_ydata()) for line in ax.lines if line.get_marker() in ("<", ">")] == [(3, 0)]
+
+
+def test_the_summary_follows_the_numbers():
+    def results(last, others):
+        grid = np.tile(LAST[:, None], (1, 2)).tolist()  # (layers, heads)
+        estimate = {"value": 0.4, "low": 0.3, "high": 0.5, "n": 320, "trainings": 2}
+        of_task = [{"value": value} for value in (0, 0, 0, last, 0, 0, others, 0)]  # four neighbours, then up to each layer
+        return {
+            "drift": {"mrpc": dict.fromkeys(summary.TRAININGS, grid)},
+            "gains": {"fine-tuning": estimate, "pre-training": estimate},
+            "random_start_learned": {"mrpc": True},
+            "put_back": {"mrpc": of_task},
+        }
+
+    said = summary.sentences(results(-0.3, -0.1))
+    assert len(said) == 5 and "0.90 in the first layer and 0.70 in the last; it is lowest in layer 5" in said[0]
+    assert "+40.0 points [+30.0, +50.0] on average" in said[2] and "(n=320, 2 trainings)" in said[2]
+    assert "by -30 points on average" in said[4] and "The others cost more on 0 of 1 tasks." in said[4]
+    assert "on 1 of 1 tasks (MRPC)" in summary.sentences(results(-0.1, -0.3))[4]
+    assert len(summary.sentences(results(np.nan, np.nan))) == 4, "layers that cannot be put back"
+
+
+def test_a_gain_is_paired_and_over_trainings():
+    labels = np.arange(40) % 2
+    right, constant = np.stack([labels, labels]), np.zeros((1, 40), dtype=int)
+    worse = table1.score_task(TASK, constant, labels, 1)["accuracy"]
+    found = table1.gain(TASK, right, worse, labels, 1)
+    assert found.value == pytest.approx(0.5) and found.trainings == 2 and found.n == 40
+    assert table1.answer_text(TASK, np.array([0.0, np.log(3)])) == "not_entailment (0.75)"
+    assert table1.answer_text(TASKS["stsb"], np.array([0.9])) == "4.5 of 5"
+
+
+def test_a_cell_of_the_tables_holds_one_estimate():
+    labels = np.arange(40) % 2
+    scores = {TASK: {column: table1.score_task(TASK, labels[None], labels, 1) for column in table1.COLUMNS}}
+    beside = tables.beside_paper(scores).loc[("RTE", "accuracy")]
+    assert beside["pre-trained, fine-tuned"].to_dict() == {"paper": "64.6", "here": "100.0"}
+    assert tables.with_intervals(scores).iloc[0, 0] == "100.0 [100.0, 100.0]"
+    by_layer = tables.by_layer({TASK: {"a": np.tile(LAST[None, :, None], (3, 1, 2))}}, ["a"])
+    assert by_layer.loc[("RTE", 1), ["layer 5", "changed most"]].tolist() == ["0.70", "4, 5"]
+
+
+def test_answers_with_layers_put_back_are_kept_in_the_cache(classifiers, tmp_path, monkeypatch):
+    monkeypatch.setenv("BERTOLOGY_CACHE", str(tmp_path))
+    calls = []
+
+    def found(groups, rows="a"):
+        return saved_grafts({"seed": 1}, rows, 64, groups, lambda: calls.append(rows) or (classifiers[1], *classifiers[::2]))
+
+    start, tuned, made = classifiers
+    groups = [(), (0, 1)]
+    for _ in range(2):
+        for one, other in zip(found(groups), grafts.graft_logits(tuned, start, groups, made), strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert calls == ["a"]
+    assert not np.array_equal(found([(), (2,)])[1], found(groups)[1]) and found(groups, "b") and calls == ["a", "a", "b"]
+
+
+def test_figures_draw_the_run_beside_where_it_has_the_number_and_do_without():
+    leads = {TASK: estimate(1), MRPC: estimate(-1)}
+    beside = Beside("MiniLM, real GLUE", {"leads": {"rte": estimate(2).summary()}}, "")
+    for real, names in ((beside, {"MiniLM, real GLUE", "this run"}), (Beside(beside.title, {}, "missing"), {"this run"})):
+        figure = dots.leads(leads, real)
+        legend = {text.get_text() for text in figure.legends[0].get_texts()}
+        assert legend - {"the paper: left or right of 0"} == names
+    costs = {TASK: [estimate(-1), estimate(-2)]}
+    for several, drawn in ((4, 2), (6, 1)):  # of a model with other layers nothing can be drawn
+        results = {"put_back": {"rte": [estimate(0).summary()] * several}}
+        figure = dots.put_back(costs, ["1, 2", "2, 3"], Beside(beside.title, results, ""))
+        assert len(figure.legends[0].get_texts()) == drawn

@@ -11,7 +11,7 @@ def mean_over_heads(cosines: np.ndarray, seed: Seed) -> Bootstrap:
     """Mean over layers and heads, examples resampled; what did not move does not count.
 
     Args:
-        cosines: shape (examples, layers, heads), from :func:`bertology_utils.drift.measure.drifts`.
+        cosines: shape (examples, layers, heads), from :func:`bertology_utils.drift.comparisons.drifts`.
         seed: of the resampling.
     """
     by_example = np.nanmean(cosines.reshape(len(cosines), -1), axis=1)

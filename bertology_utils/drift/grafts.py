@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
 from ..attention import Batch
@@ -72,19 +73,99 @@ def graft_scores(
     Returns:
         One per group; NaN for an architecture whose layers cannot be exchanged.
     """
-    if not exchangeable(start):
-        return [Bootstrap(np.nan, np.full(RESAMPLES, np.nan), len(labels), seed) for _ in groups]
+    return changes_of_score(task, logits_or_nothing(tuned, start, [(), *groups], batches), labels, seed)
 
-    def answers_of(model: nn.Module) -> np.ndarray:
-        with torch.inference_mode():
-            return predictions(task, predict_logits(model, batches))
 
-    # One copy of the model at a time.
-    answers = np.stack([answers_of(tuned), *(answers_of(grafted(tuned, start, group)) for group in groups)])
+def changes_of_score(task: Task, logits: Sequence[np.ndarray], labels: np.ndarray, seed: Seed) -> list[Bootstrap]:
+    """Score with each group of layers put back, minus the fine-tuned model's own, from 0 to 1.
+
+    Args:
+        task: the task.
+        logits: what the fine-tuned model gives, and then what it gives with each group put back; (examples, labels) each.
+        labels: gold, shape (examples,).
+        seed: of the resampling of examples.
+
+    Returns:
+        One per group; NaN where there are no numbers.
+    """
+    if any(np.isnan(of_one).any() for of_one in logits):
+        return [Bootstrap(np.nan, np.full(RESAMPLES, np.nan), len(labels), seed) for _ in logits[1:]]
+    answers = np.stack([predictions(task, of_one) for of_one in logits])
     weights = whole_and_resampled(len(labels), seed)  # (1 + resamples, examples)
     scores = weighted_scores(plain_metric(task), answers, labels, weights)  # (1 + resamples, 1 + groups)
     losses = scores[:, 1:] - scores[:, :1]
     return [Bootstrap.of(loss, len(labels), seed) for loss in losses.T]
+
+
+def logits_or_nothing(
+    tuned: nn.Module, start: nn.Module, groups: Sequence[Sequence[int]], batches: Sequence[Batch]
+) -> list[np.ndarray]:
+    """As :func:`graft_logits`; NaN for an architecture whose layers cannot be exchanged."""
+    if exchangeable(start):
+        return graft_logits(tuned, start, groups, batches)
+    config: Any = tuned.config
+    examples = sum(len(batch.index) for batch in batches)
+    return [np.full((examples, config.num_labels), np.nan) for _ in groups]
+
+
+def graft_logits(
+    tuned: nn.Module, start: nn.Module, groups: Sequence[Sequence[int]], batches: Sequence[Batch]
+) -> list[np.ndarray]:
+    """What :func:`grafted` models answer; layers below which two of them are the same are computed once for both.
+
+    Args:
+        tuned, start, groups, batches: see :func:`graft_scores`.
+
+    Returns:
+        One per group, shape (examples, labels), as :func:`bertology_utils.encoders.evaluate.predict_logits` gives.
+    """
+    own, before = _layer_modules(tuned), _layer_modules(start)
+    origins = [tuple(layer in group for layer in range(len(own))) for group in groups]  # is each layer put back?
+    parts: list[list[np.ndarray]] = [[] for _ in groups]
+    for batch in batches:
+        known: dict[tuple[bool, ...], object] = {}  # what a layer gave, by the origin of all layers up to it
+        # In the order of a tree, so that only one path through it is kept.
+        for at in sorted(range(len(groups)), key=origins.__getitem__):
+            known = {path: given for path, given in known.items() if path == origins[at][: len(path)]}
+            with _put_back(own, before, origins[at], known):
+                parts[at].append(predict_logits(tuned, [batch]))
+    order = np.argsort(np.concatenate([sorted(batch.index) for batch in batches]))
+    return [np.concatenate(of_group)[order] for of_group in parts]
+
+
+def _layer_modules(model: nn.Module) -> list[nn.Module]:
+    found = {
+        int(match[1]): module
+        for name, module in model.named_modules()
+        if (match := _LAYER.search(f"{name}.")) and match.end() == len(name) + 1
+    }
+    return [found[layer] for layer in sorted(found)]
+
+
+@contextmanager
+def _put_back(
+    own: Sequence[nn.Module], before: Sequence[nn.Module], origin: tuple[bool, ...], known: dict[tuple[bool, ...], object]
+) -> Iterator[None]:
+    """Within it layers of ``own`` compute as those of ``before`` where ``origin`` says so, and nothing that is known."""
+
+    def instead(layer: int):
+        module, path = (before if origin[layer] else own)[layer], origin[: layer + 1]
+        compute = type(module).forward
+
+        def forward(*inputs, **others):
+            if path not in known:
+                known[path] = compute(module, *inputs, **others)
+            return known[path]
+
+        return forward
+
+    try:
+        for layer, module in enumerate(own):
+            module.__dict__["forward"] = instead(layer)
+        yield
+    finally:
+        for module in own:
+            module.__dict__.pop("forward", None)
 
 
 def neighbours(layers: int) -> list[tuple[int, int]]:

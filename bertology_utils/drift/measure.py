@@ -1,12 +1,9 @@
 """How far fine-tuning moves each head's attention (§4.3, Fig 5)."""
 
-from collections.abc import Iterable, Mapping, Sequence
-
 import numpy as np
 import torch
 
 from ..attention import Batch, Measurement, attention_maps, begin
-from ..attention.interface import shape_of
 from ..common import PROTOCOLS, WEIGHINGS, one_of
 from ..statistics import RESAMPLES, Bootstrap, Seed, resampled_means
 
@@ -120,70 +117,6 @@ class Drift:
                 f"the reference has {self._layers} layers and the observed model {self._layers - left};"
                 " drift compares layer by layer, so give a reference of the same shape"
             )
-
-
-def drifts(
-    pairs: Mapping[str, tuple[torch.nn.Module, torch.nn.Module]],
-    batches: Iterable[Batch],
-    protocol: str = "paper",
-    displacements: Mapping[str, tuple[torch.nn.Module, torch.nn.Module, torch.nn.Module]] | None = None,
-    weighing: str = "weight",
-) -> dict[str, np.ndarray]:
-    """Similarity within several pairs of models, from one pass of each model, however many pairs it is in.
-
-    The maps of all models are held for one batch.
-
-    Args:
-        pairs: (model, other model) by name, all with as many layers and heads.
-        batches: inputs.
-        protocol: see :func:`map_cosine`.
-        displacements: (start, one end, another end) by name: do both ends lie in the same direction? The cosine between
-            the changes of the maps, from −1 to 1; 0 if two trainings moved them independently. NaN where a map stayed.
-        weighing: see :class:`Drift`.
-
-    Returns:
-        As :class:`Drift` gives them, by name: shape (examples, layers, heads).
-
-    Raises:
-        ValueError: models of different shapes.
-    """
-    triples = displacements or {}
-    models = {id(model): model for several in (*pairs.values(), *triples.values()) for model in several}
-    shapes = {shape_of(model) for model in models.values()}
-    if len(shapes) > 1:
-        raise ValueError(f"drift compares head by head; these models have (layers, heads) of {sorted(shapes)}")
-    found: dict[str, list[np.ndarray]] = {name: [] for name in (*pairs, *triples)}
-    order: list[int] = []
-    for batch in batches:
-        batch = batch.to(next(next(iter(models.values())).parameters()).device)
-        maps = {key: attention_maps(model, batch, weighing) for key, model in models.items()}
-        order += batch.index
-        for name, several in (*pairs.items(), *triples.items()):
-            layers = zip(*(maps[id(model)] for model in several), strict=True)
-            similar = [_compare(of_layer, batch.mask, protocol) for of_layer in layers]
-            found[name].append(torch.stack(similar, dim=1).cpu().numpy())
-    return {name: np.concatenate(parts)[np.argsort(order)] for name, parts in found.items()}
-
-
-def _compare(maps: Sequence[torch.Tensor], mask: torch.Tensor, protocol: str) -> torch.Tensor:
-    """Similarity of two models' maps, or of the displacements from the first of three to the others."""
-    if len(maps) == 2:
-        return map_cosine(maps[0], maps[1], mask, protocol)
-    return displacement_cosine(maps[0], maps[1], maps[2], mask, protocol)
-
-
-def displacement_cosine(
-    start: torch.Tensor, end: torch.Tensor, other: torch.Tensor, mask: torch.Tensor, protocol: str = "paper"
-) -> torch.Tensor:
-    """Cosine between two changes of the same maps, end − start and other − start; see :func:`map_cosine`.
-
-    Returns:
-        Shape (examples, heads), NaN where a map did not change.
-    """
-    moves = [(maps.double() - start.double()) for maps in (end, other)]
-    cosine = map_cosine(moves[0], moves[1], mask, protocol)
-    still = [(move.abs().amax(dim=(2, 3)) < 1e-9) for move in moves]  # (examples, heads)
-    return cosine.masked_fill(still[0] | still[1], torch.nan)
 
 
 def last_layers_lead(similarity: np.ndarray, seed: Seed, count: int = 2) -> Bootstrap:

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..glue.tasks import Task, plain_metric, predictions
 from ..statistics import Bootstrap, Seed, bootstrap_weights
+from ..statistics.estimate import Estimate, over_trainings
 from ..statistics.weighted import weighted_scores
 
 # The columns, in the paper's order and words.
@@ -43,6 +44,33 @@ def score_task(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed
         return Bootstrap(float(value), draws, len(labels), seed)
 
     return {metric: mean_score(metric) for metric in task.metrics}
+
+
+def gain(task: Task, better: np.ndarray, worse: Bootstrap, labels: np.ndarray, seed: Seed) -> Estimate:
+    """How much better several trainings are than something else, by :func:`plain_metric`.
+
+    Args:
+        task: the task.
+        better: answers of every training, shape (trainings, examples).
+        worse: the other's score, on the same resamples.
+        labels: gold, shape (examples,).
+        seed: of the resampling.
+    """
+    metric = plain_metric(task)
+    return over_trainings([score_task(task, one[None], labels, seed)[metric] - worse for one in better])
+
+
+def answer_text(task: Task, logits: np.ndarray) -> str:
+    """What a classifier says of one input: the label with its probability, or the similarity from 0 to 5.
+
+    Args:
+        task: the task.
+        logits: its outputs, shape (labels,).
+    """
+    if task.is_regression:
+        return f"{5 * logits[0]:.1f} of 5"
+    odds = np.exp(logits - logits.max())
+    return f"{task.labels[int(logits.argmax())]} ({odds.max() / odds.sum():.2f})"
 
 
 def random_answers(task: Task, features: np.ndarray, seed: int, count: int = RANDOM_CLASSIFIERS) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from ..disabling.needs import SweepOf
 from ..disabling.reference import Sweep
 from ..disabling.saved import KIND as SWEEPS
 from ..disabling.saved import saved_sweep, sweep_key
+from ..drift.saved import saved_grafts
 from ..encoders import evaluate, finetune, models
 from ..encoders.needs import TRAININGS, FineTuning
 from ..encoders.saved import saved_logits
@@ -286,6 +288,24 @@ class Experiment:
 
         rows, max_length = finetune.rows_digest(self.dev_rows(task)), self.settings.profile.recipe.max_length
         return predictions(task, saved_logits(self._of_model(task, init, seed_offset), rows, max_length, load))
+
+    def put_back(self, task: Task, groups: Sequence[Sequence[int]], seed_offset: int = 0) -> list[np.ndarray]:
+        """What the fine-tuned classifier outputs, from the cache, and then what with each group of layers put back (§4.3).
+
+        Args:
+            task: the task.
+            groups: layers from 0, to get their weights from before fine-tuning.
+            seed_offset: of the training; see :meth:`finetuned`.
+
+        Returns:
+            Each of shape (rows, labels), of all dev rows; NaN for a model whose layers cannot be exchanged.
+        """
+
+        def load() -> tuple[object, object, list[Batch]]:
+            return self.finetuned(task, seed_offset=seed_offset), self.untrained(task), self.dev_batches(task)
+
+        rows, max_length = finetune.rows_digest(self.dev_rows(task)), self.settings.profile.recipe.max_length
+        return saved_grafts(self._of_model(task, "pretrained", seed_offset), rows, max_length, [(), *groups], load)
 
     @cached_property
     def learned(self) -> dict[Task, bool]:

@@ -1,0 +1,105 @@
+"""Notebook 3's numbers for the results file, and what they come to in a few sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..claims.findings import amount, part, sizes
+from ..common import to_people
+from ..encoders.finetune import rows_digest
+from ..glue.tasks import TASKS, Task
+from ..statistics import Bootstrap
+from ..statistics.estimate import Estimate, average
+from ..statistics.ties import largest
+from . import wording
+from .tables import Scores
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+TRAININGS = ("fine-tuning", "fine-tuning again")  # names of the two comparisons with the pre-trained model
+Similarity = Mapping[Task, Mapping[str, np.ndarray]]  # by task and comparison, shape (examples, layers, heads)
+
+
+def of_tasks(found: Mapping[Task, Estimate | Bootstrap]) -> dict[str, dict[str, float]]:
+    """Estimates by the task's name."""
+    return {task.name: estimate.summary() for task, estimate in found.items()}
+
+
+def scores(table1: Scores, tuning: Mapping[Task, Estimate], pretraining: Mapping[Task, Estimate]) -> dict[str, object]:
+    """Table 1, and what fine-tuning and pre-training are worth on average."""
+    worth = {"fine-tuning": tuning, "pre-training": pretraining}
+    return {
+        "table1": {
+            task.name: {
+                column: {metric: value.summary() for metric, value in metrics.items()} for column, metrics in columns.items()
+            }
+            for task, columns in table1.items()
+        },
+        "gains": {name: average(list(gains.values())).summary() for name, gains in worth.items()},
+    }
+
+
+def layers(similarity: Similarity, leads: Mapping[Task, Estimate]) -> dict[str, object]:
+    """How far the maps moved, by head and comparison, and how far ahead the last two layers are."""
+    drift = {task.name: {name: np.nanmean(values, axis=0) for name, values in by_name.items()}
+             for task, by_name in similarity.items()}  # fmt: skip
+    return {"drift": drift, "leads": of_tasks(leads)}
+
+
+def layers_put_back(costs: Mapping[Task, Sequence[Estimate]], leads: Mapping[Task, Estimate]) -> dict:
+    """What putting layers back changes, and the last two layers against other neighbours."""
+    return {
+        "put_back": {task.name: [estimate.summary() for estimate in of_task] for task, of_task in costs.items()},
+        "put_back_leads": of_tasks(leads),
+    }
+
+
+def rows(of_tasks: Mapping[Task, tuple[Dataset, Dataset]]) -> dict[str, dict[str, object]]:
+    """How many training and dev rows each task has, and a digest of the first."""
+    return {
+        task.name: {"train": len(train), "dev": len(dev), "train_sha256": rows_digest(train)}
+        for task, (train, dev) in of_tasks.items()
+    }
+
+
+def by_layer(similarity: Similarity) -> dict[Task, list[np.ndarray]]:
+    """Mean similarity by layer in each training, shape (layers,)."""
+    return {task: [of_task[name].mean(axis=(0, 2)) for name in TRAININGS] for task, of_task in similarity.items()}
+
+
+def sentences(results: Mapping) -> list[str]:
+    """The notebook in a few sentences.
+
+    Args:
+        results: what goes into ``results.json``: "drift", "gains", "random_start_learned" and "put_back".
+    """
+    tasks = {name: TASKS[name] for name in results["drift"]}
+    by_task = {
+        tasks[name]: [np.mean(of_task[one], axis=1) for one in TRAININGS] for name, of_task in results["drift"].items()
+    }
+    mean = np.mean([several for of_task in by_task.values() for several in of_task], axis=0)  # (layers,)
+    lowest = to_people(*largest(-mean))
+    learned = {tasks[name]: value for name, value in results["random_start_learned"].items()}
+    ends = f"{mean[0]:.2f} in the first layer and {mean[-1]:.2f} in the last"
+    worth = [amount(part(results, "gains", name), "points", 1, sign=True) for name in ("fine-tuning", "pre-training")]
+    of = sizes(part(results, "gains", "fine-tuning"))
+    return [
+        f"Mean similarity of maps before and after fine-tuning is {ends}; it is lowest in layer {lowest}.",
+        wording.layers_in_trainings(by_task),
+        f"Fine-tuning is worth {worth[0]} on average, pre-training {worth[1]} ({of}).",
+        wording.random_start(learned),
+        *_put_back(results["put_back"], len(mean)),
+    ]
+
+
+def _put_back(costs: Mapping[str, Sequence[Mapping]], layers: int) -> list[str]:
+    """Which layers' fine-tuning matters more; nothing for a model whose layers cannot be put back."""
+    last, others = layers - 2, 2 * layers - 4  # places of the last two neighbours, and of all layers but these
+    ends = {TASKS[name]: (several[last]["value"], several[others]["value"]) for name, several in costs.items()}
+    if others <= last or not np.isfinite(list(ends.values())).all():
+        return []
+    return [wording.costs(ends)]
