@@ -2,8 +2,11 @@
 
 ``measure``: the measurement. ``compare``: types against each other.
 ``controls``: against other tokens at the same places. ``flow``: all of a
-layer's attention, by type of token. ``claims``: the paper's claims, judged.
-``findings``: what came out, in sentences. ``drawing``: the figures. ``needs``: what is trained.
+layer's attention, by type of token. ``reading``: all of these on one task's
+examples, one of which ``examples`` chooses to look at. ``stripes``,
+``separators``: what is estimated from it. ``from_cls``: Figure 7's numbers. ``claims``: the paper's claims, judged.
+``findings``, ``summary``: what came out, in sentences. ``beside``: the committed
+run on real data. ``drawing``, ``tables``: how it is shown. ``needs``: what is trained.
 """
 
 from importlib import import_module
@@ -11,16 +14,26 @@ from importlib import import_module
 # Imported when they are asked for: sentences are made without torch.
 _NAMES = {
     "ATTENDING": "measure",
+    "Examples": "reading",
     "Features": "measure",
     "Rivals": "compare",
+    "Stripes": "stripes",
     "against_marks": "compare",
     "ahead": "compare",
+    "ahead_of_pairs": "separators",
+    "alone": "examples",
+    "darkest": "examples",
     "disregard": "measure",
     "earlier_and_later": "compare",
+    "in_even_shares": "reading",
     "kept_share": "compare",
+    "of_length": "examples",
+    "over_tasks": "reading",
+    "pooled": "reading",
     "resampled_type_means": "compare",
     "shares_of_heads": "compare",
     "side_by_side": "measure",
+    "typical": "examples",
 }
 __all__ = list(_NAMES)
 

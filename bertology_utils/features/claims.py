@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -58,7 +59,8 @@ def judge_pretraining(kept_stripes: ByTask, learned: Learned) -> list[Verdict]:
     """Do stripes come from pre-training? Share of the striped heads that were striped before, by task."""
     fair = kept(kept_stripes, learned)
     support = all_of(above(share, 0.5) for share in fair.values())
-    return [judged("stripes-pretraining", support, least_of(fair, 1, 2), unlearned(list(kept_stripes), learned))]
+    shown = re.sub(r"\+1\.[0-9]+\]", "+1.00]", least_of(fair, 1, 2))  # no share is above 1
+    return [judged("stripes-pretraining", support, shown, unlearned(list(kept_stripes), learned))]
 
 
 def judge_halves(
@@ -71,7 +73,7 @@ def judge_halves(
         drops: by task, what the first half of the layers gives it minus what the second gives, fine-tuned.
         drops_without_first: the same when the first layer is left out.
         learned: by task.
-        missing: the precondition that fails, such as a separator sink.
+        missing: the precondition that fails, such as a [SEP] sink.
     """
     name = {"[CLS]": "cls-early", "[SEP]": "sep-late"}[kind]
     verdicts = []
@@ -108,7 +110,7 @@ def judge_separators(leads: ByTask, together: ByTask, learned: Learned, missing:
         leads: by one-sentence task, the weight of its [SEP] minus the largest of any two-sentence task.
         together: the same of all [SEP] of an input together.
         learned: by task.
-        missing: the precondition that fails: a separator sink, or tasks of either kind.
+        missing: the precondition that fails: a [SEP] sink, or tasks of either kind.
     """
     missing = missing or ("" if leads else "tasks with one sentence and with two") or unlearned(list(leads), learned)
     fair, fair_together = kept(leads, learned), kept(together, learned)

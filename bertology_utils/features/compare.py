@@ -64,7 +64,7 @@ class Rivals:
     seed: Seed
 
     def striped(self, least: float) -> tuple[np.ndarray, np.ndarray]:
-        """Heads with a stripe on a type of word, and heads with one on a special token only.
+        """Heads with a stripe on a type of word, and heads with one mainly on a special token.
 
         A stripe is a mean of more than ``least``; one on words is also above
         the special tokens.

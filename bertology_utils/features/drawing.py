@@ -1,54 +1,200 @@
-"""The figures of §4.4 that are made for it alone: rows of heatmaps for types of token, and weights by layer (Fig 6)."""
+"""The figures of §4.4 that are made for it alone: maps over their columns' means, Figure 6, and heads as dots."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
 
 from .. import figures
+from ..annotation.inputs import AnnotatedInput
+from ..annotation.token_types import TOKEN_TYPES, token_types
 from ..common import axis_numbers
+from ..figures.dots import Dot
+from ..figures.style import SOURCE_MARKERS
+
+_CLS, _SEP, _POINTS = figures.FLOW_COLOURS[:3]  # as in the bars of where attention goes
+_EVEN = figures.COLOURS["grey"]
+_LOG_TICKS = (0.02, 0.05, 0.1, 0.2, 0.5)
 
 
-def rows_of_types(panels: dict[str, np.ndarray], label: str, tasks: int, signed: bool = False):
-    """Heatmaps with a row for each type of token and a column for each task; each row has its own scale (Fig 6).
+def maps_over_columns(annotated: AnnotatedInput, maps: Mapping[str, np.ndarray], marked: str = ""):
+    """Self-attention maps of one input, and below each what every token gets from the average token.
 
     Args:
-        panels: by title, row after row, each of shape (layers, heads).
-        label: what the colours mean, with the unit.
-        tasks: panels in a row.
-        signed: values can be below 0, which is then the middle of the scale.
+        annotated: the input.
+        maps: by title, each of shape (wordpieces, wordpieces).
+        marked: the type of word whose bars are orange.
 
     Returns:
         The figure.
     """
-    values = np.abs(list(panels.values()))  # (rows · tasks, layers, heads)
-    most = np.nanmax(values.reshape(len(panels) // tasks, -1), axis=1).tolist()
-    limits = [(-end if signed else 0, end) for end in most]
-    return figures.heatmap_grid(
-        panels, label, limits, cmap="vlag" if signed else figures.MAP, columns=tasks, panel=(1.95, 1.75)
-    )
+    side = 1.4 + 0.16 * annotated.length
+    figure, axes = plt.subplots(2, len(maps), figsize=(side * len(maps) + 0.6, side + 1.4), height_ratios=(side, 1.4),
+                                squeeze=False, sharex="col", sharey="row")  # fmt: skip
+    colours = _bar_colours(annotated, marked)
+    for top, below, (title, weights) in zip(*axes, maps.items(), strict=True):
+        image = figures.attention_map(top, weights, annotated.pieces, title)
+        top.set(xlabel="", ylabel="from token" if top is axes[0, 0] else "")
+        top.tick_params(labelbottom=False)
+        top.set_aspect("auto")  # columns stand above their bars
+        below.bar(range(annotated.length), weights.mean(axis=0), color=colours)
+        below.axhline(1 / annotated.length, color=_EVEN, ls=":", lw=1.5)
+        below.set(xlabel="to token", ylabel="column's mean" if below is axes[1, 0] else "")
+        below.set_xticks(range(annotated.length), annotated.pieces, rotation=90, fontsize=7)
+    figure.colorbar(image, ax=list(axes[0]), label="weight", shrink=0.8)
+    return figure
 
 
-def weights_by_layer(tuned: Mapping[str, Mapping[str, np.ndarray]], pretrained: Mapping[str, np.ndarray], even: float):
-    """What special tokens get in every layer, a panel each: a line for each task, dashed before fine-tuning.
+def _bar_colours(annotated: AnnotatedInput, marked: str) -> list[str]:
+    colours = np.full(annotated.length, "#b9bec6")
+    of_type = token_types(annotated)
+    for kind, colour in (("punctuation", _POINTS), ("[SEP]", _SEP), ("[CLS]", _CLS), (marked, figures.COLOURS["orange"])):
+        if kind:
+            colours[of_type[TOKEN_TYPES.index(kind)]] = colour
+    return colours.tolist()
+
+
+def figure_6(columns: Mapping[str, tuple[np.ndarray, np.ndarray]], even: float, label: str = "mean weight"):
+    """What [SEP] (upper row) and [CLS] (lower row) get in every head, all on one scale from 0 to 1 (Fig 6).
+
+    The scale is of square roots, so that small weights can be told apart.
 
     Args:
-        tuned: by type of token and then by task, of the fine-tuned models, shape (layers,).
-        pretrained: by type of token, shape (layers,).
+        columns: by title, the two of shape (layers, heads); models may differ in shape.
+        even: an even share, marked on the scale.
+        label: of the scale.
+
+    Returns:
+        The figure.
+    """
+    figure, axes = plt.subplots(2, len(columns), figsize=(1.65 * len(columns) + 1.2, 3.9), squeeze=False)
+    shapes = [np.shape(pair[0]) for pair in columns.values()]
+    for at, (title, pair) in enumerate(columns.items()):
+        for ax, values in zip(axes[:, at], pair, strict=True):
+            figures.heatmap(ax, values, limits=(0, 1), colour_bar=False).set(xlabel="", ylabel="")
+            ax.collections[0].set_norm(PowerNorm(0.5, 0, 1))
+            layers, heads = np.shape(values)
+            for axis, count in ((ax.xaxis, heads), (ax.yaxis, layers)):
+                places = sorted({0, count // 2 - 1, count - 1})
+                axis.set_ticks([at + 0.5 for at in places], np.array(axis_numbers(count))[places].tolist())
+            ax.tick_params(labelsize=10)
+            if at and shapes[at] == shapes[at - 1]:
+                ax.set_yticks([])
+        axes[0, at].set_xticks([])
+        axes[0, at].set_title(title, fontsize=9)
+        axes[1, at].set_xlabel("head", fontsize=9)
+    for ax, kind in zip(axes[:, 0], ("[SEP]", "[CLS]"), strict=True):
+        ax.set_ylabel(f"{kind}\nlayer", fontsize=10)
+    bar = figure.colorbar(axes[0, 0].collections[0], ax=axes, label=label, shrink=0.9, aspect=30, pad=0.01)
+    bar.set_ticks([0.0, 0.1, 0.3, 1.0], labels=["0", "0.1", "0.3", "1"])
+    bar.ax.axhline(even, color=figures.COLOURS["orange"], lw=2)
+    bar.ax.annotate("even\nshare", (1, even), xytext=(6, 0), textcoords="offset points", xycoords=("axes fraction", "data"),
+                    va="center", fontsize=8, color=figures.COLOURS["orange"])  # fmt: skip
+    bar.outline.set_visible(False)
+    return figure
+
+
+def by_depth(lines: Mapping[str, Mapping[str, Sequence[np.ndarray]]], even: float, states: Mapping[str, str]):
+    """What [CLS] and [SEP] get from the first layer to the last, mean over heads, on one scale.
+
+    Args:
+        lines: by type and then by source, one or several lines of shape (layers,), such as one for each task; drawn are
+            their mean and their range.
         even: what an even head would give any token.
+        states: by source how the legend calls it.
 
     Returns:
         The figure.
     """
-    figure, axes = plt.subplots(1, len(tuned), figsize=(4.5 * len(tuned), 3.2))
-    for ax, (kind, by_task) in zip(axes, tuned.items(), strict=True):
-        layers = axis_numbers(len(pretrained[kind]))
-        for title, weights in by_task.items():
-            ax.plot(layers, weights, label=title, lw=1.4)
-        ax.plot(layers, pretrained[kind], color="black", ls="--", label="pre-trained")
-        ax.axhline(even, color=figures.COLOURS["grey"], ls=":", label="even")
-        ax.set(title=kind, xlabel="layer", ylabel="mean weight", ylim=(0, None), xticks=layers)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center")
+    figure, axes = plt.subplots(1, len(lines), figsize=(4.4 * len(lines), 3.1), sharey=True)
+    for ax, (kind, by_source) in zip(axes, lines.items(), strict=True):
+        for source, several in by_source.items():
+            if not several:
+                continue
+            depth, colour = np.linspace(0, 1, len(several[0])), figures.SOURCE_COLOURS[source]
+            ax.plot(depth, np.mean(several, axis=0), "-", marker=SOURCE_MARKERS[source], ms=4, lw=1.5, color=colour,
+                    label=states[source])  # fmt: skip
+            ax.fill_between(depth, np.min(several, axis=0), np.max(several, axis=0), color=colour, alpha=0.18, lw=0)
+        ax.axhline(even, color=_EVEN, ls=":", lw=1.5, label="even share of this run's inputs")
+        ax.set(title=kind, xlabel="depth", ylim=(0, None))
+        ax.set_xticks([0, 0.5, 1], ["first layer", "", "last layer"])
+    axes[0].set_ylabel("mean weight")
+    handles, names = axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=2)
+    return figure
+
+
+def heads_as_dots(
+    panels: Mapping[str, Mapping[str, Mapping[str, np.ndarray]]],
+    label: str,
+    border: float,
+    named: Mapping[str, Sequence[str]] | None = None,
+):
+    """A row of dots for each task and source, one dot for each head; one scale for all panels.
+
+    Args:
+        panels: by title, then by task's title, then by source: one number for each head, of any shape; no source where
+            examples are too few.
+        label: of the axis.
+        border: drawn as an orange line.
+        named: by panel the tasks that the paper names; they stand in bold with an asterisk.
+
+    Returns:
+        The figure.
+    """
+    tallest = max(map(len, panels.values()))
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=(3.4 * len(panels), 0.55 * tallest + 1.4), sharex=True, squeeze=False
+    )
+    for ax, (title, rows) in zip(axes.flat, panels.items(), strict=True):
+        _rows_of_heads(ax, rows)
+        ax.axvline(border, color="#d9822b", lw=1.5, zorder=0)
+        ax.set(title=title, xlabel=label, ylim=(len(rows) - 0.5, -0.5))
+        starred = (named or {}).get(title, ())
+        ax.set_yticks(range(len(rows)), [f"{task} *" if task in starred else task for task in rows])
+        for text in ax.get_yticklabels():
+            text.set_fontweight("bold" if text.get_text().endswith("*") else "normal")
+    sources = list(dict.fromkeys(source for rows in panels.values() for row in rows.values() for source in row))
+    marks = [
+        plt.Line2D([], [], marker=SOURCE_MARKERS[source], ls="", color=figures.SOURCE_COLOURS[source]) for source in sources
+    ]
+    marks.append(plt.Line2D([], [], color=figures.COLOURS["orange"]))
+    figure.legend(marks, [*sources, f"+{border}: the least that counts"], loc="outside upper center", ncols=len(marks))
+    return figure
+
+
+def _rows_of_heads(ax: Axes, rows: Mapping[str, Mapping[str, np.ndarray]]) -> None:
+    for at, row in enumerate(rows.values()):
+        if not row:
+            ax.text(0.98, at, "too few examples", transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=8,
+                    color=_EVEN)  # fmt: skip
+        for place, (source, heads) in enumerate(row.items()):
+            values = np.sort(np.ravel(heads))
+            beside = 0.07 * (np.arange(values.size) % 5 - 2) / (1 + (len(row) > 1))  # neighbours apart
+            height = at + 0.4 * (place - (len(row) - 1) / 2) + beside
+            mark, colour = SOURCE_MARKERS[source], figures.SOURCE_COLOURS[source]
+            ax.plot(values, height, mark, ms=3, alpha=0.6, mew=0, color=colour)
+
+
+def types_on_a_log_scale(rows: Mapping[str, Mapping[str, Dot]], label: str, colours: Mapping[str, str], even: float):
+    """Estimates that differ by factors, as :func:`bertology_utils.figures.dots`.
+
+    Args:
+        rows, label, colours: as there.
+        even: an even share, dotted.
+
+    Returns:
+        The figure.
+    """
+    figure, ax = plt.subplots(figsize=(6.4, 0.36 * len(rows) + 1.4))
+    ax.set_xscale("log")
+    figures.dots(ax, rows, label, colours=colours)
+    ax.axvline(even, color=_EVEN, ls=":", lw=1.5, zorder=0, label="even share")
+    ax.minorticks_off()
+    ax.set_xticks(_LOG_TICKS, list(map(str, _LOG_TICKS)))
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=len(colours) + 1)
     return figure
