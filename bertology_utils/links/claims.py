@@ -66,7 +66,7 @@ def judge_diagonals(
         shares = {name: lower_by_chance[name] for name in names if name in lower_by_chance}
         support = all_of(Support(1 - share, share) for share in shares.values())
         least = min(shares, key=lambda name: shares[name], default=None)
-        ours = f"{least}: above {shares[least]:.0%} of random fives; n={examples[least]}" if least else "–"
+        ours = f"{least}: above {shares[least]:.0%} of random sets of five heads; n={examples[least]}" if least else "–"
         verdicts.append(judged(f"{words}-diagonal", support, ours, never_adjacent(adjacent[words])))
     return verdicts
 
@@ -101,7 +101,7 @@ def judge_pointing(subjects: RelationTest | None) -> list[Verdict]:
         return [judged("subjects-distance", Support(1, 1), "–", "such arcs")]
     ahead = over_trainings([subjects.difference])
     beaten = 0.0 if subjects.beats else 1.0
-    ours = f"{head_name(*subjects.head)} {ahead.text(100, 1, sign=True)} points; {counted(ahead)}"
+    ours = f"{head_name(*subjects.head)} {subjects.difference.text(100, 1, sign=True)} points; {counted(ahead)}"
     return [judged("subjects-distance", Support((-ahead).p_above(-WEIGHT), beaten), ours)]
 
 
@@ -114,7 +114,7 @@ def judge_last_layer(
         first: by task, the share of the resamples in which "[SEP]", and "punctuation", gets more than every other type
             of token but [CLS], fine-tuned, in every training; see :func:`bertology_utils.features.ahead`.
         learned: by task.
-        missing: the precondition that fails: a separator sink.
+        missing: the precondition that fails: a [SEP] sink.
     """
     verdicts = []
     for kind, name, inside in (("[SEP]", "cls-reads-sep", False), ("punctuation", "cls-reads-punctuation", True)):

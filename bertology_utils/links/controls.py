@@ -5,9 +5,11 @@ The other control, places borrowed from other inputs, is part of the ``measure``
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from ..statistics import Seed, ties
+from ..statistics import Bootstrap, Seed, rank_correlation, ties
 
 
 def candidates_are_diagonal(
@@ -31,3 +33,29 @@ def candidates_are_diagonal(
     rng = np.random.default_rng(seed)
     drawn = np.array([ranks[rng.choice(ranks.size, count, replace=False)].mean() for _ in range(draws)])
     return float(np.mean(drawn > candidates)), float(candidates)
+
+
+def with_neighbours(values: Mapping[str, np.ndarray], neighbours: np.ndarray, seed: Seed) -> dict[str, Bootstrap]:
+    """Does what heads do along links go with their attention to neighbours? Spearman's ρ, heads resampled.
+
+    Args:
+        values: by type of link, shape (layers, heads).
+        neighbours: attention to the previous or next token, same shape.
+        seed: of the resampling.
+    """
+    flat = np.ravel(neighbours)
+    return {name: rank_correlation(np.ravel(of_type), flat, seed) for name, of_type in values.items()}
+
+
+def highest_five(
+    scores: Mapping[str, np.ndarray], neighbours: np.ndarray, seed: Seed
+) -> tuple[dict[str, float], dict[str, float]]:
+    """:func:`candidates_are_diagonal` for each type of link: the shares of random fives that are lower, and the mean ranks.
+
+    Args:
+        scores: by type of link, shape (layers, heads).
+        neighbours: attention to the previous or next token, same shape.
+        seed: of the draws.
+    """
+    found = {kind: candidates_are_diagonal(heads.ravel(), neighbours.ravel(), seed) for kind, heads in scores.items()}
+    return {kind: share for kind, (share, _) in found.items()}, {kind: rank for kind, (_, rank) in found.items()}

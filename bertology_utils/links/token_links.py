@@ -33,6 +33,16 @@ class TokenLink:
     sentence: tuple[int, int, int]
     places: tuple[Cells, ...] = ()
 
+    @property
+    def distance(self) -> int:
+        """How many wordpieces the two words are apart; 1 if they stand side by side."""
+        return int(np.abs(self.rows - self.columns).min())
+
+    @property
+    def adjacent(self) -> bool:
+        """Do the two words stand side by side?"""
+        return self.distance == 1
+
 
 def find_links(annotated: AnnotatedInput, antecedents: bool) -> dict[str, list[TokenLink]]:
     """The links of an input, by type.
@@ -120,8 +130,8 @@ def _cells(rows: np.ndarray, columns: np.ndarray) -> list[tuple[int, int]]:
 
 def share_adjacent(inputs: Sequence[dict[str, list[TokenLink]]], names: Sequence[str]) -> float:
     """Share of the links of some types whose words stand side by side; NaN where there are none."""
-    gaps = [np.abs(link.rows - link.columns).min() for by_type in inputs for name in names for link in by_type[name]]
-    return float(np.mean(np.array(gaps) == 1)) if gaps else float("nan")
+    sides = [link.adjacent for by_type in inputs for name in names for link in by_type[name]]
+    return float(np.mean(sides)) if sides else float("nan")
 
 
 def _verbs_and_subjects(sentence: PlacedSentence) -> list[tuple[Positions, Positions]]:
