@@ -377,7 +377,7 @@ def test_a_curve_is_titled_with_the_rows_that_score_it(rows, scored):
     ordering, task = ordering_half(rows, seed=1), TASKS["mrpc"]
     assert (ordering == ordering_half(rows, seed=1)).all() and (ordering != ordering_half(rows, seed=2)).any()
     figure = drawing.curves_of_scores({task: {0: 0.8, 12: 0.5}}, {task: 0}, {task: np.count_nonzero(~ordering)})
-    assert figure.axes[0].get_title() == f"MRPC: 0 of 12 to spare, n={scored}"
+    assert figure.axes[0].get_title() == f"MRPC: 0 of 12 can go, n={scored}"
 
 
 def test_cumulative_disables_the_first_heads_of_an_order(model, batches):

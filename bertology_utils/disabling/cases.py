@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import softmax
+from scipy.stats import binom
 
-from ..common import Head
-from ..glue.tasks import Task
+from ..attention import Batch
+from ..common import Head, head_name
+from ..glue.tasks import Task, plain_metric, predictions
+from ..statistics.ties import heads_by_size, largest
+from .controls import scores_of
 from .reference import Sweep
 
 
@@ -54,8 +58,9 @@ class Case:
     Attributes:
         head: (layer, head) from 0.
         example: position in the data.
-        answer: the label that the whole model gives, by its id.
-        whole, without: its probability with all heads, and without this one.
+        answer: the label that is looked at, by its id: of :func:`largest_case` that of the whole model, of
+            :func:`helped_case` the right one.
+        whole, without: its probability with all heads, and without this one; of a regression see :func:`rightness`.
     """
 
     head: Head
@@ -83,3 +88,81 @@ def largest_case(sweep: Sweep, head: Head | None = None) -> Case:
     answer = int(whole.argmax())
     without = float(whole[answer] + changes[layer, number, example])
     return Case((int(layer), int(number)), example, answer, float(whole[answer]), without)
+
+
+def rightness(task: Task, outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Probability of the right label; of a regression 1 minus the distance from the right number, on a scale from 0 to 1.
+
+    Args:
+        task: the task.
+        outputs: of a classifier, shape (..., examples, labels).
+        labels: gold, shape (examples,).
+
+    Returns:
+        Shape (..., examples).
+    """
+    if task.is_regression:
+        return 1 - np.abs(outputs[..., 0] - labels / 5)
+    return softmax(outputs, axis=-1)[..., np.arange(len(labels)), labels]
+
+
+def helped_case(task: Task, sweep: Sweep, labels: np.ndarray, batches: Sequence[Batch]) -> Case:
+    """The head of the largest gain, and of the shorter half of the examples the one whose right answer gains most by it.
+
+    Args:
+        task: the task.
+        sweep: a classifier's outputs.
+        labels: gold, shape (examples,).
+        batches: the same examples, for their lengths.
+    """
+    metric = plain_metric(task)
+    scores = np.stack(
+        [scores_of(metric, np.stack([predictions(task, one) for one in layer]), labels) for layer in sweep.heads]
+    )
+    head = heads_by_size(scores)[0]
+    whole, without = (rightness(task, outputs, labels) for outputs in (sweep.baseline, sweep.heads[head]))
+    lengths = np.empty(len(labels))
+    for batch in batches:
+        lengths[batch.index] = batch.lengths.cpu()
+    (example,) = largest(np.where(lengths <= np.median(lengths), without - whole, -np.inf))
+    answer = 0 if task.is_regression else int(labels[example])
+    return Case(head, example, answer, float(whole[example]), float(without[example]))
+
+
+def told(task: Task, case: Case) -> str:
+    """What disabling a head does to the right answer of an example, in words."""
+    what = (
+        "closeness to the right score" if task.is_regression else f"probability of “{task.labels[case.answer]}”, the label"
+    )
+    return f"{what}: {case.whole:.2f} with head {head_name(*case.head)}, {case.without:.2f} without it"
+
+
+def turned(task: Task, sweep: Sweep, labels: np.ndarray, head: Head) -> np.ndarray:
+    """The answers that disabling a head changes, for better or worse.
+
+    Args:
+        task: the task.
+        sweep: a classifier's outputs.
+        labels: gold, shape (examples,).
+        head: (layer, head) from 0.
+
+    Returns:
+        1 where an answer becomes right and −1 where it becomes wrong, in the order of the examples, shape (such
+        examples,). Of a regression, whether each number comes nearer to the right one.
+    """
+    outputs = sweep.baseline, sweep.heads[head]
+    if task.is_regression:
+        before, after = (rightness(task, one, labels) for one in outputs)
+    else:
+        before, after = ((predictions(task, one) == labels).astype(float) for one in outputs)
+    signs = np.sign(after - before).astype(int)
+    return signs[signs != 0]
+
+
+def coin(signs: np.ndarray) -> float:
+    """The probability that a fair coin gives as many 1 as these signs, or more.
+
+    Args:
+        signs: 1 and −1, from :func:`turned`.
+    """
+    return float(binom.sf(int((signs > 0).sum()) - 1, len(signs), 0.5))

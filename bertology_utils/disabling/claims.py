@@ -20,7 +20,7 @@ from ..glue.tasks import Task
 from ..statistics.estimate import Estimate, average, of_same_examples, over_trainings
 from ..statistics.permutation import ManyTest
 from ..statistics.resampling import Bootstrap
-from ..statistics.ties import p_is
+from ..statistics.ties import by_size, p_is
 from .measure import Effects, Variants, need_others, shared_heads
 
 EffectsByTraining = Mapping[tuple[Task, int], Effects]
@@ -65,17 +65,21 @@ def judge_heads(effects: EffectsByTraining, learned: Learned) -> list[Verdict]:
     verdicts = []
     for name, side, sign in (("some-head-helps", "better", 1), ("some-head-hurts", "worse", -1)):
         support = all_of(all_of(some_gain(variants, side) for variants in several) for several in trainings.values())
-        ends = [
-            (float((sign * variants.values).max()), task, variants) for task, many in trainings.items() for variants in many
-        ]
+        ends = [_end(task, heads, side, sign) for task, many in trainings.items() for heads in many]
         ours = "–"
         if ends:
-            value, task, variants = min(ends, key=lambda end: end[0])
-            p = getattr(variants.test, side).min()
-            ours = f"{task.title} {100 * sign * value:+.2f} points, the least of {len(ends)} models; least {p_is(p)}"
+            value, its_p, least_p, title = min(ends)
+            shown = f"{title} {100 * sign * value:+.2f} points ({p_is(its_p)}), the least of {len(ends)} models"
+            ours = f"{shown}; its surest head {p_is(least_p)}"
         verdicts.append(judged(name, support, ours, missing))
     honest = {task: of_same_examples([selected(variants) for variants in several]) for task, several in trainings.items()}
     return [*verdicts, judged("gain-elsewhere", all_of(map(above, honest.values())), least_of(honest, 100, 2), missing)]
+
+
+def _end(task: Task, heads: Variants, side: str, sign: int) -> tuple[float, float, float, str]:
+    """Of one model the largest gain (or loss), its p, the least p of any head, and the task's title."""
+    at, p = int(by_size(sign * heads.values)[0]), getattr(heads.test, side)
+    return float(sign * heads.values.flat[at]), float(p[at]), float(p.min()), task.title
 
 
 def selected(variants: Variants) -> Estimate:
@@ -120,7 +124,7 @@ def judge_layers(effects: EffectsByTraining, learned: Learned) -> list[Verdict]:
     some = any_of(all_of(some_gain(layers) for layers in several) for several in every.values())
     ends = [(min(float(layers.values.max()) for layers in several), task) for task, several in every.items()]
     value, best = max(ends, key=lambda end: end[0], default=(0.0, None))
-    shown = f"{best.title} {100 * value:+.2f} points, the best layer in the lesser training" if best else "–"
+    shown = f"{best.title} {100 * value:+.2f} points, the best layer of the training that gains less" if best else "–"
     first = {task: of_layer(several, 0) for task, several in trainings_of(effects, "layers", learned, ("rte",)).items()}
     of_worst = trainings_of(effects, "layers", learned, ("qnli", "mnli"))
     losses = {
@@ -160,15 +164,14 @@ def judge_frame_heads(effects: EffectsByTraining, heads: Sequence[Head], learned
     """
     trainings = trainings_of(effects, "heads", learned)
     changes = {
-        (head, task): over_trainings([variants.gains[head[0] * variants.shape[1] + head[1]] for variants in several])
+        f"{head_name(*head)} on {task.title}": over_trainings(
+            [variants.gains[head[0] * variants.shape[1] + head[1]] for variants in several]
+        )
         for task, several in trainings.items()
         for head in heads
     }
     support = all_of(above(change, -SCORE) for change in changes.values())
-    ours = "–"
-    if changes:
-        (head, task), worst = min(changes.items(), key=lambda item: item[1].value)
-        ours = f"{head_name(*head)} on {task.title} {worst.text(100, 2, sign=True)} points; {counted(worst)}"
+    ours = least_of(changes, 100, 2, of="head–task pairs", border=-SCORE)
     return [judged("frame-heads-unneeded", support, ours, unlearned(_tasks(effects), learned))]
 
 
@@ -193,12 +196,12 @@ def _shared(pairs: Sequence[tuple[Variants, Variants]]) -> tuple[Support, str]:
 def judge_trainings(effects: EffectsByTraining, learned: Learned) -> list[Verdict]:
     """Control of ours: do two trainings on one task need the same heads? Where each has a head that costs at a corrected p."""
     trainings = trainings_of(effects, "heads", learned)
-    needing = [several for several in trainings.values() if all(heads.significant("worse").any() for heads in several)]
-    pairs = [pair for several in needing for pair in combinations(several, 2)]
+    needing = {task: many for task, many in trainings.items() if all(one.significant("worse").any() for one in many)}
+    pairs = [pair for several in needing.values() for pair in combinations(several, 2)]
     if not pairs:
         return [judged("trainings-agree", Support(1, 1), "–", "a task with two trainings that each need some head")]
     support, ours = _shared(pairs)
-    return [judged("trainings-agree", support, ours)]
+    return [judged("trainings-agree", support, f"{' and '.join(task.title for task in needing)}: {ours}")]
 
 
 def judge_both_sentences(test: ManyTest | None, heads: Sequence[Head], learned: Learned) -> list[Verdict]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ..attention import Batch
 from ..common import Head, track
 from ..encoders.evaluate import predict_logits
-from ..statistics import Seed
+from ..glue.tasks import Task, plain_metric, predictions
+from ..statistics import Bootstrap, Seed, bootstrap_weights
 from ..statistics.ties import heads_by_size
+from ..statistics.weighted import weighted_scores
+from .controls import scores_of
+from .reference import Sweep
 from .switch import disable_heads
 
 
@@ -34,6 +38,35 @@ def greedy_order(gains: np.ndarray) -> list[Head]:
         gains: score with a head disabled minus score of the whole model, shape (layers, heads).
     """
     return heads_by_size(gains)
+
+
+def order_of_half(task: Task, sweep: Sweep, labels: np.ndarray, half: np.ndarray) -> list[Head]:
+    """Heads by what each one's disabling does to the score of one half of the examples, the largest gain first.
+
+    Args:
+        task: the task.
+        sweep: a classifier's outputs.
+        labels: gold, shape (examples,).
+        half: True for these examples, shape (examples,).
+    """
+    predicted = np.stack([[predictions(task, logits[half]) for logits in layer] for layer in sweep.heads])
+    metric = plain_metric(task)
+    return greedy_order(np.stack([scores_of(metric, of_layer, labels[half]) for of_layer in predicted]))
+
+
+def scored(task: Task, outputs: dict[int, np.ndarray], labels: np.ndarray, seed: Seed) -> dict[int, Bootstrap]:
+    """Scores, with paired bootstraps, of what :func:`cumulative` gives.
+
+    Args:
+        task: the task.
+        outputs: by number of disabled heads, each of shape (examples, labels).
+        labels: gold, shape (examples,).
+        seed: of the resampling of examples.
+    """
+    predicted = np.stack([predictions(task, logits) for logits in outputs.values()])
+    weights = np.vstack([np.ones((1, len(labels))), bootstrap_weights(len(labels), seed)])
+    scores = weighted_scores(plain_metric(task), predicted, labels, weights)  # (1 + resamples, counts)
+    return {count: Bootstrap.of(scores[:, at], len(labels), seed) for at, count in enumerate(outputs)}
 
 
 def random_order(shape: tuple[int, int], seed: Seed) -> list[Head]:
@@ -84,3 +117,23 @@ def heads_to_spare(scores: dict[int, float], loss: float = 0.01) -> int:
             break
         spared = count
     return spared
+
+
+def values(curves: Mapping[Task, Mapping[int, Bootstrap]]) -> dict[Task, dict[int, float]]:
+    """Of each task's scores the numbers without their uncertainty."""
+    return {task: numbers(curve) for task, curve in curves.items()}
+
+
+def numbers(curve: Mapping[int, Bootstrap]) -> dict[int, float]:
+    """The same of one curve."""
+    return {count: score.value for count, score in curve.items()}
+
+
+def half_of(curve: Mapping[int, object]) -> int:
+    """Half of the heads, or the next smaller number that was measured."""
+    return max(count for count in curve if count <= max(curve) // 2)
+
+
+def loss_of_half(curves: Mapping[Task, Mapping[int, Bootstrap]]) -> dict[Task, Bootstrap]:
+    """What the score loses, by task, when half of the heads are gone, or the next smaller number that was measured."""
+    return {task: curve[0] - curve[half_of(curve)] for task, curve in curves.items()}

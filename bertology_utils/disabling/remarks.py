@@ -1,0 +1,133 @@
+"""Sentences under the solved exercises, under the stored run's dots and in the appendix, each computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from ..common import Head, head_name
+from ..glue.tasks import Task
+from ..statistics import Bootstrap
+from ..statistics.estimate import over_trainings
+from ..statistics.ties import MARGIN, largest
+from .cumulative import half_of, loss_of_half
+from .measure import Variants
+from .summary import THIS_RUN, Models, task_of
+
+
+def of_stored(models: Mapping[str, Models]) -> str:
+    """Which tasks the stored run on real data has, of those of this run; "" if there is none.
+
+    Args:
+        models: runs by whose they are, see :func:`bertology_utils.disabling.summary.beside`.
+    """
+    tasks = {name: list(dict.fromkeys(map(task_of, run))) for name, run in models.items()}
+    parts = []
+    for name, found in tasks.items():
+        missing = [task.title for task in tasks[THIS_RUN] if task not in found]
+        if name != THIS_RUN:
+            parts.append(f"{name}: a stored run on the real benchmark" + (f", without {', '.join(missing)}" * bool(missing)))
+    return "; ".join(parts)
+
+
+def of_answers(changes: np.ndarray, gains: np.ndarray, count: int = 5) -> str:
+    """Do heads that matter to one example matter to the score?
+
+    Args:
+        changes: of the right answer's probability, by head, shape (layers, heads).
+        gains: of the score over all examples, from 0 to 1, same shape.
+        count: how many of the largest changes are looked at.
+    """
+    most = np.argsort(-np.abs(changes).ravel(), kind="stable")[:count]
+    same = int((changes.flat[most] * gains.flat[most] > 0).sum())
+    rank = spearmanr(np.abs(changes).ravel(), np.abs(gains).ravel()).statistic
+    return (
+        f"{same} of these {len(most)} move the score the same way as this answer; over all {changes.size} heads the sizes of the"
+        f" two have a rank correlation of {rank:+.1f}. One example does not tell what a head is worth."
+    )
+
+
+def of_sizes(found: Mapping[int, Sequence[tuple[float, float]]]) -> list[str]:
+    """What the number of examples does to the best head's gain and to luck's.
+
+    Args:
+        found: by number of examples, for each draw of them the best head's gain and the median of luck's, in points.
+    """
+    means = {n: np.mean(draws, axis=0) for n, draws in found.items()}
+    lines = [
+        f"{n} examples{f', mean of {len(found[n])} draws' * (len(found[n]) > 1)}: the best head {best:+.2f} points, by luck {luck:+.2f}"
+        for n, (best, luck) in means.items()
+    ]
+    most, few = max(means), min(means)
+    best, luck = means[few] - means[most]
+    concluding = (
+        f"From {most} to {few} examples the best head's gain changes by {best:+.2f} points, that of luck by {luck:+.2f}."
+        + " A gain on few examples has to be larger to mean the same." * bool(luck > 0)
+    )
+    return [*lines, concluding]
+
+
+def of_two(alone: float, together: float) -> str:
+    """Do two layers cost more together than the sum of each alone?
+
+    Args:
+        alone: sum of the two gains, in points.
+        together: the gain without both, in points.
+    """
+    if abs(together - alone) <= 100 * MARGIN:
+        return f"Together they change the score by as much as the sum, {alone:+.2f} points."
+    less, why = (
+        ("more", "each may stand in for the other")
+        if together < alone
+        else ("less", "part of what either does may need the other")
+    )
+    return f"Together they cost {less} than the sum ({together:+.2f} beside {alone:+.2f} points): {why}."
+
+
+def of_half(curves: Mapping[Task, Mapping[int, Bootstrap]]) -> str:
+    """What every task's score changes by when half of the heads are gone, and what a step and an example are.
+
+    Args:
+        curves: by task, number of disabled heads → score.
+    """
+    losses = loss_of_half(curves)
+    parts = [f"{task.title} {over_trainings([-loss]).text(100, 1, sign=True)}" for task, loss in losses.items()]
+    curve = next(iter(curves.values()))
+    n = min(one.n for one in losses.values())
+    return (
+        f"Without half of the heads ({half_of(curve)} of {max(curve)}) the score changes by: {', '.join(parts)} points."
+        f"\nA step is {sorted(curve)[1]} heads; of {n} examples one is {100 / n:.1f} points of accuracy."
+    )
+
+
+def of_ways(found: Mapping[tuple[Task, str], Variants]) -> list[str]:
+    """How much setting a head to zero has to do with making its attention even.
+
+    Args:
+        found: by task and way of disabling, "uniform" and "zero" among them.
+    """
+    sentences = []
+    for task in dict.fromkeys(task for task, _ in found):
+        even, zero = found[task, "uniform"], found[task, "zero"]
+        rank = spearmanr(zero.values.ravel(), even.values.ravel()).statistic
+        sentences.append(
+            f"{task.title}: with its output at zero a head changes the score by {100 * zero.values.mean():+.2f} points on"
+            f" average, with even attention by {100 * even.values.mean():+.2f}; the order of the heads has a rank"
+            f" correlation of {rank:+.2f}. {'Which head matters hangs on the choice.' if rank < 0.5 else 'They mostly agree.'}"
+        )
+    return sentences
+
+
+def of_row(weights: np.ndarray, tokens: Sequence[str], row: int, head: Head) -> str:
+    """Where one token of a map looks.
+
+    Args:
+        weights: shape (tokens, tokens).
+        tokens: the wordpieces.
+        row: of the token, from 0.
+        head: whose map it is, (layer, head) from 0.
+    """
+    (at,) = largest(weights[row])
+    return f"In head {head_name(*head)} “{tokens[row]}” attends most to “{tokens[at]}”, with weight {weights[row, at]:.2f}."
