@@ -12,7 +12,7 @@ from test_plain_norms import IDS, KINDS, tiny
 from bertology_utils import Batch, Drift, attention_maps, batches_of, observe
 from bertology_utils.attention import ByNorm, Exchanged, carried, vectors, weighed
 from bertology_utils.attention.interface import reaching
-from bertology_utils.drift.measure import drifts
+from bertology_utils.drift.comparisons import drifts
 from bertology_utils.weighing.mixing import DEFINITIONS, Mixing
 
 

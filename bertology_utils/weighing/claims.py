@@ -27,6 +27,11 @@ def both(before: ByTask, after: ByTask, learned: Learned) -> dict[str, Estimate]
     return found | {f"{task.title}, {AFTER}": estimate for task, estimate in kept(after, learned).items()}
 
 
+def _unlearned(after: ByTask, learned: Learned) -> str:
+    """What is missing of the fine-tuned models; nothing where there are none."""
+    return unlearned(list(after), learned) if after else ""
+
+
 def _every(estimates: Mapping[str, Estimate], least: float) -> Support:
     return all_of(above(estimate, least) for estimate in estimates.values())
 
@@ -36,14 +41,14 @@ def judge_fall(kind: str, before: ByTask, after: ByTask, learned: Learned, missi
 
     Args:
         kind: one of :data:`bertology_utils.weighing.falls.MARKS`.
-        before, after: by task, its share by weight minus its share by norm.
+        before, after: by task, its share by weight minus its share by norm; no ``after``: before fine-tuning alone.
         learned: by task.
-        missing: the precondition that fails, such as a separator sink.
+        missing: the precondition that fails, such as a [SEP] sink.
     """
     fair = both(before, after, learned)
     name = f"norm-{kind.strip('[]').lower()}"
     return judged(
-        name, _every(fair, WEIGHT), least_of(fair, of="cases", border=WEIGHT), missing or unlearned(list(after), learned)
+        name, _every(fair, WEIGHT), least_of(fair, of="cases", border=WEIGHT), missing or _unlearned(after, learned)
     )
 
 
@@ -144,11 +149,11 @@ def judge_mixing(
 
     Args:
         steps: from weights to norms, and from norms to norms with residual and LayerNorm: by how much the ratio falls,
-            before and after fine-tuning, by task.
+            before and after fine-tuning, by task; nothing after: before fine-tuning alone.
         kept_shares: one minus the last ratio, in the same form.
         learned: by task.
     """
-    missing = unlearned(list(kept_shares[1]), learned)
+    missing = _unlearned(kept_shares[1], learned)
     falls = [both(before, after, learned) for before, after in steps]
     steps_by_name = {f"{title}, step {number}": part for number, step in enumerate(falls, 1) for title, part in step.items()}
     shares = both(*kept_shares, learned)

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 
 from .. import figures
 from ..common import axis_numbers, head_name
-from ..statistics.estimate import Estimate
 from ..statistics.ties import largest
 
 WEIGHT_COLOUR, NORM_COLOUR = figures.COLOURS["grey"], figures.COLOURS["green"]
+WAY_COLOURS = {"by weight": WEIGHT_COLOUR, "by norm": NORM_COLOUR}
 WORDS_COLOUR = figures.COLOURS["orange"]
 KIND_COLOURS = {"[CLS]": figures.FLOW_COLOURS[0], "[SEP]": figures.FLOW_COLOURS[1], "punctuation": figures.FLOW_COLOURS[2]}
 
@@ -72,34 +72,6 @@ def _lines(ax: Axes, lines: Mapping[str, np.ndarray]) -> None:
         at = (layers[-1], values[-1])
         ax.annotate(kind, at, xytext=(6, shift), textcoords="offset points", va="center", color=colour)
     ax.set_xticks(layers)
-
-
-def pairs(
-    rows: Mapping[str, tuple[Estimate, Estimate]],
-    label: str,
-    names: tuple[str, str],
-    colours: tuple[str, str] = (WEIGHT_COLOUR, NORM_COLOUR),
-):
-    """Two estimates a row, on one scale.
-
-    Args:
-        rows: by title, the first and the second estimate.
-        label: of the scale, with the unit.
-        names: of the first and of the second.
-        colours: of the same.
-
-    Returns:
-        The figure.
-    """
-    figure, ax = plt.subplots(figsize=(6.2, 0.36 * len(rows) + 1.1))
-    for at, both in enumerate(rows.values()):
-        for part, colour, name, apart in zip(both, colours, names, (-0.14, 0.14), strict=True):
-            ax.plot(part.interval, [at + apart] * 2, color=colour, lw=1.2)
-            ax.plot(part.value, at + apart, "o", color=colour, ms=5.5, label=name if at == 0 else None)
-    ax.set(xlabel=label, ylim=(len(rows) - 0.5, -0.5))
-    ax.set_yticks(range(len(rows)), rows)
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=2)
-    return figure
 
 
 def mixing(ratios: Mapping[str, np.ndarray], definitions: Sequence[str], published: Mapping[str, float]):
