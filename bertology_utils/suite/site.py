@@ -17,9 +17,13 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+import nbformat
+
 import bertology_utils
 
 from .notebooks import find_notebooks
+from .real_pages import FOLDER, real_pages
+from .report import with_descriptions
 from .results import project_root
 
 SITE = "runs/site"
@@ -34,7 +38,7 @@ hide-toc: true
 ---
 # Atlas of heads
 
-Every number that the notebooks have for a single head, and every head's attention map of one sentence. Choose what colours the heads; click a head, or choose it from the list, and see its card. The second picture sets two measures against each other, a dot for each head; with the frame or the lasso above it several heads are chosen, and marked in both pictures.
+Every number that the notebooks have for a single head, and every head's attention map of one sentence. Choose what colours the heads, by measure, data and task; click a head, go there with the arrow keys, or choose it from the list, and see its card. The second picture sets two measures against each other, a dot for each head; with the frame or the lasso above it several heads are chosen, and marked in both pictures. A share of examples has its 95 % interval (Wilson, 1927); of other numbers the card says why they have none. [The same of your own model](docs/own_data.md#an-atlas-of-your-own).
 
 ```{raw} html
 :file: atlas_body.html
@@ -55,18 +59,8 @@ def build_site(root: Path) -> Path:
     with tempfile.TemporaryDirectory(prefix=".site-", dir=(root / SITE).parent) as folder:
         source, built = Path(folder) / "source", Path(folder) / "built"
         write_source(root, source)
-        command = [
-            sys.executable,
-            "-m",
-            "sphinx",
-            "-q",
-            "-W",
-            "--keep-going",
-            "-c",
-            str(source / "docs"),
-            str(source),
-            str(built),
-        ]
+        options = ["-q", "-W", "--keep-going", "-j", "2", "-c", str(source / "docs")]
+        command = [sys.executable, "-m", "sphinx", *options, str(source), str(built)]
         if subprocess.run(command, check=False).returncode:
             raise RuntimeError("the site was not built; what is wrong stands above")
         shutil.rmtree(built / ".doctrees", ignore_errors=True)
@@ -84,7 +78,10 @@ def write_source(root: Path, source: Path) -> None:
             shutil.copy2(root / name, source / name)
     for page in (source / "docs").glob("*.md"):  # the README is the site's first page
         page.write_text(page.read_text(encoding="utf-8").replace("../README.md", "../index.md"), encoding="utf-8")
-    pages = {"atlas": _ATLAS, **api_pages()}
+    for notebook in (source / "notebooks").glob("*.ipynb"):
+        nbformat.write(with_descriptions(folded(nbformat.read(notebook, as_version=4))), notebook)
+    real = real_pages(root, find_notebooks())
+    pages = {"atlas": _ATLAS, **real, **api_pages()}
     for name, text in pages.items():
         (source / f"{name}.md").parent.mkdir(exist_ok=True)
         (source / f"{name}.md").write_text(text, encoding="utf-8")
@@ -92,7 +89,7 @@ def write_source(root: Path, source: Path) -> None:
     own = [*sorted((source / "docs").glob("*.md")), *sorted(source.glob("*/**/README.md"))]
     parts = {
         "Notebooks": [f"notebooks/{notebook.name}" for notebook in find_notebooks()],
-        "Results": ["RESULTS", "atlas"],
+        "Results": ["RESULTS", f"{FOLDER}/index", "atlas"],
         "Reference": [
             *(path.relative_to(source).with_suffix("").as_posix() for path in own),
             "api",
@@ -102,6 +99,17 @@ def write_source(root: Path, source: Path) -> None:
     }
     trees = "".join(_tree(caption, pages) for caption, pages in parts.items())
     (source / "index.md").write_text((root / "README.md").read_text(encoding="utf-8") + trees, encoding="utf-8")
+
+
+def folded(content: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """A notebook whose hidden cells have the tags by which pages fold them, in place; solutions are folded whole."""
+    for cell in content.cells:
+        tags, hidden = cell.metadata.setdefault("tags", []), cell.metadata.get("jupyter", {})
+        if "solution" in tags:
+            tags.append("hide-cell")
+        elif hidden.get("source_hidden"):
+            tags.append("hide-input")
+    return content
 
 
 def _tree(caption: str, pages: Iterable[str]) -> str:

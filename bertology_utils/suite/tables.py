@@ -1,15 +1,47 @@
-"""Markdown tables of single result files."""
+"""Markdown tables of single result files, with one estimate in a cell."""
 
 import json
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..drift.table1 import COLUMNS, paper_points
 from ..glue.tasks import TASKS
 from .results import RESULTS
 
+_PART = re.compile(r"; |(?<=\d\d), (?=\(\d)| (?=\([^)\d])")  # of a verdict's number: what another may follow
+_NUMBER = re.compile(r"[-+]?\d+\.\d+")
+
+
+def one_estimate(text: str) -> tuple[str, list[str]]:
+    """A verdict's number, or a finding, in two parts: its first estimate with its sizes, and the other estimates.
+
+    Args:
+        text: such as "κ 0.67 [0.63, 0.71]; n=2280 (pre-trained 0.80)".
+    """
+    kept, others = "", []
+    seen = False
+    for between, part in zip(["", *_PART.findall(text)], _PART.split(text), strict=True):
+        estimated = bool(_NUMBER.search(re.sub(r"p [<=] [\d.]+", "", part)))
+        if estimated and seen:
+            others.append(re.sub(r"^\(([^\d].*)\)$", r"\1", part))
+        else:
+            kept, seen = kept + between + part, seen or estimated
+    return kept, others
+
+
+def further(numbers: Iterable[tuple[str, str]]) -> list[str]:
+    """What verdicts have beside their first estimates, a line each, below a heading; nothing if none has more.
+
+    Args:
+        numbers: (of what, a verdict's number).
+    """
+    lines = [f"- {name}: {'; '.join(others)}" for name, text in numbers if (others := one_estimate(text)[1])]
+    return ["Beside these numbers:", "", *lines] if lines else []
+
 
 def scores(results: dict) -> list[str]:
-    """Table 1: ours in points with 95 % intervals, the paper's in brackets.
+    """Table 1 in points: below our numbers, with 95 % intervals, the paper's.
 
     Args:
         results: notebook 3's ``results.json``, parsed.
@@ -17,13 +49,14 @@ def scores(results: dict) -> list[str]:
     rows = []
     for name, columns in results["table1"].items():
         for metric in TASKS[name].metrics:
-            cells = []
-            for column in COLUMNS:
-                ours, paper = columns[column][metric], paper_points(TASKS[name], column, metric)
-                text = "{value:.1f} [{low:.1f}, {high:.1f}]".format(**{k: 100 * ours[k] for k in ("value", "low", "high")})
-                cells.append(text if paper is None else f"{text} ({paper:.1f})")
-            rows.append([TASKS[name].title, metric, *cells, columns[column][metric]["n"]])
-    return table(["task", "metric", *COLUMNS.values(), "dev examples"], rows)
+            ours = [columns[column][metric] for column in COLUMNS]
+            text = "{value:.1f} [{low:.1f}, {high:.1f}]"
+            cells = [text.format(**{part: 100 * one[part] for part in ("value", "low", "high")}) for one in ours]
+            rows.append([TASKS[name].title, metric, "here", *cells, ours[-1]["n"]])
+            paper = [paper_points(TASKS[name], column, metric) for column in COLUMNS]
+            if any(points is not None for points in paper):
+                rows.append(["", "", "the paper", *("–" if one is None else f"{one:.1f}" for one in paper), "–"])
+    return table(["task", "metric", "whose", *COLUMNS.values(), "dev examples"], rows)
 
 
 def pointing(results: dict) -> list[str]:

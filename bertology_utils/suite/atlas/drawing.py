@@ -32,15 +32,16 @@ def panels(catalogue: dict[str, Any], script: str) -> tuple[str, dict[str, str]]
         {"layer": to_people(at[0]), "head": to_people(at[1]), "x": nothing, "y": nothing, "x_text": [""] * len(nothing),
          "y_text": [""] * len(nothing)}
     )  # fmt: skip
+    focus = ColumnDataSource({"layer": [], "head": []})
     cells = ColumnDataSource({"row": [], "column": [], "weight": [], "from": [], "to": []})
     colours = LinearColorMapper(palette=_sequential(), nan_color=UNMEASURED)
     drawn = {
-        "grid": _grid(source, colours, layers, heads),
+        "grid": _grid(source, focus, colours, layers, heads),
         "scatter": _scatter(source),
         "map": _map(cells, maps["tokens"] if maps else []),
     }
     ready = CustomJS(
-        args={"source": source, "cells": cells, "colours": colours, "scatter": drawn["scatter"],
+        args={"source": source, "focus": focus, "cells": cells, "colours": colours, "scatter": drawn["scatter"],
               "palettes": [_sequential(), _diverging()], "catalogue": json.dumps(catalogue)},
         code=script,
     )  # fmt: skip
@@ -66,14 +67,16 @@ def _hover(*tooltips: tuple[str, str]) -> HoverTool:
     return HoverTool(tooltips=list(tooltips))
 
 
-def _grid(source: ColumnDataSource, colours: LinearColorMapper, layers: int, heads: int) -> figure:
-    """Layer 1 at the top, head 1 at the left, as in the paper."""
+def _grid(source: ColumnDataSource, focus: ColumnDataSource, colours: LinearColorMapper, layers: int, heads: int) -> figure:
+    """Layer 1 at the top, head 1 at the left, as in the paper; where the keyboard is has a broken edge."""
     ranges = {"x_range": Range1d(0.5, heads + 0.5), "y_range": Range1d(layers + 0.5, 0.5)}
     one = _figure("grid", height=100 + 30 * layers, tools="tap", x_axis_label="head", y_axis_label="layer", **ranges)
     one.add_tools(_hover(("layer, head", "@layer, @head"), ("value", "@x_text")))
     fill = {"field": "x", "transform": colours}
     drawn = one.rect("head", "layer", 0.94, 0.94, source=source, fill_color=fill, line_color="#b9bec6", line_width=0.5)
     _mark_chosen(drawn, fill, COLOURS["orange"], 3.5)  # to be seen on the darkest cells
+    one.rect("head", "layer", 0.9, 0.9, source=focus, fill_color=None, line_color="white", line_width=4)
+    one.rect("head", "layer", 0.9, 0.9, source=focus, fill_color=None, line_color="black", line_width=2, line_dash=[5, 3])
     one.xaxis.ticker, one.yaxis.ticker = FixedTicker(ticks=axis_numbers(heads)), FixedTicker(ticks=axis_numbers(layers))
     one.add_layout(ColorBar(color_mapper=colours, height=10, padding=4, title=None), "below")
     return one
@@ -106,9 +109,14 @@ def _map(cells: ColumnDataSource, tokens: list[str]) -> figure:
     for axis in (one.xaxis, one.yaxis):
         axis.ticker = FixedTicker(ticks=[to_people(place) for place in range(len(tokens))])
         # Plain: text between dollar signs would be mathematics, for which Bokeh fetches a script.
-        axis.major_label_overrides = {to_people(place): PlainText(text=token) for place, token in enumerate(tokens)}
+        axis.major_label_overrides = {to_people(place): PlainText(text=_short(token)) for place, token in enumerate(tokens)}
     one.xaxis.major_label_orientation = "vertical"
     return one
+
+
+def _short(token: str) -> str:
+    """A label leaves room for the map."""
+    return token if len(token) <= 16 else f"{token[:15]}…"
 
 
 def _sequential() -> list[str]:

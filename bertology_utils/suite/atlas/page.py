@@ -14,7 +14,7 @@ import numpy as np
 
 from ...common.cache import write_atomically
 from .example import ExampleMaps
-from .measures import Measure
+from .measures import Measure, measures_of
 
 _HERE = Path(__file__).parent
 _BODY = """\
@@ -23,26 +23,36 @@ _BODY = """\
 <div class="atlas" id="atlas">
 {missing}
 <div class="atlas-choices">
-<label>Colour <select id="atlas-x"></select></label>
-<label>Colour, measured on <select id="atlas-x-data"></select></label>
-<label>Against <select id="atlas-y"></select></label>
-<label>Against, measured on <select id="atlas-y-data"></select></label>
-<label>Head (layer, head) <select id="atlas-head"></select></label>
+{choices}
+<fieldset><legend>Card</legend><label>Head (layer, head) <select id="atlas-head"></select></label></fieldset>
 </div>
 <div class="atlas-panels">
-<figure><figcaption id="atlas-x-title"></figcaption>{grid}</figure>
-<figure><figcaption id="atlas-y-title"></figcaption>{scatter}</figure>
+<figure><figcaption id="atlas-x-title"></figcaption>
+<div id="atlas-keys" tabindex="0" role="application" aria-roledescription="grid of heads" aria-describedby="atlas-at"
+ aria-label="Heads: arrow keys move from head to head, Enter opens a head's card">{grid}</div>
+<p id="atlas-at" class="atlas-note" aria-live="polite">With the keyboard: arrow keys, then Enter.</p></figure>
 <section id="atlas-card" aria-live="polite" aria-label="card of the chosen head"></section>
 <figure{no_maps}><figcaption id="atlas-map-title"></figcaption>{map}</figure>
+<figure><figcaption id="atlas-y-title"></figcaption>{scatter}</figure>
 </div>
+<details><summary>The colours as a table</summary>
+<div class="atlas-wide" tabindex="0" role="region" aria-label="the colours as a table"><table id="atlas-table"></table></div>
+</details>
 </div>
 {drawing}
+"""
+_CHOICES = """\
+<fieldset><legend>{title}</legend>
+<label>Measure <select id="atlas-{axis}"></select></label>
+<label>Data <select id="atlas-{axis}-data"></select></label>
+<label>Task <select id="atlas-{axis}-task"></select></label>
+</fieldset>
 """
 _PAGE = """\
 <!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title></head><body style="margin:1rem auto;max-width:75rem;padding:0 1rem">
-<h1 style="font:bold 1.5rem system-ui,sans-serif">{title}</h1>
+<h1 style="font:bold 1.5rem system-ui,sans-serif;overflow-wrap:anywhere">{title}</h1>
 {body}</body></html>
 """
 
@@ -74,7 +84,7 @@ class Page:
 
 
 def head_atlas(
-    measures: Mapping[str, Any] | Sequence[Measure],
+    measures: str | Path | Mapping[str, Any] | Sequence[Measure],
     maps: ExampleMaps | None = None,
     title: str = "Atlas of heads",
     missing: Sequence[str] = (),
@@ -85,18 +95,20 @@ def head_atlas(
     In a notebook the page shows itself; ``save`` writes it to a file.
 
     Args:
-        measures: name → values of shape (layers, heads), or (values, low, high)
-            with the ends of 95 % intervals; or :class:`Measure` s.
+        measures: a notebook's ``results.json``, or a folder with several below it; or name → values of shape
+            (layers, heads), or (values, low, high) with the ends of 95 % intervals; or :class:`Measure` s.
         maps: each head's map of one sentence, from :func:`bertology_utils.suite.atlas.example_maps`.
         title: of the page.
         missing: what is not shown and how to make it, a line each; stands at the top. Between backticks it is code.
         first: names of the measures that colour and scatter begin with; those that are not there are passed over.
 
     Raises:
-        ValueError: no measure, shapes that differ, an interval without its end, or two measures of one name.
+        ValueError: no measure, shapes that differ, an interval without its end, two measures of one name, or no results.
         ModuleNotFoundError: Bokeh is not installed.
     """
-    if isinstance(measures, Mapping):
+    if isinstance(measures, (str, Path)):
+        measures = measures_of(measures)
+    elif isinstance(measures, Mapping):
         measures = [_named(name, values) for name, values in measures.items()]
     if not measures and missing:
         return Page(f'<style>{_style()}</style><div class="atlas">{_missing(missing, " open")}</div>', title)
@@ -107,8 +119,10 @@ def head_atlas(
         raise ModuleNotFoundError(f"the atlas is drawn by Bokeh; install it with: pip install bokeh ({error})") from None
     catalogue = _catalogue(measures, maps, layers, heads) | {"first": list(first)}
     scripts, parts = drawing.panels(catalogue, (_HERE / "atlas.js").read_text(encoding="utf-8"))
+    axes = {"x": "Colour", "y": "Against it, in the second picture"}
     body = _BODY.format(
         style=_style(),
+        choices="".join(_CHOICES.format(axis=axis, title=name) for axis, name in axes.items()),
         scripts=scripts,
         missing=_missing(missing) if missing else "",
         no_maps="" if maps else " hidden",
@@ -151,7 +165,7 @@ def _checked(measures: Sequence[Measure], maps: ExampleMaps | None) -> tuple[int
                 raise ValueError(f"measure {one.name!r} has shape {np.shape(part)}; all want one shape, (layers, heads)")
         if (one.low is None) != (one.high is None):
             raise ValueError(f"measure {one.name!r} has one end of its intervals; give both, or none")
-    names = [(one.name, one.data) for one in measures]
+    names = [(one.name, one.data, one.task) for one in measures]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"two measures are called {twice[0]}; give each its own name")
     wanted = (*shape, len(maps.tokens), len(maps.tokens)) if maps else None
@@ -167,6 +181,8 @@ def _catalogue(measures: Sequence[Measure], maps: ExampleMaps | None, layers: in
             "name": one.name,
             "topic": one.topic,
             "data": one.data,
+            "task": one.task,
+            "lacks": one.lacks,
             "signed": one.signed,
             "n": one.n,
             **{part: _numbers(getattr(one, part)) for part in ("values", "low", "high") if getattr(one, part) is not None},

@@ -1,0 +1,46 @@
+"""What tests of pages share: results made up, links of a page."""
+
+import contextlib
+import json
+from html.parser import HTMLParser
+from urllib.parse import urlsplit
+
+from bertology_utils.claims.register import NOTEBOOKS
+
+
+def write_results(root, notebook, folder="figures", verdict="last-layers", notebook_name="", **numbers):
+    path = root / folder / NOTEBOOKS[notebook] / "results.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"notebook": notebook_name, "verdicts": [{"id": verdict}], **numbers}))
+
+
+class Links(HTMLParser):
+    """Names that a page defines; what it links to, and what a browser fetches to show it."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.names, self.links, self.fetched = set(), [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.names |= {values[key] for key in ("id", "name") if values.get(key)}
+        address = values.get("href") or values.get("src") or values.get("data")
+        if address and tag in ("a", "script", "link", "img", "iframe", "source", "object", "embed", "video", "audio"):
+            (self.links if tag == "a" else self.fetched).append(address)
+
+
+def outside(text):
+    """What a page would fetch from elsewhere."""
+    return [address for address in Links(text).fetched if urlsplit(address).netloc]
+
+
+@contextlib.contextmanager
+def on_a_phone(browser, width=390):
+    """The browser with a small screen, or one of another width."""
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
