@@ -1,6 +1,9 @@
 """Shared fixtures: small random encoders, a few rows, a cache and a Hub of the test's own."""
 
+import importlib
+import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -70,3 +73,37 @@ def make_rows(task, count: int = 64, seed: int = 0):
         columns["label"].append(label)
         columns["idx"].append(index)
     return Dataset.from_dict(columns, features=schema(task))
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A real browser; without one the test is skipped."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium, which `make site` installs, drives the browser")
+    binary, driver = (
+        next(filter(None, map(shutil.which, names)), None) for names in (("chromium", "google-chrome"), ("chromedriver",))
+    )
+    if not (binary and driver):
+        pytest.skip("no browser here; on Debian: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1200,1000"):
+        options.add_argument(argument)
+    try:
+        running = webdriver.Chrome(options, service=webdriver.ChromeService(driver))
+    except importlib.import_module("selenium.common").WebDriverException as error:
+        pytest.skip(f"the browser here does not start: {error.msg}")
+    running.set_page_load_timeout(120)
+    yield running
+    running.quit()
+
+
+@pytest.fixture(params=sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def path(request):
+    """A committed notebook, each in turn."""
+    return request.param
+
+
+@pytest.fixture
+def cells(path):
+    """Its cells."""
+    return json.loads(path.read_text(encoding="utf-8"))["cells"]

@@ -11,8 +11,7 @@ from scipy.stats import norm
 
 from bertology_utils.annotation.token_types import LINGUISTIC, TOKEN_TYPES
 from bertology_utils.claims import FAILS, HOLDS, UNDECIDED, UNTESTABLE
-from bertology_utils.claims.companions import COMPANIONS
-from bertology_utils.claims.entries import ENTRIES, OURS
+from bertology_utils.claims.entries import ENTRIES, OTHERS, OURS
 from bertology_utils.claims.register import CLAIMS, NOTEBOOKS, SCORE, WEIGHT
 from bertology_utils.disabling import claims as disabling
 from bertology_utils.drift import claims as drift
@@ -22,6 +21,8 @@ from bertology_utils.glue.tasks import TASKS
 from bertology_utils.links import claims as links
 from bertology_utils.links.dependencies import RelationTest
 from bertology_utils.patterns import claims as patterns
+from bertology_utils.pretrained import claims as pretrained
+from bertology_utils.pretrained.panels import Comparison
 from bertology_utils.statistics import ManyTest
 from bertology_utils.weighing import claims as weighing
 from bertology_utils.weighing.heads import Agreement
@@ -219,6 +220,10 @@ CASES = {
     "needed-unclear": lambda z: weighing.judge_needed({MRPC: estimate(-z, WEIGHT)}, YES),
     "mixing-order": lambda z: mixed(z, 0),
     "mixing-kept": lambda z: mixed(z, 1),
+    "panels-rank": lambda z: pretrained.judge_panels({"[SEP]": Comparison(resampled(z, pretrained.RANK), 0, (0, 0), 9)}, "")[
+        0
+    ],
+    "sep-half": lambda z: pretrained.judge_sink({"layer 6": estimate(z, 0.5), "layer 7": estimate(SURE, 0.5)}, "")[0],
     "effect-predicted": lambda z: disabling.judge_prediction({"a": {MRPC: resampled(z, 0.3)}}, YES)[0],
 }
 # Rules whose "does not hold" has another border than their "holds": at z from that one.
@@ -236,6 +241,9 @@ COUNTED = {
     "trainings-agree",
     "frame-pointing",
     "subjects-distance",
+    "relations-ahead",
+    "clark-heads",
+    "relations-random",
 }
 
 
@@ -294,7 +302,7 @@ def test_at_its_border_a_rule_decides_in_at_most_one_case_of_twenty(name):
 def test_the_register_is_in_the_papers_order_and_names_its_notebooks():
     sections = [entry.section for entry in CLAIMS]
     assert sections == sorted(sections)
-    assert len(ENTRIES) == len(CLAIMS) + len(COMPANIONS) + len(OURS)
+    assert len(ENTRIES) == len(CLAIMS) + len(OTHERS) + len(OURS)
     for entry in ENTRIES.values():
         assert entry.claim and entry.rule and entry.against and entry.notebook in NOTEBOOKS
         assert bool(entry.paper) == (entry not in OURS)
@@ -328,6 +336,8 @@ def test_the_register_is_in_the_papers_order_and_names_its_notebooks():
         lambda: weighing.judge_noop({MRPC: estimate(SURE)}, {MRPC: estimate(SURE)}, NO)[0],
         lambda: weighing.judge_heads("relations", {}, 100)[0],
         lambda: weighing.judge_needed({MRPC: estimate(SURE)}, NO),
+        lambda: pretrained.judge_panels({}, "")[0],
+        lambda: pretrained.judge_sink({"layer 6": estimate(SURE)}, "bert-base-uncased")[0],
         lambda: mixed(SURE, 1, NO),
         lambda: framenet.judge_example({(0, 0): 1.0}, 9, present=False)[0],
     ],

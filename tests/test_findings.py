@@ -16,7 +16,7 @@ from bertology_utils.suite.opening import SECTIONS
 # By claim: a phrase of the sentence where it holds, and one where it does not.
 PHRASES = {
     "first-three": ("On each of 2 tasks more than 39 %", "On each of 2 tasks less than 39 %"),
-    "repeat-heads": ("The same two patterns are usual for more", "No two patterns are usual for more"),
+    "repeat-heads": ("A few patterns repeat: on every task two", "On some task two of the five patterns describe no more"),
     "heterogeneous": ("As in the paper, 32 to 61 %", "On each of 2 tasks the share of heterogeneous maps is below"),
     "patterns-change": ("2 % of the heads or more another", "fewer than 2 % of the heads another"),
     "frame-links": ("Some head attends", "No head attends"),
@@ -28,6 +28,7 @@ PHRASES = {
     "last-layers-gain": ("costs a point more than any other two", "does not cost most"),
     "tuned-above-untuned": ("Fine-tuning raises", "Fine-tuning does not raise"),
     "stripes-special": ("On each of 2 tasks more heads have a stripe", "On each of 2 tasks fewer heads have a stripe"),
+    "more-nouns": ("makes some head attend more to nouns", "makes no head attend more to nouns"),
     "stripes-exclusive": ("Hardly any head", "Some heads"),
     "stripes-pretraining": ("had it before fine-tuning", "got it from fine-tuning"),
     "words-negligible": ("is negligible", "is not negligible"),
@@ -45,6 +46,10 @@ PHRASES = {
     "sink-noop": ("gets most, is idle", "is not idle"),
     "relations-rank": ("keep their rank", "change their rank"),
     "mixing-kept": ("mostly keeps itself", "mostly of other tokens"),
+    "panels-rank": ("Heads rank as on the published", "On some panel heads do not rank as"),
+    "relations-ahead": ("Along each dependency some head", "Along some dependency no head"),
+    "clark-heads": ("Each head that Clark et al. name", "None of the heads that Clark et al. name"),
+    "sep-half": ("gets over half", "gets less than half"),
 }  # fmt: skip
 
 
@@ -122,6 +127,27 @@ def test_of_the_committed_results_there_are_up_to_three_sentences_with_numbers(n
     assert any(character.isdigit() for character in sentences[0])
 
 
+def test_links_are_told_with_direction_unit_and_interval():
+    results = made_up(5, {"verbs-indistinct": FAILS, "subjects-distance": FAILS, "verbs-diagonal": HOLDS})
+    by_claim = {one["id"]: one for one in results["verdicts"]}
+    by_claim["verbs-indistinct"]["ours"] = "subject → verb: (1, 2) +0.084; n=9"
+    lead = {"value": 0.176, "low": 0.152, "high": 0.202, "n": 21}
+    most = {"kind": "subject → verb", "head": "(1, 2)", "value": 0.084, "low": 0.079, "high": 0.088, "n": 9}
+    results["pointing"] = {"nsubj": {"way": "dependent → head", "head": "(1, 1)", "difference": lead}}
+    results["furthest"] = {"verbs": most}
+    results["neighbours"] = {"pre-trained": [[0.9, 0.1], [0.5, 0.4]]}
+    first, second, third = said(5, results)
+    assert first.endswith(
+        ": subject → verb, head (1, 2), +0.084 [+0.079, +0.088] of a token's attention (which sums to 1); n=9 examples."
+    )
+    assert second.endswith(": subject → verb, head (1, 1), +17.6 points [+15.2, +20.2]; n=21 examples.")
+    assert third.endswith("n=9; but (1, 2) is not a neighbour head (rank 4 of 4 in attention to neighbours).")
+    results["neighbours"] = {"pre-trained": [[0.4, 0.9], [0.5, 0.1]]}
+    assert said(5, results)[2].endswith(": +0.5 [+0.1, +0.9]; n=9."), "it is one"
+    results["furthest"]["verbs"]["head"] = "(2, 2)"
+    assert said(5, results)[0].endswith(": subject → verb: (1, 2) +0.084; n=9."), "the verdict is about another head"
+
+
 def test_what_cannot_be_tested_comes_last():
     outcomes = {"verbs-indistinct": UNTESTABLE, "subjects-distance": FAILS, "pronouns-diagonal": UNDECIDED}
     beginnings = [sentence.split()[0] for sentence in said(5, made_up(5, outcomes))]
@@ -172,7 +198,7 @@ def test_with_its_verdicts_alone_a_notebook_says_what_they_say(notebook):
     "notebook, place",
     [
         (1, ("first_three", "qnli", "value")),
-        (1, ("heterogeneous", "mnli", "low")),
+        (1, ("heterogeneous", "qnli", "low")),
         (3, ("leads", "sst2", "high")),
         (3, ("gains", "pre-training", "value")),
         (4, ("striped", "special ahead", "mrpc", "low")),
@@ -196,13 +222,27 @@ def test_counts_of_tasks():
     results["leads"]["sst2"] = {"value": -0.2, "low": -0.3, "high": -0.1, "n": 320, "trainings": 2}
     (sentence,) = said(3, results)
     assert "surely on 1 of 2, surely not on 1" in sentence
-    assert "-0.200 in cosine similarity [-0.300, -0.100] on SST-2, the lowest of 2; n=320, 2 trainings." in sentence
+    assert (
+        "behind the others by 0.200 in cosine similarity [0.100, 0.300] on SST-2, the highest of 2; n=320, 2 trainings."
+        in sentence
+    )
     assert [on_tasks(*counts) for counts in ((0, 3), (1, 3), (3, 3))] == [
         "on some task",
         "on 1 of 3 tasks",
         "on each of 3 tasks",
     ]
     assert [on_each(tasks) for tasks in (0, 1, 3)] == ["on every task", "on the one task", "on each of 3 tasks"]
+
+
+def test_what_stands_beside_the_random_start_follows_its_numbers():
+    results = made_up(3, {"pretraining-helps": HOLDS, "last-layers-gain": FAILS})
+    assert "learned" not in said(3, results)[0] and "Fine-tuning" not in said(3, results)[0]
+    results |= {"random_start_learned": {"mrpc": True, "rte": False}, "put_back_leads": estimates(-0.2)}
+    (tuned,) = made_up(3, {"tuned-above-untuned": FAILS})["verdicts"]
+    results["verdicts"].append(tuned)
+    beside, put_back = said(3, results)[:2]
+    assert "learned 1 of 2 tasks. Fine-tuning does not raise each score: +40.0 [+30.0, +50.0] on average." in beside
+    assert put_back.endswith("on MRPC another pair costs 20 points more [19, 21]; n=320, 2 trainings.")
 
 
 def test_amounts():

@@ -8,7 +8,7 @@ import pytest
 from conftest import ROOT
 
 from bertology_utils.claims.register import NOTEBOOKS
-from bertology_utils.suite.opening import TAG, opened, sentences
+from bertology_utils.suite.opening import TAG, measured, opened, sentences
 
 NAMES = list(NOTEBOOKS.values())
 
@@ -55,6 +55,22 @@ def test_another_number_changes_the_sentence_and_another_place_the_picture():
     after = screen(opened(content, found, "figures"))
     assert f"](figures/{NAMES[3]}/" in after and "](../figures/" not in after
     assert before.split("<!-- findings -->")[1] != after.split("<!-- findings -->")[1]
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "said"),
+    [
+        (
+            "embedded",
+            "embedded",
+            "This run: MiniLM, a small BERT that was trained to compare sentences, on sentences that a grammar",
+        ),
+        ("google-bert/bert-base-uncased", "hub", "This run: google-bert/bert-base-uncased, on GLUE."),
+        ("mine", "folder:rows", "This run: mine, on the data in the folder rows."),
+    ],
+)
+def test_model_and_data_are_named(model, data, said):
+    assert measured({"settings": {"model": model, "data": data}}).startswith(said)
 
 
 def test_results_of_another_version_are_refused_in_words():

@@ -4,7 +4,8 @@
 ``staging``, ``execute``, ``kernel``, ``publish``: around one notebook.
 ``run_command``, ``cache_command``: the command line's parts.
 ``notebooks``: which there are. ``report``, ``pages``, ``tables``, ``opening``,
-``site``, ``atlas``: what is made of their results, those in ``committed``.
+``site``, ``atlas``: what is made of their results, those in ``committed``;
+``beside``: one of these inside another run of its notebook.
 ``colab``, ``quiet``: where they run, and how loudly.
 """
 

@@ -27,14 +27,14 @@ def repository_address() -> str:
 
 
 def badge(address: str, notebook: str) -> str:
-    """Markdown of a notebook's Colab badge; a plain sentence while no address is set.
+    """Markdown of a notebook's Colab badge; a comment, which no reader sees, while no address is set.
 
     Args:
         address: from :func:`repository_address`.
         notebook: file name ("3_finetuning_drift.ipynb").
     """
     if not address:
-        return "*The Colab badge appears here once the repository's address is set in `pyproject.toml`.*"
+        return "<!-- The Colab badge appears here once the repository's address is set in pyproject.toml. -->"
     place = address.removeprefix("https://github.com/")
     link = f"https://colab.research.google.com/github/{place}/blob/main/notebooks/{notebook}"
     return f"[![Open in Colab]({_BADGE_IMAGE})]({link})"

@@ -9,6 +9,8 @@ from importlib import import_module
 from ..claims.register import NOTEBOOKS
 from ..common import one_of
 
+_MODELS = {"embedded": "MiniLM, a small BERT that was trained to compare sentences"}  # others by their own names
+_DATA = {"embedded": "sentences that a grammar made for this project", "hub": "GLUE"}
 TAG = "result"  # of the Markdown cell
 SECTIONS = {
     1: "patterns",
@@ -18,6 +20,7 @@ SECTIONS = {
     5: "links",
     6: "disabling",
     7: "weighing",
+    8: "pretrained",
 }  # by notebook: where its findings are
 _MARKS = re.compile(r"<!-- findings -->.*?<!-- end -->", re.DOTALL)
 _PICTURE = re.compile(r"\]\([^)]*?([\w-]+/[\w-]+\.png)\)")
@@ -40,6 +43,17 @@ def sentences(results: Mapping) -> list[str]:
         raise ValueError(f"results of another version (no {error}); run the notebook anew") from error
 
 
+def measured(results: Mapping) -> str:
+    """What a run is of: model and data, in a sentence.
+
+    Args:
+        results: a notebook's ``results.json``, parsed.
+    """
+    model, data = results["settings"]["model"], results["settings"]["data"]
+    on = _DATA.get(data, f"the data in the folder {data.removeprefix('folder:')}")
+    return f"This run: {_MODELS.get(model, model)}, on {on}."
+
+
 def opened(content: dict, results: Mapping, figures: str) -> dict:
     """Write what came out of a run into the notebook's first screen, in place; one without such a cell stays as it is.
 
@@ -51,7 +65,7 @@ def opened(content: dict, results: Mapping, figures: str) -> dict:
     for cell in content["cells"]:
         if TAG in cell["metadata"].get("tags", []):
             lines = [f"{number}. {sentence}" for number, sentence in enumerate(sentences(results), start=1)]
-            block = "\n".join(["<!-- findings -->", *lines, "<!-- end -->"])
+            block = "\n".join(["<!-- findings -->", measured(results), "", *lines, "<!-- end -->"])
             text = _MARKS.sub(lambda _: block, "".join(cell["source"]))
             text = _PICTURE.sub(lambda match: f"]({figures}/{match[1]})", text)
             cell["source"] = text.splitlines(keepends=True)
