@@ -150,12 +150,13 @@ def test_sentences_follow_the_numbers():
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
-def test_the_summary_tells_every_verdict_of_this_run(outcome):
-    names = [name for name, entry in ENTRIES.items() if entry.notebook == 4]
+def test_the_summary_tells_every_verdict_before_it(outcome):
+    # The summary stands before the appendix, where the two controls on blindness are judged.
+    names = [name for name, entry in ENTRIES.items() if entry.notebook == 4 and not name.startswith("blind-")]
     verdicts = [Verdict(name, "", "", "", outcome, "") for name in names]
     published = [Verdict("cls-early", "", "", "", HOLDS if outcome != HOLDS else UNTESTABLE, "", "bert-base-uncased")]
     told = summary.sentences(verdicts + published, 8.0, 0.7)
-    assert len(told) == 5 and sum(sentence.count(outcome) for sentence in told) == 16
+    assert len(told) == 5 and sum(sentence.count(outcome) for sentence in told) == 14
     assert not any(other in sentence for other in set(OUTCOMES) - {outcome} for sentence in told if other not in outcome)
 
 
