@@ -17,7 +17,8 @@ def execute(notebook: Notebook, own: dict[str, object], executed: Path, started:
     from jupyter_client.kernelspec import NoSuchKernel
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
-    logging.getLogger("papermill").setLevel(logging.ERROR)  # it warns of parameters whose comments have colons
+    # It warns of parameters whose comments have colons; its errors are raised, too, and put into words below.
+    logging.getLogger("papermill").setLevel(logging.CRITICAL)
     try:
         papermill.execute_notebook(
             notebook.path,
@@ -42,6 +43,9 @@ def execute(notebook: Notebook, own: dict[str, object], executed: Path, started:
     except OSError as failure:
         executed.unlink(missing_ok=True)  # half-written
         return in_words(failure)
+    except BaseException:  # Ctrl-C or SIGTERM, which end the kernel, too: that its client misses it is no news
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+        raise
     return None
 
 
