@@ -68,7 +68,7 @@ def test_a_layer_that_shares_its_weights_is_disabled_alone():
     assert even == [False, True, False]
 
 
-@pytest.mark.parametrize("ablation", ["uniform", "zero", "mean"])
+@pytest.mark.parametrize("ablation", ["uniform", "zero", "mean", "interchange"])
 def test_the_sweep_equals_the_plain_one(case, ablation, capsys):
     name, model, batches = case
     layers = [0, 2] if name == "MiniLM" else range(LAYERS)

@@ -17,13 +17,16 @@ from transformers import (
 
 from bertology_utils.attention import Batch, attention_maps, observe
 from bertology_utils.attention.batches import make_batches, tokenize
-from bertology_utils.disabling import drawing, predictors, twins
+from bertology_utils.attention.carried import vectors
+from bertology_utils.disabling import drawing, examples, predictors, twins
 from bertology_utils.disabling import sweep as sweep_module
 from bertology_utils.disabling.ablations import replace_outputs, replacement
 from bertology_utils.disabling.cumulative import cumulative, greedy_order, heads_to_spare, ordering_half, random_order
+from bertology_utils.disabling.groups import partner_batches, partners, without_partner
 from bertology_utils.disabling.importance import gradient_importance
 from bertology_utils.disabling.reference import reference_sweep
 from bertology_utils.disabling.saved import saved_sweep, sweep_key
+from bertology_utils.disabling.search import searched_order
 from bertology_utils.disabling.sweep import sweep
 from bertology_utils.disabling.switch import all_heads, disable_heads, layer_heads
 from bertology_utils.drift.measure import Drift
@@ -239,7 +242,7 @@ def test_fast_sweep_equals_the_reference(model, batches, tokens_at_once, monkeyp
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=forward_tolerance(model, ways=4))
 
 
-@pytest.mark.parametrize("ablation", ["zero", "mean"])
+@pytest.mark.parametrize("ablation", ["zero", "mean", "interchange"])
 def test_other_ablations_equal_their_reference(model, batches, ablation):
     expected = reference_sweep(model, batches, ablation=ablation)
     found = sweep(model, batches, ablation=ablation)
@@ -268,6 +271,40 @@ def test_mean_is_the_mean_over_real_tokens(model, batches):
     )
 
 
+def test_interchange_gives_an_input_what_the_head_gives_the_next_one_of_its_length(model, batches):
+    groups = partners(batches)
+    assert sorted(index for group in groups for index in group.index) == list(range(24))
+    assert {len({len(ids) for ids in group.inputs["input_ids"]}) for group in groups} == {1}
+    found = sweep(model, batches, layers=[1], ablation="interchange")
+    one = next(group for group in groups if len(group.index) > 2)
+    seen = []
+    hook = projections(model)[1].register_forward_pre_hook(lambda module, arguments: seen.append(arguments[0]))
+    with torch.inference_mode():
+        model(**one.inputs)
+    hook.remove()
+    (outputs,) = seen
+    changed = outputs.clone()  # (examples, tokens, hidden); heads of 8
+    changed[0, :, 16:24] = outputs[1, :, 16:24]
+    changed[-1, :, 16:24] = outputs[0, :, 16:24]
+    hook = projections(model)[1].register_forward_pre_hook(lambda module, arguments: (changed,))
+    with torch.inference_mode():
+        expected = model(**one.inputs).logits.double().numpy()
+    hook.remove()
+    for at in (0, -1):
+        np.testing.assert_allclose(found.heads[0, 2, one.index[at]], expected[at], atol=forward_tolerance(model, ways=4))
+
+
+def test_an_input_without_a_partner_stays_as_it_is(model, batches):
+    alone = [group.index[0] for group in partners(batches) if len(group.index) == 1]
+    assert without_partner(batches) == len(alone)
+    one = examples.alone(batches, 0)
+    found = sweep(model, [one], ablation="interchange")
+    np.testing.assert_allclose(
+        found.heads, np.broadcast_to(found.baseline, found.heads.shape), atol=forward_tolerance(model, ways=4)
+    )
+    assert partner_batches([one])[0].labels.tolist() == one.labels.tolist()
+
+
 def test_a_killed_sweep_goes_on_from_its_last_layer(model, batches, tmp_path, monkeypatch):
     whole = sweep(model, batches)
     calls = []
@@ -294,7 +331,7 @@ def test_a_killed_sweep_goes_on_from_its_last_layer(model, batches, tmp_path, mo
 def test_no_batches_and_unknown_ablations_are_refused(model, batches):
     with pytest.raises(ValueError, match="at least one batch"):
         sweep(model, [])
-    with pytest.raises(ValueError, match="choose one of: uniform, zero, mean"):
+    with pytest.raises(ValueError, match="choose one of: uniform, zero, mean, interchange"):
         sweep(model, batches, ablation="noise")
 
 
@@ -479,3 +516,31 @@ def test_a_random_order_has_every_head_once():
     order = random_order((3, 4), 1)
     assert sorted(order) == [(layer, head) for layer in range(3) for head in range(4)]
     assert order == random_order((3, 4), 1) != random_order((3, 4), 2)
+
+
+def test_a_search_measures_the_rest_anew(model, batches):
+    task, labels = TASKS["mrpc"], np.arange(24) % 2
+    candidates = [(0, 1), (1, 2), (2, 0), (2, 3)]
+    chosen = searched_order(task, model, batches, labels, candidates, 3)
+    assert len(set(chosen)) == 3 and set(chosen) <= set(candidates)
+    for count in range(3):
+        scores = {}
+        for head in (head for head in candidates if head not in chosen[:count]):
+            with disable_heads(model, [*chosen[:count], head]):
+                scores[head] = (predict_logits(model, batches).argmax(axis=1) == labels).mean()
+        assert scores[chosen[count]] == max(scores.values())
+    with pytest.raises(ValueError, match="5 heads are to be chosen from 4"):
+        searched_order(task, model, batches, labels, candidates, 5)
+
+
+def test_lengths_added_are_those_of_the_vectors_summed_by_weight(model, batches):
+    one = examples.alone(batches, 3)
+    found = predictors.lengths_added(model, [one])
+    maps, carried = attention_maps(model, one), vectors(model, one)  # per layer
+    for layer in range(3):
+        added = maps[layer][0] @ carried[layer][0]  # (heads, tokens, hidden)
+        np.testing.assert_allclose(found[layer], added.norm(dim=2).mean(dim=1).numpy(), rtol=1e-4)
+    both = predictors.lengths_added(model, batches)
+    singly = [predictors.lengths_added(model, [examples.alone(batches, index)]) for index in range(24)]
+    lengths = [int(examples.alone(batches, index).mask.sum()) for index in range(24)]
+    np.testing.assert_allclose(both, np.average(singly, axis=0, weights=lengths), rtol=1e-4)

@@ -1,5 +1,7 @@
 """What notebook 6 shows: the example, gains on one scale with white at zero, computed sentences, what models share."""
 
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from bertology_utils.disabling import (
 )
 from bertology_utils.disabling.reference import Sweep
 from bertology_utils.glue.tasks import TASKS, score
+from bertology_utils.statistics import Bootstrap
 
 MRPC, STSB = TASKS["mrpc"], TASKS["stsb"]
 N = 80
@@ -267,7 +270,21 @@ def test_half_of_the_heads_is_told_for_every_task():
 
 def test_other_ways_are_compared_with_even_attention(effects):
     (said,) = remarks.of_ways({(MRPC, way): effects[MRPC, 0].heads for way in ("uniform", "zero")})
-    assert "a rank correlation of +1.00. They mostly agree." in said
+    assert said.endswith("with that of even attention of +1.00 (zero). They mostly agree.")
+    heads = effects[MRPC, 0].heads
+    opposite = replace(heads, gains=[-gain for gain in heads.gains])
+    (said,) = remarks.of_ways({(MRPC, "uniform"): effects[MRPC, 0].heads, (MRPC, "interchange"): opposite})
+    assert said.endswith("of -1.00 (interchange). Which head matters hangs on the choice.")
+
+
+def test_a_search_is_told_beside_heads_chosen_alone_and_at_random():
+    change = Bootstrap(0.01, np.array([0.0, 0.01, 0.02]), 80, 1)
+    found = {MRPC: {"search": change, "each alone": -change, "lot, seed 0": change, "lot, seed 1": -change}}
+    (said,) = remarks.of_search(found, 3)
+    assert said.startswith("MRPC, without 3 heads, on the examples that did not choose them: by the search +1.0 [")
+    assert "by each head alone -1.0 [" in said and said.endswith("at random -1.0 to +1.0; n=80.")
+    table = tables.search(found, {MRPC: dict.fromkeys(found[MRPC], [(0, 1), (2, 3)])})
+    assert table.loc[("MRPC", "search"), "heads"] == "(1, 2), (3, 4)"
 
 
 def test_the_border_decides_which_frame_head_is_shown(effects):

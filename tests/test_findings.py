@@ -111,9 +111,14 @@ def test_a_sentence_says_what_its_verdict_says(claim, outcome):
 
 def test_every_claim_that_is_told_is_tried_here(monkeypatch):
     told = set()
+
+    def note(results, findings):
+        told.update(one.claim for one in findings)
+        return []
+
     for notebook, section in SECTIONS.items():
         module = import_module(f"bertology_utils.{section}.findings")
-        monkeypatch.setattr(module, "told", lambda results, findings: told.update(one.claim for one in findings))
+        monkeypatch.setattr(module, "told", note)
         module.findings(made_up(notebook, {}))
     assert told == set(PHRASES)
 
@@ -252,3 +257,14 @@ def test_amounts():
     usable = fair({"learned": {"mrpc": True, "rte": True, "qnli": True}, "x": {"y": two}}, "x", "y")
     assert extreme(usable, "", 2, most=True) == "0.20 [0.00, 0.25] on RTE, the highest of 2; n=7"
     assert extreme({}, "%") == ""
+
+
+def test_where_sep_gets_most_is_told_of_another_encoder_than_bert_base():
+    results = made_up(8, {"relations-ahead": HOLDS})
+    results |= {"encoder": {"bert-base": False}, "sep_most": {"layer": 2, "value": 0.1, "low": 0.09, "high": 0.11, "n": 70}}
+    assert said(8, results)[1] == (
+        "[SEP] gets most in layer 2, 10.0 % [9.0, 11.0] of the attention; in bert-base over half in each of the layers"
+        " 6 to 10 (Clark et al., 2019); n=70."
+    )
+    assert not any("[SEP]" in one for one in said(8, results | {"encoder": {"bert-base": True}}))
+    assert not any("[SEP]" in one for one in said(8, results | {"sep_most": {}}))

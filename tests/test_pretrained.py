@@ -74,6 +74,17 @@ def test_heads_that_point():
     assert judged(all_ahead | {"amod": relation("amod", 0, ())})["relations-ahead"].outcome == UNDECIDED
 
 
+def test_a_relation_that_a_fixed_distance_already_finds_is_left_out():
+    def full(test):
+        return replace(test, baseline=resampled(0, 0.97))
+
+    behind = full(relation("amod", -SURE, ()))
+    found = judged({"det": relation("det", SURE, ((0, 0),)), "amod": behind})["relations-ahead"]
+    assert found.outcome == HOLDS and "amod left out: a fixed distance is right on over 96 % of arcs" in found.ours
+    alone = judged({"amod": behind})["relations-ahead"]
+    assert alone.outcome == UNTESTABLE and "leave room; amod left out" in alone.why
+
+
 def test_heads_that_cannot_be_judged():
     assert {one.outcome for one in judged({}).values()} == {UNTESTABLE}
     of_another = judged({"det": relation("det", SURE, ((0, 0),))}, missing="bert-base-uncased")

@@ -16,7 +16,7 @@ PRETRAINED_CLAIMS = (
           "above one half in each, mean over heads and tasks", "below in one", (BERT_BASE,), 8),
     Entry("relations-ahead", CLARK, "Along each dependency some head beats the best fixed distance",
           "nsubj 58.5 against 45.5, obj 86.8 against 40.0, amod 75.6 against 68.3, det 94.3 against 51.7",
-          "some head, corrected over heads, for each relation with 30 arcs", "the best head not 2 points ahead for one", (), 8),
+          "some head, corrected over heads, for each relation with 30 arcs of which a fixed distance gets at most 96 % right", "the best head not 2 points ahead for one", (), 8),
     Entry("clark-heads", CLARK, "The heads that Clark et al. name beat the best fixed distance on other text", "(8, 2), (8, 10), (4, 10), (8, 11)",
           "each does, corrected over heads", "none does", (BERT_BASE,), 8),
 )

@@ -1,4 +1,4 @@
-"""What a disabled head gives instead: even attention, nothing, or what it gives on average (§4.6, and two others)."""
+"""What a disabled head gives instead: even attention, nothing, its average, or what it gives another input (§4.6, and others)."""
 
 from __future__ import annotations
 
@@ -13,32 +13,39 @@ from ..common import Head, one_of
 from .switch import by_layer, disable_heads
 
 # "uniform" is the paper's: attention of 1/L. "zero" takes the head's output away, "mean" replaces it by its mean over
-# all tokens of the data; the literature after the paper uses all three.
-ABLATIONS = ("uniform", "zero", "mean")
+# all tokens of the data, "interchange" by what the head gives another input of the same length, token by token; the
+# literature after the paper uses all four.
+INTERCHANGE = "interchange"
+ABLATIONS = ("uniform", "zero", "mean", INTERCHANGE)
+# Of every head, (layers, heads, head size); INTERCHANGE; or None for even attention.
+Instead = torch.Tensor | str | None
 
 
-def replace_outputs(model, heads: Sequence[Head], instead: torch.Tensor) -> AbstractContextManager[None]:
-    """Context in which the given heads give a constant, whatever they read; see :func:`disable_heads` for the rest.
+def replace_outputs(model, heads: Sequence[Head], instead: torch.Tensor | str) -> AbstractContextManager[None]:
+    """Context in which the given heads give a constant, or what they give the next input; see :func:`disable_heads`.
 
     Args:
         model: classifier or encoder in evaluation mode.
         heads: (layer, head) from 0.
-        instead: what each head gives, before the output projection; shape (layers, heads, head size).
+        instead: what each head gives, before the output projection, shape (layers, heads, head size); or
+            :data:`INTERCHANGE`, for batches of partners (:func:`bertology_utils.disabling.groups.partner_batches`).
     """
     chosen = by_layer(model, heads)
 
     def put(layer: int, context: torch.Tensor) -> torch.Tensor:
         if layer not in chosen:
             return context
+        own = chosen[layer]
+        others = context.roll(-1, dims=0)[:, :, own] if isinstance(instead, str) else instead[layer, own].to(context)
         context = context.clone()  # (examples, tokens, heads, head size)
-        context[:, :, chosen[layer]] = instead[layer, chosen[layer]].to(context)
+        context[:, :, own] = others
         return context
 
     return reaching(model, edit_outputs=put)
 
 
-def replacement(model, batches: Sequence[Batch], ablation: str) -> torch.Tensor | None:
-    """What every head gives when it is disabled, shape (layers, heads, head size); None for even attention.
+def replacement(model, batches: Sequence[Batch], ablation: str) -> Instead:
+    """What every head gives when it is disabled.
 
     Args:
         model: in evaluation mode.
@@ -47,6 +54,8 @@ def replacement(model, batches: Sequence[Batch], ablation: str) -> torch.Tensor 
     """
     if one_of("ablation", ablation, ABLATIONS) == "uniform":
         return None
+    if ablation == INTERCHANGE:
+        return ablation
     layers, heads = shape_of(model)
     sums = torch.zeros(layers, model.config.hidden_size, dtype=torch.float64)
     if ablation == "zero":
@@ -66,6 +75,6 @@ def replacement(model, batches: Sequence[Batch], ablation: str) -> torch.Tensor 
     return (sums / tokens).unflatten(1, (heads, -1))
 
 
-def disabled(model, heads: Sequence[Head], instead: torch.Tensor | None):
+def disabled(model, heads: Sequence[Head], instead: Instead):
     """Context in which heads are disabled, as :func:`replacement` says."""
     return disable_heads(model, heads) if instead is None else replace_outputs(model, heads, instead)

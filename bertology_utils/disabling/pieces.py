@@ -53,7 +53,7 @@ class Layer:
         return self.finish(self.output(context).unsqueeze(1), hidden[:, :1])
 
     def disabled(
-        self, context: torch.Tensor, value: torch.Tensor, projected: torch.Tensor, instead: torch.Tensor | None
+        self, context: torch.Tensor, value: torch.Tensor, projected: torch.Tensor, instead: torch.Tensor | str | None
     ) -> torch.Tensor:
         """The projected context with each head disabled, and with all of them.
 
@@ -61,13 +61,17 @@ class Layer:
             context: (inputs, heads, tokens, head size), at some tokens.
             value: (inputs, heads, all tokens, head size).
             projected: (inputs, tokens, hidden), of ``context``.
-            instead: what each head gives instead, (heads, head size); None for the mean of its values.
+            instead: what each head gives instead, (heads, head size); a text for what it gives the next input, the first
+                after the last; None for the mean of its values.
 
         Returns:
             Shape (heads + 1, inputs, tokens, hidden).
         """
-        # (inputs or 1, heads, 1, head size)
-        target = value.mean(dim=2, keepdim=True) if instead is None else instead[None, :, None].to(value)
+        # (inputs or 1, heads, tokens or 1, head size)
+        if instead is None:
+            target = value.mean(dim=2, keepdim=True)
+        else:
+            target = context.roll(-1, dims=0) if isinstance(instead, str) else instead[None, :, None].to(value)
         by_head = self.output.weight.view(-1, self.heads, self.width).permute(1, 2, 0)  # (heads, head size, hidden)
         change = torch.einsum("ihtw,hwd->hitd", target - context, by_head)  # (heads, inputs, tokens, hidden)
         all_disabled = self.join(target.expand_as(context)).unsqueeze(0)

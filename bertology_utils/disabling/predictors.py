@@ -1,11 +1,16 @@
-"""What a head's maps are like, to see whether that predicts what disabling it does (§4.6, ours)."""
+"""What a head's maps are like, and what it adds, to see whether that predicts what disabling it does (§4.6, ours)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
+from torch import nn
 
 from ..attention import Batch
+from ..attention.carried import Carrying
+from ..attention.interface import reaching, shape_of
 
 PREDICTORS = ("weight on [CLS] and [SEP]", "weight on itself and its neighbours", "distance from even weights")
 
@@ -44,6 +49,38 @@ class MapStatistics:
         """Means over examples, each of shape (layers, heads), by :data:`PREDICTORS`."""
         means = np.mean([np.stack(self._rows[index], axis=1) for index in sorted(self._rows)], axis=0)
         return dict(zip(PREDICTORS, means, strict=True))  # (statistics, layers, heads)
+
+
+def lengths_added(model, batches: Sequence[Batch]) -> np.ndarray:
+    """How long the vector is that a head adds to a token: ‖Σ a_ij f(x_j)‖, mean over all tokens (Kobayashi et al., 2020).
+
+    Args:
+        model: encoder or classifier in evaluation mode.
+        batches: inputs.
+
+    Returns:
+        Shape (layers, heads).
+
+    Raises:
+        ValueError: see :class:`bertology_utils.attention.carried.Carrying`.
+    """
+    carrying, mask, tokens = Carrying(model), torch.empty(0), 0
+    sums, attending = np.zeros(shape_of(model)), list[nn.Module]()  # the module of the present layer
+
+    def see(layer: int, module: nn.Module, values: torch.Tensor) -> None:
+        attending[:] = [module]
+
+    def add(layer: int, context: torch.Tensor) -> torch.Tensor:
+        carrying.see(layer, attending[0], context.transpose(1, 2))  # to (examples, heads, tokens, head size)
+        sums[layer] += (carrying.lengths * mask[:, None]).sum(dim=(0, 2)).double().cpu().numpy()
+        return context
+
+    with torch.inference_mode(), reaching(model, edit_outputs=add, observe_values=see):
+        for batch in batches:
+            batch = batch.to(next(model.parameters()).device)
+            mask, tokens = batch.mask, tokens + int(batch.mask.sum())
+            model(**batch.inputs)
+    return sums / tokens
 
 
 def _diagonal(maps: torch.Tensor, offset: int) -> torch.Tensor:

@@ -12,6 +12,7 @@ from ..attention.interface import shape_of
 from ..common import Head, to_people, track
 from ..encoders.evaluate import predict_logits
 from .ablations import disabled, replacement
+from .groups import partner_batches
 from .switch import layer_heads
 
 
@@ -48,6 +49,8 @@ def reference_sweep(
         FloatingPointError: an output is NaN or infinite.
     """
     instead = replacement(model, batches, ablation)
+    if isinstance(instead, str):
+        batches = partner_batches(batches)
 
     def outputs(heads: list[Head]) -> np.ndarray:
         with disabled(model, heads, instead):

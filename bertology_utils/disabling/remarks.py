@@ -103,19 +103,41 @@ def of_half(curves: Mapping[Task, Mapping[int, Bootstrap]]) -> str:
 
 
 def of_ways(found: Mapping[tuple[Task, str], Variants]) -> list[str]:
-    """How much setting a head to zero has to do with making its attention even.
+    """How much the other ways of disabling a head have to do with making its attention even.
 
     Args:
-        found: by task and way of disabling, "uniform" and "zero" among them.
+        found: by task and way of disabling, "uniform" among them.
     """
     sentences = []
     for task in dict.fromkeys(task for task, _ in found):
-        even, zero = found[task, "uniform"], found[task, "zero"]
-        rank = spearmanr(zero.values.ravel(), even.values.ravel()).statistic
+        even = found[task, "uniform"].values
+        others = {way: heads.values for (of, way), heads in found.items() if of == task and way != "uniform"}
+        ranks = {way: float(spearmanr(values.ravel(), even.ravel()).statistic) for way, values in others.items()}
         sentences.append(
-            f"{task.title}: with its output at zero a head changes the score by {100 * zero.values.mean():+.2f} points on"
-            f" average, with even attention by {100 * even.values.mean():+.2f}; the order of the heads has a rank"
-            f" correlation of {rank:+.2f}. {'Which head matters hangs on the choice.' if rank < 0.5 else 'They mostly agree.'}"
+            f"{task.title}: with even attention a head changes the score by {100 * even.mean():+.2f} points on average; with "
+            + ", with ".join(f"{way} by {100 * values.mean():+.2f}" for way, values in others.items())
+            + ". The order of the heads has a rank correlation with that of even attention of "
+            + ", ".join(f"{rank:+.2f} ({way})" for way, rank in ranks.items())
+            + (". Which head matters hangs on the choice." if min(ranks.values()) < 0.5 else ". They mostly agree.")
+        )
+    return sentences
+
+
+def of_search(changes: Mapping[Task, Mapping[str, Bootstrap]], few: int) -> list[str]:
+    """What a few heads chosen together cost on other examples, beside the same number chosen alone, or at random.
+
+    Args:
+        changes: of the score, from 0 to 1, by task and by how the heads were chosen: "search", "each alone", and any others.
+        few: how many heads.
+    """
+    sentences = []
+    for task, found in changes.items():
+        drawn = [100 * change.value for way, change in found.items() if way not in ("search", "each alone")]
+        sentences.append(
+            f"{task.title}, without {few} heads, on the examples that did not choose them: by the search"
+            f" {found['search'].text(100, 1, sign=True)} points, by each head alone"
+            f" {found['each alone'].text(100, 1, sign=True)}, at random {min(drawn):+.1f} to {max(drawn):+.1f};"
+            f" n={found['search'].n}."
         )
     return sentences
 

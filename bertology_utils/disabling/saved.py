@@ -10,6 +10,7 @@ from safetensors.numpy import load_file, save
 
 from ..common import cache
 from .ablations import replacement
+from .groups import Group
 from .pieces import Pieces
 from .reference import Sweep
 from .sweep import sweep
@@ -27,7 +28,9 @@ def sweep_key(of_model: dict, rows: str, max_length: int, ablation: str) -> dict
         max_length: wordpieces at which their inputs are cut.
         ablation: see :func:`bertology_utils.disabling.sweep.sweep`.
     """
-    code = cache.code_digest(*map(sys.modules.get, (sweep.__module__, Pieces.__module__, replacement.__module__)))
+    code = cache.code_digest(
+        *map(sys.modules.get, (sweep.__module__, Pieces.__module__, replacement.__module__, Group.__module__))
+    )
     return {"code": code, "ablation": ablation, "training": of_model, "rows": rows, "max_length": max_length}
 
 

@@ -17,7 +17,6 @@ What a forward pass per head would compute again and again is computed once:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +28,8 @@ from ..attention.interface import is_edited, shape_of
 from ..common import axis_numbers, note, track
 from ..common.cache import write_atomically
 from ..encoders.evaluate import check
-from .ablations import replacement
+from .ablations import INTERCHANGE, Instead, replacement
+from .groups import Group, by_length, partners
 from .pieces import Layer, Pieces
 from .reference import Sweep, reference_sweep
 
@@ -76,41 +76,8 @@ def sweep(
             note(f"{type(model).__name__} {why}; one forward pass per head instead")
             return reference_sweep(model, batches, layers, ablation)
         bound = tokens_at_once or TOKENS_AT_ONCE.get(next(model.parameters()).device.type, TOKENS_AT_ONCE["cpu"])
-        groups = _by_length(batches, pieces.variants, bound)
+        groups = partners(batches) if ablation == INTERCHANGE else by_length(batches, pieces.variants, bound)
         return _fast(pieces, groups, bound, layers, replacement(model, batches, ablation), scratch)
-
-
-@dataclass(frozen=True)
-class _Group:
-    """Examples of one length: their positions in the data and model inputs without padding."""
-
-    index: list[int]
-    inputs: dict[str, torch.Tensor]
-
-
-def _by_length(batches: Sequence[Batch], variants: int, tokens_at_once: int) -> list[_Group]:
-    """The examples anew, in groups of one length small enough that all variants of a layer make one stack."""
-    examples = []  # (length, index, inputs without padding)
-    for batch in batches:
-        for row, index in enumerate(batch.index):
-            real = batch.mask[row]
-            examples.append((int(real.sum()), index, {name: ids[row][real] for name, ids in batch.inputs.items()}))
-    examples.sort(key=lambda example: example[:2])
-    groups: list[list] = []
-    for example in examples:
-        length = example[0]
-        room = groups and groups[-1][0][0] == length and (len(groups[-1]) + 1) * length * variants <= tokens_at_once
-        if room:
-            groups[-1].append(example)
-        else:
-            groups.append([example])
-    return [
-        _Group(
-            [index for _, index, _ in group],
-            {name: torch.stack([inputs[name] for *_, inputs in group]) for name in group[0][2]},
-        )
-        for group in groups
-    ]
 
 
 def _known(model, batch: Batch) -> Pieces | None:
@@ -129,12 +96,7 @@ def _known(model, batch: Batch) -> Pieces | None:
 
 
 def _fast(
-    pieces: Pieces,
-    groups: list[_Group],
-    tokens_at_once: int,
-    layers: Sequence[int],
-    instead: torch.Tensor | None,
-    scratch: Path | None,
+    pieces: Pieces, groups: list[Group], tokens_at_once: int, layers: Sequence[int], instead: Instead, scratch: Path | None
 ) -> Sweep:
     device = next(pieces.model.parameters()).device
     back = np.argsort([index for group in groups for index in group.index])
@@ -169,7 +131,7 @@ def _finish(scratch: Path | None, number: int, outputs: np.ndarray) -> None:
 
 
 def _one_layer(
-    pieces: Pieces, number: int, hidden: torch.Tensor, instead: torch.Tensor | None, tokens_at_once: int
+    pieces: Pieces, number: int, hidden: torch.Tensor, instead: Instead, tokens_at_once: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Outputs (heads + 1, examples, labels) with each head, and all heads, of one layer disabled; and the layer's own output."""
     layer = pieces.layers[number]
@@ -177,7 +139,7 @@ def _one_layer(
     if number == len(pieces.layers) - 1:  # of the last layer only [CLS] is read
         context, hidden = context[:, :, :1], hidden[:, :1]
     projected = layer.join(context)
-    stack = layer.disabled(context, value, projected, None if instead is None else instead[number])
+    stack = layer.disabled(context, value, projected, instead[number] if isinstance(instead, torch.Tensor) else instead)
     variants = torch.stack(list(_variants(pieces, layer, stack, hidden, number + 1, tokens_at_once)))
     return variants, layer.finish(projected, hidden)
 

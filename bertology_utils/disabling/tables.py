@@ -10,6 +10,7 @@ from scipy.stats import spearmanr
 
 from ..common import Head, head_name, to_people
 from ..glue.tasks import Task
+from ..statistics import Bootstrap
 from ..statistics.ties import DRAWS_MARGIN, count_of, name_of_largest, p_text
 from .measure import Effects, Variants
 from .needed import EffectsByTraining, Shared
@@ -103,6 +104,21 @@ def ways(found: Mapping[tuple[Task, str], Variants]) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows).set_index(["task", "instead"])
+
+
+def search(changes: Mapping[Task, Mapping[str, Bootstrap]], orders: Mapping[Task, Mapping[str, Sequence[Head]]]):
+    """A few heads disabled together, by how they were chosen.
+
+    Args:
+        changes: of the score, from 0 to 1, by task and way.
+        orders: the heads, (layer, head) from 0, in the order of their choice.
+    """
+    rows = [
+        {"task": task.title, "chosen by": way, "heads": names(orders[task][way]), "gain": change.text(100, 1, sign=True)}
+        for task, found in changes.items()
+        for way, change in found.items()
+    ]
+    return pd.DataFrame(rows).set_index(["task", "chosen by"])
 
 
 def names(heads: Sequence[Head]) -> str:

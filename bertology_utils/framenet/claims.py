@@ -13,6 +13,7 @@ from ..common import Head, head_name
 from ..statistics import Bootstrap, Seed, bootstrap_mean
 from ..statistics.estimate import Estimate, over_trainings
 from ..statistics.permutation import ManyTest
+from ..statistics.ties import p_is
 from . import official_heatmaps
 from .controls import top_heads
 from .frame_links import PAPER_SENTENCES, PAPER_UNITS
@@ -56,7 +57,8 @@ def judge_links(over_others: ManyTest, random_bar: float) -> list[Verdict]:
     (largest,) = top_heads(over_others.means, 1)
     candidates = over_others.above[over_others.means > random_bar]
     support = Support(float(candidates.min(initial=1.0)), some_head(over_others).fails)
-    ours = f"{head_name(*largest)} {over_others.means[largest]:+.3f}; n={over_others.n[largest]}"
+    sure = f"{p_is(support.holds)} over {over_others.means.size} heads"
+    ours = f"{head_name(*largest)} {over_others.means[largest]:+.3f}, {sure}; n={over_others.n[largest]}"
     return [judged("frame-links", support, f"{ours} (random weights {random_bar:+.3f})")]
 
 

@@ -41,7 +41,8 @@ def links_in_maps(rows: Sequence[Sequence[Seen]], columns: Sequence[str]):
     Returns:
         The figure.
     """
-    sides = [max(1.5 + 0.17 * len(row[place].tokens) for row in rows) for place in range(len(columns))]
+    # inches; a title has to fit above the map of a short sentence
+    sides = [max(3.3, *(1.5 + 0.17 * len(row[place].tokens) for row in rows)) for place in range(len(columns))]
     size = sum(sides) + 1.6, len(rows) * (max(sides) + 0.4)
     figure, axes = plt.subplots(len(rows), len(columns), figsize=size, width_ratios=sides, squeeze=False)
     for of_head, row in zip(axes, rows, strict=True):

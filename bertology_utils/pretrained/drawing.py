@@ -26,7 +26,8 @@ def panels_beside(published: Mapping[str, np.ndarray], here: Mapping[str, np.nda
     Returns:
         The figure.
     """
-    figure, axes = plt.subplots(2, len(published), figsize=(3.5 * len(published), 6.4), squeeze=False)
+    figure, axes = plt.subplots(2, len(published), figsize=(3.7 * len(published), 6.4), squeeze=False)
+    figure.get_layout_engine().set(w_pad=0.12)  # inches: the scale's name is not the next panel's
     for column, (title, theirs) in enumerate(published.items()):
         limits = 0.0, float(max(theirs.max(), here[title].max()))
         for ax, panel, source in zip(axes[:, column], (theirs, here[title]), ("bert-base, published", run), strict=True):
@@ -96,34 +97,6 @@ def heterogeneous(shares: Mapping[str, Estimate], paper: Mapping[str, float]):
     ax.axvspan(100 * min(paper.values()), 100 * max(paper.values()), color=figures.COLOURS["grey"], alpha=0.15, lw=0)
     figures.dots(ax, rows, "heterogeneous maps, %", 100)
     figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=2)
-    return figure
-
-
-def links_and_neighbours(scores: Mapping[str, np.ndarray], clear: Mapping[str, np.ndarray], neighbours: np.ndarray):
-    """A dot for each head: attention to a neighbour across, along links up; orange where it is clearly more than elsewhere.
-
-    Args:
-        scores: by type of link, shape (layers, heads).
-        clear: by type of link, where a head follows it beyond position, same shape.
-        neighbours: attention to the previous or the next token, the larger, same shape.
-
-    Returns:
-        The figure.
-    """
-    figure, axes = plt.subplots(1, len(scores), figsize=(2.9 * len(scores), 3.1), sharey=True, squeeze=False)
-    for ax, (kind, score) in zip(axes.flat, scores.items(), strict=True):
-        for chosen, colour, label in (
-            (~clear[kind], "grey", "no clear excess"),
-            (clear[kind], "orange", "clear excess over other inputs' places"),
-        ):
-            ax.plot(neighbours[chosen], score[chosen], "o", ms=4.5, alpha=0.7, color=figures.COLOURS[colour], label=label)
-        at = heads_by_size(score)[0]
-        right = bool(neighbours[at] > 0.5)  # where there is more room on the left
-        place = {"xytext": (-5 if right else 5, 2), "textcoords": "offset points", "ha": "right" if right else "left"}
-        ax.annotate(head_name(*at), (neighbours[at], score[at]), fontsize=8, **place)
-        ax.set(title=kind, xlabel="to a neighbour", xlim=(0, 1))
-    axes.flat[0].set_ylabel("attention along links")
-    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return figure
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..claims.findings import Finding, told
+from ..claims.findings import MOST, Finding, amount, extreme, measured, part, sizes, told
 from ..claims.verdict import PRETRAINED, THIS_RUN
 
 _BEATS = "more often than the best fixed distance does"
@@ -17,7 +17,8 @@ def findings(results: Mapping) -> list[str]:
         results: notebook 8's ``results.json``, parsed; its verdicts are about the pre-trained encoder.
     """
     verdicts = [one | {"model": THIS_RUN} if one["model"] == PRETRAINED else one for one in results["verdicts"]]
-    return told(
+    fall = extreme({task: one for task, one in part(results, "falls", "[CLS]").items() if measured(one)}, "points")
+    sentences = told(
         {**results, "verdicts": verdicts},
         [
             Finding(
@@ -49,6 +50,18 @@ def findings(results: Mapping) -> list[str]:
                 "By norm [CLS] gets much less than by weight, on every task",
                 "On some task [CLS] gets as much by norm as by weight",
                 "Undecided whether [CLS] gets less by norm than by weight on every task",
+                f"its share is smaller by {fall}" if fall else "",
             ),
         ],
     )
+    if not part(results, "encoder").get("bert-base"):  # Clark et al.'s claim, which is not judged, is still worth a number
+        sentences[1:1] = _most_to_sep(part(results, "sep_most"))
+    return sentences[:MOST]
+
+
+def _most_to_sep(most: Mapping) -> list[str]:
+    """Where [SEP] gets most, beside what is known of bert-base; nothing if it was not measured."""
+    if not measured(most):
+        return []
+    known = "in bert-base over half in each of the layers 6 to 10 (Clark et al., 2019)"
+    return [f"[SEP] gets most in layer {most['layer']}, {amount(most, '%', 1)} of the attention; {known}; {sizes(most)}."]

@@ -23,6 +23,8 @@ Learned = Mapping[Task, bool]
 
 def both(before: ByTask, after: ByTask, learned: Learned) -> dict[str, Estimate]:
     """Of every task before fine-tuning, and after it where the task was learned; by what people call it."""
+    if not after:
+        return {task.title: estimate for task, estimate in before.items()}
     found = {f"{task.title}, {BEFORE}": estimate for task, estimate in before.items()}
     return found | {f"{task.title}, {AFTER}": estimate for task, estimate in kept(after, learned).items()}
 

@@ -86,7 +86,8 @@ def mixing(ratios: Mapping[str, np.ndarray], definitions: Sequence[str], publish
         The figure.
     """
     figure, axes = plt.subplots(1, len(definitions), figsize=(2.5 * len(definitions), 2.9), sharey=True)
-    colours = dict(zip(ratios, (figures.COLOURS[name] for name in ("orange", "blue", "grey")), strict=False))
+    few = ("blue",) if len(ratios) == 1 else ("orange", "blue", "grey")  # blue is this run's, wherever it stands alone
+    colours = dict(zip(ratios, (figures.COLOURS[name] for name in few), strict=False))
     for at, (ax, name) in enumerate(zip(axes, definitions, strict=True)):
         for model, values in ratios.items():
             ax.plot(axis_numbers(len(values)), values[:, at], "o-", ms=3.5, lw=1.5, color=colours[model], label=model)
