@@ -55,8 +55,9 @@ def try_out(python, folder, cells):
         after = versions(python)
         changed = {name: (version, after.get(name)) for name, version in before.items() if after.get(name) != version}
         print(f"added: {', '.join(f'{name} {after[name]}' for name in sorted(after.keys() - before.keys()))}")
+        left = [path.name for path in content.iterdir()]
         print(
-            f"changed: {changed or 'nothing'}; the same said twice: {said[0] == said[1]}; left behind: {os.listdir(content)}"
+            f"changed: {changed or 'nothing'}; the same said twice: {said[0] == said[1]}; left behind: {left or 'nothing'}"
         )
         if cells:
             notebook["cells"] = notebook["cells"][: notebook["cells"].index(code[cells - 1]) + 1]
@@ -68,7 +69,7 @@ def try_out(python, folder, cells):
         added = sorted(versions(python).keys() - before.keys())
         if added:
             call([python, "-m", "pip", "uninstall", "-q", "-y", *added], content, os.environ)
-    return int(bool(changed) or said[0] != said[1])
+    return int(bool(changed or left) or said[0] != said[1])
 
 
 def publish(copy, served):
