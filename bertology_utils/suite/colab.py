@@ -28,7 +28,7 @@ _BASE = ("torch", "numpy")  # another version of these breaks a running session
 def set_up(new: bool, drive: str = "") -> None:
     """Complete the installation where that is this cell's business, and say what is there.
 
-    On Colab it prints versions, the GPU and which profile fits. Elsewhere it prints nothing, but for a GPU that is there.
+    On Colab it prints versions, the GPU and which profile fits; elsewhere nothing.
 
     Args:
         new: the package was installed just now, without its dependencies.
@@ -44,9 +44,7 @@ def set_up(new: bool, drive: str = "") -> None:
         _complete()
     if here:
         print(", ".join([f"Python {platform.python_version()}", *(f"{name} {installed(name)}" for name in _SHOWN)]))
-    gpu = _gpu()
-    if here or gpu:
-        print(fitting(*gpu) if gpu else 'No GPU: profile = "embedded" fits. Runtime > Change runtime type offers one.')
+        print(_gpu())
     if drive:
         _keep_on_drive(drive)
 
@@ -70,12 +68,12 @@ def fitting(name: str, memory: float) -> str:
     return f'GPU {name}, {memory:.0f} GiB: profile = "{profile}" fits.'
 
 
-def _gpu() -> tuple[str, float] | None:
+def _gpu() -> str:
     import torch
 
     if not torch.cuda.is_available():
-        return None
-    return torch.cuda.get_device_name(), torch.cuda.get_device_properties(0).total_memory / 2**30
+        return 'No GPU: profile = "embedded" fits. Runtime > Change runtime type offers one.'
+    return fitting(torch.cuda.get_device_name(), torch.cuda.get_device_properties(0).total_memory / 2**30)
 
 
 def _complete() -> None:
