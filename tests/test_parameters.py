@@ -2,12 +2,14 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import time
 from dataclasses import fields, replace
 
 import numpy as np
+import papermill
 import pytest
 import safetensors.numpy
 from conftest import ROOT
@@ -253,6 +255,25 @@ def test_every_notebooks_cell_is_made_from_the_declarations(monkeypatch):
         assert own == cell, "python -m bertology_utils publish writes it"
         parameters.resolve(**notebook.parameters)
     assert {name for notebook in found for name in notebook.parameters} == set(PARAMETERS), "none that no notebook takes"
+
+
+def test_parameters_are_a_form_on_colab_and_plain_for_papermill(path):
+    """Colab takes `# @param` with choices or a type, at the beginning of the comment; what a parameter means follows."""
+    found = notebooks.read_notebook(path)
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    (own,) = ("".join(cell["source"]) for cell in cells if "parameters" in cell["metadata"].get("tags", []))
+    for line, (name, value) in zip(own.splitlines(), found.parameters.items(), strict=True):
+        form, meaning = re.fullmatch(rf"{name} = \S.*?  # @param (\[.*\]|\{{.*\}}) +# (.+)", line).groups()
+        choices = PARAMETERS[name].choices
+        assert form == (
+            json.dumps(choices) if choices else f'{{type:"{"string" if isinstance(value, str) else "integer"}"}}'
+        )
+        assert not choices or value in choices
+        assert meaning.startswith(PARAMETERS[name].meaning)
+    inspected = papermill.inspect_notebook(str(path))
+    seen = {name: ast.literal_eval(one["default"]) for name, one in inspected.items()}
+    assert seen.items() <= found.parameters.items()
+    assert all("=" in PARAMETERS[name].meaning for name in found.parameters.keys() - seen.keys()), "which it does not read"
 
 
 def as_written(settings):
