@@ -8,7 +8,7 @@ import pytest
 from conftest import ROOT
 
 from bertology_utils import __main__ as cli
-from bertology_utils.suite import address
+from bertology_utils.suite import address, stamp
 
 CALL = ["publish", "--repository", "https://github.com/someone/some.thing", "--tag", "v1.2"]
 
@@ -79,6 +79,13 @@ def test_what_cannot_be_is_refused_in_words(checkout, options, message, capsys):
     before = contents(checkout)
     assert message in refused(["publish", f"--repository={options[0]}", f"--tag={options[1]}"], capsys)
     assert contents(checkout) == before
+
+
+def test_pages_that_fetch_nothing_have_the_badge_as_a_link():
+    badge = stamp.badge(address.Published("https://github.com/a/b", "v1"), "1_x.ipynb")
+    assert badge.startswith("[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab")
+    link = "[Open in Colab](https://colab.research.google.com/github/a/b/blob/v1/notebooks/1_x.ipynb) "
+    assert stamp.without_picture(badge).startswith(link)
 
 
 def test_a_tag_alone_needs_an_address(checkout, capsys):

@@ -14,7 +14,8 @@ import tempfile
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 
-from packaging.version import InvalidVersion, Version
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 from .requirements import DISTRIBUTION, Unmet, installed, unmet
 
@@ -104,18 +105,19 @@ def _install_beside(requirements: list[str]) -> None:
     """Install distributions and what they need, with everything that is there held at its version."""
     with tempfile.TemporaryDirectory(prefix="bertology-") as folder:
         held = Path(folder) / "held.txt"
-        held.write_text("".join(f"{name}=={version}\n" for name, version in _there().items()))
+        held.write_text("".join(f"{line}\n" for line in _there().values()))
         _pip("--constraint", str(held), *requirements)
 
 
 def _there() -> dict[str, str]:
-    """Name and version of every distribution that pip can name."""
+    """A line for every distribution that pip can name, by name."""
     found: dict[str, str] = {}
     for one in metadata.distributions():
         try:
-            found.setdefault(one.name, str(Version(one.version)))  # the first is the one that is imported
-        except (InvalidVersion, TypeError):
+            line = str(Requirement(f"{one.metadata['Name']}=={one.version}"))
+        except (InvalidRequirement, KeyError):  # what is left of a broken installation
             continue
+        found.setdefault(canonicalize_name(one.name), line)  # the first is the one that is imported
     return found
 
 

@@ -7,7 +7,7 @@ from .declarations import PARAMETERS, parameters_cell
 
 BADGE, SETUP, PARAMETERS_TAG = "badge", "setup", "parameters"
 BADGE_IMAGE = "![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)"
-_ABOUT = 'Without a GPU in minutes; on a T4, `profile = "colab"` takes four tasks and 10,000 rows, about two hours for all.'
+_ABOUT = 'Runs in minutes without a GPU. `profile = "colab"` is made for a T4 and two hours: four tasks, 10,000 rows.'
 
 SETUP_CELL = """\
 # Installs the project where it is missing; on Colab it also says what is there. Elsewhere it does nothing.
