@@ -112,6 +112,16 @@ def test_what_is_missing_is_added_and_all_that_is_there_is_held(on_colab, capsys
     assert not on_colab.commands and capsys.readouterr().out == first
 
 
+def test_what_is_left_of_broken_installations_is_passed_over(tmp_path, monkeypatch):
+    for name, text in (("a-1", None), ("b-1", "Name: b\n"), ("c-1", "Version: 1\n"), ("d-x", "Name: d\nVersion: so-so\n")):
+        (tmp_path / f"{name}.dist-info").mkdir()
+        if text:
+            (tmp_path / f"{name}.dist-info" / "METADATA").write_text(f"Metadata-Version: 2.1\n{text}")
+    monkeypatch.syspath_prepend(tmp_path)
+    held = colab._there()
+    assert held["torch"].startswith("torch==") and not {"a", "b", "c", "d", "none"} & held.keys()
+
+
 @pytest.mark.parametrize(
     ("name", "do"),
     [("torch", "Runtime version: Latest"), ("transformers", "%pip install 'transformers>=5.15', then Runtime")],

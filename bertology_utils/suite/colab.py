@@ -114,10 +114,10 @@ def _there() -> dict[str, str]:
     found: dict[str, str] = {}
     for one in metadata.distributions():
         try:
-            line = str(Requirement(f"{one.metadata['Name']}=={one.version}"))
-        except (InvalidRequirement, KeyError):  # what is left of a broken installation
+            line = str(Requirement(f"{one.name}=={one.version}"))
+            found.setdefault(canonicalize_name(one.name), line)  # the first is the one that is imported
+        except (InvalidRequirement, KeyError, TypeError, AttributeError):  # what is left of a broken installation
             continue
-        found.setdefault(canonicalize_name(one.name), line)  # the first is the one that is imported
     return found
 
 
