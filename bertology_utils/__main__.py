@@ -1,14 +1,11 @@
-"""Command line: ``python -m bertology_utils run | prepare | check | list | bert | cache``."""
+"""Command line: ``python -m bertology_utils run | prepare | check | list | bert | cache | publish``."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from importlib import metadata
 
-from packaging.requirements import Requirement
-
-from .suite import bert, cache_command, run_command
+from .suite import bert, cache_command, publish_command, requirements, run_command
 from .suite.declarations import PARAMETERS, profile_values
 from .suite.notebooks import find_notebooks, select
 
@@ -55,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     of_bert.set_defaults(command=bert.run)
     bert.add_bert(of_bert)
     cache_command.add_to(commands)
+    publish_command.add_to(commands)
     return parser
 
 
@@ -63,7 +61,7 @@ def _check(options) -> int:
         notebooks, checked = run_command.read_call(options)
     except (ValueError, TypeError, OSError) as error:
         return run_command.refused(error)
-    problems = unmet_requirements()
+    problems = requirements.unmet()
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     given = ", ".join(f"{name}={value!r}" for name, value in checked.values.items()) or "default settings"
@@ -73,22 +71,6 @@ def _check(options) -> int:
         sep="\n  ",
     )
     return 2 if problems else 0
-
-
-def unmet_requirements() -> list[str]:
-    """What the installation lacks of the package's own requirements, a line each."""
-    problems = []
-    for text in metadata.requires("bertology-utils") or []:
-        requirement = Requirement(text)
-        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
-            continue
-        try:
-            found = metadata.version(requirement.name)
-        except metadata.PackageNotFoundError:
-            found = "none"
-        if found == "none" or not requirement.specifier.contains(found, prereleases=True):
-            problems.append(f"{requirement} is needed, {found} is installed")
-    return problems
 
 
 def _declaration(name: str) -> str:

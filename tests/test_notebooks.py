@@ -7,12 +7,12 @@ import re
 import pytest
 from conftest import ROOT
 
-from bertology_utils.suite import colab
+from bertology_utils.suite.address import Published, published
+from bertology_utils.suite.stamp import stamp
 
 FIRST = ROOT / "notebooks" / "0_attention_head.ipynb"  # explains, and judges no claim
 HEADINGS = ("## What the paper", "## Cost", "## Set-up", "## Parameters", "erdict", "wrote")
 HEADINGS_OF_FIRST = ("## Set-up", "## Parameters", "## Exercises", "## What comes next", "wrote")
-PROJECT = '[project]\nname = "bertology-utils"\n[project.urls]\n'
 MACHINE_PATH = re.compile(r"(?<![\w.:/])/(home|root|tmp|work|Users|usr|opt|content)/\w")
 
 
@@ -48,11 +48,11 @@ def test_common_form(path, cells):
         assert heading in prose, heading
 
 
-def test_set_up_cells_and_badges_carry_the_one_address(path, monkeypatch):
+def test_badges_set_up_and_parameters_cells_are_those_of_the_one_place(path, monkeypatch):
     monkeypatch.chdir(ROOT)
     content = json.loads(path.read_text(encoding="utf-8"))
-    stamped = colab.stamp(json.loads(path.read_text(encoding="utf-8")), colab.repository_address(), path.name)
-    assert stamped == content, "run: python -m bertology_utils run --in-place"
+    stamped = stamp(json.loads(path.read_text(encoding="utf-8")), published(), path.name)
+    assert stamped == content, "run: python -m bertology_utils publish"
 
 
 def test_no_trace_of_a_machine(path):
@@ -60,71 +60,18 @@ def test_no_trace_of_a_machine(path):
     assert not found, found
 
 
-def test_stamping_an_address(path):
-    content = json.loads(path.read_text(encoding="utf-8"))
-    stamped = colab.stamp(content, "https://github.com/someone/something", path.name)
-    text = json.dumps(stamped)
-    assert f"github/someone/something/blob/main/notebooks/{path.name}" in text
-    assert 'REPOSITORY = \\"https://github.com/someone/something\\"' in text
-
-
-@pytest.mark.parametrize("address", ["http://github.com/a/b", "https://example.org/a/b", "https://github.com/a"])
-def test_addresses_that_colab_cannot_open_are_refused(address, tmp_path, monkeypatch):
-    (tmp_path / "notebooks").mkdir()
-    (tmp_path / "pyproject.toml").write_text(PROJECT + f'Repository = "{address}"\n')
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="OWNER/NAME"):
-        colab.repository_address()
-
-
-@pytest.mark.parametrize("ending", ["", "/", ".git"])
-def test_an_address_is_taken_as_git_and_browsers_write_it(ending, tmp_path, monkeypatch):
-    (tmp_path / "notebooks").mkdir()
-    (tmp_path / "pyproject.toml").write_text(PROJECT + f'Repository = "https://github.com/a/b{ending}"\n')
-    monkeypatch.chdir(tmp_path)
-    assert colab.repository_address() == "https://github.com/a/b"
-
-
-def installing(cells, address=""):
-    """Source of the set-up cell's part that installs, with an address; what it may import afterwards stays out."""
-    source = "".join(code(cells)[0]["source"])
-    last = "importlib.invalidate_caches()"
-    assert source.count(last) == 1
-    return re.sub(
-        r'^REPOSITORY = ".*"', f'REPOSITORY = "{address}"', source[: source.index(last)] + last, flags=re.MULTILINE
-    )
-
-
-def test_set_up_cell_does_nothing_where_the_package_is(path, cells):
-    before = dict(vars(__import__("subprocess")))
-    scope: dict = {}
-    exec(compile(installing(cells), "set-up", "exec"), scope)
-    assert "pip" not in scope
-    assert before["run"] is __import__("subprocess").run
-
-
-def test_set_up_cell_says_what_to_do_while_no_address_is_set(path, cells, monkeypatch):
-    import importlib.util
-
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(SystemExit, match="make reproduce"):
-        exec(compile(installing(cells), "set-up", "exec"), {})
-
-
-def test_set_up_cell_installs_without_touching_torch_and_numpy(path, cells, monkeypatch, tmp_path):
-    import importlib.util
-    import subprocess
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    calls = []
-    monkeypatch.setattr(subprocess, "run", lambda command, check: calls.append(command))
-    exec(compile(installing(cells, "https://github.com/a/b"), "set-up", "exec"), {})
-    assert any("git+https://github.com/a/b" in command for command in calls)
-    assert all("-c" in command or "--no-deps" in command for command in calls)
-    kept = (tmp_path / "keep.txt").read_text()
-    assert re.search(r"^torch==\d", kept, re.MULTILINE)
-    assert re.search(r"^numpy==\d", kept, re.MULTILINE)
+@pytest.mark.parametrize("place", [Published(), Published("https://github.com/someone/something", "v1.2")])
+def test_stamping_changes_badge_set_up_and_nothing_else(path, place):
+    content, stamped = (json.loads(path.read_text(encoding="utf-8")) for _ in range(2))
+    stamp(stamped, place, path.name)
+    for old, new in zip(content["cells"], stamped["cells"], strict=True):
+        marked = set(old["metadata"].get("tags", [])) & {"badge", "setup"}
+        assert {**old, "source": ""} == {**new, "source": ""} and (marked or old == new)
+    badge, set_up = ("".join(cell["source"]) for cell in (stamped["cells"][0], code(stamped["cells"])[0]))
+    if place.address:
+        assert f"github/someone/something/blob/v1.2/notebooks/{path.name})" in badge and '"colab"' in badge
+        assert 'REPOSITORY, TAG = "https://github.com/someone/something", "v1.2"' in set_up
+    assert len(set_up.splitlines()) <= 17 and max(map(len, set_up.splitlines())) <= 125
 
 
 def test_headings_go_down_one_level_at_a_time(cells):

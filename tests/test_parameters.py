@@ -2,12 +2,14 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import time
 from dataclasses import fields, replace
 
 import numpy as np
+import papermill
 import pytest
 import safetensors.numpy
 from conftest import ROOT
@@ -18,7 +20,7 @@ from bertology_utils.common import numbering
 from bertology_utils.common.profiles import PROFILES, Profile
 from bertology_utils.glue.sources import DataSource
 from bertology_utils.glue.tasks import TASKS, get_task, parse_tasks
-from bertology_utils.suite import check, notebooks, parameters, results, run
+from bertology_utils.suite import check, notebooks, parameters, requirements, results, run
 from bertology_utils.suite.declarations import PARAMETERS, convert, parameters_cell
 
 WRONG = [
@@ -201,9 +203,11 @@ def test_paths_mean_the_same_in_the_kernel(tmp_path, monkeypatch):
 
 
 def test_unmet_requirements_are_named(monkeypatch):
-    assert cli.unmet_requirements() == []
-    monkeypatch.setattr(cli.metadata, "requires", lambda name: ["numpy>=99", "no-such-package", "x; extra == 'test'"])
-    assert [problem.split(" is needed")[0] for problem in cli.unmet_requirements()] == ["numpy>=99", "no-such-package"]
+    assert requirements.unmet() == []
+    monkeypatch.setattr(
+        requirements.metadata, "requires", lambda name: ["numpy>=99", "no-such-package", "x; extra == 'test'"]
+    )
+    assert [problem.split(" is needed")[0] for problem in map(str, requirements.unmet())] == ["numpy>=99", "no-such-package"]
 
 
 def test_in_place_is_for_default_settings_only(capsys, monkeypatch):
@@ -248,9 +252,28 @@ def test_every_notebooks_cell_is_made_from_the_declarations(monkeypatch):
         assert max(map(len, cell.splitlines())) <= 125
         cells = json.loads(notebook.path.read_text(encoding="utf-8"))["cells"]
         (own,) = ("".join(part["source"]) for part in cells if "parameters" in part["metadata"].get("tags", []))
-        assert own == cell, "python -c 'from bertology_utils.suite.declarations import parameters_cell' makes it"
+        assert own == cell, "python -m bertology_utils publish writes it"
         parameters.resolve(**notebook.parameters)
     assert {name for notebook in found for name in notebook.parameters} == set(PARAMETERS), "none that no notebook takes"
+
+
+def test_parameters_are_a_form_on_colab_and_plain_for_papermill(path):
+    """Colab takes `# @param` with choices or a type, at the beginning of the comment; what a parameter means follows."""
+    found = notebooks.read_notebook(path)
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    (own,) = ("".join(cell["source"]) for cell in cells if "parameters" in cell["metadata"].get("tags", []))
+    for line, (name, value) in zip(own.splitlines(), found.parameters.items(), strict=True):
+        form, meaning = re.fullmatch(rf"{name} = \S.*?  # @param (\[.*\]|\{{.*\}}) +# (.+)", line).groups()
+        choices = PARAMETERS[name].choices
+        assert form == (
+            json.dumps(choices) if choices else f'{{type:"{"string" if isinstance(value, str) else "integer"}"}}'
+        )
+        assert not choices or value in choices
+        assert meaning.startswith(PARAMETERS[name].meaning)
+    inspected = papermill.inspect_notebook(str(path))
+    seen = {name: ast.literal_eval(one["default"]) for name, one in inspected.items()}
+    assert seen.items() <= found.parameters.items()
+    assert all("=" in PARAMETERS[name].meaning for name in found.parameters.keys() - seen.keys()), "which it does not read"
 
 
 def as_written(settings):

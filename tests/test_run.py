@@ -17,8 +17,10 @@ from jupyter_client.kernelspec import NoSuchKernel
 
 from bertology_utils import __main__ as cli
 from bertology_utils.suite import results, run, staging
+from bertology_utils.suite.declarations import parameters_cell
 from bertology_utils.suite.notebooks import read_notebook
 from bertology_utils.suite.parameters import resolve
+from bertology_utils.suite.stamp import SETUP_CELL
 
 GOOD = """
 from bertology_utils.suite import Experiment
@@ -33,6 +35,7 @@ lab.record.results(answer=seed)
 
 
 PROJECT = '[project]\nname = "bertology-utils"\n[project.urls]\nRepository = "https://github.com/a/b"\n'
+PROJECT += '[tool.bertology]\ntag = "v1"\n'
 
 
 @pytest.fixture
@@ -84,13 +87,13 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
     assert {name: (project / "figures" / name).read_bytes() for name in before} == before, "the same run, the same bytes"
     after = nbformat.read(path, 4)
     assert [cell.source for cell in after.cells[3:]] == [
-        'profile = "embedded"\nseed = 1',
+        parameters_cell("8_trial", ["profile", "seed"]),
         GOOD,
         "assert seed != 13, 'unlucky'",
     ]
     assert [cell.execution_count for cell in after.cells if cell.cell_type == "code"] == [1, 2, 3, 4]
-    assert "github/a/b/blob/main/notebooks/8_trial.ipynb" in after.cells[0].source
-    assert after.cells[2].source == 'REPOSITORY = "https://github.com/a/b"'
+    assert "github/a/b/blob/v1/notebooks/8_trial.ipynb" in after.cells[0].source
+    assert after.cells[2].source == SETUP_CELL.format(address="https://github.com/a/b", tag="v1")
     assert str(project) not in path.read_text()
     assert "papermill" not in path.read_text()
     assert "| F1 0.86 | not yet | not yet | **holds here**: 1 |" in (project / "README.md").read_text()

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 
-from filelock import FileLock
+from .locks import lock_beside
 
 CACHE_VARIABLE = "BERTOLOGY_CACHE"
 MANIFEST = "manifest.json"
@@ -56,7 +56,7 @@ def entry(kind: str, key: Key, fill: Callable[[Path, Path], None]) -> Path:
     name = digest(key)[:32]
     folder, scratch = cache_folder() / kind / name, cache_folder() / kind / f"{name}.unfinished"
     scratch.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{folder}.lock"):  # a second process waits, then finds the entry
+    with lock_beside(folder.with_name(f"{name}.lock")):  # a second process waits, then finds the entry
         if folder.exists():
             problem = damage(folder)
             if problem is None:

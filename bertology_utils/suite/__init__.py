@@ -2,11 +2,12 @@
 
 ``work``: what they need to have been trained, and who does it.
 ``staging``, ``execute``, ``kernel``, ``publish``: around one notebook.
-``run_command``, ``cache_command``: the command line's parts.
+``run_command``, ``cache_command``, ``publish_command``: the command line's parts.
 ``notebooks``: which there are. ``report``, ``pages``, ``tables``, ``opening``,
 ``site``, ``atlas``: what is made of their results, those in ``committed``;
 ``beside``: one of these inside another run of its notebook.
-``colab``, ``quiet``: where they run, and how loudly.
+``address``, ``stamp``: where the project can be had, and the cells that say so.
+``colab``, ``requirements``, ``quiet``: where they run, on what, and how loudly.
 """
 
 from importlib import import_module

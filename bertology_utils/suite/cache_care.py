@@ -8,9 +8,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from ..common.cache import MANIFEST, cache_folder
+from ..common.locks import lock_beside
 
 STATES = ("finished", "unfinished", "damaged")
 _NAME = re.compile(r"[0-9a-f]{32}(\.unfinished|\.damaged-.+)?")  # nothing else in the folder is ours to touch
@@ -75,7 +76,7 @@ def prune(older_than: float | None) -> tuple[list[Entry], list[Entry]]:
             continue
         name = entry.path.name.split(".")[0]
         try:
-            with FileLock(entry.path.with_name(f"{name}.lock"), timeout=0):  # as cache.entry takes it
+            with lock_beside(entry.path.with_name(f"{name}.lock"), timeout=0):  # as cache.entry takes it
                 gone = entry.path
                 if entry.state == "finished":  # under another name first: a kill must not leave half an entry
                     gone = entry.path.with_name(f"{name}.damaged-removed")

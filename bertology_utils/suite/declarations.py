@@ -39,8 +39,16 @@ class Parameter:
         return type(self.default)
 
     def help(self) -> str:
-        """Its meaning with what it may be: the comment in the cell."""
-        text = self.meaning + (f": {', '.join(self.choices)}" if self.choices else "")
+        """Its meaning with what it may be."""
+        return self._explained(self.meaning + (f": {', '.join(self.choices)}" if self.choices else ""))
+
+    def comment(self) -> str:
+        """What stands beside it in the cell: how Colab asks for it, with the choices, and its meaning."""
+        of_kind = '{type:"string"}' if self.kind is str else '{type:"integer"}'
+        form = f"# @param {json.dumps(self.choices) if self.choices else of_kind}"
+        return f"{form:<25}  # {self._explained(self.meaning)}"
+
+    def _explained(self, text: str) -> str:
         if self.of_profile:
             text += f"; {'empty' if self.kind is str else 0}: the profile's"
         return text + (f"; {ALL}: all" if self.least == ALL else "")
@@ -109,7 +117,7 @@ def parameters_cell(notebook: str, names: Iterable[str]) -> str:
     for name in names:
         parameter = PARAMETERS[one_of("parameter", name, PARAMETERS)]
         value = json.dumps(other.get(name, parameter.default), ensure_ascii=False)
-        lines.append(f"{f'{name} = {value}':<23}  # {parameter.help()}")
+        lines.append(f"{f'{name} = {value}':<20}  {parameter.comment()}")
     return "\n".join(lines)
 
 

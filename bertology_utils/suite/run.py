@@ -18,7 +18,7 @@ from ..common.environment import environment
 from ..common.progress import LOG_VARIABLE
 from ..regression.numbers import read_results
 from ..regression.outputs import notebook_differences
-from .colab import repository_address, stamp
+from .address import published
 from .execute import as_text, execute, without_traces
 from .kernel import PeakMemory
 from .notebooks import Notebook
@@ -26,6 +26,7 @@ from .opening import opened
 from .publish import publish
 from .results import OUTPUT_VARIABLE, RESULTS, project_root
 from .staging import STAGING
+from .stamp import stamp
 from .work.worker import Session, join
 
 CELL_LIMIT = 12 * 3600  # seconds: far above the longest cell that was measured (trainings on a CPU, an hour)
@@ -136,13 +137,13 @@ def _open(notebook: Path, results: Path, figures: str) -> None:
 
 
 def keep_in_place(outcome: Outcome) -> None:
-    """Store an executed notebook as the committed one, with the repository's address in its badge and set-up cell.
+    """Store an executed notebook as the committed one, with the project's address in its badge and set-up cell.
 
     One whose outputs differ from the committed ones by rounding only leaves them as they are.
     """
     assert outcome.executed is not None, "only what was run is kept"
     content = json.loads(outcome.executed.read_text(encoding="utf-8"))
-    stamp(content, repository_address(), outcome.notebook.path.name)
+    stamp(content, published(), outcome.notebook.path.name)
     results = project_root() / "figures" / outcome.notebook.name / RESULTS
     if results.exists():
         opened(content, read_results(results), "../figures")

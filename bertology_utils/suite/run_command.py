@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ..common.profiles import PROFILES
 from . import cache_command
+from .address import published
 from .check import Checked, check_call
-from .colab import repository_address
 from .declarations import PARAMETERS
 from .execute import in_words
 from .notebooks import Notebook, find_notebooks, select
@@ -80,7 +80,7 @@ def read_call(options) -> tuple[list[Notebook], Checked]:
     if options.in_place:
         if checked.values:
             raise ValueError("--in-place keeps the committed notebooks, which are run with default settings only")
-        repository_address()
+        published()
     return notebooks, checked
 
 

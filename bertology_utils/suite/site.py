@@ -25,6 +25,7 @@ from .notebooks import find_notebooks
 from .real_pages import FOLDER, real_pages
 from .report import with_descriptions
 from .results import project_root
+from .stamp import without_picture
 
 SITE = "runs/site"
 NEEDS = ("sphinx", "myst_nb", "furo", "latex2mathml", "bokeh")
@@ -79,7 +80,9 @@ def write_source(root: Path, source: Path) -> None:
     for page in (source / "docs").glob("*.md"):  # the README is the site's first page
         page.write_text(page.read_text(encoding="utf-8").replace("../README.md", "../index.md"), encoding="utf-8")
     for notebook in (source / "notebooks").glob("*.ipynb"):
-        nbformat.write(with_descriptions(folded(nbformat.read(notebook, as_version=4))), notebook)
+        content = nbformat.read(notebook, as_version=4)
+        content.cells[0].source = without_picture(content.cells[0].source)  # the badge's comes from elsewhere
+        nbformat.write(with_descriptions(folded(content)), notebook)
     real = real_pages(root, find_notebooks())
     pages = {"atlas": _ATLAS, **real, **api_pages()}
     for name, text in pages.items():

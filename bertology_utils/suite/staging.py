@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from ..common.cache import digest
+from ..common.locks import lock_beside
 from .results import project_root
 
 STAGING = ".staging-"
@@ -33,7 +34,7 @@ def only_run(output: Path, figures: Path) -> Iterator[None]:
         BlockingIOError: another run is writing there.
     """
     output.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(output.with_name(f".{output.name}.lock"), timeout=0)  # the system frees it when the process ends
+    lock = lock_beside(output.with_name(f".{output.name}.lock"), timeout=0)  # the system frees it when the process ends
     try:
         lock.acquire()
     except Timeout:
