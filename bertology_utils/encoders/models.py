@@ -8,22 +8,21 @@ classification layer.
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict
 
 import torch
 
 from ..common import one_of
-from ..common.hub import hub_errors
 from ..glue.tasks import Task, get_task
+from .fetching import fetch_tokenizer, load_config
+from .fetching import fetching as _fetching
 from .sources import ModelSource, parse_model
 
 if TYPE_CHECKING:
     from transformers import (
         AutoModel,
         AutoModelForSequenceClassification,
-        PreTrainedConfig,
         PreTrainedModel,
         PreTrainedTokenizerFast,
     )
@@ -39,11 +38,6 @@ def _source(model: ModelSource | str) -> ModelSource:
     return parse_model(model) if isinstance(model, str) else model
 
 
-def _fetching(source: ModelSource) -> AbstractContextManager[None]:
-    """Context in which a failure to reach the Hub becomes one readable error."""
-    return nullcontext() if source.is_local else hub_errors("model", source.location, source.revision)
-
-
 def load_tokenizer(source: ModelSource | str) -> PreTrainedTokenizerFast:
     """The model's fast tokenizer (offsets are needed to find words); see :func:`load_classifier`.
 
@@ -51,11 +45,8 @@ def load_tokenizer(source: ModelSource | str) -> PreTrainedTokenizerFast:
         ValueError: the model has no fast tokenizer.
         ConnectionError: the Hub cannot be reached.
     """
-    from transformers import AutoTokenizer
-
     source = _source(source)
-    with _fetching(source):
-        tokenizer = AutoTokenizer.from_pretrained(source.location, revision=source.revision or "main")
+    tokenizer = fetch_tokenizer(source)
     if not tokenizer.is_fast:
         raise ValueError(f"model {source.name!r} has no fast tokenizer, so words cannot be aligned to wordpieces")
     return tokenizer
@@ -92,14 +83,6 @@ def load_classifier(source: ModelSource | str, task: Task | str, init: str = "pr
     if init == "finetuned":
         _refuse_other_labels(source, task)
     return _load(AutoModelForSequenceClassification, source, init, seed, num_labels=task.num_labels)
-
-
-def load_config(source: ModelSource) -> PreTrainedConfig:
-    """The model's configuration, as transformers reads it."""
-    from transformers import AutoConfig
-
-    with _fetching(source):
-        return AutoConfig.from_pretrained(source.location, revision=source.revision or "main")
 
 
 def _refuse_other_labels(source: ModelSource, task: Task) -> None:
