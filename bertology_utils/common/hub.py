@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+from .disk import is_full
 
 
 @contextmanager
@@ -35,7 +37,8 @@ def hub_errors(kind: str, name: str, revision: str | None) -> Iterator[None]:
         raised, text = found
         what = f"the {kind} {name!r} at revision {revision or 'main'} could not be loaded from the Hub: {text}"
         full = raised is OSError  # nothing to do with where the data come from
-        raise raised(what + ("" if full else f". Or work offline: {_OFFLINE[kind]}")) from error
+        damaged = f" (its folder there: {_cached(kind, name)})" if raised is ValueError else ""
+        raise raised(what + damaged + ("" if full else f". Or work offline: {_OFFLINE[kind]}")) from error
 
 
 def passing(error: BaseException) -> tuple[str, int] | None:
@@ -57,6 +60,13 @@ def passing(error: BaseException) -> tuple[str, int] | None:
         if _broken_off(part):
             return "the connection broke off", 0
     return None
+
+
+def _cached(kind: str, name: str) -> str:
+    """The folder of a repository in the Hub's cache."""
+    from huggingface_hub import constants
+
+    return str(Path(constants.HF_HUB_CACHE) / f"{kind.replace(' ', '')}s--{name.replace('/', '--')}")
 
 
 _Meaning = tuple[type[Exception], str]  # what to raise, and what to say
@@ -98,7 +108,7 @@ def _names(error: BaseException) -> list[str]:
 
 
 def _disk(error: BaseException) -> _Meaning | None:
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if is_full(error):
         return OSError, "the disk is full; free some space, or set HF_HOME to a folder on another disk"
     return None
 
@@ -118,7 +128,9 @@ def _status(error: BaseException) -> _Meaning | None:
 
 def _broken_off(error: BaseException) -> _Meaning | None:
     """In the middle of an answer: of httpx and requests by name, and what huggingface_hub says of a file that is too short."""
-    broken = {"ReadError", "WriteError", "RemoteProtocolError", "ChunkedEncodingError", "ConnectionResetError"} & set(_names(error))
+    broken = {"ReadError", "WriteError", "RemoteProtocolError", "ChunkedEncodingError", "ConnectionResetError"} & set(
+        _names(error)
+    )
     if broken or (isinstance(error, OSError) and str(error).startswith("Consistency check failed")):
         return ConnectionError, "the connection broke off; what came whole is kept, so try again"
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ..common.hub import hub_errors
@@ -56,10 +56,8 @@ def _fetch_weights(source: ModelSource) -> None:
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import RemoteEntryNotFoundError
 
-    try:
+    with suppress(RemoteEntryNotFoundError):  # they are in several files, which transformers fetches, or it says: in none
         hf_hub_download(source.location, WEIGHTS, revision=source.revision)
-    except RemoteEntryNotFoundError:
-        pass  # they are in several files, which transformers fetches, or there are none, which it says
 
 
 def _from(source: ModelSource) -> dict[str, str | bool]:

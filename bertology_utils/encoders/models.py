@@ -20,12 +20,7 @@ from .fetching import fetching as _fetching
 from .sources import ModelSource, parse_model
 
 if TYPE_CHECKING:
-    from transformers import (
-        AutoModel,
-        AutoModelForSequenceClassification,
-        PreTrainedModel,
-        PreTrainedTokenizerFast,
-    )
+    from transformers import AutoModel, AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerFast
 
 INITS = ("pretrained", "normal", "finetuned")
 NORMAL_STD = 0.02  # BERT's own initializer_range
