@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..common.hub import hub_errors
@@ -13,7 +14,7 @@ from .sources import ModelSource
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedTokenizerFast
 
-WEIGHTS = "model.safetensors"
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
 
 
 def load_config(source: ModelSource) -> PreTrainedConfig:
@@ -35,6 +36,19 @@ def fetch_tokenizer(source: ModelSource) -> PreTrainedTokenizerFast:
 
     with _own_code_refused(source), _hub(source):
         return with_retries(lambda: AutoTokenizer.from_pretrained(source.location, **_from(source)), _what(source))
+
+
+def commit_of(source: ModelSource) -> str:
+    """The commit that a Hub model's revision means now: a branch moves, and what is kept or told by its name would not.
+
+    Raises:
+        ConnectionError: as :func:`load_config`.
+    """
+    from huggingface_hub import hf_hub_download
+
+    with _hub(source):
+        config = with_retries(lambda: hf_hub_download(source.location, CONFIG, revision=source.revision), _what(source))
+    return Path(config).parent.name  # of a snapshot in the Hub's cache, which is named by its commit, also offline
 
 
 @contextmanager

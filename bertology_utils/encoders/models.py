@@ -15,7 +15,7 @@ import torch
 
 from ..common import one_of
 from ..glue.tasks import Task, get_task
-from .fetching import fetch_tokenizer, load_config
+from .fetching import commit_of, fetch_tokenizer, load_config
 from .fetching import fetching as _fetching
 from .sources import ModelSource, parse_model
 
@@ -109,8 +109,7 @@ def pinned(source: ModelSource) -> tuple[ModelSource, tuple[int, int]]:
     layers, heads = (getattr(config, name, None) for name in ("num_hidden_layers", "num_attention_heads"))
     if not (isinstance(layers, int) and isinstance(heads, int)):
         raise ValueError(f"model {source.name!r} ({config.model_type}) has no layers of attention heads of BERT's kind")
-    commit = getattr(config, "_commit_hash", None)
-    return (source if source.is_local or not commit else replace(source, revision=commit)), (layers, heads)
+    return (source if source.is_local else replace(source, revision=commit_of(source))), (layers, heads)
 
 
 def _load(
