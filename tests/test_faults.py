@@ -15,11 +15,13 @@ import pytest
 from conftest import ROOT
 from filelock import FileLock
 from hub_server import LocalHub, glue_repository, hub_environment, tiny_bert_repository
+from papermill import PapermillExecutionError
 
 from bertology_utils.common import cache
 from bertology_utils.common.profiles import GLUE, HUB_REVISIONS
 from bertology_utils.suite import cache_care
-from bertology_utils.suite.execute import in_words
+from bertology_utils.suite.execute import execute, in_words
+from bertology_utils.suite.notebooks import Notebook
 from bertology_utils.suite.work.processes import session_of_run
 
 KEY = {"what": "numbers", "seed": 1}
@@ -193,6 +195,15 @@ def test_a_full_disk_is_known_whoever_tells_it(error):
     assert in_words(error).startswith("the disk is full (")
 
 
+def test_a_full_disk_in_a_notebooks_cell_is_said_in_words(tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise PapermillExecutionError(4, 3, "lab.record.results()", "OSError", "[Errno 28] No space left on device", [])
+
+    monkeypatch.setattr("papermill.execute_notebook", fail)
+    told = execute(Notebook(tmp_path / "1_trial.ipynb", "A trial", {}), {}, tmp_path / "executed.ipynb", [], 0)
+    assert told.startswith("cell 3: the disk is full (") and "OSError" not in told
+
+
 # A cache that cannot be written to
 
 
@@ -354,9 +365,9 @@ def test_what_passes_by_itself_is_asked_again_a_few_times_and_then_said(tmp_path
     assert told[names[-1]].startswith("ConnectionError|the model 'a/down' at") and "of its own (503)" in told[names[-1]]
     assert len(troubles["GET", f"/a/down/{WEIGHTS}"]) == 9 - 4
     for line in (
-        "the model a/reset: the connection broke off; asking again in 2 s (1 of 3)",
-        "the model a/down: the Hub answered with status 503; asking again in 20 s (3 of 3)",
-        f"the data set {GLUE}: the Hub answered with status 429; asking again in 8 s (2 of 3)",
+        "the model a/reset: the connection broke off; asking again in 2 s (2/4)",
+        "the model a/down: the Hub answered with status 503; asking again in 20 s (4/4)",
+        f"the data set {GLUE}: the Hub answered with status 429; asking again in 8 s (3/4)",
     ):
         assert line in said
 

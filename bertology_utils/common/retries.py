@@ -28,7 +28,7 @@ def with_retries(fetch: Callable[[], T], what: str) -> T:
     Raises:
         Exception: what ``fetch`` raises, at once if waiting does not help, else at its last call.
     """
-    for number, wait in enumerate(WAITS, start=1):
+    for attempt, wait in enumerate(WAITS, start=2):
         try:
             return fetch()
         except Exception as error:  # of four libraries, with no common class
@@ -37,6 +37,6 @@ def with_retries(fetch: Callable[[], T], what: str) -> T:
                 raise
             reason, wish = found
             wait = max(wait, min(wish, LONGEST))
-        note(f"{what}: {reason}; asking again in {wait} s ({number} of {len(WAITS)})")
+        note(f"{what}: {reason}; asking again in {wait} s ({attempt}/{len(WAITS) + 1})")  # "2 of 4" would be progress
         time.sleep(wait)
     return fetch()
