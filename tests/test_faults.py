@@ -82,15 +82,18 @@ def test_a_run_that_is_killed_while_it_holds_a_lock_stops_no_other(tmp_path):
     """The second run waits, goes on from what the first has finished, and mixes nothing of the rest in."""
     call = [sys.executable, "-c", HELD]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    with subprocess.Popen([*call, "hang", str(tmp_path / "here")], env=environment) as first:
+    first = subprocess.Popen([*call, "hang", str(tmp_path / "here")], env=environment)
+    try:
         while not (tmp_path / "here").exists():
             assert first.poll() is None
             time.sleep(0.05)
-        with subprocess.Popen([*call, "work", "-"], env=environment, stdout=-1, text=True) as second:
-            time.sleep(0.5)
-            assert second.poll() is None, "it waits"
-            first.send_signal(signal.SIGKILL)
-            said, _ = second.communicate(timeout=60)
+        second = subprocess.Popen([*call, "work", "-"], env=environment, stdout=-1, text=True)
+        with pytest.raises(subprocess.TimeoutExpired):  # it waits
+            second.wait(timeout=5)
+    finally:
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+    said, _ = second.communicate(timeout=60)
     assert second.returncode == 0
     folder = cache.entry("things", KEY, never)
     assert said.strip() == str(folder)

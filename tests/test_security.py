@@ -198,7 +198,7 @@ def test_no_parameter_leads_a_run_out_of_its_folder():
 
 # Pages
 
-HOSTILE = "</td><script>hit()</script><img src=x onerror=hit()> [x](javascript:hit()) $\\href{javascript:hit()}{x}$ <!--"
+HOSTILE = "\"'></td><script>hit()</script><img src=x onerror=hit()> [x](javascript:hit()) $\\href{javascript:hit()}{x}$ <!--"
 
 
 class Scripts(HTMLParser):
