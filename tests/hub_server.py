@@ -19,7 +19,9 @@ import io
 import json
 import os
 import re
+import socket
 import string
+import struct
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -49,12 +51,26 @@ class LocalHub:
     Each repository has that one revision and no other, not even ``main``: code
     that forgets the pinned revision fails here, where on the Hub it would load.
 
+    ``branches`` maps a repository's name to a branch that leads to its revision after all.
+
+    ``troubles`` maps a method and a part of a path to what happens to the first requests
+    of that kind, one after another: a status; ``(status, headers)``; ``("cut", N)`` or
+    ``("reset", N)``, by which the connection is closed, or reset, after N bytes of the body.
+    Later requests are answered.
+
     ``url`` is the address for ``HF_ENDPOINT``. ``requests`` lists what was asked
     for as ``(method, path)``, in order, requests answered with 404 included.
     """
 
-    def __init__(self, repositories: dict[str, tuple[str, dict[str, bytes]] | int]):
+    def __init__(
+        self,
+        repositories: dict[str, tuple[str, dict[str, bytes]] | int],
+        troubles: dict[tuple[str, str], list[int | tuple]] | None = None,
+        branches: dict[str, str] | None = None,
+    ):
         self.repositories = repositories
+        self.troubles = troubles or {}
+        self.branches = branches or {}
         self.requests: list[tuple[str, str]] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self._server.hub = self
@@ -91,17 +107,33 @@ class _Handler(BaseHTTPRequestHandler):
         # The body is read before answering; closing on unread data resets the connection.
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.server.hub.requests.append((self.command, self.path))
+        trouble = self._trouble()
         try:
+            if isinstance(trouble, int):
+                raise _NotFound(status=trouble)
             status, headers, content = self._answer(parse_qs(body.decode()))
         except _NotFound as error:
             status, headers, content = error.status, error.headers, b""
+        if isinstance(trouble, tuple) and isinstance(trouble[0], int):
+            status, headers, content = *trouble, b""
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        if self.command != "HEAD":
+        if isinstance(trouble, tuple) and trouble[0] in ("cut", "reset"):
+            self.wfile.write(content[: trouble[1]])
+            if trouble[0] == "reset":
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                os.close(self.connection.detach())
+        elif self.command != "HEAD":
             self.wfile.write(content)
+
+    def _trouble(self) -> int | tuple | None:
+        for (method, part), left in self.server.hub.troubles.items():
+            if method == self.command and part in self.path and left:
+                return left.pop(0)
+        return None
 
     do_HEAD = do_POST = do_GET
 
@@ -138,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(found, int):
             raise _NotFound("GatedRepo" if found == 403 else None, status=found)
         known, files = found
-        if revision is not None and unquote(revision) != known:
+        if revision is not None and unquote(revision) not in (known, self.server.hub.branches.get(repo)):
             raise _NotFound("RevisionNotFound")
         return known, files
 

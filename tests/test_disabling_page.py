@@ -283,7 +283,7 @@ def test_a_search_is_told_beside_heads_chosen_alone_and_at_random():
     (said,) = remarks.of_search(found, 3)
     assert said.startswith("MRPC, without 3 heads, on the examples that did not choose them: by the search +1.0 [")
     assert "by each head alone -1.0 [" in said and said.endswith("at random -1.0 to +1.0; n=80.")
-    table = tables.search(found, {MRPC: dict.fromkeys(found[MRPC], [(0, 1), (2, 3)])})
+    table = tables.search(found, {MRPC: {way: [(0, 1), (2, 3)] for way in found[MRPC]}})
     assert table.loc[("MRPC", "search"), "heads"] == "(1, 2), (3, 4)"
 
 

@@ -235,7 +235,8 @@ def two_notebooks(project, source):
     first.path.with_name("9_other.ipynb").write_bytes(first.path.read_bytes())
 
 
-def test_notebooks_run_side_by_side_and_one_that_fails_stops_no_other(project, capfd):
+def test_notebooks_run_side_by_side_and_one_that_fails_stops_no_other(project, capfd, monkeypatch):
+    monkeypatch.setenv("BERTOLOGY_CACHE", "/dev/null/cache")  # where nothing has to be made, nothing is written there
     two_notebooks(project, "1 + 1")
     other = project / "notebooks" / "9_other.ipynb"
     content = nbformat.read(other, 4)

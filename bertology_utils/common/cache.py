@@ -6,6 +6,7 @@ killed process leaves no half-written entry.
 """
 
 import ast
+import contextlib
 import functools
 import hashlib
 import inspect
@@ -20,6 +21,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 
+from .disk import is_closed
 from .locks import lock_beside
 
 CACHE_VARIABLE = "BERTOLOGY_CACHE"
@@ -52,16 +54,26 @@ def entry(kind: str, key: Key, fill: Callable[[Path, Path], None]) -> Path:
     Returns:
         A folder whose files match the manifest. An entry that does not is set
         aside (renamed, with a warning) and computed again.
+
+    Raises:
+        PermissionError: the cache cannot be written to, and has no whole entry for the key.
     """
     name = digest(key)[:32]
     folder, scratch = cache_folder() / kind / name, cache_folder() / kind / f"{name}.unfinished"
-    scratch.parent.mkdir(parents=True, exist_ok=True)
-    with lock_beside(folder.with_name(f"{name}.lock")):  # a second process waits, then finds the entry
+    try:
+        scratch.parent.mkdir(parents=True, exist_ok=True)
+        held = lock_beside(folder.with_name(f"{name}.lock")).acquire()  # a second process waits, then finds the entry
+    except OSError as error:
+        if not is_closed(error):
+            raise
+        return _only_read(folder)
+    with held:
         if folder.exists():
             problem = damage(folder)
             if problem is None:
                 shutil.rmtree(scratch, ignore_errors=True)
-                os.utime(folder)  # when it was last used, for `cache prune`
+                with contextlib.suppress(PermissionError):  # another person's
+                    os.utime(folder)  # when it was last used, for `cache prune`
                 return folder
             _set_aside(folder, problem)
         target = scratch / "result"
@@ -72,6 +84,26 @@ def entry(kind: str, key: Key, fill: Callable[[Path, Path], None]) -> Path:
         os.replace(target, folder)
         shutil.rmtree(scratch)
     return folder
+
+
+def _only_read(folder: Path) -> Path:
+    """An entry of a cache that cannot be written to."""
+    problem = damage(folder) if folder.exists() else "it is not there"
+    if problem is None:
+        return folder
+    raise PermissionError(not_writable(f"{folder.parent.name}/{folder.name} is needed, and {problem}"))
+
+
+def not_writable(why: str) -> str:
+    """What to do with a cache that cannot be written to, in words.
+
+    Args:
+        why: what would have to be written.
+    """
+    return (
+        f"the cache folder {cache_folder()} cannot be written to: {why}. Make it writable, or name another folder in"
+        f" {CACHE_VARIABLE}; a copy of this one has what is finished"
+    )
 
 
 def is_finished(kind: str, key: Key) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+from .disk import is_full
 
 
 @contextmanager
@@ -21,7 +23,7 @@ def hub_errors(kind: str, name: str, revision: str | None) -> Iterator[None]:
         FileNotFoundError: there is no such repository, revision or file (404).
         TimeoutError: it did not answer in time.
         ConnectionError: it cannot be reached, the libraries are set to offline work, it limits
-            the rate (429), or has a fault of its own (5xx).
+            the rate (429), has a fault of its own (5xx), or breaks off.
         ValueError: what came is damaged.
         OSError: the disk is full.
     """
@@ -35,7 +37,36 @@ def hub_errors(kind: str, name: str, revision: str | None) -> Iterator[None]:
         raised, text = found
         what = f"the {kind} {name!r} at revision {revision or 'main'} could not be loaded from the Hub: {text}"
         full = raised is OSError  # nothing to do with where the data come from
-        raise raised(what + ("" if full else f". Or work offline: {_OFFLINE[kind]}")) from error
+        damaged = f" (its folder there: {_cached(kind, name)})" if raised is ValueError else ""
+        raise raised(what + damaged + ("" if full else f". Or work offline: {_OFFLINE[kind]}")) from error
+
+
+def passing(error: BaseException) -> tuple[str, int] | None:
+    """Why something failed that may work a little later, and after how many seconds the Hub wants to be asked again.
+
+    Args:
+        error: what a library raised.
+
+    Returns:
+        None if waiting does not help. Timeouts and addresses without an answer are not among them: the libraries
+        have asked for long by then, and who is offline is to learn it soon.
+    """
+    for part in _chain(error):
+        response = getattr(part, "response", None)
+        status = getattr(response, "status_code", None)
+        if status in (408, 429) or (status or 0) >= 500:
+            wish = str(getattr(response, "headers", {}).get("Retry-After", ""))
+            return f"the Hub answered with status {status}", int(wish) if wish.isdecimal() else 0
+        if _broken_off(part):
+            return "the connection broke off", 0
+    return None
+
+
+def _cached(kind: str, name: str) -> str:
+    """The folder of a repository in the Hub's cache."""
+    from huggingface_hub import constants
+
+    return str(Path(constants.HF_HUB_CACHE) / f"{kind.replace(' ', '')}s--{name.replace('/', '--')}")
 
 
 _Meaning = tuple[type[Exception], str]  # what to raise, and what to say
@@ -77,7 +108,7 @@ def _names(error: BaseException) -> list[str]:
 
 
 def _disk(error: BaseException) -> _Meaning | None:
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if is_full(error):
         return OSError, "the disk is full; free some space, or set HF_HOME to a folder on another disk"
     return None
 
@@ -93,6 +124,16 @@ def _status(error: BaseException) -> _Meaning | None:
     if status >= 500:
         return ConnectionError, f"the Hub has a fault of its own ({status}); try again later"
     return _STATUS.get(status, (ConnectionError, f"the Hub answered with status {status}"))
+
+
+def _broken_off(error: BaseException) -> _Meaning | None:
+    """In the middle of an answer: of httpx and requests by name, and what huggingface_hub says of a file that is too short."""
+    broken = {"ReadError", "WriteError", "RemoteProtocolError", "ChunkedEncodingError", "ConnectionResetError"} & set(
+        _names(error)
+    )
+    if broken or (isinstance(error, OSError) and str(error).startswith("Consistency check failed")):
+        return ConnectionError, "the connection broke off; what came whole is kept, so try again"
+    return None
 
 
 def _network(error: BaseException) -> _Meaning | None:
@@ -116,4 +157,4 @@ def _library(error: BaseException) -> _Meaning | None:
     return None
 
 
-_LOOKS = (_disk, _class, _status, _network, _library)  # the surest sign first
+_LOOKS = (_disk, _class, _status, _broken_off, _network, _library)  # the surest sign first

@@ -8,25 +8,19 @@ classification layer.
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict
 
 import torch
 
 from ..common import one_of
-from ..common.hub import hub_errors
 from ..glue.tasks import Task, get_task
+from .fetching import commit_of, fetch_tokenizer, load_config
+from .fetching import fetching as _fetching
 from .sources import ModelSource, parse_model
 
 if TYPE_CHECKING:
-    from transformers import (
-        AutoModel,
-        AutoModelForSequenceClassification,
-        PreTrainedConfig,
-        PreTrainedModel,
-        PreTrainedTokenizerFast,
-    )
+    from transformers import AutoModel, AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerFast
 
 INITS = ("pretrained", "normal", "finetuned")
 NORMAL_STD = 0.02  # BERT's own initializer_range
@@ -39,11 +33,6 @@ def _source(model: ModelSource | str) -> ModelSource:
     return parse_model(model) if isinstance(model, str) else model
 
 
-def _fetching(source: ModelSource) -> AbstractContextManager[None]:
-    """Context in which a failure to reach the Hub becomes one readable error."""
-    return nullcontext() if source.is_local else hub_errors("model", source.location, source.revision)
-
-
 def load_tokenizer(source: ModelSource | str) -> PreTrainedTokenizerFast:
     """The model's fast tokenizer (offsets are needed to find words); see :func:`load_classifier`.
 
@@ -51,11 +40,8 @@ def load_tokenizer(source: ModelSource | str) -> PreTrainedTokenizerFast:
         ValueError: the model has no fast tokenizer.
         ConnectionError: the Hub cannot be reached.
     """
-    from transformers import AutoTokenizer
-
     source = _source(source)
-    with _fetching(source):
-        tokenizer = AutoTokenizer.from_pretrained(source.location, revision=source.revision or "main")
+    tokenizer = fetch_tokenizer(source)
     if not tokenizer.is_fast:
         raise ValueError(f"model {source.name!r} has no fast tokenizer, so words cannot be aligned to wordpieces")
     return tokenizer
@@ -94,14 +80,6 @@ def load_classifier(source: ModelSource | str, task: Task | str, init: str = "pr
     return _load(AutoModelForSequenceClassification, source, init, seed, num_labels=task.num_labels)
 
 
-def load_config(source: ModelSource) -> PreTrainedConfig:
-    """The model's configuration, as transformers reads it."""
-    from transformers import AutoConfig
-
-    with _fetching(source):
-        return AutoConfig.from_pretrained(source.location, revision=source.revision or "main")
-
-
 def _refuse_other_labels(source: ModelSource, task: Task) -> None:
     """Before the weights are read: the checkpoint's configuration says which classifier it has."""
     config = load_config(source)
@@ -131,8 +109,7 @@ def pinned(source: ModelSource) -> tuple[ModelSource, tuple[int, int]]:
     layers, heads = (getattr(config, name, None) for name in ("num_hidden_layers", "num_attention_heads"))
     if not (isinstance(layers, int) and isinstance(heads, int)):
         raise ValueError(f"model {source.name!r} ({config.model_type}) has no layers of attention heads of BERT's kind")
-    commit = getattr(config, "_commit_hash", None)
-    return (source if source.is_local or not commit else replace(source, revision=commit)), (layers, heads)
+    return (source if source.is_local else replace(source, revision=commit_of(source))), (layers, heads)
 
 
 def _load(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -238,6 +239,8 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> None:
         place = PurePosixPath(member.filename.replace("\\", "/"))
         if place.is_absolute() or ".." in place.parts or ":" in member.filename:
             raise ValueError(f"{path} is refused: {member.filename!r} would be written outside its folder")
+        if stat.S_ISLNK(member.external_attr >> 16):  # Unix's file mode
+            raise ValueError(f"{path} is refused: {member.filename!r} is a link, and a release has none")
     size = sum(member.file_size for member in members)
     if size > LARGEST or len(members) > MOST:
         raise ValueError(

@@ -13,6 +13,7 @@ import numpy as np
 from ..common import one_of
 from ..common.hub import hub_errors
 from ..common.profiles import GLUE, HUB_REVISIONS
+from ..common.retries import with_retries
 from ..corpora import GLUE as EMBEDDED
 from . import tsv
 from .sources import DataSource
@@ -67,9 +68,9 @@ def _embedded(task: Task, split: str, source: DataSource) -> Dataset:
 def _hub(task: Task, split: str, source: DataSource) -> Dataset:
     from datasets import load_dataset
 
-    revision = HUB_REVISIONS[GLUE]
+    revision, part = HUB_REVISIONS[GLUE], "train" if split == "train" else task.dev_split
     with hub_errors("data set", GLUE, revision):
-        return load_dataset(GLUE, task.name, split="train" if split == "train" else task.dev_split, revision=revision)
+        return with_retries(lambda: load_dataset(GLUE, task.name, split=part, revision=revision), f"the data set {GLUE}")
 
 
 def sample(rows: Dataset, count: int, seed: int) -> Dataset:

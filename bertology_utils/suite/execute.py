@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
 from pathlib import Path
 
+from ..common.disk import is_full
 from .kernel import quiet_kernel
 from .notebooks import Notebook
 
@@ -32,7 +32,8 @@ def execute(notebook: Notebook, own: dict[str, object], executed: Path, started:
             kernel_manager_class=quiet_kernel(executed.with_name("kernel.log"), started),
         )
     except papermill.PapermillExecutionError as failure:
-        return f"cell {failure.exec_count}: {failure.ename}: {failure.evalue}"
+        what = in_words(failure) if is_full(failure) else f"{failure.ename}: {failure.evalue}"
+        return f"cell {failure.exec_count}: {what}"
     except CellTimeoutError:
         limit = f"{cell_limit / 60:g} minutes, the limit; --cell-limit MINUTES changes it, 0 lifts it"
         return f"cell {_cells_started(executed)} took longer than {limit}"
@@ -54,13 +55,13 @@ def _cells_started(executed: Path) -> int:
     return sum(cell["cell_type"] == "code" and bool(cell["metadata"]["papermill"]["start_time"]) for cell in cells)
 
 
-def in_words(error: OSError | RuntimeError) -> str:
+def in_words(error: Exception) -> str:
     """What an error, of the operating system say, means for a run."""
-    if isinstance(error, (ConnectionError, RuntimeError)):
-        return str(error)
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"the disk is full ({error.filename or 'nothing more can be written'}); free some space and run again"
-    return f"{type(error).__name__}: {error}"
+    if is_full(error):
+        where = getattr(error, "filename", None) or "nothing more can be written"
+        return f"the disk is full ({where}); free some space and run again, which goes on from what is finished"
+    worded = isinstance(error, (ConnectionError, RuntimeError)) or (isinstance(error, OSError) and error.errno is None)
+    return str(error) if worded else f"{type(error).__name__}: {error}"
 
 
 def without_traces(path: Path) -> None:

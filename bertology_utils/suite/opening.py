@@ -8,6 +8,7 @@ from importlib import import_module
 
 from ..claims.register import NOTEBOOKS
 from ..common import one_of
+from .markdown import plain
 
 _MODELS = {"embedded": "MiniLM, a small BERT that was trained to compare sentences"}  # others by their own names
 _DATA = {"embedded": "sentences that a grammar made for this project", "hub": "GLUE"}
@@ -27,7 +28,7 @@ _PICTURE = re.compile(r"\]\([^)]*?([\w-]+/[\w-]+\.png)\)")
 
 
 def sentences(results: Mapping) -> list[str]:
-    """What came out of a run, in at most three sentences.
+    """What came out of a run, in at most three sentences, as Markdown.
 
     Args:
         results: a notebook's ``results.json``, parsed.
@@ -38,9 +39,10 @@ def sentences(results: Mapping) -> list[str]:
     numbers = {name: number for number, name in NOTEBOOKS.items()}
     section = SECTIONS[numbers[one_of("notebook with findings", results.get("notebook"), numbers)]]
     try:
-        return import_module(f"..{section}.findings", __package__).findings(results)
+        found = import_module(f"..{section}.findings", __package__).findings(results)
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise ValueError(f"results of another version (no {error}); run the notebook anew") from error
+    return [plain(sentence) for sentence in found]
 
 
 def measured(results: Mapping) -> str:
@@ -51,7 +53,7 @@ def measured(results: Mapping) -> str:
     """
     model, data = results["settings"]["model"], results["settings"]["data"]
     on = _DATA.get(data, f"the data in the folder {data.removeprefix('folder:')}")
-    return f"This run: {_MODELS.get(model, model)}, on {on}."
+    return plain(f"This run: {_MODELS.get(model, model)}, on {on}.")
 
 
 def opened(content: dict, results: Mapping, figures: str) -> dict:

@@ -71,7 +71,7 @@ def _section(outcome: Outcome, page: Path | None, figures: Path) -> str:
     verdicts = json.loads(results.read_text(encoding="utf-8"))["verdicts"] if results.exists() else []
     rows = "".join(
         f"<tr><td>{html.escape(v['claim'])}</td><td>{html.escape(v['paper'])}</td><td>{html.escape(v['ours'])}</td>"
-        f'<td class="{v["outcome"].split()[0]}">{v["outcome"]}</td></tr>'
+        f'<td class="{html.escape(v["outcome"].split()[0])}">{html.escape(v["outcome"])}</td></tr>'
         for v in verdicts
     )
     table = f"<table><tr><th>claim</th><th>paper</th><th>this run</th><th>verdict</th></tr>{rows}</table>"

@@ -73,7 +73,9 @@ def side_by_side(
     from .work.processes import WorkerDiedError, run_in_processes, session_of_run
 
     left = {notebook.name: notebook for notebook in notebooks}
-    with session_of_run() as session:
+    figures.mkdir(parents=True, exist_ok=True)
+    # Not in the cache: one that cannot be written to may hold all that these notebooks need.
+    with tempfile.TemporaryDirectory(prefix=STAGING, dir=figures) as place, session_of_run(place=Path(place)) as session:
         calls = [delayed(_run_in_worker)(session, notebook, *arguments) for notebook in left.values()]
         try:
             for outcome in run_in_processes(calls, jobs):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..drift.table1 import COLUMNS, paper_points
 from ..glue.tasks import TASKS
+from .markdown import plain
 from .results import RESULTS
 
 _PART = re.compile(r"; |(?<=\d\d), (?=\(\d)| (?=\([^)\d])")  # of a verdict's number: what another may follow
@@ -36,7 +37,7 @@ def further(numbers: Iterable[tuple[str, str]]) -> list[str]:
     Args:
         numbers: (of what, a verdict's number).
     """
-    lines = [f"- {name}: {'; '.join(others)}" for name, text in numbers if (others := one_estimate(text)[1])]
+    lines = [plain(f"- {name}: {'; '.join(others)}") for name, text in numbers if (others := one_estimate(text)[1])]
     return ["Beside these numbers:", "", *lines] if lines else []
 
 
@@ -135,4 +136,4 @@ def maker_of(path: Path) -> str:
 def table(head: list, rows: list[list]) -> list[str]:
     """Lines of a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
-    return [f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in line)} |" for line in lines]
+    return [f"| {' | '.join(plain(cell).replace('|', chr(92) + '|') for cell in line)} |" for line in lines]

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from ...common.cache import CACHE_VARIABLE
+from ...common.disk import is_full
 from ...common.environment import environment
 from ...common.progress import LOG_VARIABLE
 
@@ -104,7 +105,9 @@ def make(number: int, item: Item, session: Session) -> Made:
             with _at_work(number, session):
                 _make(item, session.name)
         except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
+            from ..execute import in_words
+
+            problem = in_words(error) if is_full(error) else f"{type(error).__name__}: {error}"
     return Made(number, time.monotonic() - start, problem)
 
 

@@ -1,0 +1,417 @@
+"""Faults provoked: what happens, and that nothing is lost. The table of docs/faults.md names these tests and others."""
+
+import ast
+import errno
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+from conftest import ROOT
+from filelock import FileLock
+from hub_server import LocalHub, glue_repository, hub_environment, tiny_bert_repository
+from papermill import PapermillExecutionError
+
+from bertology_utils.common import cache
+from bertology_utils.common.profiles import GLUE, HUB_REVISIONS
+from bertology_utils.suite import cache_care
+from bertology_utils.suite.execute import execute, in_words
+from bertology_utils.suite.notebooks import Notebook
+from bertology_utils.suite.work.processes import session_of_run
+
+KEY = {"what": "numbers", "seed": 1}
+
+
+def fill_with(text):
+    return lambda target, scratch: (target / "data.txt").write_text(text)
+
+
+def never(target, scratch):
+    pytest.fail("computed again")
+
+
+def python(code, *arguments, mounts="", **options):
+    """A process; ``mounts`` are commands of a shell by which it sees other disks than everybody else."""
+    command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
+    if mounts:
+        if not can_mount():
+            pytest.skip("this machine allows no disks of one's own (unshare -Urm)")
+        command = ["unshare", "-Urm", "sh", "-ec", f'{mounts}\nexec "$@"', "sh", *command]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600, **options)
+
+
+def can_mount():
+    if not shutil.which("unshare"):
+        return False
+    tried = subprocess.run(["unshare", "-Urm", "sh", "-c", "mount -t tmpfs -o size=64k tmpfs /mnt"], capture_output=True)
+    return tried.returncode == 0
+
+
+def small_disk(folder, size):
+    folder.mkdir()
+    return f"mount -t tmpfs -o size={size} tmpfs '{folder}'"
+
+
+# Two runs on one cache
+
+
+HELD = """
+import os, sys, time
+from pathlib import Path
+from bertology_utils.common import cache
+def fill(target, scratch):
+    before = sorted(path.name for path in scratch.iterdir())
+    (target / "half").write_text("of the killed one")
+    (scratch / f"step-{os.getpid()}").touch()
+    if sys.argv[1] == "hang":
+        Path(sys.argv[2]).touch()
+        time.sleep(600)
+    (target / "half").unlink()
+    (target / "data.txt").write_text(" ".join(before))
+print(cache.entry("things", {"what": "numbers", "seed": 1}, fill))
+"""
+
+
+def test_a_run_that_is_killed_while_it_holds_a_lock_stops_no_other(tmp_path):
+    """The second run waits, goes on from what the first has finished, and mixes nothing of the rest in."""
+    call = [sys.executable, "-c", HELD]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    first = subprocess.Popen([*call, "hang", str(tmp_path / "here")], env=environment)
+    try:
+        while not (tmp_path / "here").exists():
+            assert first.poll() is None
+            time.sleep(0.05)
+        second = subprocess.Popen([*call, "work", "-"], env=environment, stdout=-1, text=True)
+        with pytest.raises(subprocess.TimeoutExpired):  # it waits
+            second.wait(timeout=5)
+    finally:
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+    said, _ = second.communicate(timeout=60)
+    assert second.returncode == 0
+    folder = cache.entry("things", KEY, never)
+    assert said.strip() == str(folder)
+    assert [path.name for path in folder.iterdir() if path.name != cache.MANIFEST] == ["data.txt"]
+    assert (folder / "data.txt").read_text() == f"result step-{first.pid}"
+
+
+# A full disk
+
+
+FULL = """
+import errno, subprocess, sys
+from pathlib import Path
+import matplotlib
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
+from bertology_utils.common import cache
+from bertology_utils.figures import save
+disk = Path(sys.argv[1])
+cache.write_atomically(disk / "results.json", b"whole")
+figure = plt.figure()
+save(figure, disk, "picture")
+before = {path.name: path.read_bytes() for path in disk.iterdir()}
+assert sorted(before) == ["picture.pdf", "picture.png", "results.json"]
+ax = figure.add_axes((0, 0, 1, 1))
+ax.imshow([[hash((x, y)) % 997 for x in range(300)] for y in range(300)])  # more than there is room for
+def fill(target, scratch):
+    (scratch / "step-1").touch()
+    (target / "data.bin").write_bytes(bytes(400_000))
+def full(action, *arguments):
+    try:
+        action(*arguments)
+    except OSError as error:
+        assert error.errno == errno.ENOSPC, error
+    else:
+        raise AssertionError("it fitted")
+full(cache.write_atomically, disk / "results.json", bytes(400_000))
+full(save, figure, disk, "picture")
+assert {path.name: path.read_bytes() for path in disk.iterdir()} == before
+full(cache.entry, "things", {"a": 1}, fill)
+assert not cache.is_finished("things", {"a": 1})
+subprocess.run(["mount", "-o", "remount,size=4m", str(disk)], check=True)
+assert len(list(disk.glob("cache/things/*/step-1"))) == 1
+found = cache.entry("things", {"a": 1}, fill)
+assert (found / "data.bin").stat().st_size == 400_000 and cache.damage(found) is None
+print("done")
+"""
+
+
+def test_a_full_disk_costs_nothing_that_was_whole(tmp_path, monkeypatch):
+    disk = tmp_path / "disk"
+    monkeypatch.setenv("BERTOLOGY_CACHE", str(disk / "cache"))
+    run = python(FULL, disk, mounts=small_disk(disk, "160k"))
+    assert (run.returncode, run.stdout) == (0, "done\n"), run.stderr
+
+
+TRAINING = """
+import subprocess, sys
+sys.path.insert(0, "tests")
+from conftest import make_rows
+from bertology_utils.common import cache
+from bertology_utils.common.profiles import Recipe
+from bertology_utils.encoders import finetune
+from bertology_utils.encoders.sources import parse_model
+from bertology_utils.glue.tasks import TASKS
+from bertology_utils.suite.execute import in_words
+recipe = Recipe(learning_rate=3e-3, epochs=3, batch_size=16, max_length=16)
+rows = make_rows(TASKS["sst2"], 32)
+training = finetune.Training(TASKS["sst2"], parse_model(sys.argv[1]), rows, recipe)
+if len(sys.argv) > 2:
+    try:
+        finetune.trained(training)
+    except Exception as error:
+        print("first:", in_words(error))
+    subprocess.run(["mount", "-o", "remount,size=200m", sys.argv[2]], check=True)
+print("weights:", cache.file_sha256(finetune.trained(training) / "model.safetensors"))
+"""
+
+
+def test_a_training_on_a_full_disk_goes_on_when_there_is_room_to_the_same_weights(tiny_bert, tmp_path, monkeypatch):
+    undisturbed = python(TRAINING, tiny_bert, cwd=ROOT)
+    assert undisturbed.returncode == 0, undisturbed.stderr
+    disk = tmp_path / "disk"
+    monkeypatch.setenv("BERTOLOGY_CACHE", str(disk))
+    disturbed = python(TRAINING, tiny_bert, disk, mounts=small_disk(disk, "18m"), cwd=ROOT)
+    assert disturbed.returncode == 0, disturbed.stderr
+    first, weights = disturbed.stdout.splitlines()
+    assert first.startswith("first: the disk is full") and weights == undisturbed.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device", "/place"),
+        OSError(errno.EDQUOT, "Disk quota exceeded"),
+        Exception("Error while serializing: I/O error: No space left on device (os error 28)"),  # safetensors
+        RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 13248 vs 13140"),  # torch.save
+        RuntimeError("PytorchStreamWriter failed writing file data/1: file write failed"),
+    ],
+)
+def test_a_full_disk_is_known_whoever_tells_it(error):
+    assert in_words(error).startswith("the disk is full (")
+
+
+def test_a_full_disk_in_a_notebooks_cell_is_said_in_words(tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise PapermillExecutionError(4, 3, "lab.record.results()", "OSError", "[Errno 28] No space left on device", [])
+
+    monkeypatch.setattr("papermill.execute_notebook", fail)
+    told = execute(Notebook(tmp_path / "1_trial.ipynb", "A trial", {}), {}, tmp_path / "executed.ipynb", [], 0)
+    assert told.startswith("cell 3: the disk is full (") and "OSError" not in told
+
+
+# A cache that cannot be written to
+
+
+READ = """
+import sys
+from bertology_utils.common import cache
+from bertology_utils.suite.work.processes import session_of_run
+def fill(target, scratch):
+    raise AssertionError("computed")
+print(cache.entry("things", {"what": "numbers", "seed": 1}, fill))
+def session():
+    with session_of_run():
+        raise AssertionError("workers would begin")
+for refused in (lambda: cache.entry("things", {"other": 1}, fill), lambda: cache.entry("other", {}, fill), session):
+    try:
+        refused()
+    except PermissionError as error:
+        print(error)
+"""
+
+
+def test_a_read_only_cache_is_read_and_what_it_lacks_is_refused_before_any_work(own_cache):
+    folder = cache.entry("things", KEY, fill_with("whole"))
+    run = python(READ, mounts=f"mount --bind '{own_cache}' '{own_cache}'; mount -o remount,bind,ro '{own_cache}'")
+    assert run.returncode == 0, run.stderr
+    found, *refusals = run.stdout.splitlines()
+    assert found == str(folder)
+    assert ["is needed, and it is not there" in line for line in refusals] == [True, True, False]
+    assert "something has to be made for this run" in refusals[2]
+    for line in refusals:
+        assert line.startswith(f"the cache folder {own_cache} cannot be written to: ") and "BERTOLOGY_CACHE" in line
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
+def test_a_damaged_entry_of_a_read_only_cache_is_refused(number, monkeypatch):
+    folder = cache.entry("things", KEY, fill_with("whole"))
+
+    def closed(*_, **__):
+        raise OSError(number, "closed")
+
+    monkeypatch.setattr(FileLock, "acquire", closed)
+    monkeypatch.setattr(os, "utime", closed)
+    assert cache.entry("things", KEY, never) == folder
+    (folder / "data.txt").write_text("changed")
+    with pytest.raises(PermissionError, match="is needed, and data.txt has changed since it was written"):
+        cache.entry("things", KEY, never)
+
+
+def test_another_persons_entry_is_read_though_its_time_cannot_be_set(monkeypatch):
+    folder = cache.entry("things", KEY, fill_with("whole"))
+
+    def foreign(*_):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "utime", foreign)
+    assert cache.entry("things", KEY, never) == folder
+
+
+# A wrong clock
+
+
+@pytest.mark.parametrize("seconds", [0, time.time() + 10 * 365 * 86400])
+def test_no_entry_hangs_on_the_clock(seconds):
+    """Files from 1970, and from ten years ahead."""
+    folder = cache.entry("things", KEY, fill_with("whole"))
+    for path in (folder, *folder.iterdir(), folder.with_name(f"{folder.name}.lock")):
+        os.utime(path, (seconds, seconds))
+    assert cache.is_finished("things", KEY) and cache.damage(folder) is None
+    assert cache.entry("things", KEY, never) == folder
+
+
+def test_an_entry_from_the_future_is_not_pruned_as_old():
+    folder = cache.entry("things", KEY, fill_with("whole"))
+    os.utime(folder, (time.time() + 86400,) * 2)
+    assert cache_care.prune(older_than=0.1) == ([], []) and folder.exists()
+
+
+def test_a_living_runs_folder_outlasts_a_wrong_clock_and_a_dead_ones_does_not():
+    dead = cache.cache_folder() / "plans" / "dead"
+    dead.mkdir(parents=True)
+    with session_of_run() as living:
+        for folder in (dead, living.folder):
+            os.utime(folder, (0, 0))
+        with session_of_run() as other:
+            assert other.folder.is_dir() and living.folder.is_dir() and not dead.exists()
+    assert not list(living.folder.parent.iterdir())
+
+
+# The Hub
+
+
+FETCH = """
+import os, sys, time
+waits = []
+time.sleep = waits.append
+from bertology_utils.encoders import models
+from bertology_utils.encoders.sources import parse_model
+from bertology_utils.glue.loading import load_rows
+from bertology_utils.glue.sources import parse_data
+from bertology_utils.glue.tasks import TASKS
+def tell(name, load):
+    waits.clear()
+    try:
+        load()
+    except Exception as error:
+        print("TOLD", name, type(error).__name__, error, sep="|")
+    else:
+        print("TOLD", name, "loaded", *map(int, waits), sep="|")
+def model(name):
+    return lambda: models.load_encoder(parse_model(name))
+def rows():
+    load_rows(TASKS["mrpc"], "train", parse_data("hub"))
+"""
+REVISION = "0" * 40
+BERT = tiny_bert_repository()
+ROWS = {
+    split: [{"sentence1": "A lamp .", "sentence2": "A light .", "label": 1, "idx": 0}]
+    for split in ("train", "validation", "test")
+}
+WEIGHTS = f"resolve/{REVISION}/model.safetensors"
+TROUBLES = {  # model → of which requests for its weights, what happens to the first of them, and the seconds waited
+    "limited": ("GET", [429, 429], "1|2"),  # these the library asks again by itself
+    "limited-for-long": ("GET", [(429, {"Retry-After": "30"})], "31"),
+    "cut-off": ("GET", [("cut", 100), ("cut", 50)], "1|1"),
+    "limited-at-first": ("HEAD", [429] * 7, "1|2|4|8|8|2"),  # and here it gives up, and the whole is asked again
+    "faulty": ("GET", [503, 502], "2|8"),
+    "reset": ("GET", [("reset", 100), ("reset", 0)], "2|8"),
+}
+
+
+def fetched(code, hub, home):
+    run = subprocess.run(
+        [sys.executable, "-c", FETCH + textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        env=hub_environment(hub.url, home) | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr
+    told = [line.split("|", 2)[1:] for line in run.stdout.splitlines() if line.startswith("TOLD")]
+    return dict(told), run.stderr
+
+
+def test_what_passes_by_itself_is_asked_again_a_few_times_and_then_said(tmp_path):
+    repositories = {f"a/{name}": (REVISION, BERT) for name in [*TROUBLES, "down"]}
+    troubles = {(method, f"/a/{name}/{WEIGHTS}"): list(first) for name, (method, first, _) in TROUBLES.items()}
+    troubles["GET", f"/a/down/{WEIGHTS}"] = [503] * 9
+    troubles["GET", f"/api/datasets/{GLUE}"] = [503, 429]
+    troubles["GET", "/mrpc/train"] = [("reset", 10)]
+    repositories[f"datasets/{GLUE}"] = HUB_REVISIONS[GLUE], glue_repository(ROWS)
+    names = [f"a/{name}@{REVISION}" for name in [*TROUBLES, "down"]]
+    with LocalHub(repositories, troubles) as hub:
+        told, said = fetched(f"for name in {names!r}: tell(name, model(name))\ntell('rows', rows)", hub, tmp_path)
+    assert told == {
+        **{f"a/{name}@{REVISION}": f"loaded|{waits}" for name, (*_, waits) in TROUBLES.items()},
+        "rows": "loaded|2|8|20",
+        names[-1]: told[names[-1]],
+    }
+    assert told[names[-1]].startswith("ConnectionError|the model 'a/down' at") and "of its own (503)" in told[names[-1]]
+    assert len(troubles["GET", f"/a/down/{WEIGHTS}"]) == 9 - 4
+    for line in (
+        "the model a/reset: the connection broke off; asking again in 2 s (2/4)",
+        "the model a/down: the Hub answered with status 503; asking again in 20 s (4/4)",
+        f"the data set {GLUE}: the Hub answered with status 429; asking again in 8 s (3/4)",
+    ):
+        assert line in said
+
+
+HALF = """
+from pathlib import Path
+tell("whole", model(NAME))
+folder = next(Path(os.environ["HF_HOME"]).glob("hub/models--a--half"))
+weights = max(folder.glob("blobs/*"), key=lambda path: path.stat().st_size)
+weights.with_name(weights.name + ".incomplete").write_bytes(b"half")
+tell("beside a half file", model(NAME))
+content = weights.read_bytes()
+weights.write_bytes(content[:-100])
+tell("cut off", model(NAME))
+weights.unlink()
+tell("deleted", model(NAME))
+"""
+
+
+def test_a_half_downloaded_file_is_named_or_fetched_again(tmp_path):
+    with LocalHub({"a/half": (REVISION, BERT)}) as hub:
+        told, _ = fetched(f"NAME = 'a/half@{REVISION}'\n{HALF}", hub, tmp_path)
+        fetches = [path for method, path in hub.requests if (method, path) == ("GET", f"/a/half/{WEIGHTS}")]
+    assert [told[name] for name in ("whole", "beside a half file", "deleted")] == ["loaded"] * 3
+    assert told["cut off"].startswith("ValueError|") and "its weights are damaged" in told["cut off"]
+    assert str(tmp_path / "hub" / "models--a--half") in told["cut off"]
+    assert len(fetches) == 2
+
+
+# The table
+
+
+def test_every_test_that_the_tables_name_exists():
+    tables = [
+        line for line in (ROOT / "docs" / "faults.md").read_text(encoding="utf-8").splitlines() if line.startswith("|")
+    ]
+    rows = [line for line in tables if not line.startswith(("| fault", "| what", "| ---"))]
+    assert len(rows) > 25
+    for row in rows:
+        named = re.findall(r"`(test_\w+)\.py::(test_\w+)`", row)
+        assert named, row
+        for file, test in named:
+            tree = ast.parse((ROOT / "tests" / f"{file}.py").read_text(encoding="utf-8"))
+            assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, (file, test)
