@@ -1,0 +1,87 @@
+"""Results over many pre-trainings as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ...claims import FAILS, HOLDS, UNDECIDED, UNTESTABLE
+from ...claims.entries import ENTRIES
+from ...pretrained.same_heads import WAYS
+from ..results import RESULTS
+from ..tables import read, table
+
+FIGURE = "claims.png"
+COMMAND = "make pretrainings MODELS=multiberts KEEP=1"
+
+
+def over_pretrainings(root: Path, place: str) -> str:
+    """The part of a page: the tables, or how to make them.
+
+    Args:
+        root: the checkout.
+        place: folder of the results, below it.
+
+    Raises:
+        ValueError: results that cannot be read, or of another version.
+    """
+    path = root / place / RESULTS
+    if not path.exists():
+        return f"\nNot run yet: `{COMMAND}` makes this table.\n"
+    results = read(path)
+    try:
+        found = lines(results)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise ValueError(f"{place}/{RESULTS} is of another version (no {error}); make it anew: {COMMAND}") from error
+    figure = f"![Claims by pre-trainings, coloured by outcome, and each claim's number]({place}/{FIGURE})"
+    return "\n".join(["", *found, *(["", figure] if (root / place / FIGURE).exists() else []), ""])
+
+
+def lines(results: Mapping) -> list[str]:
+    """Both tables, with what they are of above them.
+
+    Args:
+        results: from :func:`bertology_utils.suite.many.collected.collect`.
+    """
+    encoders, what = results["encoders"], results["unit"]
+    names = ", ".join(f"{one['name']} ({one['layers']} × {one['heads']})" for one in encoders)
+    without = f" Left out: {', '.join(results['left out'])}." if results["left out"] else ""
+    several = (
+        "" if what == "pre-training" else " Some are checkpoints of one pre-training, so there are no intervals over them."
+    )
+    head = ["rule of notebook", "claim", "holds", "does not", "undecided", "not testable", "share that holds", "its number"]
+    rows = [_claim(name, one) for name, one in results["claims"].items() if name in ENTRIES]
+    return [f"{len(encoders)} {what}s: {names}.{without}{several}", "", *table(head, rows), *_heads(results["heads"], what)]
+
+
+def _claim(name: str, one: Mapping) -> list:
+    counts = [one["counts"][outcome] for outcome in (HOLDS, FAILS, UNDECIDED, UNTESTABLE)]
+    share, told = one.get("share"), one.get("number")
+    text = f"{counts[0]} of {share['n']}" if share else "–"
+    if share and "low" in share:
+        text += f" [{100 * share['low']:.0f}, {100 * share['high']:.0f}] %"
+    return [ENTRIES[name].notebook, ENTRIES[name].claim, *counts, text, _spread(told, one["unit"]) if told else "–"]
+
+
+def _spread(one: Mapping, unit: str = "") -> str:
+    digits = 1 if unit else 3
+    within = f" [{one['low']:+.{digits}f}, {one['high']:+.{digits}f}]" if one.get("low") is not None else ""
+    ends = f"{one['least']:+.{digits}f} to {one['most']:+.{digits}f}"
+    return f"{one['mean']:+.{digits}f}{within}{f' {unit}' if unit else ''}; {ends}; n={one['n']}"
+
+
+def _heads(shapes: list, what: str) -> list[str]:
+    """Is it the same heads? A table for each shape."""
+    found = []
+    for shape in shapes:
+        rows = [[text, _correlation(shape["correlations"][way])] for way, text in WAYS.items()]
+        title = f"{shape['layers']} × {shape['heads']}, {len(shape['encoders'])} {what}s"
+        found += ["", *table([f"heads of two encoders ({title})", "correlation of what they do"], rows)]
+    return found
+
+
+def _correlation(one: Mapping) -> str:
+    if one["mean"] is None:
+        return "–"
+    within = f" [{one['low']:.2f}, {one['high']:.2f}]" if one.get("low") is not None else ""
+    return f"{one['mean']:.2f}{within}; {one['least']:.2f} to {one['most']:.2f}; {one['pairs']} pairs"
