@@ -23,7 +23,7 @@ WAYS = {
     "other_layer": "matched in the same way with heads of another layer",
     "same_number": "of the same number",
     "random": "in a random order within their layer",
-    "repeated": "an encoder's own, in both halves",
+    "repeated": "an encoder's own, one half of the examples against the other",
 }
 
 
@@ -37,7 +37,7 @@ class Likeness:
         random: of heads in a random order within their layer, mean over draws.
         other_layer: of heads matched in the same way with those of another layer, mean over all such
             pairings; NaN for an encoder of one layer.
-        repeated: of an encoder's heads with themselves on the other half: the most that can be expected.
+        repeated: of an encoder's heads with themselves, one half against the other: how stable what is measured is.
     """
 
     matched: float
