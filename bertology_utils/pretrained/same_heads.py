@@ -132,10 +132,10 @@ def compare_all(encoders: Mapping[str, np.ndarray], seed: Seed) -> dict[tuple[st
 def over_pairs(values: Mapping[tuple[str, str], float]) -> dict[str, float | int]:
     """Mean over pairs, with a 95 % interval that knows that pairs share encoders.
 
-    The interval is Student's, by leaving out one encoder after the other (jackknife); NaN for fewer than three.
+    The interval is Student's, by leaving out one encoder after the other (jackknife), cut at -1 and 1; NaN for fewer than three.
 
     Args:
-        values: by pair of encoders, all pairs.
+        values: correlations by pair of encoders, all pairs.
     """
     from scipy.stats import t
 
@@ -147,8 +147,8 @@ def over_pairs(values: Mapping[tuple[str, str], float]) -> dict[str, float | int
         half = float(t.ppf(0.975, n - 1) * np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
     return {
         "mean": mean,
-        "low": mean - half,
-        "high": mean + half,
+        "low": max(mean - half, -1.0) if n > 2 else half,
+        "high": min(mean + half, 1.0) if n > 2 else half,
         "least": min(values.values()),
         "most": max(values.values()),
         "pairs": len(values),

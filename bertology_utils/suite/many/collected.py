@@ -12,14 +12,16 @@ from ...statistics import Seed
 from ..tables import one_estimate
 from .runs import Measured
 
-# A number with decimals, such as +0.051; of heads and counts there are none. p values are no effects.
+# What stands before an interval, or else a number with decimals, as +0.051: not heads and counts. p values are no effects.
+_ESTIMATE = re.compile(r"(?<![\d.])[-+]?\d+(?:\.\d+)?(?= \[)")
 _NUMBER = re.compile(r"(?<![\d.])[-+]?\d+\.\d+")
 _P = re.compile(r"p [<=] [\d.]+")
 
 
 def number(told: str) -> float | None:
     """The number that a verdict tells first, in its own unit: of several tasks the one that decides; None if it tells none."""
-    match = _NUMBER.search(_P.sub("", one_estimate(told)[0]))
+    first = _P.sub("", one_estimate(told)[0])
+    match = _ESTIMATE.search(first) or _NUMBER.search(first)
     return float(match[0]) if match else None
 
 

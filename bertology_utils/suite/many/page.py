@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ...claims import FAILS, HOLDS, UNDECIDED, UNTESTABLE
-from ...claims.entries import ENTRIES
+from ...claims.entries import ENTRIES, OURS
 from ...pretrained.same_heads import WAYS
+from ...statistics.resampling import rounded
 from ..results import RESULTS
 from ..tables import read, table
 
@@ -49,7 +50,8 @@ def lines(results: Mapping) -> list[str]:
     several = (
         "" if what == "pre-training" else " Some are checkpoints of one pre-training, so there are no intervals over them."
     )
-    head = ["rule of notebook", "claim", "holds", "does not", "undecided", "not testable", "share that holds", "its number"]
+    head = ["rule of notebook", "claim", "holds", "does not", "undecided", "not testable", "share that holds"]
+    head += ["its number, mean", "least to most"]
     rows = [_claim(name, one) for name, one in results["claims"].items() if name in ENTRIES]
     return [f"{len(encoders)} {what}s: {names}.{without}{several}", "", *table(head, rows), *_heads(results["heads"], what)]
 
@@ -60,28 +62,33 @@ def _claim(name: str, one: Mapping) -> list:
     text = f"{counts[0]} of {share['n']}" if share else "–"
     if share and "low" in share:
         text += f" [{100 * share['low']:.0f}, {100 * share['high']:.0f}] %"
-    return [ENTRIES[name].notebook, ENTRIES[name].claim, *counts, text, _spread(told, one["unit"]) if told else "–"]
+    spread = _spread(told, one["unit"]) if told else ["–", "–"]
+    entry = ENTRIES[name]
+    return [entry.notebook, f"{'control of ours: ' if entry in OURS else ''}{entry.claim}", *counts, text, *spread]
 
 
-def _spread(one: Mapping, unit: str = "") -> str:
+def _spread(one: Mapping, unit: str) -> list[str]:
+    """Mean with its interval; the ends."""
     digits = 1 if unit else 3
-    within = f" [{one['low']:+.{digits}f}, {one['high']:+.{digits}f}]" if one.get("low") is not None else ""
-    ends = f"{one['least']:+.{digits}f} to {one['most']:+.{digits}f}"
-    return f"{one['mean']:+.{digits}f}{within}{f' {unit}' if unit else ''}; {ends}; n={one['n']}"
+    told = {name: rounded(value, digits, sign=True) for name, value in one.items() if isinstance(value, float)}
+    within = f" [{told['low']}, {told['high']}]" if "low" in told else ""
+    return [f"{told['mean']}{within}{f' {unit}' if unit else ''}; n={one['n']}", f"{told['least']} to {told['most']}"]
 
 
 def _heads(shapes: list, what: str) -> list[str]:
     """Is it the same heads? A table for each shape."""
     found = []
     for shape in shapes:
-        rows = [[text, _correlation(shape["correlations"][way])] for way, text in WAYS.items()]
+        rows = [[text, *_correlation(shape["correlations"][way])] for way, text in WAYS.items()]
         title = f"{shape['layers']} × {shape['heads']}, {len(shape['encoders'])} {what}s"
-        found += ["", *table([f"heads of two encoders ({title})", "correlation of what they do"], rows)]
+        head = [f"heads of two encoders ({title})", "correlation of what they do, mean of pairs", "least to most"]
+        found += ["", *table(head, rows)]
     return found
 
 
-def _correlation(one: Mapping) -> str:
+def _correlation(one: Mapping) -> list[str]:
     if one["mean"] is None:
-        return "–"
-    within = f" [{one['low']:.2f}, {one['high']:.2f}]" if one.get("low") is not None else ""
-    return f"{one['mean']:.2f}{within}; {one['least']:.2f} to {one['most']:.2f}; {one['pairs']} pairs"
+        return ["–", "–"]
+    told = {name: rounded(value, 2, sign=False) for name, value in one.items() if isinstance(value, float)}
+    within = f" [{told['low']}, {told['high']}]" if "low" in told else ""
+    return [f"{told['mean']}{within}; {one['pairs']} pairs", f"{told['least']} to {told['most']}"]

@@ -51,21 +51,22 @@ def measure(folder: Path, notebook: Notebook, candidate: Candidate) -> str | Non
     Raises:
         ValueError, OSError: the encoder does not fit, or cannot be had, or nothing can be written.
     """
-    encoder = candidate.lab.encoder()  # fetched, and every tensor there, before a kernel starts
+    candidate.lab.encoder()  # fetched, and every tensor there, before a kernel starts; not kept beside the kernel's own
     if not (folder / looking.FIGURES / notebook.name / RESULTS).is_file():
         outcome = looking.run(notebook, candidate.checked, folder)
         if outcome.error:
             return f"{outcome.error}; see {outcome.executed}"
     if not (folder / HEADS).is_file():
-        content = {"key": key(notebook, candidate), **_heads(candidate, encoder)}
+        content = {"key": key(notebook, candidate), **_heads(candidate)}
         write_atomically(folder / HEADS, json.dumps(without_nan(content), ensure_ascii=False).encode())
     return None
 
 
-def _heads(candidate: Candidate, encoder) -> dict[str, object]:
+def _heads(candidate: Candidate) -> dict[str, object]:
     from ...pretrained import behaviour
 
     lab = candidate.lab
+    encoder = lab.encoder()
     tasks = [behaviour.of_examples(encoder, lab.measured_batches(task), lab.annotated_inputs(task)) for task in lab.tasks]
     return {"kinds": behaviour.KINDS, "halves": behaviour.in_halves(tasks, lab.settings.seed)}
 
