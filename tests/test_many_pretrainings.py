@@ -234,6 +234,28 @@ def test_a_claim_over_pretrainings():
     assert steps["share"] == {"n": 4} and "low" not in steps["number"]
 
 
+@pytest.mark.parametrize(("names", "independent"), [("abc", True), ("aab", False)])
+def test_checkpoints_of_one_pretraining_give_no_intervals(names, independent):
+    content = json.loads((ROOT / "figures" / NAME / "results.json").read_text())
+    rng = np.random.default_rng(0)
+    measured = [
+        SimpleNamespace(
+            candidate=SimpleNamespace(title=str(at), pretraining=name, fingerprint=str(at), shape=(3, 4)),
+            results=content,
+            heads=rng.normal(size=(2, 3, 4, 5)),
+        )
+        for at, name in enumerate(names)
+    ]
+    found = collected.collect(measured, {"x": "why"}, 1)
+    assert found["unit"] == ("pre-training" if independent else "checkpoint") and found["left out"] == ["x"]
+    assert not set(many.BY_NUMBER) & set(found["claims"])
+    (shape,) = found["heads"]
+    claim = found["claims"]["cls-early"]
+    for one in (claim["number"], claim["share"], shape["correlations"]["matched"]):
+        assert ("low" in one) == independent
+    assert claim["number"]["mean"] == pytest.approx(-0.051) and claim["counts"][FAILS] == 3
+
+
 @pytest.mark.parametrize(
     ("told", "number", "unit"),
     [

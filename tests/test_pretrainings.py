@@ -103,7 +103,7 @@ def test_three_multiberts_end_to_end(place, repositories):
     assert not any("pytorch_model.bin" in path for path in asked)
     assert any(f"/resolve/{COMMITS['pr 0']}/model.safetensors" in path for path in asked)
     folder = place / "checkout" / "runs" / "pretrainings"
-    assert "1 pre-trainings: multiberts-seed_0 (12 × 12). Left out: multiberts-seed_1, multiberts-seed_2." in first.stdout
+    assert "1 pre-training: multiberts-seed_0 (12 × 12). Left out: multiberts-seed_1, multiberts-seed_2." in first.stdout
     # Pickled weights with another hash are not opened.
     assert wrong.returncode == 2 and "they are not read" in wrong.stderr and "no encoder is left" in wrong.stderr
     # With their own hash they are read; what was finished is not run again; the pages are renewed.
@@ -119,6 +119,6 @@ def test_three_multiberts_end_to_end(place, repositories):
     (shape,) = results["heads"]
     assert shape["layers"] == shape["heads"] == 12 and shape["correlations"]["matched"]["pairs"] == 1
     text = (place / "checkout" / "RESULTS.md").read_text()
-    assert "2 pre-trainings: multiberts-seed_0 (12 × 12), multiberts-seed_1 (12 × 12). Left out: multiberts-seed_2." in text
+    assert "2 pre-trainings: multiberts-seed_0, multiberts-seed_1 (12 × 12). Left out: multiberts-seed_2." in text
     assert (place / "checkout" / "benchmarks" / "pretrainings" / "claims.png").stat().st_size > 10_000
     assert len(list(folder.glob("multiberts-seed_*/heads.json"))) == 2

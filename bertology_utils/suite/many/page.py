@@ -45,7 +45,10 @@ def lines(results: Mapping) -> list[str]:
         results: from :func:`bertology_utils.suite.many.collected.collect`.
     """
     encoders, what = results["encoders"], results["unit"]
-    names = ", ".join(f"{one['name']} ({one['layers']} × {one['heads']})" for one in encoders)
+    by_shape: dict[str, list[str]] = {}
+    for one in encoders:
+        by_shape.setdefault(f"{one['layers']} × {one['heads']}", []).append(one["name"])
+    names = "; ".join(f"{', '.join(of_shape)} ({shape})" for shape, of_shape in by_shape.items())
     without = f" Left out: {', '.join(results['left out'])}." if results["left out"] else ""
     several = (
         "" if what == "pre-training" else " Some are checkpoints of one pre-training, so there are no intervals over them."
@@ -53,7 +56,8 @@ def lines(results: Mapping) -> list[str]:
     head = ["rule of notebook", "claim", "holds", "does not", "undecided", "not testable", "share that holds"]
     head += ["its number, mean", "least to most"]
     rows = [_claim(name, one) for name, one in results["claims"].items() if name in ENTRIES]
-    return [f"{len(encoders)} {what}s: {names}.{without}{several}", "", *table(head, rows), *_heads(results["heads"], what)]
+    title = f"{len(encoders)} {what}{'s' * (len(encoders) != 1)}"
+    return [f"{title}: {names}.{without}{several}", "", *table(head, rows), *_heads(results["heads"], what)]
 
 
 def _claim(name: str, one: Mapping) -> list:
