@@ -393,7 +393,7 @@ def test_the_figure_shows_each_outcome_and_number_in_its_place(results):
     signs = {(int(x), int(y)): text.get_text() for text in left.texts for x, y in [text.get_position()]}
     row = list(results["claims"]).index("cls-early")
     assert [signs[column, row] for column in range(3)] == ["−", "+", "−"] and len(signs) == 3 * len(results["claims"])
-    dots = [line for line in right.lines if line.get_marker() == "o" and np.allclose(line.get_ydata(), row - 0.14)]
+    dots = [line for line in right.lines if line.get_marker() == "o" and list(line.get_ydata()) == [row - 0.14] * 3]
     assert [list(line.get_xdata()) for line in dots] == [[-0.051] * 3]
 
 
