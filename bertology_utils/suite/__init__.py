@@ -2,7 +2,8 @@
 
 ``work``: what they need to have been trained, and who does it.
 ``staging``, ``execute``, ``kernel``, ``publish``: around one notebook.
-``run_command``, ``cache_command``, ``publish_command``: the command line's parts.
+``run_command``, ``cache_command``, ``publish_command``, ``bert``, ``many``: the command line's parts; ``looking``: what
+the last two share.
 ``notebooks``: which there are. ``report``, ``pages``, ``tables``, ``opening``,
 ``site``, ``atlas``: what is made of their results, those in ``committed``;
 ``beside``: one of these inside another run of its notebook.

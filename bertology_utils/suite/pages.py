@@ -14,6 +14,7 @@ from ..claims.verdict import PRETRAINED, THIS_RUN
 from ..common import one_of
 from ..common.cache import write_atomically
 from .committed import BERT_BASE, EMBEDDED, FRAMENET, GLUE, PLACES, Place
+from .many.page import over_pretrainings
 from .opening import SECTIONS, sentences
 from .results import RESULTS
 from .tables import TABLES, further, maker_of, name_of, one_estimate, read, table
@@ -190,6 +191,7 @@ KINDS: dict[str, Callable[[Path, str], str]] = {
     "about": about,
     "finding": finding,
     "by-norm": by_norm,
+    "pretrainings": over_pretrainings,
     "missing": missing,
     **{name: _of_file(lines) for name, lines in TABLES.items()},
 }

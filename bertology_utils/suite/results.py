@@ -75,7 +75,7 @@ class Record:
             "verdicts": [dataclasses.asdict(verdict) for verdict in self.verdicts],
             **numbers,
         }
-        text = json.dumps(_without_nan(content), indent=1, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(without_nan(content), indent=1, ensure_ascii=False, allow_nan=False)
         write_atomically(self.folder / RESULTS, (text + "\n").encode())
         self.written.append(RESULTS)
 
@@ -115,15 +115,15 @@ def project_root() -> Path:
     return Path.cwd()
 
 
-def _without_nan(value):
+def without_nan(value):
     """Plain JSON values, with null for what was not measured: JSON knows no NaN and no infinity."""
     if isinstance(value, dict):
-        return {name: _without_nan(part) for name, part in value.items()}
+        return {name: without_nan(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_without_nan(part) for part in value]
+        return [without_nan(part) for part in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    return value if isinstance(value, (str, int, type(None))) else _without_nan(_plain(value))
+    return value if isinstance(value, (str, int, type(None))) else without_nan(_plain(value))
 
 
 def _plain(value):
