@@ -41,6 +41,13 @@ def test_each_section_declares_what_its_notebook_needs():
         FineTuning(rte, seed_offset=1),
         FineTuning(rte, "normal"),
     ]
+    five = needs("3_finetuning_drift", tasks="rte", profile="paper")
+    assert [(need.init, need.seed_offset) for need in five] == [
+        (init, at) for init in ("pretrained", "normal") for at in range(5)
+    ]
+    assert len(needs("3_finetuning_drift", tasks="rte", profile="paper", trainings=2)) == 4, "no more random starts"
+    with pytest.raises(ValueError, match="trainings=1: notebook 3 compares trainings"):
+        needs("3_finetuning_drift", trainings=1)
     disabling = needs("6_disabling_heads", tasks="sst2,rte", trainings=1)
     assert disabling[:2] == [FineTuning(sst2), FineTuning(rte)]
     assert [(need.training.task, need.ablation) for need in disabling[2:]] == [
@@ -82,7 +89,7 @@ def test_a_given_checkpoint_is_swept_and_not_trained(tmp_path, tiny_bert):
     assert all(isinstance(need, SweepOf) for need in needs("6_disabling_heads", **given))
     once = SweepOf(FineTuning(TASKS["sst2"]))
     assert needs("7_what_attention_weighs", **given) == [once], "there is no second training of it"
-    assert needs("7_what_attention_weighs", **given | {"tasks": "sst2,qqp"}) == [
+    assert needs("7_what_attention_weighs", **given | {"tasks": "sst2,qqp", "trainings": 0}) == [
         *(FineTuning(TASKS["qqp"], seed_offset=at) for at in (0, 1)),
         once,
     ]

@@ -14,6 +14,7 @@ from ..glue.tsv import check_folder
 from .declarations import PARAMETERS, convert
 from .notebooks import Notebook
 from .parameters import Settings, resolve
+from .work.needs import needs_of
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ def check_call(notebooks: list[Notebook], texts: dict[str, str]) -> Checked:
     remarks: dict[str, None] = {}  # a set in order
     for notebook in notebooks:
         settings = resolve(**(notebook.parameters | notebook.declared(values)))
+        needs_of(notebook.name, settings)  # refuses what the notebook could not compare
         remarks |= dict.fromkeys(f"not checked: {what}" for what in _look_into(settings, notebook.parameters))
     for name in values:
         without = [notebook.name for notebook in notebooks if name not in notebook.parameters]

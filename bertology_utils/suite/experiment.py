@@ -22,7 +22,7 @@ from ..disabling.saved import KIND as SWEEPS
 from ..disabling.saved import saved_sweep, sweep_key
 from ..drift.saved import saved_grafts
 from ..encoders import evaluate, finetune, models
-from ..encoders.needs import TRAININGS, FineTuning
+from ..encoders.needs import FineTuning
 from ..encoders.saved import saved_logits
 from ..encoders.sources import ModelSource
 from ..glue import loading
@@ -122,12 +122,16 @@ class Experiment:
 
     def trainings(self, task: Task) -> range:
         """Numbers of the task's trainings, for ``seed_offset``: one where a checkpoint was given."""
-        count = self.settings.trainings if "trainings" in self._parameters else TRAININGS
-        return range(1 if task.name in dict(self.settings.checkpoints) else count)
+        return range(self.settings.trainings_of(task))
 
     def finetunings(self, task: Task) -> list:
         """The classifiers fine-tuned on the task, which differ in their seed."""
         return [self.finetuned(task, seed_offset=number) for number in self.trainings(task)]
+
+    def random_starts(self, task: Task) -> np.ndarray:
+        """What the classifiers that were fine-tuned from random weights answer, shape (trainings, dev rows)."""
+        numbers = range(self.settings.random_starts)
+        return np.stack([self.answers(task, init="normal", seed_offset=number) for number in numbers])
 
     def untrained(self, task: Task, init: str = "pretrained", seed_offset: int = 0):
         """The classifier before any fine-tuning: its classification layer is drawn by the seed."""
