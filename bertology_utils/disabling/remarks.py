@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from ..common import Head, head_name
 from ..glue.tasks import Task
 from ..statistics import Bootstrap
+from ..statistics.correlation import rank_of, rank_text
 from ..statistics.estimate import over_trainings
 from ..statistics.ties import MARGIN, largest
 from .cumulative import half_of, loss_of_half
@@ -42,10 +42,10 @@ def of_answers(changes: np.ndarray, gains: np.ndarray, count: int = 5) -> str:
     """
     most = np.argsort(-np.abs(changes).ravel(), kind="stable")[:count]
     same = int((changes.flat[most] * gains.flat[most] > 0).sum())
-    rank = spearmanr(np.abs(changes).ravel(), np.abs(gains).ravel()).statistic
+    rank = rank_of(np.abs(changes), np.abs(gains))
     return (
         f"{same} of these {len(most)} move the score the same way as this answer; over all {changes.size} heads the sizes of the"
-        f" two have a rank correlation of {rank:+.1f}. One example does not tell what a head is worth."
+        f" two have {_a_rank(rank, 1)}. One example does not tell what a head is worth."
     )
 
 
@@ -111,13 +111,21 @@ def of_ways(found: Mapping[tuple[Task, str], Variants]) -> list[str]:
     sentences = []
     for task in dict.fromkeys(task for task, _ in found):
         even, zero = found[task, "uniform"], found[task, "zero"]
-        rank = spearmanr(zero.values.ravel(), even.values.ravel()).statistic
+        rank = rank_of(zero.values, even.values)
+        so = "Which head matters hangs on the choice." if rank < 0.5 else "They mostly agree."
         sentences.append(
             f"{task.title}: with its output at zero a head changes the score by {100 * zero.values.mean():+.2f} points on"
-            f" average, with even attention by {100 * even.values.mean():+.2f}; the order of the heads has a rank"
-            f" correlation of {rank:+.2f}. {'Which head matters hangs on the choice.' if rank < 0.5 else 'They mostly agree.'}"
+            f" average, with even attention by {100 * even.values.mean():+.2f}; the order of the heads has"
+            f" {_a_rank(rank, 2)}.{'' if np.isnan(rank) else f' {so}'}"
         )
     return sentences
+
+
+def _a_rank(rank: float, digits: int) -> str:
+    """ "a rank correlation of +0.43", or that there is none."""
+    if np.isnan(rank):
+        return "no rank correlation, since all heads change it alike"
+    return f"a rank correlation of {rank_text(rank, digits)}"
 
 
 def of_row(weights: np.ndarray, tokens: Sequence[str], row: int, head: Head) -> str:
