@@ -22,7 +22,7 @@ from bertology_utils.suite import check, notebooks, parameters, results, run
 from bertology_utils.suite.declarations import PARAMETERS, convert, parameters_cell
 
 WRONG = [
-    (["--profile", "huge"], "unknown profile 'huge'; choose one of: embedded, minilm, paper, bert-forward"),
+    (["--profile", "huge"], "unknown profile 'huge'; choose one of: embedded, minilm, paper, colab, bert-forward"),
     (["-p", "tasks", "mrpc,cola"], "unknown task 'cola'; choose one of: mrpc, stsb, sst2, qqp, rte, qnli, mnli"),
     (["-p", "tasks", ","], "no task named in ','"),
     (["-p", "model", "bert"], "unknown model 'bert'; choose 'embedded', the path of an existing folder, or a Hub name"),
