@@ -9,6 +9,7 @@ from importlib import metadata
 from packaging.requirements import Requirement
 
 from .suite import bert, cache_command, run_command
+from .suite.check import Checked
 from .suite.declarations import PARAMETERS, profile_values
 from .suite.notebooks import find_notebooks, select
 
@@ -70,9 +71,19 @@ def _check(options) -> int:
     print(
         f"{'not ready' if problems else 'ready'} to run {', '.join(nb.name for nb in notebooks)} with {given}",
         *checked.remarks,
+        *_forecast(checked),
         sep="\n  ",
     )
     return 2 if problems else 0
+
+
+def _forecast(checked: Checked) -> list[str]:
+    """What the trainings would take, where it is known without looking."""
+    if not any(settings.data.kind == "hub" for settings in checked.settings.values()):
+        return []
+    from .suite.work.forecast import on_t4  # with torch, which other calls do without
+
+    return [text for text in [on_t4(checked.settings)] if text]
 
 
 def unmet_requirements() -> list[str]:

@@ -70,7 +70,7 @@ def place(tmp_path):
 
 
 def test_all_notebooks_run_and_ask_the_hub_for_pinned_files_only(place):
-    shrunk = {"max_examples": 12, "sweep_examples": 30, "trainings": 2, "annotation": f"conllu:{place / 'gold.conllu'}"}
+    shrunk = {"max_examples": 12, "sweep_examples": 30, "trainings": 3, "annotation": f"conllu:{place / 'gold.conllu'}"}
     shrunk |= {"framenet": f"folder:{place / 'framenet' / 'mini'}", "tasks": "all"}
     command = [sys.executable, "-m", "bertology_utils", "run", "--profile", "paper"]
     command += [part for name, value in shrunk.items() for part in ("-p", name, str(value))]

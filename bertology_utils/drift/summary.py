@@ -92,7 +92,8 @@ def sentences(results: Mapping) -> list[str]:
     """
     tasks = {name: TASKS[name] for name in results["drift"]}
     by_task = {
-        tasks[name]: [np.mean(of_task[one], axis=1) for one in trainings(of_task)] for name, of_task in results["drift"].items()
+        tasks[name]: [np.mean(of_task[one], axis=1) for one in trainings(of_task)]
+        for name, of_task in results["drift"].items()
     }
     mean = np.mean([several for of_task in by_task.values() for several in of_task], axis=0)  # (layers,)
     lowest = to_people(*largest(-mean))

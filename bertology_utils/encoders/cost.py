@@ -61,9 +61,7 @@ class Cost:
         return PROCESS + self.held
 
 
-def of_training(
-    size: Size, rows: int, tokens: float, epochs: int, batch: int, longest: int, mixed: bool = False
-) -> Cost:
+def of_training(size: Size, rows: int, tokens: float, epochs: int, batch: int, longest: int, mixed: bool = False) -> Cost:
     """A fine-tuning: two operations per weight and token forward, four backward; weights, gradients and Adam's moments.
 
     Args:

@@ -149,7 +149,12 @@ class Experiment:
 
     def dev_batches(self, task: Task) -> list[Batch]:
         """Inputs of all dev rows."""
-        return batches.make_batches(self.dev_inputs(task), self.tokenizer)
+        return batches.make_batches(self.dev_inputs(task), self.tokenizer, self._tokens_per_batch)
+
+    @cached_property
+    def _tokens_per_batch(self) -> int:
+        layers, heads = self.config.num_hidden_layers, self.config.num_attention_heads
+        return batches.tokens_per_batch(layers, heads, self.settings.profile.recipe.max_length)
 
     @cached_property
     def annotator(self) -> Annotator:
@@ -187,7 +192,7 @@ class Experiment:
             pad_to: pad every input to this many tokens.
         """
         inputs = loading.sample(self.dev_inputs(task), self._measured(count), self.settings.seed)
-        return batches.make_batches(inputs, self.tokenizer, pad_to=pad_to)
+        return batches.make_batches(inputs, self.tokenizer, self._tokens_per_batch, pad_to)
 
     def observe(self, model, task: Task, measurements: dict[str, Measurement], count: int = 0, weighing: str = "") -> dict:
         """One pass over the inputs of :meth:`measured_batches`; see :func:`bertology_utils.attention.observe`.
@@ -216,7 +221,7 @@ class Experiment:
         """Inputs of these rows."""
         max_length = self.settings.profile.recipe.max_length
         return batches.make_batches(
-            batches.tokenize(self.swept_rows(task), task, self.tokenizer, max_length), self.tokenizer
+            batches.tokenize(self.swept_rows(task), task, self.tokenizer, max_length), self.tokenizer, self._tokens_per_batch
         )
 
     def sweep(self, task: Task, seed_offset: int = 0, ablation: str = "uniform") -> Sweep:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...attention.batches import tokenize
@@ -48,31 +49,37 @@ class Estimate:
 
 
 class Speeds:
-    """How fast this machine multiplies matrices in the precision of trainings, and in that of sweeps (float32)."""
+    """How fast this machine multiplies matrices, each measured when it is first asked for."""
 
-    def __init__(self) -> None:
-        self.sweep = machine.operations_per_second()
-        self.training = self.sweep if precision() == "float32" else machine.operations_per_second(precision=precision())
+    @cached_property
+    def sweep(self) -> float:
+        """In float32."""
+        return machine.operations_per_second()
+
+    @cached_property
+    def training(self) -> float:
+        """In the precision of trainings."""
+        return self.sweep if precision() == "float32" else machine.operations_per_second(precision=precision())
 
 
-def of_cost(size: cost.Size, found: cost.Cost, speed: float, share: float, steps: int = 0) -> Estimate:
-    """What a cost comes to on this machine.
+def of_cost(size: cost.Size, found: cost.Cost, speed: float, share: float, steps: int = 0, on_gpu: bool = False) -> Estimate:
+    """What a cost comes to.
 
     Args:
         size: of the encoder.
         found: its operations and memory.
         speed, share: operations per second of a product of matrices, and what of it is reached.
         steps: of a training; 0 for a sweep.
+        on_gpu: it is computed on a GPU.
     """
-    with_gpu = bool(machine.gpus())
     seconds = found.operations / (speed * share)
-    if with_gpu:
+    if on_gpu:
         seconds = max(seconds, steps * STEP_ON_GPU)
     weights = cost.NUMBER * size.weights if steps else 0
     return Estimate(
         STARTUP + seconds,
-        cost.WITH_GPU if with_gpu else found.memory,
-        cost.ON_GPU + found.held if with_gpu else 0.0,
+        cost.WITH_GPU if on_gpu else found.memory,
+        cost.ON_GPU + found.held if on_gpu else 0.0,
         kept=weights,
         passing=2 * 3 * weights,  # weights and two moments of the optimizer
     )
@@ -84,19 +91,21 @@ def estimate(lab: Experiment, need: Need, speeds: Speeds) -> Estimate:
     Raises:
         ValueError: rows from which nothing can be learnt.
     """
-    recipe, size = lab.settings.profile.recipe, cost.Size.of(lab.config)
+    recipe, size, on_gpu = lab.settings.profile.recipe, cost.Size.of(lab.config), bool(machine.gpus())
     if isinstance(need, SweepOf):
         task = need.training.task
         rows = lab.swept_rows(task)
-        at_once = TOKENS_AT_ONCE["cuda" if machine.gpus() else "cpu"]
-        return of_cost(size, cost.of_sweep(size, len(rows), _tokens(lab, task, rows), at_once), speeds.sweep, SWEEP_SHARE)
+        at_once = TOKENS_AT_ONCE["cuda" if on_gpu else "cpu"]
+        swept = cost.of_sweep(size, len(rows), _tokens(lab, task, rows), at_once)
+        return of_cost(size, swept, speeds.sweep, SWEEP_SHARE, on_gpu=on_gpu)
     rows = lab.train_rows(need.task)
     check_rows(need.task, rows)
     mixed = precision() != "float32"
     found = cost.of_training(
         size, len(rows), _tokens(lab, need.task, rows), recipe.epochs, recipe.batch_size, recipe.max_length, mixed
     )
-    return of_cost(size, found, speeds.training, TRAINING_SHARE, -(-len(rows) // recipe.batch_size) * recipe.epochs)
+    steps = -(-len(rows) // recipe.batch_size) * recipe.epochs
+    return of_cost(size, found, speeds.training, TRAINING_SHARE, steps, on_gpu)
 
 
 def _tokens(lab: Experiment, task: Task, rows: Dataset) -> float:

@@ -123,7 +123,7 @@ def plan_of(labs: dict[str, Experiment], parameters: dict[str, dict[str, object]
             kind, key = lab.entry(need)
             wanted.setdefault(f"{kind}/{digest(key)}", ([], need, kind, key))[0].append(name)
     left = [wish for wish in wanted.values() if not is_finished(*wish[2:])]
-    speeds = Speeds() if left else None
+    speeds = Speeds()
 
     def item(names: list[str], need: Need, kind: str, key: dict) -> Item:
         lab = labs[names[0]]
