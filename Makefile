@@ -40,7 +40,8 @@ test: $(INSTALLED) $(wildcard $(INSTALLED_SITE))
 	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) $(PYTEST) --dist loadscope --nbval --nbval-cell-timeout=3600 notebooks
 
 # Without the tests that start many processes or train, and those that SKIP names.
-SLOW := tests/test_run.py tests/test_workers.py tests/test_hub.py tests/test_finetune.py tests/test_digits.py tests/test_bert.py
+SLOW := tests/test_run.py tests/test_workers.py tests/test_hub.py tests/test_finetune.py tests/test_digits.py tests/test_bert.py \
+  tests/test_paper_profile.py
 test-quick: $(INSTALLED)
 	$(PYTEST) tests $(addprefix --ignore=,$(SLOW) $(SKIP))
 
