@@ -120,7 +120,9 @@ def test_the_plan_of_a_gpu(monkeypatch):
     monkeypatch.setattr(machine, "gpu_memory", lambda: 15 * 2**30)
     monkeypatch.setattr(estimates, "precision", lambda: "fp16")
     speeds = {"float32": 4e12, "fp16": 3e13}
-    monkeypatch.setattr(machine, "operations_per_second", lambda precision="float32": asked.append(precision) or speeds[precision])
+    monkeypatch.setattr(
+        machine, "operations_per_second", lambda precision="float32": asked.append(precision) or speeds[precision]
+    )
     found = plan.plan(select(find_notebooks(), "6"), SMALL)
     assert sorted(asked) == ["float32", "fp16"], "each measured once"
     training, sweep = found.items[0].takes, found.items[-1].takes
