@@ -48,7 +48,7 @@ test: $(INSTALLED) $(wildcard $(INSTALLED_SITE))
 
 # Without the tests that start many processes or train, and those that SKIP names.
 SLOW := tests/test_run.py tests/test_workers.py tests/test_hub.py tests/test_finetune.py tests/test_digits.py tests/test_bert.py \
-  tests/test_faults.py tests/test_security.py tests/test_pretrainings.py
+  tests/test_faults.py tests/test_security.py tests/test_pretrainings.py tests/test_paper_profile.py
 test-quick: $(INSTALLED)
 	$(PYTEST) tests $(addprefix --ignore=,$(SLOW) $(SKIP))
 

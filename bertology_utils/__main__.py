@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from .suite import bert, cache_command, publish_command, requirements, run_command
+from .suite.check import Checked
 from .suite.declarations import PARAMETERS, profile_values
 from .suite.many import command as pretrainings
 from .suite.notebooks import find_notebooks, select
@@ -73,9 +74,19 @@ def _check(options) -> int:
     print(
         f"{'not ready' if problems else 'ready'} to run {', '.join(nb.name for nb in notebooks)} with {given}",
         *checked.remarks,
+        *_forecast(checked),
         sep="\n  ",
     )
     return 2 if problems else 0
+
+
+def _forecast(checked: Checked) -> list[str]:
+    """What the trainings would take, where it is known without looking."""
+    if not any(settings.data.kind == "hub" for settings in checked.settings.values()):
+        return []
+    from .suite.work.forecast import on_t4  # with torch, which other calls do without
+
+    return [text for text in [on_t4(checked.settings)] if text]
 
 
 def _declaration(name: str) -> str:

@@ -6,6 +6,7 @@ import torch
 from conftest import make_rows
 
 from bertology_utils import batches_of, load_tokenizer
+from bertology_utils.attention import batches
 from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.glue.tasks import TASKS
 
@@ -81,3 +82,15 @@ def test_a_tokenizer_that_cannot_make_the_inputs_is_refused(missing, texts, mess
         with pytest.raises(ValueError, match=message):
             tokenize(make_rows(TASKS["mrpc"], 2), TASKS["mrpc"], tokenizer, 32)
         batches_of(["a"], tokenizer)
+
+
+def test_a_gpu_takes_larger_batches_as_far_as_its_memory_reaches(monkeypatch):
+    assert batches.tokens_per_batch(12, 12, 128) == batches.TOKENS_PER_BATCH, "on a CPU as ever"
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    found = []
+    for gigabytes in (1, 15, 140):
+        monkeypatch.setattr("torch.cuda.mem_get_info", lambda free=gigabytes * 2**30: (free, free))
+        found.append(batches.tokens_per_batch(12, 12, 128))
+        held = 8 * 12 * 12 * 128 * 4 * found[-1]  # bytes of the maps of eight models
+        assert held <= 0.25 * gigabytes * 2**30 or found[-1] == batches.TOKENS_PER_BATCH
+    assert found[0] == batches.TOKENS_PER_BATCH < found[1] < found[2]

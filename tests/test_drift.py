@@ -317,7 +317,7 @@ def test_the_summary_follows_the_numbers():
         estimate = {"value": 0.4, "low": 0.3, "high": 0.5, "n": 320, "trainings": 2}
         of_task = [{"value": value} for value in (0, 0, 0, last, 0, 0, others, 0)]  # four neighbours, then up to each layer
         return {
-            "drift": {"mrpc": dict.fromkeys(summary.TRAININGS, grid)},
+            "drift": {"mrpc": dict.fromkeys(summary.names_of(2), grid)},
             "gains": {"fine-tuning": estimate, "pre-training": estimate},
             "random_start_learned": {"mrpc": True},
             "put_back": {"mrpc": of_task},

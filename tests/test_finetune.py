@@ -15,7 +15,7 @@ from conftest import ROOT, make_rows
 from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.common import cache
 from bertology_utils.common.profiles import Recipe
-from bertology_utils.encoders import finetune, models
+from bertology_utils.encoders import finetune, models, resuming
 from bertology_utils.encoders.evaluate import predict_logits
 from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS, predictions, score
@@ -125,9 +125,9 @@ def test_half_written_points_to_resume_from_are_passed_over(tmp_path):
         (tmp_path / f"checkpoint-{step}").mkdir()
         if whole:
             (tmp_path / f"checkpoint-{step}" / "trainer_state.json").write_text("{}")
-    assert finetune.last_whole_checkpoint(tmp_path) == str(tmp_path / "checkpoint-10")
+    assert resuming.last_whole_checkpoint(tmp_path) == str(tmp_path / "checkpoint-10")
     assert not (tmp_path / "checkpoint-15").exists()
-    assert finetune.last_whole_checkpoint(tmp_path / "nothing") is None
+    assert resuming.last_whole_checkpoint(tmp_path / "nothing") is None
 
 
 _JOB = """
@@ -135,10 +135,12 @@ import sys, time
 sys.path.insert(0, {tests!r})
 from conftest import make_rows
 from bertology_utils.common.profiles import Recipe
-from bertology_utils.encoders import finetune
+from bertology_utils.encoders import finetune, resuming
 from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
 from transformers import Trainer, TrainerCallback
+
+resuming.SECONDS_BETWEEN = {between}
 
 class Pace(TrainerCallback):  # slow enough to be killed in the middle
     def on_step_end(self, args, state, control, **kwargs):
@@ -155,32 +157,40 @@ for name in ("sst2", "rte"):
 """
 
 
-def start_job(tiny_bert, folder, pause):
-    code = textwrap.dedent(_JOB.format(tests=str(ROOT / "tests"), model=str(tiny_bert), pause=pause))
+def start_job(tiny_bert, folder, pause, between=600):
+    code = textwrap.dedent(_JOB.format(tests=str(ROOT / "tests"), model=str(tiny_bert), pause=pause, between=between))
     environment = os.environ | {"BERTOLOGY_CACHE": str(folder)}
     return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
+
+
+def kill_at(job, step):
+    """kill -9 at a step of the second training; returns what was said until then."""
+    lines = []
+    for line in job.stdout:
+        lines.append(line.strip())
+        if "finished sst2" in lines and line.strip() == f"step {step}":
+            os.kill(job.pid, signal.SIGKILL)
+            break
+    assert job.wait() == -signal.SIGKILL
+    return lines
 
 
 def test_killed_in_the_middle_then_again(tiny_bert, tmp_path):
     """kill -9 in the second of two trainings: the first is kept, the second goes on where it was saved."""
     killed, whole = tmp_path / "killed", tmp_path / "whole"
-    job = start_job(tiny_bert, killed, pause=0.05)
-    lines = []
-    for line in job.stdout:
-        lines.append(line.strip())
-        if "finished sst2" in lines and line.strip() == "step 12":
-            os.kill(job.pid, signal.SIGKILL)
-            break
-    job.wait()
-    assert job.returncode == -signal.SIGKILL
+    kill_at(start_job(tiny_bert, killed, pause=0.05), 12)
     done = [p for p in entries(killed) if ".unfinished" not in p.name]
     assert len(done) == 1
     assert cache.damage(done[0]) is None
     stamp = (done[0] / "model.safetensors").stat().st_mtime_ns
 
-    output = start_job(tiny_bert, killed, pause=0).communicate()[0].splitlines()
-    assert "step 8" not in output, "neither training began anew"
-    assert output.index("step 9") < output.index("finished rte")
+    # Again, now within an epoch of 8 steps and with a point to resume from after every step.
+    lines = kill_at(start_job(tiny_bert, killed, pause=0.05, between=0), 22)
+    assert "step 8" not in lines, "neither training began anew"
+    assert lines.index("finished sst2") < lines.index("step 9"), "it goes on from the end of an epoch"
+    output = start_job(tiny_bert, killed, pause=0, between=0).communicate()[0].splitlines()
+    steps = [line for line in output if line.startswith("step")]
+    assert steps[0] in ("step 22", "step 23"), "it goes on within an epoch"
     assert (done[0] / "model.safetensors").stat().st_mtime_ns == stamp
     assert not [p for p in entries(killed) if ".unfinished" in p.name]
 

@@ -24,7 +24,7 @@ from bertology_utils.suite import check, notebooks, parameters, requirements, re
 from bertology_utils.suite.declarations import PARAMETERS, convert, parameters_cell
 
 WRONG = [
-    (["--profile", "huge"], "unknown profile 'huge'; choose one of: embedded, minilm, paper, bert-forward"),
+    (["--profile", "huge"], "unknown profile 'huge'; choose one of: embedded, minilm, paper, colab, bert-forward"),
     (["-p", "tasks", "mrpc,cola"], "unknown task 'cola'; choose one of: mrpc, stsb, sst2, qqp, rte, qnli, mnli"),
     (["-p", "tasks", ","], "no task named in ','"),
     (["-p", "model", "bert"], "unknown model 'bert'; choose 'embedded', the path of an existing folder, or a Hub name"),
@@ -291,7 +291,17 @@ def test_every_value_of_a_profile_reaches_the_settings_unless_another_is_given(t
     monkeypatch.setitem(PROFILES, "embedded", replace(PROFILES["embedded"], **values))
     assert as_written(parameters.resolve()) == values
     assert as_written(parameters.resolve(**given)) == given
-    assert {field.name for field in fields(Profile)} == {"name", "recipe", *values}, "what else a profile has"
+    others = {"name", "recipe", "tasks", "random_starts"}
+    assert {field.name for field in fields(Profile)} == {*others, *values}, "what else a profile has"
+
+
+def test_a_profile_has_its_tasks_and_random_starts(monkeypatch):
+    own = replace(PROFILES["embedded"], tasks="rte,mrpc", random_starts=3, trainings=4)
+    monkeypatch.setitem(PROFILES, "embedded", own)
+    assert [task.name for task in parameters.resolve().tasks] == ["rte", "mrpc"]
+    assert [task.name for task in parameters.resolve(tasks="sst2").tasks] == ["sst2"]
+    assert parameters.resolve().random_starts == 3
+    assert parameters.resolve(trainings=2).random_starts == 2, "no more than trainings from pre-trained weights"
 
 
 @pytest.mark.parametrize("cells", [[], ["x = 1", "y = 2"]])

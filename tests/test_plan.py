@@ -11,7 +11,7 @@ from bertology_utils.encoders.needs import FineTuning
 from bertology_utils.glue.tasks import TASKS
 from bertology_utils.suite.notebooks import find_notebooks, select
 from bertology_utils.suite.parameters import resolve
-from bertology_utils.suite.work import machine, plan
+from bertology_utils.suite.work import estimates, forecast, machine, plan
 from bertology_utils.suite.work.needs import needs_of
 
 SMALL = {"tasks": "sst2,rte", "train_examples": 8, "sweep_examples": 8, "trainings": 2}
@@ -41,6 +41,13 @@ def test_each_section_declares_what_its_notebook_needs():
         FineTuning(rte, seed_offset=1),
         FineTuning(rte, "normal"),
     ]
+    five = needs("3_finetuning_drift", tasks="rte", profile="paper")
+    assert [(need.init, need.seed_offset) for need in five] == [
+        (init, at) for init in ("pretrained", "normal") for at in range(5)
+    ]
+    assert len(needs("3_finetuning_drift", tasks="rte", profile="paper", trainings=2)) == 4, "no more random starts"
+    with pytest.raises(ValueError, match="trainings=1: notebook 3 compares trainings"):
+        needs("3_finetuning_drift", trainings=1)
     disabling = needs("6_disabling_heads", tasks="sst2,rte", trainings=1)
     assert disabling[:2] == [FineTuning(sst2), FineTuning(rte)]
     assert [(need.training.task, need.ablation) for need in disabling[2:]] == [
@@ -82,7 +89,7 @@ def test_a_given_checkpoint_is_swept_and_not_trained(tmp_path, tiny_bert):
     assert all(isinstance(need, SweepOf) for need in needs("6_disabling_heads", **given))
     once = SweepOf(FineTuning(TASKS["sst2"]))
     assert needs("7_what_attention_weighs", **given) == [once], "there is no second training of it"
-    assert needs("7_what_attention_weighs", **given | {"tasks": "sst2,qqp"}) == [
+    assert needs("7_what_attention_weighs", **given | {"tasks": "sst2,qqp", "trainings": 0}) == [
         *(FineTuning(TASKS["qqp"], seed_offset=at) for at in (0, 1)),
         once,
     ]
@@ -96,6 +103,58 @@ def test_costs_grow_as_they_should():
     assert cost.of_training(small, 2000, 30, 2, 32, 64).operations == 2 * one.operations
     assert cost.of_training(base, 1000, 30, 2, 32, 64).memory > one.memory > 4 * 4 * small.weights
     assert cost.of_sweep(small, 100, 30, 4096).operations == 13 * 3 * 2 * small.matrices * 3000
+
+
+def test_mixed_precision_halves_what_the_backward_pass_keeps_and_copies_the_weights():
+    base = cost.Size(12, 12, 768, 3072, 30522)
+    single, mixed = (cost.of_training(base, 1000, 30, 2, 32, 128, mixed) for mixed in (False, True))
+    assert single.operations == mixed.operations
+    activations = single.held - 16 * base.weights  # weights, gradients and two moments, of 4 bytes each
+    assert mixed.held == 18 * base.weights + activations / 2
+
+
+def test_the_plan_of_a_gpu(monkeypatch):
+    """Device facts are made up: no GPU is needed."""
+    asked = []
+    monkeypatch.setattr(machine, "gpus", lambda: 1)
+    monkeypatch.setattr(machine, "gpu_memory", lambda: 15 * 2**30)
+    monkeypatch.setattr(estimates, "precision", lambda: "fp16")
+    speeds = {"float32": 4e12, "fp16": 3e13}
+    monkeypatch.setattr(
+        machine, "operations_per_second", lambda precision="float32": asked.append(precision) or speeds[precision]
+    )
+    found = plan.plan(select(find_notebooks(), "6"), SMALL)
+    assert sorted(asked) == ["float32", "fp16"], "each measured once"
+    training, sweep = found.items[0].takes, found.items[-1].takes
+    # 8 rows are a step in each of two epochs, and no step is faster than its kernels are started
+    assert training.seconds == estimates.STARTUP + 2 * estimates.STEP_ON_GPU
+    assert training.memory == sweep.memory == cost.WITH_GPU
+    assert training.on_gpu > cost.ON_GPU + 18 * 22e6
+    assert "GiB, and " in found.text(1) and " of the GPU's 15.0 GiB; at most " in found.text(1)
+    monkeypatch.setattr(machine, "gpu_memory", lambda: 2**28)
+    assert "of the GPU's 0.2 GiB, which is too little: choose a smaller model" in found.text(1)
+
+
+def test_the_plan_counts_the_disk(monkeypatch):
+    found = plan.plan(select(find_notebooks(), "6"), SMALL)
+    trainings = [item.takes for item in found.items if isinstance(item.need, FineTuning)]
+    assert len(trainings) == 4 and len({one.kept for one in trainings}) == 1
+    assert found.disk(2) == 4 * trainings[0].kept + 2 * 6 * trainings[0].kept  # each worker: two points of three copies
+    monkeypatch.setattr(machine, "free_disk", lambda folder: 7 * 2**30)
+    assert found.text(2).endswith("GiB of disk, 7 GiB are free")
+
+
+def test_what_glue_takes_of_a_t4_is_known_beforehand():
+    names = [notebook.name for notebook in find_notebooks()]
+
+    def said(**parameters):
+        return forecast.on_t4({name: resolve(**parameters) for name in names})
+
+    assert "16 trainings and 16 sweeps" in said(profile="colab") and "about 0.6 hours" in said(profile="colab")
+    assert "70 trainings and " in said(profile="paper"), "seven tasks, two starts, five seeds"
+    assert said() == "" == said(profile="paper", data="embedded")
+    assert [task.name for task in resolve(profile="colab").tasks] == ["mrpc", "stsb", "sst2", "rte"]
+    assert [task.name for task in resolve(profile="colab", tasks="qnli").tasks] == ["qnli"]
 
 
 def test_more_workers_than_memory_allows_are_refused_before_anything_is_made(monkeypatch, capsys):

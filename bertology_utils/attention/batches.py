@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 TOKENS_PER_BATCH = 2048  # bounds the memory of one batch's maps
+_MODELS = 8  # whose maps of all layers are held at once, when models are compared
+_SHARE = 0.25  # of a GPU's free memory that these may take
 Columns = dict[str, list[Any]]  # by name: of every row a text, a label or the list of ids
 
 
@@ -43,6 +45,20 @@ def tokenize(rows: Dataset, task: Task, tokenizer: PreTrainedTokenizerBase, max_
         return dict(inputs) | {"labels": labels}
 
     return rows.map(encode, batched=True, remove_columns=rows.column_names, load_from_cache_file=False)
+
+
+def tokens_per_batch(layers: int, heads: int, longest: int) -> int:
+    """How many tokens, padding counted, a batch may have: :data:`TOKENS_PER_BATCH`, on a GPU more where its memory allows.
+
+    Args:
+        layers, heads: of the model.
+        longest: wordpieces of the longest input.
+    """
+    if not torch.cuda.is_available():
+        return TOKENS_PER_BATCH
+    free, _ = torch.cuda.mem_get_info()
+    maps_of_token = _MODELS * layers * heads * longest * 4  # bytes: a float32 for each key, of each head
+    return max(TOKENS_PER_BATCH, int(_SHARE * free / maps_of_token))
 
 
 def batches_of(

@@ -11,7 +11,7 @@ from ..common import Head
 from ..glue.tasks import Task, plain_metric, predictions, score
 from ..statistics import Bootstrap, Seed, bootstrap_weights
 from ..statistics.permutation import ONE_SIDED
-from ..statistics.ties import by_size, heads_by_size
+from ..statistics.ties import MARGIN, by_size, heads_by_size
 from ..statistics.weighted import weighted_scores
 from .controls import GainTest, SelectedGain, gain_test, mcnemar, scores_of, selected_gain
 from .reference import Sweep
@@ -139,8 +139,11 @@ def shared_heads(gains: np.ndarray, others: np.ndarray, count: int = 5) -> tuple
         count: how many most needed heads of either are compared.
 
     Returns:
-        How many are in both lists, and the probability of as many by chance (hypergeometric).
+        How many are in both lists, and the probability of as many by chance (hypergeometric); 0 and 1 where all heads of
+        either tie, so that it needs none more than others.
     """
+    if min(np.ptp(gains), np.ptp(others)) <= MARGIN:
+        return 0, 1.0
     common = len(set(most_needed(gains, count)) & set(most_needed(others, count)))
     return common, float(hypergeom.sf(common - 1, gains.size, count, count))
 

@@ -7,10 +7,10 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from ..common import Head
 from ..glue.tasks import Task
+from ..statistics.correlation import rank_of
 from ..statistics.ties import by_size
 from .measure import Effects, Variants, most_needed, shared_heads
 
@@ -24,7 +24,7 @@ class Shared(NamedTuple):
     Attributes:
         heads: of the :data:`FEW` that either needs most, how many both do.
         p: the probability of as many by chance.
-        rank: rank correlation, over all heads, of what disabling does.
+        rank: rank correlation, over all heads, of what disabling does; NaN where it does the same for all.
     """
 
     heads: int
@@ -34,8 +34,7 @@ class Shared(NamedTuple):
 
 def shared(first: Variants, second: Variants) -> Shared:
     """What two models have in common."""
-    rank = spearmanr(first.values.ravel(), second.values.ravel()).statistic
-    return Shared(*shared_heads(first.values, second.values, FEW), float(rank))
+    return Shared(*shared_heads(first.values, second.values, FEW), rank_of(first.values, second.values))
 
 
 def top(values: np.ndarray) -> list[Head]:

@@ -36,7 +36,7 @@ def needs(tasks: Sequence[Task], trainings: int, profile: str) -> list[FineTunin
         trainings: of each task.
         profile: its name.
     """
-    trained = finetunings(tasks, trainings)
-    first = finetunings(compared(tasks, profile), 1)
+    trained = finetunings(dict.fromkeys(tasks, trainings))
+    first = finetunings(dict.fromkeys(compared(tasks, profile), 1))
     others = [SweepOf(training, ablation) for training in first for ablation in ABLATIONS if ablation != "uniform"]
     return [*trained, *(SweepOf(training) for training in trained), *others]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from ..common import Head, head_name
 from ..glue.tasks import Task
 from ..statistics import Bootstrap
+from ..statistics.correlation import rank_of, rank_text
 from ..statistics.estimate import over_trainings
 from ..statistics.ties import MARGIN, largest
 from .cumulative import half_of, loss_of_half
@@ -42,10 +42,10 @@ def of_answers(changes: np.ndarray, gains: np.ndarray, count: int = 5) -> str:
     """
     most = np.argsort(-np.abs(changes).ravel(), kind="stable")[:count]
     same = int((changes.flat[most] * gains.flat[most] > 0).sum())
-    rank = spearmanr(np.abs(changes).ravel(), np.abs(gains).ravel()).statistic
+    rank = rank_of(np.abs(changes), np.abs(gains))
     return (
         f"{same} of these {len(most)} move the score the same way as this answer; over all {changes.size} heads the sizes of the"
-        f" two have a rank correlation of {rank:+.1f}. One example does not tell what a head is worth."
+        f" two have {_a_rank(rank, 1)}. One example does not tell what a head is worth."
     )
 
 
@@ -112,13 +112,15 @@ def of_ways(found: Mapping[tuple[Task, str], Variants]) -> list[str]:
     for task in dict.fromkeys(task for task, _ in found):
         even = found[task, "uniform"].values
         others = {way: heads.values for (of, way), heads in found.items() if of == task and way != "uniform"}
-        ranks = {way: float(spearmanr(values.ravel(), even.ravel()).statistic) for way, values in others.items()}
+        ranks = {way: rank_of(values, even) for way, values in others.items()}
+        agree = [rank >= 0.5 for rank in ranks.values() if not np.isnan(rank)]
+        so = "They mostly agree." if all(agree) else "Which head matters hangs on the choice."
         sentences.append(
             f"{task.title}: with even attention a head changes the score by {100 * even.mean():+.2f} points on average; with "
             + ", with ".join(f"{way} by {100 * values.mean():+.2f}" for way, values in others.items())
             + ". The order of the heads has a rank correlation with that of even attention of "
-            + ", ".join(f"{rank:+.2f} ({way})" for way, rank in ranks.items())
-            + (". Which head matters hangs on the choice." if min(ranks.values()) < 0.5 else ". They mostly agree.")
+            + ", ".join(f"{rank_text(rank)} ({way})" for way, rank in ranks.items())
+            + (f". {so}" if agree else ".")
         )
     return sentences
 
@@ -140,6 +142,13 @@ def of_search(changes: Mapping[Task, Mapping[str, Bootstrap]], few: int) -> list
             f" n={found['search'].n}."
         )
     return sentences
+
+
+def _a_rank(rank: float, digits: int) -> str:
+    """ "a rank correlation of +0.43", or that there is none."""
+    if np.isnan(rank):
+        return "no rank correlation, since all heads change it alike"
+    return f"a rank correlation of {rank_text(rank, digits)}"
 
 
 def of_row(weights: np.ndarray, tokens: Sequence[str], row: int, head: Head) -> str:

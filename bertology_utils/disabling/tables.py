@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.stats import spearmanr
 
 from ..common import Head, head_name, to_people
 from ..glue.tasks import Task
 from ..statistics import Bootstrap
+from ..statistics.correlation import rank_of, rank_text
 from ..statistics.ties import DRAWS_MARGIN, count_of, name_of_largest, p_text
 from .measure import Effects, Variants
 from .needed import EffectsByTraining, Shared
@@ -41,7 +41,7 @@ def shared(trainings: Mapping[Task, Sequence[Shared]], tasks: Mapping[tuple[Task
     pairs = [(f"{task.title}, two trainings", one) for task, several in trainings.items() for one in several]
     pairs += [(f"{a.title} and {b.title}", one) for (a, b), one in tasks.items()]
     rows = [
-        {"models": name, "shared of five": one.heads, "p": p_text(one.p), "rank correlation": f"{one.rank:+.2f}"}
+        {"models": name, "shared of five": one.heads, "p": p_text(one.p), "rank correlation": rank_text(one.rank)}
         for name, one in pairs
     ]
     return pd.DataFrame(rows, columns=["models", "shared of five", "p", "rank correlation"]).set_index("models")
@@ -91,7 +91,6 @@ def ways(found: Mapping[tuple[Task, str], Variants]) -> pd.DataFrame:
     """
     rows = []
     for (task, way), heads in found.items():
-        rank = spearmanr(heads.values.ravel(), found[task, "uniform"].values.ravel()).statistic
         rows.append(
             {
                 "task": task.title,
@@ -100,7 +99,7 @@ def ways(found: Mapping[tuple[Task, str], Variants]) -> pd.DataFrame:
                 "mean gain": heads.mean.text(100, 2, sign=True),
                 "heads that gain beyond chance": count_of(heads.significant()),
                 "heads that cost beyond chance": count_of(heads.significant("worse")),
-                "rank correlation with even attention": f"{rank:+.2f}",
+                "rank correlation with even attention": rank_text(rank_of(heads.values, found[task, "uniform"].values)),
             }
         )
     return pd.DataFrame(rows).set_index(["task", "instead"])

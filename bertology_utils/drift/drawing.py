@@ -34,7 +34,8 @@ def change_by_layer(similarity: Mapping[Task, Mapping[str, np.ndarray]], seeds: 
     count = len(similarity)
     figure, axes = plt.subplots(1, count, figsize=(1.6 * count + 1, 2.9), sharey=True, squeeze=False)
     for ax, (task, by_name) in zip(axes.flat, similarity.items(), strict=True):
-        for name, (colour, line) in COMPARISONS.items():
+        of_more = {name: ("blue", ":") for name in by_name if name.startswith("fine-tuning") and name not in COMPARISONS}
+        for name, (colour, line) in (COMPARISONS | of_more).items():
             colour, means = figures.COLOURS[colour], resampled_means(by_name[name].mean(axis=2), seeds[task])
             numbers = axis_numbers(means.shape[1])
             ax.fill_between(numbers, *np.percentile(means, [2.5, 97.5], axis=0), color=colour, alpha=0.3, lw=0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,7 @@ from .tables import Scores
 if TYPE_CHECKING:
     from datasets import Dataset
 
-TRAININGS = ("fine-tuning", "fine-tuning again")  # names of the two comparisons with the pre-trained model
+_TRAINING = "fine-tuning"
 Similarity = Mapping[Task, Mapping[str, np.ndarray]]  # by task and comparison, shape (examples, layers, heads)
 
 
@@ -45,8 +46,10 @@ def scores(table1: Scores, tuning: Mapping[Task, Estimate], pretraining: Mapping
 
 def layers(similarity: Similarity, leads: Mapping[Task, Estimate]) -> dict[str, object]:
     """How far the maps moved, by head and comparison, and how far ahead the last two layers are."""
-    drift = {task.name: {name: np.nanmean(values, axis=0) for name, values in by_name.items()}
-             for task, by_name in similarity.items()}  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Mean of empty slice", RuntimeWarning)  # a map that stayed in every example: NaN
+        drift = {task.name: {name: np.nanmean(values, axis=0) for name, values in by_name.items()}
+                 for task, by_name in similarity.items()}  # fmt: skip
     return {"drift": drift, "leads": of_tasks(leads)}
 
 
@@ -66,9 +69,19 @@ def rows(of_tasks: Mapping[Task, tuple[Dataset, Dataset]]) -> dict[str, dict[str
     }
 
 
+def trainings(of_task: Iterable[str]) -> list[str]:
+    """Of the names of comparisons, those of a training with the pre-trained model; see :func:`names_of`."""
+    return [name for name in of_task if name.startswith(_TRAINING)]
+
+
+def names_of(count: int) -> list[str]:
+    """Names of that many comparisons of a training with the pre-trained model."""
+    return [_TRAINING, f"{_TRAINING} again", *(f"{_TRAINING} {number}" for number in range(3, count + 1))][:count]
+
+
 def by_layer(similarity: Similarity) -> dict[Task, list[np.ndarray]]:
     """Mean similarity by layer in each training, shape (layers,)."""
-    return {task: [of_task[name].mean(axis=(0, 2)) for name in TRAININGS] for task, of_task in similarity.items()}
+    return {task: [of_task[name].mean(axis=(0, 2)) for name in trainings(of_task)] for task, of_task in similarity.items()}
 
 
 def sentences(results: Mapping) -> list[str]:
@@ -79,7 +92,8 @@ def sentences(results: Mapping) -> list[str]:
     """
     tasks = {name: TASKS[name] for name in results["drift"]}
     by_task = {
-        tasks[name]: [np.mean(of_task[one], axis=1) for one in TRAININGS] for name, of_task in results["drift"].items()
+        tasks[name]: [np.mean(of_task[one], axis=1) for one in trainings(of_task)]
+        for name, of_task in results["drift"].items()
     }
     mean = np.mean([several for of_task in by_task.values() for several in of_task], axis=0)  # (layers,)
     lowest = to_people(*largest(-mean))

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 PROCESS = 700 * 2**20  # bytes of a Python process with torch and transformers imported (measured: 0.6 to 0.7 GiB)
 WITH_GPU = 4 * 2**30  # bytes of main memory of a process that computes on a GPU, with the libraries that this needs
+ON_GPU = 700 * 2**20  # bytes of a GPU's memory that the libraries take for themselves
 NUMBER = 4  # bytes of a float32
+HALF = 2  # bytes of a bfloat16 or float16
 
 
 @dataclass(frozen=True)
@@ -48,23 +50,31 @@ class Size:
 
 @dataclass(frozen=True)
 class Cost:
-    """Estimated operations (multiplications and additions) and peak memory in bytes."""
+    """Estimated operations (multiplications and additions), and the bytes of all arrays at the peak."""
 
     operations: float
-    memory: float
+    held: float
+
+    @property
+    def memory(self) -> float:
+        """Peak of a process that computes on a CPU, in bytes."""
+        return PROCESS + self.held
 
 
-def of_training(size: Size, rows: int, tokens: float, epochs: int, batch: int, longest: int) -> Cost:
+def of_training(size: Size, rows: int, tokens: float, epochs: int, batch: int, longest: int, mixed: bool = False) -> Cost:
     """A fine-tuning: two operations per weight and token forward, four backward; weights, gradients and Adam's moments.
 
     Args:
         size: of the encoder.
         rows, epochs, batch: training rows, passes over them, rows per step.
         tokens, longest: wordpieces of an input, on average and at most.
+        mixed: activations, and a copy of the weights, in half precision.
     """
     # Per token and layer, in units of the hidden size: what the backward pass has to keep (Korthikanti et al., 2022).
-    kept = batch * longest * size.layers * (17 * size.hidden + 2.5 * size.heads * longest) * NUMBER
-    return Cost(6 * size.matrices * rows * epochs * tokens, PROCESS + 4 * NUMBER * size.weights + kept)
+    kept = batch * longest * size.layers * (17 * size.hidden + 2.5 * size.heads * longest)
+    bytes_of_weight = 4 * NUMBER + (HALF if mixed else 0)
+    held = bytes_of_weight * size.weights + (HALF if mixed else NUMBER) * kept
+    return Cost(6 * size.matrices * rows * epochs * tokens, held)
 
 
 def of_sweep(size: Size, rows: int, tokens: float, tokens_at_once: int) -> Cost:
@@ -77,4 +87,4 @@ def of_sweep(size: Size, rows: int, tokens: float, tokens_at_once: int) -> Cost:
     """
     passes = (size.heads + 1) * size.layers / 2  # whole ones, as layers below are shared
     states = tokens_at_once * (size.inner + 8 * size.hidden) * NUMBER
-    return Cost(2 * size.matrices * rows * tokens * passes, PROCESS + NUMBER * size.weights + states)
+    return Cost(2 * size.matrices * rows * tokens * passes, NUMBER * size.weights + states)

@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import json
 import platform
-import shutil
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -16,16 +15,18 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..attention.batches import tokenize
-from ..common import cache, note
+from ..common import cache
 from ..common.profiles import Recipe
 from ..glue.tasks import Task
 from . import models
 from .models import NORMAL_STD, load_classifier, load_tokenizer
+from .resuming import last_whole_checkpoint
+from .resuming import watch as _watch  # the name is part of the cache key, by the code of _train
 from .sources import ModelSource
 
 if TYPE_CHECKING:  # Trainer takes seconds to import; whoever only measures does not wait for it
     from datasets import Dataset
-    from transformers import PreTrainedModel, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+    from transformers import PreTrainedModel, TrainingArguments
 
 KIND = "classifiers"  # of entries in the cache
 LOSS_CHECK_STEPS = 10  # steps between two looks at the loss
@@ -99,7 +100,8 @@ def rows_digest(rows: Dataset) -> str:
 def finetuned(training: Training) -> PreTrainedModel:
     """The fine-tuned classifier, from the cache if it was trained before; in evaluation mode.
 
-    A killed training goes on from its last finished epoch, to the same weights.
+    A killed training goes on from its last saved step, to the same weights: saved are ends of epochs and, within
+    long ones, a step every ten minutes (:mod:`bertology_utils.encoders.resuming`).
 
     Raises:
         ValueError: no rows, or only one class among the labels.
@@ -152,19 +154,6 @@ def _train(training: Training, target: Path, scratch: Path) -> None:
     tokenizer.save_pretrained(target)
 
 
-def last_whole_checkpoint(scratch: Path) -> str | None:
-    """The latest point from which to resume; what a kill left half-written after it is removed."""
-    folders = sorted(scratch.glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1]), reverse=True)
-    for folder in folders:
-        try:  # Trainer writes this file last
-            json.loads((folder / "trainer_state.json").read_text())
-        except (OSError, ValueError):
-            shutil.rmtree(folder)
-        else:
-            return str(folder)
-    return None
-
-
 def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArguments:
     from transformers import TrainingArguments
 
@@ -186,9 +175,7 @@ def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArgument
         use_cpu=not torch.cuda.is_available(),
         dataloader_pin_memory=torch.cuda.is_available(),
         seed=training.seed,
-        # Not within an epoch: the sampler that groups by length draws its order
-        # from the global generator, so a resumed epoch would see other batches.
-        save_strategy="epoch",
+        save_strategy="epoch",  # and within an epoch, see resuming.py
         save_total_limit=1,
         logging_steps=LOSS_CHECK_STEPS,
         logging_nan_inf_filter=False,
@@ -197,38 +184,6 @@ def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArgument
     )
     arguments._n_gpu = min(1, arguments.n_gpu)  # several would share each batch, and the sums would round otherwise
     return arguments
-
-
-def _watch(name: str) -> TrainerCallback:
-    """A callback that says how far the training is, and stops it when the loss is no number."""
-    from transformers import TrainerCallback
-
-    class Watch(TrainerCallback):
-        def on_log(
-            self,
-            args: TrainingArguments,
-            state: TrainerState,
-            control: TrainerControl,
-            logs: dict[str, float] | None = None,
-            **kwargs: object,
-        ) -> None:
-            loss = (logs or {}).get("loss")
-            if loss is None:
-                return
-            if not torch.isfinite(torch.tensor(float(loss))):
-                raise FloatingPointError(
-                    f"{name}: the training loss is {loss} at step {state.global_step};"
-                    f" a learning rate below {args.learning_rate:g} usually helps"
-                )
-            note(f"{name}: step {state.global_step} of {state.max_steps}, loss {float(loss):.3f}")
-
-        def on_epoch_end(
-            self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
-        ) -> None:
-            if state.global_step >= state.max_steps:
-                control.should_save = False  # the result is written at once; there is nothing to resume
-
-    return Watch()
 
 
 def _check_finite(model: PreTrainedModel, task: Task) -> None:

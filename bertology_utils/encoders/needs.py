@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..glue.tasks import Task
-
-TRAININGS = 2  # of one task, which differ in their seed: fewer say nothing of how trainings differ
 
 
 @dataclass(frozen=True)
@@ -25,6 +23,6 @@ class FineTuning:
     seed_offset: int = 0
 
 
-def finetunings(tasks: Sequence[Task], count: int = TRAININGS, init: str = "pretrained") -> list[FineTuning]:
-    """``count`` trainings of every task, which differ in their seed."""
-    return [FineTuning(task, init, number) for task in tasks for number in range(count)]
+def finetunings(counts: Mapping[Task, int], init: str = "pretrained") -> list[FineTuning]:
+    """As many trainings of every task, which differ in their seed."""
+    return [FineTuning(task, init, number) for task, count in counts.items() for number in range(count)]

@@ -1,4 +1,4 @@
-"""What is trained for §4.4: two classifiers for each task."""
+"""What is trained for §4.4: some classifiers for each task."""
 
 from ..encoders.needs import finetunings as needs
 

@@ -1,4 +1,4 @@
-"""What is trained for §4.5: two classifiers for each task."""
+"""What is trained for §4.5: some classifiers for each task."""
 
 from ..encoders.needs import finetunings as needs
 

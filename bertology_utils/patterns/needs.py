@@ -1,4 +1,4 @@
-"""What is trained for §4.1: two classifiers for each task."""
+"""What is trained for §4.1: some classifiers for each task."""
 
 from ..encoders.needs import finetunings as needs
 

@@ -21,6 +21,21 @@ def rank_correlation(x: np.ndarray, y: np.ndarray, seed: Seed) -> Bootstrap:
     return Bootstrap.of(rho, len(x), seed)
 
 
+def rank_of(x: np.ndarray, y: np.ndarray) -> float:
+    """Spearman's rank correlation of all values of two arrays of one shape; NaN where those of either are all alike."""
+    a, b = (_centred_ranks(np.ravel(values)[None])[0] for values in (x, y))
+    if not (a.any() and b.any()):
+        return float("nan")
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(np.ravel(x), np.ravel(y)).statistic)
+
+
+def rank_text(rank: float, digits: int = 2) -> str:
+    """ "+0.43", or "–" where there is none."""
+    return "–" if np.isnan(rank) else f"{rank:+.{digits}f}"
+
+
 def _centred_ranks(values: np.ndarray) -> np.ndarray:
     from scipy.stats import rankdata
 

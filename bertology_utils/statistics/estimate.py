@@ -52,8 +52,10 @@ class Estimate:
         """ "87.2 [83.1, 90.9]", each number times ``scale``, with its sign if asked.
 
         A wide interval has fewer digits: what another machine changes in two
-        trainings, their interval multiplies by up to 6.5.
+        trainings, their interval multiplies by up to 6.5. "–" for NaN: there is no such number.
         """
+        if np.isnan(self.value):
+            return "–"
         low, high = self.interval
         while digits and (high - low) * scale / 2 > 100 * 10**-digits:
             digits -= 1
@@ -110,7 +112,7 @@ def _of_trainings(values: np.ndarray, of_examples: float, n: int) -> Estimate:
     count = len(values)
     between = float(values.var(ddof=1)) / count if count > 1 else 0.0
     variance = of_examples + between
-    degrees = variance**2 / (between**2 / (count - 1)) if between > 0 else np.inf
+    degrees = variance**2 / (between**2 / (count - 1)) if between**2 > 0 else np.inf
     return Estimate(float(values.mean()), float(np.sqrt(variance)), n, count, degrees)
 
 

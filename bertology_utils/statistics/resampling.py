@@ -66,7 +66,9 @@ class Bootstrap:
         return float(np.mean(self.draws > threshold))
 
     def text(self, scale: float = 1.0, digits: int = 1, sign: bool = False) -> str:
-        """ "87.2 [83.1, 90.9]", each number times ``scale``, with its sign if asked."""
+        """ "87.2 [83.1, 90.9]", each number times ``scale``, with its sign if asked; "–" for NaN: there is no such number."""
+        if np.isnan(self.value):
+            return "–"
         value, low, high = (rounded(x * scale, digits, sign) for x in (self.value, *self.interval))
         return f"{value} [{low}, {high}]"
 

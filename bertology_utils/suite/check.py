@@ -23,10 +23,12 @@ class Checked:
     Attributes:
         values: the parameters that change something for some notebook, paths made absolute.
         remarks: what could not be looked at, and which notebooks do not take a value, a line each.
+        settings: of each notebook, by name.
     """
 
     values: dict[str, object]
     remarks: tuple[str, ...]
+    settings: dict[str, Settings]
 
 
 def check_call(notebooks: list[Notebook], texts: dict[str, str]) -> Checked:
@@ -45,13 +47,15 @@ def check_call(notebooks: list[Notebook], texts: dict[str, str]) -> Checked:
         name: _absolute(name, value) for name, value in given.items() if _changes(name, value, notebooks)
     }
     remarks: dict[str, None] = {}  # a set in order
+    resolved: dict[str, Settings] = {}
     for notebook in notebooks:
         settings = resolve(**(notebook.parameters | notebook.declared(values)))
+        resolved[notebook.name] = settings
         remarks |= dict.fromkeys(f"not checked: {what}" for what in _look_into(settings, notebook.parameters))
     for name in values:
         without = [notebook.name for notebook in notebooks if name not in notebook.parameters]
         remarks |= {f"{', '.join(without)}: takes no {name}": None} if without else {}
-    return Checked(values, tuple(remarks))
+    return Checked(values, tuple(remarks), resolved)
 
 
 def _changes(name: str, value: object, notebooks: list[Notebook]) -> bool:

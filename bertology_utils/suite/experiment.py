@@ -22,7 +22,7 @@ from ..disabling.saved import KIND as SWEEPS
 from ..disabling.saved import saved_sweep, sweep_key
 from ..drift.saved import saved_grafts
 from ..encoders import evaluate, finetune, models
-from ..encoders.needs import TRAININGS, FineTuning
+from ..encoders.needs import FineTuning
 from ..encoders.saved import saved_logits
 from ..encoders.sources import ModelSource
 from ..glue import loading
@@ -122,12 +122,16 @@ class Experiment:
 
     def trainings(self, task: Task) -> range:
         """Numbers of the task's trainings, for ``seed_offset``: one where a checkpoint was given."""
-        count = self.settings.trainings if "trainings" in self._parameters else TRAININGS
-        return range(1 if task.name in dict(self.settings.checkpoints) else count)
+        return range(self.settings.trainings_of(task))
 
     def finetunings(self, task: Task) -> list:
         """The classifiers fine-tuned on the task, which differ in their seed."""
         return [self.finetuned(task, seed_offset=number) for number in self.trainings(task)]
+
+    def random_starts(self, task: Task) -> np.ndarray:
+        """What the classifiers that were fine-tuned from random weights answer, shape (trainings, dev rows)."""
+        numbers = range(self.settings.random_starts)
+        return np.stack([self.answers(task, init="normal", seed_offset=number) for number in numbers])
 
     def untrained(self, task: Task, init: str = "pretrained", seed_offset: int = 0):
         """The classifier before any fine-tuning: its classification layer is drawn by the seed."""
@@ -145,7 +149,12 @@ class Experiment:
 
     def dev_batches(self, task: Task) -> list[Batch]:
         """Inputs of all dev rows."""
-        return batches.make_batches(self.dev_inputs(task), self.tokenizer)
+        return batches.make_batches(self.dev_inputs(task), self.tokenizer, self._tokens_per_batch)
+
+    @cached_property
+    def _tokens_per_batch(self) -> int:
+        layers, heads = self.config.num_hidden_layers, self.config.num_attention_heads
+        return batches.tokens_per_batch(layers, heads, self.settings.profile.recipe.max_length)
 
     @cached_property
     def annotator(self) -> Annotator:
@@ -183,7 +192,7 @@ class Experiment:
             pad_to: pad every input to this many tokens.
         """
         inputs = loading.sample(self.dev_inputs(task), self._measured(count), self.settings.seed)
-        return batches.make_batches(inputs, self.tokenizer, pad_to=pad_to)
+        return batches.make_batches(inputs, self.tokenizer, self._tokens_per_batch, pad_to)
 
     def observe(self, model, task: Task, measurements: dict[str, Measurement], count: int = 0, weighing: str = "") -> dict:
         """One pass over the inputs of :meth:`measured_batches`; see :func:`bertology_utils.attention.observe`.
@@ -212,7 +221,7 @@ class Experiment:
         """Inputs of these rows."""
         max_length = self.settings.profile.recipe.max_length
         return batches.make_batches(
-            batches.tokenize(self.swept_rows(task), task, self.tokenizer, max_length), self.tokenizer
+            batches.tokenize(self.swept_rows(task), task, self.tokenizer, max_length), self.tokenizer, self._tokens_per_batch
         )
 
     def sweep(self, task: Task, seed_offset: int = 0, ablation: str = "uniform") -> Sweep:

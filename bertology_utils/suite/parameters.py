@@ -21,6 +21,8 @@ class Settings:
         max_examples, train_examples, sweep_examples: rows; 0 for all.
         head: (layer, head) from 0, or None where the notebook chooses.
         annotation: not checked unless given, since not every notebook needs it.
+        trainings: of every task; one if a checkpoint stands for those of some task.
+        repeats: of a task without a checkpoint.
     """
 
     profile: Profile
@@ -33,11 +35,21 @@ class Settings:
     train_examples: int
     sweep_examples: int
     trainings: int
+    repeats: int
     protocol: str
     weighing: str
     head: tuple[int, int] | None
     framenet: str
     annotation: str
+
+    def trainings_of(self, task: Task) -> int:
+        """How many fine-tuned models the task has."""
+        return 1 if task.name in dict(self.checkpoints) else self.repeats
+
+    @property
+    def random_starts(self) -> int:
+        """How many of a task start from random weights."""
+        return min(self.profile.random_starts, self.repeats)
 
 
 def resolve(**given) -> Settings:
@@ -56,7 +68,8 @@ def resolve(**given) -> Settings:
     checkpoints = parse_checkpoints(values["checkpoint"], model)
     if checkpoints and values["trainings"] > 1:
         raise ValueError(f"trainings={values['trainings']} with a checkpoint: there is one training only; leave trainings 0")
-    values["trainings"] = values["trainings"] or (1 if checkpoints else profile.trainings)
+    values["repeats"] = values["trainings"] or profile.trainings
+    values["trainings"] = 1 if checkpoints else values["repeats"]
     values["annotation"] = values["annotation"] or ("gold" if data.kind == "embedded" else profile.annotation)
     values |= {name: values[name] or getattr(profile, name) for name, of in PARAMETERS.items() if of.of_profile}
     for name in ("max_examples", "train_examples", "sweep_examples"):
@@ -66,7 +79,7 @@ def resolve(**given) -> Settings:
         model=model,
         checkpoints=checkpoints,
         data=data,
-        tasks=parse_tasks(values["tasks"]),
+        tasks=parse_tasks(profile.tasks if values["tasks"] == "all" else values["tasks"]),
         head=_head(values["layer"], values["head"], model),
         framenet=check_framenet(values["framenet"]),
         **{
@@ -77,6 +90,7 @@ def resolve(**given) -> Settings:
                 "train_examples",
                 "sweep_examples",
                 "trainings",
+                "repeats",
                 "protocol",
                 "weighing",
                 "annotation",

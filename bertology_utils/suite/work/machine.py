@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 
@@ -42,11 +43,27 @@ def fitting(memory: float) -> int:
     return max(1, int(free_memory() // memory))
 
 
-def operations_per_second(seconds: float = 0.1) -> float:
+def gpu_memory() -> int:
+    """Bytes of the smallest GPU's memory; 0 without one."""
+    import torch
+
+    return min((torch.cuda.get_device_properties(number).total_memory for number in range(gpus())), default=0)
+
+
+def free_disk(folder: Path) -> int:
+    """Bytes that can still be written below a folder, which need not be there yet."""
+    folder = folder.absolute()
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
+
+
+def operations_per_second(seconds: float = 0.1, precision: str = "float32") -> float:
     """Multiplications and additions per second of a product of matrices: of one core, or of one GPU.
 
     Args:
         seconds: for how long it is measured.
+        precision: "float32", "bf16" or "fp16".
     """
     import torch
 
@@ -55,7 +72,8 @@ def operations_per_second(seconds: float = 0.1) -> float:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        matrix = torch.rand(size, size, device=device)
+        types = {"float32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+        matrix = torch.rand(size, size, device=device).to(types[precision])
         (matrix @ matrix).sum().item()  # waits for the GPU
         start, count = time.perf_counter(), 0
         while time.perf_counter() - start < seconds:

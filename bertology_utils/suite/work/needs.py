@@ -23,16 +23,19 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
     Args:
         notebook: its name without suffix.
         settings: what it runs with. What a checkpoint was given for is not trained.
+
+    Raises:
+        ValueError: fewer trainings than the notebook compares.
     """
-    tasks = settings.tasks
+    tasks, counts = settings.tasks, {task: settings.trainings_of(task) for task in settings.tasks}
     declared: dict[str, Callable[[], Sequence[Need]]] = {
-        "0_attention_head": lambda: finetunings([task for task in tasks if task.labels][:1], 1),
-        "1_attention_patterns": lambda: of_patterns(tasks),
-        "3_finetuning_drift": lambda: of_drift(tasks),
-        "4_feature_attention": lambda: of_features(tasks),
-        "5_token_to_token": lambda: of_links(tasks),
+        "0_attention_head": lambda: finetunings(dict.fromkeys([task for task in tasks if task.labels][:1], 1)),
+        "1_attention_patterns": lambda: of_patterns(counts),
+        "3_finetuning_drift": lambda: of_drift(counts, settings.random_starts),
+        "4_feature_attention": lambda: of_features(counts),
+        "5_token_to_token": lambda: of_links(counts),
         "6_disabling_heads": lambda: of_disabling(tasks, settings.trainings, settings.profile.name),
-        "7_what_attention_weighs": lambda: of_weighing(tasks),
+        "7_what_attention_weighs": lambda: of_weighing(counts),
     }
     given = {name for name, _ in settings.checkpoints}
     needs = list(declared[notebook]()) if notebook in declared else []

@@ -5,24 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ...attention.batches import tokenize
-from ...common.cache import digest, is_finished
+from ...common.cache import cache_folder, digest, is_finished
 from ...disabling.needs import SweepOf
-from ...disabling.sweep import TOKENS_AT_ONCE
-from ...encoders import cost
-from ...encoders.finetune import check_rows
 from ...encoders.needs import FineTuning
-from ...glue.loading import sample
 from ..experiment import Experiment
 from ..notebooks import Notebook
 from ..parameters import resolve
 from . import machine
+from .estimates import Estimate, Speeds, estimate
 from .needs import Need, needs_of
-
-# What of the speed of a product of matrices a training and a sweep reach, roughly (seen on two kinds of processors).
-TRAINING_SHARE, SWEEP_SHARE = 0.6, 0.5
-STARTUP = 3.0  # seconds to read rows and weights, and to write the result
-_SAMPLED = 200  # rows whose wordpieces are counted
 
 
 @dataclass(frozen=True)
@@ -35,8 +26,7 @@ class Item:
         need: what is made.
         title: what it is called in messages.
         kind, key: of its entry in the cache.
-        seconds: estimated time of one worker.
-        memory: estimated peak memory of its worker, in bytes.
+        takes: estimated time, memory and disk.
     """
 
     notebooks: tuple[str, ...]
@@ -45,8 +35,12 @@ class Item:
     title: str
     kind: str
     key: dict
-    seconds: float
-    memory: float
+    takes: Estimate
+
+    @property
+    def seconds(self) -> float:
+        """Estimated time of one worker."""
+        return self.takes.seconds
 
     @property
     def is_finished(self) -> bool:
@@ -76,7 +70,12 @@ class Plan:
     @property
     def memory(self) -> float:
         """Estimated peak memory of one worker, in bytes."""
-        return max((item.memory for item in self.items), default=0.0)
+        return max((item.takes.memory for item in self.items), default=0.0)
+
+    def disk(self, jobs: int) -> float:
+        """Estimated bytes that the cache grows by at most."""
+        passing = max((item.takes.passing for item in self.items), default=0.0)
+        return sum(item.takes.kept for item in self.items) + jobs * passing
 
     def text(self, jobs: int) -> str:
         """Count, time and memory, in a sentence."""
@@ -89,7 +88,16 @@ class Plan:
         return (
             f"to make: {', '.join(f'{count} {word}' for word, count in counts.items())}; in the cache: {self.finished};"
             f" about {time_text} with {jobs} worker{'s' if jobs > 1 else ''} of at most {self.memory / 2**30:.1f} GiB"
+            f"{self._on_gpu()}; at most {self.disk(jobs) / 2**30:.1f} GiB of disk,"
+            f" {machine.free_disk(cache_folder()) / 2**30:.0f} GiB are free"
         )
+
+    def _on_gpu(self) -> str:
+        most, there = max(item.takes.on_gpu for item in self.items), machine.gpu_memory()
+        if not there:
+            return ""
+        short = ", which is too little: choose a smaller model" if most > there else ""
+        return f", and {most / 2**30:.1f} of the GPU's {there / 2**30:.1f} GiB{short}"
 
 
 def plan(notebooks: Iterable[Notebook], values: dict[str, object]) -> Plan:
@@ -115,38 +123,15 @@ def plan_of(labs: dict[str, Experiment], parameters: dict[str, dict[str, object]
             kind, key = lab.entry(need)
             wanted.setdefault(f"{kind}/{digest(key)}", ([], need, kind, key))[0].append(name)
     left = [wish for wish in wanted.values() if not is_finished(*wish[2:])]
-    speed = machine.operations_per_second() if left else 0.0
+    speeds = Speeds()
 
     def item(names: list[str], need: Need, kind: str, key: dict) -> Item:
         lab = labs[names[0]]
         given = tuple(parameters[names[0]].items())
-        return Item(tuple(names), given, need, lab.title(need), kind, key, *_cost(lab, need, speed))
+        return Item(tuple(names), given, need, lab.title(need), kind, key, estimate(lab, need, speeds))
 
     items = sorted((item(*wish) for wish in left), key=lambda item: (isinstance(item.need, SweepOf), -item.seconds))
     return Plan(tuple(items), len(wanted) - len(left), {name: len(lab.needs) for name, lab in labs.items()})
-
-
-def _cost(lab: Experiment, need: Need, speed: float) -> tuple[float, float]:
-    recipe, size = lab.settings.profile.recipe, cost.Size.of(lab.config)
-    if isinstance(need, SweepOf):
-        task = need.training.task
-        rows = lab.swept_rows(task)
-        device = "cuda" if machine.gpus() else "cpu"
-        estimate, share = cost.of_sweep(size, len(rows), _tokens(lab, task, rows), TOKENS_AT_ONCE[device]), SWEEP_SHARE
-    else:
-        rows, share = lab.train_rows(need.task), TRAINING_SHARE
-        check_rows(need.task, rows)
-        tokens = _tokens(lab, need.task, rows)
-        longest = recipe.max_length
-        estimate = cost.of_training(size, len(rows), tokens, recipe.epochs, recipe.batch_size, longest)
-    memory = cost.WITH_GPU if machine.gpus() else estimate.memory
-    return STARTUP + estimate.operations / (speed * share), memory
-
-
-def _tokens(lab: Experiment, task, rows) -> float:
-    """Wordpieces of an input, on average over some."""
-    inputs = tokenize(sample(rows, _SAMPLED, 0), task, lab.tokenizer, lab.settings.profile.recipe.max_length)
-    return sum(map(len, inputs["input_ids"])) / len(inputs)
 
 
 def jobs_for(memory: float, wanted: int = 0) -> int:

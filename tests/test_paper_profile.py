@@ -1,0 +1,96 @@
+"""The profile `paper` in miniature: all notebooks end to end, from the loopback Hub and from folders, and nobody else asked.
+
+It takes a quarter of an hour and is run on request: BERTOLOGY_PAPER_TEST=1 python -m pytest tests/test_paper_profile.py
+"""
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+from conftest import ROOT
+from hub_server import LocalHub, glue_repository_of, hub_environment, small_bert_base_repository
+
+from bertology_utils.common.profiles import BERT_BASE, GLUE, HUB_REVISIONS
+from bertology_utils.corpora import FRAMENET
+from bertology_utils.corpora import GLUE as EMBEDDED
+from bertology_utils.encoders.embedded import embedded_folder
+from bertology_utils.glue.tasks import TASKS
+
+ON_REQUEST = "BERTOLOGY_PAPER_TEST"
+pytestmark = pytest.mark.skipif(not os.environ.get(ON_REQUEST), reason=f"takes a quarter of an hour; {ON_REQUEST}=1 runs it")
+HIDDEN, TRAIN, DEV = 24, 60, 40
+# In every process of the run: the width that the miniature has, and no address but this machine's.
+SITE = f"""
+import socket
+from bertology_utils.pretrained import bert_base
+bert_base.SHAPE["hidden_size"] = {HIDDEN}
+connect = socket.socket.connect
+def local(self, address):
+    assert self.family == socket.AF_UNIX or address[0] in ("127.0.0.1", "::1"), f"asked for {{address}}"
+    return connect(self, address)
+socket.socket.connect = local
+"""
+
+
+def glue():
+    """Seven tasks in Parquet: rows of the embedded corpora."""
+    from bertology_utils.glue.loading import load_rows
+    from bertology_utils.glue.sources import parse_data
+
+    def rows(task, split, count):
+        return list(load_rows(task, split, parse_data("embedded")).select(range(count)))
+
+    return glue_repository_of(
+        {
+            name: (task.fields, task.labels, {"train": rows(task, "train", TRAIN), task.dev_split: rows(task, "dev", DEV)})
+            for name, task in TASKS.items()
+        }
+    )
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A checkout, annotation of all dev rows, a FrameNet folder, and a folder for what every process imports first."""
+    for name in ("notebooks", "figures", "benchmarks"):
+        shutil.copytree(ROOT / name, tmp_path / "checkout" / name, ignore=shutil.ignore_patterns("*.pdf"))
+    for path in [ROOT / "pyproject.toml", *ROOT.glob("*.md")]:
+        shutil.copy(path, tmp_path / "checkout")
+    parts = [gzip.decompress(file.read_bytes()).decode() for file in sorted(EMBEDDED.glob("*/dev*.conllu.gz"))]
+    (tmp_path / "gold.conllu").write_text("\n\n".join(part.strip() for part in parts) + "\n\n", encoding="utf-8")
+    with zipfile.ZipFile(FRAMENET) as archive:
+        archive.extractall(tmp_path / "framenet")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(SITE)
+    return tmp_path
+
+
+def test_all_notebooks_run_and_ask_the_hub_for_pinned_files_only(place):
+    shrunk = {"max_examples": 12, "sweep_examples": 30, "trainings": 3, "annotation": f"conllu:{place / 'gold.conllu'}"}
+    shrunk |= {"framenet": f"folder:{place / 'framenet' / 'mini'}", "tasks": "all"}
+    command = [sys.executable, "-m", "bertology_utils", "run", "--profile", "paper"]
+    command += [part for name, value in shrunk.items() for part in ("-p", name, str(value))]
+    model = small_bert_base_repository(embedded_folder(), HIDDEN)
+    repositories = {f"datasets/{GLUE}": (HUB_REVISIONS[GLUE], glue()), BERT_BASE: (HUB_REVISIONS[BERT_BASE], model)}
+    with LocalHub(repositories) as hub:
+        environment = hub_environment(hub.url, place / "hf") | {
+            "PYTHONPATH": os.pathsep.join([str(place / "site"), str(ROOT)]),
+            "BERTOLOGY_CACHE": str(place / "cache"),
+        }
+        done = subprocess.run(command, cwd=place / "checkout", env=environment, capture_output=True, text=True, check=False)
+        asked = [path for _, path in hub.requests]
+    assert done.returncode == 0, done.stderr[-6000:]
+    written = sorted((place / "checkout" / "runs").glob("**/results.json"))
+    results = {path.parent.name: json.loads(path.read_text()) for path in written}
+    assert set(results) == {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
+    for name, found in results.items():
+        assert found["settings"]["profile"] == "paper", name
+        assert found["settings"]["model"] == BERT_BASE, name
+    assert set(results["3_finetuning_drift"]["learned"]) == set(TASKS)
+    assert all(f"/{GLUE}" in path or f"/{BERT_BASE}" in path for path in asked)
+    fetched = [path for path in asked if "/resolve/" in path]
+    assert fetched and all(HUB_REVISIONS[GLUE] in path or HUB_REVISIONS[BERT_BASE] in path for path in fetched)
