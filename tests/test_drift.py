@@ -272,6 +272,8 @@ def test_it_is_said_on_which_tasks_the_last_two_layers_changed_most():
         "The last two layers are the two that changed most on 1 of 3 tasks in every training (MRPC);"
         " on 1 in one training only (RTE); on 1 in none: SST-2 (layers 3, 4)."
     )
+    assert "on 1 in some trainings only (RTE)" in wording.layers_in_trainings({TASK: [LAST, OTHERS, LAST]})
+    assert wording.changed_most(np.ones(6)) == "all alike"
     assert wording.layers_in_trainings({MRPC: [LAST]}).endswith("on 1 of 1 tasks in every training (MRPC).")
 
 

@@ -9,16 +9,19 @@ import numpy as np
 from ..common import to_people
 from ..glue.tasks import Task
 from ..statistics.estimate import Estimate
-from ..statistics.ties import by_size
+from ..statistics.resampling import rounded
+from ..statistics.ties import MARGIN, by_size
 
 
 def changed_most(by_layer: np.ndarray, count: int = 2) -> str:
-    """The layers of the lowest similarity, from 1: "5, 6".
+    """The layers of the lowest similarity, from 1: "5, 6"; "all alike" where no layer changed more than another.
 
     Args:
         by_layer: similarity, shape (layers,).
         count: how many.
     """
+    if np.ptp(by_layer) <= MARGIN:
+        return "all alike"
     return ", ".join(str(to_people(int(layer))) for layer in sorted(by_size(-by_layer)[:count]))
 
 
@@ -35,7 +38,8 @@ def layers_in_trainings(by_layer: Mapping[Task, Sequence[np.ndarray]]) -> str:
     none = {task: " or ".join(dict.fromkeys(several)) for task, several in named.items() if last[task] not in several}
     parts = [f"on {len(each)} of {len(named)} tasks in every training{_listed(each)}"]
     if some:
-        parts.append(f"on {len(some)} in one training only{_listed(some)}")
+        trainings = "one training" if max(map(len, named.values())) <= 2 else "some trainings"
+        parts.append(f"on {len(some)} in {trainings} only{_listed(some)}")
     if none:
         parts.append(f"on {len(none)} in none: " + ", ".join(f"{task.title} (layers {most})" for task, most in none.items()))
     return f"The last two layers are the two that changed most {'; '.join(parts)}."
@@ -79,7 +83,7 @@ def costs(by_task: Mapping[Task, tuple[float, float]]) -> str:
         by_task: change of the score, from 0 to 1, with the last two put back, and with all others put back.
     """
     more = [task for task, (last, others) in by_task.items() if others < last]
-    last, others = (f"{100 * np.mean([pair[at] for pair in by_task.values()]):+.0f}" for at in (0, 1))
+    last, others = (rounded(100 * float(np.mean([pair[at] for pair in by_task.values()])), 0, True) for at in (0, 1))
     return (
         f"Putting the last two layers back changes the score by {last} points on average, putting all others back by"
         f" {others}. The others cost more on {len(more)} of {len(by_task)} tasks{_listed(more)}."
