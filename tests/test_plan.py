@@ -55,6 +55,7 @@ def test_each_section_declares_what_its_notebook_needs():
         (rte, "uniform"),
         (sst2, "zero"),
         (sst2, "mean"),
+        (sst2, "interchange"),
     ]
     assert compared((sst2, rte), "paper") == (sst2, rte)
 
@@ -64,11 +65,11 @@ def test_what_several_notebooks_need_is_planned_once_and_not_what_the_cache_has(
     small = {name: value for name, value in SMALL.items() if name != "trainings"}
     found = plan.plan(notebooks, small)
     titles = [item.title for item in found.items]
-    assert len(titles) == len(set(titles)) == 12  # 2 tasks × (2 + 1) trainings, 2 × 2 + 2 sweeps
-    assert [isinstance(item.need, SweepOf) for item in found.items] == [False] * 6 + [True] * 6, "trainings first"
+    assert len(titles) == len(set(titles)) == 13  # 2 tasks × (2 + 1) trainings, 2 × 2 + 3 sweeps
+    assert [isinstance(item.need, SweepOf) for item in found.items] == [False] * 6 + [True] * 7, "trainings first"
     shared = next(item for item in found.items if item.title == "RTE, pretrained, seed 1")
     assert shared.notebooks == ("1_attention_patterns", "3_finetuning_drift", "6_disabling_heads")
-    assert "to make: 6 trainings, 6 sweeps of heads; in the cache: 0; about" in found.text(2)
+    assert "to make: 6 trainings, 7 sweeps of heads; in the cache: 0; about" in found.text(2)
 
     folder = cache.cache_folder() / shared.kind / cache.digest(shared.key)[:32]
     folder.mkdir(parents=True)
@@ -150,7 +151,7 @@ def test_what_glue_takes_of_a_t4_is_known_beforehand():
     def said(**parameters):
         return forecast.on_t4({name: resolve(**parameters) for name in names})
 
-    assert "16 trainings and 16 sweeps" in said(profile="colab") and "about 0.6 hours" in said(profile="colab")
+    assert "16 trainings and 18 sweeps" in said(profile="colab") and "about 0.7 hours" in said(profile="colab")
     assert "70 trainings and " in said(profile="paper"), "seven tasks, two starts, five seeds"
     assert said() == "" == said(profile="paper", data="embedded")
     assert [task.name for task in resolve(profile="colab").tasks] == ["mrpc", "stsb", "sst2", "rte"]

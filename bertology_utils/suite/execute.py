@@ -32,7 +32,8 @@ def execute(notebook: Notebook, own: dict[str, object], executed: Path, started:
             kernel_manager_class=quiet_kernel(executed.with_name("kernel.log"), started),
         )
     except papermill.PapermillExecutionError as failure:
-        what = in_words(failure) if is_full(failure) else f"{failure.ename}: {failure.evalue}"
+        inside = Exception(failure.evalue)  # the kernel's error; papermill's own text is its traceback
+        what = in_words(inside) if is_full(inside) else f"{failure.ename}: {failure.evalue}"
         return f"cell {failure.exec_count}: {what}"
     except CellTimeoutError:
         limit = f"{cell_limit / 60:g} minutes, the limit; --cell-limit MINUTES changes it, 0 lifts it"
