@@ -75,7 +75,7 @@ def test_what_several_notebooks_need_is_planned_once_and_not_what_the_cache_has(
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text("{}")
     again = plan.plan(notebooks, small)
-    assert (len(again.items), again.finished) == (11, 1)
+    assert (len(again.items), again.finished) == (12, 1)
     assert shared.title not in [item.title for item in again.items]
 
 
