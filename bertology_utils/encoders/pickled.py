@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 from ..common.cache import entry, file_sha256
 from ..common.hub import hub_errors
+from ..common.retries import with_retries
 
 KIND = "converted"
 PICKLED = "pytorch_model.bin"
@@ -62,7 +64,9 @@ def _fetched(name: str, location: str, revision: str) -> Path:
     from huggingface_hub import snapshot_download
 
     with hub_errors("model", name, revision):
-        return Path(snapshot_download(location, revision=revision, allow_patterns=[PICKLED, *_OTHERS]))
+        wanted = [PICKLED, *_OTHERS]
+        fetch = partial(snapshot_download, location, revision=revision, allow_patterns=wanted)
+        return Path(with_retries(fetch, f"model {name}"))
 
 
 def _convert(name: str, folder: Path, others: list[str], target: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...common.cache import digest
 from ...common.hub import hub_errors
+from ...common.retries import with_retries
 from ...encoders import multiberts, pickled
 from ...encoders.sources import ModelSource, parse_model
 from ..check import Checked, check_call
@@ -137,7 +138,10 @@ def _refuse_without_safetensors(source: ModelSource) -> None:
     if any(isinstance(path, str) for path in cached):
         return
     with hub_errors("model", source.name, source.revision):
-        there = any(HfApi().file_exists(source.location, name, revision=source.revision) for name in _SAFETENSORS)
+        there = with_retries(
+            lambda: any(HfApi().file_exists(source.location, name, revision=source.revision) for name in _SAFETENSORS),
+            f"model {source.name}",
+        )
     if not there:
         raise FileNotFoundError(
             f"model {source.name!r} has no SafeTensors at revision {source.revision}; its pickled weights are read only if"
