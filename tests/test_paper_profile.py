@@ -1,6 +1,8 @@
 """The profile `paper` in miniature: all notebooks end to end, from the loopback Hub and from folders, and nobody else asked.
 
-It takes long (38 minutes on two busy cores) and is run on request: BERTOLOGY_PAPER_TEST=1 python -m pytest tests/test_paper_profile.py
+It takes long (38 minutes on two busy cores) and is run on request:
+
+    BERTOLOGY_PAPER_TEST=1 python -m pytest tests/test_paper_profile.py
 """
 
 import gzip
