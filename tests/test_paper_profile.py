@@ -1,6 +1,8 @@
 """The profile `paper` in miniature: all notebooks end to end, from the loopback Hub and from folders, and nobody else asked.
 
-It takes a quarter of an hour and is run on request: BERTOLOGY_PAPER_TEST=1 python -m pytest tests/test_paper_profile.py
+It takes long (38 minutes on two busy cores) and is run on request:
+
+    BERTOLOGY_PAPER_TEST=1 python -m pytest tests/test_paper_profile.py
 """
 
 import gzip
@@ -22,7 +24,7 @@ from bertology_utils.encoders.embedded import embedded_folder
 from bertology_utils.glue.tasks import TASKS
 
 ON_REQUEST = "BERTOLOGY_PAPER_TEST"
-pytestmark = pytest.mark.skipif(not os.environ.get(ON_REQUEST), reason=f"takes a quarter of an hour; {ON_REQUEST}=1 runs it")
+pytestmark = pytest.mark.skipif(not os.environ.get(ON_REQUEST), reason=f"takes long; {ON_REQUEST}=1 runs it")
 HIDDEN, TRAIN, DEV = 24, 60, 40
 # In every process of the run: the width that the miniature has, and no address but this machine's.
 SITE = f"""
