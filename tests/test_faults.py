@@ -268,9 +268,10 @@ def test_another_persons_entry_is_read_though_its_time_cannot_be_set(monkeypatch
 # A wrong clock
 
 
-@pytest.mark.parametrize("seconds", [0, time.time() + 10 * 365 * 86400])
-def test_no_entry_hangs_on_the_clock(seconds):
-    """Files from 1970, and from ten years ahead."""
+@pytest.mark.parametrize("years", [-50, 10])
+def test_no_entry_hangs_on_the_clock(years):
+    """Files from long ago, and from years ahead."""
+    seconds = time.time() + years * 365 * 86400
     folder = cache.entry("things", KEY, fill_with("whole"))
     for path in (folder, *folder.iterdir(), folder.with_name(f"{folder.name}.lock")):
         os.utime(path, (seconds, seconds))
