@@ -293,4 +293,4 @@ def test_sweeps_of_a_failed_training_are_not_begun(tiny_bert, monkeypatch):
     monkeypatch.setattr(workers, "make", failing)
     failures = workers.carry_out(small, 1)
     assert begun == ["SST-2, pretrained, seed 1"]
-    assert [failure.problem for failure in failures] == ["no luck"] + 3 * ["the training that it is a sweep of failed"]
+    assert [failure.problem for failure in failures] == ["no luck"] + 4 * ["the training that it is a sweep of failed"]

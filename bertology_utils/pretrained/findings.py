@@ -54,7 +54,9 @@ def findings(results: Mapping) -> list[str]:
             ),
         ],
     )
-    if not part(results, "encoder").get("bert-base"):  # Clark et al.'s claim, which is not judged, is still worth a number
+    if sentences and not part(results, "encoder").get(
+        "bert-base"
+    ):  # Clark et al.'s claim, which is not judged, is still worth a number
         sentences[1:1] = _most_to_sep(part(results, "sep_most"))
     return sentences[:MOST]
 
