@@ -107,3 +107,20 @@ def path(request):
 def cells(path):
     """Its cells."""
     return json.loads(path.read_text(encoding="utf-8"))["cells"]
+
+
+def slow_entry(folder, log, key):
+    """For a process of its own: fill an entry of the cache in that folder, slowly, and say so in the log."""
+    import time
+
+    from bertology_utils.common import cache
+
+    os.environ["BERTOLOGY_CACHE"] = folder
+
+    def fill(target, scratch):
+        with open(log, "a") as file:
+            file.write("filled\n")
+        time.sleep(0.5)
+        (target / "data.txt").write_text("whole")
+
+    cache.entry("things", key, fill)

@@ -392,3 +392,21 @@ def _bert_weights(config: dict, seed: int, legacy_names: bool) -> bytes:
         add_linear("cls.seq_relationship", hidden, 2)
     # transformers refuses a SafeTensors file that does not say which framework it is for.
     return safetensors.numpy.save(tensors, metadata={"format": "pt"})
+
+
+def only_this_machine(hidden: int = 0) -> str:
+    """A ``sitecustomize.py`` for every process of a run: no address but this machine's may be asked.
+
+    With ``hidden``, bert-base's miniature of that width passes for bert-base.
+    """
+    width = (
+        f'from bertology_utils.pretrained import bert_base\nbert_base.SHAPE["hidden_size"] = {hidden}\n' if hidden else ""
+    )
+    return f"""
+import socket
+{width}connect = socket.socket.connect
+def local(self, address):
+    assert self.family == socket.AF_UNIX or address[0] in ("127.0.0.1", "::1"), f"asked for {{address}}"
+    return connect(self, address)
+socket.socket.connect = local
+"""

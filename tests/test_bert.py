@@ -10,7 +10,7 @@ import sys
 
 import pytest
 from conftest import ROOT
-from hub_server import LocalHub, glue_repository_of, hub_environment, small_bert_base_repository
+from hub_server import LocalHub, glue_repository_of, hub_environment, only_this_machine, small_bert_base_repository
 
 from bertology_utils.common.profiles import BERT_BASE, GLUE, HUB_REVISIONS
 from bertology_utils.corpora import GLUE as EMBEDDED
@@ -21,17 +21,6 @@ from bertology_utils.suite import bert
 
 NAME = "8_bert_base"
 HIDDEN = 24
-# In every process of the run: the width that the miniature has, and no address but this machine's.
-SITE = f"""
-import socket
-from bertology_utils.pretrained import bert_base
-bert_base.SHAPE["hidden_size"] = {HIDDEN}
-connect = socket.socket.connect
-def local(self, address):
-    assert self.family == socket.AF_UNIX or address[0] in ("127.0.0.1", "::1"), f"asked for {{address}}"
-    return connect(self, address)
-socket.socket.connect = local
-"""
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +63,7 @@ def checkout(tmp_path):
 def call(checkout, url, home, *options):
     """``python -m bertology_utils bert`` in the copy."""
     (home / "site").mkdir(parents=True)
-    (home / "site" / "sitecustomize.py").write_text(SITE)
+    (home / "site" / "sitecustomize.py").write_text(only_this_machine(HIDDEN))
     environment = hub_environment(url, home / "hf") | {
         "PYTHONPATH": os.pathsep.join([str(home / "site"), str(ROOT)]),
         "BERTOLOGY_CACHE": str(home / "cache"),

@@ -7,6 +7,7 @@ import os
 import time
 
 import pytest
+from conftest import slow_entry
 from filelock import FileLock
 
 from bertology_utils import __main__ as cli
@@ -85,24 +86,10 @@ def test_failure_leaves_no_entry_and_keeps_the_scratch():
     assert not list(folder.parent.glob("*.unfinished"))
 
 
-def _slow_entry(folder, log):
-    import time
-
-    os.environ["BERTOLOGY_CACHE"] = folder
-
-    def fill(target, scratch):
-        with open(log, "a") as file:
-            file.write("filled\n")
-        time.sleep(0.5)
-        (target / "data.txt").write_text("whole")
-
-    cache.entry("things", KEY, fill)
-
-
 def test_two_processes_fill_one_entry_once(tmp_path):
     log = tmp_path / "log"
     context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_slow_entry, args=(str(tmp_path / "cache"), str(log))) for _ in range(2)]
+    workers = [context.Process(target=slow_entry, args=(str(tmp_path / "cache"), str(log), KEY)) for _ in range(2)]
     for worker in workers:
         worker.start()
     for worker in workers:

@@ -5,13 +5,13 @@ import fcntl
 import logging
 import multiprocessing
 import os
-import time
 from pathlib import Path
 
 import pytest
+from conftest import slow_entry
 from filelock import Timeout
 
-from bertology_utils.common import cache, locks
+from bertology_utils.common import locks
 
 
 @pytest.fixture
@@ -71,15 +71,7 @@ def test_an_error_of_another_kind_is_no_lack_of_locks(tmp_path, monkeypatch):
 
 def _slow_entry(drive, temporary, log):
     _refuse(pytest.MonkeyPatch(), drive, temporary)  # of this process, which ends
-    os.environ["BERTOLOGY_CACHE"] = drive
-
-    def fill(target, scratch):
-        with open(log, "a") as file:
-            file.write("filled\n")
-        time.sleep(0.5)
-        (target / "data.txt").write_text("whole")
-
-    cache.entry("things", {"seed": 1}, fill)
+    slow_entry(drive, log, {"seed": 1})
 
 
 def test_two_processes_fill_one_entry_once_without_locks(tmp_path):

@@ -15,7 +15,7 @@ import zipfile
 
 import pytest
 from conftest import ROOT
-from hub_server import LocalHub, glue_repository_of, hub_environment, small_bert_base_repository
+from hub_server import LocalHub, glue_repository_of, hub_environment, only_this_machine, small_bert_base_repository
 
 from bertology_utils.common.profiles import BERT_BASE, GLUE, HUB_REVISIONS
 from bertology_utils.corpora import FRAMENET
@@ -26,17 +26,6 @@ from bertology_utils.glue.tasks import TASKS
 ON_REQUEST = "BERTOLOGY_PAPER_TEST"
 pytestmark = pytest.mark.skipif(not os.environ.get(ON_REQUEST), reason=f"takes long; {ON_REQUEST}=1 runs it")
 HIDDEN, TRAIN, DEV = 24, 60, 40
-# In every process of the run: the width that the miniature has, and no address but this machine's.
-SITE = f"""
-import socket
-from bertology_utils.pretrained import bert_base
-bert_base.SHAPE["hidden_size"] = {HIDDEN}
-connect = socket.socket.connect
-def local(self, address):
-    assert self.family == socket.AF_UNIX or address[0] in ("127.0.0.1", "::1"), f"asked for {{address}}"
-    return connect(self, address)
-socket.socket.connect = local
-"""
 
 
 def glue():
@@ -67,7 +56,7 @@ def place(tmp_path):
     with zipfile.ZipFile(FRAMENET) as archive:
         archive.extractall(tmp_path / "framenet")
     (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "sitecustomize.py").write_text(SITE)
+    (tmp_path / "site" / "sitecustomize.py").write_text(only_this_machine(HIDDEN))
     return tmp_path
 
 

@@ -13,7 +13,7 @@ import pytest
 import safetensors.numpy
 import torch
 from conftest import ROOT
-from hub_server import LocalHub, hub_environment, small_bert_base_repository
+from hub_server import LocalHub, hub_environment, only_this_machine, small_bert_base_repository
 
 from bertology_utils.corpora import GLUE as EMBEDDED
 from bertology_utils.encoders.embedded import embedded_folder
@@ -21,15 +21,6 @@ from bertology_utils.pretrained import many
 
 NAME = "8_bert_base"
 SEED = "google/multiberts-seed_"
-# In every process of the run: no address but this machine's.
-SITE = """
-import socket
-connect = socket.socket.connect
-def local(self, address):
-    assert self.family == socket.AF_UNIX or address[0] in ("127.0.0.1", "::1"), f"asked for {address}"
-    return connect(self, address)
-socket.socket.connect = local
-"""
 COMMITS = {name: letter * 40 for name, letter in (("main 0", "a"), ("pr 0", "b"), ("main 1", "c"))}
 
 
@@ -69,7 +60,7 @@ def place(tmp_path_factory):
     parts = [gzip.decompress(file.read_bytes()).decode() for file in sorted((EMBEDDED / "SST-2").glob("dev*.conllu.gz"))]
     (folder / "gold.conllu").write_text("\n\n".join(part.strip() for part in parts) + "\n\n", encoding="utf-8")
     (folder / "site").mkdir()
-    (folder / "site" / "sitecustomize.py").write_text(SITE)
+    (folder / "site" / "sitecustomize.py").write_text(only_this_machine())
     return folder
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import torch
 
 from ..attention import Batch
-from .examples import alone
 
 PARTNERS = 8  # fewest inputs that exchange among each other, where there are as many of one length
 
@@ -57,15 +58,12 @@ def partners(batches: Sequence[Batch]) -> list[Group]:
     Args:
         batches: the data.
     """
-    of_length: dict[int, list[_Example]] = {}
-    for example in sorted(_examples(batches), key=lambda example: example[:2]):
-        of_length.setdefault(example[0], []).append(example)
-    parts = (np.array_split(np.arange(len(same)), max(1, len(same) // PARTNERS)) for same in of_length.values())
-    return [
-        _group([same[at] for at in places])
-        for same, groups in zip(of_length.values(), parts, strict=True)
-        for places in groups
-    ]
+    found = []
+    for _, of_length in groupby(sorted(_examples(batches), key=lambda example: example[:2]), key=lambda example: example[0]):
+        same = list(of_length)
+        parts = np.array_split(np.arange(len(same)), max(1, len(same) // PARTNERS))
+        found += [_group([same[at] for at in places]) for places in parts]
+    return found
 
 
 def partner_batches(batches: Sequence[Batch]) -> list[Batch]:
@@ -74,17 +72,17 @@ def partner_batches(batches: Sequence[Batch]) -> list[Batch]:
     Args:
         batches: the data, with labels or without.
     """
-    found = []
-    for group in partners(batches):
-        labels = [alone(batches, index).labels for index in group.index]
-        known = [one for one in labels if one is not None]
-        found.append(Batch(group.inputs, group.index, torch.cat(known) if known else None))
-    return found
+    rows = ((batch, row, index) for batch in batches for row, index in enumerate(batch.index))
+    labels = {index: batch.labels[row] for batch, row, index in rows if batch.labels is not None}
+    return [
+        Batch(group.inputs, group.index, torch.stack([labels[index] for index in group.index]) if labels else None)
+        for group in partners(batches)
+    ]
 
 
 def without_partner(batches: Sequence[Batch]) -> int:
     """How many inputs there are whose length no other has."""
-    return sum(len(group.index) == 1 for group in partners(batches))
+    return list(Counter(int(length) for batch in batches for length in batch.lengths).values()).count(1)
 
 
 def _examples(batches: Sequence[Batch]) -> Iterator[_Example]:
