@@ -46,11 +46,9 @@ test: $(INSTALLED) $(wildcard $(INSTALLED_SITE))
 	$(BIN)/python -m bertology_utils prepare
 	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) $(PYTEST) --dist loadscope --nbval --nbval-cell-timeout=3600 notebooks
 
-# Without the tests that start many processes or train, and those that SKIP names.
-SLOW := tests/test_run.py tests/test_workers.py tests/test_hub.py tests/test_finetune.py tests/test_digits.py tests/test_bert.py \
-  tests/test_faults.py tests/test_security.py tests/test_pretrainings.py tests/test_paper_profile.py
+# Without the tests that start many processes or train (tests/conftest.py), and files that SKIP names.
 test-quick: $(INSTALLED)
-	$(PYTEST) tests $(addprefix --ignore=,$(SLOW) $(SKIP))
+	$(PYTEST) -m "not slow" tests $(addprefix --ignore=,$(SKIP))
 
 # All tests on emulated machines: other threads, kernels and instructions (hours).
 test-machines: $(INSTALLED)

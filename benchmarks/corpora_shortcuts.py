@@ -14,7 +14,7 @@ from scipy.stats import pearsonr
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from corpora_generator import MAKERS, digest, generate
+from corpora_generator import MAKERS, digests, generate
 
 WORD = r"[\w']+"
 
@@ -65,7 +65,7 @@ def main() -> None:
     }
     for task, values in results.items():
         print(task, values)
-    stored = {"corpora": digest(), "tasks": results}
+    stored = {"corpora": digests(), "tasks": results}
     Path(__file__).with_suffix(".json").write_text(json.dumps(stored, indent=1) + "\n")
 
 

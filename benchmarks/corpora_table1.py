@@ -5,8 +5,8 @@
 A random start needs about three passes over 960 rows before its loss begins to
 fall, so here it gets more of them than the ``embedded`` profile gives; the
 pre-trained start keeps the profile's recipe.  Trainings go through the cache.
-Writes corpora_table1.json beside it at the end; a killed run goes on from its last
-training.
+Writes corpora_table1.json beside it at the end; what that file has of the same
+rows and recipes is kept. A killed run goes on from its last training.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from bertology_utils.glue import loading
 from bertology_utils.glue.sources import parse_data
 from bertology_utils.glue.tasks import TASKS, Task, plain_metric, predictions, score
 from bertology_utils.suite.quiet import quiet
-from corpora_generator import digest
+from corpora_generator import digests
 
 OUTPUT = Path(__file__).with_suffix(".json")
 
@@ -62,6 +62,14 @@ class Bench:
         return self.score(finetune.finetuned(training), task)
 
 
+def kept(meta: dict) -> dict[str, dict]:
+    """What was measured before, with the same seeds and recipes, of tasks whose rows are still the same."""
+    stored = json.loads(OUTPUT.read_text()) if OUTPUT.exists() else {}
+    if not stored or any(stored[name] != meta[name] for name in ("seeds", "recipes")):
+        return {}
+    return {task: found for task, found in stored["tasks"].items() if stored["corpora"].get(task) == meta["corpora"][task]}
+
+
 def main() -> None:
     """Train, score, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -78,17 +86,18 @@ def main() -> None:
         "normal": lambda task, seed: bench.tuned(task, seed, "normal"),
     }
     recipes = {init: dataclasses.asdict(recipe) for init, recipe in bench.recipes.items()}
-    results: dict = {"corpora": digest(), "seeds": options.seeds, "recipes": recipes, "tasks": {}}
+    meta = {"corpora": digests(), "seeds": options.seeds, "recipes": recipes}
+    before = kept(meta)
+    results: dict = meta | {"tasks": {name: before.get(name, {"metric": plain_metric(TASKS[name])}) for name in TASKS}}
     for column, measure in columns.items():
-        for task in TASKS.values():
+        for task in (task for task in TASKS.values() if task.name not in before):
             scores = [round(measure(task, seed), 4) for seed in range(1, options.seeds + 1)]
-            mine = results["tasks"].setdefault(task.name, {"metric": plain_metric(task)})
-            mine[column] = {
+            results["tasks"][task.name][column] = {
                 "mean": round(float(np.mean(scores)), 4),
                 "sd": round(float(np.std(scores, ddof=1)), 4),
                 "seeds": scores,
             }
-            print(task.name, column, mine[column], flush=True)
+            print(task.name, column, results["tasks"][task.name][column], flush=True)
     OUTPUT.write_text(json.dumps(results, indent=1) + "\n")
 
 

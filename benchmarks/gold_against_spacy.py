@@ -15,7 +15,7 @@ from pathlib import Path
 
 import spacy
 
-from corpora_generator import MAKERS, digest, generate
+from corpora_generator import MAKERS, digests, generate
 
 SUBJECTS = {"nsubj", "nsubj:pass", "nsubjpass"}
 OBJECTS = {"obj", "dobj"}
@@ -115,7 +115,7 @@ def main() -> None:
         differences += differing
     results["all"] = {**total, **shares(total)}
     meta = {
-        "corpora": digest(),
+        "corpora": digests(),
         "sentences a task": options.sentences,
         "pipeline": f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}",
         "spacy": spacy.__version__,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict
-from functools import cache, lru_cache
+from functools import cache
 
 from bertology_utils.common import one_of
 
@@ -24,7 +24,7 @@ from .rows import Row
 from .sentiment import sst2
 from .split import fill
 
-__all__ = ["MAKERS", "Row", "digest", "generate"]
+__all__ = ["MAKERS", "Row", "digests", "generate"]
 
 # task -> (maker, number of classes; for stsb, of steps on its scale)
 MAKERS = {
@@ -60,11 +60,12 @@ def generate(task: str, seed: int = 0, train: int = 960, validation: int = 320) 
     return fill(task, seed, {"train": train, "validation": validation}, labels, maker)
 
 
-@lru_cache(maxsize=1)
-def digest() -> str:
-    """SHA-256 of all default rows with their annotation: what a stored measurement was made on."""
-    total = hashlib.sha256()
-    for task in MAKERS:
-        for split, rows in generate(task).items():
-            total.update(json.dumps([task, split, [asdict(row) for row in rows]]).encode())
-    return total.hexdigest()
+@cache
+def digests() -> dict[str, str]:
+    """SHA-256 of every task's default rows with their annotation: what a stored measurement was made on."""
+    return {task: _digest(generate(task)) for task in MAKERS}
+
+
+def _digest(splits: dict[str, list[Row]]) -> str:
+    content = [[split, [asdict(row) for row in rows]] for split, rows in splits.items()]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()

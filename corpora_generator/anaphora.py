@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .clauses import NP
-from .realise import POSSESSIVES, number_of
+from .clauses import NP, replace
+from .realise import POSSESSIVES, is_person, number_of
 
 FEMININE = ("aunt", "niece", "grandmother")
 MASCULINE = ("uncle", "nephew", "grandfather", "stepfather")
@@ -31,6 +31,16 @@ def pronoun_for(phrase: NP) -> NP:
         phrase: A phrase with a noun.
     """
     return NP(pronoun=_third_person(phrase), refers=phrase.head.lemma, number=phrase.number)
+
+
+def insisted(phrase: NP) -> NP:
+    """The phrase with a pronoun right after its noun ("the tailor himself"); unchanged where that would be odd."""
+    certain = phrase.head is not None and phrase.number == "sg" and phrase.det not in ("a", "every", "no")
+    if not certain or not is_person(phrase) or phrase.second or phrase.modifier or phrase.relative:
+        return phrase
+    assert phrase.head is not None
+    emphatic = {"she": "herself", "he": "himself"}[_third_person(phrase)]
+    return replace(phrase, emphatic=emphatic, mark=phrase.mark or phrase.head.lemma)
 
 
 def possessive_for(phrase: NP) -> str:

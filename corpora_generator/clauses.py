@@ -22,6 +22,7 @@ class NP:
         relative: A clause about the noun ("who laughed"); if its object is :data:`GAP`, the
             noun is what it is done to ("that Anna bought"), else who does it.
         pronoun: A pronoun that stands for the whole phrase ("she", "nothing"), in its subject form.
+        emphatic: What insists on who it is: ``"herself"`` right after the noun.
         mark: A name by which a pronoun elsewhere can refer to this phrase.
         refers: The ``mark`` of the pronoun's antecedent.
         second: Another phrase coordinated with this one.
@@ -35,6 +36,7 @@ class NP:
     modifier: Adverbial | None = None
     relative: Clause | None = None
     pronoun: str = ""
+    emphatic: str = ""
     mark: str = ""
     refers: str = ""
     second: NP | None = None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 from . import edits
-from .clauses import NP, Clause, replace
+from .anaphora import insisted
+from .clauses import NP, Clause, Linked, replace
 from .compose import TRANSITIVE, Composer
 from .edits import several
 from .realise import NUMERALS, clause, realise, sentence
@@ -138,6 +141,8 @@ TWO_RESPECTS = 0.9
 DENIED = 0.06
 # How often the sentence tells something else as well.
 BESIDES = 0.25
+# How often it insists on who did it, where it can.
+INSISTED = 0.3
 
 
 def _has(item: Clause, slot: str) -> bool:
@@ -214,4 +219,13 @@ def qnli(composer: Composer, label: int) -> Made:
     asked = _question(item, slot, composer)
     # What the subject did besides is no answer, whatever the label.
     answer = edits.join(told, composer) if composer.chance(BESIDES) else None
-    return {"question": [realise(asked)], "sentence": [realise(answer or told)]}, label, change
+    return {"question": [realise(asked)], "sentence": [realise(_insisting(answer or told))]}, label, change
+
+
+def _insisting(item: Clause | Linked) -> Clause | Linked:
+    """Now and then "the tailor himself": the only pronouns here that stand beside their noun (§4.5)."""
+    if random.Random(repr(item)).random() >= INSISTED:  # a draw of its own: no later row changes
+        return item
+    if isinstance(item, Linked):
+        return replace(item, main=replace(item.main, subject=insisted(item.main.subject)))
+    return replace(item, subject=insisted(item.subject))

@@ -33,6 +33,8 @@ def noun_phrase(phrase: NP, deprel: str) -> Node:
         node = Node(form, phrase.pronoun, upos, deprel, mark=phrase.mark, refers=phrase.refers)
     else:
         node = _noun(phrase, deprel)
+    if phrase.emphatic:
+        node.after.append(Node(phrase.emphatic, phrase.emphatic, "PRON", "nmod:npmod", refers=phrase.mark))
     if phrase.modifier:
         node.after.append(adverbial(phrase.modifier, "nmod"))
     if phrase.relative:

@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,24 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 ROOT = Path(__file__).parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 
+# Files whose tests start many processes, or train: they begin first, and `make test-quick` leaves them out.
+SLOW = "bert digits faults finetune hub paper_profile pretrainings run security workers"
+
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the folder of third-party data is not here")
+
+
+def pytest_configure(config):
+    # A shell's background job ignores Ctrl-C, and so would all that its tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items):
+    """Slow ones first, so that at the end no process is left alone with one."""
+    slow = {f"test_{name}" for name in SLOW.split()}
+    for item in items:
+        if item.path.stem in slow:
+            item.add_marker("slow")
+    items.sort(key=lambda item: "slow" not in item.keywords)  # otherwise in their order
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,165 @@
+"""Scores of several fine-tunings on real GLUE, each by itself, and a recipe with which RTE is learned.
+
+    python benchmarks/glue_trainings.py PATH/TO/glue recipes            # of RTE, chosen on a part of its training rows
+    python benchmarks/glue_trainings.py PATH/TO/glue mrpc=5 rte=5 ...   # so many trainings of each
+
+Everything as in the profile `minilm`, with at most 10,000 training rows. MNLI is trained on the rows that are there
+(train_subset9k.tsv). QQP has no dev rows there: of its training rows 4,000 are trained on and 2,000 others scored. RTE's
+recipes are compared on 490 training rows that none of them saw; its dev rows are used once, with the best. One thread
+each; a call with other tasks may run beside. Fine-tuned models stay in the cache. Written to glue_trainings.json and
+glue_recipes.json beside this script, after every training.
+"""
+
+import argparse
+import json
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+from datasets import Dataset
+from filelock import FileLock
+
+from bertology_utils.attention import batches
+from bertology_utils.claims.gates import constant_score, learned
+from bertology_utils.common.profiles import PROFILES
+from bertology_utils.drift.table1 import score_task
+from bertology_utils.encoders import evaluate, finetune, models
+from bertology_utils.encoders.sources import ModelSource, parse_model
+from bertology_utils.glue.loading import load_rows, sample
+from bertology_utils.glue.sources import parse_data
+from bertology_utils.glue.tasks import TASKS, Task, plain_metric, predictions
+from bertology_utils.statistics.estimate import over_trainings
+from bertology_utils.suite.quiet import quiet
+
+RECIPE = PROFILES["minilm"].recipe
+ROWS, SEED = 10_000, 1
+HELD_OUT = {"qqp": (4000, 2000), "rte": (2000, 490)}  # training rows trained on, and scored
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Way:
+    """How RTE is trained.
+
+    Attributes:
+        epochs: passes over its rows.
+        after_mnli: start from a model that was fine-tuned on MNLI before, of the same seed.
+    """
+
+    epochs: int
+    after_mnli: bool
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        return f"{self.epochs} epochs" + (", after MNLI" if self.after_mnli else "")
+
+
+WAYS = [Way(3, False), Way(10, False), Way(3, True), Way(5, True)]
+
+
+def split(rows: Dataset, task: Task) -> tuple[Dataset, Dataset]:
+    """Rows to train on, and others, to score; drawn by :data:`SEED`."""
+    order = np.random.default_rng(SEED).permutation(len(rows))
+    few, scored = HELD_OUT[task.name]
+    return rows.select(sorted(order[:few])), rows.select(sorted(order[few : few + scored]))
+
+
+def rows_of(task: Task, data) -> tuple[Dataset, Dataset]:
+    """Training and dev rows, or what stands for them."""
+    if task.name == "qqp":
+        return split(load_rows(task, "train", data), task)
+    return sample(load_rows(task, "train", data), ROWS, SEED), load_rows(task, "dev", data)
+
+
+def training(task: Task, rows: Dataset, seed: int, data, way: Way | None = None) -> finetune.Training:
+    """One fine-tuning; of RTE by a way of its own."""
+    source = parse_model("embedded")
+    recipe = replace(RECIPE, epochs=way.epochs) if way else RECIPE
+    if way and way.after_mnli:
+        mnli = TASKS["mnli"]
+        before = finetune.trained(training(mnli, rows_of(mnli, data)[0], seed, data))
+        source = ModelSource(f"MNLI, seed {seed}", str(before))  # its encoder; the classifier on top is drawn anew
+    return finetune.Training(task, source, rows, recipe, seed=seed)
+
+
+def answers(one: finetune.Training, rows: Dataset) -> np.ndarray:
+    """What the fine-tuned classifier says of rows, shape (rows,)."""
+    model, tokenizer = finetune.finetuned(one), models.load_tokenizer(one.source)
+    inputs = batches.tokenize(rows, one.task, tokenizer, one.recipe.max_length)
+    return predictions(one.task, evaluate.predict_logits(model, batches.make_batches(inputs, tokenizer)))
+
+
+def summary(task: Task, said: np.ndarray, labels: np.ndarray) -> dict:
+    """Of answers of shape (trainings, rows): every metric with its interval, and each training's score."""
+    metric = plain_metric(task)
+    each = [score_task(task, one[None], labels, SEED) for one in said]
+    return {
+        "n": len(labels),
+        "trainings": len(said),
+        "learned": learned(task, said, labels, SEED),
+        f"always the same ({metric})": round(constant_score(task, labels), 4),
+        "scores": {name: over_trainings([one[name] for one in each]).summary() for name in task.metrics},
+        "each": {name: [round(one[name].value, 4) for one in each] for name in task.metrics},
+    }
+
+
+def keep(name: str, entry: str, found: dict) -> None:
+    """Write one entry into a file that another process may write to as well."""
+    path = HERE / f"{name}.json"
+    with FileLock(f"{path}.lock"):
+        content = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps(content | {entry: found}, indent=1, sort_keys=True) + "\n")
+    Path(f"{path}.lock").unlink(missing_ok=True)
+    print(name, entry, json.dumps(found), flush=True)
+
+
+def chosen() -> Way:
+    """The way of training RTE that was best on held-out training rows."""
+    found = json.loads((HERE / "glue_recipes.json").read_text())
+    return max(WAYS, key=lambda way: found[way.name]["scores"]["accuracy"]["value"])
+
+
+def compare_recipes(data, seeds: int) -> None:
+    """Every way of training RTE, on rows that were held out."""
+    task = TASKS["rte"]
+    trained, scored = split(load_rows(task, "train", data), task)
+    for way in WAYS:
+        said = []
+        for seed in range(SEED, SEED + seeds):
+            said.append(answers(training(task, trained, seed, data, way), scored))
+            keep("glue_recipes", way.name, summary(task, np.stack(said), np.asarray(scored["label"])))
+
+
+def score(task: Task, count: int, data) -> None:
+    """So many trainings of a task."""
+    rows, scored = rows_of(task, data)
+    way = chosen() if task.name == "rte" else None
+    said = []
+    for seed in range(SEED, SEED + count):
+        said.append(answers(training(task, rows, seed, data, way), scored))
+        found = summary(task, np.stack(said), np.asarray(scored["label"])) | {"rows": len(rows)}
+        keep("glue_trainings", task.name, found | ({"recipe": way.name} if way else {}))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("glue", help="folder that holds one folder for each task")
+    parser.add_argument("what", nargs="+", metavar="recipes or TASK=COUNT")
+    parser.add_argument("--seeds", type=int, default=2, help="trainings of each recipe")
+    options = parser.parse_args()
+    quiet()
+    data = parse_data(f"folder:{options.glue}", "mnli=train_subset9k.tsv,qqp=train_subset23k.tsv")
+    for what in options.what:
+        if what == "recipes":
+            compare_recipes(data, options.seeds)
+        else:
+            name, count = what.split("=")
+            score(TASKS[name], int(count), data)
+
+
+if __name__ == "__main__":
+    main()
