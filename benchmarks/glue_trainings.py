@@ -30,7 +30,7 @@ from bertology_utils.encoders import evaluate, finetune, models
 from bertology_utils.encoders.sources import ModelSource, parse_model
 from bertology_utils.glue.loading import load_rows, sample
 from bertology_utils.glue.sources import parse_data
-from bertology_utils.glue.tasks import TASKS, Task, plain_metric, predictions
+from bertology_utils.glue.tasks import TASKS, Task, predictions
 from bertology_utils.statistics.estimate import over_trainings
 from bertology_utils.suite.quiet import quiet
 
@@ -94,14 +94,16 @@ def answers(one: finetune.Training, rows: Dataset) -> np.ndarray:
 
 
 def summary(task: Task, said: np.ndarray, labels: np.ndarray) -> dict:
-    """Of answers of shape (trainings, rows): every metric with its interval, and each training's score."""
-    metric = plain_metric(task)
+    """Of answers of shape (trainings, rows): every metric with its interval, and each training's score.
+
+    Always the same answer is scored by the task's plain metric (accuracy, or Pearson's r).
+    """
     each = [score_task(task, one[None], labels, SEED) for one in said]
     return {
         "n": len(labels),
         "trainings": len(said),
         "learned": learned(task, said, labels, SEED),
-        f"always the same ({metric})": round(constant_score(task, labels), 4),
+        "always the same": round(constant_score(task, labels), 4),
         "scores": {name: over_trainings([one[name] for one in each]).summary() for name in task.metrics},
         "each": {name: [round(one[name].value, 4) for one in each] for name in task.metrics},
     }

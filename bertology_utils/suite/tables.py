@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..drift.table1 import COLUMNS, paper_points
-from ..glue.tasks import TASKS
+from ..glue.tasks import TASKS, plain_metric
 from .markdown import plain
 from .results import RESULTS
 
@@ -104,7 +104,42 @@ def parsed(results: dict) -> list[str]:
     return table(head, rows)
 
 
-TABLES = {"table1": scores, "pointing": pointing, "speed": speed, "parsed": parsed}
+def trainings(results: dict) -> list[str]:
+    """How far apart the trainings of a task are, in points.
+
+    Args:
+        results: ``glue_trainings.json``, parsed.
+    """
+    head = ["task", "metric", "mean", "lowest", "highest", "trainings", "always the same answer", "learned", "rows scored"]
+    return table(head, [_of_trainings(TASKS[name].title, one, name) for name, one in results.items()])
+
+
+def recipes(results: dict) -> list[str]:
+    """What each way of training RTE scores on training rows that it did not see, in points.
+
+    Args:
+        results: ``glue_recipes.json``, parsed.
+    """
+    head = ["recipe", "metric", "mean", "lowest", "highest", "trainings", "always the same answer", "learned", "rows scored"]
+    return table(head, [_of_trainings(name, one, "rte") for name, one in results.items()])
+
+
+def _of_trainings(title: str, one: dict, task: str) -> list:
+    metric = plain_metric(TASKS[task])
+    mean, each = one["scores"][metric], one["each"][metric]
+    points = "{value:.1f} [{low:.1f}, {high:.1f}]".format(**{part: 100 * mean[part] for part in ("value", "low", "high")})
+    least, most, same = (f"{100 * score:.1f}" for score in (min(each), max(each), one["always the same"]))
+    return [title, metric, points, least, most, one["trainings"], same, "yes" if one["learned"] else "no", one["n"]]
+
+
+TABLES = {
+    "table1": scores,
+    "trainings": trainings,
+    "recipes": recipes,
+    "pointing": pointing,
+    "speed": speed,
+    "parsed": parsed,
+}
 
 
 def read(path: Path) -> dict:
