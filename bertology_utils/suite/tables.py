@@ -111,35 +111,17 @@ def trainings(results: dict) -> list[str]:
         results: ``glue_trainings.json``, parsed.
     """
     head = ["task", "metric", "mean", "lowest", "highest", "trainings", "always the same answer", "learned", "rows scored"]
-    return table(head, [_of_trainings(TASKS[name].title, one, name) for name, one in results.items()])
+    rows = []
+    for task, one in ((TASKS[name], one) for name, one in results.items()):
+        mean, each = one["scores"][plain_metric(task)], one["each"][plain_metric(task)]
+        points = "{value:.1f} [{low:.1f}, {high:.1f}]".format(**{p: 100 * mean[p] for p in ("value", "low", "high")})
+        others = [f"{100 * score:.1f}" for score in (min(each), max(each), one["always the same"])]
+        told = "yes" if one["learned"] else "no"
+        rows.append([task.title, plain_metric(task), points, *others[:2], one["trainings"], others[2], told, one["n"]])
+    return table(head, rows)
 
 
-def recipes(results: dict) -> list[str]:
-    """What each way of training RTE scores on training rows that it did not see, in points.
-
-    Args:
-        results: ``glue_recipes.json``, parsed.
-    """
-    head = ["recipe", "metric", "mean", "lowest", "highest", "trainings", "always the same answer", "learned", "rows scored"]
-    return table(head, [_of_trainings(name, one, "rte") for name, one in results.items()])
-
-
-def _of_trainings(title: str, one: dict, task: str) -> list:
-    metric = plain_metric(TASKS[task])
-    mean, each = one["scores"][metric], one["each"][metric]
-    points = "{value:.1f} [{low:.1f}, {high:.1f}]".format(**{part: 100 * mean[part] for part in ("value", "low", "high")})
-    least, most, same = (f"{100 * score:.1f}" for score in (min(each), max(each), one["always the same"]))
-    return [title, metric, points, least, most, one["trainings"], same, "yes" if one["learned"] else "no", one["n"]]
-
-
-TABLES = {
-    "table1": scores,
-    "trainings": trainings,
-    "recipes": recipes,
-    "pointing": pointing,
-    "speed": speed,
-    "parsed": parsed,
-}
+TABLES = {"table1": scores, "trainings": trainings, "pointing": pointing, "speed": speed, "parsed": parsed}
 
 
 def read(path: Path) -> dict:
