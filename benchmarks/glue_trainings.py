@@ -1,4 +1,4 @@
-"""Scores of several fine-tunings on real GLUE, each by itself, and a recipe with which RTE is learned.
+"""Scores of several fine-tunings on real GLUE, each by itself, and of several ways of training RTE.
 
     python benchmarks/glue_trainings.py PATH/TO/glue recipes            # of RTE, chosen on a part of its training rows
     python benchmarks/glue_trainings.py PATH/TO/glue mrpc=5 rte=5 ...   # so many trainings of each
@@ -20,10 +20,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 from datasets import Dataset
-from filelock import FileLock
 
 from bertology_utils.attention import batches
 from bertology_utils.claims.gates import constant_score, learned
+from bertology_utils.common.cache import cache_folder, write_atomically
+from bertology_utils.common.locks import lock_beside
 from bertology_utils.common.profiles import PROFILES
 from bertology_utils.drift.table1 import score_task
 from bertology_utils.encoders import evaluate, finetune, models
@@ -37,7 +38,7 @@ from bertology_utils.suite.quiet import quiet
 RECIPE = PROFILES["minilm"].recipe
 ROWS, SEED = 10_000, 1
 HELD_OUT = {"qqp": (4000, 2000), "rte": (2000, 490)}  # training rows trained on, and scored
-HERE = Path(__file__).parent
+TRAININGS, RECIPES = (Path(__file__).with_name(f"glue_{name}.json") for name in ("trainings", "recipes"))
 
 
 @dataclass(frozen=True)
@@ -109,42 +110,38 @@ def summary(task: Task, said: np.ndarray, labels: np.ndarray) -> dict:
     }
 
 
-def keep(name: str, entry: str, found: dict) -> None:
-    """Write one entry into a file that another process may write to as well."""
-    path = HERE / f"{name}.json"
-    with FileLock(f"{path}.lock"):
+def keep(path: Path, entry: str, found: dict) -> None:
+    """Write one entry into a file that another process, with the same cache, may write to as well."""
+    with lock_beside(cache_folder() / f"{path.name}.lock"):
         content = json.loads(path.read_text()) if path.exists() else {}
-        path.write_text(json.dumps(content | {entry: found}, indent=1, sort_keys=True) + "\n")
-    Path(f"{path}.lock").unlink(missing_ok=True)
-    print(name, entry, json.dumps(found), flush=True)
+        write_atomically(path, (json.dumps(content | {entry: found}, indent=1, sort_keys=True) + "\n").encode())
+    print(path.stem, entry, json.dumps(found), flush=True)
+
+
+def score(
+    path: Path, entry: str, task: Task, rows: tuple[Dataset, Dataset], count: int, data, way: Way | None = None
+) -> None:
+    """So many trainings, which differ in their seed; what is known is kept after each.
+
+    Args:
+        path, entry: where.
+        task: the task.
+        rows: trained on, and scored.
+        count: of trainings.
+        data: where MNLI's rows come from.
+        way: of RTE.
+    """
+    said = []
+    for seed in range(SEED, SEED + count):
+        said.append(answers(training(task, rows[0], seed, data, way), rows[1]))
+        found = summary(task, np.stack(said), np.asarray(rows[1]["label"])) | {"rows": len(rows[0])}
+        keep(path, entry, found | ({"recipe": way.name} if way else {}))
 
 
 def chosen() -> Way:
     """The way of training RTE that was best on held-out training rows."""
-    found = json.loads((HERE / "glue_recipes.json").read_text())
+    found = json.loads(RECIPES.read_text())
     return max(WAYS, key=lambda way: found[way.name]["scores"]["accuracy"]["value"])
-
-
-def compare_recipes(data, seeds: int) -> None:
-    """Every way of training RTE, on rows that were held out."""
-    task = TASKS["rte"]
-    trained, scored = split(load_rows(task, "train", data), task)
-    for way in WAYS:
-        said = []
-        for seed in range(SEED, SEED + seeds):
-            said.append(answers(training(task, trained, seed, data, way), scored))
-            keep("glue_recipes", way.name, summary(task, np.stack(said), np.asarray(scored["label"])))
-
-
-def score(task: Task, count: int, data) -> None:
-    """So many trainings of a task."""
-    rows, scored = rows_of(task, data)
-    way = chosen() if task.name == "rte" else None
-    said = []
-    for seed in range(SEED, SEED + count):
-        said.append(answers(training(task, rows, seed, data, way), scored))
-        found = summary(task, np.stack(said), np.asarray(scored["label"])) | {"rows": len(rows)}
-        keep("glue_trainings", task.name, found | ({"recipe": way.name} if way else {}))
 
 
 def main() -> None:
@@ -157,10 +154,14 @@ def main() -> None:
     data = parse_data(f"folder:{options.glue}", "mnli=train_subset9k.tsv,qqp=train_subset23k.tsv")
     for what in options.what:
         if what == "recipes":
-            compare_recipes(data, options.seeds)
+            task = TASKS["rte"]
+            held_out = split(load_rows(task, "train", data), task)
+            for way in WAYS:
+                score(RECIPES, way.name, task, held_out, options.seeds, data, way)
         else:
             name, count = what.split("=")
-            score(TASKS[name], int(count), data)
+            task = TASKS[name]
+            score(TRAININGS, name, task, rows_of(task, data), int(count), data, chosen() if name == "rte" else None)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from pathlib import Path
 from bertology_utils.suite.work.estimates import STEP_ON_GPU
 
 BATCH, TOKENS = 32, 52
+WEIGHTS = {"minilm": 6 * 12 * 384**2, "bert-base": 12 * 12 * 768**2}  # of the layers
 GPU = 20e12  # assumed: 30 % of a T4's 65 TFLOP/s in half precision
 # Training rows, and wordpieces of an input: means over samples of 1000, but for QNLI, where 50 is a guess.
 GLUE = {"mrpc": (3668, 53.3), "stsb": (5749, 28.0), "sst2": (67_349, 13.1), "qqp": (363_846, 30.9), "rte": (2490, 67.2),
@@ -97,7 +98,7 @@ def compare(shape: str, cores: int, rounds: int, count: int) -> dict:
     for processes in ways.values():
         for process in processes:
             process.end()
-    operations = 6 * BATCH * TOKENS * {"minilm": 6 * 12 * 384**2, "bert-base": 12 * 12 * 768**2}[shape]
+    operations = 6 * BATCH * TOKENS * WEIGHTS[shape]
     found = {}
     for name, of in times.items():
         step, product = (sorted(of[what])[rounds // 2] for what in ("step", "product"))
@@ -117,8 +118,9 @@ def grid(speed: float, devices: int, step: float = 0.0, seeds: int = 5, epochs: 
         step: seconds that a step takes at least.
     """
     free = [0.0] * devices
-    weights = 12 * 12 * 768**2
-    each = [max(6 * weights * rows * tokens / speed, step * rows / BATCH) * epochs for rows, tokens in GLUE.values()]
+    each = [
+        max(6 * WEIGHTS["bert-base"] * rows * tokens / speed, step * rows / BATCH) * epochs for rows, tokens in GLUE.values()
+    ]
     for seconds in sorted(each * seeds, reverse=True):
         free[free.index(min(free))] += seconds
     return max(free) / 3600
@@ -134,7 +136,7 @@ def main() -> None:
     found["minilm"] = compare("minilm", options.cores, options.rounds, options.steps)
     found["bert-base"] = compare("bert-base", options.cores, 3, 1)
     step = found["bert-base"]["one for each core"]["seconds a step"]
-    here = 6 * BATCH * TOKENS * 12 * 12 * 768**2 / step
+    here = 6 * BATCH * TOKENS * WEIGHTS["bert-base"] / step
     found["grid, hours"] = {
         name: {devices: float(f"{grid(speed, devices, least):.2g}") for devices in (1, 4, 16)}
         for name, speed, least in (("machines like this one", here, 0), ("T4 GPUs", GPU, STEP_ON_GPU))

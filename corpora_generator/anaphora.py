@@ -35,10 +35,10 @@ def pronoun_for(phrase: NP) -> NP:
 
 def insisted(phrase: NP) -> NP:
     """The phrase with a pronoun right after its noun ("the tailor himself"); unchanged where that would be odd."""
-    certain = phrase.head is not None and phrase.number == "sg" and phrase.det not in ("a", "every", "no")
-    if not certain or not is_person(phrase) or phrase.second or phrase.modifier or phrase.relative:
+    if phrase.head is None or phrase.number == "pl" or phrase.det in ("a", "every", "no") or not is_person(phrase):
         return phrase
-    assert phrase.head is not None
+    if phrase.second or phrase.modifier or phrase.relative:
+        return phrase
     emphatic = {"she": "herself", "he": "himself"}[_third_person(phrase)]
     return replace(phrase, emphatic=emphatic, mark=phrase.mark or phrase.head.lemma)
 

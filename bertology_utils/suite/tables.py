@@ -51,8 +51,7 @@ def scores(results: dict) -> list[str]:
     for name, columns in results["table1"].items():
         for metric in TASKS[name].metrics:
             ours = [columns[column][metric] for column in COLUMNS]
-            text = "{value:.1f} [{low:.1f}, {high:.1f}]"
-            cells = [text.format(**{part: 100 * one[part] for part in ("value", "low", "high")}) for one in ours]
+            cells = [_points(one) for one in ours]
             rows.append([TASKS[name].title, metric, "here", *cells, ours[-1]["n"]])
             paper = [paper_points(TASKS[name], column, metric) for column in COLUMNS]
             if any(points is not None for points in paper):
@@ -112,13 +111,21 @@ def trainings(results: dict) -> list[str]:
     """
     head = ["task", "metric", "mean", "lowest", "highest", "trainings", "always the same answer", "learned", "rows scored"]
     rows = []
-    for task, one in ((TASKS[name], one) for name, one in results.items()):
-        mean, each = one["scores"][plain_metric(task)], one["each"][plain_metric(task)]
-        points = "{value:.1f} [{low:.1f}, {high:.1f}]".format(**{p: 100 * mean[p] for p in ("value", "low", "high")})
-        others = [f"{100 * score:.1f}" for score in (min(each), max(each), one["always the same"])]
+    for name, one in results.items():
+        task = TASKS[name]
+        metric = plain_metric(task)
+        each = one["each"][metric]
+        least, most, same = (f"{100 * score:.1f}" for score in (min(each), max(each), one["always the same"]))
         told = "yes" if one["learned"] else "no"
-        rows.append([task.title, plain_metric(task), points, *others[:2], one["trainings"], others[2], told, one["n"]])
+        rows.append(
+            [task.title, metric, _points(one["scores"][metric]), least, most, one["trainings"], same, told, one["n"]]
+        )
     return table(head, rows)
+
+
+def _points(one: dict) -> str:
+    """A score and its interval, in points."""
+    return "{value:.1f} [{low:.1f}, {high:.1f}]".format(**{part: 100 * one[part] for part in ("value", "low", "high")})
 
 
 TABLES = {"table1": scores, "trainings": trainings, "pointing": pointing, "speed": speed, "parsed": parsed}
