@@ -9,7 +9,7 @@ from conftest import ROOT
 
 from bertology_utils.claims.register import CLAIMS, CONTROLS, FIRST, NOTEBOOKS
 from bertology_utils.suite.pages import renewed, update
-from bertology_utils.suite.tables import one_estimate, trainings
+from bertology_utils.suite.tables import needed, one_estimate, recipes, trainings
 
 PAGES = [ROOT / "README.md", ROOT / "RESULTS.md", *sorted((ROOT / "docs").glob("*.md"))]
 NAMES = [str(path.relative_to(ROOT)) for path in PAGES]
@@ -259,3 +259,18 @@ def test_trainings_have_their_mean_and_both_ends():
     (*_, row) = trainings({"rte": one})
     assert row == "| RTE | accuracy | 70.0 [66.0, 74.0] | 68.0 | 72.0 | 2 | 52.7 | yes | 277 |"
     assert trainings({"rte": one | {"learned": False}})[-1].endswith("| 52.7 | no | 277 |")
+
+
+def test_recipes_stand_with_the_best_first():
+    one = {"scores": {"accuracy": {"value": 0.6, "low": 0.55, "high": 0.65}}, "always the same": 0.5, "trainings": 1, "n": 490}
+    better = one | {"scores": {"accuracy": {"value": 0.65, "low": 0.6, "high": 0.7}}, "recipe": "10 epochs"}
+    first, second = recipes({"3 epochs": one | {"recipe": "3 epochs"}, "10 epochs": better})[2:]
+    assert first == "| 10 epochs | 65.0 [60.0, 70.0] | 50.0 | 1 | 490 |" and second.startswith("| 3 epochs | 60.0")
+
+
+def test_heads_of_models_that_learned_are_counted_with_their_gains():
+    gain = {"value": 0.01, "low": -0.002, "high": 0.022}
+    one = {"heads that cost": [3, 5], "heads that help": [0, 0], "learned": True, "trainings": 2, "n": 408}
+    one |= {"best head": gain, "on other examples": gain, "mean head": gain}
+    (*_, row) = needed({"mrpc": one, "rte": one | {"learned": False}})
+    assert row == "| MRPC | 3 to 5 | 0 |" + 3 * " +1.0 [-0.2, +2.2] |" + " 2 | 408 |"

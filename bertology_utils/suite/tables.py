@@ -123,12 +123,56 @@ def trainings(results: dict) -> list[str]:
     return table(head, rows)
 
 
-def _points(one: dict) -> str:
-    """A score and its interval, in points."""
-    return "{value:.1f} [{low:.1f}, {high:.1f}]".format(**{part: 100 * one[part] for part in ("value", "low", "high")})
+def recipes(results: dict) -> list[str]:
+    """Ways of training one task, in points of accuracy, the best first.
+
+    Args:
+        results: ``glue_recipes.json``, parsed.
+    """
+    found = sorted(results.values(), key=lambda one: -one["scores"]["accuracy"]["value"])
+    rows = [
+        [one["recipe"], _points(one["scores"]["accuracy"]), f"{100 * one['always the same']:.1f}", one["trainings"], one["n"]]
+        for one in found
+    ]
+    return table(["recipe", "accuracy", "always the same answer", "trainings", "rows scored"], rows)
 
 
-TABLES = {"table1": scores, "trainings": trainings, "pointing": pointing, "speed": speed, "parsed": parsed}
+def needed(results: dict) -> list[str]:
+    """Heads whose disabling changes the score of models that learned, and what the best is worth on other examples.
+
+    Args:
+        results: ``glue_heads.json``, parsed.
+    """
+    head = ["task", "heads that cost", "heads that help", "best head, points", "on other examples", "mean head"]
+    rows = []
+    for name, one in results.items():
+        if one["learned"]:
+            counts = [_range(one[which]) for which in ("heads that cost", "heads that help")]
+            gains = [_points(one[which], "+") for which in ("best head", "on other examples", "mean head")]
+            rows.append([TASKS[name].title, *counts, *gains, one["trainings"], one["n"]])
+    return table([*head, "trainings", "rows scored"], rows)
+
+
+def _range(counts: list[int]) -> str:
+    """Of several counts the least and the most."""
+    return f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else str(counts[0])
+
+
+def _points(one: dict, sign: str = "") -> str:
+    """A score and its interval, in points; a gain with its sign."""
+    value, low, high = (f"{100 * one[part]:{sign}.1f}" for part in ("value", "low", "high"))
+    return f"{value} [{low}, {high}]"
+
+
+TABLES = {
+    "table1": scores,
+    "trainings": trainings,
+    "recipes": recipes,
+    "needed": needed,
+    "pointing": pointing,
+    "speed": speed,
+    "parsed": parsed,
+}
 
 
 def read(path: Path) -> dict:
