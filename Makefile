@@ -44,7 +44,7 @@ test: $(INSTALLED) $(wildcard $(INSTALLED_SITE))
 	$(PYTEST) --dist worksteal tests
 	rm -rf $(FRESH)
 	$(BIN)/python -m bertology_utils prepare
-	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) $(PYTEST) --dist loadscope --nbval --nbval-cell-timeout=3600 notebooks
+	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) $(PYTEST) --dist loadscope --no-loadscope-reorder --nbval --nbval-cell-timeout=3600 notebooks
 
 # Without the tests that start many processes or train (tests/conftest.py), and files that SKIP names.
 test-quick: $(INSTALLED)

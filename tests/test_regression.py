@@ -2,15 +2,19 @@
 
 import json
 import shutil
+from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import nbformat
 import pytest
 from conftest import ROOT
+from nbval.plugin import IPyNbFile
 
 from bertology_utils.claims.register import NOTEBOOKS
 from bertology_utils.regression import numbers, outputs, texts
 from bertology_utils.regression.pictures import picture_difference
+from bertology_utils.suite import nbval_plugin
 from bertology_utils.suite.publish import publish
 
 COMMITTED = sorted((ROOT / "figures").glob("*/results.json"))
@@ -307,3 +311,13 @@ def test_the_plugin_finds_a_notebook_that_trains_what_no_plan_names(pytester):
     found = pytester.runpytest_subprocess("--nbval", "8_trial.ipynb")
     found.assert_outcomes(passed=1, failed=1)
     assert "8_trial trains RTE, normal, seed 1, which its section's needs.py does not name" in found.stdout.str()
+
+
+def test_notebooks_that_look_at_most_models_begin():
+    notebook = object.__new__(IPyNbFile)
+    names = ["0_attention_head", "2_framenet_heads", "2_framenet_heads", "3_finetuning_drift", "5_token_to_token", "a_test"]
+    items = [SimpleNamespace(path=Path(f"{name}.ipynb"), parent=notebook) for name in names]
+    items[-1].parent = None
+    nbval_plugin.pytest_collection_modifyitems(items)
+    order = ["3_finetuning_drift", "5_token_to_token", "0_attention_head", "2_framenet_heads", "2_framenet_heads", "a_test"]
+    assert [item.path.stem for item in items] == order

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,18 @@ def pytest_configure(config) -> None:
 def pytest_xdist_auto_num_workers(config) -> int:
     """What ``-n auto`` means: a process for each core, as far as memory reaches."""
     return min(machine.cores(), machine.fitting(machine.KERNEL))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Notebooks that look at most models begin, as in the runner, so that at the end no process is left alone with one."""
+    names = {item.path.stem for item in items if isinstance(item.parent, IPyNbFile)}
+    if names:
+        from .parameters import resolve  # slow to import, and unit tests do not need it
+        from .work.needs import needs_of
+
+        models = {name: len(needs_of(name, resolve())) for name in names}
+        cells = Counter(item.path.stem for item in items)
+        items.sort(key=lambda item: (-models.get(item.path.stem, 0), -cells[item.path.stem], item.path))  # else in their order
 
 
 def compare_outputs(self: IPyNbCell, test, ref, skip_compare=None) -> bool:
