@@ -262,8 +262,9 @@ def test_trainings_have_their_mean_and_both_ends():
 
 
 def test_recipes_stand_with_the_best_first():
-    one = {"scores": {"accuracy": {"value": 0.6, "low": 0.55, "high": 0.65}}, "always the same": 0.5, "trainings": 1, "n": 490}
-    better = one | {"scores": {"accuracy": {"value": 0.65, "low": 0.6, "high": 0.7}}, "recipe": "10 epochs"}
+    of_all = {"always the same": 0.5, "trainings": 1, "n": 490}
+    one = of_all | {"scores": {"accuracy": {"value": 0.6, "low": 0.55, "high": 0.65}}}
+    better = of_all | {"scores": {"accuracy": {"value": 0.65, "low": 0.6, "high": 0.7}}, "recipe": "10 epochs"}
     first, second = recipes({"3 epochs": one | {"recipe": "3 epochs"}, "10 epochs": better})[2:]
     assert first == "| 10 epochs | 65.0 [60.0, 70.0] | 50.0 | 1 | 490 |" and second.startswith("| 3 epochs | 60.0")
 

@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
         models = {name: len(needs_of(name, resolve())) for name in names}
         cells = Counter(item.path.stem for item in items)
-        items.sort(key=lambda item: (-models.get(item.path.stem, 0), -cells[item.path.stem], item.path))  # else in their order
+        items.sort(key=lambda item: (-models.get(item.path.stem, 0), -cells[item.path.stem], item.path))
 
 
 def compare_outputs(self: IPyNbCell, test, ref, skip_compare=None) -> bool:

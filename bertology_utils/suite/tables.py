@@ -130,10 +130,10 @@ def recipes(results: dict) -> list[str]:
         results: ``glue_recipes.json``, parsed.
     """
     found = sorted(results.values(), key=lambda one: -one["scores"]["accuracy"]["value"])
-    rows = [
-        [one["recipe"], _points(one["scores"]["accuracy"]), f"{100 * one['always the same']:.1f}", one["trainings"], one["n"]]
-        for one in found
-    ]
+    rows = []
+    for one in found:
+        same = f"{100 * one['always the same']:.1f}"
+        rows.append([one["recipe"], _points(one["scores"]["accuracy"]), same, one["trainings"], one["n"]])
     return table(["recipe", "accuracy", "always the same answer", "trainings", "rows scored"], rows)
 
 
