@@ -13,7 +13,7 @@ from transformers import AlbertConfig, AlbertForSequenceClassification
 
 from bertology_utils import figures
 from bertology_utils.attention import batches, observe
-from bertology_utils.claims import UNTESTABLE
+from bertology_utils.claims import FAILS, UNDECIDED, UNTESTABLE
 from bertology_utils.drift import claims, comparisons, dots, examples, grafts, measure, summary, table1, tables, wording
 from bertology_utils.drift.saved import saved_grafts
 from bertology_utils.encoders import models
@@ -21,6 +21,7 @@ from bertology_utils.encoders.evaluate import classifier_inputs, predict_logits
 from bertology_utils.encoders.sources import parse_model
 from bertology_utils.glue.tasks import TASKS
 from bertology_utils.statistics import over_trainings
+from bertology_utils.statistics.estimate import Estimate
 from bertology_utils.suite.beside import Beside
 
 TASK = TASKS["rte"]
@@ -218,6 +219,15 @@ def test_layers_that_share_their_weights_cannot_be_put_back(classifiers):
     assert verdict.outcome == UNTESTABLE
     with pytest.raises(ValueError, match="cannot be exchanged"):
         grafts.grafted(shared, shared, [0])
+
+
+def test_a_verdict_shows_the_tasks_that_decide_against_the_claim():
+    learned = {MRPC: True, SST2: True}
+    unsure, sure = Estimate(-0.1, 0.2, 1500), Estimate(-0.04, 0.01, 872)
+    (one,) = claims.judge_grafts({MRPC: unsure, SST2: sure}, learned)
+    assert one.outcome == FAILS and one.ours == "SST-2 -4.0 [-6.0, -2.0] points, surely not on 1 of 2 tasks; n=872"
+    (one,) = claims.judge_grafts({MRPC: unsure, SST2: Estimate(0.04, 0.01, 872)}, learned)
+    assert one.outcome == UNDECIDED and one.ours.startswith("MRPC -10") and "the least of 2 tasks" in one.ours
 
 
 def test_graft_scores_are_changes_of_the_score(classifiers):

@@ -248,6 +248,8 @@ def test_what_stands_beside_the_random_start_follows_its_numbers():
     beside, put_back = said(3, results)[:2]
     assert "learned 1 of 2 tasks. Fine-tuning does not raise each score: +40.0 [+30.0, +50.0] on average." in beside
     assert put_back.endswith("on MRPC another pair costs 20 points more [19, 21]; n=320, 2 trainings.")
+    results["put_back_leads"]["sst2"] |= {"value": -0.3, "low": -0.9, "high": 0.3}  # more, but not surely
+    assert said(3, results)[1] == put_back
 
 
 def test_amounts():

@@ -30,6 +30,7 @@ def least_of(
     border: float | None = None,
     unit: str | None = None,
     counts: str = "n",
+    against: float | None = None,
 ) -> str:
     """The smallest of the tasks' estimates (or the largest), with its interval and sizes; "–" for none.
 
@@ -42,6 +43,7 @@ def least_of(
         border: take instead the one that is least surely above it (or below, with ``most``).
         unit: behind the interval; by default "points" where the scale is 100.
         counts: what was resampled, if not examples.
+        against: if intervals lie wholly below it, these tasks decide: it is one of theirs, and their number is told.
     """
     if not estimates:
         return "–"
@@ -50,9 +52,11 @@ def least_of(
         signed = -item[1] if most else item[1]
         return (0.0 if border is None else -signed.p_above(-border if most else border)), signed.value
 
-    task, estimate = min(estimates.items(), key=order)
+    deciding = {} if against is None else {task: one for task, one in estimates.items() if one.interval[1] < against}
+    task, estimate = min((deciding or estimates).items(), key=order)
     which = "least sure" if border is not None else "most" if most else "least"
-    among = f", the {which} of {len(estimates)} {of}" if len(estimates) > 1 else ""
+    place = f"surely not on {len(deciding)}" if deciding else f"the {which}"
+    among = f", {place} of {len(estimates)} {of}" if len(estimates) > 1 else ""
     unit = (" points" if scale == 100 else "") if unit is None else unit
     title = task.title if isinstance(task, Task) else task
     return f"{title} {estimate.text(scale, digits, sign=True)}{unit}{among}; {counted(estimate, counts)}"

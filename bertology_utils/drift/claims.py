@@ -68,7 +68,10 @@ def judge_last_layers(leads: Mapping[Task, Estimate], learned: Mapping[Task, boo
     fair, fair_qqp = kept(others, learned), kept(qqp, learned)
     return [
         judged(
-            "last-layers", all_of(above(lead) for lead in fair.values()), least_of(fair), unlearned(list(others), learned)
+            "last-layers",
+            all_of(above(lead) for lead in fair.values()),
+            least_of(fair, against=0),
+            unlearned(list(others), learned),
         ),
         judged(
             "qqp-exception",
@@ -91,7 +94,7 @@ def judge_grafts(leads: Mapping[Task, Estimate], learned: Mapping[Task, bool]) -
     missing = unlearned(list(leads), learned)
     if any(np.isnan(lead.value) for lead in fair.values()):
         missing = "more than two layers, each with weights of its own"
-    return [judged("last-layers-gain", support, least_of(fair, 100, 1), missing)]
+    return [judged("last-layers-gain", support, least_of(fair, 100, 1, against=SCORE), missing)]
 
 
 def judge_movement(

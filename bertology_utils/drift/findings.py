@@ -63,10 +63,10 @@ def _last_layers(leads: Mapping[str, Mapping]) -> Finding:
 
 
 def _another_pair(leads: Mapping[str, Mapping]) -> str:
-    """Where another two layers cost most more than the last two; empty if they do nowhere."""
+    """Where another two layers most surely cost more than the last two; empty if they cost more nowhere."""
     if min((lead["value"] for lead in leads.values()), default=0) >= 0:
         return ""
-    task, lead = max(_backwards(leads).items(), key=lambda item: item[1]["value"])
+    task, lead = max(_backwards(leads).items(), key=lambda item: item[1]["low"])
     return f"on {TASKS[task].title} another pair costs {_more(lead)}; {sizes(lead)}"
 
 
