@@ -13,8 +13,8 @@ DESCRIPTIONS = {  # by notebook and figure
                         "pre-trained and with random weights",
     (2, "excess"): "Two grids of layers and heads: the weight along frame-semantic links above that of the same distances "
                    "elsewhere in the sentence, and of the same positions in other sentences; red is more, blue less",
-    (3, "table1"): "Table 1 as dots with 95 % intervals, a panel for each task: not fine-tuned, fine-tuned from random "
-                   "weights, and fine-tuned; hollow marks are the paper's, the dashed line is a constant answer",
+    (3, "table1"): "Table 1 as dots with 95 % intervals, a row for each task and a panel for each column: not fine-tuned, "
+                   "fine-tuned from random weights, and fine-tuned; hollow marks are the paper's, ticks always the same answer",
     (3, "fig5_drift"): "Figure 5: a grid of layers and heads for each task, the cosine similarity of maps before and after "
                        "fine-tuning; dark is a large change",
     (3, "drift_by_layer"): "The mean cosine similarity of maps by layer, a panel for each task: before and after "
@@ -22,6 +22,12 @@ DESCRIPTIONS = {  # by notebook and figure
     (3, "fig5_by_norm"): "Two grids of layers and heads: what fine-tuning changes by weight and by norm, mean of the tasks",
     (3, "put_back"): "What putting two neighbouring layers back to their pre-trained weights costs, a panel for each task, "
                      "with 95 % intervals",
+    (3, "last_two_ahead"): "A dot with its 95 % interval for each task: by how much the last two layers change more than any "
+                           "other; hollow marks are on the side that the paper reports",
+    (3, "last_two_or_others"): "For each task what putting the last two layers back to their pre-trained weights costs, what "
+                               "putting back all others costs, and all that fine-tuning gained",
+    (3, "same_way"): "For each task the cosine of a training's changes with a second training's, and with those of a "
+                     "training on another task",
     (4, "attention_flow"): "A bar for each layer, divided into shares of its attention: to [CLS], [SEP], punctuation, the "
                            "previous token, the token itself, the next token and all else; pre-trained, fine-tuned and "
                            "with random weights",
