@@ -15,12 +15,10 @@ from pathlib import Path
 import glue_trainings as trainings  # first: it sets the number of threads
 import numpy as np
 
-from bertology_utils.attention import batches
 from bertology_utils.claims.gates import learned
 from bertology_utils.disabling.claims import mean_gain, of_layer, selected
 from bertology_utils.disabling.measure import Effects, effects
 from bertology_utils.disabling.sweep import sweep
-from bertology_utils.encoders import finetune, models
 from bertology_utils.glue.loading import sample
 from bertology_utils.glue.sources import parse_data
 from bertology_utils.glue.tasks import TASKS, Task, predictions
@@ -50,10 +48,8 @@ def measure(task: Task, count: int, data) -> dict:
     scored = sample(scored, AT_MOST, SEED)
     labels, found, said = np.asarray(scored["label"]), [], []
     for seed in range(SEED, SEED + count):
-        one = trainings.training(task, rows, seed, data, trainings.chosen() if task.name == "rte" else None)
-        tokenizer = models.load_tokenizer(one.source)
-        inputs = batches.tokenize(scored, task, tokenizer, one.recipe.max_length)
-        disabled = sweep(finetune.finetuned(one), batches.make_batches(inputs, tokenizer))
+        one = trainings.training(task, rows, seed, data, trainings.way_of(task))
+        disabled = sweep(*trainings.loaded(one, scored))
         found.append(effects(task, disabled, labels, SEED))
         said.append(predictions(task, disabled.baseline))
     sizes = {"n": len(labels), "trainings": count, "variants": found[0].heads.values.size}

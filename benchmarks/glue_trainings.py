@@ -20,8 +20,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 from datasets import Dataset
+from transformers import PreTrainedModel
 
-from bertology_utils.attention import batches
+from bertology_utils.attention import Batch
+from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.claims.gates import constant_score, learned
 from bertology_utils.common.cache import cache_folder, write_atomically
 from bertology_utils.common.locks import lock_beside
@@ -90,11 +92,15 @@ def training(task: Task, rows: Dataset, seed: int, data, way: Way | None = None)
     return finetune.Training(task, source, rows, recipe, seed=seed)
 
 
+def loaded(one: finetune.Training, rows: Dataset) -> tuple[PreTrainedModel, list[Batch]]:
+    """The fine-tuned classifier, from the cache or made, and rows as its inputs."""
+    model, tokenizer = finetune.finetuned(one), models.load_tokenizer(one.source)
+    return model, make_batches(tokenize(rows, one.task, tokenizer, one.recipe.max_length), tokenizer)
+
+
 def answers(one: finetune.Training, rows: Dataset) -> np.ndarray:
     """What the fine-tuned classifier says of rows, shape (rows,)."""
-    model, tokenizer = finetune.finetuned(one), models.load_tokenizer(one.source)
-    inputs = batches.tokenize(rows, one.task, tokenizer, one.recipe.max_length)
-    return predictions(one.task, evaluate.predict_logits(model, batches.make_batches(inputs, tokenizer)))
+    return predictions(one.task, evaluate.predict_logits(*loaded(one, rows)))
 
 
 def summary(task: Task, said: np.ndarray, labels: np.ndarray) -> dict:
@@ -141,8 +147,10 @@ def score(
         keep(path, entry, found | ({"recipe": way.name} if way else {}))
 
 
-def chosen() -> Way:
-    """The way of training RTE that was best on held-out training rows."""
+def way_of(task: Task) -> Way | None:
+    """How a task is trained: RTE in the way that was best on held-out training rows, others as the profile says."""
+    if task.name != "rte":
+        return None
     found = json.loads(RECIPES.read_text())
     return max(WAYS, key=lambda way: found[way.name]["scores"]["accuracy"]["value"])
 
@@ -164,7 +172,7 @@ def main() -> None:
         else:
             name, count = what.split("=")
             task = TASKS[name]
-            score(TRAININGS, name, task, rows_of(task, data), int(count), data, chosen() if name == "rte" else None)
+            score(TRAININGS, name, task, rows_of(task, data), int(count), data, way_of(task))
 
 
 if __name__ == "__main__":
