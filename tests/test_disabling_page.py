@@ -270,11 +270,11 @@ def test_half_of_the_heads_is_told_for_every_task():
 
 def test_other_ways_are_compared_with_even_attention(effects):
     (said,) = remarks.of_ways({(MRPC, way): effects[MRPC, 0].heads for way in ("uniform", "zero")})
-    assert said.endswith("with that of even attention of +1.00 (zero). They mostly agree.")
+    assert said.endswith("with that of even attention of +1.0 (zero). They mostly agree.")
     heads = effects[MRPC, 0].heads
     opposite = replace(heads, gains=[-gain for gain in heads.gains])
     (said,) = remarks.of_ways({(MRPC, "uniform"): effects[MRPC, 0].heads, (MRPC, "interchange"): opposite})
-    assert said.endswith("of -1.00 (interchange). Which head matters hangs on the choice.")
+    assert said.endswith("of -1.0 (interchange). Which head matters hangs on the choice.")
 
 
 def test_a_search_is_told_beside_heads_chosen_alone_and_at_random():

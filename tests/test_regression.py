@@ -167,8 +167,21 @@ def test_every_number_of_every_notebook_is_held_below_what_is_claimed_from_it(pa
     places = list(walk(new))
     assert places
     for place, container, key in places:
-        container[key] += numbers.rule_of(place).smallest
+        rule = numbers.rule_of(place)
+        beyond = container[key] + rule.smallest > rule.alike_from
+        container[key] = min(container[key], rule.alike_from) + (-rule.smallest if beyond else rule.smallest)
     assert {found.place for found in numbers.differences(old, new)} == {place for place, *_ in places}
+
+
+def test_a_p_value_counts_up_to_twice_the_level():
+    rule = numbers.rule_of("effects/sst2, training 2/heads/worse/0/10")
+    assert rule.allows(0.92, 1.0) and not rule.allows(0.03, 0.05) and not rule.allows(0.05, 0.3)
+
+
+def test_one_answer_on_the_border_passes_and_two_do_not():
+    rule = numbers.rule_of("effects/sst2, training 2/heads/values/0/10")
+    assert rule.allows(-1 / 320, 0.0) and not rule.allows(-2 / 320, 0.0)
+    assert not numbers.rule_of("effects/stsb, training 2/heads/values/0/10").allows(-0.001, 0.0)
 
 
 def test_tolerances_are_below_what_is_claimed():

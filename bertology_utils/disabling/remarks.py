@@ -45,7 +45,7 @@ def of_answers(changes: np.ndarray, gains: np.ndarray, count: int = 5) -> str:
     rank = rank_of(np.abs(changes), np.abs(gains))
     return (
         f"{same} of these {len(most)} move the score the same way as this answer; over all {changes.size} heads the sizes of the"
-        f" two have {_a_rank(rank, 1)}. One example does not tell what a head is worth."
+        f" two have {_a_rank(rank)}. One example does not tell what a head is worth."
     )
 
 
@@ -144,11 +144,11 @@ def of_search(changes: Mapping[Task, Mapping[str, Bootstrap]], few: int) -> list
     return sentences
 
 
-def _a_rank(rank: float, digits: int) -> str:
-    """ "a rank correlation of +0.43", or that there is none."""
+def _a_rank(rank: float) -> str:
+    """ "a rank correlation of +0.4", or that there is none."""
     if np.isnan(rank):
         return "no rank correlation, since all heads change it alike"
-    return f"a rank correlation of {rank_text(rank, digits)}"
+    return f"a rank correlation of {rank_text(rank)}"
 
 
 def of_row(weights: np.ndarray, tokens: Sequence[str], row: int, head: Head) -> str:

@@ -8,6 +8,7 @@ it), and below the smallest effect that a notebook claims from the number.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -28,6 +29,7 @@ class Rule:
         tolerance: absolute, for fractions of 1.
         smallest: the smallest effect that is claimed from such a number.
         claim: where it is claimed.
+        alike_from: from here on all are alike.
     """
 
     kind: str
@@ -35,24 +37,35 @@ class Rule:
     tolerance: float
     smallest: float
     claim: str
+    alike_from: float = math.inf
 
+    def allows(self, expected: float, got: float) -> bool:
+        """Is the one within the tolerance of the other?"""
+        return abs(min(expected, self.alike_from) - min(got, self.alike_from)) <= self.tolerance
+
+
+DISABLED = ("effects", "other_ways", "cumulative", "random_orders", "framenet_gains")
 
 # The first rule that fits decides.
 # fmt: off
 RULES = (
     Rule("p value", ("*/better/*", "*/worse/*", "compared/*/above/*", "compared/*/below/*"), 0.01, 0.05,
-         "the level of every test"),
+         "the level of every test; nothing hangs on one of twice the level", alike_from=0.1),
     Rule("share of resamples", ("from_cls_first/*",), 0.01, 0.05, "the level of every verdict"),
     Rule("cosine of movements", ("drift/*/same way/*", "drift/*/other task/*"), 0.005, 0.02,
          "notebook 3: a difference of 0.02 counts; where a map hardly moves, its direction hangs on rounding"),
+    Rule("rank correlation with gains", ("between_seeds/*", "predicted_by/*"), 0.05, 0.3,
+         "notebook 6: one of 0.3 predicts; heads whose gains tie change many ranks when one example leaves the tie"),
     Rule("end of an interval over trainings", ("*/low", "*/high"), 0.005, 0.01,
          "an effect of a point; with two trainings an end moves up to 6.5 times as far as they do"),
     Rule("share of maps", ("by_head/*", "shares/*", "random_weights/*", "classifier_errors/*", "by_label/*", "first_three/*",
                           "heterogeneous/*", "heterogeneous_by_regression/*", "coverage/*", "changed_heads/*",
                           "changed_by_examples/*", "by_norm/*", "striped/*"), 0.005, 0.02,
          "notebook 1: shares are given in whole percent"),
-    Rule("gain of a disabled head", ("effects/*", "other_ways/*", "cumulative/*", "random_orders/*"), 0.0005, 0.002,
-         "notebook 6: gains of 0.2 points on STS-B; one of 320 examples is 0.003"),
+    Rule("gain of a disabled head in correlation", tuple(f"{place}/stsb*" for place in DISABLED), 0.0005, 0.002,
+         "notebook 6: gains of 0.2 points on STS-B"),
+    Rule("gain of a disabled head in accuracy", tuple(f"{place}/*" for place in DISABLED), 0.0035, 0.01,
+         "notebook 6: gains of a point; among its 200,000 answers some lie on the border, and one of 320 is 0.0031"),
     Rule("measurement", ("*",), 0.0005, 0.001, "scores, weights and similarities are printed with three digits at most"),
 )
 # fmt: on
@@ -101,7 +114,7 @@ def _within(found: Difference) -> bool:
         return fnmatchcase(found.place, SENTENCES) and not list(text_differences(expected, got))
     if rule is None or not isinstance(expected, int | float) or not isinstance(got, int | float):
         return False
-    return abs(expected - got) <= rule.tolerance
+    return rule.allows(expected, got)
 
 
 def moved(expected, got, place: str = "") -> Iterator[Difference]:

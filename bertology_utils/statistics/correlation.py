@@ -31,9 +31,9 @@ def rank_of(x: np.ndarray, y: np.ndarray) -> float:
     return float(spearmanr(np.ravel(x), np.ravel(y)).statistic)
 
 
-def rank_text(rank: float, digits: int = 2) -> str:
-    """ "+0.43", or "–" where there is none."""
-    return "–" if np.isnan(rank) else f"{rank:+.{digits}f}"
+def rank_text(rank: float) -> str:
+    """ "+0.4", or "–" where there is none: over 72 heads it is known to a quarter at best."""
+    return "–" if np.isnan(rank) else f"{rank:+.1f}"
 
 
 def _centred_ranks(values: np.ndarray) -> np.ndarray:
