@@ -386,6 +386,8 @@ def needing(which, shape=(4, 12)):
 def test_shared_heads(first, second, outcome):
     tasks = {(STSB, 0): effects(needing(first)), (RTE, 0): effects(needing(second))}
     assert disabling.judge_shared_heads(tasks, YES)[0].outcome == outcome
+    one_more = tasks | {(RTE, 1): effects(needing(second))}
+    assert disabling.judge_shared_heads(one_more, YES)[0].ours.endswith("the least of 1 pairs")
     trainings = {(MRPC, 0): effects(needing(first)), (MRPC, 1): effects(needing(second))}
     assert disabling.judge_trainings(trainings, YES)[0].outcome == outcome
     assert disabling.judge_trainings({(MRPC, 0): effects(needing(first))}, YES)[0].outcome == UNTESTABLE

@@ -3,12 +3,15 @@
 import json
 import re
 import shutil
+from dataclasses import asdict
 
 import pytest
 from conftest import ROOT
 
 from bertology_utils.claims.register import CLAIMS, CONTROLS, FIRST, NOTEBOOKS
-from bertology_utils.suite.pages import renewed, update
+from bertology_utils.claims.support import Support
+from bertology_utils.claims.verdict import judged
+from bertology_utils.suite.pages import renewed, update, verdicts_of
 from bertology_utils.suite.tables import needed, one_estimate, recipes, trainings
 
 PAGES = [ROOT / "README.md", ROOT / "RESULTS.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -185,7 +188,9 @@ def test_unknown_notebook():
 
 
 def test_every_claim_and_control_has_a_row_with_its_number():
-    rows = [line for line in (ROOT / "RESULTS.md").read_text().splitlines() if line.startswith("|")]
+    text = (ROOT / "RESULTS.md").read_text()
+    of_notebooks = re.sub(r"<!-- verdicts: .*?<!-- end -->", "", text, flags=re.DOTALL)  # without those of benchmarks
+    rows = [line for line in of_notebooks.splitlines() if line.startswith("|")]
     for entry in CLAIMS:
         beginning = f"| {entry.section} | {entry.claim} | {entry.paper} |"
         assert sum(row.startswith(beginning) for row in rows) == 1, entry.id
@@ -272,6 +277,17 @@ def test_recipes_stand_with_the_best_first():
 def test_heads_of_models_that_learned_are_counted_with_their_gains():
     gain = {"value": 0.01, "low": -0.002, "high": 0.022}
     one = {"heads that cost": [3, 5], "heads that help": [0, 0], "learned": True, "trainings": 2, "n": 408}
-    one |= {"best head": gain, "on other examples": gain, "mean head": gain}
-    (*_, row) = needed({"mrpc": one, "rte": one | {"learned": False}})
-    assert row == "| MRPC | 3 to 5 | 0 |" + 3 * " +1.0 [-0.2, +2.2] |" + " 2 | 408 |"
+    one |= {"best head": gain, "on other examples": gain, "mean head": gain, "first layer": gain}
+    (*_, row) = needed({"tasks": {"mrpc": one, "rte": one | {"learned": False}}})
+    assert row == "| MRPC | 3 to 5 | 0 |" + 4 * " +1.0 [-0.2, +2.2] |" + " 2 | 408 |"
+
+
+def test_verdicts_in_a_benchmarks_file_are_listed_with_what_is_missing(tmp_path):
+    found = [
+        judged("impact-differs", Support(0.001, 0.9), "MRPC and RTE +0.23 [+0.10, +0.36] points apart"),
+        judged("first-layer-rte", Support(1, 1), "–", "RTE"),
+    ]
+    (tmp_path / "some.json").write_text(json.dumps({"verdicts": [asdict(one) for one in found]}))
+    *_, first, second, _ = verdicts_of(tmp_path, "some.json").splitlines() + [""]
+    assert first.startswith("| 4.6 | What disabling does differs") and "**holds here**: MRPC and RTE +0.23" in first
+    assert second.endswith("| **not testable here**; missing: RTE |")

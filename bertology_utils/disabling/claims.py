@@ -180,7 +180,7 @@ def judge_shared_heads(effects: EffectsByTraining, learned: Learned) -> list[Ver
     of_tasks = {task.name: several for task, several in trainings_of(effects, "heads", learned, ("stsb", "rte")).items()}
     if len(of_tasks) < 2:
         return [judged("shared-pair", Support(1, 1), "–", "STS-B and RTE, both learned")]
-    pairs = list(zip(of_tasks["stsb"], of_tasks["rte"], strict=True))
+    pairs = list(zip(of_tasks["stsb"], of_tasks["rte"], strict=False))  # as many as both have
     support, ours = _shared(pairs)
     return [judged("shared-pair", support, ours)]
 

@@ -125,6 +125,18 @@ def shown(verdict: Mapping) -> str:
     return f"**{verdict['outcome']}**: {one_estimate(verdict['ours'])[0]}{of}"
 
 
+def verdicts_of(root: Path, place: str) -> str:
+    """Every verdict in a file that a benchmark made, with its number."""
+
+    def lines(results: dict) -> list[str]:
+        found = results["verdicts"]
+        rows = [[ENTRIES[one["id"]].section, one["claim"], one["paper"], shown(one)] for one in found]
+        beside = further((one["claim"], one["ours"]) for one in found if one["outcome"] != UNTESTABLE)
+        return [*table(["§", "claim", "the paper", "verdict"], rows), *(["", *beside] if beside else [])]
+
+    return _of_file(lines)(root, place)
+
+
 def by_norm(root: Path, places: str) -> str:
     """The claims and controls whose verdict changes when weights become norms.
 
@@ -193,6 +205,7 @@ KINDS: dict[str, Callable[[Path, str], str]] = {
     "by-norm": by_norm,
     "pretrainings": over_pretrainings,
     "missing": missing,
+    "verdicts": verdicts_of,
     **{name: _of_file(lines) for name, lines in TABLES.items()},
 }
 

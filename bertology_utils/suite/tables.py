@@ -138,17 +138,17 @@ def recipes(results: dict) -> list[str]:
 
 
 def needed(results: dict) -> list[str]:
-    """Heads whose disabling changes the score of models that learned, and what the best is worth on other examples.
+    """What disabling heads, and the first layer, does to models that learned; what the best head is worth on other examples.
 
     Args:
         results: ``glue_heads.json``, parsed.
     """
-    head = ["task", "heads that cost", "heads that help", "best head, points", "on other examples", "mean head"]
+    head = ["task", "heads that cost", "heads that help", "best head, points", "on other examples", "mean head", "layer 1"]
     rows = []
-    for name, one in results.items():
+    for name, one in results["tasks"].items():
         if one["learned"]:
             counts = [_range(one[which]) for which in ("heads that cost", "heads that help")]
-            gains = [_points(one[which], "+") for which in ("best head", "on other examples", "mean head")]
+            gains = [_points(one[which], "+") for which in ("best head", "on other examples", "mean head", "first layer")]
             rows.append([TASKS[name].title, *counts, *gains, one["trainings"], one["n"]])
     return table([*head, "trainings", "rows scored"], rows)
 
