@@ -61,7 +61,7 @@ def explicit(model, batch):
         sent = weights[layer][..., None] * f[:, :, None]  # (examples, heads, queries, keys, hidden)
         lengths = sent.norm(dim=4)
         found.append(lengths / lengths.sum(dim=3, keepdim=True))
-        whole = sent.sum(dim=(1, 3)) + (0 if linear.bias is None else linear.bias)
+        whole = sent.sum(dim=(1, 3)) + (0 if linear.bias is None else linear.bias.detach())
         miss = max(miss, float((whole - given[id(linear)].pop(0).detach())[batch.mask].abs().max()))
     return found, miss
 
