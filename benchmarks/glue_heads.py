@@ -4,9 +4,9 @@
 
 The trainings are those of glue_trainings.py, from the cache or made. Every head, and every layer, is disabled on the rows
 that score them, or 1,000 of these. Gains are in shares of the score; the p values are corrected over all heads of a model.
-Notebook 6's claims that need nothing else are judged on all these tasks together; the heads of
-frame-semantic links are the two highest of the committed run on FrameNet 1.5. Written to glue_heads.json beside this
-script, when all is measured; sweeps stay in the cache; one thread.
+Notebook 6's claims that need nothing else are judged on all these tasks together; the heads of frame-semantic links are the
+two highest of the committed run on FrameNet 1.5. Written to glue_heads.json beside this script, when all is measured; sweeps
+stay in the cache; one thread.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from datasets import Dataset
 
 from bertology_utils.claims.gates import learned
 from bertology_utils.claims.verdict import Verdict
+from bertology_utils.common import Head
 from bertology_utils.common.cache import write_atomically
 from bertology_utils.disabling import claims
 from bertology_utils.disabling.measure import Effects, effects
@@ -57,33 +58,32 @@ def measured(task: Task, count: int, data) -> tuple[list[Effects], bool]:
     return [effects(task, one, labels, SEED) for one in sweeps], learned(task, answers, labels, SEED)
 
 
-def summary(found: list[Effects], learned: bool) -> dict:
+def summary(found: list[Effects], passed: bool) -> dict:
     """Of the effects of every training: the heads, each training's counts and the means over trainings."""
     heads = [one.heads for one in found]
-    first, best = claims.of_layer([one.layers for one in found], 0), [one.gains[one.best] for one in heads]
+    first = claims.of_layer([one.layers for one in found], 0)
     return {
         "n": first.n,
         "trainings": len(found),
         "variants": heads[0].values.size,
-        "learned": learned,
+        "learned": passed,
         "heads that cost": [int(one.significant("worse").sum()) for one in heads],
         "heads that help": [int(one.significant("better").sum()) for one in heads],
-        "best head": over_trainings(best).summary(),
+        "best head": over_trainings([one.gains[one.best] for one in heads]).summary(),
         "on other examples": of_same_examples([claims.selected(one) for one in heads]).summary(),
         "mean head": claims.mean_gain(heads).summary(),
         "first layer": first.summary(),
     }
 
 
-def judged(found: dict[Task, list[Effects]], learned: dict[Task, bool]) -> list[Verdict]:
+def judged(found: dict[Task, list[Effects]], passed: dict[Task, bool], frame_heads: list[Head]) -> list[Verdict]:
     """The claims about single heads and layers, on all tasks."""
     by_training = {(task, number): one for task, several in found.items() for number, one in enumerate(several)}
-    scores = np.asarray(read_results(FRAME_HEADS)["scores"])  # (layers, heads)
-    frame_heads = claims.judge_frame_heads(by_training, top_heads(scores, 2), learned)
     rules = (
         claims.judge_heads, claims.judge_means, claims.judge_layers, claims.judge_shared_heads, claims.judge_trainings
     )  # fmt: skip
-    return [verdict for rule in rules for verdict in rule(by_training, learned)] + frame_heads
+    verdicts = [verdict for rule in rules for verdict in rule(by_training, passed)]
+    return verdicts + claims.judge_frame_heads(by_training, frame_heads, passed)
 
 
 def main() -> None:
@@ -94,11 +94,13 @@ def main() -> None:
     quiet()
     data = parse_data(f"folder:{options.glue}", trainings.TRAIN_FILES)
     counts = {get_task(name): int(count) for name, count in (what.split("=") for what in options.what)}
-    both = {task: measured(task, count, data) for task, count in counts.items()}
-    found, gates = ({task: pair[part] for task, pair in both.items()} for part in (0, 1))
+    frame_heads = top_heads(np.asarray(read_results(FRAME_HEADS)["scores"]), 2)  # read before the long work
+    found, passed = {}, {}
+    for task, count in counts.items():
+        found[task], passed[task] = measured(task, count, data)
     content = {
-        "tasks": {task.name: summary(several, gates[task]) for task, several in found.items()},
-        "verdicts": [asdict(verdict) for verdict in judged(found, gates)],
+        "tasks": {task.name: summary(several, passed[task]) for task, several in found.items()},
+        "verdicts": [asdict(verdict) for verdict in judged(found, passed, frame_heads)],
     }
     write_atomically(HEADS, (json.dumps(content, indent=1) + "\n").encode())
 

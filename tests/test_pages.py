@@ -11,7 +11,7 @@ from conftest import ROOT
 from bertology_utils.claims.register import CLAIMS, CONTROLS, FIRST, NOTEBOOKS
 from bertology_utils.claims.support import Support
 from bertology_utils.claims.verdict import judged
-from bertology_utils.suite.pages import renewed, update, verdicts_of
+from bertology_utils.suite.pages import KINDS, renewed, update
 from bertology_utils.suite.tables import needed, one_estimate, recipes, trainings
 
 PAGES = [ROOT / "README.md", ROOT / "RESULTS.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -288,6 +288,6 @@ def test_verdicts_in_a_benchmarks_file_are_listed_with_what_is_missing(tmp_path)
         judged("first-layer-rte", Support(1, 1), "–", "RTE"),
     ]
     (tmp_path / "some.json").write_text(json.dumps({"verdicts": [asdict(one) for one in found]}))
-    *_, first, second, _ = verdicts_of(tmp_path, "some.json").splitlines() + [""]
+    *_, first, second, _ = KINDS["verdicts"](tmp_path, "some.json").splitlines() + [""]
     assert first.startswith("| 4.6 | What disabling does differs") and "**holds here**: MRPC and RTE +0.23" in first
     assert second.endswith("| **not testable here**; missing: RTE |")

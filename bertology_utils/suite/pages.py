@@ -125,16 +125,12 @@ def shown(verdict: Mapping) -> str:
     return f"**{verdict['outcome']}**: {one_estimate(verdict['ours'])[0]}{of}"
 
 
-def verdicts_of(root: Path, place: str) -> str:
+def verdicts_of(results: dict) -> list[str]:
     """Every verdict in a file that a benchmark made, with its number."""
-
-    def lines(results: dict) -> list[str]:
-        found = results["verdicts"]
-        rows = [[ENTRIES[one["id"]].section, one["claim"], one["paper"], shown(one)] for one in found]
-        beside = further((one["claim"], one["ours"]) for one in found if one["outcome"] != UNTESTABLE)
-        return [*table(["§", "claim", "the paper", "verdict"], rows), *(["", *beside] if beside else [])]
-
-    return _of_file(lines)(root, place)
+    found = {one["id"]: one for one in results["verdicts"]}
+    entries = [ENTRIES[name] for name in found]
+    rows = [[entry.section, entry.claim, entry.paper or "(control)", _cell(entry, found)] for entry in entries]
+    return [*table(["§", "claim", "the paper", "verdict"], rows), *numbers_beside(entries, {"all these trainings": found})]
 
 
 def by_norm(root: Path, places: str) -> str:
@@ -205,7 +201,7 @@ KINDS: dict[str, Callable[[Path, str], str]] = {
     "by-norm": by_norm,
     "pretrainings": over_pretrainings,
     "missing": missing,
-    "verdicts": verdicts_of,
+    "verdicts": _of_file(verdicts_of),
     **{name: _of_file(lines) for name, lines in TABLES.items()},
 }
 
