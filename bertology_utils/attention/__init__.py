@@ -2,7 +2,9 @@
 
 ``interface``: how a forward pass is reached into. ``columns``: what each token
 receives. ``by_hand``: one head's own weights. ``carried``: attention weights
-times what they multiply; ``norms``: measurements of that.
+times what they multiply; ``norms``: measurements of that. ``kept``: the same
+passes, made once and looked up in the cache afterwards, by the ``contents`` of
+all that goes in.
 """
 
 from .by_hand import head_weights

@@ -1,6 +1,6 @@
 """What every other room may use, and what uses none of them.
 
-``cache``: results kept on disk. ``choices``, ``numbering``, ``protocols``: names
+``cache``: results kept on disk; ``packing``: measured values as files. ``choices``, ``numbering``, ``protocols``: names
 and numbers as people write them. ``profiles``: named settings. ``progress``:
 how far a long cell has come. ``environment``: its variables, others for a while.
 ``hub``: what to do when the Hub does not answer.

@@ -60,6 +60,10 @@ class Pointing:
         ]
         self._hits: dict[int, list[list[np.ndarray]]] = {}
 
+    def depends_on(self) -> Sequence[AnnotatedInput]:
+        """What decides its result; see :func:`bertology_utils.attention.contents.fingerprint`."""
+        return self._inputs
+
     @property
     def left_out(self) -> int:
         """Sentences that are not whole in their input."""

@@ -50,7 +50,7 @@ class PatternCNN(nn.Module):
         layers: list[nn.Module] = []
         channels = 3 if design.separators else 2
         for number, factor in enumerate((1, 1, 2, 2, 4, 4, 4, 4), start=1):
-            layers += [nn.Conv2d(channels, factor * design.width, kernel_size=3, padding=1), nn.ReLU()]
+            layers += [nn.Conv2d(channels, factor * design.width, kernel_size=3, padding=1), nn.ReLU(inplace=True)]
             channels = factor * design.width
             if number in (2, 4, 6):
                 layers.append(nn.MaxPool2d(2))

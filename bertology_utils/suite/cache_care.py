@@ -15,7 +15,7 @@ from ..common.locks import lock_beside
 
 STATES = ("finished", "unfinished", "damaged")
 _NAME = re.compile(r"[0-9a-f]{32}(\.unfinished|\.damaged-.+)?")  # nothing else in the folder is ours to touch
-_TELLING = ("task", "init", "seed", "ablation", "pipeline")  # parts of a key that say to people what an entry is
+_TELLING = ("task", "init", "seed", "ablation", "pipeline", "measured")  # parts of a key that say to people what an entry is
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import torch
 from ..annotation import annotators
 from ..annotation.base import Annotator
 from ..annotation.inputs import AnnotatedInput, annotate_inputs
-from ..attention import Batch, Measurement, batches, observe, weighed
+from ..attention import Batch, Measurement, batches, kept, weighed
 from ..claims import gates
 from ..common import note, to_code, to_people
 from ..disabling.needs import SweepOf
@@ -195,7 +195,7 @@ class Experiment:
         return batches.make_batches(inputs, self.tokenizer, self._tokens_per_batch, pad_to)
 
     def observe(self, model, task: Task, measurements: dict[str, Measurement], count: int = 0, weighing: str = "") -> dict:
-        """One pass over the inputs of :meth:`measured_batches`; see :func:`bertology_utils.attention.observe`.
+        """One pass over the inputs of :meth:`measured_batches`; see :func:`bertology_utils.attention.kept.observe`.
 
         Args:
             model: encoder or classifier.
@@ -206,7 +206,7 @@ class Experiment:
         """
         weighing = weighing or self.settings.weighing
         fed = {name: weighed(measurement, weighing) for name, measurement in measurements.items()}
-        return observe(model, self.measured_batches(task, count), fed)
+        return kept.observe(model, self.measured_batches(task, count), fed)
 
     @cache
     def swept_rows(self, task: Task) -> Dataset:

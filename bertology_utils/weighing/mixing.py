@@ -78,6 +78,10 @@ class Mixing(AbstractContextManager["Mixing"]):
     def __exit__(self, *error: object) -> None:
         self._open.close()
 
+    def depends_on(self) -> tuple[()]:
+        """Nothing of its own decides the result; see :func:`bertology_utils.attention.contents.fingerprint`."""
+        return ()
+
     def start(self, batch: Batch) -> None:
         """Remember the batch that comes next."""
         self._batch = batch
@@ -89,6 +93,8 @@ class Mixing(AbstractContextManager["Mixing"]):
 
     def _finish(self, key: int, norm: nn.LayerNorm, summed: torch.Tensor) -> None:
         """What the layer mixes; ``summed`` is attention's output plus residual, shape (examples, tokens, hidden)."""
+        if not self._batch.index:  # a pass that was not to be measured
+            return
         (seen, values), maps = self._now, self._maps
         if seen != key:
             raise RuntimeError(
