@@ -39,19 +39,15 @@ def heatmap(
         raise ValueError(f"a heatmap wants (layers, heads), not shape {np.shape(values)}")
     layers, heads = np.shape(values)
     low, high = limits or (np.nanmin(values), np.nanmax(values))
-    sns.heatmap(
-        values,
-        ax=ax,
-        cmap=cmap,
-        vmin=low,
-        vmax=high,
-        linewidths=0.4,
-        linecolor="white",
-        cbar=colour_bar,
-        cbar_kws={"label": label} if colour_bar else None,
-        xticklabels=axis_numbers(heads),
-        yticklabels=axis_numbers(layers),
-    )
+    # As seaborn's heatmap, which draws the whole figure once more for each, to see whether labels overlap.
+    sns.despine(ax=ax, left=True, bottom=True)
+    there = np.ma.masked_invalid(values)
+    mesh = ax.pcolormesh(there, cmap=cmap, vmin=low, vmax=high, linewidths=0.4, edgecolor="white")
+    ax.set(xlim=(0, heads), ylim=(layers, 0))
+    if colour_bar:
+        ax.figure.colorbar(mesh, ax=ax, label=label).outline.set_linewidth(0)
+    ax.set_xticks(np.arange(heads) + 0.5, [str(number) for number in axis_numbers(heads)])
+    ax.set_yticks(np.arange(layers) + 0.5, [str(number) for number in axis_numbers(layers)], va="center")
     ax.set(xlabel="head", ylabel="layer")
     ax.tick_params(length=0, rotation=0, labelsize=7)
     return ax
