@@ -7,11 +7,11 @@ import os
 import time
 
 import pytest
-from conftest import slow_entry
+from conftest import ROOT, slow_entry
 from filelock import FileLock
 
 from bertology_utils import __main__ as cli
-from bertology_utils.common import cache
+from bertology_utils.common import cache, packing
 
 KEY = {"what": "numbers", "seed": 1}
 
@@ -149,6 +149,18 @@ def test_the_cache_can_be_listed_verified_and_pruned(own_cache, capsys):
         with pytest.raises(SystemExit) as end:
             cli.main(["cache", *wrong])
         assert end.value.code == 2
+
+
+def test_a_run_forgets_what_was_measured_long_ago_and_nothing_else(own_cache, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    trained, old, new = (
+        cache.entry(kind, KEY | {"number": number}, fill_with("a"))
+        for number, kind in enumerate(("classifiers", packing.KIND, packing.KIND))
+    )
+    for folder in (trained, old):
+        os.utime(folder, (time.time() - 4 * 86400,) * 2)
+    assert cli.main(["prepare", "--only", "2"]) == 0  # which needs no training
+    assert not old.exists() and new.exists() and trained.exists()
 
 
 def test_use_makes_an_entry_young_again():

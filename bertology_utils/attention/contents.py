@@ -97,7 +97,7 @@ class _Walk:
     def _all(self, parts: Sequence[object]) -> None:
         self._say(len(parts))
         if all(type(part) in _PLAIN for part in parts):  # positions and words, by the thousand
-            self._say(*parts)
+            self._say("plain", *parts)
             return
         for part in parts:
             self.add(part)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..common import cache
-from ..common.packing import pack, unpack
+from ..common.packing import KIND, pack, unpack
 from . import maps
 from .contents import UnnamedError, fingerprint, own_name
 from .maps import Batch, Measurement
@@ -19,7 +19,6 @@ from .maps import Batch, Measurement
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-KIND = "measured"  # of entries in the cache
 _FILE = "value.safetensors"
 _LIBRARIES = ("torch", "transformers", "numpy", "scipy", "scikit-learn")
 
@@ -62,10 +61,12 @@ def observe(model: PreTrainedModel, batches: Sequence[Batch], measurements: dict
     missing = {name: one for name, one in measurements.items() if not cache.is_finished(KIND, keys[name])}
     found = maps.observe(model, batches, missing) if missing else {}
 
-    def value(name: str) -> Any:
-        return _entry(keys[name], lambda: found[name] if name in found else maps.observe(model, batches, measurements)[name])
+    def compute(name: str) -> Any:
+        if name not in found:  # it was in the cache, and is damaged
+            found.update(maps.observe(model, batches, {name: measurements[name]}))
+        return found[name]
 
-    return {name: value(name) for name in measurements}
+    return {name: _entry(key, functools.partial(compute, name)) for name, key in keys.items()}
 
 
 def _kept(name: str, arguments: object, compute: Callable[[], Any]) -> Any:
@@ -83,11 +84,9 @@ def _key(name: str, of_arguments: str) -> dict[str, object]:
 
 def _entry(key: dict[str, object], compute: Callable[[], Any]) -> Any:
     """An entry's value, computed if there is none; always as it comes out of the file, so that digits are the same."""
-    computed: list[bytes] = []
 
     def fill(target: Path, _: Path) -> None:
-        computed.append(pack(compute()))
-        (target / _FILE).write_bytes(computed[0])
+        (target / _FILE).write_bytes(pack(compute()))
 
     try:
         return unpack((cache.entry(KIND, key, fill) / _FILE).read_bytes())

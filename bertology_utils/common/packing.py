@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+KIND = "measured"  # of entries in the cache that hold such a file
 _ROOT = __package__.split(".")[0]
 _PLAIN = (bool, int, float, str, type(None))
 

@@ -1,5 +1,6 @@
 """Look after the cache: what is in it, whether it is whole, and what can go (``python -m bertology_utils cache``)."""
 
+import contextlib
 import json
 import os
 import re
@@ -12,7 +13,9 @@ from filelock import Timeout
 
 from ..common.cache import MANIFEST, cache_folder
 from ..common.locks import lock_beside
+from ..common.packing import KIND
 
+MEASURED_DAYS = 3.0
 STATES = ("finished", "unfinished", "damaged")
 _NAME = re.compile(r"[0-9a-f]{32}(\.unfinished|\.damaged-.+)?")  # nothing else in the folder is ours to touch
 _TELLING = ("task", "init", "seed", "ablation", "pipeline", "measured")  # parts of a key that say to people what an entry is
@@ -61,18 +64,25 @@ def entries() -> list[Entry]:
     return [Entry(path, _state(path), _size(path), path.stat().st_mtime) for path in folders]
 
 
-def prune(older_than: float | None) -> tuple[list[Entry], list[Entry]]:
+def forget_measurements() -> None:
+    """Remove what was measured and not looked up for :data:`MEASURED_DAYS`: each change of the code leaves half a GiB."""
+    with contextlib.suppress(OSError):  # a cache that can only be read
+        prune(MEASURED_DAYS, KIND)
+
+
+def prune(older_than: float | None, kind: str = "") -> tuple[list[Entry], list[Entry]]:
     """Remove entries; those that another process is working on stay.
 
     Args:
         older_than: days without use; None for all entries.
+        kind: of this kind only.
 
     Returns:
         The entries that were removed, and those in use that were to be.
     """
     removed, busy = [], []
     for entry in entries():
-        if older_than is not None and entry.days < older_than:
+        if (kind and entry.kind != kind) or (older_than is not None and entry.days < older_than):
             continue
         name = entry.path.name.split(".")[0]
         try:

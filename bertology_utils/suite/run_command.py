@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ..common.profiles import PROFILES
 from . import cache_command
 from .address import published
+from .cache_care import forget_measurements
 from .check import Checked, check_call
 from .declarations import PARAMETERS
 from .execute import in_words
@@ -147,6 +148,7 @@ def _plan(options, notebooks: list[Notebook], values: dict[str, object]) -> tupl
     from .work import machine, plan, workers
 
     quiet()
+    forget_measurements()
     todo = plan.plan(notebooks, values)
     if options.scheduler:
         jobs = workers.cluster_size(options.scheduler)
