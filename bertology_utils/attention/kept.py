@@ -40,7 +40,12 @@ def once(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         name = own_name(function)
     except UnnamedError as error:
         raise ValueError(f"{error}; keep what functions of bertology_utils give") from error
-    return _kept(name, (arguments, options), lambda: function(*arguments, **options))
+    compute = functools.partial(function, *arguments, **options)
+    try:
+        key = _key(name, fingerprint((arguments, options)))
+    except UnnamedError:
+        return compute()
+    return _entry(key, compute)
 
 
 def observe(model: PreTrainedModel, batches: Sequence[Batch], measurements: dict[str, Measurement]) -> dict[str, Any]:
@@ -67,14 +72,6 @@ def observe(model: PreTrainedModel, batches: Sequence[Batch], measurements: dict
         return found[name]
 
     return {name: _entry(key, functools.partial(compute, name)) for name, key in keys.items()}
-
-
-def _kept(name: str, arguments: object, compute: Callable[[], Any]) -> Any:
-    try:
-        of_arguments = fingerprint(arguments)
-    except UnnamedError:
-        return compute()
-    return _entry(_key(name, of_arguments), compute)
 
 
 def _key(name: str, of_arguments: str) -> dict[str, object]:

@@ -1,16 +1,16 @@
-"""Measured values as one SafeTensors file, without pickle: arrays, and in its header how they hang together."""
+"""Measured values as one SafeTensors file, without pickle: arrays, and as one of them the text of how they hang together."""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
 import json
-import struct
 from typing import Any
 
 import numpy as np
 
 KIND = "measured"  # of entries in the cache that hold such a file
+_DESCRIBED = "described"  # the others are numbered
 _ROOT = __package__.split(".")[0]
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -25,7 +25,7 @@ def pack(value: object) -> bytes:
 
     arrays: dict[str, np.ndarray] = {}
     described = json.dumps(_describe(value, arrays))
-    return save(arrays, {"value": described})
+    return save(arrays | {_DESCRIBED: np.frombuffer(described.encode(), dtype=np.uint8)})
 
 
 def unpack(content: bytes) -> Any:
@@ -36,20 +36,19 @@ def unpack(content: bytes) -> Any:
     """
     from safetensors.numpy import load
 
-    (size,) = struct.unpack("<Q", content[:8])  # of the header, by the format
-    described = json.loads(content[8 : 8 + size])["__metadata__"]["value"]
-    return _restore(json.loads(described), load(content))
+    arrays = load(content)
+    return _restore(json.loads(arrays.pop(_DESCRIBED).tobytes()), arrays)
 
 
 def _describe(value: Any, arrays: dict[str, np.ndarray]) -> list[Any]:
     """[kind, parts]; what is an array goes into ``arrays``."""
-    if isinstance(value, _PLAIN) and not isinstance(value, np.generic):  # np.float64 is a float, too
-        return ["plain", value]
-    if isinstance(value, (np.ndarray, np.generic)):
+    if isinstance(value, (np.ndarray, np.generic)):  # first, as np.float64 is a float, too
         name = str(len(arrays))
         arrays[name] = np.ascontiguousarray(value).reshape(np.shape(value))  # which makes an array of a scalar, and back
         return ["scalar" if isinstance(value, np.generic) else "array", name]
-    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+    if isinstance(value, _PLAIN):
+        return ["plain", value]
+    if type(value) in (list, tuple):
         return [type(value).__name__, [_describe(part, arrays) for part in value]]
     if isinstance(value, dict):
         return ["dict", [[_describe(part, arrays) for part in pair] for pair in value.items()]]
@@ -63,8 +62,10 @@ def _restore(described: list[Any], arrays: dict[str, np.ndarray]) -> Any:
     kind, parts = described
     if kind == "plain":
         return parts
-    if kind in ("array", "scalar"):
-        return arrays[parts] if kind == "array" else arrays[parts][()]
+    if kind == "array":
+        return arrays[parts]
+    if kind == "scalar":
+        return arrays[parts][()]
     if kind in ("list", "tuple"):
         restored = [_restore(part, arrays) for part in parts]
         return restored if kind == "list" else tuple(restored)

@@ -58,9 +58,9 @@ class Entry:
         return ", ".join(f"{name} {key[name]}" for name in _TELLING if key.get(name) is not None)
 
 
-def entries() -> list[Entry]:
-    """All folders of the cache, by kind and name."""
-    folders = sorted(path for path in cache_folder().glob("*/*") if _NAME.fullmatch(path.name) and path.is_dir())
+def entries(kind: str = "*") -> list[Entry]:
+    """Folders of the cache, all or of one kind, by kind and name."""
+    folders = sorted(path for path in cache_folder().glob(f"{kind}/*") if _NAME.fullmatch(path.name) and path.is_dir())
     return [Entry(path, _state(path), _size(path), path.stat().st_mtime) for path in folders]
 
 
@@ -70,7 +70,7 @@ def forget_measurements() -> None:
         prune(MEASURED_DAYS, KIND)
 
 
-def prune(older_than: float | None, kind: str = "") -> tuple[list[Entry], list[Entry]]:
+def prune(older_than: float | None, kind: str = "*") -> tuple[list[Entry], list[Entry]]:
     """Remove entries; those that another process is working on stay.
 
     Args:
@@ -81,8 +81,8 @@ def prune(older_than: float | None, kind: str = "") -> tuple[list[Entry], list[E
         The entries that were removed, and those in use that were to be.
     """
     removed, busy = [], []
-    for entry in entries():
-        if (kind and entry.kind != kind) or (older_than is not None and entry.days < older_than):
+    for entry in entries(kind):
+        if older_than is not None and entry.days < older_than:
             continue
         name = entry.path.name.split(".")[0]
         try:
