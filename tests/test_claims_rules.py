@@ -316,6 +316,7 @@ def test_the_register_is_in_the_papers_order_and_names_its_notebooks():
         lambda: patterns.judge_extremes({MRPC: [resampled(0)]}, YES, False)[0],
         lambda: drift.judge_last_layers({MRPC: estimate(SURE)}, NO, REAL)[0],
         lambda: drift.judge_last_layers({QQP: estimate(SURE)}, YES, False)[1],
+        lambda: drift.judge_gains({MRPC: estimate(SURE)}, {}, YES)[1],
         lambda: drift.judge_random_start({MRPC: estimate(SURE)}, 7)[0],
         lambda: drift.judge_random_start_behind({MRPC: estimate(SURE)})[0],
         lambda: features.judge_halves("[SEP]", {MRPC: estimate(SURE)}, {MRPC: estimate(0)}, YES, "a sink")[0],

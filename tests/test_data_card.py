@@ -2,9 +2,14 @@
 
 import importlib.util
 import re
+from dataclasses import asdict
 
 import pytest
 from conftest import ROOT
+
+from bertology_utils.common.profiles import get_profile
+from bertology_utils.drift.claims import ENOUGH_TASKS
+from bertology_utils.glue.tasks import parse_tasks
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +58,17 @@ def test_table1_orders_the_columns(script):
     for task, item in committed.items():
         assert shortcuts[task]["chance"] + 0.1 < item["finetuned"]["mean"] < 0.97, task
     assert committed["sst2"]["finetuned"]["mean"] > shortcuts["sst2"]["all"] + 0.1
+
+
+def test_the_profile_trains_a_random_start_where_every_seed_learns(script):
+    profile, committed = get_profile("embedded"), script.measured("corpora_table1")
+    assert committed["recipes"]["normal"] == asdict(profile.recipe_of("normal"))
+    tasks = parse_tasks(profile.random_tasks)
+    assert len(tasks) >= ENOUGH_TASKS
+    for task in tasks:
+        constant = 0 if task.is_regression else 1 / len(task.labels)
+        error = 0.5 * len(script.generate(task.name)["validation"]) ** -0.5  # of a share of the dev rows, at most
+        assert min(committed["tasks"][task.name]["normal"]["seeds"]) > constant + 1.96 * error, task
 
 
 def test_every_task_shows_ten_examples(script):

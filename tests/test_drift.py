@@ -14,7 +14,19 @@ from transformers import AlbertConfig, AlbertForSequenceClassification
 from bertology_utils import figures
 from bertology_utils.attention import batches, observe
 from bertology_utils.claims import FAILS, UNDECIDED, UNTESTABLE
-from bertology_utils.drift import claims, comparisons, dots, examples, grafts, measure, summary, table1, tables, wording
+from bertology_utils.drift import (
+    claims,
+    comparisons,
+    dots,
+    drawing,
+    examples,
+    grafts,
+    measure,
+    summary,
+    table1,
+    tables,
+    wording,
+)
 from bertology_utils.drift.saved import saved_grafts
 from bertology_utils.encoders import models
 from bertology_utils.encoders.evaluate import classifier_inputs, predict_logits
@@ -298,6 +310,30 @@ def test_a_random_start_that_learned_nothing_is_said_to_be_no_comparison():
     assert wording.random_start({MRPC: True}) == "From random weights 1 of 1 tasks were learned (MRPC)."
 
 
+def test_a_task_without_a_random_start_has_a_dash_and_no_line():
+    gain = {task: estimate(0, 0.4) for task in (MRPC, SST2)}
+    learned = dict.fromkeys(gain, True)
+    _, helps = claims.judge_gains(gain, {SST2: estimate(0, 0.3)}, learned)
+    assert helps.ours.startswith("-30.0 ") and "on average over 1 of 2 tasks" in helps.ours
+    assert claims.judge_gains(gain, gain, learned)[1].ours.count("tasks") == 0
+    table = tables.gains({"fine-tuned": gain, "pre-trained": {SST2: gain[SST2]}})
+    assert table.loc["MRPC", "pre-trained"] == "–" != table.loc["SST-2", "pre-trained"]
+
+    score = {"accuracy": resampled(0, 0.5), "F1": resampled(0, 0.5)}
+    scores = {MRPC: {"pretrained": score, "finetuned": score}, SST2: dict.fromkeys(table1.COLUMNS, score)}
+    here = tables.beside_paper(scores)[table1.COLUMNS["normal"], "here"]
+    assert list(here) == ["–", "–", "50.0"]
+    assert "–" in list(tables.with_intervals(scores)[table1.COLUMNS["normal"]])
+    assert summary.scores(scores, gain, {})["gains"].keys() == {"fine-tuning"}
+
+    of_both = {"fine-tuning": np.ones((4, 3, 2)), "another seed": np.ones((4, 3, 2))}
+    similarity = {MRPC: of_both, SST2: of_both | {"random start": np.zeros((4, 3, 2))}}
+    figure = drawing.change_by_layer(similarity, {MRPC: (1, 0), SST2: (1, 1)})
+    assert [len(ax.lines) for ax in figure.axes] == [2, 3]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["fine-tuning", "another seed", "random start"]
+    plt.close(figure)
+
+
 def test_conclusions_follow_their_numbers():
     same, apart = {MRPC: estimate(60), SST2: estimate(40)}, {MRPC: estimate(1), SST2: estimate(30)}
     assert wording.same_way(same, apart, 0.5, 0.02) == (
@@ -341,6 +377,10 @@ def test_the_summary_follows_the_numbers():
     assert "by -30 points on average" in said[4] and "The others cost more on 0 of 1 tasks." in said[4]
     assert "on 1 of 1 tasks (MRPC)" in summary.sentences(results(-0.1, -0.3))[4]
     assert len(summary.sentences(results(np.nan, np.nan))) == 4, "layers that cannot be put back"
+    without = results(-0.3, -0.1)
+    del without["gains"]["pre-training"]
+    told = summary.sentences(without | {"random_start_learned": {}})
+    assert "pre-training" not in told[2] and told[3] == "No random start was trained on these tasks."
 
 
 def test_a_gain_is_paired_and_over_trainings():

@@ -291,17 +291,25 @@ def test_every_value_of_a_profile_reaches_the_settings_unless_another_is_given(t
     monkeypatch.setitem(PROFILES, "embedded", replace(PROFILES["embedded"], **values))
     assert as_written(parameters.resolve()) == values
     assert as_written(parameters.resolve(**given)) == given
-    others = {"name", "recipe", "tasks", "random_starts"}
+    others = {"name", "recipe", "tasks", "random_starts", "random_tasks", "random_epochs"}
     assert {field.name for field in fields(Profile)} == {*others, *values}, "what else a profile has"
 
 
 def test_a_profile_has_its_tasks_and_random_starts(monkeypatch):
-    own = replace(PROFILES["embedded"], tasks="rte,mrpc", random_starts=3, trainings=4)
+    own = replace(PROFILES["embedded"], tasks="rte,mrpc", random_starts=3, random_tasks="mrpc,sst2", trainings=4)
     monkeypatch.setitem(PROFILES, "embedded", own)
     assert [task.name for task in parameters.resolve().tasks] == ["rte", "mrpc"]
     assert [task.name for task in parameters.resolve(tasks="sst2").tasks] == ["sst2"]
-    assert parameters.resolve().random_starts == 3
-    assert parameters.resolve(trainings=2).random_starts == 2, "no more than trainings from pre-trained weights"
+    rte, mrpc = parameters.resolve().tasks
+    assert [parameters.resolve().random_starts_of(task) for task in (rte, mrpc)] == [0, 3]
+    assert parameters.resolve(trainings=2).random_starts_of(mrpc) == 2, "no more than trainings from pre-trained weights"
+
+
+def test_a_random_start_may_take_other_epochs():
+    paper, embedded = PROFILES["paper"], PROFILES["embedded"]
+    assert paper.recipe_of("normal") == paper.recipe_of("pretrained") == paper.recipe
+    assert embedded.recipe_of("pretrained") == embedded.recipe
+    assert embedded.recipe_of("normal") == replace(embedded.recipe, epochs=embedded.random_epochs) != embedded.recipe
 
 
 @pytest.mark.parametrize("cells", [[], ["x = 1", "y = 2"]])

@@ -8,9 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from ..common import cache
+from ..common.devices import device_name
 from ..common.packing import KIND, pack, unpack
 from . import maps
 from .contents import UnnamedError, fingerprint, own_name
@@ -75,8 +74,8 @@ def observe(model: PreTrainedModel, batches: Sequence[Batch], measurements: dict
 
 
 def _key(name: str, of_arguments: str) -> dict[str, object]:
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
-    return {"measured": name, "arguments": of_arguments, "code": _package_code(), "versions": _versions(), "device": device}
+    depends_on: dict[str, object] = {"code": _package_code(), "versions": _versions(), "device": device_name()}
+    return {"measured": name, "arguments": of_arguments} | depends_on
 
 
 def _entry(key: dict[str, object], compute: Callable[[], Any]) -> Any:

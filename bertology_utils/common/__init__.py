@@ -2,7 +2,7 @@
 
 ``cache``: results kept on disk; ``packing``: measured values as files. ``choices``, ``numbering``, ``protocols``: names
 and numbers as people write them. ``profiles``: named settings. ``progress``:
-how far a long cell has come. ``environment``: its variables, others for a while.
+how far a long cell has come. ``environment``: its variables, others for a while. ``devices``: what computes.
 ``hub``: what to do when the Hub does not answer.
 """
 

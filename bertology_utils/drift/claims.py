@@ -15,6 +15,7 @@ from ..statistics.estimate import Estimate, average
 
 SAME_WAY = 0.5  # two independent displacements have a cosine of 0 and two equal ones of 1
 ENOUGH_TASKS = 3  # learned from random weights, before anything is said about that start
+NO_RANDOM_START = "a random start that was trained on one of these tasks"
 
 
 def judge_gains(
@@ -24,27 +25,31 @@ def judge_gains(
 
     Args:
         tuning: score of the fine-tuned classifiers minus that of random ones on the pre-trained encoder.
-        pretraining: the same minus that of the fine-tuned random start.
+        pretraining: the same minus that of the fine-tuned random start, of the tasks that one was trained on.
         learned: by task, see :func:`bertology_utils.claims.gates.learned`.
     """
     fair = kept(pretraining, learned)
     return [
-        judged("tuned-above-untuned", all_of(above(gain, SCORE) for gain in tuning.values()), _on_average(tuning.values())),
+        judged(
+            "tuned-above-untuned",
+            all_of(above(gain, SCORE) for gain in tuning.values()),
+            _on_average(tuning.values(), len(tuning)),
+        ),
         judged(
             "pretraining-helps",
             all_of(above(gain, SCORE) for gain in fair.values()),
-            _on_average([-gain for gain in fair.values()]),  # as the paper's: what the random start lacks
-            unlearned(list(pretraining), learned),
+            _on_average([-gain for gain in fair.values()], len(tuning)),  # as the paper's: what the random start lacks
+            unlearned(list(pretraining), learned) if pretraining else NO_RANDOM_START,
         ),
     ]
 
 
-def _on_average(gains: Iterable[Estimate]) -> str:
-    """ "+41.1 [+39.2, +43.0] points on average; n=2240, 2 trainings"."""
+def _on_average(gains: Iterable[Estimate], tasks: int) -> str:
+    """ "+41.1 [+39.2, +43.0] points on average; n=2240, 2 trainings"; of how many tasks, if not of all."""
     if not (several := list(gains)):
         return "–"
-    mean = average(several)
-    return f"{mean.text(100, sign=True)} points on average; {counted(mean)}"
+    mean, over = average(several), f" over {len(several)} of {tasks} tasks" if len(several) < tasks else ""
+    return f"{mean.text(100, sign=True)} points on average{over}; {counted(mean)}"
 
 
 def judge_random_start_behind(differences: Mapping[Task, Estimate]) -> list[Verdict]:
@@ -129,7 +134,7 @@ def judge_random_start(leads: Mapping[Task, Estimate], tasks: int) -> list[Verdi
 
     Args:
         leads: of the tasks that it learned, as for :func:`judge_last_layers`.
-        tasks: all that were run.
+        tasks: how many it was trained on.
     """
     missing = f"{ENOUGH_TASKS} tasks learned from random weights: {len(leads)} of {tasks} were"
     support = all_of(~above(lead) for lead in leads.values())

@@ -66,7 +66,7 @@ def table1_dots(
 def _table1_row(task: Task, column: str, columns: Mapping[str, Mapping[str, Bootstrap]], real: Run) -> dict[str, Any]:
     metric = plain_metric(task)
     points = paper_points(task, column, metric)
-    ours, beside = columns[column][metric], _number(real, "table1", task.name, column, metric)
+    ours, beside = columns.get(column, {}).get(metric), _number(real, "table1", task.name, column, metric)
     return _row(**{PAPER: None if points is None else points / 100, real.title: beside, THIS_RUN: ours})
 
 

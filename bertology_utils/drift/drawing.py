@@ -25,7 +25,7 @@ def change_by_layer(similarity: Mapping[Task, Mapping[str, np.ndarray]], seeds: 
     """Mean similarity by layer with its interval, for fine-tuning and its controls, per task.
 
     Args:
-        similarity: by task and comparison, each of shape (examples, layers, heads).
+        similarity: by task and comparison, each of shape (examples, layers, heads); not every task has a random start.
         seeds: of each task's resampling of examples.
 
     Returns:
@@ -35,7 +35,8 @@ def change_by_layer(similarity: Mapping[Task, Mapping[str, np.ndarray]], seeds: 
     figure, axes = plt.subplots(1, count, figsize=(1.6 * count + 1, 2.9), sharey=True, squeeze=False)
     for ax, (task, by_name) in zip(axes.flat, similarity.items(), strict=True):
         of_more = {name: ("blue", ":") for name in by_name if name.startswith("fine-tuning") and name not in COMPARISONS}
-        for name, (colour, line) in (COMPARISONS | of_more).items():
+        drawn = {name: look for name, look in (COMPARISONS | of_more).items() if name in by_name}
+        for name, (colour, line) in drawn.items():
             colour, means = figures.COLOURS[colour], resampled_means(by_name[name].mean(axis=2), seeds[task])
             numbers = axis_numbers(means.shape[1])
             ax.fill_between(numbers, *np.percentile(means, [2.5, 97.5], axis=0), color=colour, alpha=0.3, lw=0)
@@ -43,7 +44,8 @@ def change_by_layer(similarity: Mapping[Task, Mapping[str, np.ndarray]], seeds: 
         ax.set(title=task.title, xlabel="layer", xticks=numbers[:: 1 + len(numbers) // 8])
         ax.tick_params(axis="x", labelsize=7)
     axes[0, 0].set_ylabel("mean cosine similarity")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncol=4)
+    handles = {label: one for ax in axes.flat for one, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncol=4)
     return figure
 
 

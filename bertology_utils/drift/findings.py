@@ -16,15 +16,16 @@ def findings(results: Mapping) -> list[str]:
         results: notebook 3's ``results.json``, parsed.
     """
     tuning, pretraining = (part(results, "gains", name) for name in ("fine-tuning", "pre-training"))
+    started = on_each(len(part(results, "random_start_learned")))
     return told(
         results,
         [
             _last_layers({task: lead for task, lead in fair(results, "leads").items() if task != "qqp"}),
             Finding(
                 "pretraining-helps",
-                "Fine-tuned from random weights the model scores lower on every task",
-                "Fine-tuned from random weights the model does not score lower by a point on every task",
-                "Undecided whether the model scores lower by a point on every task if fine-tuned from random weights",
+                f"Fine-tuned from random weights the model scores lower {started}",
+                f"Fine-tuned from random weights the model does not score lower by a point {started}",
+                f"Undecided whether the model scores lower by a point {started} if fine-tuned from random weights",
                 f"pre-training is worth {_average(pretraining)}{_beside(results)}" if measured(pretraining) else "",
             ),
             Finding(

@@ -6,7 +6,7 @@ from ..encoders.needs import FineTuning, finetunings
 from ..glue.tasks import Task
 
 
-def needs(trainings: Mapping[Task, int], random_starts: int) -> list[FineTuning]:
+def needs(trainings: Mapping[Task, int], random_starts: Mapping[Task, int]) -> list[FineTuning]:
     """The fine-tunings behind Table 1 and Figure 5.
 
     Args:
@@ -18,4 +18,4 @@ def needs(trainings: Mapping[Task, int], random_starts: int) -> list[FineTuning]
     """
     if min(trainings.values()) < 2:
         raise ValueError("trainings=1: notebook 3 compares trainings of one task; choose trainings 2 or more")
-    return finetunings(trainings) + finetunings(dict.fromkeys(trainings, random_starts), init="normal")
+    return finetunings(trainings) + finetunings(random_starts, init="normal")

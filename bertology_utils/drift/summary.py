@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..claims.findings import amount, part, sizes
+from ..claims.findings import amount, sizes
 from ..common import to_people
 from ..encoders.finetune import rows_digest
 from ..glue.tasks import TASKS, Task
@@ -40,7 +40,7 @@ def scores(table1: Scores, tuning: Mapping[Task, Estimate], pretraining: Mapping
             }
             for task, columns in table1.items()
         },
-        "gains": {name: average(list(gains.values())).summary() for name, gains in worth.items()},
+        "gains": {name: average(list(gains.values())).summary() for name, gains in worth.items() if gains},
     }
 
 
@@ -99,15 +99,23 @@ def sentences(results: Mapping) -> list[str]:
     lowest = to_people(*largest(-mean))
     learned = {tasks[name]: value for name, value in results["random_start_learned"].items()}
     ends = f"{mean[0]:.2f} in the first layer and {mean[-1]:.2f} in the last"
-    worth = [amount(part(results, "gains", name), "points", 1, sign=True) for name in ("fine-tuning", "pre-training")]
-    of = sizes(part(results, "gains", "fine-tuning"))
     return [
         f"Mean similarity of maps before and after fine-tuning is {ends}; it is lowest in layer {lowest}.",
         wording.layers_in_trainings(by_task),
-        f"Fine-tuning is worth {worth[0]} on average, pre-training {worth[1]} ({of}).",
+        _worth(results["gains"], len(tasks), len(learned)),
         wording.random_start(learned),
         *_put_back(results["put_back"], len(mean)),
     ]
+
+
+def _worth(gains: Mapping[str, Mapping], tasks: int, random_starts: int) -> str:
+    """What fine-tuning is worth, and pre-training, on how many tasks it was measured, if not on all."""
+    tuning = gains["fine-tuning"]
+    text = f"Fine-tuning is worth {amount(tuning, 'points', 1, sign=True)} on average"
+    if pretraining := gains.get("pre-training"):
+        over = f" over {random_starts} of {tasks} tasks" if random_starts < tasks else ""
+        text += f", pre-training {amount(pretraining, 'points', 1, sign=True)}{over}"
+    return f"{text} ({sizes(tuning)})."
 
 
 def _put_back(costs: Mapping[str, Sequence[Mapping]], layers: int) -> list[str]:

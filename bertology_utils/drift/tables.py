@@ -17,7 +17,7 @@ from .wording import changed_most
 if TYPE_CHECKING:
     import pandas as pd
 
-Scores = Mapping[Task, Mapping[str, Mapping[str, Bootstrap]]]  # by task, column and metric
+Scores = Mapping[Task, Mapping[str, Mapping[str, Bootstrap]]]  # by task, column (if it was run) and metric
 
 
 def beside_paper(scores: Scores) -> pd.DataFrame:
@@ -31,7 +31,7 @@ def beside_paper(scores: Scores) -> pd.DataFrame:
             for column, title in COLUMNS.items():
                 points = paper_points(task, column, metric)
                 cells[title, "paper"] = "–" if points is None else f"{points:.1f}"
-                cells[title, "here"] = f"{100 * columns[column][metric].value:.1f}"
+                cells[title, "here"] = f"{100 * columns[column][metric].value:.1f}" if column in columns else "–"
             rows[task.title, metric] = cells
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["task", "metric"])
     return table.set_axis(pd.MultiIndex.from_tuples(table.columns), axis="columns")
@@ -41,7 +41,9 @@ def with_intervals(scores: Scores) -> pd.DataFrame:
     """Table 1 in points, with 95 % intervals over examples."""
     return _by_task(
         {
-            (task, metric): {title: columns[column][metric].text(100) for column, title in COLUMNS.items()}
+            (task, metric): {
+                title: columns[column][metric].text(100) if column in columns else "–" for column, title in COLUMNS.items()
+            }
             for task, columns in scores.items()
             for metric in task.metrics
         },
@@ -56,7 +58,7 @@ def gains(by_name: Mapping[str, Mapping[Task, Estimate]]) -> pd.DataFrame:
     columns = {
         name: {task.title: of_task[task].text(100, sign=True) for task in of_task} for name, of_task in by_name.items()
     }
-    return pd.DataFrame(columns).rename_axis("task")
+    return pd.DataFrame(columns, dtype=str).fillna("–").rename_axis("task")
 
 
 def by_layer(similarity: Mapping[Task, Mapping[str, np.ndarray]], trainings: Sequence[str]) -> pd.DataFrame:

@@ -64,8 +64,10 @@ def random_start(learned: Mapping[Task, bool]) -> str:
     """What a random start that learned few tasks, or none, can be compared with.
 
     Args:
-        learned: by task, from random weights.
+        learned: by task that a random start was trained on.
     """
+    if not learned:
+        return "No random start was trained on these tasks."
     count = sum(learned.values())
     text = f"From random weights {count} of {len(learned)} tasks were learned{_listed([t for t in learned if learned[t]])}."
     if count == len(learned):

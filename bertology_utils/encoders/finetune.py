@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import platform
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -16,6 +15,7 @@ import torch
 
 from ..attention.batches import tokenize
 from ..common import cache
+from ..common.devices import device_name, precision
 from ..common.profiles import Recipe
 from ..glue.tasks import Task
 from . import models
@@ -75,20 +75,6 @@ class Training:
             "device": device_name(),
             "precision": precision(),
         }
-
-
-def device_name() -> str:
-    """The kind of processor that trains, as the results depend on it in their last digits."""
-    if torch.cuda.is_available():
-        return torch.cuda.get_device_name()
-    return platform.machine()
-
-
-def precision() -> str:
-    """ "float32" on a CPU; on a GPU "bf16" where the hardware has it, else "fp16"."""
-    if not torch.cuda.is_available():
-        return "float32"
-    return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
 
 
 def rows_digest(rows: Dataset) -> str:

@@ -92,7 +92,8 @@ class Experiment:
     @cache
     def _training(self, task: Task, init: str, seed_offset: int) -> finetune.Training:
         s = self.settings
-        return finetune.Training(task, s.model, self.train_rows(task), s.profile.recipe, init, s.seed + seed_offset)
+        recipe = s.profile.recipe_of(init)
+        return finetune.Training(task, s.model, self.train_rows(task), recipe, init, s.seed + seed_offset)
 
     def _checkpoint(self, task: Task, init: str, seed_offset: int) -> ModelSource | None:
         """The classifier that was given instead of this training."""
@@ -128,9 +129,18 @@ class Experiment:
         """The classifiers fine-tuned on the task, which differ in their seed."""
         return [self.finetuned(task, seed_offset=number) for number in self.trainings(task)]
 
+    @property
+    def random_tasks(self) -> tuple[Task, ...]:
+        """Of the tasks those that the profile trains a random start on."""
+        return tuple(task for task in self.tasks if self.settings.random_starts_of(task))
+
     def random_starts(self, task: Task) -> np.ndarray:
-        """What the classifiers that were fine-tuned from random weights answer, shape (trainings, dev rows)."""
-        numbers = range(self.settings.random_starts)
+        """What the classifiers that were fine-tuned from random weights answer, shape (trainings, dev rows).
+
+        Args:
+            task: one of :attr:`random_tasks`.
+        """
+        numbers = range(self.settings.random_starts_of(task))
         return np.stack([self.answers(task, init="normal", seed_offset=number) for number in numbers])
 
     def untrained(self, task: Task, init: str = "pretrained", seed_offset: int = 0):

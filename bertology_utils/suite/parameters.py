@@ -46,10 +46,10 @@ class Settings:
         """How many fine-tuned models the task has."""
         return 1 if task.name in dict(self.checkpoints) else self.repeats
 
-    @property
-    def random_starts(self) -> int:
-        """How many of a task start from random weights."""
-        return min(self.profile.random_starts, self.repeats)
+    def random_starts_of(self, task: Task) -> int:
+        """How many models of the task start from random weights."""
+        trained = task in parse_tasks(self.profile.random_tasks)
+        return min(self.profile.random_starts, self.repeats) if trained else 0
 
 
 def resolve(**given) -> Settings:

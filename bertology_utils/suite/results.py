@@ -13,6 +13,7 @@ import numpy as np
 from ..claims import Verdict, verdict_table
 from ..common import to_people
 from ..common.cache import write_atomically
+from ..common.devices import device_name, precision
 from ..common.profiles import GLUE, HUB_REVISIONS
 from .parameters import Settings
 
@@ -64,8 +65,6 @@ class Record:
 
     def results(self, **numbers) -> None:
         """Write the run's numbers, settings, versions, device and verdicts as JSON; the notebook's last act."""
-        from ..encoders.finetune import device_name, precision  # with torch, which the runner does without
-
         content = {
             "notebook": self.notebook,
             "settings": self._settings(),

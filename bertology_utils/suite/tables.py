@@ -50,9 +50,8 @@ def scores(results: dict) -> list[str]:
     rows = []
     for name, columns in results["table1"].items():
         for metric in TASKS[name].metrics:
-            ours = [columns[column][metric] for column in COLUMNS]
-            cells = [_points(one) for one in ours]
-            rows.append([TASKS[name].title, metric, "here", *cells, ours[-1]["n"]])
+            cells = [_points(columns[column][metric]) if column in columns else "–" for column in COLUMNS]
+            rows.append([TASKS[name].title, metric, "here", *cells, columns["finetuned"][metric]["n"]])
             paper = [paper_points(TASKS[name], column, metric) for column in COLUMNS]
             if any(points is not None for points in paper):
                 rows.append(["", "", "the paper", *("–" if one is None else f"{one:.1f}" for one in paper), "–"])

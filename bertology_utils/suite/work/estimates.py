@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...attention.batches import tokenize
+from ...common.devices import precision
 from ...disabling.needs import SweepOf
 from ...disabling.sweep import TOKENS_AT_ONCE
 from ...encoders import cost
-from ...encoders.finetune import check_rows, precision
+from ...encoders.finetune import check_rows
 from ...glue.loading import sample
 from . import machine
 from .needs import Need
@@ -91,14 +92,14 @@ def estimate(lab: Experiment, need: Need, speeds: Speeds) -> Estimate:
     Raises:
         ValueError: rows from which nothing can be learnt.
     """
-    recipe, size, on_gpu = lab.settings.profile.recipe, cost.Size.of(lab.config), bool(machine.gpus())
+    size, on_gpu = cost.Size.of(lab.config), bool(machine.gpus())
     if isinstance(need, SweepOf):
         task = need.training.task
         rows = lab.swept_rows(task)
         at_once = TOKENS_AT_ONCE["cuda" if on_gpu else "cpu"]
         swept = cost.of_sweep(size, len(rows), _tokens(lab, task, rows), at_once)
         return of_cost(size, swept, speeds.sweep, SWEEP_SHARE, on_gpu=on_gpu)
-    rows = lab.train_rows(need.task)
+    rows, recipe = lab.train_rows(need.task), lab.settings.profile.recipe_of(need.init)
     check_rows(need.task, rows)
     mixed = precision() != "float32"
     found = cost.of_training(

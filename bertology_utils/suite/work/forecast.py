@@ -56,15 +56,14 @@ def on_t4(settings: Mapping[str, Settings]) -> str:
 
 
 def _estimate(need: Need, settings: Settings) -> estimates.Estimate:
-    recipe = settings.profile.recipe
-    swept = isinstance(need, SweepOf)
-    task = need.training.task if isinstance(need, SweepOf) else need.task
-    there, tokens = GLUE_SIZES[task.name][swept]
+    swept, training = isinstance(need, SweepOf), need.training if isinstance(need, SweepOf) else need
+    there, tokens = GLUE_SIZES[training.task.name][swept]
     limit = settings.sweep_examples if swept else settings.train_examples
     rows = min(there, limit or there)
     if swept:
         found = cost.of_sweep(BERT_BASE_SIZE, rows, tokens, TOKENS_AT_ONCE["cuda"])
         return estimates.of_cost(BERT_BASE_SIZE, found, T4_SINGLE, estimates.SWEEP_SHARE, on_gpu=True)
+    recipe = settings.profile.recipe_of(training.init)
     found = cost.of_training(BERT_BASE_SIZE, rows, tokens, recipe.epochs, recipe.batch_size, recipe.max_length, mixed=True)
     steps = -(-rows // recipe.batch_size) * recipe.epochs
     return estimates.of_cost(BERT_BASE_SIZE, found, T4_HALF, estimates.TRAINING_SHARE, steps, on_gpu=True)

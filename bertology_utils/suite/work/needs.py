@@ -31,7 +31,7 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
     declared: dict[str, Callable[[], Sequence[Need]]] = {
         "0_attention_head": lambda: finetunings(dict.fromkeys([task for task in tasks if task.labels][:1], 1)),
         "1_attention_patterns": lambda: of_patterns(counts),
-        "3_finetuning_drift": lambda: of_drift(counts, settings.random_starts),
+        "3_finetuning_drift": lambda: of_drift(counts, {task: settings.random_starts_of(task) for task in tasks}),
         "4_feature_attention": lambda: of_features(counts),
         "5_token_to_token": lambda: of_links(counts),
         "6_disabling_heads": lambda: of_disabling(tasks, settings.trainings, settings.profile.name),
