@@ -21,7 +21,7 @@ from bertology_utils.patterns.examples import plainest_maps
 from bertology_utils.patterns.labelled_maps import PATTERNS, load_maps
 from bertology_utils.statistics import Bootstrap
 from bertology_utils.suite import results
-from bertology_utils.suite.report import with_descriptions
+from bertology_utils.suite.html_page import with_descriptions
 
 
 @pytest.fixture(scope="module")

@@ -83,7 +83,10 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
 
     # In place: the address is stamped, paths and clock times are dropped.
     path = project / "notebooks" / "8_trial.ipynb"
+    of_a_failed_run = project / "runs" / "embedded" / "failed_8_trial.html"
+    of_a_failed_run.touch()
     assert cli.main(["run", "--in-place"]) == 0
+    assert not of_a_failed_run.exists()
     assert {name: (project / "figures" / name).read_bytes() for name in before} == before, "the same run, the same bytes"
     after = nbformat.read(path, 4)
     assert [cell.source for cell in after.cells[3:]] == [

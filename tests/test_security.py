@@ -22,6 +22,7 @@ from bertology_utils.encoders.sources import parse_model
 from bertology_utils.framenet import release
 from bertology_utils.glue.sources import parse_data, task_pairs
 from bertology_utils.suite import opening, staging, tables
+from bertology_utils.suite.html_page import write_page
 from bertology_utils.suite.notebooks import Notebook
 from bertology_utils.suite.report import write_report
 from bertology_utils.suite.run import Outcome
@@ -259,8 +260,9 @@ def test_text_from_data_stays_text_in_the_report_and_in_notebooks(tmp_path):
     for name in ("1_fine", "2_failed"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "results.json").write_text(json.dumps({"verdicts": [verdict]}))
+    fine = tmp_path / "1_fine.ipynb"
     outcomes = [
-        Outcome(Notebook(tmp_path / "1_fine.ipynb", HOSTILE, {}), 1, 1, None, executed(tmp_path / "1_fine.ipynb")),
+        Outcome(Notebook(fine, HOSTILE, {}), 1, 1, None, fine, write_page(executed(fine))),
         Outcome(Notebook(tmp_path / "2_failed.ipynb", HOSTILE, {}), 1, 1, HOSTILE, None),
     ]
     report = write_report(outcomes, tmp_path, tmp_path)

@@ -4,9 +4,9 @@
 ``staging``, ``execute``, ``kernel``, ``publish``: around one notebook.
 ``run_command``, ``cache_command``, ``publish_command``, ``bert``, ``many``: the command line's parts; ``looking``: what
 the last two share.
-``notebooks``: which there are. ``report``, ``pages``, ``tables``, ``opening``,
-``site``, ``atlas``: what is made of their results, those in ``committed``;
-``beside``: one of these inside another run of its notebook.
+``notebooks``: which there are. ``html_page``, ``report``, ``pages``, ``tables``,
+``opening``, ``site``, ``atlas``: what is made of their results, those in
+``committed``; ``beside``: one of these inside another run of its notebook.
 ``address``, ``stamp``: where the project can be had, and the cells that say so.
 ``colab``, ``requirements``, ``quiet``: where they run, on what, and how loudly.
 """

@@ -1,10 +1,8 @@
-"""The HTML report of a run: each executed notebook as a page, and one page that leads to them."""
+"""The HTML report of a run: one page of verdicts that leads to the executed notebooks' own."""
 
 import html
 import json
 from pathlib import Path
-
-import nbformat
 
 from ..common.cache import write_atomically
 from .results import RESULTS
@@ -21,11 +19,11 @@ def write_report(outcomes: list[Outcome], output: Path, figures: Path) -> Path:
     """Write the report and return its path.
 
     Args:
-        outcomes: of the notebooks that ran, failed ones too.
+        outcomes: of the notebooks that ran, failed ones too; their pages lie in the run's folder.
         output: the run's folder.
         figures: where the notebooks' results were published.
     """
-    parts = [_section(outcome, _page(outcome, output), figures) for outcome in outcomes]
+    parts = [_section(outcome, figures) for outcome in outcomes]
     title = "Revealing the Dark Secrets of BERT: report of a run"
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
@@ -36,34 +34,11 @@ def write_report(outcomes: list[Outcome], output: Path, figures: Path) -> Path:
     return path
 
 
-def _page(outcome: Outcome, output: Path) -> Path | None:
-    if outcome.executed is None:
-        return None
-    from nbconvert import HTMLExporter
-
-    content = nbformat.read(outcome.executed, as_version=4)
-    body, _ = HTMLExporter(embed_images=True).from_notebook_node(
-        with_descriptions(content), resources={"metadata": {"path": str(output)}}
-    )
-    page = output / f"{outcome.executed.stem}.html"
-    write_atomically(page, body.encode())
-    return page
-
-
-def with_descriptions(content: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """A notebook whose described pictures are HTML, in place: nbconvert's default page shows no ``alt`` of a PNG."""
-    for cell in content.cells:
-        for output in cell.get("outputs", []):
-            alt = output.get("metadata", {}).get("image/png", {}).get("alt")
-            if alt:
-                source = f"data:image/png;base64,{output.data['image/png'].strip()}"
-                output.data["text/html"] = f'<img alt="{html.escape(alt)}" src="{source}">'
-    return content
-
-
-def _section(outcome: Outcome, page: Path | None, figures: Path) -> str:
+def _section(outcome: Outcome, figures: Path) -> str:
     title = html.escape(outcome.notebook.title)
-    link = f'<h2><a href="{page.name}">{title}</a></h2>' if page else f"<h2>{title}</h2>"
+    if outcome.page is not None:
+        title = f'<a href="{outcome.page.name}">{title}</a>'
+    link = f"<h2>{title}</h2>"
     cost = f"{outcome.seconds:.0f} s, at most {outcome.memory / 2**30:.1f} GiB"
     if outcome.error:
         return f"{link}<p><strong>Failed</strong> after {cost}: {html.escape(outcome.error)}</p>"

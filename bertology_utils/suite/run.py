@@ -20,6 +20,7 @@ from ..regression.numbers import read_results
 from ..regression.outputs import notebook_differences
 from .address import published
 from .execute import as_text, execute, without_traces
+from .html_page import write_page
 from .kernel import PeakMemory
 from .notebooks import Notebook
 from .opening import opened
@@ -42,6 +43,7 @@ class Outcome:
         memory: peak memory of its kernel, in bytes.
         error: what went wrong, in a line, or None.
         executed: the executed notebook, also of a failed run; None if it was not begun.
+        page: the same as HTML.
         changes: what differs from the earlier figures and results by more than rounding, a line for each file.
     """
 
@@ -50,6 +52,7 @@ class Outcome:
     memory: int
     error: str | None
     executed: Path | None
+    page: Path | None = None
     changes: tuple[str, ...] = ()
 
 
@@ -99,7 +102,7 @@ def run_notebook(
     Args:
         notebook: which.
         values: checked parameters; those that it does not declare are left out.
-        output: folder for the executed notebook.
+        output: folder for the executed notebook and its page.
         figures: folder in which the notebook's own folder of figures and results is replaced.
         cell_limit: seconds that one cell may take; 0 for any time.
 
@@ -122,10 +125,12 @@ def run_notebook(
         kept = output / (notebook.path.name if error is None else f"failed_{notebook.path.name}")
         write_atomically(kept, executed.read_bytes())
         if error is None:
-            (output / f"failed_{notebook.path.name}").unlink(missing_ok=True)
+            for failed in output.glob(f"failed_{notebook.name}.*"):
+                failed.unlink()
             changes = publish(Path(staging) / notebook.name, figures / notebook.name, RESULTS)
             _open(kept, figures / notebook.name / RESULTS, os.path.relpath(figures, output))
-    return Outcome(notebook, time.monotonic() - start, peak.bytes, error, kept, tuple(changes))
+    page = write_page(kept)  # here, as notebooks end, not one after the other when all have
+    return Outcome(notebook, time.monotonic() - start, peak.bytes, error, kept, page, tuple(changes))
 
 
 def _open(notebook: Path, results: Path, figures: str) -> None:

@@ -21,9 +21,9 @@ import nbformat
 
 import bertology_utils
 
+from .html_page import with_descriptions
 from .notebooks import find_notebooks
 from .real_pages import FOLDER, real_pages
-from .report import with_descriptions
 from .results import project_root
 from .stamp import without_picture
 
