@@ -15,7 +15,7 @@ from ..statistics.ties import heads_by_size
 from ..statistics.weighted import weighted_scores
 from .controls import scores_of
 from .reference import Sweep
-from .switch import disable_heads
+from .switch import logits_without
 
 
 def ordering_half(count: int, seed: Seed) -> np.ndarray:
@@ -99,8 +99,7 @@ def cumulative(model, batches: Sequence[Batch], order: Sequence[Head], step: int
     counts = sorted({*range(step, len(order) + 1, step), len(order)})
     found = {0: predict_logits(model, batches)}
     for count, _ in zip(counts, track([f"{count} heads" for count in counts], "disabling"), strict=True):
-        with disable_heads(model, order[:count]):
-            found[count] = predict_logits(model, batches)
+        found[count] = logits_without(model, batches, order[:count])
     return found
 
 

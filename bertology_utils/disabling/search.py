@@ -8,11 +8,10 @@ import numpy as np
 
 from ..attention import Batch
 from ..common import Head
-from ..encoders.evaluate import predict_logits
 from ..glue.tasks import Task, plain_metric, predictions
 from ..statistics.ties import largest
 from .controls import scores_of
-from .switch import disable_heads
+from .switch import logits_without
 
 
 def searched_order(
@@ -35,10 +34,7 @@ def searched_order(
     chosen: list[Head] = []
     for _ in range(count):
         rest = [head for head in candidates if head not in chosen]
-        answers = []
-        for head in rest:
-            with disable_heads(model, [*chosen, head]):
-                answers.append(predictions(task, predict_logits(model, batches)))
-        scores = scores_of(plain_metric(task), np.stack(answers), labels)  # (rest,)
+        answers = np.stack([predictions(task, logits_without(model, batches, [*chosen, head])) for head in rest])
+        scores = scores_of(plain_metric(task), answers, labels)  # (rest,)
         chosen.append(rest[largest(scores)[0]])
     return chosen

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+import numpy as np
 import torch
 
+from ..attention import Batch
 from ..attention.interface import reaching, shape_of
 from ..common import Head, head_name, to_code, to_people
+from ..encoders.evaluate import predict_logits
 
 
 def all_heads(model) -> list[Head]:
@@ -72,6 +75,23 @@ def disable_heads(model, heads: Iterable[Head], no_weight: Sequence[int] = ()) -
     finally:
         if hook is not None:
             hook.remove()
+
+
+def logits_without(model, batches: Sequence[Batch], heads: Sequence[Head]) -> np.ndarray:
+    """A classifier's outputs with some heads disabled.
+
+    Args:
+        model, heads: see :func:`disable_heads`.
+        batches: see :mod:`bertology_utils.attention.batches`.
+
+    Returns:
+        Shape (examples, labels), in the order of the data.
+
+    Raises:
+        ValueError: see :func:`disable_heads`.
+    """
+    with disable_heads(model, heads):
+        return predict_logits(model, batches)
 
 
 def by_layer(model, heads: Iterable[Head]) -> dict[int, list[int]]:

@@ -184,8 +184,7 @@ def _run_all(options, notebooks: list[Notebook], values: dict[str, object], outp
     jobs = min(jobs_for(KERNEL), options.jobs or jobs)
     without = {name for failure in failures for name in failure.item.notebooks}
     ready = [notebook for notebook in notebooks if notebook.name not in without]
-    # What looks at most models takes longest; of those alike, the later ones.
-    ready.sort(key=lambda notebook: (-plan.wanted.get(notebook.name, 0), -int(notebook.number)))
+    ready.sort(key=lambda notebook: -plan.wanted.get(notebook.name, 0))  # what looks at most models takes longest
     outcomes = []
     for outcome in side_by_side(ready, values, output, figures, options.cell_limit * 60, jobs):
         outcomes.append(outcome)
