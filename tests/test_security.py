@@ -262,9 +262,10 @@ def test_text_from_data_stays_text_in_the_report_and_in_notebooks(tmp_path):
         (tmp_path / name / "results.json").write_text(json.dumps({"verdicts": [verdict]}))
     fine = tmp_path / "1_fine.ipynb"
     outcomes = [
-        Outcome(Notebook(fine, HOSTILE, {}), 1, 1, None, fine, write_page(executed(fine))),
+        Outcome(Notebook(fine, HOSTILE, {}), 1, 1, None, executed(fine)),
         Outcome(Notebook(tmp_path / "2_failed.ipynb", HOSTILE, {}), 1, 1, HOSTILE, None),
     ]
+    write_page(fine)
     report = write_report(outcomes, tmp_path, tmp_path)
     for page in (report, tmp_path / "1_fine.html"):
         text = page.read_text(encoding="utf-8")

@@ -8,17 +8,20 @@ import nbformat
 from ..common.cache import write_atomically
 
 
-def write_page(notebook: Path) -> Path:
-    """Write a notebook's page beside it, with its pictures inside, and return its path."""
+def page_of(notebook: Path) -> Path:
+    """Where a notebook's page lies: beside it."""
+    return notebook.with_suffix(".html")
+
+
+def write_page(notebook: Path) -> None:
+    """Write a notebook's page, with its pictures inside."""
     from nbconvert import HTMLExporter
 
     content = nbformat.read(notebook, as_version=4)
     body, _ = HTMLExporter(embed_images=True).from_notebook_node(
         with_descriptions(content), resources={"metadata": {"path": str(notebook.parent)}}
     )
-    page = notebook.with_suffix(".html")
-    write_atomically(page, body.encode())
-    return page
+    write_atomically(page_of(notebook), body.encode())
 
 
 def with_descriptions(content: nbformat.NotebookNode) -> nbformat.NotebookNode:

@@ -20,7 +20,7 @@ from ..regression.numbers import read_results
 from ..regression.outputs import notebook_differences
 from .address import published
 from .execute import as_text, execute, without_traces
-from .html_page import write_page
+from .html_page import page_of, write_page
 from .kernel import PeakMemory
 from .notebooks import Notebook
 from .opening import opened
@@ -43,7 +43,6 @@ class Outcome:
         memory: peak memory of its kernel, in bytes.
         error: what went wrong, in a line, or None.
         executed: the executed notebook, also of a failed run; None if it was not begun.
-        page: the same as HTML.
         changes: what differs from the earlier figures and results by more than rounding, a line for each file.
     """
 
@@ -52,14 +51,18 @@ class Outcome:
     memory: int
     error: str | None
     executed: Path | None
-    page: Path | None = None
     changes: tuple[str, ...] = ()
+
+    @property
+    def page(self) -> Path | None:
+        """The executed notebook as HTML, where :func:`side_by_side` ran it."""
+        return self.executed and page_of(self.executed)
 
 
 def side_by_side(
     notebooks: Sequence[Notebook], values: dict[str, object], output: Path, figures: Path, cell_limit: float, jobs: int
 ) -> Iterator[Outcome]:
-    """:func:`run_notebook` of each, several at once; outcomes come as they end.
+    """:func:`run_notebook` of each, with its page, several at once; outcomes come as they end.
 
     Args:
         notebooks: which, in the order in which they begin.
@@ -69,7 +72,7 @@ def side_by_side(
     arguments = values, output, figures, cell_limit
     if min(jobs, len(notebooks)) == 1:
         for notebook in notebooks:
-            yield run_notebook(notebook, *arguments)
+            yield _run_with_page(notebook, *arguments)
         return
     from joblib import delayed
 
@@ -91,7 +94,15 @@ def side_by_side(
 
 def _run_in_worker(session: Session, notebook: Notebook, *arguments) -> Outcome:
     join(session)
-    return run_notebook(notebook, *arguments)
+    return _run_with_page(notebook, *arguments)
+
+
+def _run_with_page(notebook: Notebook, *arguments) -> Outcome:
+    """The page here, as notebooks end, not one after the other when all have."""
+    outcome = run_notebook(notebook, *arguments)
+    if outcome.executed is not None:
+        write_page(outcome.executed)
+    return outcome
 
 
 def run_notebook(
@@ -102,7 +113,7 @@ def run_notebook(
     Args:
         notebook: which.
         values: checked parameters; those that it does not declare are left out.
-        output: folder for the executed notebook and its page.
+        output: folder for the executed notebook.
         figures: folder in which the notebook's own folder of figures and results is replaced.
         cell_limit: seconds that one cell may take; 0 for any time.
 
@@ -129,8 +140,7 @@ def run_notebook(
                 failed.unlink()
             changes = publish(Path(staging) / notebook.name, figures / notebook.name, RESULTS)
             _open(kept, figures / notebook.name / RESULTS, os.path.relpath(figures, output))
-    page = write_page(kept)  # here, as notebooks end, not one after the other when all have
-    return Outcome(notebook, time.monotonic() - start, peak.bytes, error, kept, page, tuple(changes))
+    return Outcome(notebook, time.monotonic() - start, peak.bytes, error, kept, tuple(changes))
 
 
 def _open(notebook: Path, results: Path, figures: str) -> None:
