@@ -2,8 +2,7 @@
 #   make reproduce   run every notebook, regenerate figures/, write an HTML report
 #   make test        unit tests, and the notebooks' committed outputs against a new run
 # Others: make bert (bert-base by forward passes alone; from folders with MODEL=FOLDER GLUE=FOLDER
-# FRAMENET=SOURCE), make pretrainings MODELS=LIST (the same of many encoders, and in how many each claim
-# holds), make site (notebooks, results, atlas of heads and API as pages), make check (lint,
+# FRAMENET=SOURCE), make pretrainings MODELS=LIST (the same of each, and in how many each claim holds), make site (notebooks, results, atlas of heads and API as pages), make check (lint,
 # format, types), make test-quick, make test-machines (the tests on emulated machines),
 # make notebooks (refresh the committed ones), make lock, make audit, make clean.
 
@@ -25,22 +24,25 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 reproduce: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run
 
+# Notebook 8 with these parameters; what is left out is the profile's.
+FORWARD = $(BIN)/python -m bertology_utils run --only 8 --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
+  $(if $(FRAMENET),-p framenet '$(FRAMENET)') $(if $(ANNOTATION),-p annotation '$(ANNOTATION)') \
+  $(if $(TASKS),-p tasks '$(TASKS)') $(if $(EXAMPLES),-p max_examples '$(EXAMPLES)')
+comma := ,
+
 bert: $(INSTALLED)
-	$(BIN)/python -m bertology_utils bert $(if $(MODEL),--model '$(MODEL)') $(if $(GLUE),--glue '$(GLUE)') \
-	  $(if $(FRAMENET),--framenet '$(FRAMENET)') $(if $(ANNOTATION),--annotation '$(ANNOTATION)') \
-	  $(if $(TASKS),--tasks '$(TASKS)') $(if $(EXAMPLES),--examples '$(EXAMPLES)')
+	$(FORWARD) $(if $(MODEL),-p model '$(MODEL)') --figures benchmarks/bert_base
+	$(BIN)/python docs/pages.py
 
 pretrainings: $(INSTALLED)
-	$(BIN)/python -m bertology_utils pretrainings --models '$(MODELS)' $(if $(GLUE),--glue '$(GLUE)') \
-	  $(if $(FRAMENET),--framenet '$(FRAMENET)') $(if $(ANNOTATION),--annotation '$(ANNOTATION)') \
-	  $(if $(TASKS),--tasks '$(TASKS)') $(if $(EXAMPLES),--examples '$(EXAMPLES)') \
-	  $(if $(WEIGHTS_SHA256),--weights-sha256 '$(WEIGHTS_SHA256)') $(if $(KEEP),--keep)
+	for model in $(subst $(comma), ,$(MODELS)); do $(FORWARD) -p model "$$model" --figures "runs/pretrainings/$$(basename "$$model")" || exit; done
+	$(BIN)/python benchmarks/count_holds.py runs/pretrainings/*/8_bert_base/results.json
 
 # Unit tests first: they say in minutes what is wrong. Then what the notebooks need is trained, and
-# they run anew, side by side, and are compared, numbers by their rules (bertology_utils/regression).
+# they run anew, side by side, and are compared, numbers by their rules (bertology_utils/compare.py).
 # Once its packages are there (make site, or make site-packages), the site is built and its links are tested.
 test: $(INSTALLED) $(wildcard $(INSTALLED_SITE))
-	$(if $(wildcard $(INSTALLED_SITE)),$(BIN)/python -m bertology_utils.suite.site)
+	$(if $(wildcard $(INSTALLED_SITE)),$(BIN)/python -m docs.book)
 	$(PYTEST) --dist worksteal tests
 	rm -rf $(FRESH)
 	$(BIN)/python -m bertology_utils prepare
@@ -56,10 +58,11 @@ test-machines: $(INSTALLED)
 
 notebooks: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run --in-place
+	$(BIN)/python docs/pages.py
 
 # Pages in runs/site, from what is committed: no notebook runs.
 site: site-packages
-	$(BIN)/python -m bertology_utils.suite.site
+	$(BIN)/python -m docs.book
 
 site-packages: $(INSTALLED_SITE)
 

@@ -14,12 +14,11 @@ import numpy as np
 from scipy.stats import pearsonr, spearmanr
 
 from bertology_utils.annotation import annotators
-from bertology_utils.annotation.inputs import annotate_inputs
-from bertology_utils.annotation.token_types import TOKEN_TYPES, token_types
+from bertology_utils.annotation.inputs import TOKEN_TYPES, annotate_inputs, token_types
 from bertology_utils.attention import observe
+from bertology_utils.common import quiet
 from bertology_utils.features import Features
-from bertology_utils.suite import Experiment
-from bertology_utils.suite.quiet import quiet
+from bertology_utils.lab import Lab
 
 
 def main() -> None:
@@ -28,7 +27,7 @@ def main() -> None:
     parser.add_argument("pipeline")
     options = parser.parse_args()
     quiet()
-    lab = Experiment("4_feature_attention")
+    lab = Lab("4_feature_attention")
     sources = {"gold": lab.annotator, "spaCy": annotators.load_annotator(f"spacy:{options.pipeline}")}
     values = {name: [] for name in sources}
     alike = {kind: [0, 0, 0] for kind in TOKEN_TYPES}  # wordpieces of the type: in both, gold, spaCy

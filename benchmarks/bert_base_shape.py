@@ -1,6 +1,6 @@
-"""What `make bert` costs at bert-base's true shape, against what it says beforehand; the weights are random.
+"""What `make bert` costs at bert-base's true shape; the weights are random.
 
-    python benchmarks/bert_base_shape.py HUB_LIKE SCRATCH -- OPTIONS OF THE COMMAND bert
+    python benchmarks/bert_base_shape.py HUB_LIKE SCRATCH -- -p data folder:PATH …
 
 HUB_LIKE is a folder with bert-base-uncased's config.json, tokenizer and state_dict_shapes.json (names and shapes of its
 tensors). A model of that shape and a copy of the checkout are written to SCRATCH, so that no page here is renewed:
@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -46,7 +47,7 @@ def copy_checkout(folder: Path) -> None:
 
 
 def main() -> None:
-    """Write the model, run the command, keep its estimate and what it took."""
+    """Write the model, run the command, keep what it took."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("like", type=Path)
     parser.add_argument("scratch", type=Path)
@@ -55,19 +56,19 @@ def main() -> None:
     model, checkout = options.scratch / "model", options.scratch / "checkout"
     weights = write_model(options.like, model)
     copy_checkout(checkout)
-    command = [sys.executable, "-m", "bertology_utils", "bert", "--model", str(model), *options.options]
+    command = [sys.executable, "-m", "bertology_utils", "run", "--only", "8", "--profile", "bert-forward"]
+    command += ["-p", "model", str(model), *options.options]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(command, cwd=checkout, env=environment, stderr=subprocess.PIPE, text=True, check=False)
     print(done.stderr)
-    said = re.search(r"bert-base: (.+); about (\d+) minutes and ([\d.]+) GiB", done.stderr)
-    took = re.search(r"done in ([\d.]+) minutes with ([\d.]+) GiB", done.stderr)
-    if done.returncode or not said or not took:
+    took = re.search(r"8_bert_base: done \((\d+) s\)", done.stderr)
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20  # of the largest process, the kernel
+    if done.returncode or not took:
         sys.exit(f"the command ended with {done.returncode}, or did not say what it took")
     found = {
         "weights": weights,
-        "of": said[1],
-        "estimated": {"minutes": float(said[2]), "GiB": float(said[3])},
-        "took": {"minutes": float(took[1]), "GiB": float(took[2])},
+        "options": options.options,
+        "took": {"minutes": round(int(took[1]) / 60, 1), "GiB": round(memory, 1)},
         "threads": 1,
     }
     Path(__file__).with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")

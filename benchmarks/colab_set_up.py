@@ -50,7 +50,7 @@ def try_out(python, folder, cells):
     print(f"before: {len(before)} distributions")
     try:
         for _ in range(2):
-            said.append(call([python, "-c", "".join(code[0]["source"])], content, environment))
+            said.append(call([python, "-m", "IPython", "-c", "".join(code[0]["source"])], content, environment))
             print(said[-1], end="")
         after = versions(python)
         changed = {name: (version, after.get(name)) for name, version in before.items() if after.get(name) != version}

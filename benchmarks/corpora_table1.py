@@ -15,14 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
+from bertology_utils import finetune, glue, models
 from bertology_utils.attention import batches
-from bertology_utils.common.profiles import get_profile
-from bertology_utils.encoders import evaluate, finetune, models
-from bertology_utils.encoders.sources import parse_model
-from bertology_utils.glue import loading
-from bertology_utils.glue.sources import parse_data
-from bertology_utils.glue.tasks import TASKS, Task, plain_metric, predictions, score
-from bertology_utils.suite.quiet import quiet
+from bertology_utils.common import quiet
+from bertology_utils.glue import TASKS, Task, plain_metric, predictions, score
+from bertology_utils.settings import PROFILES
+from bertology_utils.sources import parse_data, parse_model
 from corpora_generator import digests
 
 OUTPUT = Path(__file__).with_suffix(".json")
@@ -39,14 +37,14 @@ class Bench:
         self.data = parse_data("embedded")
         self.source, _ = models.pinned(parse_model("embedded"))
         self.tokenizer = models.load_tokenizer(self.source)
-        recipe = get_profile("embedded").recipe
+        recipe = PROFILES["embedded"].recipe
         self.recipes = {"pretrained": recipe, "normal": dataclasses.replace(recipe, epochs=random_epochs)}
 
     def score(self, model, task: Task) -> float:
         """The task's plain metric on all dev rows."""
-        rows = loading.load_rows(task, "dev", self.data)
+        rows = glue.load_rows(task, "dev", self.data)
         inputs = batches.tokenize(rows, task, self.tokenizer, self.recipes["normal"].max_length)
-        predicted = predictions(task, evaluate.predict_logits(model, batches.make_batches(inputs, self.tokenizer)))
+        predicted = predictions(task, models.predict_logits(model, batches.make_batches(inputs, self.tokenizer)))
         metric = plain_metric(task)
         return float(score(task, predicted, np.asarray(rows["label"]), metric)[metric])
 
@@ -56,7 +54,7 @@ class Bench:
 
     def tuned(self, task: Task, seed: int, init: str) -> float:
         """Fine-tuned from that initialisation."""
-        rows = loading.load_rows(task, "train", self.data)
+        rows = glue.load_rows(task, "train", self.data)
         training = finetune.Training(task, self.source, rows, self.recipes[init], init, seed)
         return self.score(finetune.finetuned(training), task)
 
@@ -73,7 +71,7 @@ def main() -> None:
     """Train, score, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3, help="how many; 2 at least, for a spread")
-    parser.add_argument("--random-epochs", type=int, default=get_profile("embedded").random_epochs)
+    parser.add_argument("--random-epochs", type=int, default=PROFILES["embedded"].random_epochs)
     options = parser.parse_args()
     if options.seeds < 2:
         parser.error(f"--seeds is {options.seeds}; a spread takes 2 at least")

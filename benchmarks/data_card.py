@@ -12,7 +12,7 @@ import statistics
 from collections import Counter
 from pathlib import Path
 
-from bertology_utils.common.profiles import get_profile
+from bertology_utils.settings import PROFILES
 from corpora_generator import MAKERS, digests, generate, mini_framenet
 from corpora_generator.lexicon import held_out_lemmas
 
@@ -283,7 +283,7 @@ def card() -> str:
         table1=table1(),
         reading=second_reading(),
         seeds=measured("corpora_table1")["seeds"],
-        random_tasks=", ".join(f"`{task}`" for task in get_profile("embedded").random_tasks.split(",")),
+        random_tasks=", ".join(f"`{task}`" for task in PROFILES["embedded"].random_tasks.split(",")),
         parsed=measured("gold_against_spacy")["sentences a task"],
         parser=parser_table(),
         framenet=framenet_line(),

@@ -1,11 +1,11 @@
-"""What a step of fine-tuning takes at bert-base's true shape, against what the plan says beforehand; the weights are random.
+"""What a step of fine-tuning takes at bert-base's true shape; the weights are random.
 
     python benchmarks/finetuning_step.py HUB_LIKE SCRATCH folder:PATH/TO/glue
 
 HUB_LIKE and SCRATCH are as for bert_base_shape.py. MRPC is trained by the recipe of the profile `paper`, for 20 steps,
 with one thread. Rows are sorted by length within hundreds, the longest first, so that the first steps are not like all:
 what the whole takes is told from the time per wordpiece. On a busy machine the clock tells little, so that everything is
-also told by the processor's own time, the plan included. Written to finetuning_step.json beside this script.
+also told by the processor's own time. Written to finetuning_step.json beside this script.
 """
 
 import argparse
@@ -14,7 +14,6 @@ import os
 import resource
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -22,13 +21,10 @@ import torch
 from bert_base_shape import write_model
 from transformers import Trainer, TrainerCallback
 
-from bertology_utils.encoders import finetune
-from bertology_utils.encoders.needs import FineTuning
-from bertology_utils.glue.tasks import TASKS
-from bertology_utils.suite.experiment import Experiment
-from bertology_utils.suite.quiet import quiet
-from bertology_utils.suite.work import machine
-from bertology_utils.suite.work.estimates import Speeds, estimate
+from bertology_utils import finetune
+from bertology_utils.common import quiet
+from bertology_utils.glue import TASKS
+from bertology_utils.lab import Lab
 
 STEPS = 20
 
@@ -65,14 +61,14 @@ def measure(training: finetune.Training, scratch: Path) -> Clock:
     Trainer.training_step = counted
     Trainer.train = lambda self, **keywords: (self.add_callback(clock), train(self, **keywords))[1]
     try:
-        finetune._train(training, scratch / "result", scratch)
+        finetune.train(training, scratch / "result", scratch)
     except EnoughError:
         return clock
     raise RuntimeError(f"the training has fewer than {STEPS} steps")
 
 
 def main() -> None:
-    """Write the model, say what the plan says, measure."""
+    """Write the model and measure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("like", type=Path)
     parser.add_argument("scratch", type=Path)
@@ -82,14 +78,7 @@ def main() -> None:
     torch.set_num_threads(1)
     weights = write_model(options.like, options.scratch / "model")
     task = TASKS["mrpc"]
-    lab = Experiment(
-        "3_finetuning_drift", profile="paper", model=str(options.scratch / "model"), data=options.data, tasks="mrpc"
-    )
-    said = estimate(lab, FineTuning(task), Speeds())
-    print(f"the plan: {said.seconds / 60:.0f} minutes, {said.memory / 2**30:.1f} GiB", flush=True)
-    clock_of_machine, machine.time = machine.time, SimpleNamespace(perf_counter=time.process_time)
-    by_processor = estimate(lab, FineTuning(task), Speeds())
-    machine.time = clock_of_machine
+    lab = Lab("3_finetuning_drift", profile="paper", model=str(options.scratch / "model"), data=options.data, tasks="mrpc")
     training = lab._training(task, "pretrained", 0)
     clock = measure(training, options.scratch / "training")
     inputs = lab.train_rows(task)
@@ -102,11 +91,6 @@ def main() -> None:
         "rows": len(lengths),
         "epochs": training.recipe.epochs,
         "threads": 1,
-        "estimated": {
-            "minutes by the clock": round(said.seconds / 60, 1),
-            "minutes of the processor": round(by_processor.seconds / 60, 1),
-            "GiB": round(said.memory / 2**30, 2),
-        },
         "steps": len(clock.steps),
         "wordpieces of a step": round(wordpieces / STEPS),
         "seconds of a step": {"clock": round(wall / STEPS, 2), "processor": round(processor / STEPS, 2)},

@@ -20,22 +20,19 @@ import glue_trainings as trainings  # first: it sets the number of threads
 import numpy as np
 from datasets import Dataset
 
-from bertology_utils.claims.gates import learned
-from bertology_utils.claims.verdict import Verdict
-from bertology_utils.common import Head
-from bertology_utils.common.cache import write_atomically
-from bertology_utils.disabling import claims
-from bertology_utils.disabling.measure import Effects, effects
-from bertology_utils.disabling.reference import Sweep
-from bertology_utils.disabling.saved import saved_sweep, sweep_key
-from bertology_utils.encoders import finetune
-from bertology_utils.framenet.controls import top_heads
-from bertology_utils.glue.loading import sample
-from bertology_utils.glue.sources import parse_data
-from bertology_utils.glue.tasks import Task, get_task, predictions
-from bertology_utils.regression.numbers import read_results
-from bertology_utils.statistics.estimate import of_same_examples, over_trainings
-from bertology_utils.suite.quiet import quiet
+from bertology_utils import finetune
+from bertology_utils.attention.batches import make_batches, tokenize
+from bertology_utils.cache import Later, once, write_atomically
+from bertology_utils.common import Head, quiet
+from bertology_utils.disabling.effects import Effects, answers, effects, estimates_of_claims, gain_of, no_harm
+from bertology_utils.disabling.sweep import Sweep, sweep
+from bertology_utils.glue import Task, get_task, sample
+from bertology_utils.judge import Verdict, learned
+from bertology_utils.record import Record
+from bertology_utils.results import read_results
+from bertology_utils.sources import parse_data
+from bertology_utils.statistics.estimates import of_same_examples, over_trainings
+from bertology_utils.statistics.permutation import heads_by_size
 
 AT_MOST, SEED, ABLATION = 1000, trainings.SEED, "uniform"
 HEADS = Path(__file__).with_name("glue_heads.json")
@@ -44,8 +41,9 @@ FRAME_HEADS = HEADS.parent / "minilm_framenet15" / "2_framenet_heads" / "results
 
 def swept(one: finetune.Training, rows: Dataset) -> Sweep:
     """A fine-tuned classifier with every head, and every layer, disabled; from the cache or made."""
-    key = sweep_key(one.key, finetune.rows_digest(rows), one.recipe.max_length, ABLATION)
-    return saved_sweep(key, ABLATION, lambda: trainings.loaded(one, rows))
+    model = Later(lambda: trainings.loaded(one, rows)[0], (finetune.finetuned, one))
+    inputs = Later(lambda: trainings.loaded(one, rows)[1], (make_batches, tokenize, one, rows))
+    return once(sweep, model, inputs, ablation=ABLATION)
 
 
 def measured(task: Task, count: int, data) -> tuple[list[Effects], bool]:
@@ -54,14 +52,14 @@ def measured(task: Task, count: int, data) -> tuple[list[Effects], bool]:
     scored = sample(scored, AT_MOST, SEED)
     way, labels = trainings.way_of(task), np.asarray(scored["label"])
     sweeps = [swept(trainings.training(task, rows, seed, data, way), scored) for seed in range(SEED, SEED + count)]
-    answers = np.stack([predictions(task, one.baseline) for one in sweeps])
-    return [effects(task, one, labels, SEED) for one in sweeps], learned(task, answers, labels, SEED)
+    said = np.stack([answers(task, one.baseline) for one in sweeps])
+    return [effects(task, one, labels, SEED) for one in sweeps], learned(task, said, labels, SEED)
 
 
 def summary(found: list[Effects], passed: bool) -> dict:
     """Of the effects of every training: the heads, each training's counts and the means over trainings."""
     heads = [one.heads for one in found]
-    first = claims.of_layer([one.layers for one in found], 0)
+    first = gain_of([one.layers for one in found], 0)
     return {
         "n": first.n,
         "trainings": len(found),
@@ -70,20 +68,20 @@ def summary(found: list[Effects], passed: bool) -> dict:
         "heads that cost": [int(one.significant("worse").sum()) for one in heads],
         "heads that help": [int(one.significant("better").sum()) for one in heads],
         "best head": over_trainings([one.gains[one.best] for one in heads]).summary(),
-        "on other examples": of_same_examples([claims.selected(one) for one in heads]).summary(),
-        "mean head": claims.mean_gain(heads).summary(),
+        "on other examples": of_same_examples([one.selected.estimate for one in heads]).summary(),
+        "mean head": over_trainings([one.mean for one in heads]).summary(),
         "first layer": first.summary(),
     }
 
 
 def judged(found: dict[Task, list[Effects]], passed: dict[Task, bool], frame_heads: list[Head]) -> list[Verdict]:
-    """The claims about single heads and layers, on all tasks."""
-    by_training = {(task, number): one for task, several in found.items() for number, one in enumerate(several)}
-    rules = (
-        claims.judge_heads, claims.judge_means, claims.judge_layers, claims.judge_shared_heads, claims.judge_trainings
-    )  # fmt: skip
-    verdicts = [verdict for rule in rules for verdict in rule(by_training, passed)]
-    return verdicts + claims.judge_frame_heads(by_training, frame_heads, passed)
+    """Verdicts on the claims about single heads and layers, on all tasks."""
+    record = Record("glue_heads", None)
+    tested = estimates_of_claims(found, passed)
+    tested["frame-heads-unneeded"] = {
+        task: no_harm([one.heads for one in several], frame_heads) for task, several in found.items()
+    }
+    return [record.judge(name, values, learned=passed, unit="gain") for name, values in tested.items()]
 
 
 def main() -> None:
@@ -94,7 +92,8 @@ def main() -> None:
     quiet()
     data = parse_data(f"folder:{options.glue}", trainings.TRAIN_FILES)
     counts = {get_task(name): int(count) for name, count in (what.split("=") for what in options.what)}
-    frame_heads = top_heads(np.asarray(read_results(FRAME_HEADS)["scores"]), 2)  # read before the long work
+    along = read_results(FRAME_HEADS).array("score along frame links", state="pre-trained")  # before the long work
+    frame_heads = heads_by_size(along)[:2]
     found, passed = {}, {}
     for task, count in counts.items():
         found[task], passed[task] = measured(task, count, data)

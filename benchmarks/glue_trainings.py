@@ -22,20 +22,17 @@ import numpy as np
 from datasets import Dataset
 from transformers import PreTrainedModel
 
+from bertology_utils import finetune, models
 from bertology_utils.attention import Batch
 from bertology_utils.attention.batches import make_batches, tokenize
-from bertology_utils.claims.gates import constant_score, learned
-from bertology_utils.common.cache import cache_folder, write_atomically
-from bertology_utils.common.locks import lock_beside
-from bertology_utils.common.profiles import PROFILES
-from bertology_utils.drift.table1 import score_task
-from bertology_utils.encoders import evaluate, finetune, models
-from bertology_utils.encoders.sources import ModelSource, parse_model
-from bertology_utils.glue.loading import load_rows, sample
-from bertology_utils.glue.sources import parse_data
-from bertology_utils.glue.tasks import TASKS, Task, predictions
-from bertology_utils.statistics.estimate import over_trainings
-from bertology_utils.suite.quiet import quiet
+from bertology_utils.cache import cache_folder, lock_beside, write_atomically
+from bertology_utils.common import quiet
+from bertology_utils.drift.scores import score_task
+from bertology_utils.glue import TASKS, Task, load_rows, predictions, sample
+from bertology_utils.judge import constant_score, learned
+from bertology_utils.settings import PROFILES
+from bertology_utils.sources import ModelSource, parse_data, parse_model
+from bertology_utils.statistics.estimates import over_trainings
 
 RECIPE = PROFILES["minilm"].recipe
 ROWS, SEED = 10_000, 1
@@ -100,7 +97,7 @@ def loaded(one: finetune.Training, rows: Dataset) -> tuple[PreTrainedModel, list
 
 def answers(one: finetune.Training, rows: Dataset) -> np.ndarray:
     """What the fine-tuned classifier says of rows, shape (rows,)."""
-    return predictions(one.task, evaluate.predict_logits(*loaded(one, rows)))
+    return predictions(one.task, models.predict_logits(*loaded(one, rows)))
 
 
 def summary(task: Task, said: np.ndarray, labels: np.ndarray) -> dict:

@@ -15,22 +15,18 @@ import torch
 from datasets import disable_progress_bar
 from sweep_speed import SHAPES, load
 
-from bertology_utils import features
+from bertology_utils import features, glue, models
 from bertology_utils.annotation import annotators
-from bertology_utils.annotation.inputs import annotate_inputs
-from bertology_utils.annotation.token_types import token_types
+from bertology_utils.annotation.inputs import annotate_inputs, token_types
 from bertology_utils.attention import ByNorm, batches, observe
 from bertology_utils.drift.measure import Drift
-from bertology_utils.encoders import models
-from bertology_utils.encoders.sources import parse_model
-from bertology_utils.features import controls, flow
-from bertology_utils.glue import loading
-from bertology_utils.glue.sources import parse_data
-from bertology_utils.glue.tasks import get_task
-from bertology_utils.links import dependencies, token_links
+from bertology_utils.features.reading import match
+from bertology_utils.glue import get_task
+from bertology_utils.links import dependencies, measure
 from bertology_utils.links.measure import TokenLinkAttention
-from bertology_utils.patterns import cnn
+from bertology_utils.patterns import classifiers
 from bertology_utils.patterns.measure import Patterns
+from bertology_utils.sources import parse_data, parse_model
 
 MAX_LENGTH = 128
 
@@ -39,13 +35,13 @@ def measurements(inputs, annotator, tokenizer) -> dict:
     """Every measurement of one model but drift, which needs two."""
     types = [token_types(annotated) for annotated in inputs]
     return {
-        "patterns": Patterns(cnn.load_network(), tokenizer.sep_token_id),
+        "patterns": Patterns(classifiers.load_network(), tokenizer.sep_token_id),
         "types": features.Features(types),
         "types, official": features.Features([token_types(annotated, "official") for annotated in inputs]),
         "from [CLS]": features.Features(types, "[CLS]"),
-        "matched": features.Features(controls.match(inputs, 1).masks),
-        "flow": flow.Flow([flow.marks(annotated) for annotated in inputs]),
-        "links": TokenLinkAttention([token_links.find_links(annotated, annotator.antecedents) for annotated in inputs]),
+        "matched": features.Features(match(inputs, 1).masks),
+        "flow": features.Flow([features.marks(annotated) for annotated in inputs]),
+        "links": TokenLinkAttention([measure.find_links(annotated, annotator.antecedents) for annotated in inputs]),
         "pointing": dependencies.Pointing(inputs),
     }
 
@@ -61,7 +57,7 @@ def main() -> None:
     options = parser.parse_args()
     disable_progress_bar()
     task, tokenizer = get_task(options.task), models.load_tokenizer(parse_model("embedded"))
-    rows = loading.sample(loading.load_rows(task, "dev", parse_data(options.data)), options.examples, 1)
+    rows = glue.sample(glue.load_rows(task, "dev", parse_data(options.data)), options.examples, 1)
     seconds, start = {}, time.perf_counter()
 
     def lap(name: str) -> None:

@@ -14,13 +14,11 @@ import numpy as np
 import torch
 
 from bertology_utils.attention import Batch, attention_maps, batches
-from bertology_utils.claims.register import WEIGHT
+from bertology_utils.claims import WEIGHT
 from bertology_utils.framenet import frame_links, measure, release
-from bertology_utils.links.claims import Clear
-from bertology_utils.links.measure import TokenLinkAttention
-from bertology_utils.links.token_links import LINK_TYPES, borrow, find_links
+from bertology_utils.lab import Lab
+from bertology_utils.links.measure import LINK_TYPES, Clear, TokenLinkAttention, borrow, find_links
 from bertology_utils.statistics import many_test
-from bertology_utils.suite import Experiment
 
 TASKS = "mrpc,stsb,sst2,rte"
 
@@ -62,7 +60,7 @@ def feed(measurement, maps):
 
 def token_links():
     """Heads beyond, and clear, per type of link."""
-    lab = Experiment("5_token_to_token", tasks=TASKS)
+    lab = Lab("5_token_to_token", tasks=TASKS)
     parts = []
     for task in lab.tasks:
         inputs = lab.annotated_inputs(task)
@@ -92,7 +90,7 @@ def token_links():
 
 def frame_links_alone():
     """The same for predicates and their core frame elements, over other sentences."""
-    lab = Experiment("2_framenet_heads")
+    lab = Lab("2_framenet_heads")
     kept = frame_links.extract(release.load_release(lab.settings.framenet), frame_links.PAPER)[0]
     placed, inputs, _ = measure.place(kept, lab.tokenizer)
     maps = mean_of_others(

@@ -21,14 +21,11 @@ import torch
 from datasets.utils.logging import disable_progress_bar
 from transformers import BertConfig, BertForSequenceClassification
 
+from bertology_utils import glue, models
 from bertology_utils.attention import Batch, batches
-from bertology_utils.disabling.reference import reference_sweep
-from bertology_utils.disabling.sweep import sweep
-from bertology_utils.encoders import models
-from bertology_utils.encoders.sources import parse_model
-from bertology_utils.glue import loading
-from bertology_utils.glue.sources import parse_data
-from bertology_utils.glue.tasks import get_task, predictions
+from bertology_utils.disabling.sweep import reference_sweep, sweep
+from bertology_utils.glue import get_task, predictions
+from bertology_utils.sources import parse_data, parse_model
 
 PADDED, EXAMPLES_PER_BATCH = 128, 32
 SHAPES = ("minilm", "bert-base")
@@ -108,7 +105,7 @@ def main() -> None:
     disable_progress_bar()
     task = get_task(options.task)
     model, tokenizer = load(options.shape, task), models.load_tokenizer(parse_model("embedded"))
-    rows = loading.sample(loading.load_rows(task, "dev", parse_data(options.data)), options.examples, 1)
+    rows = glue.sample(glue.load_rows(task, "dev", parse_data(options.data)), options.examples, 1)
     inputs = batches.tokenize(rows, task, tokenizer, PADDED)
     by_length = batches.make_batches(inputs, tokenizer)
     last = range(model.config.num_hidden_layers)[-options.layers :] if options.sweep_only else None

@@ -12,20 +12,20 @@ __version__ = "0.1.0"
 
 # Public name: (module, its name there).
 _PUBLIC = {
-    "load_encoder": ("encoders.models", "load_encoder"),
-    "load_classifier": ("encoders.models", "load_classifier"),
-    "load_tokenizer": ("encoders.models", "load_tokenizer"),
+    "load_encoder": ("models", "load_encoder"),
+    "load_classifier": ("models", "load_classifier"),
+    "load_tokenizer": ("models", "load_tokenizer"),
     "Batch": ("attention", "Batch"),
     "batches_of": ("attention.batches", "batches_of"),
     "attention_maps": ("attention", "attention_maps"),
     "observe": ("attention", "observe"),
     "Patterns": ("patterns.measure", "Patterns"),
-    "pattern_network": ("patterns.cnn", "load_network"),
+    "pattern_network": ("patterns.classifiers", "load_network"),
     "Drift": ("drift.measure", "Drift"),
     "disable_heads": ("disabling.switch", "disable_heads"),
     "sweep": ("disabling.sweep", "sweep"),
-    "predict_logits": ("encoders.evaluate", "predict_logits"),
-    "head_atlas": ("suite.atlas", "head_atlas"),
+    "predict_logits": ("models", "predict_logits"),
+    "head_atlas": ("atlas", "head_atlas"),
 }
 __all__ = list(_PUBLIC)
 

@@ -11,8 +11,8 @@ import io
 import zipfile
 from pathlib import Path
 
-from bertology_utils.common.cache import write_atomically
-from bertology_utils.glue.tasks import TASKS
+from bertology_utils.cache import write_atomically
+from bertology_utils.glue import TASKS
 
 from . import generate
 from .framenet_xml import documents

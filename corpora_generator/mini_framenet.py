@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from bertology_utils.framenet.exemplars import Span
+from bertology_utils.framenet.release import Span
 
 SOURCE = Path(__file__).with_suffix(".txt")
 TAGS = ("pass", "long", "wide", "near")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bertology_utils.annotation.base import Sentence
+from bertology_utils.annotation.annotators import Sentence
 
 from . import edits
 from .anaphora import pronoun_for

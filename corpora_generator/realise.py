@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bertology_utils.annotation.base import Sentence
+from bertology_utils.annotation.annotators import Sentence
 
 from . import inflection
 from .clauses import GAP, NP, Adverbial, Clause, Linked, replace

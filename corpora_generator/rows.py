@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bertology_utils.annotation.base import Annotated
+from bertology_utils.annotation.annotators import Annotated
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from bertology_utils.annotation.base import Sentence
+from bertology_utils.annotation.annotators import Sentence
 
 from .compose import Composer
 from .lexicon import held_out_lemmas

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bertology_utils.glue.tasks import Task
-from bertology_utils.glue.tsv import COLUMNS
+from bertology_utils.glue import COLUMNS, Task
 
 from .rows import Row
 

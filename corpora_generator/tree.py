@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bertology_utils.annotation.base import Sentence, Word
+from bertology_utils.annotation.annotators import Sentence, Word
 
 from .inflection import article
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bertology_utils.annotation.base import Sentence
+from bertology_utils.annotation.annotators import Sentence
 
 from .rows import Row
 

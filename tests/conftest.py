@@ -1,6 +1,6 @@
 """Shared fixtures: small random encoders, a few rows, a cache and a Hub of the test's own."""
 
-import importlib
+import importlib.util
 import json
 import os
 import shutil
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 
 # Files whose tests start many processes, or train: they begin first, and `make test-quick` leaves them out.
-SLOW = "bert digits faults finetune hub paper_profile pretrainings run security workers"
+SLOW = "bert digits faults finetune hub paper_profile run security workers"
 
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the folder of third-party data is not here")
 
@@ -56,7 +56,7 @@ def make_bert(folder: Path, layers: int, heads: int, hidden: int, seed: int = 0)
     import torch
     from transformers import AutoTokenizer, BertConfig, BertModel
 
-    from bertology_utils.encoders.embedded import embedded_folder
+    from bertology_utils.sources import embedded_folder
 
     torch.manual_seed(seed)
     config = BertConfig(
@@ -77,7 +77,7 @@ def make_rows(task, count: int = 64, seed: int = 0):
 
     from datasets import Dataset
 
-    from bertology_utils.glue.loading import schema
+    from bertology_utils.glue import schema
 
     words = "river stone bread lamp horse garden paper window music winter bridge coffee".split()
     rng = random.Random(seed)
@@ -127,11 +127,19 @@ def cells(path):
     return json.loads(path.read_text(encoding="utf-8"))["cells"]
 
 
+def load_script(name):
+    """A module of benchmarks/, which is no part of the package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def slow_entry(folder, log, key):
     """For a process of its own: fill an entry of the cache in that folder, slowly, and say so in the log."""
     import time
 
-    from bertology_utils.common import cache
+    from bertology_utils import cache
 
     os.environ["BERTOLOGY_CACHE"] = folder
 

@@ -7,7 +7,8 @@ import transformers
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from bertology_utils.encoders.embedded import embedded_folder
+from bertology_utils import Batch, batches_of
+from bertology_utils.sources import embedded_folder
 
 LAYERS, HEADS, HIDDEN = 3, 4, 32
 NAMES = ("BERT", "RoBERTa", "ELECTRA", "DistilBERT", "ALBERT", "multilingual BERT", "ModernBERT", "MiniLM")
@@ -18,6 +19,7 @@ PAIRS = [
     ("Rain falls.", "Nothing stays dry outside, does it?"),
     ("A man plays.", "No."),
 ]
+MANY = [(f"{first} {'Again! ' * (at % 3)}", second) for at, (first, second) in enumerate(PAIRS * 16)]
 _SIZES = {"num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "hidden_size": HIDDEN, "intermediate_size": 48}
 
 
@@ -53,6 +55,17 @@ def model_and_tokenizer(name):
     return model.eval(), tokenizer
 
 
+def in_batches_of(size, texts, tokenizer):
+    """The texts in batches of so many, shortest first."""
+    (whole,) = batches_of(texts, tokenizer, tokens_per_batch=10**6)
+    starts = range(0, len(texts), size)
+    parts = [(slice(at, at + size), int(whole.lengths[at : at + size].max())) for at in starts]
+    return [
+        Batch({name: tensor[rows, :longest] for name, tensor in whole.inputs.items()}, whole.index[rows])
+        for rows, longest in parts
+    ]
+
+
 def zero_queries(model, layer, head):
     """Set one head's query projection to zero, wherever the architecture keeps it."""
     size = model.config.hidden_size // model.config.num_attention_heads
@@ -71,7 +84,7 @@ def _embedded(segments=True):
     return tokenizer
 
 
-def _trained(model, trainer, pre, decoder, first, last, double=False):
+def _trained(model, trainer, pre, decoder, first, last, double=False, normalizer=None, special=("<pad>", "<unk>"), **more):
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer, tokenizer.decoder = pre, decoder
     tokenizer.train_from_iterator([text for pair in PAIRS for text in pair] * 3, trainer)
@@ -80,60 +93,31 @@ def _trained(model, trainer, pre, decoder, first, last, double=False):
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{first}:0 $A:0 {last}:0", pair=f"{first}:0 $A:0 {between} $B:{second} {last}:{second}", special_tokens=at
     )
-    return tokenizer
+    if normalizer:
+        tokenizer.normalizer = normalizer
+    names = ["input_ids", "attention_mask"] if "bos_token" in more else ["input_ids", "token_type_ids", "attention_mask"]
+    more |= {"cls_token": first, "sep_token": last, "pad_token": special[0], "unk_token": special[1]}
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_input_names=names, **more)
 
 
 def _bytes(first, last, double=False):
     """Byte-level BPE, as RoBERTa and ModernBERT have it; no segments."""
-    trainer = trainers.BpeTrainer(
-        vocab_size=400, special_tokens=[first, "<pad>", last, "<unk>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
-    )
-    tokenizer = _trained(
-        models.BPE(), trainer, pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel(), first, last, double
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        cls_token=first,
-        sep_token=last,
-        bos_token=first,
-        eos_token=last,
-        pad_token="<pad>",
-        unk_token="<unk>",
-        model_input_names=["input_ids", "attention_mask"],
-    )
+    pre = pre_tokenizers.ByteLevel
+    special = [first, "<pad>", last, "<unk>"]
+    trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=special, initial_alphabet=pre.alphabet())
+    ends = {"bos_token": first, "eos_token": last}
+    return _trained(models.BPE(), trainer, pre(add_prefix_space=False), decoders.ByteLevel(), first, last, double, **ends)
 
 
 def _unigram():
     """SentencePiece's unigrams, as ALBERT has them."""
     trainer = trainers.UnigramTrainer(vocab_size=120, special_tokens=["<pad>", "<unk>", "[CLS]", "[SEP]"], unk_token="<unk>")
-    tokenizer = _trained(models.Unigram(), trainer, pre_tokenizers.Metaspace(), decoders.Metaspace(), "[CLS]", "[SEP]")
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        pad_token="<pad>",
-        unk_token="<unk>",
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-    )
+    return _trained(models.Unigram(), trainer, pre_tokenizers.Metaspace(), decoders.Metaspace(), "[CLS]", "[SEP]")
 
 
 def _cased_pieces():
     """WordPiece with capitals and accents, as multilingual BERT has it; other ids than the embedded vocabulary's."""
     trainer = trainers.WordPieceTrainer(vocab_size=150, special_tokens=["[UNK]", "[SEP]", "[PAD]", "[CLS]"])
-    tokenizer = _trained(
-        models.WordPiece(unk_token="[UNK]"),
-        trainer,
-        pre_tokenizers.BertPreTokenizer(),
-        decoders.WordPiece(),
-        "[CLS]",
-        "[SEP]",
-    )
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-    )
+    model, parts = models.WordPiece(unk_token="[UNK]"), (pre_tokenizers.BertPreTokenizer(), decoders.WordPiece())
+    cased = {"normalizer": normalizers.BertNormalizer(lowercase=False), "special": ("[PAD]", "[UNK]")}
+    return _trained(model, trainer, *parts, "[CLS]", "[SEP]", **cased)

@@ -14,25 +14,28 @@ test has to run in a process of its own::
     assert any(revision in path for _, path in hub.requests)
 """
 
+import functools
 import hashlib
 import io
 import json
 import os
 import re
 import socket
-import string
 import struct
+import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import safetensors.numpy
+import safetensors.torch
+import torch
 import yaml
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from conftest import ROOT
+
+from bertology_utils.sources import embedded_folder
 
 _RESOLVE = re.compile(r"/(?P<repo>.+?)/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
 _API = re.compile(
@@ -50,9 +53,6 @@ class LocalHub:
 
     Each repository has that one revision and no other, not even ``main``: code
     that forgets the pinned revision fails here, where on the Hub it would load.
-    A repository with several, such as ``main`` and ``refs/pr/1``, is a dictionary
-    from each such name to its ``(revision, {path: content})``.
-
     ``branches`` maps a repository's name to a branch that leads to its revision after all.
 
     ``troubles`` maps a method and a part of a path to what happens to the first requests
@@ -66,7 +66,7 @@ class LocalHub:
 
     def __init__(
         self,
-        repositories: dict[str, tuple[str, dict[str, bytes]] | dict[str, tuple] | int],
+        repositories: dict[str, tuple[str, dict[str, bytes]] | int],
         troubles: dict[tuple[str, str], list[int | tuple]] | None = None,
         branches: dict[str, str] | None = None,
     ):
@@ -171,12 +171,6 @@ class _Handler(BaseHTTPRequestHandler):
         found = self.server.hub.repositories[repo]
         if isinstance(found, int):
             raise _NotFound("GatedRepo" if found == 403 else None, status=found)
-        if isinstance(found, dict):
-            names = found | {commit: (commit, files) for commit, files in found.values()}
-            name = "main" if revision is None else unquote(revision)
-            if name not in names:
-                raise _NotFound("RevisionNotFound")
-            return names[name]
         known, files = found
         if revision is not None and unquote(revision) not in (known, self.server.hub.branches.get(repo)):
             raise _NotFound("RevisionNotFound")
@@ -230,6 +224,46 @@ def hub_environment(url: str, home: str | os.PathLike) -> dict[str, str]:
     }
 
 
+_TELL = """
+import os, time
+waits = []
+time.sleep = waits.append
+from bertology_utils import models
+from bertology_utils.glue import TASKS, load_rows
+from bertology_utils.sources import parse_data, parse_model
+def tell(name, load):
+    waits.clear()
+    try:
+        load()
+    except Exception as error:
+        print("TOLD", name, type(error).__name__, error, sep="|")
+    else:
+        print("TOLD", name, "loaded", *map(int, waits), sep="|")
+def model(name):
+    return lambda: models.load_encoder(parse_model(name))
+def rows():
+    load_rows(TASKS["mrpc"], "train", parse_data("hub"))
+"""
+
+
+def told(code: str, url: str, home: str | os.PathLike, **changes: str) -> tuple[list[list[str]], str]:
+    """Run code in a process that takes ``url`` for the Hub: what its ``tell(name, load)`` gave, and its stderr.
+
+    The first is a list of [name, "loaded" with the seconds waited or the error]; a question would be answered by yes.
+    """
+    run = subprocess.run(
+        [sys.executable, "-c", _TELL + code],
+        input="y\n" * 50,
+        capture_output=True,
+        text=True,
+        env=hub_environment(url, home) | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | changes,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr
+    lines = [line.split("TOLD|", 1)[1] for line in run.stdout.splitlines() if "TOLD|" in line]
+    return [line.split("|", 1) for line in lines], run.stderr
+
+
 def glue_repository(rows: dict[str, list[dict]]) -> dict[str, bytes]:
     """A dataset repository laid out as GLUE's, with ``mrpc`` for its one configuration.
 
@@ -241,157 +275,57 @@ def glue_repository(rows: dict[str, list[dict]]) -> dict[str, bytes]:
 
 def glue_repository_of(tasks: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, list[dict]]]]) -> dict[str, bytes]:
     """The same of several configurations: by name the text fields, the labels (none for a regression) and the rows."""
-    files: dict[str, bytes] = {}
-    infos, configs = [], []
+    files, infos, configs = {}, [], []
     for name, (fields, labels, rows) in tasks.items():
         number = pa.int64() if labels else pa.float32()
         schema = pa.schema([*((field, pa.string()) for field in fields), ("label", number), ("idx", pa.int32())])
-        splits, dataset_size = [], 0
-        own = {}
+        splits = []
         for split, split_rows in rows.items():
-            table = pa.Table.from_pylist(split_rows, schema=schema)
-            buffer = io.BytesIO()
+            table, buffer = pa.Table.from_pylist(split_rows, schema=schema), io.BytesIO()
             pq.write_table(table, buffer)
-            own[f"{name}/{split}-00000-of-00001.parquet"] = buffer.getvalue()
+            files[f"{name}/{split}-00000-of-00001.parquet"] = buffer.getvalue()
             splits.append({"name": split, "num_bytes": table.nbytes, "num_examples": table.num_rows})
-            dataset_size += table.nbytes
         # The Parquet files know nothing of class labels: the card alone names them.
         label = {"class_label": {"names": {str(at): text for at, text in enumerate(labels)}}} if labels else "float32"
-        dtypes = {**dict.fromkeys(fields, "string"), "label": label, "idx": "int32"}
+        features = {**dict.fromkeys(fields, "string"), "label": label, "idx": "int32"}
+        listed = [{"name": field, "dtype": dtype} for field, dtype in features.items()]
+        size = sum(split["num_bytes"] for split in splits)
         infos.append(
-            {
-                "config_name": name,
-                "features": [{"name": field, "dtype": dtype} for field, dtype in dtypes.items()],
-                "splits": splits,
-                "download_size": sum(map(len, own.values())),
-                "dataset_size": dataset_size,
-            }
+            {"config_name": name, "features": listed, "splits": splits, "download_size": size, "dataset_size": size}
         )
-        data_files = [{"split": split, "path": f"{name}/{split}-*"} for split in rows]
-        configs.append({"config_name": name, "data_files": data_files})
-        files |= own
-    card = {"dataset_info": infos, "configs": configs}
-    readme = f"---\n{yaml.safe_dump(card, sort_keys=False)}---\n# A few rows in GLUE's layout\n"
-    return {"README.md": readme.encode(), **files}
+        paths = [{"split": split, "path": f"{name}/{split}-*"} for split in rows]
+        configs.append({"config_name": name, "data_files": paths})
+    card = yaml.safe_dump({"dataset_info": infos, "configs": configs}, sort_keys=False)
+    return {"README.md": f"---\n{card}---\n# A few rows in GLUE's layout\n".encode(), **files}
 
 
-def tiny_bert_repository(seed: int = 0, legacy_names: bool = True) -> dict[str, bytes]:
-    """A model repository with a random uncased BERT: 2 layers, 2 heads, hidden size 8.
+@functools.cache
+def tiny_bert_repository(layers: int = 2, heads: int = 2, hidden: int = 8) -> dict[str, bytes]:
+    """A model repository with a random uncased BERT, its tensors called as in ``bert-base-uncased``'s checkpoint.
 
-    With ``legacy_names`` the tensors are called as in the checkpoint of
-    ``bert-base-uncased``: ``bert.`` before the encoder's, ``gamma`` and ``beta``
-    for layer norms, and the pretraining heads ``cls.*`` beside them. Without, the
-    same encoder is stored alone, under the names that ``BertModel`` has for it.
+    That is ``bert.`` before the encoder's, ``gamma`` and ``beta`` for layer norms, and the pretraining heads ``cls.*``.
     """
-    vocab = _vocabulary()
-    config = {
-        "architectures": ["BertForMaskedLM"],
-        "attention_probs_dropout_prob": 0.1,
-        "hidden_act": "gelu",
-        "hidden_dropout_prob": 0.1,
-        "hidden_size": 8,
-        "initializer_range": 0.02,
-        "intermediate_size": 16,
-        "layer_norm_eps": 1e-12,
-        "max_position_embeddings": 512,
-        "model_type": "bert",
-        "num_attention_heads": 2,
-        "num_hidden_layers": 2,
-        "pad_token_id": 0,
-        "type_vocab_size": 2,
-        "vocab_size": len(vocab),
+    from transformers import BertConfig, BertForPreTraining
+
+    config = BertConfig(
+        num_hidden_layers=layers, num_attention_heads=heads, hidden_size=hidden, intermediate_size=2 * hidden, pad_token_id=0
+    )
+    torch.manual_seed(0)
+    state = BertForPreTraining(config).state_dict()
+    # Far wider than a fresh initialisation, so that a tensor that is left out or in the wrong place changes the outputs.
+    tensors = {
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): (
+            ("LayerNorm.weight" in name) + 0.3 * torch.randn(tensor.shape)
+        )
+        for name, tensor in state.items()
     }
-    return {
-        "config.json": json.dumps(config, indent=2).encode(),
-        "model.safetensors": _bert_weights(config, seed, legacy_names),
-        "tokenizer.json": _tokenizer(vocab).to_str().encode(),
+    tokenizer = {name: (embedded_folder() / name).read_bytes() for name in ("tokenizer.json", "vocab.txt")}
+    return tokenizer | {
+        "config.json": json.dumps(config.to_dict() | {"architectures": ["BertForMaskedLM"]}).encode(),
+        # transformers refuses a SafeTensors file that does not say which framework it is for.
+        "model.safetensors": safetensors.torch.save(tensors, metadata={"format": "pt"}),
         "tokenizer_config.json": json.dumps({"do_lower_case": True}).encode(),
-        "vocab.txt": "".join(f"{token}\n" for token in vocab).encode(),
     }
-
-
-def small_bert_base_repository(tokenizer: os.PathLike, hidden: int = 24, seed: int = 0) -> dict[str, bytes]:
-    """bert-base-uncased at small width: its 12 layers of 12 heads, tensor names and vocabulary, with random weights.
-
-    ``tokenizer`` is a folder with ``tokenizer.json`` and ``vocab.txt`` of the uncased vocabulary.
-    """
-    files = tiny_bert_repository()
-    config = json.loads(files["config.json"]) | {
-        "hidden_size": hidden,
-        "intermediate_size": 2 * hidden,
-        "num_attention_heads": 12,
-        "num_hidden_layers": 12,
-        "vocab_size": 30522,
-    }
-    own = {name: (Path(tokenizer) / name).read_bytes() for name in ("tokenizer.json", "vocab.txt")}
-    weights = _bert_weights(config, seed, legacy_names=True)
-    return files | own | {"config.json": json.dumps(config).encode(), "model.safetensors": weights}
-
-
-def _vocabulary() -> list[str]:
-    """A WordPiece vocabulary that can spell every lower-cased ASCII text."""
-    characters = string.ascii_lowercase + string.digits
-    words = ["the", "and", "said", "company", "##ing", "##ed", "##er"]
-    pieces = [*string.punctuation, *characters, *(f"##{character}" for character in characters)]
-    return ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *pieces, *words]
-
-
-def _tokenizer(vocab: list[str]) -> Tokenizer:
-    ids = {token: index for index, token in enumerate(vocab)}
-    tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
-    tokenizer.add_special_tokens(vocab[:5])
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.BertProcessing(("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"]))
-    tokenizer.decoder = decoders.WordPiece()
-    return tokenizer
-
-
-def _bert_weights(config: dict, seed: int, legacy_names: bool) -> bytes:
-    generator = np.random.default_rng(seed)
-    tensors: dict[str, np.ndarray] = {}
-    hidden, inner, vocab = config["hidden_size"], config["intermediate_size"], config["vocab_size"]
-    # Values far wider than a fresh initialisation's, layer norms included, so that
-    # a tensor which is left out or put in the wrong place changes the outputs.
-    scale = 0.3
-
-    def add(name: str, *shape: int, mean: float = 0.0) -> None:
-        tensors[name] = (mean + scale * generator.standard_normal(shape)).astype(np.float32)
-
-    def add_linear(name: str, inputs: int, outputs: int) -> None:
-        add(f"{name}.weight", outputs, inputs)
-        add(f"{name}.bias", outputs)
-
-    def add_norm(name: str) -> None:
-        gamma, beta = ("gamma", "beta") if legacy_names else ("weight", "bias")
-        add(f"{name}.{gamma}", hidden, mean=1.0)
-        add(f"{name}.{beta}", hidden)
-
-    bert = "bert." if legacy_names else ""
-    add(f"{bert}embeddings.word_embeddings.weight", vocab, hidden)
-    add(f"{bert}embeddings.position_embeddings.weight", config["max_position_embeddings"], hidden)
-    add(f"{bert}embeddings.token_type_embeddings.weight", config["type_vocab_size"], hidden)
-    add_norm(f"{bert}embeddings.LayerNorm")
-    for number in range(config["num_hidden_layers"]):
-        layer = f"{bert}encoder.layer.{number}"
-        for part in ("query", "key", "value"):
-            add_linear(f"{layer}.attention.self.{part}", hidden, hidden)
-        add_linear(f"{layer}.attention.output.dense", hidden, hidden)
-        add_norm(f"{layer}.attention.output.LayerNorm")
-        add_linear(f"{layer}.intermediate.dense", hidden, inner)
-        add_linear(f"{layer}.output.dense", inner, hidden)
-        add_norm(f"{layer}.output.LayerNorm")
-    add_linear(f"{bert}pooler.dense", hidden, hidden)
-    if legacy_names:
-        # Drawn last, so that the encoder is the same with and without the heads.
-        add("cls.predictions.bias", vocab)
-        add_linear("cls.predictions.transform.dense", hidden, hidden)
-        add_norm("cls.predictions.transform.LayerNorm")
-        words = tensors["bert.embeddings.word_embeddings.weight"]
-        tensors["cls.predictions.decoder.weight"] = words.copy()
-        add_linear("cls.seq_relationship", hidden, 2)
-    # transformers refuses a SafeTensors file that does not say which framework it is for.
-    return safetensors.numpy.save(tensors, metadata={"format": "pt"})
 
 
 def only_this_machine(hidden: int = 0) -> str:

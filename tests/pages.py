@@ -1,17 +1,8 @@
-"""What tests of pages share: results made up, links of a page."""
+"""What tests of pages share: links of a page, and a small screen."""
 
 import contextlib
-import json
 from html.parser import HTMLParser
 from urllib.parse import urlsplit
-
-from bertology_utils.claims.register import NOTEBOOKS
-
-
-def write_results(root, notebook, folder="figures", verdict="last-layers", notebook_name="", **numbers):
-    path = root / folder / NOTEBOOKS[notebook] / "results.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"notebook": notebook_name, "verdicts": [{"id": verdict}], **numbers}))
 
 
 class Links(HTMLParser):

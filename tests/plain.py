@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from bertology_utils.annotation.base import Word
+from bertology_utils.annotation.annotators import Word
 from bertology_utils.annotation.inputs import AnnotatedInput, PlacedSentence
 from bertology_utils.attention import Batch, attention_maps
-from bertology_utils.glue.loading import sample
-from bertology_utils.suite import Experiment
+from bertology_utils.glue import sample
+from bertology_utils.lab import Lab
 from corpora_generator import generate
 
 TASKS = ("mrpc", "sst2")
@@ -78,7 +78,7 @@ def plain_example(row, fields, tokenizer, model):
 @functools.cache
 def measured(name):
     """The lab, its task, its encoder and the plain examples."""
-    lab = Experiment("4_feature_attention", tasks=name, max_examples=50)
+    lab = Lab("4_feature_attention", tasks=name, max_examples=50)
     task, model = lab.tasks[0], lab.encoder("pretrained").cpu()
     rows = sample(lab.dev_rows(task), 50, lab.settings.seed)
     gold = generate(name)["validation"]

@@ -10,10 +10,10 @@ import transformers
 from eight_models import FAST, HEADS, LAYERS, NAMES, PAIRS, model_and_tokenizer, zero_queries
 
 from bertology_utils import Batch, Drift, attention_maps, batches_of, disable_heads, observe, predict_logits, sweep
-from bertology_utils.annotation.base import Sentence, Word
+from bertology_utils.annotation.annotators import Sentence, Word
 from bertology_utils.annotation.inputs import annotate_inputs
-from bertology_utils.disabling.importance import gradient_importance
-from bertology_utils.disabling.reference import reference_sweep
+from bertology_utils.disabling.heads import gradient_importance
+from bertology_utils.disabling.sweep import reference_sweep
 
 PARTS = ("baseline", "heads", "layers")
 

@@ -8,7 +8,7 @@ from conftest import make_rows
 from bertology_utils import batches_of, load_tokenizer
 from bertology_utils.attention import batches
 from bertology_utils.attention.batches import make_batches, tokenize
-from bertology_utils.glue.tasks import TASKS
+from bertology_utils.glue import TASKS
 
 
 @pytest.fixture(scope="module")

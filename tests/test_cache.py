@@ -1,19 +1,76 @@
-"""Entries are whole or absent, keyed by content, and damage is noticed."""
+"""Finished work is kept once for each content and each code; entries are whole or absent, and damage is noticed."""
 
-import importlib
+import builtins
+import dataclasses
+import functools
+import inspect
+import io
 import logging
 import multiprocessing
 import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
+import numpy as np
 import pytest
-from conftest import ROOT, slow_entry
+import torch
+from conftest import ROOT, make_bert, make_rows, slow_entry
 from filelock import FileLock
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 
 from bertology_utils import __main__ as cli
-from bertology_utils.common import cache, packing
+from bertology_utils import batches_of, cache, disable_heads, finetune, fingerprint, models
+from bertology_utils.attention import ByNorm, Exchanged, maps, observe
+from bertology_utils.cache import pack, unpack
+from bertology_utils.disabling.sweep import sweep
+from bertology_utils.drift.measure import Drift, drifts
+from bertology_utils.drift.scores import restored_logits
+from bertology_utils.features.measure import Flow, FlowShares
+from bertology_utils.fingerprint import Code, UnnamedError
+from bertology_utils.glue import TASKS
+from bertology_utils.patterns.classifiers import load_network
+from bertology_utils.patterns.measure import Patterns
+from bertology_utils.settings import Recipe
+from bertology_utils.sources import parse_model
 
 KEY = {"what": "numbers", "seed": 1}
+TEXTS = ["A small lamp stood near the window.", "The river was cold.", "Who wrote this letter about winter bread?"]
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_bert):
+    return models.load_encoder(parse_model(str(tiny_bert)))
+
+
+@pytest.fixture
+def inputs(tiny_bert):
+    return batches_of(TEXTS, models.load_tokenizer(parse_model(str(tiny_bert))))
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """Batches that went through a model, counted."""
+    counted = []
+    forward = maps._forward
+    monkeypatch.setattr(maps, "_forward", lambda *parts: counted.append(parts) or forward(*parts))
+    return counted
+
+
+def flow(inputs):
+    """A measurement, told where [CLS] and [SEP] of each input stand."""
+    found = {}
+    for batch in inputs:
+        for index, length in zip(batch.index, batch.lengths.tolist(), strict=True):
+            found[index] = np.array([np.arange(length) == 0, np.arange(length) == length - 1, np.zeros(length, dtype=bool)])
+    return Flow([found[index] for index in sorted(found)])
+
+
+def same(one, other):
+    return fingerprint.fingerprint(one) == fingerprint.fingerprint(other)
 
 
 def fill_with(text, calls=None):
@@ -25,19 +82,7 @@ def fill_with(text, calls=None):
     return fill
 
 
-def test_filled_once():
-    calls = []
-    first = cache.entry("things", KEY, fill_with("a", calls))
-    second = cache.entry("things", KEY, fill_with("b", calls))
-    assert first == second
-    assert calls == ["a"]
-    assert (first / "data.txt").read_text() == "a"
-
-
-def test_any_change_of_the_key_is_another_entry():
-    first = cache.entry("things", KEY, fill_with("a"))
-    assert cache.entry("things", KEY | {"seed": 2}, fill_with("b")) != first
-    assert cache.digest({"a": 1, "b": 2}) == cache.digest({"b": 2, "a": 1})
+# Entries
 
 
 @pytest.mark.parametrize("harm", ["flip", "delete", "add", "manifest", "emptied"])
@@ -52,10 +97,8 @@ def test_damage_is_noticed_set_aside_and_repaired(harm, caplog):
         file.unlink()
     elif harm == "add":
         (folder / "other.txt").write_text("not ours")
-    elif harm == "emptied":
-        (folder / cache.MANIFEST).write_text('{"files": {}}')
     else:
-        (folder / cache.MANIFEST).write_text("{")
+        (folder / cache.MANIFEST).write_text('{"files": {}}' if harm == "emptied" else "{")
     with caplog.at_level(logging.WARNING):
         again = cache.entry("things", KEY, fill_with("whole"))
     assert (again / "data.txt").read_text() == "whole"
@@ -64,31 +107,45 @@ def test_damage_is_noticed_set_aside_and_repaired(harm, caplog):
     assert len(list(folder.parent.glob("*.damaged-*"))) == 1
 
 
-def test_failure_leaves_no_entry_and_keeps_the_scratch():
-    def fail(target, scratch):
-        (target / "data.txt").write_text("half")
-        (scratch / "step-10").write_text("so far")
-        raise RuntimeError("power cut")
+def test_the_cache_can_be_looked_at_pruned_and_cleared(own_cache, capsys):
+    old = cache.entry("things", KEY | {"function": "finetune"}, fill_with("old" * 1000))
+    new = cache.entry("things", KEY, fill_with("new"))
+    os.utime(old, (time.time() - 10 * 86400,) * 2)
+    stranger = own_cache / "photos" / "summer"
+    stranger.mkdir(parents=True)
+    assert cli.main(["cache", "info"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in told] == [["things", "1"], ["things", "finetune"], ["2", "entries,"]]
+    assert told[1].endswith("10 days ago")
 
-    with pytest.raises(RuntimeError):
-        cache.entry("things", KEY, fail)
+    assert cli.main(["cache", "prune", "--days", "5"]) == 0
+    assert not old.exists() and new.exists()
+    with FileLock(f"{new}.lock"):
+        assert cli.main(["cache", "clear"]) == 0
+        assert "1 stay, since they are in use" in capsys.readouterr().out and new.exists()
+    assert cli.main(["cache", "clear"]) == 0
+    assert not new.exists() and stranger.exists(), "only what the cache made is removed"
+    for wrong in ([], ["prune", "--days", "-1"], ["prune", "--days", "nan"], ["empty"]):
+        with pytest.raises(SystemExit) as end:
+            cli.main(["cache", *wrong])
+        assert end.value.code == 2
 
-    seen = []
 
-    def resume(target, scratch):
-        seen.extend(sorted(p.name for p in scratch.iterdir()))
-        assert not list(target.iterdir())
-        (target / "data.txt").write_text("whole")
+def test_a_run_forgets_what_was_measured_long_ago_and_nothing_else(own_cache, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    kinds = (cache.MADE, cache.MEASURED, cache.MEASURED)
+    made, old, new = (cache.entry(kind, KEY | {"number": at}, fill_with("a")) for at, kind in enumerate(kinds))
+    for folder in (made, old):
+        os.utime(folder, (time.time() - 4 * 86400,) * 2)
+    assert cli.main(["prepare", "--only", "2"]) == 0  # which needs no training
+    assert not old.exists() and new.exists() and made.exists()
 
-    folder = cache.entry("things", KEY, resume)
-    assert seen == ["result", "step-10"]
-    assert (folder / "data.txt").read_text() == "whole"
-    assert not list(folder.parent.glob("*.unfinished"))
+
+# Locks
 
 
 def test_two_processes_fill_one_entry_once(tmp_path):
-    log = tmp_path / "log"
-    context = multiprocessing.get_context("spawn")
+    log, context = tmp_path / "log", multiprocessing.get_context("spawn")
     workers = [context.Process(target=slow_entry, args=(str(tmp_path / "cache"), str(log), KEY)) for _ in range(2)]
     for worker in workers:
         worker.start()
@@ -98,129 +155,367 @@ def test_two_processes_fill_one_entry_once(tmp_path):
     assert log.read_text() == "filled\n"
 
 
-def test_atomic_write_leaves_the_old_file_when_it_fails(tmp_path, monkeypatch):
-    path = tmp_path / "numbers.json"
-    cache.write_atomically(path, b"old")
+# Code
 
-    def fail(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="disk full"):
-        cache.write_atomically(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert [p.name for p in tmp_path.iterdir()] == ["numbers.json"]
-
-
-@pytest.mark.parametrize("umask", [0o022, 0o077, 0o027])
-def test_written_files_have_the_rights_that_the_umask_leaves(tmp_path, umask):
-    before = os.umask(umask)
-    try:
-        cache.write_atomically(tmp_path / "numbers.json", b"1")
-    finally:
-        os.umask(before)
-    assert (tmp_path / "numbers.json").stat().st_mode & 0o777 == 0o666 & ~umask
-
-
-def test_the_cache_can_be_listed_verified_and_pruned(own_cache, capsys):
-    old = cache.entry("things", KEY | {"task": "rte"}, fill_with("old" * 1000))
-    new = cache.entry("things", KEY, fill_with("new"))
-    os.utime(old, (time.time() - 10 * 86400,) * 2)
-    stranger = own_cache / "photos" / "summer"
-    stranger.mkdir(parents=True)
-    assert cli.main(["cache", "list"]) == 0
-    listed = capsys.readouterr().out
-    assert f"things/{old.name[:12]}  finished" in listed and "10 days" in listed and "task rte, seed 1" in listed
-    assert "2 entries" in listed
-
-    assert cli.main(["cache", "verify"]) == 0
-    (new / "data.txt").write_text("bad")
-    assert cli.main(["cache", "verify"]) == 1
-    assert f"things/{new.name[:12]}: data.txt has changed" in capsys.readouterr().err
-
-    assert cli.main(["cache", "prune", "--older-than", "5"]) == 0
-    assert not old.exists() and new.exists()
-    with FileLock(f"{new}.lock"):
-        assert cli.main(["cache", "prune", "--all"]) == 0
-        assert "in use" in capsys.readouterr().out and new.exists()
-    assert cli.main(["cache", "prune", "--all"]) == 0
-    assert not new.exists() and stranger.exists(), "only what the cache made is removed"
-    for wrong in (["prune"], ["prune", "--older-than", "-1"], ["prune", "--all", "--older-than", "1"], ["empty"]):
-        with pytest.raises(SystemExit) as end:
-            cli.main(["cache", *wrong])
-        assert end.value.code == 2
-
-
-def test_a_run_forgets_what_was_measured_long_ago_and_nothing_else(own_cache, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    trained, old, new = (
-        cache.entry(kind, KEY | {"number": number}, fill_with("a"))
-        for number, kind in enumerate(("classifiers", packing.KIND, packing.KIND))
-    )
-    for folder in (trained, old):
-        os.utime(folder, (time.time() - 4 * 86400,) * 2)
-    assert cli.main(["prepare", "--only", "2"]) == 0  # which needs no training
-    assert not old.exists() and new.exists() and trained.exists()
-
-
-def test_use_makes_an_entry_young_again():
-    folder = cache.entry("things", KEY, fill_with("a"))
-    os.utime(folder, (0, 0))
-    cache.entry("things", KEY, fill_with("a"))
-    assert time.time() - folder.stat().st_mtime < 60
-
-
-def test_the_digest_of_code_follows_its_source(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    digests = []
-    for name, result in (("one", 1), ("two", 1), ("three", 2)):
-        (tmp_path / f"code_{name}.py").write_text(f"def answer():\n    return {result}\n")
-        module = importlib.import_module(f"code_{name}")
-        digests.append((cache.code_digest(module), cache.code_digest(module.answer)))
-    assert digests[0] == digests[1]
-    assert digests[2][0] != digests[0][0] and digests[2][1] != digests[0][1]
-
-
-PLAIN = "import os\ndef fill(seed):\n    return seed + 1\n"
+PLAIN = {
+    "p.__init__": "def __getattr__(name): return name\n",
+    "p.a": '''
+"""A module."""
+from typing import TYPE_CHECKING
+import math
+from . import b
+from .c import Shape as Form
+if TYPE_CHECKING:
+    from .d import Unused
+FACTOR: float = 2
+TABLE = {}
+TABLE["x"] = b.seldom
+def measured(size: int) -> Unused:
+    """What is measured."""
+    if size < 0:
+        raise ValueError(f"{size} is too small")
+    return b.helper(size) * FACTOR + Form(size).area() + math.pi
+def unrelated(FACTOR): return FACTOR
+def by_table(name): return TABLE[name]()
+def here():
+    from .d import late
+    return late()
+def fetched():
+    from .e import offered
+    return offered
+''',
+    "p.b": "def helper(size):\n    return [inner(each) for each in range(size)]\ndef inner(each): return each\n"
+    "def other(): return 1\ndef seldom(): return 3\n",
+    "p.c": "class Base:\n    def side(self): return 1\n"
+    "class Shape(Base):\n    def __init__(self, size): self.size = size\n    def area(self): return self.size * EDGE\nEDGE = 1\n",
+    "p.d": "class Unused: pass\ndef late(): return 1\n",
+    "p.e.__init__": "def __getattr__(name): return name\n",
+    "p.e.f": "offered = 1\nelse_ = 2\n",
+}
 
 
 @pytest.mark.parametrize(
-    ("source", "same"),
+    ("name", "module", "old", "new", "stays"),
     [
-        (
-            (
-                '"""A module."""\nfrom os import path\n\n# first\ndef fill(\n    seed: int) -> int:\n    """Add."""\n'
-                "    return (seed + 1)\n"
-            ),
-            True,
-        ),
-        (PLAIN.replace("+ 1", "+ 2"), False),
-        (PLAIN.replace("seed", "count"), False),
-        (PLAIN + "STEP = 3\n", False),
+        ("measured", "p.b", "return each", "return -each", False),  # a helper's helper
+        ("measured", "p.a", "FACTOR: float = 2", "FACTOR: float = 3", False),  # a constant
+        ("measured", "p.c", "self.size * EDGE", "EDGE", False),  # a method
+        ("measured", "p.c", "side(self): return 1", "side(self): return 2", False),  # a base
+        ("measured", "p.b", "return 1", "return 2", True),  # a function that it does not use
+        ("measured", "p.a", "What is measured.", "What was measured.", True),
+        ("measured", "p.a", "is too small", "is below 0", True),
+        ("measured", "p.a", "size: int", "size: float", True),
+        ("unrelated", "p.a", "FACTOR: float = 2", "FACTOR: float = 3", True),  # its argument's name
+        ("by_table", "p.b", "return 3", "return 4", False),  # by a table that is filled at import
+        ("here", "p.d", "return 1", "return 2", False),  # imported within the function
+        ("fetched", "p.e.f", "offered = 1", "offered = 3", False),  # imported when it is first asked for
+        ("fetched", "p.e.f", "else_ = 2", "else_ = 3", True),
     ],
 )
-def test_a_key_follows_the_code_and_not_its_remarks(tmp_path, monkeypatch, source, same):
-    monkeypatch.syspath_prepend(tmp_path)
-    name = f"code_{abs(hash(source))}"
-    for suffix, text in (("a", PLAIN), ("b", source)):
-        (tmp_path / f"{name}{suffix}.py").write_text(text)
-    a, b = (importlib.import_module(f"{name}{suffix}") for suffix in "ab")
-    assert (cache.code_digest(a) == cache.code_digest(b)) == same
+def test_a_digest_follows_what_a_function_uses_and_nothing_else(name, module, old, new, stays):
+    assert PLAIN[module].count(old) == 1
+    edited = PLAIN | {module: PLAIN[module].replace(old, new)}
+    assert (Code(edited).digest("p.a", name) == Code(PLAIN).digest("p.a", name)) is stays
 
 
-@pytest.mark.parametrize("place", ["models._draw_head", "models.draw_normal", "finetune.tokenize", "finetune._arguments"])
-def test_a_trainings_key_follows_the_code_that_decides_it(tiny_bert, monkeypatch, place):
-    from conftest import make_rows
+# Edits that change what comes out: function, the object whose source holds the text, the text and another.
+DECISIVE = [
+    (sweep, disable_heads, "if ", "if not "),  # by which models unknown to the fast sweep are swept
+    (sweep, "disabling.sweep", "predict_logits(", "predict_logits( *[], "),
+    (sweep, "attention.hooks", "IMPLEMENTATION = ", "IMPLEMENTATION = 'x' + "),
+    (finetune.train, "models", "ATTENTION = ", "ATTENTION = 'x' + "),
+    (finetune.train, "models", "NORMAL_STD = 0.02", "NORMAL_STD = 0.03"),
+    (finetune.train, "models", "parameter.fill_(1.0", "parameter.fill_(2.0"),
+    (finetune.train, finetune._arguments, "recipe.warmup * steps", "recipe.warmup * steps / 2"),
+    (finetune.train, "attention.batches", "label / 5", "label / 4"),
+    (models.predict_logits, models.predict_logits, "model(**", "model(*[], **"),
+    (restored_logits, models.predict_logits, "model(**", "model(*[], **"),
+    (finetune.finetuned, "models", "NORMAL_STD = 0.02", "NORMAL_STD = 0.03"),
+    (maps.observe, "attention.hooks", "IMPLEMENTATION = ", "IMPLEMENTATION = 'x' + "),
+]
 
-    from bertology_utils.common.profiles import Recipe
-    from bertology_utils.encoders import finetune
-    from bertology_utils.encoders.sources import parse_model
-    from bertology_utils.glue.tasks import TASKS
 
-    def key():
-        return finetune.Training(TASKS["rte"], parse_model(str(tiny_bert)), make_rows(TASKS["rte"]), Recipe(1e-4)).key
+@pytest.mark.parametrize(("function", "where", "old", "new"), DECISIVE)
+def test_the_key_of_a_training_a_sweep_and_a_pass_follows_what_decides_it(function, where, old, new):
+    module = f"bertology_utils.{where}" if isinstance(where, str) else where.__module__
+    assert old in cache.SOURCES[module]
+    edited = Code(cache.SOURCES | {module: cache.SOURCES[module].replace(old, new)}, fingerprint.IGNORED)
+    remarked = Code(cache.SOURCES | {module: '"""Another."""\n' + cache.SOURCES[module]}, fingerprint.IGNORED)
+    place = function.__module__, function.__name__
+    assert remarked.digest(*place) == fingerprint._code.digest(*place) != edited.digest(*place)
 
-    before = key()
-    assert key() == before
-    monkeypatch.setattr(f"bertology_utils.encoders.{place}", fill_with)
-    assert key() != before
+
+def test_an_edit_during_a_run_files_nothing_under_a_new_key(monkeypatch):
+    before = Code(cache.SOURCES, fingerprint.IGNORED).digest(sweep.__module__, "sweep")
+
+    def edited(*_, **__):
+        raise AssertionError("the code is read again")
+
+    for place, name in ((builtins, "open"), (io, "open"), (Path, "read_text"), (inspect, "getsource")):
+        monkeypatch.setattr(place, name, edited)
+    assert Code(cache.SOURCES, fingerprint.IGNORED).digest(sweep.__module__, "sweep") == before
+
+
+@pytest.mark.parametrize("what", ["versions", "device", "code", "arguments"])
+def test_every_key_has_versions_device_code_and_arguments(tiny_bert, monkeypatch, what):
+    training = finetune.Training(TASKS["rte"], parse_model(str(tiny_bert)), make_rows(TASKS["rte"]), Recipe(1e-4))
+
+    def keys():
+        return [cache.where(finetune.train, training), cache.where(sweep, cache.Later(dict, (training,)), ())]
+
+    before = keys()
+    assert keys() == before and [kind for kind, _ in before] == [cache.MADE] * 2
+    if what == "versions":
+        monkeypatch.setattr(cache, "_versions", lambda: {"torch": "another"})
+    elif what == "device":
+        monkeypatch.setattr(cache, "device_name", lambda: "another")
+    elif what == "code":
+        monkeypatch.setattr(fingerprint, "_of_code", lambda part: "another")
+    else:
+        training = dataclasses.replace(training, seed=7)
+    changed = keys()
+    assert all(new[1][what] != old[1][what] for new, old in zip(changed, before, strict=True))
+
+
+# Fingerprints
+
+VALUES = (
+    [0, 1, -1, 0.0, -0.0, True, False, None, "", "0", b"0", float("nan")]
+    + [(), [], {}, (0,), [0], {0: 1}, {1: 0}, {"0": 1}, [[0], 1], [0, [1]], {1, 2}, {1, 3}]
+    + [np.zeros(2), np.zeros((2, 1)), np.zeros(2, np.float32), np.zeros(2, int), np.float64(0)]
+    + [torch.zeros(2), torch.zeros(2, 1), torch.zeros(2, dtype=torch.bfloat16), torch.zeros(()), torch.float32]
+    + [FlowShares(np.zeros(1), np.ones(1)), FlowShares(np.ones(1), np.zeros(1)), FlowShares, make_rows(TASKS["rte"], 4)]
+    + [np.array(["a", None], object), np.array([None, "a"], object), models.draw_normal, models._draw_head]
+    + [
+        functools.partial(models.draw_normal, std=1),
+        functools.partial(models.draw_normal, std=2),
+        TASKS["rte"],
+        TASKS["qqp"],
+    ]
+)
+
+
+def test_different_values_have_different_fingerprints_and_equal_ones_the_same():
+    assert len({fingerprint.fingerprint(value) for value in VALUES}) == len(VALUES)
+    assert same({"a", "b", "c"}, {"c", "a", "b"}) and same(make_rows(TASKS["rte"], 4), make_rows(TASKS["rte"], 4))
+    assert same(np.arange(6).reshape(2, 3).T, np.arange(6).reshape(2, 3).T.copy())
+    one = [1]
+    one.append(one)  # which holds itself
+    assert not same(one, [1, [1]])
+
+
+@pytest.mark.parametrize("change", ["a weight", "the configuration", "training", "the shape"])
+def test_another_model_has_another_fingerprint(tiny_bert, tmp_path, change):
+    model, plain = (models.load_encoder(parse_model(str(tiny_bert))) for _ in range(2))
+    assert same(model, plain)
+    if change == "a weight":
+        with torch.no_grad():
+            model.encoder.layer[2].output.dense.bias[3] += 1e-7
+    elif change == "the configuration":
+        model.config.layer_norm_eps = 1e-3
+    elif change == "training":
+        model.train()
+    else:
+        model = models.load_encoder(parse_model(str(make_bert(tmp_path / "other", layers=3, heads=2, hidden=32))))
+    assert not same(model, plain)
+
+
+def test_a_folder_elsewhere_and_another_process_give_the_same(tiny_bert, tmp_path, encoder, inputs):
+    code = (
+        "import sys; from bertology_utils import models; from bertology_utils.sources import parse_model\n"
+        "from bertology_utils import batches_of; from bertology_utils.fingerprint import fingerprint\n"
+        "source = parse_model(sys.argv[1]); print(fingerprint((models.load_encoder(source), models.draw_normal,"
+        f" batches_of({TEXTS!r}, models.load_tokenizer(source)), {{'b', 'a', 'c'}})))"
+    )
+    (tmp_path / "elsewhere").symlink_to(tiny_bert)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), "PYTHONHASHSEED": "7"}
+    command = [sys.executable, "-c", code, str(tmp_path / "elsewhere")]
+    told = subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout
+    assert told.split()[-1] == fingerprint.fingerprint((encoder, models.draw_normal, inputs, {"a", "b", "c"}))
+
+
+class Own:
+    """Of which the next session may have another of the same name."""
+
+    value = 1
+
+
+def test_what_cannot_be_told_apart_has_none(encoder):
+    for value in (lambda: 1, Own(), io.BytesIO(), (x for x in ())):
+        with pytest.raises(UnnamedError):
+            fingerprint.fingerprint([value])
+    with disable_heads(encoder, [(0, 0)]), pytest.raises(UnnamedError, match="disabled"):
+        fingerprint.fingerprint(encoder)
+    hook = encoder.register_forward_hook(lambda *_: None)
+    try:
+        with pytest.raises(UnnamedError, match="code"):
+            fingerprint.fingerprint(encoder)
+    finally:
+        hook.remove()
+    with pytest.raises(UnnamedError, match="code of test_cache"):
+        fingerprint.fingerprint(type("Mine", (torch.nn.Linear,), {"__module__": "test_cache"})(2, 2))
+    assert fingerprint.fingerprint(encoder)
+
+
+# Files
+
+leaves = st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats() | st.text(max_size=5)
+leaves |= arrays.arrays(
+    st.sampled_from([np.float64, np.float32, np.int64, bool]), arrays.array_shapes(min_dims=0, min_side=0)
+)
+nested = st.recursive(
+    leaves,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.integers() | st.text(max_size=3), inner, max_size=3)
+        | st.builds(FlowShares, inner, inner)
+    ),
+    max_leaves=8,
+)
+
+
+@given(nested)
+@settings(deadline=None, max_examples=60)
+def test_what_is_unpacked_is_what_was_packed(value):
+    again = unpack(pack(value))
+    assert same(again, value) and pack(again) == pack(value)
+
+
+def test_only_records_of_this_package_are_made():
+    @dataclasses.dataclass
+    class Other:
+        value: int
+
+    for refused in (Other(1), object(), torch.zeros(1), {1: {2}}):
+        with pytest.raises(TypeError, match="cannot be kept"):
+            pack(refused)
+    whole = pack(FlowShares(np.zeros(1), np.ones(1)))
+    kept = f"{FlowShares.__module__}:FlowShares".encode()
+    for name in ("bertology_utils.cache:once", "bertology_utils.none:main", "os:system", "shutil:rmtree"):
+        with pytest.raises(ValueError, match="no dataclass of bertology_utils"):
+            unpack(whole.replace(kept, name.encode().ljust(len(kept))))
+
+
+# Calls
+
+
+def test_observed_once_and_the_same_as_plainly(encoder, inputs, passes):
+    def measurements():
+        return {
+            "flow": flow(inputs),
+            "by norm": ByNorm(flow(inputs)),
+            "exchanged": Exchanged(flow(inputs), seed=1),
+            "patterns": Patterns(load_network(), None),
+            "drift": Drift(encoder),
+        }
+
+    plain = observe(encoder, inputs, measurements())
+    del passes[:]
+    first = cache.observe(encoder, inputs, measurements())
+    assert passes and same(first, plain)
+    del passes[:]
+    assert same(cache.observe(encoder, inputs, measurements()), plain)
+    assert not passes
+
+    # One more measurement costs one pass, of which it alone is fed.
+    def more():
+        return {"other lots": Exchanged(flow(inputs), seed=2)}
+
+    found = cache.observe(encoder, inputs, measurements() | more())
+    assert len(passes) == len(inputs) and list(found) == [*measurements(), "other lots"]
+    assert same(found["other lots"], observe(encoder, inputs, more())["other lots"])
+    assert not same(found["other lots"], found["exchanged"])
+
+
+def test_a_batch_that_is_changed_in_place_is_measured_anew(encoder, inputs, passes):
+    first = cache.observe(encoder, inputs, {"flow": flow(inputs)})["flow"]
+    inputs[0].inputs["input_ids"][0, 2] += 1
+    del passes[:]
+    again = cache.observe(encoder, inputs, {"flow": flow(inputs)})["flow"]
+    assert passes and not same(again, first)
+
+
+def test_a_model_with_disabled_heads_is_looked_at_each_time(encoder, inputs, passes):
+    whole = cache.observe(encoder, inputs, {"flow": flow(inputs)})["flow"]
+    with disable_heads(encoder, [(1, 2)]):
+        without = cache.observe(encoder, inputs, {"flow": flow(inputs)})["flow"]
+        del passes[:]
+        cache.observe(encoder, inputs, {"flow": flow(inputs)})
+        assert passes
+    assert not np.allclose(whole.destinations[:, 1, 2], without.destinations[:, 1, 2])
+    assert same(cache.observe(encoder, inputs, {"flow": flow(inputs)})["flow"], whole)
+
+
+def test_once_means_once_for_each_content_and_each_code(encoder, inputs, passes, monkeypatch):
+    def asked(**options):
+        del passes[:]
+        found = cache.once(drifts, {"itself": (encoder, encoder)}, inputs, **options)["itself"]
+        return len(passes), found
+
+    first, found = asked()
+    assert first and np.allclose(found, 1)
+    assert asked()[0] == 0 and np.array_equal(asked()[1], found)
+    assert asked(protocol="official")[0] == first
+    monkeypatch.setattr(fingerprint, "_of_code", lambda part: "another")
+    assert asked()[0] == first, "changed code measures anew"
+
+
+def test_later_is_made_only_where_it_is_needed_and_a_scratch_is_given(tiny_bert, inputs, own_cache, monkeypatch):
+    asked = []
+    model = cache.Later(
+        lambda: asked.append(1) or models.load_classifier(str(tiny_bert), "rte"), (models.load_classifier, 1)
+    )
+    first = cache.once(sweep, model, inputs, ablation="zero")
+    assert same(cache.once(sweep, model, inputs, ablation="zero"), first) and asked == [1]
+    (folder,) = own_cache.glob(f"{cache.MADE}/*/{cache.MANIFEST}")
+    assert cache.is_finished(*cache.where(sweep, model, inputs, 0, None, "zero")), folder
+
+    monkeypatch.setattr("bertology_utils.disabling.sweep.note", lambda text: None)
+    seen = []
+    finish = sys.modules[sweep.__module__]._finish
+
+    def stop(scratch, number, outputs):
+        finish(scratch, number, outputs)
+        seen.append((scratch, number))
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules[sweep.__module__], "_finish", stop)
+    other = cache.Later(model.make, (models.load_classifier, 2))
+    with pytest.raises(KeyboardInterrupt):
+        cache.once(sweep, other, inputs, ablation="zero")
+    assert same(cache.once(sweep, other, inputs, ablation="zero"), first)
+    assert [number for _, number in seen] == [0, 1, 2], "it went on from the last finished layer"
+
+
+def test_a_damaged_value_and_one_of_a_class_that_is_gone_are_measured_anew(encoder, inputs, own_cache, passes):
+    def look():
+        del passes[:]
+        return cache.observe(encoder, inputs, {"flow": flow(inputs)})["flow"], len(passes)
+
+    whole, _ = look()
+    (file,) = own_cache.glob("measured/*/*.safetensors")
+    file.write_bytes(file.read_bytes()[:-1])
+    again, made = look()
+    assert made and same(again, whole) and look()[1] == 0
+
+    gone = pack(whole).replace(b":FlowShares", b":FormerName")
+    (manifest,) = (path for path in own_cache.glob("measured/*/manifest.json") if "damaged" not in path.parent.name)
+    before = cache.file_sha256(manifest.parent / "value.safetensors")
+    (manifest.parent / "value.safetensors").write_bytes(gone)
+    manifest.write_text(manifest.read_text().replace(before, cache.file_sha256(manifest.parent / "value.safetensors")))
+    again, made = look()
+    assert made and same(again, whole) and look()[1] == 0
+
+
+def test_a_cache_that_is_only_read_does_not_stop_it(encoder, inputs, monkeypatch):
+    plain = observe(encoder, inputs, {"flow": flow(inputs)})
+
+    def closed(*_):
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr(cache, "entry", closed)
+    assert same(cache.observe(encoder, inputs, {"flow": flow(inputs)}), plain)
+    with pytest.raises(PermissionError):
+        cache.once(sweep, cache.Later(pytest.fail, ()), inputs)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from bertology_utils.glue.tasks import TASKS
-from bertology_utils.suite import Experiment
-from bertology_utils.suite.parameters import resolve
+from bertology_utils.glue import TASKS
+from bertology_utils.lab import Lab
+from bertology_utils.settings import resolve
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +27,8 @@ def classifier(tiny_bert, tmp_path_factory):
 def test_it_is_taken_as_it_is(tiny_bert, classifier, monkeypatch):
     from safetensors.torch import load_file
 
-    monkeypatch.setattr("bertology_utils.encoders.finetune.finetuned", lambda _: pytest.fail("a training was started"))
-    lab = Experiment(
+    monkeypatch.setattr("bertology_utils.finetune.finetuned", lambda _: pytest.fail("a training was started"))
+    lab = Lab(
         "6_disabling_heads", model=str(tiny_bert), checkpoint=f"SST-2={classifier}", tasks="sst2,rte", sweep_examples=4
     )
     found, expected = lab.finetuned(TASKS["sst2"]).state_dict(), load_file(classifier / "model.safetensors")
@@ -41,11 +41,11 @@ def test_it_is_taken_as_it_is(tiny_bert, classifier, monkeypatch):
     for other in ({"task": TASKS["rte"]}, {"task": TASKS["sst2"], "init": "normal"}):  # these are trained as ever
         with pytest.raises(pytest.fail.Exception, match="a training was started"):
             lab.finetuned(**other)
-    assert set(lab.record._settings()["checkpoints"]) == {"sst2"}
+    assert set(lab.settings.as_json()["checkpoints"]) == {"sst2"}
 
 
 def test_answers_are_predicted_once_and_say_what_was_learned(tiny_bert, classifier, monkeypatch):
-    lab = Experiment("4_feature_attention", model=str(tiny_bert), checkpoint=f"SST-2={classifier}", tasks="sst2")
+    lab = Lab("4_feature_attention", model=str(tiny_bert), checkpoint=f"SST-2={classifier}", tasks="sst2")
     task = TASKS["sst2"]
     assert list(lab.trainings(task)) == [0] and list(lab.trainings(TASKS["rte"])) == [0, 1]
     answers = lab.answers(task)

@@ -1,21 +1,17 @@
 """The generated corpora: annotation, balance, held-out words, shortcuts, bytes."""
 
-from collections import Counter
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import LogisticRegression, Ridge
 
-from bertology_utils.annotation.base import Sentence
+from bertology_utils.annotation.annotators import Sentence
 from corpora_generator import digests, generate
 from corpora_generator.lexicon import held_out_lemmas
 from corpora_generator.realise import MODALS, NUMERALS
 from corpora_generator.split import CORE
-from corpora_generator.words import NAMES, NOUNS
+from corpora_generator.words import NAMES
 
 FIELDS = {
     "mrpc": ("sentence1", "sentence2"),
@@ -38,42 +34,26 @@ DIGESTS = {
 }
 
 NOMINAL = {"NOUN", "PROPN", "PRON"}
-RELATIONS = {
-    "nsubj": NOMINAL,
-    "nsubj:pass": NOMINAL,
+_CLASSES = {
+    "nsubj nsubj:pass iobj obl obl:agent nmod": NOMINAL,
     "obj": NOMINAL | {"ADJ"},
-    "iobj": NOMINAL,
-    "obl": NOMINAL,
-    "obl:agent": NOMINAL,
     "obl:tmod": {"NOUN"},
-    "nmod": NOMINAL,
-    "nmod:npmod": {"PRON"},
-    "nmod:poss": {"PRON"},
-    "det": {"DET"},
-    "det:predet": {"DET"},
+    "nmod:npmod nmod:poss expl": {"PRON"},
+    "det det:predet": {"DET"},
     "nummod": {"NUM"},
     "amod": {"ADJ"},
     "case": {"ADP"},
-    "aux": {"AUX"},
-    "aux:pass": {"AUX"},
-    "cop": {"AUX"},
+    "aux aux:pass cop": {"AUX"},
     "advmod": {"ADV", "PART"},
     "mark": {"SCONJ", "PART"},
-    "cc": {"CCONJ"},
-    "cc:preconj": {"CCONJ"},
+    "cc cc:preconj": {"CCONJ"},
     "conj": {"NOUN", "PROPN", "VERB", "ADJ"},
     "punct": {"PUNCT"},
-    "advcl": {"VERB", "ADJ"},
-    "ccomp": {"VERB", "ADJ"},
-    "acl": {"VERB"},
-    "acl:relcl": {"VERB"},
-    "csubj": {"VERB"},
-    "expl": {"PRON"},
+    "advcl ccomp": {"VERB", "ADJ"},
+    "acl acl:relcl csubj": {"VERB"},
     "root": {"VERB", "ADJ", "PRON"},
 }
-FOOTNOTE_6 = (
-    "neither nor not never none don't won't didn't hadn't haven't can't isn't wasn't shouldn't couldn't nothing nowhere"
-).split()
+RELATIONS = {relation: classes for relations, classes in _CLASSES.items() for relation in relations.split()}
 GENDER = {"he": "m", "him": "m", "his": "m", "himself": "m", "she": "f", "her": "f", "herself": "f", "it": "n", "its": "n"}
 SEX = {
     **dict.fromkeys("aunt niece grandmother".split(), "f"),
@@ -91,15 +71,6 @@ def rows(task):
 
 def sentences(task):
     return [sentence for row in rows(task) for items in row.sentences.values() for sentence in items]
-
-
-@pytest.mark.parametrize("task", FIELDS)
-def test_shape_and_sizes(task):
-    made = generate(task)
-    assert {split: len(items) for split, items in made.items()} == {"train": 960, "validation": 320}
-    for row in rows(task):
-        assert tuple(row.text) == tuple(row.sentences) == FIELDS[task]
-        assert bool(row.change) == (len(FIELDS[task]) == 2)
 
 
 def check_spans(row):
@@ -243,20 +214,6 @@ def test_a_broken_annotation_is_caught():
             check_tree(Sentence(sentence.text, words))
 
 
-def test_every_negation_of_footnote_6_occurs():
-    seen = Counter(word.form.lower() for task in FIELDS for s in sentences(task) for word in s.words if word.negation)
-    assert not set(FOOTNOTE_6) - set(seen)
-    assert len(FOOTNOTE_6) == 17
-
-
-@pytest.mark.parametrize("task", FIELDS)
-def test_negation_and_antecedents_occur(task):
-    made = sentences(task)
-    assert sum(any(word.negation for word in s.words) for s in made) > 0.02 * len(made)
-    if task != "qqp":  # whose only pronouns are those of who asks
-        assert sum(any(word.antecedent is not None for word in s.words) for s in made) > 0.02 * len(made)
-
-
 def test_a_pronoun_beside_its_noun_is_an_emphatic_one_whatever_the_label():
     """Without such pronouns, no head's attention to nouns could be told from attention to neighbours (§4.5)."""
     for task in FIELDS:
@@ -268,28 +225,11 @@ def test_a_pronoun_beside_its_noun_is_an_emphatic_one_whatever_the_label():
     assert 0.4 < insisting.count(0) / len(insisting) < 0.6
 
 
-def test_sentences_vary():
-    made = [s for task in FIELDS for s in sentences(task)]
-    openings = Counter(s.words[0].form for s in made)
-    assert openings.most_common(1)[0][1] < 0.35 * len(made) and len(openings) > 60
-    lengths = {sum(word.upos != "PUNCT" for word in s.words) for s in made}
-    assert min(lengths) <= 4 and max(lengths) >= 24
-    relations = Counter(word.deprel for s in made for word in s.words)
-    for relation in ("nsubj:pass", "iobj", "ccomp", "acl:relcl", "nmod", "cop", "advcl", "conj", "det:predet"):
-        assert relations[relation] > 50, relation
-
-
 @pytest.mark.parametrize("task", CLASSES)
 def test_balance(task):
     for split in generate(task).values():
         counts = [sum(row.label == label for row in split) for label in range(CLASSES[task])]
         assert max(counts) - min(counts) <= 1
-
-
-def test_similarity_spreads():
-    for split in generate("stsb").values():
-        counts, _ = np.histogram([row.label for row in split], bins=5, range=(0, 5))
-        assert counts.min() > 0.08 * len(split)
 
 
 @pytest.mark.parametrize("task", FIELDS)
@@ -307,54 +247,9 @@ def test_splits_are_disjoint_and_words_held_out(task):
         assert any(w.lemma in held and w.upos in OPEN and w.deprel in CORE for w in words)
 
 
-def words_present(task, which):
-    """Which words a field has, for a linear model: matrices of training and dev rows, then their labels."""
-    made = generate(task)
-    texts = {split: [" # ".join(list(row.text.values())[which]) for row in made[split]] for split in made}
-    counter = CountVectorizer(binary=True, ngram_range=(1, 1), token_pattern=r"[\w']+")
-    train = counter.fit_transform(texts["train"])
-    labels = [[row.label for row in made[split]] for split in ("train", "validation")]
-    return train, counter.transform(texts["validation"]), *labels
-
-
-@pytest.mark.parametrize("task", [task for task in CLASSES if task != "sst2"])
-def test_second_field_alone_tells_nothing(task):
-    x, dev, y, gold = words_present(task, slice(1, 2))
-    score = LogisticRegression(max_iter=300).fit(x, y).score(dev, gold)
-    assert score < 1 / CLASSES[task] + 0.05
-
-
-def test_second_sentence_alone_tells_no_similarity():
-    x, dev, y, gold = words_present("stsb", slice(1, 2))
-    assert abs(np.corrcoef(Ridge(alpha=3.0).fit(x, y).predict(dev), gold)[0, 1]) < 0.2
-
-
-@pytest.mark.parametrize("task", ["mrpc", "rte", "mnli"])
-def test_second_field_has_negation_numerals_and_hypernyms_alike(task):
-    hypernyms = {hypernym.split()[-1] for hypernym, _ in NOUNS.values() if hypernym}
-    wanted_limits = (
-        (lambda w: w.negation, 0.14 if task == "mrpc" else 0.08),
-        (lambda w: w.upos == "NUM", 0.08),
-        (lambda w: w.lemma in hypernyms, 0.08),
-    )
-    for wanted, limit in wanted_limits:
-        rates = []
-        for label in range(CLASSES[task]):
-            chosen = [row for row in rows(task) if row.label == label]
-            seen = [any(wanted(w) for s in row.sentences[FIELDS[task][1]] for w in s.words) for row in chosen]
-            rates.append(sum(seen) / len(seen))
-        assert max(rates) - min(rates) < limit, rates
-
-
 def test_unknown_task():
     with pytest.raises(ValueError, match="mrpc, stsb, sst2, rte, qqp, qnli, mnli"):
         generate("cola")
-
-
-def test_smaller_draws_and_seeds():
-    small = generate("rte", seed=3, train=12, validation=6)
-    assert [len(split) for split in small.values()] == [12, 6]
-    assert small["train"] != generate("rte", seed=4, train=12, validation=6)["train"]
 
 
 def test_bytes_are_pinned():

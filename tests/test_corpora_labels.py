@@ -30,11 +30,6 @@ def denied(words):
     return any(word.negation for word in words)
 
 
-def subject_determiners(words):
-    heads = [i for i, word in enumerate(words) if word.deprel.startswith("nsubj")]
-    return [[w.form.lower() for w in words if w.head == i and w.deprel in ("det", "amod", "det:predet")] for i in heads]
-
-
 @pytest.mark.parametrize("task, label", [("mnli", 0), ("rte", 0)])
 def test_nobody_entails_no_more_than_it_says(task, label):
     found = list(pairs(task, label, "nobody"))
@@ -48,29 +43,6 @@ def test_nobody_entails_no_more_than_it_says(task, label):
 def test_nobody_is_no_animal(task):
     for _, hypothesis in pairs(task, change="nobody"):
         assert lemmas([w for w in hypothesis if w.deprel.startswith("nsubj")]).isdisjoint(ANIMALS)
-
-
-def test_what_was_dropped_is_not_said_otherwise():
-    found = [pair for pair in pairs("mnli", 1, "modifier") if not denied(pair[1])]
-    for premise, hypothesis in found:
-        length = sum(word.upos != "PUNCT" for word in hypothesis)
-        # Without a second clause the premise is the shorter one.
-        if not any(word.upos == "CCONJ" for word in premise) and not any(w.deprel == "nsubj:pass" for w in premise):
-            passive = any(word.deprel == "nsubj:pass" for word in hypothesis)
-            assert passive or sum(word.upos != "PUNCT" for word in premise) < length
-    assert len(found) > 20
-
-
-def test_some_and_many_contradict_nothing_by_denial():
-    for change in ("negation", "antonym", "number"):
-        for _, hypothesis in pairs("mnli", 2, change):
-            assert not any({"some", "most", "many"} & set(dets) for dets in subject_determiners(hypothesis)[:1])
-
-
-def test_numbers_contradict_by_the_number_alone():
-    for premise, hypothesis in pairs("mnli", 2, "number"):
-        both = [sum(word.upos == "ADJ" and word.deprel == "amod" for word in words) for words in (premise, hypothesis)]
-        assert both[0] <= both[1] or any(word.upos == "CCONJ" or word.deprel == "ccomp" for word in premise)
 
 
 @pytest.mark.parametrize("task", ["mnli", "rte", "mrpc", "stsb"])

@@ -1,23 +1,17 @@
 """The embedded corpora's data card says what the generator makes."""
 
-import importlib.util
-import re
 from dataclasses import asdict
 
 import pytest
-from conftest import ROOT
+from conftest import load_script
 
-from bertology_utils.common.profiles import get_profile
-from bertology_utils.drift.claims import ENOUGH_TASKS
-from bertology_utils.glue.tasks import parse_tasks
+from bertology_utils.glue import parse_tasks
+from bertology_utils.settings import PROFILES
 
 
 @pytest.fixture(scope="module")
 def script():
-    spec = importlib.util.spec_from_file_location("data_card", ROOT / "benchmarks" / "data_card.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("data_card")
 
 
 def test_the_committed_card_is_current(script):
@@ -26,9 +20,7 @@ def test_the_committed_card_is_current(script):
 
 def test_shortcuts_are_those_of_these_corpora(script):
     """The committed scores of the linear baselines, measured anew within one row of 320."""
-    spec = importlib.util.spec_from_file_location("shortcuts", ROOT / "benchmarks" / "corpora_shortcuts.py")
-    shortcuts = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(shortcuts)
+    shortcuts = load_script("corpora_shortcuts")
     committed = script.measured("corpora_shortcuts")["tasks"]
     for task, values in committed.items():
         for key, value in shortcuts.scores(task).items():
@@ -41,8 +33,7 @@ def test_one_field_alone_tells_little(script):
     pairs = {task: values for task, values in committed.items() if "second field" in values}
     assert len(pairs) == 6
     for task, values in pairs.items():
-        limit = 0.2 if task == "stsb" else values["chance"] + 0.05
-        assert values["second field"] <= limit, task
+        assert values["second field"] <= (0.2 if task == "stsb" else values["chance"] + 0.05), task
 
 
 def test_table1_orders_the_columns(script):
@@ -61,26 +52,14 @@ def test_table1_orders_the_columns(script):
 
 
 def test_the_profile_trains_a_random_start_where_every_seed_learns(script):
-    profile, committed = get_profile("embedded"), script.measured("corpora_table1")
+    profile, committed = PROFILES["embedded"], script.measured("corpora_table1")
     assert committed["recipes"]["normal"] == asdict(profile.recipe_of("normal"))
     tasks = parse_tasks(profile.random_tasks)
-    assert len(tasks) >= ENOUGH_TASKS
+    assert len(tasks) >= 3, "before anything is said about that start"
     for task in tasks:
         constant = 0 if task.is_regression else 1 / len(task.labels)
         error = 0.5 * len(script.generate(task.name)["validation"]) ** -0.5  # of a share of the dev rows, at most
         assert min(committed["tasks"][task.name]["normal"]["seeds"]) > constant + 1.96 * error, task
-
-
-def test_every_task_shows_ten_examples(script):
-    examples = script.CARD.read_text(encoding="utf-8").split("random dev rows of each task")[1]
-    assert len(re.findall(r"^- \*", examples, flags=re.MULTILINE)) == 10 * 7
-
-
-def test_a_measurement_of_other_corpora_is_refused(script, tmp_path, monkeypatch):
-    monkeypatch.setattr(script, "HERE", tmp_path)
-    (tmp_path / "corpora_table1.json").write_text('{"corpora": "0", "tasks": {}}')
-    with pytest.raises(ValueError, match="corpora_table1.json was measured on other corpora"):
-        script.table1()
 
 
 def test_a_second_reader_agrees(script):

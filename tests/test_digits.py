@@ -31,22 +31,20 @@ MACHINES = {
 
 TRAIN = """
 import json
-from bertology_utils.suite.quiet import quiet
+from bertology_utils.common import quiet
 quiet()
 from bertology_utils.attention import batches
-from bertology_utils.common.profiles import PROFILES
-from bertology_utils.encoders import finetune, models
-from bertology_utils.encoders.evaluate import predict_logits
-from bertology_utils.encoders.sources import parse_model
-from bertology_utils.glue import loading
-from bertology_utils.glue.sources import parse_data
-from bertology_utils.glue.tasks import TASKS
+from bertology_utils.settings import PROFILES
+from bertology_utils import finetune, glue, models
+from bertology_utils.models import predict_logits
+from bertology_utils.sources import parse_data, parse_model
+from bertology_utils.glue import TASKS
 
 task, source, data = TASKS["sst2"], parse_model("embedded"), parse_data("embedded")
-rows = loading.sample(loading.load_rows(task, "train", data), 256, seed=1)
+rows = glue.sample(glue.load_rows(task, "train", data), 256, seed=1)
 model = finetune.finetuned(finetune.Training(task, source, rows, PROFILES["embedded"].recipe))
 tokenizer = models.load_tokenizer(source)
-inputs = batches.tokenize(loading.load_rows(task, "dev", data), task, tokenizer, 64)
+inputs = batches.tokenize(glue.load_rows(task, "dev", data), task, tokenizer, 64)
 print(json.dumps(predict_logits(model, batches.make_batches(inputs, tokenizer)).tolist()))
 """
 

@@ -1,15 +1,24 @@
-"""Which gains are real: exact scores, the right level, a planted gain, and none on shuffled labels (§4.6)."""
+"""Which gains are real: exact scores, the right level, a planted gain, none on shuffled labels; what is judged (§4.6)."""
 
 import numpy as np
 import pytest
+import torch
+from made_up import QUANTILES, SURE, resampled
 from scipy import stats
+from scipy.stats import norm
 
-from bertology_utils.disabling import controls, measure
-from bertology_utils.glue.tasks import TASKS, plain_metric, score
+from bertology_utils.attention import Batch
+from bertology_utils.claims import SCORE
+from bertology_utils.disabling import effects, heads
+from bertology_utils.disabling.sweep import Sweep
+from bertology_utils.glue import TASKS, plain_metric, score
+from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, UNTESTABLE, judge
 from bertology_utils.statistics import bootstrap, bootstrap_weights
-from bertology_utils.statistics.weighted import METRICS, weighted_scores
+from bertology_utils.statistics.estimates import METRICS, weighted_scores
 
 N = 300
+MRPC, STSB, RTE, QNLI = (TASKS[name] for name in ("mrpc", "stsb", "rte", "qnli"))
+EXAMPLES = 80
 
 
 def made(name, seed=0, variants=20, helpful=None, n=N):
@@ -34,7 +43,7 @@ def made(name, seed=0, variants=20, helpful=None, n=N):
 def test_scores_of_many_resamples_at_once_are_the_tasks_scores(name):
     task = TASKS[name]
     labels, baseline, disabled = made(name)
-    found = measure.gains(task, baseline, disabled, labels, seed=3)
+    found = effects.gains(task, baseline, disabled, labels, seed=3)
     metric = plain_metric(task)
 
     def difference(rows):
@@ -62,24 +71,14 @@ def test_a_weighted_metric_is_the_metric_of_repeated_examples(metric):
             assert found[draw, variant] == pytest.approx(expected, abs=1e-9)
 
 
-def test_weights_count_the_draws():
-    weights = bootstrap_weights(7, 1, 50)
-    assert weights.shape == (50, 7) and (weights.sum(axis=1) == 7).all()
-
-
-def test_a_constant_prediction_has_correlation_0():
-    labels = np.random.default_rng(0).random(20)
-    assert weighted_scores("Pearson", np.full((1, 20), 0.3), labels, np.ones((2, 20))).tolist() == [[0.0], [0.0]]
-
-
 @pytest.mark.parametrize("name", ["rte", "stsb"])
 def test_a_real_gain_is_found_and_only_that(name):
     labels, baseline, disabled = made(name, helpful=7)
-    found = controls.gain_test(TASKS[name], baseline, disabled, labels, seed=1)
+    found = effects.gain_test(TASKS[name], baseline, disabled, labels, seed=1)
     assert found.better[7] < 0.01 and found.gains.argmax() == 7
     assert (np.delete(found.better, 7) > 0.05).all()
     np.testing.assert_allclose(
-        found.gains, [gain.value for gain in measure.gains(TASKS[name], baseline, disabled, labels, 1)], atol=1e-12
+        found.gains, [gain.value for gain in effects.gains(TASKS[name], baseline, disabled, labels, 1)], atol=1e-12
     )
 
 
@@ -94,29 +93,15 @@ def test_the_test_keeps_its_level(name):
         else:
             disabled = np.random.default_rng(1000 + seed).permuted(np.repeat(baseline[None], 10, axis=0), axis=1)
             labels = np.random.default_rng(2000 + seed).random(120)
-        found = controls.gain_test(TASKS[name], baseline, disabled, labels, seed=1, permutations=200)
+        found = effects.gain_test(TASKS[name], baseline, disabled, labels, seed=1, permutations=200)
         smallest.append(found.better.min())
     assert np.mean(np.array(smallest) < 0.05) < 0.14
-
-
-def test_a_head_that_changes_nothing_has_no_gain():
-    labels, baseline, disabled = made("rte")
-    disabled[3] = baseline
-    found = controls.gain_test(TASKS["rte"], baseline, disabled, labels, seed=1)
-    assert abs(found.gains[3]) < 1e-12 and found.better[3] > 0.5 and found.worse[3] > 0.5
-
-
-def test_the_best_of_many_gains_by_chance_alone():
-    labels, baseline, disabled = made("rte", variants=72)
-    few = controls.gain_test(TASKS["rte"], baseline, disabled[:2], labels, seed=1).best_by_chance
-    many = controls.gain_test(TASKS["rte"], baseline, disabled, labels, seed=1).best_by_chance
-    assert many.mean() > few.mean() > 0
 
 
 def test_mcnemar_is_exact():
     labels, baseline, disabled = made("rte", variants=3)
     disabled[2] = baseline
-    p = controls.mcnemar(baseline, disabled, labels)
+    p = effects.mcnemar(baseline, disabled, labels)
     lost = int(((baseline == labels) & (disabled[0] != labels)).sum())
     won = int(((baseline != labels) & (disabled[0] == labels)).sum())
     tail = stats.binom.cdf(min(lost, won), lost + won, 0.5)
@@ -125,13 +110,13 @@ def test_mcnemar_is_exact():
 
 def test_a_chosen_gain_shrinks_on_the_other_half_unless_it_is_real():
     labels, baseline, disabled = made("rte", variants=72)
-    lucky = controls.selected_gain(TASKS["rte"], baseline, disabled, labels, seed=1)
+    lucky = effects.selected_gain(TASKS["rte"], baseline, disabled, labels, seed=1)
     assert lucky.naive.mean() > 0 > lucky.honest.mean()
     labels, baseline, disabled = made("rte", variants=72, helpful=5)
-    real = controls.selected_gain(TASKS["rte"], baseline, disabled, labels, seed=1)
+    real = effects.selected_gain(TASKS["rte"], baseline, disabled, labels, seed=1)
     assert real.honest.mean() > 0.05
     with pytest.raises(ValueError, match="at least 4"):
-        controls.selected_gain(TASKS["rte"], baseline[:3], disabled[:, :3], labels[:3], seed=1)
+        effects.selected_gain(TASKS["rte"], baseline[:3], disabled[:, :3], labels[:3], seed=1)
 
 
 def test_equally_many_right_answers_are_exactly_equal_scores():
@@ -140,29 +125,9 @@ def test_equally_many_right_answers_are_exactly_equal_scores():
     labels = np.zeros(160, dtype=int)
     variants = np.stack([rng.permutation(np.arange(160) < 29).astype(int) for _ in range(72)])
     baseline = rng.permutation(np.arange(160) < 29).astype(int)
-    assert {gain.value for gain in measure.gains(TASKS["rte"], baseline, variants, labels, 1)} == {0.0}
-    found = controls.gain_test(TASKS["rte"], baseline, variants, labels, seed=1)
+    assert {gain.value for gain in effects.gains(TASKS["rte"], baseline, variants, labels, 1)} == {0.0}
+    found = effects.gain_test(TASKS["rte"], baseline, variants, labels, seed=1)
     assert (found.gains == 0).all() and found.better.min() > 0.5 and found.worse.min() > 0.5
-
-
-def test_heads_that_do_harm_are_left_out_of_what_the_best_gains_by_chance():
-    labels, baseline, disabled = made("rte", variants=20)
-    before = controls.gain_test(TASKS["rte"], baseline, disabled, labels, seed=1)
-    disabled[4] = 1 - labels
-    after = controls.gain_test(TASKS["rte"], baseline, disabled, labels, seed=1)
-    assert after.worse[4] < 0.05
-    assert np.median(after.best_by_chance) <= np.median(before.best_by_chance) + 1e-12
-
-
-def test_the_interval_of_a_chosen_gain_allows_for_shared_examples():
-    labels, baseline, disabled = made("rte", variants=10)
-    few, many = (
-        controls.selected_gain(TASKS["rte"], baseline, disabled, labels, seed=1, splits=count) for count in (200, 800)
-    )
-    widths = [selected.interval[1] - selected.interval[0] for selected in (few, many)]
-    assert widths[1] == pytest.approx(widths[0], rel=0.2), "more splits do not make it narrow"
-    assert few.interval[0] < few.honest.mean() < few.interval[1]
-    assert few.text().startswith(f"{100 * few.honest.mean():+.2f} [")
 
 
 @pytest.mark.parametrize("name", ["rte", "stsb"])
@@ -171,8 +136,8 @@ def test_exchanged_predictions_give_the_gains_of_the_plain_definition(name, monk
     labels, baseline, disabled = made(name, variants=6, n=40)
     swapped = np.random.default_rng(1).random((9, 40)) < 0.5
     signs, where = [], np.where
-    monkeypatch.setattr(controls.np, "where", lambda *arguments: signs.append(1) or where(*arguments))
-    found = controls._swapped_gains(task, baseline, disabled, labels, swapped)
+    monkeypatch.setattr(effects.np, "where", lambda *arguments: signs.append(1) or where(*arguments))
+    found = effects._swapped_gains(task, baseline, disabled, labels, swapped)
     monkeypatch.undo()
     assert len(signs) == 1 or task.is_regression, "one matrix of signs for all variants"
     metric = plain_metric(task)
@@ -181,3 +146,119 @@ def test_exchanged_predictions_give_the_gains_of_the_plain_definition(name, monk
             with_head, without = np.where(rows, predicted, baseline), np.where(rows, baseline, predicted)
             expected = score(task, without, labels, metric)[metric] - score(task, with_head, labels, metric)[metric]
             assert found[draw, variant] == pytest.approx(expected, abs=1e-12)
+
+
+# What notebook 6 shows and judges, on made-up sweeps
+
+
+def outputs(right):
+    """Logits of a two-label classifier whose labels are all 1, right where told."""
+    return np.stack([np.where(right, 0.0, 2.0), np.where(right, 2.0, 0.0)], axis=-1)
+
+
+def made_up(helpful=(1, 2), harmful=(0, 1), idle=(2, 0)):
+    """A model of 3 layers × 4 heads that is right on 60 of 80 examples; one head hides 15 right answers, one gives 20."""
+    whole = np.arange(EXAMPLES) < 60
+    rng = np.random.default_rng(0)
+    disabled = np.stack([[np.where(rng.random(EXAMPLES) < 0.05, ~whole, whole) for _ in range(4)] for _ in range(3)])
+    disabled[helpful], disabled[harmful], disabled[idle] = np.arange(EXAMPLES) < 75, np.arange(EXAMPLES) < 40, whole
+    layers = np.stack([np.arange(EXAMPLES) < count for count in (60, 62, 20)])
+    return Sweep(outputs(whole), outputs(disabled), outputs(layers)), np.ones(EXAMPLES, dtype=int)
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Effects of two trainings on one task."""
+    sweeps = [made_up()[0], made_up(helpful=(2, 3))[0]]
+    return {MRPC: [effects.effects(MRPC, sweep, made_up()[1], 1) for sweep in sweeps]}
+
+
+def padded(lengths):
+    """Two batches of inputs of these lengths."""
+    half = len(lengths) // 2
+    found = []
+    for part in (list(range(half)), list(range(half, len(lengths)))):
+        mask = torch.tensor([[int(at < lengths[row]) for at in range(max(lengths))] for row in part])
+        ids = mask * torch.tensor(part)[:, None] + 7 * mask
+        found.append(Batch({"input_ids": ids, "attention_mask": mask}, part, torch.ones(len(part))))
+    return found
+
+
+def test_the_example_is_one_that_the_best_head_spoils_and_not_a_long_one():
+    sweep, labels = made_up()
+    lengths = [5] * 30 + [9] * 31 + [5] * 19  # the first of the mended ones, 60, is long
+    case = heads.helped_case(MRPC, sweep, labels, padded(lengths))
+    assert (case.head, case.example, case.answer) == ((1, 2), 61, 1)
+    assert case.whole < 0.5 < case.without
+    signs = heads.turned(MRPC, sweep, labels, case.head)
+    assert (signs == 1).all() and len(signs) == 15
+    assert heads.coin(signs) == pytest.approx(0.5**15) and heads.coin(np.array([1, -1, -1])) == pytest.approx(7 / 8)
+    assert heads.turned(MRPC, sweep, labels, (0, 1)).sum() == -20
+    idle = heads.turned(MRPC, sweep, labels, (2, 0))
+    assert not len(idle) and heads.coin(idle) == 1, "a head that changes nothing"
+
+
+# What claims are judged on
+
+
+def variants(z, border=0.0, side="better", error=0.02, shape=(2, 3)):
+    """One head (or layer) so many standard errors better, or worse, than the border; the others change nothing."""
+    sign, count = 1 if side == "better" else -1, int(np.prod(shape))
+    gains = [resampled(sign * z, sign * border, error), *[resampled(0, 0, 1e-6) for _ in range(count - 1)]]
+    p = np.ones(count)
+    p[0] = norm.sf(z + border / error)
+    sides = {"better": np.ones(count), "worse": np.ones(count)} | {side: p}
+    honest = 0.01 * sign * z + 0.01 * QUANTILES
+    test = effects.GainTest(np.array([gain.value for gain in gains]), sides["better"], sides["worse"], np.zeros(10))
+    return effects.Variants(shape, gains, test, effects.SelectedGain(honest, honest, 100), None)
+
+
+def judged(name, of_heads, of_layers=None, tasks=(MRPC, RTE)):
+    """The verdict on two trainings of each task."""
+    one = effects.Effects(0.8, of_heads, of_layers or variants(0, shape=(3,)))
+    return judge(name, effects.estimates_of_claims({task: [one, one] for task in tasks}, dict.fromkeys(tasks, True))[name])
+
+
+@pytest.mark.parametrize("name, side", [("some-head-helps", "better"), ("some-head-hurts", "worse")])
+def test_a_head_has_to_be_beyond_chance_in_every_training_and_none_may_move_a_point(name, side):
+    assert judged(name, variants(SURE, side=side)).outcome == HOLDS
+    assert judged(name, variants(0, side=side)).outcome == UNDECIDED
+    assert judged(name, variants(-SURE, SCORE, side)).outcome == FAILS
+    mixed = {MRPC: [variants(SURE, side=side), variants(0, side=side)]}
+    assert effects.some_gain(mixed[MRPC], side).outcome == UNDECIDED, "in one training only"
+
+
+def test_layers_and_chosen_heads_at_their_borders():
+    for z, outcome in ((SURE, HOLDS), (0, UNDECIDED)):
+        assert judged("gain-elsewhere", variants(z)).outcome == outcome
+        layers = variants(z, shape=(3,))
+        assert judged("some-layer-helps", variants(0), layers).outcome == outcome
+        assert judged("first-layer-rte", variants(0), layers, (RTE,)).outcome == outcome
+    costly = variants(SURE, SCORE, "worse", shape=(3,))
+    assert judged("worst-layer-small", variants(0), costly, (QNLI,)).outcome == FAILS
+    spared = variants(-SURE, SCORE, "worse", 0.001, (3,))
+    assert judged("worst-layer-small", variants(0), spared, (QNLI,)).outcome == HOLDS
+
+
+def needing(heads):
+    """A model that needs the first of some heads more than all others, at a corrected p."""
+    one = variants(0, shape=(4, 6))
+    gains = {at: resampled(0, -0.02 - 0.01 * rank, 1e-4) for rank, at in enumerate(heads)}
+    worse = np.where(np.isin(np.arange(24), heads), 0.001, 1.0)
+    test = effects.GainTest(one.test.gains, one.test.better, worse, one.test.best_by_chance)
+    all_gains = [gains.get(at, gain) for at, gain in enumerate(one.gains)]
+    return effects.Effects(0.8, effects.Variants((4, 6), all_gains, test, one.selected, None), variants(0, shape=(3,)))
+
+
+@pytest.mark.parametrize("other, outcome", [(range(5), HOLDS), ([4, *range(10, 14)], UNDECIDED), (range(10, 15), FAILS)])
+def test_models_share_heads_more_than_by_chance_or_none(other, outcome):
+    first, second = needing(list(range(5))), needing(list(other))
+    learned = dict.fromkeys((STSB, RTE), True)
+    of_tasks = effects.estimates_of_claims({STSB: [first], RTE: [second]}, learned)
+    assert judge("shared-pair", of_tasks["shared-pair"]).outcome == outcome
+    assert judge("trainings-agree", of_tasks["trainings-agree"]).outcome == UNTESTABLE
+    of_trainings = effects.estimates_of_claims({STSB: [first, second]}, learned)
+    assert judge("trainings-agree", of_trainings["trainings-agree"]).outcome == outcome
+    assert judge("shared-pair", of_trainings["shared-pair"]).why == "missing: STS-B and RTE, both learned"
+    both = effects.needed_by_all([[first], [second]])
+    assert both == [divmod(at, 6) for at in sorted(set(range(5)) & set(other))]

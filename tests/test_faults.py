@@ -14,15 +14,14 @@ import time
 import pytest
 from conftest import ROOT
 from filelock import FileLock
-from hub_server import LocalHub, glue_repository, hub_environment, tiny_bert_repository
+from hub_server import LocalHub, glue_repository, tiny_bert_repository, told
 from papermill import PapermillExecutionError
 
-from bertology_utils.common import cache
-from bertology_utils.common.profiles import GLUE, HUB_REVISIONS
-from bertology_utils.suite import cache_care
-from bertology_utils.suite.execute import execute, in_words
-from bertology_utils.suite.notebooks import Notebook
-from bertology_utils.suite.work.processes import session_of_run
+from bertology_utils import cache
+from bertology_utils.hub import GLUE, HUB_REVISIONS
+from bertology_utils.notebooks import Notebook
+from bertology_utils.run import execute
+from bertology_utils.workers import in_words
 
 KEY = {"what": "numbers", "seed": 1}
 
@@ -64,7 +63,7 @@ def small_disk(folder, size):
 HELD = """
 import os, sys, time
 from pathlib import Path
-from bertology_utils.common import cache
+from bertology_utils import cache
 def fill(target, scratch):
     before = sorted(path.name for path in scratch.iterdir())
     (target / "half").write_text("of the killed one")
@@ -110,8 +109,8 @@ from pathlib import Path
 import matplotlib
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
-from bertology_utils.common import cache
-from bertology_utils.figures import save
+from bertology_utils import cache
+from bertology_utils.plots import save
 disk = Path(sys.argv[1])
 cache.write_atomically(disk / "results.json", b"whole")
 figure = plt.figure()
@@ -154,12 +153,11 @@ TRAINING = """
 import subprocess, sys
 sys.path.insert(0, "tests")
 from conftest import make_rows
-from bertology_utils.common import cache
-from bertology_utils.common.profiles import Recipe
-from bertology_utils.encoders import finetune
-from bertology_utils.encoders.sources import parse_model
-from bertology_utils.glue.tasks import TASKS
-from bertology_utils.suite.execute import in_words
+from bertology_utils import cache, finetune
+from bertology_utils.settings import Recipe
+from bertology_utils.sources import parse_model
+from bertology_utils.glue import TASKS
+from bertology_utils.workers import in_words
 recipe = Recipe(learning_rate=3e-3, epochs=3, batch_size=16, max_length=16)
 rows = make_rows(TASKS["sst2"], 32)
 training = finetune.Training(TASKS["sst2"], parse_model(sys.argv[1]), rows, recipe)
@@ -203,7 +201,7 @@ def test_a_full_disk_in_a_notebooks_cell_is_said_in_words(tmp_path, monkeypatch)
         raise PapermillExecutionError(4, 3, "lab.record.results()", "OSError", "[Errno 28] No space left on device", [])
 
     monkeypatch.setattr("papermill.execute_notebook", fail)
-    told = execute(Notebook(tmp_path / "1_trial.ipynb", "A trial", {}), {}, tmp_path / "executed.ipynb", [], 0)
+    told = execute(Notebook(tmp_path / "1_trial.ipynb", "A trial", {}), {}, tmp_path / "executed.ipynb", 0)
     assert told.startswith("cell 3: the disk is full (") and "OSError" not in told
 
 
@@ -212,15 +210,12 @@ def test_a_full_disk_in_a_notebooks_cell_is_said_in_words(tmp_path, monkeypatch)
 
 READ = """
 import sys
-from bertology_utils.common import cache
-from bertology_utils.suite.work.processes import session_of_run
+from bertology_utils import cache
+from bertology_utils.plan import check_writable
 def fill(target, scratch):
     raise AssertionError("computed")
 print(cache.entry("things", {"what": "numbers", "seed": 1}, fill))
-def session():
-    with session_of_run():
-        raise AssertionError("workers would begin")
-for refused in (lambda: cache.entry("things", {"other": 1}, fill), lambda: cache.entry("other", {}, fill), session):
+for refused in (lambda: cache.entry("things", {"other": 1}, fill), lambda: cache.entry("other", {}, fill), check_writable):
     try:
         refused()
     except PermissionError as error:
@@ -282,45 +277,12 @@ def test_no_entry_hangs_on_the_clock(years):
 def test_an_entry_from_the_future_is_not_pruned_as_old():
     folder = cache.entry("things", KEY, fill_with("whole"))
     os.utime(folder, (time.time() + 86400,) * 2)
-    assert cache_care.prune(older_than=0.1) == ([], []) and folder.exists()
-
-
-def test_a_living_runs_folder_outlasts_a_wrong_clock_and_a_dead_ones_does_not():
-    dead = cache.cache_folder() / "plans" / "dead"
-    dead.mkdir(parents=True)
-    with session_of_run() as living:
-        for folder in (dead, living.folder):
-            os.utime(folder, (0, 0))
-        with session_of_run() as other:
-            assert other.folder.is_dir() and living.folder.is_dir() and not dead.exists()
-    assert not list(living.folder.parent.iterdir())
+    assert cache.prune(0.1) == (0, 0, 0) and folder.exists()
 
 
 # The Hub
 
 
-FETCH = """
-import os, sys, time
-waits = []
-time.sleep = waits.append
-from bertology_utils.encoders import models
-from bertology_utils.encoders.sources import parse_model
-from bertology_utils.glue.loading import load_rows
-from bertology_utils.glue.sources import parse_data
-from bertology_utils.glue.tasks import TASKS
-def tell(name, load):
-    waits.clear()
-    try:
-        load()
-    except Exception as error:
-        print("TOLD", name, type(error).__name__, error, sep="|")
-    else:
-        print("TOLD", name, "loaded", *map(int, waits), sep="|")
-def model(name):
-    return lambda: models.load_encoder(parse_model(name))
-def rows():
-    load_rows(TASKS["mrpc"], "train", parse_data("hub"))
-"""
 REVISION = "0" * 40
 BERT = tiny_bert_repository()
 ROWS = {
@@ -338,19 +300,6 @@ TROUBLES = {  # model → of which requests for its weights, what happens to the
 }
 
 
-def fetched(code, hub, home):
-    run = subprocess.run(
-        [sys.executable, "-c", FETCH + textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        env=hub_environment(hub.url, home) | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        timeout=300,
-    )
-    assert run.returncode == 0, run.stderr
-    told = [line.split("|", 2)[1:] for line in run.stdout.splitlines() if line.startswith("TOLD")]
-    return dict(told), run.stderr
-
-
 def test_what_passes_by_itself_is_asked_again_a_few_times_and_then_said(tmp_path):
     repositories = {f"a/{name}": (REVISION, BERT) for name in [*TROUBLES, "down"]}
     troubles = {(method, f"/a/{name}/{WEIGHTS}"): list(first) for name, (method, first, _) in TROUBLES.items()}
@@ -360,13 +309,14 @@ def test_what_passes_by_itself_is_asked_again_a_few_times_and_then_said(tmp_path
     repositories[f"datasets/{GLUE}"] = HUB_REVISIONS[GLUE], glue_repository(ROWS)
     names = [f"a/{name}@{REVISION}" for name in [*TROUBLES, "down"]]
     with LocalHub(repositories, troubles) as hub:
-        told, said = fetched(f"for name in {names!r}: tell(name, model(name))\ntell('rows', rows)", hub, tmp_path)
-    assert told == {
+        found, said = told(f"for name in {names!r}: tell(name, model(name))\ntell('rows', rows)", hub.url, tmp_path)
+    found = dict(found)
+    assert found == {
         **{f"a/{name}@{REVISION}": f"loaded|{waits}" for name, (*_, waits) in TROUBLES.items()},
         "rows": "loaded|2|8|20",
-        names[-1]: told[names[-1]],
+        names[-1]: found[names[-1]],
     }
-    assert told[names[-1]].startswith("ConnectionError|the model 'a/down' at") and "of its own (503)" in told[names[-1]]
+    assert found[names[-1]].startswith("ConnectionError|the model 'a/down' at") and "of its own (503)" in found[names[-1]]
     assert len(troubles["GET", f"/a/down/{WEIGHTS}"]) == 9 - 4
     for line in (
         "the model a/reset: the connection broke off; asking again in 2 s (2/4)",
@@ -393,11 +343,11 @@ tell("deleted", model(NAME))
 
 def test_a_half_downloaded_file_is_named_or_fetched_again(tmp_path):
     with LocalHub({"a/half": (REVISION, BERT)}) as hub:
-        told, _ = fetched(f"NAME = 'a/half@{REVISION}'\n{HALF}", hub, tmp_path)
+        found = dict(told(f"NAME = 'a/half@{REVISION}'\n{HALF}", hub.url, tmp_path)[0])
         fetches = [path for method, path in hub.requests if (method, path) == ("GET", f"/a/half/{WEIGHTS}")]
-    assert [told[name] for name in ("whole", "beside a half file", "deleted")] == ["loaded"] * 3
-    assert told["cut off"].startswith("ValueError|") and "its weights are damaged" in told["cut off"]
-    assert str(tmp_path / "hub" / "models--a--half") in told["cut off"]
+    assert [found[name] for name in ("whole", "beside a half file", "deleted")] == ["loaded"] * 3
+    assert found["cut off"].startswith("ValueError|") and "its weights are damaged" in found["cut off"]
+    assert str(tmp_path / "hub" / "models--a--half") in found["cut off"]
     assert len(fetches) == 2
 
 

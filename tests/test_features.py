@@ -1,26 +1,21 @@
-"""§4.4: attention to token types against a plain reading of its definition, in both protocols."""
+"""§4.4: attention to types of token against a plain reading of its definition, and what is estimated and drawn from it."""
 
 import functools
 import math
 
 import numpy as np
 import pytest
-from plain import FOOTNOTE_6, TASKS, measured, replay, to_previous
+from plain import FOOTNOTE_6, TASKS, measured, replay
 from precision import forward_tolerance, sum_tolerance
 
-from bertology_utils.annotation.token_types import LINGUISTIC, TOKEN_TYPES, token_types
+from bertology_utils.annotation.inputs import LINGUISTIC, TOKEN_TYPES, token_types
 from bertology_utils.attention import observe
-from bertology_utils.features import (
-    ATTENDING,
-    Features,
-    against_marks,
-    ahead,
-    disregard,
-    earlier_and_later,
-    kept_share,
-    resampled_type_means,
-    shares_of_heads,
-)
+from bertology_utils.features import compare
+from bertology_utils.features.measure import ATTENDING, Features, disregard
+from bertology_utils.features.reading import Examples, in_even_shares, pooled
+from bertology_utils.glue import TASKS as GLUE
+
+MRPC, SST2 = GLUE["mrpc"], GLUE["sst2"]
 
 
 def plain_types(example, protocol):
@@ -98,32 +93,6 @@ def test_padding_on_either_side_changes_nothing(attending):
         np.testing.assert_allclose(replay(Features(types, attending), maps, side, 60), alone, atol=sum_tolerance(60), rtol=0)
 
 
-def one_of_each(length):
-    """Types of a made-up input: the type with number n is the token n, and the last type has no token."""
-    return np.eye(length + 1, length, dtype=bool)
-
-
-@pytest.mark.parametrize("attending", ATTENDING)
-@pytest.mark.parametrize("length", [3, 7])
-def test_a_uniform_map_gives_every_type_one_over_the_length(length, attending):
-    values = replay(Features([one_of_each(length)], attending), [np.full((1, 1, length, length), 1 / length)])
-    np.testing.assert_allclose(values[0, :-1, 0, 0], 1 / length, rtol=1e-6)
-    assert np.isnan(values[0, -1]).all()
-
-
-def test_a_map_of_previous_tokens():
-    values = replay(Features([one_of_each(5)]), [to_previous(5)])[0, :, 0, 0]
-    np.testing.assert_allclose(values[:-1], [2 / 5, 1 / 5, 1 / 5, 1 / 5, 0], atol=1e-7)
-    values = replay(Features([one_of_each(5)], "[CLS]"), [to_previous(5)])[0, :, 0, 0]
-    np.testing.assert_allclose(values[:-1], [1, 0, 0, 0, 0], atol=1e-7)
-
-
-def test_of_several_tokens_the_largest_counts():
-    maps = np.tile([0.1, 0.5, 0.2, 0.2], (4, 1))[None, None]
-    types = np.array([[False, False, True, True], [True, True, False, False], [True, False, False, True]])
-    np.testing.assert_allclose(replay(Features([types]), [maps])[0, :, 0, 0], [0.2, 0.5, 0.2], rtol=1e-6)
-
-
 def test_examples_without_the_type():
     values = np.full((3, len(TOKEN_TYPES), 2, 2), 0.25)
     values[1] = np.nan
@@ -137,18 +106,20 @@ def test_examples_without_the_type():
         disregard(values, "mine")
 
 
-def test_unknown_attending_token_is_refused():
-    with pytest.raises(ValueError, match=r"all tokens, \[CLS\]"):
-        Features([], "[SEP]")
-
-
 def test_earlier_and_later_layers():
     values = np.random.default_rng(0).normal(0, 0.01, size=(40, 5, 4))
     values += np.array([0.3, 0.3, 9, 0.1, 0.1])[:, None]
-    first, drop = earlier_and_later(values, seed=1)
+    first, drop = compare.earlier_and_later(values, seed=1)
     assert first.value == pytest.approx(values[:, :2].mean())
     assert drop.value == pytest.approx(values[:, :2].mean() - values[:, 3:].mean())
     assert 0.19 < drop.interval[0] < 0.2 < drop.interval[1] < 0.21
+
+
+def test_a_published_panel_has_the_error_of_its_cells():
+    panel = np.repeat([0.3, 9.0, 0.1], 4).reshape(3, 4)  # a middle layer is in neither half
+    found = compare.published_halves(panel, 0.02, 1000)
+    assert found.value == pytest.approx(0.2) and found.n == 1000
+    assert found.error == pytest.approx(0.02 / math.sqrt(3) * math.sqrt(2 / 4))
 
 
 def test_types_and_marks_are_compared_in_the_same_examples():
@@ -156,14 +127,13 @@ def test_types_and_marks_are_compared_in_the_same_examples():
     values[:, 0] = 0.1
     values[:30, 1], values[:10, 2], values[10:, 2] = 0.3, 0.3, 0.6  # the mark gets less where the second type is rare
     values[:, 2, 1] += 0.2
-    compared = against_marks(values, [0, 1], [2], seed=1)
-    assert compared.n.tolist() == [40, 30]
+    compared = compare.against_marks(values, 1, [0, 1], [2])
     of_second = 0.3 / (np.mean([0.3] * 10 + [0.6] * 20) + 0.1)  # the most attended type, in its own examples
-    assert compared.beside_marks(even=0.0).value == pytest.approx(of_second)
-    assert compared.beside_marks(even=0.3).value == pytest.approx(0, abs=1e-9)
-    assert np.isnan(compared.beside_marks(even=5.0).value), "the mark has less than an even share"
+    assert compared.words_beside_marks(even=0.0).value == pytest.approx(of_second)
+    assert compared.words_beside_marks(even=0.3).value == pytest.approx(0, abs=1e-9)
+    assert np.isnan(compared.words_beside_marks(even=5.0).value), "the mark has less than an even share"
     values[:, 1] = np.nan
-    alone = against_marks(values, [0, 1], [2], seed=1).beside_marks(even=0.0)
+    alone = compare.against_marks(values, 1, [0, 1], [2]).words_beside_marks(even=0.0)
     assert alone.value == pytest.approx(0.1 / (np.mean([0.3] * 10 + [0.6] * 30) + 0.1))
 
 
@@ -174,29 +144,51 @@ def test_stripes_are_on_words_or_on_marks_or_nowhere():
     values[:, 2, 0, 1] += 3  # on the mark
     values[:, [0, 2], 1, 0] += [[3, 5]]  # on both, more on the mark
     values[30:, 1] = np.nan
-    words, marks = against_marks(values, [0, 1], [2], seed=1).striped(least=2)
+    stripes = compare.against_marks(values, 1, [0, 1], [2])
+    words, marks = stripes.heads(2)
     np.testing.assert_array_equal(words[0], [[True, False], [False, False]])
     np.testing.assert_array_equal(marks[0], [[False, True], [True, False]])
-    assert words.shape == (1001, 2, 2) and shares_of_heads(marks, 60, 1).value == 0.5
-    before = marks.copy()
-    before[:, 0, 1] = False
-    assert kept_share(before, marks, 60, 1).value == 0.5
-    assert np.isnan(kept_share(before, np.zeros_like(marks), 60, 1).value), "no head is left"
+    assert words.shape == (1001, 2, 2)
+    assert stripes.on_words().value == 0.25 and stripes.marks_ahead().value == 0.25
+    assert stripes.count(2) == (1, 2) and stripes.count(5) == (0, 1)
+    values[:, 2, 0, 1] -= 3
+    assert stripes.kept(compare.against_marks(values, 1, [0, 1], [2])).value == 0.5
+    even = compare.against_marks(np.ones_like(values), 1, [0, 1], [2])
+    assert np.isnan(even.kept(stripes).value), "no head is left"
 
 
 def test_ahead_compares_each_rival_in_the_examples_that_have_both():
     values = np.full((50, 4), np.nan)
     values[:, 0] = np.where(np.arange(50) < 10, 0.1, 0.5)
     values[:10, 1] = 0.2  # less than the first type's mean, more than it where both are
-    assert ahead(values, 0, range(4), seed=1) == (False, 0.0)
-    assert ahead(values, 1, range(4), seed=1)[0]
+    assert compare.ahead(values, 0, range(4), seed=1) == (False, 0.0)
+    assert compare.ahead(values, 1, range(4), seed=1)[0]
     values[:10, 1] = 0.05
-    assert ahead(values, 0, range(4), seed=1) == (True, 1.0)
-    assert ahead(values, 3, range(4), seed=1) == (False, 0.0), "no example has it"
+    assert compare.ahead(values, 0, range(4), seed=1) == (True, 1.0)
+    assert compare.ahead(values, 3, range(4), seed=1) == (False, 0.0), "no example has it"
 
 
-def test_resampled_means_are_of_the_examples_that_have_the_type():
-    values = np.array([[1.0, np.nan], [3.0, 5.0]])
-    means = resampled_type_means(values, seed=1)
-    np.testing.assert_array_equal(means[0], [2, 5])
-    assert set(means[1:, 0]) == {1, 2, 3} and np.isnan(means[1:, 1]).any()
+@pytest.fixture(scope="module")
+def read():
+    """One pass over the examples of MRPC, and the same examples by themselves."""
+    lab, task, model, plain = measured("mrpc")
+    examples = Examples(lab.annotated_inputs(task), "paper", (1, 0))
+    return lab, task, model, plain, examples, examples.read(lab.observe(model, task, examples.measurements()))
+
+
+def test_a_reading_holds_the_types_by_hand(read):
+    _, _, _, plain, examples, reading = read
+    for at in (0, 7):
+        columns = plain[at].maps.mean(axis=2)  # (layers, heads, tokens)
+        places = examples.places(at)
+        for kind in ("[CLS]", "[SEP]", "nouns"):
+            np.testing.assert_allclose(reading.of(kind)[at], columns[..., places[kind]].max(axis=2), atol=1e-5)
+        assert not (places["a word"] & (places["[CLS]"] | places["[SEP]"] | places["punctuation"])).any()
+        both = [examples.matched.masks[at][row] for row in (0, len(LINGUISTIC))]
+        nouns, words = (columns[..., of].max(axis=2) for of in both)
+        np.testing.assert_allclose(reading.above_matched[at, 0], nouns - words, atol=1e-5)
+    assert in_even_shares([reading], "[SEP]") == pytest.approx(
+        (reading.of("[SEP]").mean(axis=(1, 2)) * reading.lengths).mean()
+    )
+    np.testing.assert_allclose(reading.to("[CLS]"), reading.of("[CLS]"), atol=1e-6)
+    assert len(pooled([reading, reading], "negation")) == 2 * examples.present["negation"]

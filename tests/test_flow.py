@@ -5,10 +5,10 @@ import pytest
 from plain import TASKS, measured, replay, to_previous
 from precision import forward_tolerance, sum_tolerance
 
-from bertology_utils.annotation.base import Word
+from bertology_utils.annotation.annotators import Word
 from bertology_utils.annotation.inputs import AnnotatedInput, PlacedSentence
 from bertology_utils.attention import observe
-from bertology_utils.features.flow import DESTINATIONS, Flow, marks
+from bertology_utils.features.measure import DESTINATIONS, Flow, marks
 
 
 def plain_flow(example, grid):

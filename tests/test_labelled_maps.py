@@ -6,8 +6,7 @@ from collections import Counter
 import pytest
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
-from bertology_utils.patterns import labelled_maps
-from bertology_utils.patterns.labelled_maps import FOLDER, PATTERNS, load_maps
+from bertology_utils.patterns.labels import FOLDER, PATTERNS, load_maps
 
 
 def part(name):
@@ -24,13 +23,8 @@ def test_what_they_cover():
         assert {len(labelled.separators) for labelled in maps} == {1, 2}
     # Drawn evenly, so that shares need no weights.
     assert set(Counter((labelled.task, labelled.layer) for labelled in part("natural")).values()) == {10}
-
-
-def test_no_input_twice():
-    assert len({(labelled.task, labelled.example) for labelled in load_maps()}) == len(load_maps())
-
-
-def test_every_pattern_occurs():
+    assert len({(labelled.task, labelled.example) for labelled in load_maps()}) == len(load_maps()), "no input twice"
+    assert len({labelled.group for labelled in load_maps()}) <= 72
     assert set(Counter(labelled.pattern for labelled in part("natural"))) == set(PATTERNS)
     assert min(Counter(labelled.pattern for labelled in load_maps()).values()) >= 30
 
@@ -92,9 +86,3 @@ def test_a_map_of_another_size_is_refused(tmp_path):
     labels.write_text(labels.read_text().replace(",".join(row), ",".join(wrong)))
     with pytest.raises(ValueError, match=f"map {row[0]} is no"):
         load_maps(tmp_path)
-
-
-def test_groups_keep_a_head_together():
-    groups = Counter(labelled.group for labelled in load_maps())
-    assert max(groups.values()) > 1 and len(groups) <= 72
-    assert labelled_maps.PARTS == ("natural", "enriched")

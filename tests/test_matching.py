@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from plain import TASKS, measured, word
 
-from bertology_utils.annotation.inputs import AnnotatedInput, PlacedSentence
-from bertology_utils.annotation.token_types import LINGUISTIC, token_types
-from bertology_utils.features.controls import PLACES_PER_DECADE, match
+from bertology_utils.annotation.inputs import LINGUISTIC, AnnotatedInput, PlacedSentence, token_types
+from bertology_utils.features.reading import PLACES_PER_DECADE, match
 
 TYPES = len(LINGUISTIC)
 NOUN = LINGUISTIC.index("nouns")

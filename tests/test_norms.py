@@ -6,13 +6,14 @@ import numpy as np
 import plain_norms
 import pytest
 import torch
-from eight_models import NAMES, PAIRS, model_and_tokenizer
+from eight_models import MANY, NAMES, PAIRS, in_batches_of, model_and_tokenizer
 from test_plain_norms import IDS, KINDS, tiny
 
 from bertology_utils import Batch, Drift, attention_maps, batches_of, observe
-from bertology_utils.attention import ByNorm, Exchanged, carried, vectors, weighed
-from bertology_utils.attention.interface import reaching
-from bertology_utils.drift.comparisons import drifts
+from bertology_utils.attention import ByNorm, Exchanged, vectors, weighed
+from bertology_utils.attention import norms as value_norms
+from bertology_utils.attention.hooks import reaching
+from bertology_utils.drift.measure import drifts
 from bertology_utils.weighing.mixing import DEFINITIONS, Mixing
 
 
@@ -40,7 +41,7 @@ def case(request):
 def explicit(model, batch):
     """Every a_ij f(x_j) as a vector, and what the output projection makes of their sum: (maps by norm, largest miss)."""
     values, modules, given = [], [], {}
-    projections = carried.output_projections(model)
+    projections = value_norms.output_projections(model)
     hooks = [
         linear.register_forward_hook(lambda module, inputs, output: given.setdefault(id(module), []).append(output))
         for linear in set(projections.values())
@@ -80,18 +81,13 @@ def test_by_norm_equals_explicit_vectors(case):
 
 def test_padding_changes_nothing(case):
     _, model, tokenizer = case
-    together = observe(model, batches_of(PAIRS, tokenizer), {"maps": ByNorm(Keep())})["maps"]
-    for pair, expected in zip(PAIRS, together, strict=True):
-        (alone,) = observe(model, batches_of([pair], tokenizer), {"maps": ByNorm(Keep())})["maps"]
-        torch.testing.assert_close(alone, expected, atol=1e-5, rtol=0)
 
+    def both(pairs):
+        found = observe(model, batches_of(pairs, tokenizer), {"weight": Keep(), "norm": ByNorm(Keep())})
+        return list(zip(found["weight"], found["norm"], strict=True))
 
-def test_the_vectors_have_the_lengths(case):
-    _, model, tokenizer = case
-    (batch,) = batches_of(PAIRS[:1], tokenizer)
-    weights, norms = attention_maps(model, batch), attention_maps(model, batch, "norm")
-    for layer, f in enumerate(vectors(model, batch)):
-        torch.testing.assert_close(carried.by_norm(weights[layer], f.norm(dim=3)), norms[layer], atol=1e-6, rtol=0)
+    for pair, expected in zip(PAIRS, both(PAIRS), strict=True):
+        torch.testing.assert_close(both([pair])[0], expected, atol=1e-5, rtol=0)
 
 
 def plain_batch():
@@ -135,25 +131,28 @@ def test_mixing_ratios_do_not_see_padding(case):
         np.testing.assert_allclose(ratios([pair])[0], together[at], atol=1e-5)
 
 
-def test_measurements_by_weight_and_by_norm_share_a_pass():
-    model, tokenizer = model_and_tokenizer("BERT")
-    batches = batches_of(PAIRS, tokenizer)
-    found = observe(model, batches, {"weight": weighed(Keep(), "weight"), "norm": weighed(Keep(), "norm")})
-    alone = observe(model, batches, {"weight": Keep()})["weight"]
-    assert all(torch.equal(a, b) for a, b in zip(found["weight"], alone, strict=True))
-    assert all((a - b).abs().max() > 0.01 for a, b in zip(found["weight"], found["norm"], strict=True))
+def made_up(mask, index=None):
+    return Batch({"attention_mask": torch.as_tensor(mask)}, list(range(len(mask))) if index is None else index)
 
 
 def test_exchanged_lengths_stay_in_their_input():
     lengths = torch.rand(3, 2, 7)
-    mask = torch.tensor([[1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1, 1]]).bool()
-    found = Exchanged(Keep(), 1).exchange(lengths, mask)
+    batch = made_up([[1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1, 1]])
+    found = Exchanged(Keep(), 1).exchange(0, lengths, batch)
     assert not torch.equal(found, lengths)
-    for row, real in enumerate(mask):
+    for row, real in enumerate(batch.mask):
         torch.testing.assert_close(found[row][:, real].sort().values, lengths[row][:, real].sort().values)
-    same = torch.arange(7.0).expand(1, 5, 7).contiguous()
-    drawn = Exchanged(Keep(), 1).exchange(same, torch.ones(1, 7, dtype=torch.bool))[0]
-    assert len({tuple(of_head) for of_head in drawn.tolist()}) > 1  # other lots in every head
+        assert (found[row][:, ~real] == 0).all()
+
+
+def test_exchanged_lengths_do_not_depend_on_batches():
+    model, tokenizer = model_and_tokenizer("BERT")
+    expected, *others = (
+        observe(model, in_batches_of(size, MANY, tokenizer), {"maps": Exchanged(Keep(), 1)})["maps"] for size in (1, 7, 64)
+    )
+    for found in others:
+        for one, other in zip(expected, found, strict=True):
+            torch.testing.assert_close(one, other, atol=1e-5, rtol=0)
 
 
 def test_drift_by_norm_compares_both_models_by_norm():
@@ -173,11 +172,6 @@ def test_drift_by_norm_compares_both_models_by_norm():
         Drift(model, of_reference={"maps": Keep(), "other": ByNorm(Keep())}, weighing="weight")
 
 
-def test_a_head_that_carries_nothing_gives_zeros():
-    maps = torch.full((1, 1, 2, 2), 0.5)
-    assert (carried.by_norm(maps, torch.zeros(1, 1, 2)) == 0).all()
-
-
 def test_what_cannot_be_weighed_is_refused_in_words(monkeypatch):
     model, tokenizer = model_and_tokenizer("DistilBERT")
     (batch,) = batches_of(PAIRS[:1], tokenizer)
@@ -195,17 +189,8 @@ def test_what_cannot_be_weighed_is_refused_in_words(monkeypatch):
             attention_maps(model, batch, "norm")
     finally:
         model.eval()
-    monkeypatch.setattr(carried, "_OUTPUTS", ())
+    monkeypatch.setattr(value_norms, "_OUTPUTS", ())
     with pytest.raises(ValueError, match="DistilBertForSequenceClassification.*cannot be named"):
         attention_maps(model, batch, "norm")
     with pytest.raises(ValueError, match="no normalisation|cannot be named"):
         Mixing(model)
-
-
-def test_a_projection_of_another_size_is_refused():
-    model = copy.deepcopy(model_and_tokenizer("BERT")[0])
-    (batch,) = batches_of(PAIRS[:1], model_and_tokenizer("BERT")[1])
-    carrying = carried.Carrying(model)
-    attends = model.bert.encoder.layer[0].attention.self
-    with pytest.raises(ValueError, match="cannot be named"):
-        carrying.see(0, attends, torch.zeros(1, 4, len(batch.inputs["input_ids"][0]), 5))

@@ -10,6 +10,8 @@ import pytest
 from conftest import ROOT, make_bert
 
 from bertology_utils import attention_maps, batches_of, load_encoder, load_tokenizer
+from bertology_utils.glue import TASKS
+from bertology_utils.results import entries_of
 
 TEXT = (ROOT / "docs" / "own_data.md").read_text(encoding="utf-8")
 
@@ -25,8 +27,9 @@ def test_an_atlas_of_ones_own_in_five_lines(tmp_path, monkeypatch, parts):
     pytest.importorskip("bokeh", reason="the atlas is drawn by Bokeh, which `make site` installs")
     mine, results = make_bert(tmp_path / "mine", 3, 4, 32), tmp_path / "3_finetuning_drift" / "results.json"
     results.parent.mkdir()
-    drift = {"rte": {"fine-tuning": np.full((3, 4), 0.875).tolist()}}
-    results.write_text(json.dumps({"notebook": results.parent.name, "drift": drift, "settings": {"data": "folder:mine"}}))
+    rows = entries_of("similarity of maps", {TASKS["rte"]: np.full((3, 4), 0.875)}, ["task"], kind="fine-tuning")
+    content = {"notebook": results.parent.name, "settings": {}, "versions": {}, "verdicts": [], "rows": rows}
+    results.write_text(json.dumps(content))
     monkeypatch.chdir(tmp_path)
     values = np.arange(12).reshape(3, 4) / 16
     given = values if parts == 1 else (values, values - 1, values + 1)
@@ -35,8 +38,8 @@ def test_an_atlas_of_ones_own_in_five_lines(tmp_path, monkeypatch, parts):
     assert names["maps"].weights.shape == (3, 4, 8, 8)
     heads, run = ((tmp_path / name).read_text(encoding="utf-8") for name in ("my_heads.html", "my_run.html"))
     assert "my measure" in heads and "She gave him the book." in heads and "0.6875" in heads
-    assert ("-0.3125" in heads) == (parts == 3)  # the lower end of the last
-    assert "change of maps by fine-tuning" in run and "folder:mine" in run and "0.125" in run
+    assert ("[-0.3, 1.7]" in heads) == (parts == 3)  # the ends of the last
+    assert "similarity of maps, RTE, fine-tuning" in run and "0.875" in run
 
 
 def test_maps_go_into_bertviz_as_they_are(monkeypatch):

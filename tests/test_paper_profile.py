@@ -15,13 +15,12 @@ import zipfile
 
 import pytest
 from conftest import ROOT
-from hub_server import LocalHub, glue_repository_of, hub_environment, only_this_machine, small_bert_base_repository
+from hub_server import LocalHub, glue_repository_of, hub_environment, only_this_machine, tiny_bert_repository
 
-from bertology_utils.common.profiles import BERT_BASE, GLUE, HUB_REVISIONS
 from bertology_utils.corpora import FRAMENET
 from bertology_utils.corpora import GLUE as EMBEDDED
-from bertology_utils.encoders.embedded import embedded_folder
-from bertology_utils.glue.tasks import TASKS
+from bertology_utils.glue import TASKS
+from bertology_utils.hub import BERT_BASE, GLUE, HUB_REVISIONS
 
 ON_REQUEST = "BERTOLOGY_PAPER_TEST"
 pytestmark = pytest.mark.skipif(not os.environ.get(ON_REQUEST), reason=f"takes long; {ON_REQUEST}=1 runs it")
@@ -30,8 +29,8 @@ HIDDEN, TRAIN, DEV = 24, 60, 40
 
 def glue():
     """Seven tasks in Parquet: rows of the embedded corpora."""
-    from bertology_utils.glue.loading import load_rows
-    from bertology_utils.glue.sources import parse_data
+    from bertology_utils.glue import load_rows
+    from bertology_utils.sources import parse_data
 
     def rows(task, split, count):
         return list(load_rows(task, split, parse_data("embedded")).select(range(count)))
@@ -65,7 +64,7 @@ def test_all_notebooks_run_and_ask_the_hub_for_pinned_files_only(place):
     shrunk |= {"framenet": f"folder:{place / 'framenet' / 'mini'}", "tasks": "all"}
     command = [sys.executable, "-m", "bertology_utils", "run", "--profile", "paper"]
     command += [part for name, value in shrunk.items() for part in ("-p", name, str(value))]
-    model = small_bert_base_repository(embedded_folder(), HIDDEN)
+    model = tiny_bert_repository(12, 12, HIDDEN)
     repositories = {f"datasets/{GLUE}": (HUB_REVISIONS[GLUE], glue()), BERT_BASE: (HUB_REVISIONS[BERT_BASE], model)}
     with LocalHub(repositories) as hub:
         environment = hub_environment(hub.url, place / "hf") | {

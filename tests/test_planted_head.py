@@ -6,13 +6,12 @@ import torch
 from conftest import make_bert, make_rows
 
 from bertology_utils.attention.batches import make_batches, tokenize
-from bertology_utils.disabling.measure import effects, most_needed, shared_heads
+from bertology_utils.disabling.effects import effects, most_needed, shared
 from bertology_utils.disabling.sweep import sweep
 from bertology_utils.disabling.switch import disable_heads
-from bertology_utils.encoders.evaluate import predict_logits
-from bertology_utils.encoders.models import load_classifier, load_tokenizer
-from bertology_utils.encoders.sources import parse_model
-from bertology_utils.glue.tasks import TASKS
+from bertology_utils.glue import TASKS
+from bertology_utils.models import load_classifier, load_tokenizer, predict_logits
+from bertology_utils.sources import parse_model
 
 PLANTED = (1, 2)
 SIZE = 8  # of a head
@@ -82,7 +81,8 @@ def test_missing_labels_are_refused(planted):
 def test_shared_heads_are_those_in_both_lists():
     gains = np.arange(72.0).reshape(6, 12)
     assert most_needed(gains, 2) == [(0, 0), (0, 1)]
-    common, p = shared_heads(gains, gains)
-    assert common == 5 and p < 1e-6
-    common, p = shared_heads(gains, -gains)
-    assert common == 0 and p == 1
+    common, p, rank = shared(gains, gains)
+    assert common == 5 and p < 1e-6 and rank == pytest.approx(1)
+    common, p, rank = shared(gains, -gains)
+    assert common == 0 and p == 1 and rank == pytest.approx(-1)
+    assert shared(gains, np.zeros((6, 12)))[:2] == (0, 1), "a model that needs no head more than others"

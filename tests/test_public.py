@@ -30,8 +30,7 @@ def test_importing_the_package_imports_nothing_heavy():
 
 
 @pytest.mark.parametrize(
-    "module",
-    ["suite.experiment", "framenet.measure", "framenet.controls", "disabling.sweep", "drift.measure", "encoders.finetune"],
+    "module", ["lab", "framenet.measure", "framenet.comparisons", "disabling.sweep", "drift.measure", "finetune"]
 )
 def test_measuring_does_not_wait_for_the_trainer(module):
     """torch is most of what is left; the rest comes when a model or a data set is loaded."""

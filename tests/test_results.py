@@ -1,48 +1,144 @@
-"""The committed results: complete and honest about their settings.
+"""The table of results: what a number becomes, what a reader sees of it, and when another run says the same."""
 
-A new run of the notebooks is compared with them by ``bertology_utils.suite.nbval_plugin``.
-"""
-
-import json
+import copy
 import re
 
+import numpy as np
 import pytest
 from conftest import ROOT
 
-from bertology_utils.claims import OUTCOMES
-from bertology_utils.claims.entries import ENTRIES
-from bertology_utils.claims.register import NOTEBOOKS
+from bertology_utils.claims import CLAIMS, SCORE, WEIGHT
+from bertology_utils.glue import TASKS
+from bertology_utils.judge import OUTCOMES
+from bertology_utils.results import (
+    GAIN,
+    MEASURED,
+    P_VALUE,
+    RANK_OF_GAINS,
+    SHARE,
+    Results,
+    entries_of,
+    moved,
+    read_results,
+    tidy,
+)
+from bertology_utils.statistics import Estimate
 
-COMMITTED = sorted((ROOT / "figures").glob("*/results.json"))
-JUDGED = [path for path in COMMITTED if path.parent.name in NOTEBOOKS.values()]  # the others explain
-
-
-@pytest.fixture(params=COMMITTED, ids=lambda path: path.parent.name)
-def committed(request):
-    return request.param
-
-
-def test_results_are_complete_and_honest_about_their_settings(committed):
-    content = json.loads(committed.read_text())
-    assert content["settings"]["profile"] == "embedded"
-    assert content["settings"]["seed"] == 1
-    assert {"torch", "transformers"} <= set(content["versions"])
-    assert bool(content["verdicts"]) == (committed in JUDGED)
-    for verdict in content["verdicts"]:
-        assert verdict["outcome"] in OUTCOMES and verdict["id"] in ENTRIES
-        assert all(verdict.values())
+MRPC, RTE = TASKS["mrpc"], TASKS["rte"]
+COMMITTED = [*sorted((ROOT / "figures").glob("*/results.json")), *sorted((ROOT / "benchmarks").glob("*/*/results.json"))]
 
 
-def test_every_figure_is_there_twice(committed):
-    names = {path.stem for path in committed.parent.glob("*.png")}
-    assert names
-    assert names == {path.stem for path in committed.parent.glob("*.pdf")}
+def run_of(*entries, **content):
+    return Results(
+        {"notebook": "1_x", "settings": {"seed": 1}, "versions": {}, "facts": {}, "verdicts": [], "rows": entries} | content
+    )
 
 
-def test_nothing_says_that_another_model_agrees_with_the_paper():
-    """What MiniLM does is no verdict on BERT: a claim holds here, or not."""
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *sorted((ROOT / "notebooks").glob("*.ipynb"))]
-    for page in pages:
-        if page.name == "CHANGELOG.md":  # which quotes what was said before
-            continue
-        assert not re.search(r"\b(dis)?agrees\b", page.read_text()), page.name
+def test_numbers_become_rows_with_their_labels():
+    entries = entries_of(
+        "score", {MRPC: [Estimate(0.5, 0.01, 320, 2)], RTE: [0.25]}, by=("task", "training"), unit="score", n=99
+    )
+    assert entries[0] == {"what": "score", "task": "mrpc", "training": 1, "value": 0.5, "low": 0.4804, "high": 0.5196,
+                          "n": 320, "trainings": 2, "unit": "score", "tolerance": MEASURED}  # fmt: skip
+    assert (entries[1]["task"], entries[1]["value"], entries[1]["n"]) == ("rte", 0.25, 99)
+    table = tidy(entries_of("gain", {MRPC: np.arange(6.0).reshape(2, 3)}, by=("task",), state="fine-tuned"))
+    assert len(table) == 6 and set(table.state) == {"fine-tuned"}
+    assert table.loc[(table["layer"] == 1) & (table["head"] == 2), "value"].item() == 5
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "says"),
+    [
+        ({"mrpc": 1}, {"by": ("tsk",)}, "unknown label 'tsk'"),
+        ({"mrpc": 1}, {}, "labels are missing for mrpc"),
+        (1, {"by": ("task",)}, "1 more levels of labels"),
+        (np.zeros((2, 3)), {"over": ("layer", "kind"), "kinds": ("a",)}, "an array of shape (2, 3)"),
+        (np.zeros((2, 3, 4)), {}, "an array of shape (2, 3, 4)"),
+    ],
+)
+def test_what_does_not_fit_is_refused(values, options, says):
+    with pytest.raises(ValueError, match=re.escape(says)):
+        entries_of("score", values, **options)
+
+
+def test_another_run_may_differ_by_the_tolerance_of_each_number():
+    """Each row has its own tolerance, so that a rule for one notebook's numbers cannot reach another's."""
+    old = run_of(
+        *entries_of("weight", np.array([[0.1, 0.2]]), unit="weight"),
+        *entries_of("share", 0.5, unit="share", tolerance=SHARE),
+    )
+    for what, by, same in (
+        ("weight", 0.0004, True),
+        ("weight", 0.004, False),
+        ("share", 0.004, True),
+        ("share", 0.006, False),
+    ):
+        new = copy.deepcopy(old)
+        (entry,) = new.find(what)
+        entry["value"] = (np.asarray(entry["value"]) + by).tolist()
+        assert (moved(old, new) == []) == same
+        assert moved(old, new, exactly=True)
+
+
+def test_p_values_are_alike_where_nothing_hangs_on_them():
+    old = run_of(*entries_of("better", np.array([0.3, 0.05]), over=("layer",), unit="p", tolerance=P_VALUE))
+    assert (
+        moved(old, run_of(*entries_of("better", np.array([0.9, 0.055]), over=("layer",), unit="p", tolerance=P_VALUE))) == []
+    )
+    assert moved(old, run_of(*entries_of("better", np.array([0.3, 0.08]), over=("layer",), unit="p", tolerance=P_VALUE)))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"settings": {"seed": 2}}, "settings"),
+        ({"facts": {"head": "(1, 2)"}}, "facts"),
+        ({"verdicts": [{"id": "cls-early", "model": "this run", "outcome": "undecided"}]}, "verdict on cls-early"),
+        ({"rows": []}, "is gone"),
+        ({"rows": entries_of("weight", 0.1, n=30) + entries_of("more", 0.1)}, "is new"),
+        ({"rows": entries_of("weight", 0.1, n=31)}, "n 30 became 31"),
+        ({"rows": entries_of("weight", np.zeros(2), over=("layer",), n=30)}, "over None became ['layer']"),
+    ],
+)
+def test_whatever_else_differs_is_named(change, says):
+    old = run_of(*entries_of("weight", 0.1, n=30))
+    assert any(says in line for line in moved(old, Results({**old.content, **change})))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [(None, "it is missing"), ("{", "it is damaged"), ('{"notebook": "x", "drift": {}}', "it is of an older form")],
+)
+def test_a_file_that_cannot_be_used_says_what_renews_it(tmp_path, text, says):
+    path = tmp_path / "3_finetuning_drift" / "results.json"
+    path.parent.mkdir()
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(ValueError, match=f"{says}.*bertology_utils run --only 3"):
+        read_results(path)
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: "/".join(path.parts[-3:-1]))
+def test_committed_results_are_whole(path):
+    run = read_results(path)
+    assert {"torch", "transformers"} <= set(run.content["versions"]) and run.content["settings"]["seed"] == 1
+    places = [tuple(entry.get(name) for name in ("what", "task", "training", "state", "kind")) for entry in run.entries]
+    assert len(set(places)) == len(places)
+    for verdict in run.content["verdicts"]:
+        assert verdict["outcome"] in OUTCOMES and verdict["id"] in CLAIMS
+    if path.parent.parent.name == "figures":
+        names = {picture.stem for picture in path.parent.glob("*.png")}
+        assert names and names == {picture.stem for picture in path.parent.glob("*.pdf")}
+
+
+def test_a_tolerance_is_at_most_half_of_the_effect_that_is_claimed_from_it():
+    """Else the comparison would let a verdict's number pass from one side of its border to the other."""
+    assert max(MEASURED / 0.001, GAIN / SCORE, SHARE / WEIGHT, RANK_OF_GAINS / 0.3, P_VALUE / 0.05) <= 0.5
+    borders = {}
+    for claim in CLAIMS.values():
+        if claim.least and not claim.rule.startswith("equal"):
+            borders[claim.estimate] = min(abs(claim.least), borders.get(claim.estimate, 1.0))
+    for path in COMMITTED:
+        for entry in read_results(path).entries:
+            if entry["what"] in borders:
+                assert entry["tolerance"] <= borders[entry["what"]] / 2, (path, entry["what"])

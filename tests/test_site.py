@@ -1,16 +1,14 @@
 """The site: whole or not at all, without dead links, and fit for a phone."""
 
-import shutil
 import subprocess
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import nbformat
 import pytest
 from conftest import ROOT
 from pages import Links, on_a_phone, outside
 
-from bertology_utils.suite import site
+from docs import book as site
 
 SITE = ROOT / site.SITE
 
@@ -25,13 +23,6 @@ def needs_site():
 
 def built_pages():
     return sorted(path for path in SITE.rglob("*.html") if "_modules" not in path.parts and "_static" not in path.parts)
-
-
-def test_outside_sources_are_seen():
-    text = (
-        '<a href="https://a.org">x</a><script src="//cdn.org/x.js"></script><img src="a.png"><link href="https://b.org/f">'
-    )
-    assert outside(text) == ["//cdn.org/x.js", "https://b.org/f"]
 
 
 def test_the_site_fetches_nothing_from_elsewhere():
@@ -77,21 +68,6 @@ def test_no_page_scrolls_sideways_or_complains(browser, width):
             assert not [line for line in browser.get_log("browser") if line["level"] == "SEVERE"], path.name
 
 
-def test_hidden_cells_and_solutions_are_folded():
-    def cell(source, **metadata):
-        return nbformat.v4.new_code_cell(source, metadata=metadata)
-
-    cells = [cell("shown"), cell("set-up", jupyter={"source_hidden": True}), cell("answer", tags=["solution"])]
-    tags = [one.metadata.tags for one in site.folded(nbformat.v4.new_notebook(cells=cells)).cells]
-    assert tags == [[], ["hide-input"], ["solution", "hide-cell"]]
-
-
-def test_solutions_and_set_up_are_folded_in_the_site():
-    needs_site()
-    text = (SITE / "notebooks" / "0_attention_head.html").read_text(encoding="utf-8")
-    assert text.count('<details class="admonition hide') >= 4
-
-
 @pytest.fixture
 def earlier(tmp_path, monkeypatch):
     """A checkout with a site, in which building it fails."""
@@ -122,23 +98,3 @@ def test_a_site_takes_the_place_of_the_earlier_one(earlier, monkeypatch):
     monkeypatch.setattr(subprocess, "run", built)
     assert site.build_site(earlier).read_text() == "new"
     assert left(earlier) == (["site"], "new")
-
-
-def test_what_is_not_installed_is_named(earlier, monkeypatch):
-    monkeypatch.setattr(site, "NEEDS", ("sphinx_of_another_world",))
-    with pytest.raises(ModuleNotFoundError, match="the site needs sphinx_of_another_world; `make site` installs"):
-        site.build_site(earlier)
-    assert left(earlier) == (["site"], "earlier")
-
-
-@pytest.mark.parametrize("installed", [[".installed"], [".installed", ".installed-site"]])
-def test_make_test_builds_the_site_where_its_packages_are_and_installs_nothing(tmp_path, installed):
-    if not shutil.which("make"):
-        pytest.skip("make is not installed")
-    for name in installed:
-        (tmp_path / name).touch()
-    command = ["make", "-n", "--no-print-directory", f"VENV={tmp_path}", "test"]  # under another make it names its folder
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    steps = told.splitlines()
-    assert ("bertology_utils.suite.site" in steps[0]) == (".installed-site" in installed)
-    assert "-m pytest" in told and "pip install" not in told

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertology_utils.statistics import ties
+from bertology_utils.statistics import permutation
 
 NOISE = 1e-5  # ten times what another processor changes
 
@@ -13,26 +13,26 @@ def test_order_does_not_hang_on_the_last_digits():
     rng = np.random.default_rng(0)
     for _ in range(50):
         noisy = values + NOISE * rng.uniform(-1, 1, values.shape)
-        assert ties.by_size(noisy).tolist() == [1, 2, 3, 0, 5, 4]
-        assert ties.largest(noisy) == (0, 1) and ties.name_of_largest(noisy) == "(1, 2) (tied with 2)"
-    assert ties.by_size(values, margin=0).tolist() == [2, 1, 3, 5, 0, 4]
+        assert permutation.by_size(noisy).tolist() == [1, 2, 3, 0, 5, 4]
+        assert permutation.largest(noisy) == (0, 1) and permutation.name_of_largest(noisy) == "(1, 2) (tied with 2)"
+    assert permutation.by_size(values, margin=0).tolist() == [2, 1, 3, 5, 0, 4]
 
 
 def test_what_is_further_apart_than_the_margin_is_ordered_by_size():
-    values = np.random.default_rng(1).permutation(np.arange(40) * 2 * ties.MARGIN)
-    np.testing.assert_array_equal(ties.by_size(values), np.argsort(-values))
-    np.testing.assert_array_equal(ties.ranks(values.reshape(5, 8)).ravel(), np.argsort(np.argsort(-values)) + 1)
-    assert "tied" not in ties.name_of_largest(values)
+    values = np.random.default_rng(1).permutation(np.arange(40) * 2 * permutation.MARGIN)
+    np.testing.assert_array_equal(permutation.by_size(values), np.argsort(-values))
+    np.testing.assert_array_equal(permutation.ranks(values.reshape(5, 8)).ravel(), np.argsort(np.argsort(-values)) + 1)
+    assert "tied" not in permutation.name_of_largest(values)
 
 
 def test_a_chain_of_small_steps_is_not_one_tie():
-    assert ties.by_size(np.arange(10) * 0.8 * ties.MARGIN).tolist() == [8, 9, 6, 7, 4, 5, 2, 3, 0, 1]
+    assert permutation.by_size(np.arange(10) * 0.8 * permutation.MARGIN).tolist() == [8, 9, 6, 7, 4, 5, 2, 3, 0, 1]
 
 
 def test_missing_values_come_last_and_layers_are_counted_from_one():
-    assert ties.by_size(np.array([np.nan, 1, 2])).tolist() == [2, 1, 0]
-    assert ties.name_of_largest(np.array([0.1, 0.7])) == "2"
-    assert ties.name_of_largest(np.zeros((2, 3))) == "(1, 1) (tied with 5)"
+    assert permutation.by_size(np.array([np.nan, 1, 2])).tolist() == [2, 1, 0]
+    assert permutation.name_of_largest(np.array([0.1, 0.7])) == "2"
+    assert permutation.name_of_largest(np.zeros((2, 3))) == "(1, 1) (tied with 5)"
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_missing_values_come_last_and_layers_are_counted_from_one():
     ],
 )
 def test_p_values_as_printed(p, text, sentence):
-    assert (ties.p_text(p), ties.p_is(p)) == (text, sentence)
+    assert (permutation.p_text(p), permutation.p_is(p)) == (text, sentence)
 
 
 def test_counts_as_printed():
-    assert ties.count_of(np.array([[True, False, True]])) == "2 of 3"
+    assert permutation.count_of(np.array([[True, False, True]])) == "2 of 3"

@@ -1,15 +1,210 @@
-"""Where annotation comes from: one interface, three sources."""
+"""Annotators: the embedded corpora's gold annotation, a spaCy pipeline's or a CoNLL-U file's, behind one interface."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
+from .. import cache
+from ..common import opened
 from ..corpora import GLUE
-from ..glue.tasks import TASKS, get_task
-from . import treebank
-from .base import Annotated, Annotator
-from .sources import parse_annotation
+from ..glue import TASKS, get_task
+from ..sources import parse_source
+
+if TYPE_CHECKING:
+    from conllu.models import Token, TokenList
+    from spacy.tokens import Doc
+
+FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+PARAGRAPH = ("newpar", "newdoc")  # comments at which one begins
+NEGATIVE = {("Polarity", "Neg"), ("PronType", "Neg")}  # in FEATS, of negative words
+_PROBE = "She reads the old letters."
+_FILE = "sentences.json"
+# What must be annotated, and which components of a pipeline do it.
+_NEEDED = {"POS": "a morphologizer, or a tagger with an attribute_ruler (parts of speech)", "DEP": "a parser (dependencies)"}
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word of a sentence, annotated in the manner of Universal Dependencies.
+
+    Attributes:
+        form: as it is spelt.
+        lemma: its base form.
+        start, end: the characters of the *text* that it takes up, ``end``
+            excluded. A text can have several sentences.
+        upos: universal part of speech.
+        head: its head's place among the words of the sentence, from 0; -1 for the root.
+        deprel: relation to its head.
+        negation: True for a negative word ("not", "nobody", "didn't" as one word).
+        antecedent: place of the word that a pronoun refers to, in the same
+            sentence; None where there is none, or none is known.
+    """
+
+    form: str
+    lemma: str
+    start: int
+    end: int
+    upos: str
+    head: int
+    deprel: str
+    negation: bool = False
+    antecedent: int | None = None
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence's text and its words in reading order."""
+
+    text: str
+    words: tuple[Word, ...]
+
+
+Annotated = tuple[Sentence, ...]  # the sentences of one text; word offsets count the text's characters
+
+
+def read(path: str | Path) -> dict[str, Annotated]:
+    """The texts of a CoNLL-U file with their sentences: every sentence is a text, and so is every marked paragraph.
+
+    Words that share one orthographic word ("don't") get their own characters
+    where their forms spell it, else all of its characters. Empty nodes are left
+    out. In MISC, ``Antecedent=ID`` names the word of the same sentence that a
+    pronoun refers to.
+
+    Args:
+        path: the file, plain or packed (.conllu.gz).
+
+    Raises:
+        ValueError: the file is not CoNLL-U; the message names it.
+    """
+    sentences: dict[str, Annotated] = {}
+    paragraphs: dict[str, Annotated] = {}
+    for paragraph in _paragraphs(Path(path)):
+        text, placed = "", []
+        for tokens in paragraph:
+            sentence, spelt = _sentence(tokens)
+            sentences[sentence.text] = (sentence,)
+            placed.append(_moved(sentence, len(text)))
+            text += spelt
+        paragraphs[text.rstrip(" ")] = tuple(placed)
+    return sentences | paragraphs
+
+
+def check_treebank(path: str | Path) -> None:
+    """Refuse a file that does not begin with a sentence in CoNLL-U; the rest of it is not read.
+
+    Raises:
+        FileNotFoundError, ValueError: no such file, or as :func:`read`.
+    """
+    next(_parsed(Path(path)))
+
+
+def _paragraphs(path: Path) -> Iterator[list[TokenList]]:
+    """The parsed sentences of each paragraph; up to the first that is marked, each sentence is one."""
+    paragraph: list[TokenList] = []
+    marked = False
+    for tokens in _parsed(path):
+        begins = any(key.split()[0] in PARAGRAPH for key in tokens.metadata)
+        marked = marked or begins
+        if paragraph and (begins or not marked):
+            yield paragraph
+            paragraph = []
+        paragraph.append(tokens)
+    yield paragraph
+
+
+def _parsed(path: Path) -> Iterator[TokenList]:
+    """The parsed sentences, one after another; at least one."""
+    import conllu
+
+    found = False
+    try:
+        with opened(path.expanduser()) as file:
+            for tokens in conllu.parse_incr(file):
+                if any(set(FIELDS) - set(token) for token in tokens):
+                    text = tokens.metadata.get("text", tokens)
+                    raise ValueError(
+                        f"{path} is not a CoNLL-U file: a word of {text!r} lacks a column; wanted: {', '.join(FIELDS)}"
+                    )
+                if tokens:
+                    found = True
+                    yield tokens
+    except conllu.exceptions.ParseException as error:
+        raise ValueError(f"{path} is not a CoNLL-U file: {error}") from None
+    if not found:
+        raise ValueError(f"{path} has no sentence in it")
+
+
+def _sentence(tokens: TokenList) -> tuple[Sentence, str]:
+    """A sentence, and its characters with the space that follows it."""
+    text, spans = "", {}
+    inside = 0  # the last word of the orthographic word that is being read
+    for token in tokens:
+        number = token["id"]
+        if isinstance(number, int) and number > inside:
+            spans[number] = len(text), len(text) + len(token["form"])
+        elif isinstance(number, tuple) and number[1] == "-":
+            first, _, inside = number
+            parts = [part for part in tokens if isinstance(part["id"], int) and first <= part["id"] <= inside]
+            spans |= _parts(token["form"], parts, len(text))
+        else:
+            continue  # a part of what was read already, or an empty node
+        text += token["form"]
+        if (token["misc"] or {}).get("SpaceAfter") != "No":
+            text += " "
+    words = [token for token in tokens if isinstance(token["id"], int)]
+    index = {word["id"]: position for position, word in enumerate(words)}
+    return Sentence(text.rstrip(" "), tuple(_word(word, spans[word["id"]], index) for word in words)), text
+
+
+def _word(token: Token, span: tuple[int, int], index: dict[int, int]) -> Word:
+    antecedent = (token["misc"] or {}).get("Antecedent") or ""
+    return Word(
+        token["form"],
+        token["lemma"] or "",
+        *span,
+        token["upos"] or "X",
+        index.get(token["head"], -1),
+        token["deprel"] or "dep",
+        not NEGATIVE.isdisjoint((token["feats"] or {}).items()),
+        index.get(int(antecedent)) if antecedent.isdecimal() else None,
+    )
+
+
+def _moved(sentence: Sentence, offset: int) -> Sentence:
+    """The sentence as it stands ``offset`` characters into a text."""
+    words = (replace(word, start=word.start + offset, end=word.end + offset) for word in sentence.words)
+    return Sentence(sentence.text, tuple(words)) if offset else sentence
+
+
+def _parts(form: str, parts: list[Token], start: int) -> dict[int, tuple[int, int]]:
+    """Characters of the words of one orthographic word."""
+    if "".join(part["form"] for part in parts) != form:
+        return {part["id"]: (start, start + len(form)) for part in parts}
+    spans = {}
+    for part in parts:
+        spans[part["id"]] = start, start + len(part["form"])
+        start += len(part["form"])
+    return spans
+
+
+class Annotator(Protocol):
+    """Gives every text its sentences.
+
+    Attributes:
+        name: for people, with a version where there is one.
+        antecedents: True if pronouns know what they refer to.
+    """
+
+    name: str
+    antecedents: bool
+
+    def annotate(self, texts: Sequence[str]) -> list[Annotated]:
+        """The sentences of each text; none for an empty text."""
 
 
 class Known:
@@ -49,7 +244,7 @@ def gold(tasks: Iterable[str] = TASKS) -> Known:
     """
     sentences: dict[str, Annotated] = {}
     for task in map(get_task, tasks):
-        sentences |= treebank.read(GLUE / task.folder / f"{Path(task.dev_file).stem}.conllu.gz")
+        sentences |= read(GLUE / task.folder / f"{Path(task.dev_file).stem}.conllu.gz")
     return Known("gold", sentences, antecedents=True)
 
 
@@ -61,15 +256,15 @@ def load_annotator(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
         tasks: for "gold".
 
     Raises:
-        ValueError, FileNotFoundError: see :func:`bertology_utils.annotation.sources.parse_annotation`,
-            :class:`bertology_utils.annotation.pipeline.Pipeline` and
-            :func:`bertology_utils.annotation.treebank.read`.
+        ValueError, FileNotFoundError: see :func:`bertology_utils.sources.parse_source`,
+            :class:`bertology_utils.annotation.annotators.Pipeline` and
+            :func:`bertology_utils.annotation.annotators.read`.
     """
-    kind, place = parse_annotation(annotation)
+    kind, place = parse_source("annotation", annotation)
     if kind == "gold":
         return gold(tasks)
     if kind == "conllu":
-        sentences = treebank.read(place)
+        sentences = read(place)
         antecedents = any(
             word.antecedent is not None
             for annotated in sentences.values()
@@ -77,6 +272,84 @@ def load_annotator(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
             for word in sentence.words
         )
         return Known(f"CoNLL-U file {Path(place).name}", sentences, antecedents)
-    from .pipeline import Pipeline
-
     return Pipeline(place)
+
+
+class Pipeline:
+    """A spaCy pipeline with parts of speech and dependencies.
+
+    Universal Dependencies and ClearNLP labels are both understood downstream.
+
+    Args:
+        place: an installed pipeline's name, or a pipeline's folder.
+
+    Raises:
+        ValueError: the pipeline lacks what is needed; the message names it.
+        FileNotFoundError: there is no such pipeline.
+    """
+
+    antecedents = False
+
+    def __init__(self, place: str):
+        import spacy
+
+        try:
+            self._nlp = spacy.load(place, exclude=["ner", "lemmatizer", "textcat"])
+        except OSError:
+            raise FileNotFoundError(
+                f"no spaCy pipeline {place!r}: neither installed nor a folder with a pipeline in it."
+                f" To install it: python -m spacy download {Path(place).name}"
+            ) from None
+        probe = self._nlp(_PROBE)
+        missing = [component for layer, component in _NEEDED.items() if not probe.has_annotation(layer)]
+        if missing:
+            there = ", ".join(self._nlp.pipe_names) or "no component"
+            raise ValueError(f"the spaCy pipeline {place!r} lacks {' and '.join(missing)}; it has: {there}")
+        meta = self._nlp.meta
+        self.name = f"spaCy {meta['lang']}_{meta['name']} {meta['version']}"
+        # Two pipelines can bear one version number; their weights tell them apart.
+        self._fingerprint = {
+            "pipeline": self.name,
+            "spacy": spacy.__version__,
+            "weights": hashlib.sha256(self._nlp.to_bytes(exclude=["vocab"])).hexdigest(),
+        }
+
+    def annotate(self, texts: Sequence[str]) -> list[Annotated]:
+        """See :class:`Annotator`."""
+        distinct = sorted(set(texts))
+        listing = hashlib.sha256(json.dumps(distinct, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
+
+        def fill(target: Path, scratch: Path) -> None:
+            parsed = [[asdict(sentence) for sentence in _sentences(doc)] for doc in self._nlp.pipe(distinct)]
+            (target / _FILE).write_text(json.dumps(parsed))
+
+        from ..fingerprint import code_digest
+
+        key = self._fingerprint | {"texts": listing, "code": code_digest(_sentences)}
+        folder = cache.entry("annotations", key, fill)
+        parsed = json.loads((folder / _FILE).read_text())
+        by_text = {
+            text: tuple(_kept(**sentence) for sentence in sentences)
+            for text, sentences in zip(distinct, parsed, strict=True)
+        }
+        return [by_text[text] for text in texts]
+
+
+def _kept(text: str, words: list[dict[str, Any]]) -> Sentence:
+    return Sentence(text, tuple(Word(**word) for word in words))
+
+
+def _sentences(doc: Doc) -> list[Sentence]:
+    """A parsed document's sentences; tokens of white space are left out, what hangs from them goes to the root."""
+    found = []
+    for span in doc.sents:
+        tokens = [token for token in span if not token.is_space]
+        index = {token.i: position for position, token in enumerate(tokens)}
+        words = []
+        for token in tokens:
+            head = -1 if token.head.i == token.i else index.get(token.head.i, -1)
+            end = token.idx + len(token.text)
+            words.append(Word(token.text, token.lemma_, token.idx, end, token.pos_, head, token.dep_))
+        if words:
+            found.append(Sentence(span.text, tuple(words)))
+    return found

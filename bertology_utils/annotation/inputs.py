@@ -1,21 +1,26 @@
-"""Where annotated words stand among the wordpieces of a model's inputs."""
+"""Annotated words among the wordpieces of a model's inputs, and the token types of §4.4.
+
+Words are found through the tokenizer's offsets, never by searching for strings.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .alignment import wordpieces
-from .base import Annotated, Annotator, Word
+from ..annotation.annotators import Annotator
+from ..common import PROTOCOLS, one_of
+from .annotators import Annotated, Word
 
 if TYPE_CHECKING:
     from datasets import Dataset
     from tokenizers import Encoding
     from transformers import PreTrainedTokenizerBase
+
 
 Positions = tuple[int, ...]
 # Footnote 6 of the paper.
@@ -176,3 +181,86 @@ def mask(length: int, positions: Iterable[int]) -> np.ndarray:
     chosen = np.zeros(length, dtype=bool)
     chosen[list(positions)] = True
     return chosen
+
+
+def wordpieces(offsets: Sequence[tuple[int, int]], start: int, end: int) -> list[int]:
+    """Positions of the wordpieces that share a character with a stretch of text.
+
+    Args:
+        offsets: per wordpiece, its characters (start, end) with ``end``
+            excluded; (0, 0) for special tokens, as fast tokenizers give them.
+        start, end: the stretch, ``end`` excluded.
+
+    Returns:
+        Positions in order; empty if the stretch was cut off or holds nothing
+        that the tokenizer keeps.
+    """
+    return [index for index, (a, b) in enumerate(offsets) if a < b and a < end and start < b]
+
+
+# Labels of Universal Dependencies, and ClearNLP's where it has another.
+NOUNS, VERBS, PRONOUNS, PUNCTUATION = {"NOUN", "PROPN"}, {"VERB"}, {"PRON"}, {"PUNCT"}
+SUBJECTS = {"nsubj", "nsubj:pass", "nsubjpass"}
+OBJECTS = {"obj", "dobj"}
+
+_WORDS: dict[str, Callable[[Word], bool]] = {
+    "nouns": lambda word: word.upos in NOUNS,
+    "verbs": lambda word: word.upos in VERBS,
+    "pronouns": lambda word: word.upos in PRONOUNS,
+    "subjects": lambda word: word.deprel in SUBJECTS,
+    "objects": lambda word: word.deprel in OBJECTS,
+}
+LINGUISTIC = (*_WORDS, "negation")
+MARKS = ("[CLS]", "[SEP]", "punctuation")
+TOKEN_TYPES = LINGUISTIC + MARKS
+
+
+def is_punctuation(word: Word) -> bool:
+    """True for punctuation marks."""
+    return word.upos in PUNCTUATION
+
+
+def token_types(annotated: AnnotatedInput, protocol: str = "paper") -> np.ndarray:
+    """Which wordpieces of an input are of which type (§4.4).
+
+    Every wordpiece of a word counts. Nouns include proper nouns, verbs exclude
+    auxiliaries, subjects and objects are the words that head them.
+
+    Args:
+        annotated: the input.
+        protocol: "paper" goes by the words' characters. "official" goes by
+            strings, as the published code did: every wordpiece that is spelt
+            like one of a word of the type, and for negation those of every
+            word that contains one of the list ("north" contains "nor").
+
+    Returns:
+        Shape (types, wordpieces), True where a wordpiece is of the type; types
+        in the order of :data:`TOKEN_TYPES`.
+    """
+    one_of("protocol", protocol, PROTOCOLS)
+    found: dict[str, list[Positions]] = {
+        name: [pieces for word, pieces in annotated.words if wanted(word)] for name, wanted in _WORDS.items()
+    }
+    found["negation"] = list(annotated.negation) if protocol == "paper" else _containing(annotated, NEGATION_WORDS)
+    found |= {
+        "[CLS]": [annotated.cls],
+        "[SEP]": [annotated.separators],
+        "punctuation": [pieces for word, pieces in annotated.words if is_punctuation(word)],
+    }
+    masks = {name: mask(annotated.length, [at for pieces in found[name] for at in pieces]) for name in TOKEN_TYPES}
+    if protocol == "official":
+        masks |= {name: _alike(annotated, masks[name]) for name in LINGUISTIC}
+    return np.stack(list(masks.values()))
+
+
+def _containing(annotated: AnnotatedInput, parts: Sequence[str]) -> list[Positions]:
+    """Words in which a string of the list occurs anywhere."""
+    return [pieces for word, pieces in annotated.words if any(part in word.form.lower() for part in parts)] + list(
+        annotated.negation
+    )
+
+
+def _alike(annotated: AnnotatedInput, chosen: np.ndarray) -> np.ndarray:
+    """Every wordpiece spelt like a chosen one."""
+    spelt = {piece for piece, at in zip(annotated.pieces, chosen, strict=True) if at}
+    return np.array([piece in spelt for piece in annotated.pieces])

@@ -1,14 +1,14 @@
-"""From texts to model inputs: tokenising, and batches cut by length."""
+"""Batches: texts tokenised and cut by length, what measurements are told of them, and what their tokens receive (§4.4)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
-from ..glue.tasks import Task
-from .maps import Batch
+from ..glue import Task
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -20,11 +20,72 @@ _SHARE = 0.25  # of a GPU's free memory that these may take
 Columns = dict[str, list[Any]]  # by name: of every row a text, a label or the list of ids
 
 
+@dataclass(frozen=True)
+class Batch:
+    """Model inputs of several examples.
+
+    Attributes:
+        inputs: what the model takes; each of shape (examples, tokens).
+        index: position of each example in the data, in the order of ``inputs``.
+        labels: gold labels, shape (examples,); None where there are none.
+    """
+
+    inputs: dict[str, torch.Tensor]
+    index: list[int]
+    labels: torch.Tensor | None = None
+
+    @property
+    def mask(self) -> torch.Tensor:
+        """True at real tokens, False at padding; shape (examples, tokens)."""
+        return self.inputs["attention_mask"].bool()
+
+    @property
+    def lengths(self) -> torch.Tensor:
+        """Real tokens per example, special tokens included; shape (examples,)."""
+        return self.mask.sum(dim=1)
+
+    @property
+    def starts(self) -> torch.Tensor:
+        """Position of each example's first real token, which padding on the left moves; shape (examples,)."""
+        return self.mask.int().argmax(dim=1)
+
+    def to(self, device: torch.device) -> Batch:
+        """The same batch on another device."""
+        inputs = {name: tensor.to(device) for name, tensor in self.inputs.items()}
+        return Batch(inputs, self.index, None if self.labels is None else self.labels.to(device))
+
+
+class Measurement(Protocol):
+    """What :func:`observe` feeds, in the manner of torchmetrics.
+
+    One with an attribute ``weighing`` of "norm" is fed by norm, see :func:`bertology_utils.attention.weighed`; if it
+    also has a method ``exchange(layer, lengths, batch)``, with the lengths that this returns.
+    """
+
+    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
+        """Take in one layer's maps of one batch.
+
+        Args:
+            layer: from 0.
+            maps: shape (examples, heads, tokens, tokens); padded keys are
+                exactly 0, rows of padded queries mean nothing.
+            batch: the inputs.
+        """
+
+    def compute(self) -> Any:
+        """The result over all batches."""
+
+
+def begin(measurement: Measurement, batch: Batch) -> None:
+    """Tell a measurement of the batch that comes next, if it wants to know."""
+    getattr(measurement, "start", lambda batch: None)(batch)
+
+
 def tokenize(rows: Dataset, task: Task, tokenizer: PreTrainedTokenizerBase, max_length: int) -> Dataset:
     """Model inputs of every row, with ``labels``; STS-B's labels are scaled from 0–5 to 0–1.
 
     Args:
-        rows: from :func:`bertology_utils.glue.loading.load_rows`.
+        rows: from :func:`bertology_utils.glue.load_rows`.
         task: the task.
         tokenizer: a fast tokenizer.
         max_length: wordpieces per input; of a longer pair the longer text is cut.
@@ -181,3 +242,14 @@ def _batch(inputs: Dataset | Columns, group: list[int], tokenizer: PreTrainedTok
     padding = {"padding": "max_length", "max_length": pad_to} if pad_to else {"padding": True}
     padded = dict(tokenizer.pad(part, return_tensors="pt", **padding))
     return Batch(padded, group, None if labels is None else torch.tensor(labels))
+
+
+def received(maps: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """What each token gets from the average real token: column sums over lengths, shape (examples, heads, tokens).
+
+    Args:
+        maps: shape (examples, heads, tokens, tokens).
+        batch: the inputs.
+    """
+    share = batch.mask / batch.lengths[:, None]  # (examples, queries)
+    return torch.einsum("ehqk,eq->ehk", maps, share.to(maps.dtype))

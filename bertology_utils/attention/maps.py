@@ -9,73 +9,17 @@ dropped; nothing L × L is kept for all examples.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ..common import WEIGHINGS, one_of
-from .carried import Carrying, by_norm
-from .interface import Observer, reaching
+from .batches import Batch, Measurement, begin
+from .hooks import Observer, reaching
+from .norms import Carrying, by_norm
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Model inputs of several examples.
-
-    Attributes:
-        inputs: what the model takes; each of shape (examples, tokens).
-        index: position of each example in the data, in the order of ``inputs``.
-        labels: gold labels, shape (examples,); None where there are none.
-    """
-
-    inputs: dict[str, torch.Tensor]
-    index: list[int]
-    labels: torch.Tensor | None = None
-
-    @property
-    def mask(self) -> torch.Tensor:
-        """True at real tokens, False at padding; shape (examples, tokens)."""
-        return self.inputs["attention_mask"].bool()
-
-    @property
-    def lengths(self) -> torch.Tensor:
-        """Real tokens per example, special tokens included; shape (examples,)."""
-        return self.mask.sum(dim=1)
-
-    @property
-    def starts(self) -> torch.Tensor:
-        """Position of each example's first real token, which padding on the left moves; shape (examples,)."""
-        return self.mask.int().argmax(dim=1)
-
-    def to(self, device: torch.device) -> Batch:
-        """The same batch on another device."""
-        inputs = {name: tensor.to(device) for name, tensor in self.inputs.items()}
-        return Batch(inputs, self.index, None if self.labels is None else self.labels.to(device))
-
-
-class Measurement(Protocol):
-    """What :func:`observe` feeds, in the manner of torchmetrics.
-
-    One with an attribute ``weighing`` of "norm" is fed by norm, see :func:`bertology_utils.attention.weighed`; if it
-    also has a method ``exchange(lengths, mask)``, with the lengths that this returns.
-    """
-
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Take in one layer's maps of one batch.
-
-        Args:
-            layer: from 0.
-            maps: shape (examples, heads, tokens, tokens); padded keys are
-                exactly 0, rows of padded queries mean nothing.
-            batch: the inputs.
-        """
-
-    def compute(self) -> Any:
-        """The result over all batches."""
 
 
 def longest_input(model: PreTrainedModel) -> int | None:
@@ -110,7 +54,7 @@ def attention_maps(model: PreTrainedModel, batch: Batch, weighing: str = "weight
     Args:
         model: encoder or classifier in evaluation mode.
         batch: the inputs.
-        weighing: "weight", or "norm": what the weights carry, see :mod:`bertology_utils.attention.carried`.
+        weighing: "weight", or "norm": what the weights carry, see :mod:`bertology_utils.attention.norms`.
 
     Raises:
         ValueError: the model is in training mode, shows no maps, or cannot read so long an input; another weighing.
@@ -122,11 +66,6 @@ def attention_maps(model: PreTrainedModel, batch: Batch, weighing: str = "weight
         carrying = Carrying(model)
         _forward(model, batch, lambda layer, weights: maps.append(by_norm(weights, carrying.lengths)), carrying)
     return maps
-
-
-def begin(measurement: Measurement, batch: Batch) -> None:
-    """Tell a measurement of the batch that comes next, if it wants to know."""
-    getattr(measurement, "start", lambda batch: None)(batch)
 
 
 def _wants_norms(measurement: Measurement) -> bool:
@@ -160,7 +99,7 @@ def observe(model: PreTrainedModel, batches: Iterable[Batch], measurements: dict
             norms = by_norm(maps, carrying.lengths) if carrying else maps
             for measurement in measurements.values():
                 if carrying and hasattr(measurement, "exchange"):
-                    own = by_norm(maps, measurement.exchange(carrying.lengths, batch.mask))
+                    own = by_norm(maps, measurement.exchange(layer, carrying.lengths, batch))
                 else:
                     own = norms if _wants_norms(measurement) else maps
                 measurement.update(layer, own, batch)

@@ -1,17 +1,147 @@
-"""Any measurement, fed with what attention carries instead of with its weights."""
+"""Value-weighted norms: each attention weight times the length of the vector it multiplies (Kobayashi et al., 2020).
+
+A head adds to token i the sum over j of a_ij f(x_j), where f(x_j) is the value
+of token j, bias included, times the head's slice of the output projection. So
+a_ij ‖f(x_j)‖ is how much of it comes from j: a large weight on a token whose
+vector is short carries little. Any measurement of weights can be fed with it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
+from torch import nn
 
 from ..common import WEIGHINGS, one_of
-from .maps import Batch, Measurement, begin
+from .batches import Batch, Measurement, begin
+from .hooks import reaching
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+# What the output projection is called where it belongs to the attention module itself.
+_OUTPUTS = ("out_lin", "dense", "Wo", "o_proj", "out_proj")
+
+
+def output_projections(model: PreTrainedModel) -> dict[int, nn.Linear]:
+    """The linear layer behind the heads of every attention module, by the module's identity.
+
+    In BERT's naming it stands beside the module that attends (BERT, RoBERTa,
+    ELECTRA, multilingual BERT), in others inside it (DistilBERT, ALBERT, ModernBERT).
+    """
+    found = {}
+    for module in model.modules():
+        inner, behind = getattr(module, "self", None), getattr(getattr(module, "output", None), "dense", None)
+        if isinstance(inner, nn.Module) and isinstance(behind, nn.Linear):
+            found[id(inner)] = behind
+        own = [part for part in (getattr(module, name, None) for name in _OUTPUTS) if isinstance(part, nn.Linear)]
+        if len(own) == 1:
+            found.setdefault(id(module), own[0])
+    return found
+
+
+class Carrying:
+    """The lengths ‖f(x)‖ of what the heads of a model read from each token, layer by layer.
+
+    Args:
+        model: encoder or classifier.
+
+    Raises:
+        ValueError: no output projection can be named.
+    """
+
+    def __init__(self, model: PreTrainedModel):
+        self._name = type(model).__name__
+        self._projections = output_projections(model)
+        self._factors: dict[int, torch.Tensor] = {}  # by the projection's identity, (heads, head size, head size)
+        self._lengths = torch.empty(0)
+        if not self._projections:
+            raise self._unknown()
+
+    def see(self, layer: int, module: nn.Module, values: torch.Tensor) -> None:
+        """Take in a layer's values, shape (examples, heads, tokens, head size); see ``reaching``."""
+        projection = self.behind(module, values)
+        if id(projection) not in self._factors:
+            self._factors[id(projection)] = _factor(projection.weight, values.shape[1])
+        self._lengths = (values @ self._factors[id(projection)].transpose(1, 2)).norm(dim=3)
+
+    def behind(self, module: nn.Module, values: torch.Tensor) -> nn.Linear:
+        """The output projection behind an attention module; raises ValueError if there is none of its size."""
+        projection = self._projections.get(id(module))
+        if projection is None or projection.in_features != values.shape[1] * values.shape[3]:
+            raise self._unknown()
+        return projection
+
+    @property
+    def lengths(self) -> torch.Tensor:
+        """‖f(x)‖ in the layer seen last, shape (examples, heads, tokens)."""
+        return self._lengths
+
+    def _unknown(self) -> ValueError:
+        return ValueError(
+            f"the output projection of {self._name}'s attention cannot be named, so what its heads carry is not known;"
+            " measure it with weighing='weight'. It is known for BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT and ModernBERT"
+        )
+
+
+def _factor(weight: torch.Tensor, heads: int) -> torch.Tensor:
+    """Per head a small matrix R with ‖R v‖ = ‖W v‖, from W = Q R with orthonormal columns of Q.
+
+    So that a vector of the head's size need not be projected to the model's to
+    know its length, and no square is taken that would cost half of the digits.
+
+    Args:
+        weight: of the output projection, shape (hidden, heads · head size).
+        heads: how many.
+
+    Returns:
+        Shape (heads, head size, head size).
+    """
+    return torch.linalg.qr(_by_head(weight.detach().double(), heads), mode="r").R.to(weight.dtype)
+
+
+def _by_head(weight: torch.Tensor, heads: int) -> torch.Tensor:
+    """(hidden, heads · head size) to (heads, hidden, head size)."""
+    return weight.reshape(len(weight), heads, -1).transpose(0, 1)
+
+
+def by_norm(maps: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    """Shares of what each token receives: a_ij ‖f(x_j)‖, every row divided by its sum.
+
+    Args:
+        maps: weights, shape (examples, heads, tokens, tokens).
+        lengths: ‖f(x)‖, shape (examples, heads, tokens).
+
+    Returns:
+        Same shape as ``maps``; rows sum to 1, but for a head that carries nothing at all, whose rows are 0.
+    """
+    carried = maps * lengths[:, :, None, :]  # (examples, heads, queries, keys)
+    return carried / carried.sum(dim=3, keepdim=True).clamp(min=torch.finfo(maps.dtype).tiny)
+
+
+def vectors(model: PreTrainedModel, batch: Batch) -> list[torch.Tensor]:
+    """f(x) of every token itself, for looking at: per layer (examples, heads, tokens, hidden).
+
+    Raises:
+        ValueError: see :class:`Carrying` and :func:`bertology_utils.attention.hooks.reaching`.
+    """
+    found: list[torch.Tensor] = []
+    carrying = Carrying(model)
+
+    def see(layer: int, module: nn.Module, values: torch.Tensor) -> None:
+        by_head = _by_head(carrying.behind(module, values).weight, values.shape[1])  # (heads, hidden, head size)
+        found.append(values @ by_head.transpose(1, 2))
+
+    with torch.inference_mode(), reaching(model, observe_values=see):
+        model(**batch.inputs)
+    return found
 
 
 class ByNorm:
-    """A measurement that is fed with a_ij ‖f(x_j)‖, rows summing to 1; see :mod:`bertology_utils.attention.carried`.
+    """A measurement that is fed with a_ij ‖f(x_j)‖, rows summing to 1; see :mod:`bertology_utils.attention.norms`.
 
     Args:
         measurement: see :class:`bertology_utils.attention.Measurement`.
@@ -40,24 +170,34 @@ class ByNorm:
 
 
 class Exchanged(ByNorm):
-    """As a control, by norm with the lengths ‖f(x)‖ exchanged among the tokens of an input, in every head by other lots.
+    """As a control, by norm with the lengths ‖f(x)‖ permuted among the tokens of an input, independently per head.
+
+    Each permutation follows from the seed, the example and the layer alone, whatever else is in the batch.
 
     Args:
         measurement: any.
-        seed: of the lots.
+        seed: of the permutations.
     """
 
     def __init__(self, measurement: Measurement, seed: int):
         super().__init__(measurement)
-        self._random = torch.Generator().manual_seed(seed)
+        self._seed = seed
 
-    def exchange(self, lengths: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Exchange lengths, shape (examples, heads, tokens), among the tokens that ``mask``, (examples, tokens), has."""
-        real = mask[:, None].expand_as(lengths)
-        lots = torch.rand(lengths.shape, generator=self._random).to(lengths.device).masked_fill(~real, 2.0)
-        drawn = lots.argsort(dim=2)  # real tokens first, by lot
-        places = torch.sort((~real).to(torch.uint8), dim=2, stable=True).indices  # real tokens first, in their order
-        return torch.zeros_like(lengths).scatter(2, places, lengths.gather(2, drawn))
+    def exchange(self, layer: int, lengths: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """Lengths permuted among an input's real tokens, 0 at padding; shape (examples, heads, tokens).
+
+        Args:
+            layer: from 0.
+            lengths: ‖f(x)‖, same shape.
+            batch: the inputs.
+        """
+        exchanged = torch.zeros_like(lengths)
+        for row, (index, real) in enumerate(zip(batch.index, batch.mask, strict=True)):
+            own = lengths[row][:, real]  # (heads, real tokens)
+            places = np.tile(np.arange(own.shape[1]), (len(own), 1))
+            order = np.random.default_rng((self._seed, index, layer)).permuted(places, axis=1)
+            exchanged[row][:, real] = own.gather(1, torch.from_numpy(order).to(own.device))
+        return exchanged
 
 
 def weighed(measurement: Measurement, weighing: str) -> Measurement:

@@ -1,13 +1,7 @@
-"""Heads and layers switched off: they attend to every token alike (§4.6, Figs 8 and 9).
+"""Heads and layers switched off: they attend to every token alike (§4.6, Figs 8 and 9; §5).
 
-``switch``: a model with some heads disabled. ``ablations``: other things that
-a disabled head can give. ``reference``: the sweep over all heads and layers,
-one forward pass for each. ``sweep``: the same at a fraction of the cost, with
-the model in ``pieces``; ``saved`` keeps its outputs.
-``measure``: gains, of heads and of layers. ``controls``: are they real?
-``cases``: single examples whose answer changes; ``examples``: taken out of batches. ``needed``: which heads models
-share. ``cumulative``: several heads at once. ``importance``: the estimate from
-gradients. ``claims``: the paper's claims, judged. ``findings``: what came out, in
-sentences; ``sentences``: those under the figures. ``summary``: for the results
-file; ``tables``. ``drawing``, ``gain_dots``: the figures. ``needs``: what is trained and swept.
+``switch``: a model with some heads disabled, one by one or many together, and what a disabled head can give instead.
+``sweep``: the outputs with every head, and every layer, disabled, the fast way and the plain one. ``effects``: gains from
+a sweep, their tests, and what claims are judged on. ``heads``: the examples on which one head shows, its importance from
+gradients, and what its maps are like. ``plots``: the figures.
 """

@@ -12,29 +12,48 @@ What a forward pass per head would compute again and again is computed once:
   products in this order no token but [CLS] is ever projected;
 - the heads of a layer, and the layer as a whole, are stacked into one batch of
   inputs of one length, so that nothing is padded.
+
+:func:`reference_sweep` is the same as one would write it, a forward pass for each.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 import torch
 from safetensors.numpy import load, save
+from torch.nn import functional
 
 from ..attention import Batch
-from ..attention.interface import is_edited, shape_of
-from ..common import axis_numbers, note, track
-from ..common.cache import write_atomically
-from ..encoders.evaluate import check
-from .ablations import INTERCHANGE, Instead, replacement
-from .groups import Group, by_length, partners
-from .pieces import Layer, Pieces
-from .reference import Sweep, reference_sweep
+from ..attention.hooks import is_edited, shape_of
+from ..cache import write_atomically
+from ..common import Head, axis_numbers, note, to_people, track
+from ..models import check, predict_logits
+from .switch import INTERCHANGE, Instead, disabled, layer_heads, replacement
 
 TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 262_144}  # bounds the memory: variants × examples × length of one stack
 TOLERANCE = 1e-4  # of the outputs of a model that the fast way is to be used for
+PARTNERS = 8  # fewest inputs that exchange among each other, where there are as many of one length
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Outputs of a classifier with each head, and each layer, disabled.
+
+    Attributes:
+        baseline: with all heads in place, shape (examples, labels).
+        heads: shape (layers, heads, examples, labels).
+        layers: with all heads of a layer disabled, shape (layers, examples, labels).
+    """
+
+    baseline: np.ndarray
+    heads: np.ndarray
+    layers: np.ndarray
 
 
 def sweep(
@@ -56,12 +75,12 @@ def sweep(
         tokens_at_once: bound on the tokens of one stack of inputs; 0 for
             :data:`TOKENS_AT_ONCE`.
         layers: from 0, in which heads are disabled; all by default.
-        ablation: one of :data:`bertology_utils.disabling.ablations.ABLATIONS`.
+        ablation: one of :data:`bertology_utils.disabling.switch.ABLATIONS`.
         scratch: a folder for finished layers, from which a killed sweep of the
             same model and data goes on.
 
     Raises:
-        ValueError: a model in training mode, or see :func:`bertology_utils.encoders.evaluate.check`.
+        ValueError: a model in training mode, or see :func:`bertology_utils.models.check`.
         FloatingPointError: an output is NaN or infinite.
     """
     if model.training:
@@ -78,6 +97,40 @@ def sweep(
         bound = tokens_at_once or TOKENS_AT_ONCE.get(next(model.parameters()).device.type, TOKENS_AT_ONCE["cpu"])
         groups = partners(batches) if ablation == INTERCHANGE else by_length(batches, pieces.variants, bound)
         return _fast(pieces, groups, bound, layers, replacement(model, batches, ablation), scratch)
+
+
+def reference_sweep(
+    model, batches: Sequence[Batch], layers: Sequence[int] | None = None, ablation: str = "uniform"
+) -> Sweep:
+    """Outputs with every head, and every layer, disabled, one pass each: the check, and the way for unknown models.
+
+    Within :func:`bertology_utils.disabling.switch.disable_heads` all that is disabled there stays disabled.
+
+    Args:
+        model: classifier in evaluation mode.
+        batches: the dev set; see :mod:`bertology_utils.attention.batches`.
+        layers: from 0, in which heads are disabled; all by default.
+        ablation: one of :data:`bertology_utils.disabling.switch.ABLATIONS`.
+
+    Raises:
+        ValueError: see :func:`bertology_utils.disabling.switch.disable_heads`.
+        FloatingPointError: an output is NaN or infinite.
+    """
+    instead = replacement(model, batches, ablation)
+    if isinstance(instead, str):
+        batches = partner_batches(batches)
+
+    def outputs(heads: list[Head]) -> np.ndarray:
+        with disabled(model, heads, instead):
+            return predict_logits(model, batches)
+
+    heads, whole = [], []
+    layers = range(shape_of(model)[0]) if layers is None else layers
+    for layer, _ in zip(layers, track([f"layer {to_people(layer)}" for layer in layers], "disabling heads"), strict=True):
+        own = layer_heads(model, layer)
+        heads.append([outputs([head]) for head in own])
+        whole.append(outputs(own))
+    return Sweep(predict_logits(model, batches), np.array(heads), np.array(whole))
 
 
 def _known(model, batch: Batch) -> Pieces | None:
@@ -152,3 +205,190 @@ def _variants(
     for part in stack.split(max(1, tokens_at_once // (examples * tokens))):
         after = layer.finish(part, hidden).flatten(0, 1)  # (variants · examples, tokens, hidden)
         yield from pieces.rest(after, start).unflatten(0, (len(part), examples))
+
+
+class Pieces:
+    """A BERT, RoBERTa or ELECTRA classifier in the pieces that the sweep needs; inputs are not padded."""
+
+    def __init__(self, model):
+        base = model.base_model
+        self.model, self.base = model, base
+        self.heads = model.config.num_attention_heads
+        self.layers = [Layer(layer, self.heads) for layer in base.encoder.layer]
+        self.variants = self.heads + 1
+
+    def embed(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        """Embeddings of inputs without padding, (inputs, tokens, hidden)."""
+        wanted = {name: ids for name, ids in inputs.items() if name in ("input_ids", "token_type_ids")}
+        hidden = self.base.embeddings(**wanted)
+        project = getattr(self.base, "embeddings_project", None)
+        return project(hidden) if project is not None else hidden
+
+    def classify(self, first: torch.Tensor) -> torch.Tensor:
+        """Outputs, (inputs, labels), of the last layer at [CLS], (inputs, 1, hidden)."""
+        pooler = getattr(self.base, "pooler", None)
+        return self.model.classifier(pooler(first) if pooler is not None else first)
+
+    def rest(self, hidden: torch.Tensor, start: int) -> torch.Tensor:
+        """Outputs of the input of layer ``start``, or of the last layer's output at [CLS]."""
+        if start == len(self.layers):
+            return self.classify(hidden[:, :1])
+        for layer in self.layers[start:-1]:
+            hidden = layer.whole(hidden)
+        return self.classify(self.layers[-1].first_token(hidden))
+
+
+class Layer:
+    """One layer's weights, and the parts of its computation."""
+
+    def __init__(self, layer, heads: int):
+        attention = layer.attention.self
+        self.heads, self.width = heads, attention.query.out_features // heads
+        self.query, self.key, self.value = attention.query, attention.key, attention.value
+        linears = (self.query, self.key, self.value)
+        self.weight = torch.cat([linear.weight for linear in linears])  # (3 · hidden, hidden)
+        self.bias = torch.cat([linear.bias for linear in linears])
+        self.output, self.norm = layer.attention.output.dense, layer.attention.output.LayerNorm
+        self.inner, self.act = layer.intermediate.dense, layer.intermediate.intermediate_act_fn
+        self.outer, self.last_norm = layer.output.dense, layer.output.LayerNorm
+
+    def attend(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Context and values of every head, each (inputs, heads, tokens, head size), of (inputs, tokens, hidden)."""
+        inputs, tokens, _ = hidden.shape
+        split = functional.linear(hidden, self.weight, self.bias).view(inputs, tokens, 3, self.heads, self.width)
+        query, key, value = split.permute(2, 0, 3, 1, 4)  # each (inputs, heads, tokens, head size)
+        return functional.scaled_dot_product_attention(query, key, value), value
+
+    def join(self, context: torch.Tensor) -> torch.Tensor:
+        """Heads' context (inputs, heads, tokens, head size) projected to (inputs, tokens, hidden)."""
+        return self.output(context.transpose(1, 2).flatten(2))
+
+    def finish(self, projected: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        """The layer's output from the projected context, same shape."""
+        middle = self.norm(projected + hidden)
+        return self.last_norm(self.outer(self.act(self.inner(middle))) + middle)
+
+    def whole(self, hidden: torch.Tensor) -> torch.Tensor:
+        """The layer's output, (inputs, tokens, hidden)."""
+        return self.finish(self.join(self.attend(hidden)[0]), hidden)
+
+    def first_token(self, hidden: torch.Tensor) -> torch.Tensor:
+        """The layer's output at [CLS] alone, (inputs, 1, hidden)."""
+        inputs, _, size = hidden.shape
+        query = self.query(hidden[:, 0]).view(inputs, self.heads, self.width)
+        # The key's bias adds the same to all scores of a query, which the softmax does not see.
+        seen = torch.einsum("ihw,hwd->ihd", query, self.key.weight.view(self.heads, self.width, size))
+        weights = torch.softmax(seen @ hidden.transpose(1, 2) * self.width**-0.5, dim=-1)  # (inputs, heads, tokens)
+        gathered = weights @ hidden  # (inputs, heads, hidden)
+        context = torch.einsum("ihd,hwd->ihw", gathered, self.value.weight.view(self.heads, self.width, size))
+        context = context.flatten(1) + self.value.bias  # weights sum to 1, so the bias passes through
+        return self.finish(self.output(context).unsqueeze(1), hidden[:, :1])
+
+    def disabled(
+        self, context: torch.Tensor, value: torch.Tensor, projected: torch.Tensor, instead: torch.Tensor | str | None
+    ) -> torch.Tensor:
+        """The projected context with each head disabled, and with all of them, (heads + 1, inputs, tokens, hidden).
+
+        Args:
+            context: (inputs, heads, tokens, head size), at some tokens.
+            value: (inputs, heads, all tokens, head size).
+            projected: (inputs, tokens, hidden), of ``context``.
+            instead: what each head gives instead, (heads, head size); a text for what it gives the next input, the first
+                after the last; None for the mean of its values.
+        """
+        # (inputs or 1, heads, tokens or 1, head size)
+        if instead is None:
+            target = value.mean(dim=2, keepdim=True)
+        else:
+            target = context.roll(-1, dims=0) if isinstance(instead, str) else instead[None, :, None].to(value)
+        by_head = self.output.weight.view(-1, self.heads, self.width).permute(1, 2, 0)  # (heads, head size, hidden)
+        change = torch.einsum("ihtw,hwd->hitd", target - context, by_head)  # (heads, inputs, tokens, hidden)
+        all_disabled = self.join(target.expand_as(context)).unsqueeze(0)
+        return torch.cat([projected + change, all_disabled])
+
+
+# Inputs of one length side by side, without padding: for the fast way, and for heads that exchange their outputs.
+
+
+@dataclass(frozen=True)
+class Group:
+    """Examples of one length.
+
+    Attributes:
+        index: their positions in the data.
+        inputs: the model's, without padding, each of shape (examples, tokens).
+    """
+
+    index: list[int]
+    inputs: dict[str, torch.Tensor]
+
+
+_Example = tuple[int, int, dict[str, torch.Tensor]]  # length, index, inputs without padding
+
+
+def by_length(batches: Sequence[Batch], variants: int, tokens_at_once: int) -> list[Group]:
+    """The examples anew, in groups small enough that all variants of a layer make one stack.
+
+    Args:
+        batches: the data.
+        variants: of every example in a stack.
+        tokens_at_once: bound on variants × examples × length.
+    """
+    groups: list[list[_Example]] = []
+    for example in sorted(_examples(batches), key=lambda example: example[:2]):
+        length = example[0]
+        room = groups and groups[-1][0][0] == length and (len(groups[-1]) + 1) * length * variants <= tokens_at_once
+        if room:
+            groups[-1].append(example)
+        else:
+            groups.append([example])
+    return [_group(group) for group in groups]
+
+
+def partners(batches: Sequence[Batch]) -> list[Group]:
+    """The examples anew: in a group each one's partner is the next, and the last one's the first.
+
+    Groups have 2 to 15 examples, whatever the batches were; one whose length no other has is alone.
+
+    Args:
+        batches: the data.
+    """
+    found = []
+    for _, of_length in groupby(sorted(_examples(batches), key=lambda example: example[:2]), key=lambda example: example[0]):
+        same = list(of_length)
+        parts = np.array_split(np.arange(len(same)), max(1, len(same) // PARTNERS))
+        found += [_group([same[at] for at in places]) for places in parts]
+    return found
+
+
+def partner_batches(batches: Sequence[Batch]) -> list[Batch]:
+    """The same data in batches of :func:`partners`.
+
+    Args:
+        batches: the data, with labels or without.
+    """
+    rows = ((batch, row, index) for batch in batches for row, index in enumerate(batch.index))
+    labels = {index: batch.labels[row] for batch, row, index in rows if batch.labels is not None}
+    return [
+        Batch(group.inputs, group.index, torch.stack([labels[index] for index in group.index]) if labels else None)
+        for group in partners(batches)
+    ]
+
+
+def without_partner(batches: Sequence[Batch]) -> int:
+    """How many inputs there are whose length no other has."""
+    return list(Counter(int(length) for batch in batches for length in batch.lengths).values()).count(1)
+
+
+def _examples(batches: Sequence[Batch]) -> Iterator[_Example]:
+    for batch in batches:
+        for row, index in enumerate(batch.index):
+            real = batch.mask[row]
+            yield int(real.sum()), index, {name: ids[row][real] for name, ids in batch.inputs.items()}
+
+
+def _group(examples: Sequence[_Example]) -> Group:
+    return Group(
+        [index for _, index, _ in examples],
+        {name: torch.stack([inputs[name] for *_, inputs in examples]) for name in examples[0][2]},
+    )

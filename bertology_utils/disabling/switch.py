@@ -1,17 +1,39 @@
-"""A model with some of its heads disabled (§4.6)."""
+"""A model with some of its heads disabled, one by one or many together (§4.6)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 import torch
 
 from ..attention import Batch
-from ..attention.interface import reaching, shape_of
-from ..common import Head, head_name, to_code, to_people
-from ..encoders.evaluate import predict_logits
+from ..attention.hooks import reaching, shape_of
+from ..claims import SCORE
+from ..common import Head, head_name, one_of, to_code, to_people, track
+from ..glue import Task, plain_metric
+from ..models import predict_logits
+from ..statistics import Bootstrap, Seed, weighted_scores, whole_and_resampled
+from ..statistics.permutation import largest
+
+# What a disabled head gives. "uniform" is the paper's: attention of 1/L. "zero" takes the head's output away, "mean"
+# replaces it by its mean over all tokens of the data, "interchange" by what the head gives another input of the same
+# length, token by token; the literature after the paper uses all four.
+INTERCHANGE = "interchange"
+ABLATIONS = ("uniform", "zero", "mean", INTERCHANGE)
+# Of every head, (layers, heads, head size); INTERCHANGE; or None for even attention.
+Instead = torch.Tensor | str | None
+
+
+def answers(task: Task, outputs: np.ndarray) -> np.ndarray:
+    """Predicted label ids, or scores for a regression, shape (…, examples), from outputs (…, examples, labels)."""
+    return outputs[..., 0] if task.is_regression else outputs.argmax(axis=-1)
+
+
+def scores_of(task: Task, predicted: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Scores, shape (variants,), of predictions (variants, examples), given gold labels (examples,)."""
+    return weighted_scores(plain_metric(task), predicted, labels, np.ones((1, len(labels))))[0]
 
 
 def all_heads(model) -> list[Head]:
@@ -25,9 +47,8 @@ def layer_heads(model, layer: int) -> list[Head]:
     return [(layer, head) for head in range(shape_of(model)[1])]
 
 
-@contextmanager
-def disable_heads(model, heads: Iterable[Head], no_weight: Sequence[int] = ()) -> Iterator[None]:
-    """Within the context the given heads attend with the constant weight 1/L.
+def disable_heads(model, heads: Iterable[Head]) -> AbstractContextManager[None]:
+    """A context within which the given heads attend with the constant weight 1/L.
 
     L is the number of real tokens, special tokens among them, as in the
     published code; padding gets nothing. ModernBERT's local layers are no
@@ -39,18 +60,12 @@ def disable_heads(model, heads: Iterable[Head], no_weight: Sequence[int] = ()) -
         model: encoder or classifier in evaluation mode, whose attention goes
             through transformers' attention interface.
         heads: (layer, head) from 0; any set, whole layers and all heads included.
-        no_weight: token ids that get no weight and are not counted in L, such
-            as ``tokenizer.all_special_ids`` for the reading in which L counts words.
 
     Raises:
         ValueError: no head, a head that the model does not have or that is
-            named twice, or see :func:`bertology_utils.attention.interface.reaching`.
+            named twice, or see :func:`bertology_utils.attention.hooks.reaching`.
     """
-    chosen = by_layer(model, heads)
-    ids: list[torch.Tensor] = []  # of the present pass
-
-    def remember(module, arguments, keywords) -> None:
-        ids[:] = [keywords["input_ids"] if "input_ids" in keywords else arguments[0]]
+    chosen = _by_layer(model, heads)
 
     def uniform(layer: int, weights: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
         if layer not in chosen:
@@ -60,32 +75,79 @@ def disable_heads(model, heads: Iterable[Head], no_weight: Sequence[int] = ()) -
         if mask is not None:
             # The additive mask is 0 where a token is seen, and a real one is at least by itself.
             real = (mask == 0).any(dim=2, keepdim=True).expand_as(real)
-        if no_weight:
-            special = torch.isin(ids[0], torch.tensor(list(no_weight), device=weights.device))
-            real = real & ~special[:, None, None, :]
         rows = real.to(weights.dtype) / real.sum(dim=3, keepdim=True).clamp(min=1)  # (examples, 1, 1, keys)
         weights = weights.clone()
         weights[:, chosen[layer]] = rows.expand(-1, len(chosen[layer]), queries, -1)
         return weights
 
-    hook = model.base_model.register_forward_pre_hook(remember, with_kwargs=True) if no_weight else None
-    try:
-        with reaching(model, edit_maps=uniform):
-            yield
-    finally:
-        if hook is not None:
-            hook.remove()
+    return reaching(model, edit_maps=uniform)
+
+
+def replace_outputs(model, heads: Sequence[Head], instead: torch.Tensor | str) -> AbstractContextManager[None]:
+    """A context within which the given heads give a constant, or what they give the next input; see :func:`disable_heads`.
+
+    Args:
+        model: classifier or encoder in evaluation mode.
+        heads: (layer, head) from 0.
+        instead: what each head gives, before the output projection, shape (layers, heads, head size); or
+            :data:`INTERCHANGE`, for batches of partners (:func:`bertology_utils.disabling.sweep.partner_batches`).
+    """
+    chosen = _by_layer(model, heads)
+
+    def put(layer: int, context: torch.Tensor) -> torch.Tensor:
+        if layer not in chosen:
+            return context
+        own = chosen[layer]
+        others = context.roll(-1, dims=0)[:, :, own] if isinstance(instead, str) else instead[layer, own].to(context)
+        context = context.clone()  # (examples, tokens, heads, head size)
+        context[:, :, own] = others
+        return context
+
+    return reaching(model, edit_outputs=put)
+
+
+def replacement(model, batches: Sequence[Batch], ablation: str) -> Instead:
+    """What every head gives when it is disabled.
+
+    Args:
+        model: in evaluation mode.
+        batches: the data over which the mean is taken.
+        ablation: one of :data:`ABLATIONS`.
+    """
+    if one_of("ablation", ablation, ABLATIONS) == "uniform":
+        return None
+    if ablation == INTERCHANGE:
+        return ablation
+    layers, heads = shape_of(model)
+    sums = torch.zeros(layers, model.config.hidden_size, dtype=torch.float64)
+    if ablation == "zero":
+        return sums.unflatten(1, (heads, -1))
+    tokens, device, real = 0, next(model.parameters()).device, torch.empty(0)
+
+    def add(layer: int, context: torch.Tensor) -> torch.Tensor:
+        sums[layer] += context.flatten(2)[real].sum(dim=0).double().cpu()
+        return context
+
+    with torch.inference_mode(), reaching(model, edit_outputs=add):
+        for batch in batches:
+            batch = batch.to(device)
+            real = batch.mask
+            tokens += int(real.sum())
+            model(**batch.inputs)
+    return (sums / tokens).unflatten(1, (heads, -1))
+
+
+def disabled(model, heads: Sequence[Head], instead: Instead) -> AbstractContextManager[None]:
+    """A context within which heads are disabled as :func:`replacement` says."""
+    return disable_heads(model, heads) if instead is None else replace_outputs(model, heads, instead)
 
 
 def logits_without(model, batches: Sequence[Batch], heads: Sequence[Head]) -> np.ndarray:
-    """A classifier's outputs with some heads disabled.
+    """A classifier's outputs with some heads disabled, shape (examples, labels), in the order of the data.
 
     Args:
         model, heads: see :func:`disable_heads`.
         batches: see :mod:`bertology_utils.attention.batches`.
-
-    Returns:
-        Shape (examples, labels), in the order of the data.
 
     Raises:
         ValueError: see :func:`disable_heads`.
@@ -94,12 +156,98 @@ def logits_without(model, batches: Sequence[Batch], heads: Sequence[Head]) -> np
         return predict_logits(model, batches)
 
 
-def by_layer(model, heads: Iterable[Head]) -> dict[int, list[int]]:
-    """Heads by layer.
+def random_order(shape: tuple[int, int], seed: Seed) -> list[Head]:
+    """All heads in a random order, (layer, head) from 0, to compare an order by gain with.
+
+    Args:
+        shape: (layers, heads).
+        seed: of the draw.
+    """
+    return [divmod(int(at), shape[1]) for at in np.random.default_rng(seed).permutation(shape[0] * shape[1])]
+
+
+def cumulative(model, batches: Sequence[Batch], order: Sequence[Head], step: int = 1) -> dict[int, np.ndarray]:
+    """Outputs, shape (examples, labels), by how many of the first heads of an order are disabled; 0 is the whole model.
+
+    Args:
+        model: classifier in evaluation mode.
+        batches: the dev set.
+        order: the heads, the first to go first.
+        step: heads between two measurements; the last one has all.
 
     Raises:
-        ValueError: no head, one that the model does not have, or one named twice.
+        ValueError: ``step`` below 1, or see :func:`disable_heads`.
     """
+    if step < 1:
+        raise ValueError(f"step={step} is out of range; it is 1 or more")
+    counts = sorted({*range(step, len(order) + 1, step), len(order)})
+    found = {0: predict_logits(model, batches)}
+    for count, _ in zip(counts, track([f"{count} heads" for count in counts], "disabling"), strict=True):
+        found[count] = logits_without(model, batches, order[:count])
+    return found
+
+
+def scored(task: Task, outputs: Mapping[int, np.ndarray], labels: np.ndarray, seed: Seed) -> dict[int, Bootstrap]:
+    """Scores with paired bootstraps, by how many heads are disabled.
+
+    Args:
+        task: the task.
+        outputs: by number of disabled heads, each of shape (examples, labels).
+        labels: gold, shape (examples,).
+        seed: of the resampling of examples.
+    """
+    predicted = np.stack([answers(task, logits) for logits in outputs.values()])
+    scores = weighted_scores(plain_metric(task), predicted, labels, whole_and_resampled(len(labels), seed))
+    return {count: Bootstrap.of(scores[:, at], len(labels), seed) for at, count in enumerate(outputs)}
+
+
+def heads_to_spare(scores: Mapping[int, float], loss: float = SCORE) -> int:
+    """The largest number of heads before the score first falls by more than ``loss`` below the whole model's.
+
+    Args:
+        scores: number of disabled heads → score, from 0 to 1; 0 is the whole model.
+        loss: from 0 to 1; one point by default.
+    """
+    spared = 0
+    for count in sorted(scores):
+        if scores[count] < scores[0] - loss:
+            break
+        spared = count
+    return spared
+
+
+def half_of(curve: Mapping[int, object]) -> int:
+    """Half of the heads, or the next smaller number that was measured."""
+    return max(count for count in curve if count <= max(curve) // 2)
+
+
+def searched_order(
+    task: Task, model, batches: Sequence[Batch], labels: np.ndarray, candidates: Sequence[Head], count: int
+) -> list[Head]:
+    """Heads in the order of a greedy search: at each step the one that, together with those before, leaves the best score.
+
+    Args:
+        task: the task.
+        model: its classifier, in evaluation mode.
+        batches, labels: the examples that choose, which should not be those that score the choice; labels (examples,).
+        candidates: heads to choose from, (layer, head) from 0; of those that tie the first is taken.
+        count: how many are chosen.
+
+    Raises:
+        ValueError: fewer candidates than are to be chosen.
+    """
+    if count > len(candidates):
+        raise ValueError(f"{count} heads are to be chosen from {len(candidates)}; give more candidates, or choose fewer")
+    chosen: list[Head] = []
+    for _ in range(count):
+        rest = [head for head in candidates if head not in chosen]
+        said = np.stack([answers(task, logits_without(model, batches, [*chosen, head])) for head in rest])
+        chosen.append(rest[largest(scores_of(task, said, labels))[0]])
+    return chosen
+
+
+def _by_layer(model, heads: Iterable[Head]) -> dict[int, list[int]]:
+    """Heads by layer; raises ValueError for no head, one that the model does not have, or one named twice."""
     heads = list(heads)
     if not heads:
         raise ValueError("no head to disable is named; give at least one (layer, head), counted from 0")

@@ -1,6 +1,5 @@
-"""What fine-tuning changes (§4.3): attention maps (``measure``, Fig 5), scores (``table1``, Table 1), layers (``grafts``).
+"""What fine-tuning changes (§4.3).
 
-``comparisons``: all models of a task in one pass; ``controls``: another seed, a random start. ``claims``: the paper's
-claims, judged. ``findings``, ``wording``, ``summary``: what came out, in sentences and for the results file.
-``drawing``, ``dots``: the figures; ``tables``. ``examples``: what is shown. ``needs``: what is trained.
+``measure``: how alike attention maps are before and after (Figure 5). ``scores``: what
+pre-training and fine-tuning are worth (Table 1), and layer restoring: pre-trained layers put back. ``plots``: the figures.
 """

@@ -1,11 +1,18 @@
-"""How far fine-tuning moves each head's attention (§4.3, Fig 5)."""
+"""How far fine-tuning moves each head's attention maps, and whether another training moves them alike (§4.3, Figure 5)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import torch
 
 from ..attention import Batch, Measurement, attention_maps, begin
-from ..common import PROTOCOLS, WEIGHINGS, one_of
-from ..statistics import RESAMPLES, Bootstrap, Seed, resampled_means
+from ..attention.hooks import shape_of
+from ..common import PROTOCOLS, WEIGHINGS, Head, one_of, to_people
+from ..statistics import RESAMPLES, Bootstrap, Seed, bootstrap_mean, resampled_means
+from ..statistics.permutation import MARGIN, by_size, largest
 
 OFFICIAL_LENGTH = 200  # the published code pads every input to this many tokens
 
@@ -137,3 +144,151 @@ def last_layers_lead(similarity: np.ndarray, seed: Seed, count: int = 2) -> Boot
     means = np.vstack([by_layer.mean(axis=0), resampled_means(by_layer, seed)])  # (1 + resamples, layers)
     leads = means[:, :-count].min(axis=1) - means[:, -count:].max(axis=1)
     return Bootstrap.of(leads, len(similarity), seed)
+
+
+def drifts(
+    pairs: Mapping[str, tuple[torch.nn.Module, torch.nn.Module]],
+    batches: Iterable[Batch],
+    protocol: str = "paper",
+    displacements: Mapping[str, tuple[torch.nn.Module, torch.nn.Module, torch.nn.Module]] | None = None,
+    weighing: str = "weight",
+) -> dict[str, np.ndarray]:
+    """Similarities within several pairs of models, from one pass of each model, however many pairs it is in.
+
+    The maps of all models are held for one batch.
+
+    Args:
+        pairs: (model, other model) by name, all with as many layers and heads.
+        batches: inputs.
+        protocol: see :func:`map_cosine`.
+        displacements: (start, one end, another end) by name: do both ends lie in the same direction? The cosine between
+            the changes of the maps, from −1 to 1; 0 if two trainings moved them independently. NaN where a map stayed.
+        weighing: see :class:`Drift`.
+
+    Returns:
+        As :class:`Drift` gives them, by name: shape (examples, layers, heads).
+
+    Raises:
+        ValueError: models of different shapes.
+    """
+    triples = displacements or {}
+    models = list({id(model): model for several in (*pairs.values(), *triples.values()) for model in several}.values())
+    shapes = {shape_of(model) for model in models}
+    if len(shapes) > 1:
+        raise ValueError(f"drift compares head by head; these models have (layers, heads) of {sorted(shapes)}")
+    place = {id(model): at for at, model in enumerate(models)}
+    found: dict[str, list[np.ndarray]] = {name: [] for name in (*pairs, *triples)}
+    order: list[int] = []
+    for batch in batches:
+        batch = batch.to(next(models[0].parameters()).device)
+        of_models = [attention_maps(model, batch, weighing) for model in models]
+        of_layers = [dot_products(maps, batch.mask, protocol) for maps in zip(*of_models, strict=True)]
+        order += batch.index
+        for name, several in (*pairs.items(), *triples.items()):
+            at = [place[id(model)] for model in several]
+            compare = cosine if len(at) == 2 else displacement_cosine
+            found[name].append(torch.stack([compare(products, *at) for products in of_layers], dim=1).cpu().numpy())
+    return {name: np.concatenate(parts)[np.argsort(order)] for name, parts in found.items()}
+
+
+def dot_products(maps: Sequence[torch.Tensor], mask: torch.Tensor, protocol: str = "paper") -> torch.Tensor:
+    """Dot products of the flattened maps of every two models, which every cosine between them comes from.
+
+    Args:
+        maps: of each model, shape (examples, heads, tokens, tokens).
+        mask, protocol: see :func:`map_cosine`.
+
+    Returns:
+        float64, shape (examples, heads, models, models).
+    """
+    real = mask[:, None, :, None] if protocol == "paper" else torch.ones_like(mask)[:, None, :, None]
+    flat = torch.stack([(of_one * real).double().flatten(2) for of_one in maps], dim=2)  # (examples, heads, models, cells)
+    return flat @ flat.transpose(2, 3)
+
+
+def cosine(products: torch.Tensor, one: int, other: int) -> torch.Tensor:
+    """Cosine between two models' maps, shape (examples, heads), from :func:`dot_products`; as :func:`map_cosine`."""
+    lengths = products[..., one, one] * products[..., other, other]
+    return products[..., one, other] / lengths.clamp(min=1e-16).sqrt()
+
+
+def displacement_cosine(products: torch.Tensor, start: int, end: int, other: int) -> torch.Tensor:
+    """Cosine between two changes of the same maps, end − start and other − start.
+
+    Args:
+        products: from :func:`dot_products`.
+        start, end, other: places of the three models.
+
+    Returns:
+        Shape (examples, heads), NaN where a map did not change.
+    """
+
+    def moved(a: int, b: int) -> torch.Tensor:
+        """The dot product of two changes."""
+        return products[..., a, b] - products[..., a, start] - products[..., start, b] + products[..., start, start]
+
+    ends = moved(end, end), moved(other, other)
+    # A change below one part in a million is the rounding of single precision.
+    still = [of_one <= 1e-12 * products[..., start, start] for of_one in ends]
+    found = moved(end, other) / (ends[0] * ends[1]).clamp(min=1e-300).sqrt()
+    return found.masked_fill(still[0] | still[1], torch.nan)
+
+
+def mean_by_head(similarity: np.ndarray) -> np.ndarray:
+    """Mean over examples, shape (layers, heads); NaN for a head whose map stayed in every example.
+
+    Args:
+        similarity: shape (examples, layers, heads), with NaN where a map stayed.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Mean of empty slice", RuntimeWarning)
+        return np.nanmean(similarity, axis=0)
+
+
+def mean_over_heads(cosines: np.ndarray, seed: Seed) -> Bootstrap:
+    """Mean over layers and heads, examples resampled; what did not move does not count.
+
+    Args:
+        cosines: shape (examples, layers, heads), from :func:`drifts`.
+        seed: of the resampling.
+    """
+    by_example = np.nanmean(cosines.reshape(len(cosines), -1), axis=1)
+    return bootstrap_mean(by_example[np.isfinite(by_example)], seed)
+
+
+def trainings_in(comparisons: Iterable[str]) -> list[str]:
+    """Of the names of comparisons, those of a training with the pre-trained model; see :func:`names_of_trainings`."""
+    return [name for name in comparisons if name.startswith("fine-tuning")]
+
+
+def names_of_trainings(count: int) -> list[str]:
+    """Names of that many comparisons of a training with the pre-trained model."""
+    return ["fine-tuning", "fine-tuning again", *(f"fine-tuning {number}" for number in range(3, count + 1))][:count]
+
+
+def changed_most(by_layer: np.ndarray, count: int = 2) -> str:
+    """The layers of the lowest similarity, from 1: "5, 6"; "all alike" where no layer changed more than another.
+
+    Args:
+        by_layer: similarity, shape (layers,).
+        count: how many.
+    """
+    if np.ptp(by_layer) <= MARGIN:
+        return "all alike"
+    return ", ".join(str(to_people(int(layer))) for layer in sorted(by_size(-by_layer)[:count]))
+
+
+def near_length(inputs: Sequence[Sequence[int]], wordpieces: int = 12) -> int:
+    """The first input whose length is nearest to so many wordpieces: long enough to see, short enough to read."""
+    return min(range(len(inputs)), key=lambda row: abs(len(inputs[row]) - wordpieces))
+
+
+def middle_head(similarity: np.ndarray) -> Head:
+    """In the layer that changed most, the head in the middle of the order by change: neither the best case nor the worst.
+
+    Args:
+        similarity: shape (layers, heads).
+    """
+    (layer,) = largest(-similarity.mean(axis=1))
+    order = by_size(-similarity[layer])  # the most changed first
+    return layer, int(order[len(order) // 2])

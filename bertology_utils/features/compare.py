@@ -1,13 +1,27 @@
-"""What the weights of types of token say: against other types, special tokens and layers, with resampled examples (§4.4)."""
+"""What the weights of types of token say: against other types, special tokens and layers, with resampled examples (§4.4, §4.5)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ..statistics import Bootstrap, Seed, bootstrap_mean, whole_and_resampled
+from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES, AnnotatedInput
+from ..claims import CLAIMS
+from ..glue import Task
+from ..judge import MIN_EXAMPLES
+from ..statistics import Bootstrap, Estimate, ManyTest, Seed, bootstrap_mean, lead, over_trainings, whole_and_resampled
+from .measure import DESTINATIONS
+
+STRIPE = 2.0  # times an even share: a type that gets more has a stripe
+WORDS = range(len(LINGUISTIC))  # places of the types of word in TOKEN_TYPES
+SPECIAL = tuple(TOKEN_TYPES.index(kind) for kind in ("[CLS]", "[SEP]"))
+BUT_CLS = [at for at, kind in enumerate(TOKEN_TYPES) if kind != "[CLS]"]
+NONE = "no type"
+# The tasks on which fine-tuning makes some head attend more to a type, according to the paper.
+MORE_ATTENDED = {kind: CLAIMS[f"more-{kind}"].tasks for kind in ("nouns", "objects", "negation")}
 
 
 def earlier_and_later(values: np.ndarray, seed: Seed) -> tuple[Bootstrap, Bootstrap]:
@@ -28,6 +42,19 @@ def earlier_and_later(values: np.ndarray, seed: Seed) -> tuple[Bootstrap, Bootst
     return first, first - second
 
 
+def published_halves(panel: np.ndarray, reading_error: float, examples: int) -> Estimate:
+    """The first half's mean minus the second half's, of a published heatmap that was read off its colours.
+
+    Args:
+        panel: mean weights, shape (layers, heads).
+        reading_error: of a cell; all readings within it are as likely.
+        examples: that the panel is a mean of.
+    """
+    half = len(panel) // 2
+    error = reading_error / np.sqrt(3) * np.sqrt(2 / panel[:half].size)
+    return Estimate(float(panel[:half].mean() - panel[-half:].mean()), float(error), examples)
+
+
 def resampled_type_means(values: np.ndarray, seed: Seed) -> np.ndarray:
     """Means over the examples that have a type, for the data as they are and for resamples.
 
@@ -46,77 +73,81 @@ def resampled_type_means(values: np.ndarray, seed: Seed) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Rivals:
+class Stripes:
     """Types of word against special tokens, for resamples of the examples; see :func:`against_marks`.
 
     Attributes:
         means: of each type over the examples that have it, shape (1 + resamples, types, layers, heads).
         marks: of the more attended special token over the same examples, same shape.
-        n: examples that have the type, shape (types,).
-        examples: all of them.
+        n: examples.
         seed: of the resampling.
     """
 
     means: np.ndarray
     marks: np.ndarray
-    n: np.ndarray
-    examples: int
+    n: int
     seed: Seed
 
-    def striped(self, least: float) -> tuple[np.ndarray, np.ndarray]:
+    def heads(self, border: float = STRIPE) -> tuple[np.ndarray, np.ndarray]:
         """Heads with a stripe on a type of word, and heads with one mainly on a special token.
 
-        A stripe is a mean of more than ``least``; one on words is also above
-        the special tokens.
+        A stripe is a mean of more than ``border``; one on words is also above the special tokens.
 
         Returns:
             Two boolean arrays of shape (1 + resamples, layers, heads), the data as they are first.
         """
         with np.errstate(invalid="ignore"):
-            words = np.any((self.means > least) & (self.means > self.marks), axis=1)
-            marks = np.any(self.marks > least, axis=1)
+            words = np.any((self.means > border) & (self.means > self.marks), axis=1)
+            marks = np.any(self.marks > border, axis=1)
         return words, np.logical_and(marks, np.logical_not(words))
 
-    def beside_marks(self, even: float = 1.0) -> Bootstrap:
+    def count(self, border: float = STRIPE) -> tuple[int, int]:
+        """How many heads have a stripe on a word, and how many one mainly on a special token."""
+        words, marks = self.heads(border)
+        return int(words[0].sum()), int(marks[0].sum())
+
+    def on_words(self) -> Bootstrap:
+        """Share of heads with a stripe on a word."""
+        return self._of(self.heads()[0].mean(axis=(1, 2)))
+
+    def marks_ahead(self) -> Bootstrap:
+        """Share of heads with one mainly on a special token, minus the share with one on a word."""
+        return self._of(self.heads()[1].mean(axis=(1, 2))) - self.on_words()
+
+    def kept(self, before: Stripes) -> Bootstrap:
+        """Of the heads with a stripe mainly on a special token, the share that had it ``before``; NaN if no head has one."""
+        had, has = before.heads()[1], self.heads()[1]
+        count = has.sum(axis=(1, 2))
+        shares = (had & has).sum(axis=(1, 2)) / np.maximum(count, 1)
+        return self._of(shares if count[0] else np.full(len(shares), np.nan))
+
+    def words_beside_marks(self, even: float = 1.0) -> Bootstrap:
         """What the most attended type of word has above an even share, as a part of what the special token has above it.
 
-        Of means over heads, in multiples of the even share; the type is chosen in every resample anew. NaN if the
-        special token has no more than an even share.
+        Of means over heads; the type is chosen in every resample anew. NaN if the special token has no more than an
+        even share.
 
         Args:
             even: the even share in the units of the values.
         """
         with np.errstate(invalid="ignore"):
             words = np.nan_to_num(self.means.mean(axis=(2, 3)), nan=-np.inf)  # (1 + resamples, types)
-        at = words.argmax(axis=1)
-        rows = np.arange(len(words))
+        at, rows = words.argmax(axis=1), np.arange(len(words))
         above_even = self.marks.mean(axis=(2, 3))[rows, at] - even
-        ratio = (words[rows, at] - even) / (above_even if above_even[0] > 0 else np.nan)
-        return Bootstrap.of(ratio, self.examples, self.seed)
+        return self._of((words[rows, at] - even) / (above_even if above_even[0] > 0 else np.nan))
+
+    def _of(self, values: np.ndarray) -> Bootstrap:
+        return Bootstrap.of(values, self.n, self.seed)
 
 
-def shares_of_heads(heads: np.ndarray, n: int, seed: Seed) -> Bootstrap:
-    """Share of heads that are true, from shape (1 + resamples, layers, heads), the data as they are first."""
-    shares = heads.mean(axis=(1, 2))
-    return Bootstrap.of(shares, n, seed)
-
-
-def kept_share(before: np.ndarray, after: np.ndarray, n: int, seed: Seed) -> Bootstrap:
-    """Share of the heads that are true after which were so before; both as for :func:`shares_of_heads`. NaN if none is."""
-    count = after.sum(axis=(1, 2))
-    shares = (before & after).sum(axis=(1, 2)) / np.maximum(count, 1)
-    if not count[0]:
-        shares = np.full(len(shares), np.nan)
-    return Bootstrap.of(shares, n, seed)
-
-
-def against_marks(values: np.ndarray, types: Sequence[int], marks: Sequence[int], seed: Seed) -> Rivals:
+def against_marks(values: np.ndarray, seed: Seed, types: Sequence[int] = WORDS, marks: Sequence[int] = SPECIAL) -> Stripes:
     """What types of word get, and what special tokens get in the same examples (§4.4).
 
     Args:
-        values: shape (examples, all types, layers, heads), NaN where an example has no token of the type.
-        types, marks: which of them are the types of word, and which the special tokens.
+        values: in multiples of an even share, shape (examples, all types, layers, heads), NaN where an example has no
+            token of the type.
         seed: of the resampling of examples.
+        types, marks: which of them are the types of word, and which the special tokens.
     """
     means, best = [], []
     for kind in types:
@@ -125,8 +156,83 @@ def against_marks(values: np.ndarray, types: Sequence[int], marks: Sequence[int]
         resampled = resampled_type_means(both, seed)  # (1 + resamples, 1 + marks, layers, heads)
         means.append(resampled[:, 0])
         best.append(resampled[:, 1:].max(axis=1))
-    present = np.isfinite(values[:, list(types), 0, 0]).sum(axis=0)
-    return Rivals(np.stack(means, axis=1), np.stack(best, axis=1), present, len(values), seed)
+    return Stripes(np.stack(means, axis=1), np.stack(best, axis=1), len(values), seed)
+
+
+def ahead_of_pairs(measured: Mapping[Task, Sequence[Bootstrap]], learned: Mapping[Task, bool]) -> dict[Task, Estimate]:
+    """By one-sentence task, its number minus the largest of any two-sentence task; learned tasks only.
+
+    Args:
+        measured: of every task and training.
+        learned: by task.
+
+    Returns:
+        Estimates over the trainings; nothing where tasks of either kind are missing.
+    """
+    single, double = ([task for task in measured if len(task.fields) == count and learned[task]] for count in (1, 2))
+    by_training = list(zip(*(measured[task] for task in double), strict=False))
+    return {
+        task: over_trainings([lead(one, others) for one, others in zip(measured[task], by_training, strict=False)])
+        for task in single
+        if by_training
+    }
+
+
+def of_type(tests: Mapping[Task, Sequence[ManyTest]], at: int) -> dict[Task, list[ManyTest]]:
+    """By task and training, the heads' tests of one type: what rules about heads judge.
+
+    Args:
+        tests: by task and training, of shape (types, layers, heads).
+        at: the type's place.
+    """
+    return {
+        task: [ManyTest(test.means[at], test.above[at], test.below[at], test.n[at]) for test in trainings]
+        for task, trainings in tests.items()
+    }
+
+
+def fewest(tests: Mapping[Task, Sequence[ManyTest]], tasks: Sequence[str], learned: Mapping[Task, bool]) -> int:
+    """The number of examples where it is smallest, among the learned of these tasks; enough if none is here."""
+    sizes = [int(of_task[0].n.max()) for task, of_task in tests.items() if task.name in tasks and learned[task]]
+    return min(sizes, default=MIN_EXAMPLES)
+
+
+def elsewhere(tests: Mapping[Task, Sequence[ManyTest]], learned: Mapping[Task, bool]) -> dict[str, list[ManyTest]]:
+    """By "task, type" the tests of the types that the paper names, on the learned tasks that it does not name for them.
+
+    Args:
+        tests: by task and training, of shape (types, layers, heads).
+        learned: by task.
+    """
+    return {
+        f"{task.title}, {kind}": of_task
+        for kind, names in MORE_ATTENDED.items()
+        for task, of_task in of_type(tests, TOKEN_TYPES.index(kind)).items()
+        if task.name not in names and learned[task] and of_task[0].n.max() > 0
+    }
+
+
+# From [CLS] in the last layer (Fig 7).
+
+
+def last_layer(values: np.ndarray) -> np.ndarray:
+    """Mean over the heads of the last layer, shape (examples, types).
+
+    Args:
+        values: what [CLS] gives each type, shape (examples, types, layers, heads); see
+            :class:`bertology_utils.features.measure.Features`.
+    """
+    return values[:, :, -1].mean(axis=2)
+
+
+def type_means(by_task: Iterable[np.ndarray]) -> np.ndarray:
+    """Mean over the examples that have a type, shape (tasks, types); NaN where none has.
+
+    Args:
+        by_task: of each task shape (examples, types), NaN where an example lacks the type.
+    """
+    with np.errstate(invalid="ignore"):
+        return np.stack([np.nansum(values, axis=0) / np.isfinite(values).sum(axis=0) for values in by_task])
 
 
 def ahead(values: np.ndarray, kind: int, rivals: Sequence[int], seed: Seed) -> tuple[bool, float]:
@@ -144,6 +250,60 @@ def ahead(values: np.ndarray, kind: int, rivals: Sequence[int], seed: Seed) -> t
     if not np.isfinite(values[:, kind]).any():
         return False, 0.0
     others = [rival for rival in rivals if rival != kind and np.isfinite(values[:, rival] + values[:, kind]).any()]
-    compared = against_marks(values[:, :, None, None], others, [kind], seed)
+    compared = against_marks(values[:, :, None, None], seed, others, [kind])
     wins = ~(compared.marks <= compared.means)  # (1 + resamples, others, 1, 1); a rival that is missing is no rival
     return bool(wins[0].all()), float(wins[1:].all(axis=(1, 2, 3)).mean())
+
+
+def first_type(values: np.ndarray) -> str:
+    """The type that gets more than every other but [CLS], as :func:`ahead` says it of the data as they are; or "no type".
+
+    Args:
+        values: shape (examples, types), NaN where an example lacks the type.
+    """
+
+    def more(kind: int, rival: int) -> bool:
+        both = np.isfinite(values[:, kind] + values[:, rival])
+        return not both.any() or bool(values[both, kind].mean() > values[both, rival].mean())
+
+    there = [at for at in BUT_CLS if np.isfinite(values[:, at]).any()]
+    first = (at for at in there if all(more(at, rival) for rival in there if rival != at))
+    return TOKEN_TYPES[at] if (at := next(first, None)) is not None else NONE
+
+
+def shares_first(
+    tuned: Mapping[Task, Sequence[Mapping[str, Any]]], kinds: Sequence[str], seed: Seed
+) -> dict[Task, dict[str, list[float]]]:
+    """By task and type, the share of the resamples in which the type is ahead of every other but [CLS], in each training.
+
+    Args:
+        tuned: by task and training, under "from [CLS]" what :class:`bertology_utils.features.measure.Features` found.
+        kinds: the types.
+        seed: of the resampling of examples.
+    """
+    return {
+        task: {
+            kind: [ahead(last_layer(one["from [CLS]"]), TOKEN_TYPES.index(kind), BUT_CLS, seed)[1] for one in trainings]
+            for kind in kinds
+        }
+        for task, trainings in tuned.items()
+    }
+
+
+def sep_in_even_shares(found: Mapping[Task, Mapping[str, Any]], inputs: Mapping[Task, Sequence[AnnotatedInput]]) -> float:
+    """What one [SEP] gets from the average token, in multiples of an even share; mean over heads, examples and tasks.
+
+    Args:
+        found: by task, under "flow" what :class:`bertology_utils.features.measure.Flow` found.
+        inputs: by task.
+    """
+    at = DESTINATIONS.index("[SEP]")
+    by_task = [
+        np.mean(
+            one["flow"].destinations[..., at].mean(axis=(1, 2))
+            / len(task.fields)
+            * np.array([annotated.length for annotated in inputs[task]])
+        )
+        for task, one in found.items()
+    ]
+    return float(np.mean(by_task))

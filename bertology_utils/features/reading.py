@@ -1,19 +1,75 @@
-"""All measurements of §4.4 on one task's examples, from one pass per model, and what was read."""
+"""One task's examples: matched words to compare types with, one pass over the maps, and what was read from it (§4.4)."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
-from ..annotation.inputs import AnnotatedInput
-from ..annotation.token_types import LINGUISTIC, MARKS, TOKEN_TYPES, token_types
+from ..annotation.inputs import LINGUISTIC, MARKS, TOKEN_TYPES, AnnotatedInput, is_punctuation, mask, token_types
 from ..attention import Measurement
-from ..common import PROTOCOLS, one_of
-from ..statistics import Seed
-from . import controls, flow
-from .measure import Features, disregard
+from ..common import PROTOCOLS, Head, one_of
+from ..statistics import Seed, largest
+from .measure import DESTINATIONS, Features, Flow, FlowShares, disregard, marks
+
+PLACES_PER_DECADE = 5  # so many positions weigh as much as a factor of ten in frequency
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Tokens of each linguistic type and as many of no such type, paired within an input.
+
+    Attributes:
+        masks: per input shape (2 · types, wordpieces): the paired tokens of
+            each of :data:`LINGUISTIC`, then their controls.
+        distances: between the paired, per type the means of: positions without
+            and with sign, log10 of frequencies without and with sign; signs are
+            control minus token; shape (types, 4).
+        tokens: tokens of each type, and how many of them are paired, shape (types, 2).
+    """
+
+    masks: list[np.ndarray]
+    distances: np.ndarray
+    tokens: np.ndarray
+
+
+def match(inputs: Sequence[AnnotatedInput], seed: Seed) -> Matched:
+    """Pair every token of a type with a word's token that is not of the type.
+
+    Pairs are chosen so that the sum of their distances is smallest. Where
+    there are fewer others than tokens of the type, the best pairs are kept.
+    Equals are drawn by lot.
+
+    Args:
+        inputs: the inputs; frequencies are counted over all of them.
+        seed: of the lots.
+    """
+    counts = Counter(piece for annotated in inputs for piece in annotated.ids)
+    rng = np.random.default_rng(seed)
+    masks: list[np.ndarray] = []
+    distances: list[list[tuple[float, ...]]] = [[] for _ in LINGUISTIC]
+    tokens = np.zeros((len(LINGUISTIC), 2), dtype=int)
+    for annotated in inputs:
+        places_of_words = [at for word, pieces in annotated.words if not is_punctuation(word) for at in pieces]
+        words = mask(annotated.length, places_of_words)
+        rarity = np.log10([counts[piece] for piece in annotated.ids])
+        both = np.zeros((2 * len(LINGUISTIC), annotated.length), dtype=bool)
+        for number, of_type in enumerate(token_types(annotated)[: len(LINGUISTIC)]):
+            own, others = np.flatnonzero(of_type), np.flatnonzero(words & ~of_type)
+            tokens[number] += len(own), min(len(own), len(others))
+            places = others - own[:, None]  # (tokens of the type, others)
+            frequencies = rarity[others] - rarity[own][:, None]
+            lots = 1e-6 * rng.random(places.shape)
+            chosen = linear_sum_assignment(np.abs(places) / PLACES_PER_DECADE + np.abs(frequencies) + lots)
+            both[number, own[chosen[0]]] = both[len(LINGUISTIC) + number, others[chosen[1]]] = True
+            apart = places[chosen], frequencies[chosen]
+            distances[number] += zip(*(part for signed in apart for part in (np.abs(signed), signed)), strict=True)
+        masks.append(both)
+    means = [np.mean(pairs, axis=0) if pairs else np.full(4, np.nan) for pairs in distances]
+    return Matched(masks, np.array(means), tokens)
 
 
 @dataclass(frozen=True)
@@ -34,7 +90,7 @@ class Reading:
     weights: np.ndarray
     by_other: np.ndarray
     above_matched: np.ndarray
-    flow: flow.FlowShares
+    flow: FlowShares
     lengths: np.ndarray
     seed: Seed
 
@@ -42,13 +98,10 @@ class Reading:
         """What one type gets, shape (examples, layers, heads)."""
         return self.weights[:, TOKEN_TYPES.index(kind)]
 
-    def heads(self, kind: str) -> np.ndarray:
-        """Its mean over the examples that have it, shape (layers, heads); NaN if none has."""
-        return _mean(self.of(kind))
-
-    def heads_by_other(self, kind: str) -> np.ndarray:
-        """The same by the other protocol."""
-        return _mean(self.by_other[:, TOKEN_TYPES.index(kind)])
+    def heads(self, kind: str, other: bool = False) -> np.ndarray:
+        """Its mean over the examples that have it, shape (layers, heads); NaN if none has. With ``other`` by that protocol."""
+        values = (self.by_other if other else self.weights)[:, TOKEN_TYPES.index(kind)]
+        return np.nanmean(values, axis=0) if np.isfinite(values).any() else np.full(values.shape[1:], np.nan)
 
     @property
     def even_shares(self) -> np.ndarray:
@@ -56,12 +109,8 @@ class Reading:
         return self.weights * self.lengths[:, None, None, None]
 
     def to(self, destination: str) -> np.ndarray:
-        """The share of all attention that one of ``flow.DESTINATIONS`` gets, shape (examples, layers, heads)."""
-        return self.flow.destinations[..., flow.DESTINATIONS.index(destination)]
-
-
-def _mean(values: np.ndarray) -> np.ndarray:
-    return np.nanmean(values, axis=0) if np.isfinite(values).any() else np.full(values.shape[1:], np.nan)
+        """The share of all attention that one of ``DESTINATIONS`` gets, shape (examples, layers, heads)."""
+        return self.flow.destinations[..., DESTINATIONS.index(destination)]
 
 
 class Examples:
@@ -69,7 +118,7 @@ class Examples:
 
     Args:
         inputs: the task's, in the order of the data.
-        protocol: which words count; see :func:`bertology_utils.annotation.token_types.token_types`.
+        protocol: which words count; see :func:`bertology_utils.annotation.inputs.token_types`.
         seed: of the lots that matching draws, and of all resampling.
     """
 
@@ -77,7 +126,7 @@ class Examples:
         self.inputs, self.protocol, self.seed = inputs, one_of("protocol", protocol, PROTOCOLS), seed
         self.other = next(name for name in PROTOCOLS if name != protocol)
         self.types, self.other_types = ([token_types(one, name) for one in inputs] for name in (protocol, self.other))
-        self.matched = controls.match(inputs, seed)
+        self.matched = match(inputs, seed)
         self.lengths = np.array([annotated.length for annotated in inputs])
 
     @property
@@ -96,7 +145,7 @@ class Examples:
             "types": Features(self.types),
             "other protocol": Features(self.other_types),
             "matched": Features(self.matched.masks),
-            "flow": flow.Flow([flow.marks(annotated) for annotated in self.inputs]),
+            "flow": Flow([marks(annotated) for annotated in self.inputs]),
         }
 
     def read(self, found: dict) -> Reading:
@@ -120,7 +169,7 @@ def over_tasks(readings: Iterable[Reading], kind: str, other: bool = False) -> n
         kind: the type.
         other: by the other protocol.
     """
-    each = [one.heads_by_other(kind) if other else one.heads(kind) for one in readings]
+    each = [one.heads(kind, other) for one in readings]
     there = [heads for heads in each if np.isfinite(heads).all()]
     return np.mean(there, axis=0) if there else np.full(each[0].shape, np.nan)
 
@@ -135,3 +184,29 @@ def in_even_shares(readings: Iterable[Reading], kind: str) -> float:
     """What one type gets, in multiples of an even share, mean over heads, examples and then tasks."""
     at = TOKEN_TYPES.index(kind)
     return float(np.mean([np.nanmean(one.even_shares[:, at]) for one in readings]))
+
+
+def darkest(maps: np.ndarray, places: np.ndarray) -> tuple[Head, float]:
+    """Of one input's heads the one whose column is darkest at some of the tokens, and that column's mean in even shares.
+
+    Args:
+        maps: shape (layers, heads, tokens, tokens).
+        places: which tokens, shape (tokens,).
+    """
+    columns = maps.mean(axis=2)[..., places].max(axis=2)  # (layers, heads)
+    layer, head = largest(columns)
+    return (layer, head), float(columns[layer, head] * len(places))
+
+
+def typical(values: np.ndarray, lengths: np.ndarray, longest: int) -> int:
+    """Of the examples that fit on a picture, the one whose value is nearest to the mean over all examples.
+
+    Args:
+        values: shape (examples,), NaN where an example has none.
+        lengths: in wordpieces, same shape.
+        longest: that fits; if none does, all count.
+    """
+    there = np.isfinite(values)
+    fits = there & (lengths <= longest)
+    apart = np.abs(values - np.nanmean(values))
+    return largest(np.where(fits if fits.any() else there, -apart, np.nan))[0]

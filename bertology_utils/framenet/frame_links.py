@@ -1,14 +1,14 @@
-"""From annotated sentences to links between a predicate and its core frame elements (§4.2)."""
+"""Links between a predicate and its core frame elements, found by the paper's filters and by its code's (§4.2)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from ..common import one_of
-from .exemplars import Exemplar, Span
-from .release import Release
+from .release import Exemplar, Release, Span
 
 CORE = ("type", "sets")
 SCOPES = ("link", "sentence", "every element")
@@ -17,7 +17,7 @@ TOKEN = re.compile(r"\S+")
 
 @dataclass(frozen=True)
 class Rules:
-    """Which sentences and links are kept. Tokens are what stands between spaces, punctuation included.
+    """Which sentences and links are kept; tokens are what stands between spaces, punctuation included.
 
     The defaults are a reading of the paper's text.
 
@@ -58,6 +58,7 @@ PAPER = Rules()
 OFFICIAL = Rules(nearest=3, core="sets", scope="every element", unbroken=True, first_occurrence=True)
 RULES = {"paper": PAPER, "official": OFFICIAL}
 PAPER_SENTENCES, PAPER_UNITS = 473, 13_572  # §4.2; lexical units of release 1.7
+EXAMPLE = "He was becoming agitated ."  # of §4.2
 
 
 def rules(protocol: str, sentence_tokens: int = 0, element_tokens: int = 0, nearest: int = 0) -> Rules:
@@ -88,7 +89,7 @@ class FrameSentence:
 
 @dataclass(frozen=True)
 class Step:
-    """One filter of the funnel: what it asks, and how many sentences and frame elements are left after it."""
+    """A filter of the funnel: what it asks, and how many sentences and frame elements are left after it."""
 
     name: str
     sentences: int
@@ -191,7 +192,7 @@ class _Candidate:
 
 @dataclass(frozen=True)
 class Difference:
-    """What one difference between two sets of rules does to the number of sentences.
+    """The number of sentences with one difference between two sets of rules.
 
     Attributes:
         name: the rule and its new value.
@@ -206,19 +207,12 @@ class Difference:
     without: int
 
 
-def _changed(rules: Rules, name: str, value: int | str | bool) -> Rules:
-    return Rules(**{**vars(rules), name: value})
-
-
 def one_at_a_time(release: Release, start: Rules, goal: Rules) -> Iterator[Difference]:
-    """Which of the differences between two sets of rules brings the number of sentences down?
+    """The differences between two sets of rules, each with the sentences that it leaves; the wider scope step by step.
 
     Args:
         release: all annotated sentences.
         start, goal: the rules to go from and to.
-
-    Yields:
-        The differences, the wider scope step by step.
     """
 
     def count(rules: Rules) -> int:
@@ -230,11 +224,12 @@ def one_at_a_time(release: Release, start: Rules, goal: Rules) -> Iterator[Diffe
         values = [after] if field.name != "scope" else SCOPES[SCOPES.index(before) + 1 : SCOPES.index(after) + 1]
         previous = before
         for value in values if before != after else ():
-            together = _changed(together, field.name, value)
+            change: dict[str, Any] = {field.name: value}
+            together = replace(together, **change)
             yield Difference(
                 f"{field.name.replace('_', ' ')}: {value}",
-                count(_changed(start, field.name, value)),
+                count(replace(start, **change)),
                 count(together),
-                count(_changed(goal, field.name, previous)),
+                count(replace(goal, **(change | {field.name: previous}))),
             )
             previous = value

@@ -1,4 +1,4 @@
-"""How much every head attends along the links between a predicate and its frame elements (§4.2)."""
+"""How much every head attends along the links between a predicate and its frame elements, and at other places (§4.2)."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from ..annotation.alignment import wordpieces
-from ..attention import Batch
-from ..common import DIRECTIONS, one_of
-from .exemplars import Span
+from ..annotation.inputs import wordpieces
+from ..attention import Batch, attention_maps
+from ..attention.batches import make_batches
+from ..common import DIRECTIONS, Head, one_of
+from ..statistics.permutation import largest
 from .frame_links import FrameSentence
+from .release import Span
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
 PAIRINGS = ("product", "zip")
-# What the links are compared with: its name in results files, and what people read for it.
-ELSEWHERE = {"moved": "elsewhere", "borrowed": "other sentences"}
+# What the links are compared with, and what people read for it.
 PLACES = {"moved": "shifted places", "borrowed": "other sentences' places"}
 BORROWED = 8  # places to borrow from other sentences
 Cells = tuple[np.ndarray, np.ndarray]  # rows and columns of a map, each of shape (pairs,)
@@ -76,7 +77,7 @@ class FramePlaces:
 
 
 def place(sentences: Sequence[FrameSentence], tokenizer, max_length: int = 128) -> tuple[list[FramePlaces], Dataset, int]:
-    """Tokenise, and find the links' wordpieces.
+    """Sentences with the wordpieces of their links, and the model's inputs.
 
     Args:
         sentences: from :func:`bertology_utils.framenet.frame_links.extract`.
@@ -115,7 +116,7 @@ def _positions(offsets, spans: Sequence[Span]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class FrameLinkScores:
-    """What :class:`FrameLinkAttention` computes.
+    """Scores of every sentence and head, as :class:`FrameLinkAttention` computes them.
 
     Attributes:
         places: per sentence, shape (places, layers, heads): the score of its
@@ -164,7 +165,7 @@ class FrameLinkAttention:
         seed: int = 0,
     ):
         if elsewhere is not None:
-            one_of("elsewhere", elsewhere, ELSEWHERE)
+            one_of("elsewhere", elsewhere, PLACES)
         self._placed = placed
         # Per sentence the rows and columns of its links, and the positions of its words.
         self._links = [(*sentence.pairs(direction, pairing), sentence.words) for sentence in placed]
@@ -247,3 +248,67 @@ def _points_at(own: torch.Tensor, rows: np.ndarray, columns: np.ndarray, words: 
     attending = torch.from_numpy(np.unique(rows))
     most = own[:, attending, words.start : words.stop].argmax(dim=2) + words.start  # (heads, rows): words only
     return linked[attending, most].any(dim=1).numpy()
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A sentence as one head sees it.
+
+    Attributes:
+        head: (layer, head) from 0.
+        tokens: the wordpieces.
+        weights: the head's map, shape (tokens, tokens).
+        cells: (row, column) of the links' cells in it.
+        link: the cell of these with the largest weight.
+    """
+
+    head: Head
+    tokens: list[str]
+    weights: np.ndarray
+    cells: list[tuple[int, int]]
+    link: tuple[int, int]
+
+    @property
+    def weight(self) -> float:
+        """The largest weight along a link: the head's score on this sentence."""
+        return float(self.weights[self.link])
+
+    @property
+    def text(self) -> str:
+        """ "from “agitated” to “he” 0.032"."""
+        looking, seen = (self.tokens[place] for place in self.link)
+        return f"from “{looking}” to “{seen}” {self.weight:.3f}"
+
+
+def seen(encoder, tokenizer, inputs: Dataset, placed: Sequence[FramePlaces], index: int, head: Head, direction: str) -> Seen:
+    """A sentence as a head sees it.
+
+    Args:
+        encoder, tokenizer: the model.
+        inputs, placed: all sentences, from :func:`place`.
+        index: of the sentence among them.
+        head: (layer, head) from 0.
+        direction: see :meth:`FramePlaces.pairs`.
+    """
+    (batch,) = make_batches(inputs.select([index]), tokenizer)
+    tokens = tokenizer.convert_ids_to_tokens(inputs[index]["input_ids"])
+    start = int(batch.starts[0])
+    maps = attention_maps(encoder, batch.to(encoder.device))[head[0]][0, head[1]]
+    weights = maps[start : start + len(tokens), start : start + len(tokens)].cpu().numpy()
+    cells = [(int(row), int(column)) for row, column in zip(*placed[index].pairs(direction), strict=True)]
+    return Seen(head, tokens, weights, cells, max(cells, key=lambda cell: weights[cell]))
+
+
+def most_special(placed: Sequence[FramePlaces], scores: FrameLinkScores, head: Head, direction: str) -> int:
+    """Index of the sentence whose link a head prefers most to at least two other places.
+
+    Of sentences whose link is one cell, which are the easiest to read; of any if there is none.
+
+    Raises:
+        ValueError: no sentence has two other places.
+    """
+    excess = np.array([one[0][head] - one[1:].mean(axis=0)[head] if len(one) > 2 else np.nan for one in scores.places])
+    if np.isnan(excess).all():
+        raise ValueError("no sentence has two other places for its links; give a release with more sentences")
+    simple = np.array([len(place.pairs(direction)[0]) == 1 for place in placed]) & ~np.isnan(excess)
+    return largest(np.where(simple, excess, np.nan) if simple.any() else excess)[0]

@@ -1,4 +1,8 @@
-"""Where FrameNet comes from: the embedded miniature, a folder, a zip or NLTK's downloader."""
+"""FrameNet releases: the embedded miniature, a folder, a zip or NLTK's download, each read as a stream (§4.2).
+
+NLTK's ``FramenetCorpusReader`` is the reader of record, and a test holds this one to it; its walk through a whole
+release takes minutes, this one's seconds. What was read stays in the cache.
+"""
 
 from __future__ import annotations
 
@@ -6,39 +10,83 @@ import json
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from ..common import cache, track
-from ..common.cache import file_sha256
+from lxml import etree
+
+from ..cache import Later, file_sha256, once
+from ..common import track
 from ..corpora import FRAMENET
-from . import exemplars as reader
-from .exemplars import Exemplar, Problem, Span, read_core_sets, read_unit
-from .sources import check_framenet
+from ..sources import parse_source
 
 NLTK_PACKAGE = "framenet_v17"
 INDEXES = ("frameIndex.xml", "luIndex.xml")
 # Of an unpacked release, in bytes and files; the real ones have 0.8 GB in 16,000.
 LARGEST, MOST = 4 * 2**30, 200_000
 FILES_AT_ONCE = 200
+NAMESPACE = "{http://framenet.icsi.berkeley.edu}"
+UNIT, FRAME, SENTENCE = (NAMESPACE + tag for tag in ("lexUnit", "frame", "sentence"))
+_NO_NLTK = "framenet='nltk' needs NLTK: pip install nltk; or name a folder: framenet='folder:PATH'"
+_CONTENT = "release.json"
 Place = TypeVar("Place", Path, zipfile.Path)
+
+
+class Span(NamedTuple):
+    """A labelled stretch of a sentence: characters ``start`` to ``end``, ``end`` excluded."""
+
+    name: str
+    start: int
+    end: int
+
+
+class Exemplar(NamedTuple):
+    """One annotated sentence of a lexical unit.
+
+    Attributes:
+        unit: the lexical unit ("address.v").
+        unit_id: its number, which names its file.
+        frame: the frame that it evokes.
+        sentence_id, set_id: the release's numbers of the sentence and its annotation.
+        text: the sentence, its tokens with spaces between.
+        target: where the predicate stands; several spans if it is broken.
+        elements: the expressed frame elements of the first rank, by position.
+        core: names of the frame's elements whose ``coreType`` is "Core".
+    """
+
+    unit: str
+    unit_id: int
+    frame: str
+    sentence_id: int
+    set_id: int
+    text: str
+    target: tuple[Span, ...]
+    elements: tuple[Span, ...]
+    core: tuple[str, ...]
+
+
+class Problem(NamedTuple):
+    """Something in a release that cannot be used: where, and what."""
+
+    file: str
+    what: str
 
 
 @dataclass(frozen=True)
 class Release:
-    """What was read of a release.
+    """A release as it was read.
 
     Attributes:
         name: what it is called in tables.
         exemplars: all annotated sentences of its lexical units.
-        core_sets: elements in declared core sets, by frame.
+        core_sets: elements in declared core sets, by frame; frames that declare none are left out.
         units: files of lexical units.
         problems: what had to be left out, with its file.
     """
@@ -51,32 +99,37 @@ class Release:
 
 
 def load_release(source: str, processes: int = 2) -> Release:
-    """Read a release, or find it read in the cache.
+    """A release, read, or found read in the cache.
 
     Args:
-        source: "embedded" (the project's own miniature), "folder:PATH",
-            "zip:PATH", or "nltk" (release 1.7, downloaded by NLTK if it is not there).
+        source: "embedded" (the project's own miniature), "folder:PATH", "zip:PATH", or "nltk" (release 1.7,
+            downloaded by NLTK if it is not there).
         processes: that read at a time.
 
     Raises:
-        ValueError, FileNotFoundError: no release there, an incomplete one, or
-            a zip that is none or would write outside its folder.
+        ValueError, FileNotFoundError: no release there, an incomplete one, or a zip that is none or would write
+            outside its folder.
         ConnectionError: NLTK cannot download.
     """
-    check_framenet(source)
-    kind, path = _kind_and_path(source)
+    kind, place = parse_source("framenet", source)
     places: dict[str, Callable[[], Path]] = {
         "embedded": lambda: _unpacked(FRAMENET),
         "nltk": _from_nltk,
-        "folder": lambda: path,
-        "zip": lambda: _unpacked(path),
+        "folder": lambda: Path(place),
+        "zip": lambda: _unpacked(Path(place)),
     }
     folder = find_root(places[kind]().resolve())
     units, frames = sorted(folder.glob("lu/lu*.xml")), sorted(folder.glob("frame/*.xml"))
-    files = [[path.name, file_sha256(path)] for path in (*units, *frames)]
-    key = {"code": cache.code_digest(reader, _write), "files": cache.digest({"files": files})}
-    found = cache.entry("framenet", key, lambda target, scratch: _write(target, _read(units, frames, processes)))
-    return _from_json(json.loads((found / "release.json").read_text()), folder.name, len(units))
+    hashes = tuple((path.name, file_sha256(path)) for path in (*units, *frames))
+    found = once(_write_content, Later(lambda: (units, frames, processes), hashes))
+    content = json.loads((found / _CONTENT).read_text(encoding="utf-8"))
+    return Release(
+        folder.name,
+        tuple(_exemplar(row) for row in content["exemplars"]),
+        {frame: tuple(names) for frame, names in content["core_sets"].items()},
+        len(units),
+        tuple(Problem(*row) for row in content["problems"]),
+    )
 
 
 def check_release(source: str) -> None:
@@ -87,20 +140,14 @@ def check_release(source: str) -> None:
     Raises:
         ValueError, FileNotFoundError: as :func:`load_release`.
     """
-    check_framenet(source)
-    kind, path = _kind_and_path(source)
+    kind, place = parse_source("framenet", source)
     if kind == "folder":
-        find_root(path.resolve())
+        find_root(Path(place).resolve())
     elif kind == "zip":
-        with _archive(path) as archive:
+        with _archive(Path(place)) as archive:
             find_root(zipfile.Path(archive))
     elif kind == "nltk" and find_spec("nltk") is None:
         raise ValueError(_NO_NLTK)
-
-
-def _kind_and_path(source: str) -> tuple[str, Path]:
-    kind, _, path = source.partition(":")
-    return kind, Path(path).expanduser()
 
 
 def find_root(folder: Place) -> Place:
@@ -130,97 +177,16 @@ def find_root(folder: Place) -> Place:
     raise FileNotFoundError(f"{folder} is no FrameNet release: it has none of {', '.join(wanted)}")
 
 
-def _read(units: list[Path], frames: list[Path], processes: int) -> dict:
-    core_sets, problems = read_core_sets(frames)
-    exemplars: list[Exemplar] = []
-    parts = [units[start : start + FILES_AT_ONCE] for start in range(0, len(units), FILES_AT_ONCE)]
-    for found, odd in _results(parts, processes):
-        exemplars += found
-        problems += odd
-    return {"exemplars": exemplars, "core_sets": core_sets, "problems": problems}
-
-
-def _results(parts: list[list[Path]], processes: int) -> list:
-    """What :func:`_read_units` gives for every part, in order."""
-
-    def tracked(results) -> list:
-        return [
-            result for _, result in zip(track([part[0].stem for part in parts], "reading FrameNet"), results, strict=True)
-        ]
-
-    if len(parts) > 1 and processes > 1:  # for few files, starting other processes would take longer
-        try:
-            # Spawned, not forked: a notebook's process has threads.
-            with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-                return tracked(pool.map(_read_units, parts))
-        except BrokenProcessPool:
-            pass  # called from standard input or an unguarded script, which spawned processes cannot import
-    return tracked(map(_read_units, parts))
-
-
-def _read_units(paths: list[Path]) -> tuple[list[Exemplar], list[Problem]]:
-    exemplars: list[Exemplar] = []
-    problems: list[Problem] = []
-    for path in paths:
-        found, odd = read_unit(path)
-        exemplars += found
-        problems += odd
-    return exemplars, problems
-
-
-def _write(target: Path, content: dict) -> None:
-    """Rows without names: a whole release is 170,000 sentences."""
-
-    def spans(some):
-        return [[span.name, span.start, span.end] for span in some]
-
-    cores: dict[tuple[str, ...], int] = {}
-    rows = [
-        [
-            exemplar.unit,
-            exemplar.unit_id,
-            exemplar.frame,
-            exemplar.sentence_id,
-            exemplar.set_id,
-            exemplar.text,
-            spans(exemplar.target),
-            spans(exemplar.elements),
-            cores.setdefault(exemplar.core, len(cores)),
-        ]
-        for exemplar in content["exemplars"]
-    ]
-    text = json.dumps(
-        {
-            "rows": rows,
-            "cores": list(cores),
-            "core_sets": content["core_sets"],
-            "problems": [asdict(problem) for problem in content["problems"]],
-        },
-        ensure_ascii=False,
-    )
-    (target / "release.json").write_text(text, encoding="utf-8")
-
-
-def _from_json(content: dict, name: str, units: int) -> Release:
-    cores = [tuple(core) for core in content["cores"]]
-
-    def spans(some):
-        return tuple(Span(*span) for span in some)
-
-    exemplars = tuple(
-        Exemplar(unit, unit_id, frame, sentence_id, set_id, text, spans(target), spans(elements), cores[core])
-        for unit, unit_id, frame, sentence_id, set_id, text, target, elements, core in content["rows"]
-    )
-    core_sets = {frame: tuple(names) for frame, names in content["core_sets"].items()}
-    return Release(name, exemplars, core_sets, units, tuple(Problem(**problem) for problem in content["problems"]))
+# Where a release lies
 
 
 def _unpacked(path: Path) -> Path:
+    return once(_unpack, Later(lambda: path, (file_sha256(path),)))
+
+
+def _unpack(path: Path, target: Path) -> None:
     with _archive(path) as archive:
-        wanted = [name for name in archive.namelist() if name.endswith(".xml")]
-        return cache.entry(
-            "framenet_zip", {"sha256": file_sha256(path)}, lambda target, scratch: archive.extractall(target, wanted)
-        )
+        archive.extractall(target, [name for name in archive.namelist() if name.endswith(".xml")])
 
 
 @contextmanager
@@ -249,9 +215,6 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> None:
         )
 
 
-_NO_NLTK = "framenet='nltk' needs NLTK: pip install nltk; or name a folder: framenet='folder:PATH'"
-
-
 def _from_nltk() -> Path:
     try:
         import nltk
@@ -267,3 +230,145 @@ def _from_nltk() -> Path:
         place = nltk.data.find(f"corpora/{NLTK_PACKAGE}")
     # NLTK may leave a package packed, and then names a place inside the zip.
     return _unpacked(Path(place.zipfile.filename)) if hasattr(place, "zipfile") else Path(str(place))
+
+
+# Reading it
+
+
+def _write_content(files: tuple[Sequence[Path], Sequence[Path], int], target: Path) -> None:
+    (target / _CONTENT).write_text(json.dumps(_read(*files), ensure_ascii=False), encoding="utf-8")
+
+
+def _exemplar(row: list) -> Exemplar:
+    *labels, target, elements, core = row
+    spans = [tuple(Span(*span) for span in several) for several in (target, elements)]
+    parts: list[Any] = [*labels, *spans, tuple(core)]
+    return Exemplar(*parts)
+
+
+def _read(units: Sequence[Path], frames: Sequence[Path], processes: int) -> dict[str, object]:
+    """The content of files of lexical units and of frames: what :class:`Release` holds, by name."""
+    core_sets, problems = read_core_sets(frames)
+    exemplars: list[Exemplar] = []
+    parts = [units[start : start + FILES_AT_ONCE] for start in range(0, len(units), FILES_AT_ONCE)]
+    for found, odd in _results(parts, processes):
+        exemplars += found
+        problems += odd
+    return {"exemplars": exemplars, "core_sets": core_sets, "problems": problems}
+
+
+def _results(parts: list[Sequence[Path]], processes: int) -> list:
+    """What :func:`_read_units` gives for every part, in order."""
+    names = [part[0].stem for part in parts]
+
+    def tracked(results: Iterable) -> list:
+        return [result for _, result in zip(track(names, "reading FrameNet"), results, strict=True)]
+
+    if len(parts) > 1 and processes > 1:  # for few files, starting other processes would take longer
+        try:
+            # Spawned, not forked: a notebook's process has threads.
+            with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+                return tracked(pool.map(_read_units, parts))
+        except BrokenProcessPool:
+            pass  # called from standard input or an unguarded script, which spawned processes cannot import
+    return tracked(map(_read_units, parts))
+
+
+def _read_units(paths: Sequence[Path]) -> tuple[list[Exemplar], list[Problem]]:
+    read = [read_unit(path) for path in paths]
+    return [one for found, _ in read for one in found], [one for _, odd in read for one in odd]
+
+
+def read_unit(path: Path) -> tuple[list[Exemplar], list[Problem]]:
+    """All exemplars of one lexical unit's file.
+
+    Args:
+        path: an ``lu*.xml``.
+
+    Returns:
+        The exemplars, and what had to be left out: a broken file as a whole, or single annotations without a target or
+        with a span outside the sentence.
+    """
+    exemplars: list[Exemplar] = []
+    problems: list[Problem] = []
+    unit: dict[str, str] = {}
+    core: tuple[str, ...] = ()
+    try:
+        # No entities and no network: a release is data from outside.
+        for event, element in etree.iterparse(
+            str(path), events=("start", "end"), tag=(UNIT, FRAME, SENTENCE), resolve_entities=False, no_network=True
+        ):
+            if event == "start":
+                unit = dict(element.attrib) if element.tag == UNIT else unit
+                continue
+            if element.tag == FRAME:
+                elements = element.iterfind(NAMESPACE + "FE")
+                core = tuple(sorted({fe.attrib["name"] for fe in elements if fe.attrib["type"] == "Core"}))
+            elif element.tag == SENTENCE:
+                _read_sentence(element, unit, core, path.name, exemplars, problems)
+            element.clear()
+    except (etree.XMLSyntaxError, OSError, KeyError, TypeError, ValueError) as error:
+        return [], [Problem(path.name, f"cannot be read: {type(error).__name__}: {error}")]
+    return exemplars, problems
+
+
+def _read_sentence(element, unit: dict, core: tuple[str, ...], file: str, exemplars: list, problems: list) -> None:
+    text = element.findtext(NAMESPACE + "text") or ""
+    sentence = int(element.attrib["ID"])
+    for annotation in element.iterfind(NAMESPACE + "annotationSet"):
+        if annotation.get("status") == "UNANN" or "cxnID" in annotation.attrib:
+            continue  # parts of speech only, or a construction
+        layers = {(layer.get("name"), layer.get("rank", "1")): layer for layer in annotation.iterfind(NAMESPACE + "layer")}
+        number = int(annotation.attrib["ID"])
+        try:
+            target = _spans(layers.get(("Target", "1")), text)
+            # Rank 2 and 3 annotate the same words a second time.
+            elements = _spans(layers.get(("FE", "1")), text)
+            if not target:
+                raise ValueError("the target is not marked")
+        except ValueError as error:
+            problems.append(Problem(file, f"sentence {sentence}, annotation {number}: {error}"))
+            continue
+        exemplars.append(
+            Exemplar(unit["name"], int(unit["ID"]), unit["frame"], sentence, number, text, target, elements, core)
+        )
+
+
+def _spans(layer, text: str) -> tuple[Span, ...]:
+    """The expressed labels of a layer; those without a place are null instantiations."""
+    if layer is None:
+        return ()
+    spans = []
+    for label in layer.iterfind(NAMESPACE + "label"):
+        if label.get("start") is None:
+            continue
+        if label.get("end") is None:
+            raise ValueError(f"{label.get('name')} starts and does not end")
+        name, start, end = label.get("name"), int(label.get("start")), int(label.get("end")) + 1  # inclusive in the file
+        if not 0 <= start < end <= len(text):
+            raise ValueError(f"{name} spans characters {start} to {end - 1} of a sentence of {len(text)}")
+        if not text[start:end].strip():
+            raise ValueError(f"{name} spans nothing but spaces, characters {start} to {end - 1}")
+        spans.append(Span(name, start, end))
+    return tuple(sorted(spans, key=lambda span: (span.start, span.end, span.name)))
+
+
+def read_core_sets(paths: Iterable[Path]) -> tuple[dict[str, tuple[str, ...]], list[Problem]]:
+    """Elements in a frame's declared core sets, by frame, and the files that could not be read.
+
+    Args:
+        paths: the release's ``frame/*.xml``.
+    """
+    declared: dict[str, tuple[str, ...]] = {}
+    problems: list[Problem] = []
+    for path in paths:
+        try:
+            root = etree.parse(str(path), etree.XMLParser(resolve_entities=False, no_network=True)).getroot()
+            members = {member.attrib["name"] for member in root.iterfind(f"{NAMESPACE}FEcoreSet/{NAMESPACE}memberFE")}
+            name = root.attrib["name"]
+        except (etree.XMLSyntaxError, OSError, KeyError) as error:
+            problems.append(Problem(path.name, f"cannot be read: {type(error).__name__}: {error}"))
+            continue
+        if members:
+            declared[name] = tuple(sorted(members))
+    return declared, problems

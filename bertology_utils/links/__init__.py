@@ -1,8 +1,7 @@
-"""Attention from one token to another that belongs to it (§4.5, Fig 7).
+"""Attention from one token to another that belongs to it (§4.5).
 
-``token_links``: verbs and their subjects, nouns and pronouns. ``measure``: the
-attention along them, and beside them. ``pooled``: over all tasks. ``controls``: links or neighbours?
-``dependencies``: heads that point along a relation of a treebank. ``claims``:
-the paper's claims, judged. ``findings`` and ``summary``: what came out, in sentences; ``tables``. ``examples``: one input to
-look at. ``drawing`` and ``from_cls_drawing``: the figures; ``beside``: with other runs. ``needs``: what is trained.
+``measure``: verbs and their subjects, nouns and pronouns in annotated inputs, every head's weight along these links,
+beside that at the places to compare them with and on neighbours, and tests of both. ``dependencies``: does a head point
+along a relation of a treebank, as Clark et al. (2019) ask it? ``plots``: the figures, with Figure 7. What [CLS] looks at
+in the last layer is measured by :mod:`bertology_utils.features`.
 """

@@ -15,17 +15,47 @@ import torch
 
 from ..annotation.inputs import AnnotatedInput, PlacedSentence
 from ..attention import Batch
-from ..common import head_name
-from ..statistics import Bootstrap, Seed, bootstrap, max_statistic
-from ..statistics.permutation import ONE_SIDED
-from ..statistics.ties import largest
+from ..claims import WEIGHT
+from ..common import Head, head_name
+from ..judge import Support
+from ..statistics import Bootstrap, Seed, bootstrap, max_statistic, over_trainings
+from ..statistics.permutation import ONE_SIDED, largest
 
 # Labels of Universal Dependencies, and ClearNLP's where it has another.
 RELATIONS = {"nsubj": {"nsubj"}, "obj": {"obj", "dobj"}, "amod": {"amod"}, "det": {"det"}}
 WAYS = ("dependent → head", "head → dependent")
-# Clark et al., Table 1: head (from 1), accuracy and that of the best fixed offset, in points; bert-base-uncased, WSJ.
-CLARK = {"nsubj": ("8-2", 58.5, None), "obj": ("8-10", 86.8, 40.0), "amod": None, "det": ("8-11", 94.3, 51.7)}
+ROWS = (  # of results.json: what, the part of a RelationTest, its unit
+    ("share of arcs that the best head finds", "accuracy", "share"),
+    ("share of arcs that the best fixed distance finds", "baseline", "share"),
+    ("best head above the best fixed distance", "difference", "gain"),
+    ("the same, chosen on other examples", "held_out", "gain"),
+    ("arcs", "arcs", "count"),
+)
+FOUND = tuple(what for what, *_ in ROWS[:2])
 FURTHEST = 10  # words; how far the fixed offsets reach
+
+
+@dataclass(frozen=True)
+class Published:
+    """A row of Clark et al.'s Table 1: bert-base-uncased on the Wall Street Journal part of the Penn Treebank.
+
+    Attributes:
+        at: the best head, (layer, head) from 0.
+        accuracy: its share of right arcs, in percent.
+        offset: that of the best fixed distance, in percent.
+    """
+
+    at: Head
+    accuracy: float
+    offset: float
+
+
+CLARK = {  # there "8-2", "8-10", "4-10" and "8-11": counted from 1
+    "nsubj": Published((7, 1), 58.5, 45.5),
+    "obj": Published((7, 9), 86.8, 40.0),
+    "amod": Published((3, 9), 75.6, 68.3),
+    "det": Published((7, 10), 94.3, 51.7),
+}
 
 
 @dataclass(frozen=True)
@@ -61,7 +91,7 @@ class Pointing:
         self._hits: dict[int, list[list[np.ndarray]]] = {}
 
     def depends_on(self) -> Sequence[AnnotatedInput]:
-        """What decides its result; see :func:`bertology_utils.attention.contents.fingerprint`."""
+        """What decides its result; see :func:`bertology_utils.fingerprint.fingerprint`."""
         return self._inputs
 
     @property
@@ -154,6 +184,13 @@ class RelationTest:
     beats: tuple[tuple[int, int], ...]
     held_out: float
 
+    @property
+    def support(self) -> Support:
+        """Support for some head that beats the offset; against it, that the best one is surely less than 0.02 ahead."""
+        ahead = over_trainings([self.difference])
+        number = f"{head_name(*self.head)} {self.difference.text(100, 1, sign=True)} points; n={ahead.n}"
+        return Support(0.0 if self.beats else 1.0, (-ahead).p_above(-WEIGHT), number)
+
 
 def best_offset(offsets: np.ndarray) -> int:
     """The most frequent offset (nearest first among equals), of at most ten words either way."""
@@ -241,35 +278,7 @@ def joined(parts: Sequence[Arcs]) -> Arcs:
     )
 
 
-def summary(test: RelationTest) -> dict[str, object]:
-    """One relation's numbers for the results file; heads from 1."""
-    return {
-        "arcs": test.arcs,
-        "way": test.way,
-        "head": head_name(*test.head),
-        "offset": test.offset,
-        "accuracy": test.accuracy.summary(),
-        "baseline": test.baseline.summary(),
-        "difference": test.difference.summary(),
-        "held_out": test.held_out,
-        "beats": [head_name(*head) for head in test.beats],
-    }
-
-
-def row(test: RelationTest) -> dict[str, object]:
-    """One relation's line of the table beside Clark et al.'s, in points."""
-    clark = CLARK[test.relation]
-    theirs = "–" if clark is None else f"{clark[0]} {clark[1]} ({'–' if clark[2] is None else clark[2]})"
-    return {
-        "relation": test.relation,
-        "arcs": test.arcs,
-        "attention": test.way,
-        "best head": head_name(*test.head),
-        "its accuracy": test.accuracy.text(100),
-        "best distance": f"{test.offset:+d}",
-        "that": test.baseline.text(100),
-        "difference": test.difference.text(100, sign=True),
-        "held out": f"{100 * test.held_out:+.1f}",
-        "heads that beat it": len(test.beats),
-        "Clark et al. (distance)": theirs,
-    }
+def chosen(test: RelationTest) -> dict[str, object]:
+    """What was chosen for a relation, for the facts of a results file; heads from 1."""
+    beats = [head_name(*head) for head in test.beats]
+    return {"way": test.way, "head": head_name(*test.head), "offset": test.offset, "beats": beats}

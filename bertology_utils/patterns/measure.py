@@ -1,28 +1,28 @@
-"""Which pattern does every head show for every example? A measurement for the one pass over the data."""
+"""The pattern that every head shows for every example, how frequent each is (Fig 2), and whether they repeat (§4.1)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ..attention import Batch
-from .images import SHORTEST
-from .labelled_maps import PATTERNS
+from ..common import Head
+from ..glue import Task
+from ..statistics import Bootstrap, Estimate, Seed, bootstrap_mean, lead, over_trainings, resampled_means
+from ..statistics.permutation import largest
+from .classifiers import Classifier
+from .labels import PATTERNS, SHORTEST
+
+if TYPE_CHECKING:
+    from .validation import Evidence
 
 NO_TOKEN = -1  # an id that no wordpiece has
-
-
-class Classifier(Protocol):
-    """What tells patterns apart: the network, or the logistic regression."""
-
-    def to(self, device: torch.device) -> Any:
-        """Work on maps that lie there."""
-
-    def predict(self, maps: torch.Tensor, separators: torch.Tensor) -> np.ndarray:
-        """See :meth:`bertology_utils.patterns.cnn.PatternCNN.predict`."""
+ROUNDS = 500  # of the expectation maximisation; shares then move by less than 1e-4
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class Patterns:
     """Measurement: the pattern of every map (§4.1).
 
     Args:
-        network: the classifier; :func:`bertology_utils.patterns.cnn.load_network`, or ``logistic.load_logistic``.
+        network: the classifier; :func:`bertology_utils.patterns.classifiers.load_network`, or
+            :func:`bertology_utils.patterns.validation.load_logistic`.
         separator: the tokenizer's id of [SEP]; None if it has none.
     """
 
@@ -100,3 +101,267 @@ class Patterns:
         if not self._rows:
             raise ValueError(f"none of the {self._skipped} inputs has {SHORTEST} wordpieces or more; no map shows a pattern")
         return FoundPatterns(np.array([self._rows[index] for index in sorted(self._rows)]), self._skipped)
+
+
+def of_length(batches: Sequence[Batch], length: int, among: Sequence[int] | np.ndarray = ()) -> Batch:
+    """The first example of those nearest to a length in wordpieces, by itself and without padding.
+
+    Args:
+        batches: of a pass.
+        length: how long it should be.
+        among: positions in the data to choose from; if empty, all.
+    """
+    places = {index: (batch, row) for batch in batches for row, index in enumerate(batch.index)}
+    chosen = sorted(int(index) for index in among) or sorted(places)
+    of_example = {index: int(places[index][0].lengths[places[index][1]]) for index in chosen}
+    nearest = min(chosen, key=lambda index: abs(of_example[index] - length))
+    batch, row = places[nearest]
+    return Batch({name: tensor[row][batch.mask[row]][None] for name, tensor in batch.inputs.items()}, [nearest])
+
+
+# Shares of the patterns, corrected for the classifier's errors. ---
+
+
+@dataclass(frozen=True)
+class ClassifierErrors:
+    """How the classifier errs, and how surely that is known.
+
+    Attributes:
+        matrix: share of each true pattern's maps (rows) predicted as each
+            pattern (columns), shape (patterns, patterns).
+        draws: the same from resampled heads of the labelled maps, shape
+            (resamples, patterns, patterns).
+    """
+
+    matrix: np.ndarray
+    draws: np.ndarray
+
+
+def classifier_errors(evidence: Evidence, seed: Seed) -> ClassifierErrors:
+    """From the cross-validated predictions; resamples heads, not maps, as maps of one head are alike."""
+    by_head = evidence.counts.astype(float)  # (heads, true, predicted)
+    return ClassifierErrors(_normalised(by_head.sum(axis=0)), _normalised(resampled_means(by_head, seed)))
+
+
+def _normalised(counts: np.ndarray) -> np.ndarray:
+    """Rows divided by their sums; a pattern that does not occur gets equal shares, as nothing is known of it."""
+    totals = counts.sum(axis=-1, keepdims=True)
+    return np.where(totals > 0, counts / np.maximum(totals, 1e-12), 1 / counts.shape[-1])
+
+
+def possible_patterns(task: Task) -> np.ndarray:
+    """True for the patterns that the task's inputs can show, shape (patterns,): blocks need two sentences."""
+    return np.array([pattern != "block" or len(task.fields) > 1 for pattern in PATTERNS])
+
+
+def corrected_shares(observed: np.ndarray, confusion: np.ndarray, possible: np.ndarray | None = None) -> np.ndarray:
+    """Shares of the true patterns that best explain the shares of the predicted ones.
+
+    A classifier that takes one vertical map in ten for heterogeneous inflates
+    the heterogeneous share. Given how it errs, the maximum-likelihood shares
+    are found by expectation maximisation (Saerens et al., 2002), which unlike
+    inverting the matrix never leaves the range from 0 to 1.
+
+    Args:
+        observed: predicted shares, shape (…, patterns), summing to 1.
+        confusion: share of each true pattern's maps (rows) that are predicted
+            as each pattern (columns), shape (…, patterns, patterns).
+        possible: False for patterns that cannot occur, shape (patterns,); all
+            can if None.
+
+    Returns:
+        Shape (…, patterns), summing to 1.
+    """
+    start = np.ones(observed.shape[-1]) if possible is None else possible.astype(float)
+    shares = np.broadcast_to(start / start.sum(), observed.shape)
+    for _ in range(ROUNDS):
+        joint = shares[..., :, None] * confusion  # (…, true, predicted)
+        predicted = np.maximum(joint.sum(axis=-2, keepdims=True), 1e-12)
+        shares = (joint / predicted * observed[..., None, :]).sum(axis=-1)
+    return shares / shares.sum(axis=-1, keepdims=True)
+
+
+def pattern_shares(
+    one_hot: np.ndarray, errors: ClassifierErrors, seed: Seed, possible: np.ndarray | None = None
+) -> dict[str, dict[str, Bootstrap]]:
+    """Shares of the patterns among all maps, as named and corrected for the classifier's errors.
+
+    Args:
+        one_hot: 1 where a head shows a pattern, shape (examples, …, patterns).
+        errors: from :func:`classifier_errors`.
+        seed: of the resampling of examples.
+        possible: see :func:`corrected_shares`.
+
+    Returns:
+        "as named" and "corrected", each with one bootstrapped share by
+        pattern. The intervals of the former come from the choice of examples
+        alone, those of the latter from it and from what is not known of the
+        classifier's errors.
+    """
+    by_example = one_hot.reshape(len(one_hot), -1, one_hot.shape[-1]).mean(axis=1)  # (examples, patterns)
+    mean, draws = by_example.mean(axis=0), resampled_means(by_example, seed)
+    found = {
+        "as named": (mean, draws),
+        "corrected": (corrected_shares(mean, errors.matrix, possible), corrected_shares(draws, errors.draws, possible)),
+    }
+    return {
+        version: {
+            pattern: Bootstrap(float(value), of_pattern, len(by_example), seed)
+            for pattern, value, of_pattern in zip(PATTERNS, values, all_draws.T, strict=True)
+        }
+        for version, (values, all_draws) in found.items()
+    }
+
+
+def together(parts: Sequence[Bootstrap]) -> Bootstrap:
+    """The sum of shares of the same examples."""
+    value, draws = sum(part.value for part in parts), np.sum([part.draws for part in parts], axis=0)
+    return Bootstrap(value, draws, parts[0].n, parts[0].seed)
+
+
+def apart(one: FoundPatterns, others: Sequence[FoundPatterns], pattern: str, seed: Seed) -> Estimate:
+    """The share of a pattern as named in one pass minus that in others of the same examples, mean over these.
+
+    Args:
+        one: of a model that is not among the trainings.
+        others: of every training.
+        pattern: which.
+        seed: of the resampling of examples.
+    """
+    at = PATTERNS.index(pattern)
+
+    def share(found: FoundPatterns) -> Bootstrap:
+        return bootstrap_mean(found.one_hot[..., at].mean(axis=(1, 2)), seed)
+
+    return over_trainings([share(one) - share(other) for other in others])
+
+
+def extremes(shares: dict[str, Sequence[Bootstrap]]) -> dict[str, Estimate]:
+    """How far MRPC is below all other tasks, and QQP above them, mean over trainings (Fig 2).
+
+    Args:
+        shares: by task's name, of every training; with "mrpc", "qqp" and others.
+    """
+    found = {}
+    for name, sign in (("mrpc", -1), ("qqp", 1)):
+        signed = {task: [share if sign > 0 else -share for share in several] for task, several in shares.items()}
+        rivals = [several for task, several in signed.items() if task != name]
+        found[name] = over_trainings([lead(own, others) for own, *others in zip(signed[name], *rivals, strict=False)])
+    return {"MRPC below the others": found["mrpc"], "QQP above the others": found["qqp"]}
+
+
+# Do the patterns repeat, across heads and across tasks? ---
+
+
+def usual_patterns(one_hot: np.ndarray) -> np.ndarray:
+    """The pattern that each head shows most often: indices into PATTERNS, shape (layers, heads).
+
+    Args:
+        one_hot: shape (examples, layers, heads, patterns).
+    """
+    return one_hot.mean(axis=0).argmax(axis=-1)
+
+
+def _usual(one_hot: np.ndarray, seed: Seed) -> np.ndarray:
+    """:func:`usual_patterns` of the examples as they are, then of resampled ones: shape (1 + resamples, layers, heads)."""
+    return np.concatenate([usual_patterns(one_hot)[None], resampled_means(one_hot, seed).argmax(axis=-1)])
+
+
+def heads_by_pattern(usual: np.ndarray) -> np.ndarray:
+    """How many heads have each usual pattern: (…, layers, heads) to (…, patterns)."""
+    return (usual[..., None] == np.arange(len(PATTERNS))).sum(axis=(-3, -2))
+
+
+def coverage(one_hot: np.ndarray, seed: Seed, count: int = 2) -> Bootstrap:
+    """Share of the heads whose usual pattern is one of the ``count`` commonest, examples resampled.
+
+    Args:
+        one_hot: shape (examples, layers, heads, patterns).
+        seed: of the resampling.
+        count: how many patterns are "a limited set" of the five.
+    """
+    draws = _usual(one_hot, seed)
+    commonest = np.sort(heads_by_pattern(draws), axis=-1)[..., -count:].sum(axis=-1) / draws[0].size
+    return Bootstrap.of(commonest, len(one_hot), seed)
+
+
+def coverage_by_chance(heads: int, patterns: int, seed: Seed, count: int = 2, draws: int = 10_000) -> float:
+    """What :func:`coverage` exceeds in 2.5 % of cases if every head drew its usual pattern evenly at random.
+
+    Args:
+        heads: how many.
+        patterns: that can occur.
+        seed: of the draws.
+        count: see :func:`coverage`.
+        draws: how many.
+    """
+    drawn = np.random.default_rng(seed).multinomial(heads, np.full(patterns, 1 / patterns), size=draws)
+    return float(np.quantile(np.sort(drawn, axis=1)[:, -count:].sum(axis=1) / heads, 0.975))
+
+
+def task_agreement(one_hots: Sequence[np.ndarray], seeds: Sequence[Seed]) -> Bootstrap:
+    """Cohen's κ between two tasks over heads' usual patterns, mean over all pairs of tasks; examples resampled.
+
+    1 if every head keeps its pattern, 0 if tasks agree no more often than by
+    chance. All heads of the model are in it, so these are not resampled.
+
+    Args:
+        one_hots: per task, shape (examples, layers, heads, patterns).
+        seeds: of each task's resampling.
+
+    Raises:
+        ValueError: fewer than two tasks.
+    """
+    if len(one_hots) < 2:
+        raise ValueError("agreement between tasks needs at least two tasks")
+    labels = [
+        _usual(one_hot, seed).reshape(-1, one_hot[0, ..., 0].size) for one_hot, seed in zip(one_hots, seeds, strict=True)
+    ]  # each (1 + resamples, heads of all layers)
+    agreement = np.mean([kappa(first, second) for first, second in combinations(labels, 2)], axis=0)
+    return Bootstrap.of(agreement, sum(map(len, one_hots)), tuple(seeds))
+
+
+def changed_heads(before: np.ndarray, after: np.ndarray, seed: Seed) -> Bootstrap:
+    """Share of the heads whose usual pattern fine-tuning changed, beyond what other examples change.
+
+    Usual patterns before, on every other example, are compared with those
+    after on the rest; what is subtracted is the comparison of the same two
+    halves before fine-tuning, :func:`changed_by_examples`.
+
+    Args:
+        before, after: shape (examples, layers, heads, patterns), the same examples.
+        seed: of the resampling.
+    """
+    half = np.arange(len(before)) % 2 == 0
+    first, tuned = _usual(before[half], seed), _usual(after[~half], seed)
+    return Bootstrap.of((first != tuned).mean(axis=(1, 2)), len(before), seed) - changed_by_examples(before, seed)
+
+
+def changed_by_examples(one_hot: np.ndarray, seed: Seed) -> Bootstrap:
+    """Share of the heads of one model whose usual pattern differs between two halves of examples.
+
+    Args:
+        one_hot: shape (examples, layers, heads, patterns).
+        seed: of the resampling.
+    """
+    half = np.arange(len(one_hot)) % 2 == 0
+    first, rest = _usual(one_hot[half], seed), _usual(one_hot[~half], seed)
+    return Bootstrap.of((first != rest).mean(axis=(1, 2)), len(one_hot), seed)
+
+
+def most_changed(before: np.ndarray, after: np.ndarray) -> Head:
+    """The head whose shares of the patterns differ most; of ties the first.
+
+    Args:
+        before, after: shape (layers, heads, patterns).
+    """
+    layer, head = largest(np.abs(after - before).sum(axis=-1) / 2)
+    return layer, head
+
+
+def kappa(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Cohen's κ of two labellings, shape (…, items) to (…); 1 where both give one same label to all."""
+    same = (first == second).mean(axis=-1)
+    frequencies = [(labels[..., None] == np.arange(len(PATTERNS))).mean(axis=-2) for labels in (first, second)]
+    chance = (frequencies[0] * frequencies[1]).sum(axis=-1)
+    return np.where(chance < 1, (same - chance) / np.maximum(1 - chance, 1e-12), 1.0)

@@ -1,4 +1,9 @@
-"""Permutation tests of many statistics at once, corrected by their maximum (Westfall and Young, 1993)."""
+"""Decisions: permutation tests of many statistics at once, rank correlations, and ties.
+
+Another processor changes a measurement in its fourth digit at most, a p value
+or a share of resamples by a few draws. Whatever is chosen or decided by less
+than that would differ from machine to machine: it is a tie, and a tie is said.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .resampling import RESAMPLES, Seed
+from ..common import Head, head_name, to_people
+from .estimates import RESAMPLES, Bootstrap, Seed, resampled_rows
 
 LEVEL = 0.05  # of everything that is decided, two-sided
 ONE_SIDED = LEVEL / 2  # of a p value that looks to one side
+MARGIN = 0.0005  # of a score, a weight or a similarity, each a fraction of 1
+DRAWS_MARGIN = 0.005  # of a p value, or of a share of resamples
 
 
 def max_statistic(differences: np.ndarray, seed: Seed, draws: int = RESAMPLES) -> tuple[np.ndarray, np.ndarray]:
@@ -84,3 +92,108 @@ def many_test(differences: np.ndarray, least: float, seed: Seed) -> ManyTest:
     means = np.nansum(differences, axis=0) / np.where(n, n, np.nan)
     above, below = max_statistic(differences - least, seed)
     return ManyTest(means, np.where(n, above, 1.0), np.where(n, below, 1.0), n)
+
+
+def rank_correlation(x: np.ndarray, y: np.ndarray, seed: Seed) -> Bootstrap:
+    """Spearman's rank correlation of two values per item, items resampled, such as heads.
+
+    Args:
+        x, y: shape (items,).
+        seed: of the resampling.
+    """
+    rows = np.vstack([np.arange(len(x)), *resampled_rows(len(x), seed, RESAMPLES)])  # (1 + resamples, items)
+    a, b = _centred_ranks(x[rows]), _centred_ranks(y[rows])
+    with np.errstate(invalid="ignore"):  # where all items are alike
+        rho = (a * b).sum(axis=1) / np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1))
+    return Bootstrap.of(rho, len(x), seed)
+
+
+def rank_of(x: np.ndarray, y: np.ndarray) -> float:
+    """Spearman's rank correlation of all values of two arrays of one shape; NaN where those of either are all alike."""
+    a, b = (_centred_ranks(np.ravel(values)[None])[0] for values in (x, y))
+    if not (a.any() and b.any()):
+        return float("nan")
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(np.ravel(x), np.ravel(y)).statistic)
+
+
+def rank_text(rank: float) -> str:
+    """ "+0.4", or "–" where there is none: over 72 heads it is known to a quarter at best."""
+    return "–" if np.isnan(rank) else f"{rank:+.1f}"
+
+
+def _centred_ranks(values: np.ndarray) -> np.ndarray:
+    from scipy.stats import rankdata
+
+    ranks = rankdata(values, axis=1)
+    return ranks - ranks.mean(axis=1, keepdims=True)
+
+
+def by_size(values: np.ndarray, margin: float = MARGIN) -> np.ndarray:
+    """Flat indices, the largest value first; values within ``margin`` of a larger one count as equal to it.
+
+    Equal ones keep their order, so that it does not hang on their last digits.
+
+    Args:
+        values: of any shape; NaN comes last.
+        margin: what counts as equal.
+    """
+    flat = np.nan_to_num(np.asarray(values, dtype=float).ravel(), nan=-np.inf)
+    order, leader = np.argsort(-flat, kind="stable"), np.inf
+    groups: list[list[int]] = []
+    for index in order:
+        if flat[index] < leader - margin or not groups:
+            leader = flat[index]
+            groups.append([])
+        groups[-1].append(int(index))
+    return np.array([index for group in groups for index in sorted(group)], dtype=int)
+
+
+def heads_by_size(values: np.ndarray) -> list[Head]:
+    """Every (layer, head) from 0, that of the largest value first; see :func:`by_size`.
+
+    Args:
+        values: shape (layers, heads).
+    """
+    return [divmod(int(index), values.shape[1]) for index in by_size(values)]
+
+
+def ranks(values: np.ndarray, margin: float = MARGIN) -> np.ndarray:
+    """Rank of every value, 1 for the largest, in the shape of ``values``; see :func:`by_size`."""
+    found = np.empty(np.size(values), dtype=int)
+    found[by_size(values, margin)] = np.arange(1, np.size(values) + 1)
+    return found.reshape(np.shape(values))
+
+
+def largest(values: np.ndarray, margin: float = MARGIN) -> tuple[int, ...]:
+    """Index of the largest value, the first of those that tie with it."""
+    return tuple(int(index) for index in np.unravel_index(by_size(values, margin)[0], np.shape(values)))
+
+
+def name_of_largest(values: np.ndarray, margin: float = MARGIN) -> str:
+    """The head, or the layer, of the largest value as people read it, and how many tie with it.
+
+    Args:
+        values: shape (layers, heads) or (layers,).
+        margin: what counts as a tie.
+    """
+    at = largest(values, margin)
+    others = int((np.asarray(values) >= values[at] - margin).sum()) - 1
+    name = head_name(*at) if len(at) == 2 else str(to_people(*at))
+    return f"{name} (tied with {others})" if others > 0 else name
+
+
+def p_text(p: float) -> str:
+    """A p value as it is printed: two digits, since a thousand draws do not give more."""
+    return "< 0.01" if p < 0.01 else f"{p:.2f}"
+
+
+def p_is(p: float) -> str:
+    """ "p < 0.01" or "p = 0.03"."""
+    return f"p {p_text(p)}" if p < 0.01 else f"p = {p_text(p)}"
+
+
+def count_of(mask: np.ndarray) -> str:
+    """ "7 of 72": how many are true, as counts are printed that one of many on a border may change."""
+    return f"{np.count_nonzero(mask)} of {np.size(mask)}"

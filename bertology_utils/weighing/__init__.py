@@ -1,10 +1,7 @@
 """What attention weighs: the paper's figures by what weights carry (Kobayashi et al., 2020 and 2021).
 
-``falls``: what types of token lose when weights become norms; ``lengths``: how
-long their vectors are. ``cutting``: what happens without the attention to one
-kind of token; ``gradients``: what a weight means to the answer. ``heads``: do
-heads keep their rank; ``patterned``: do their maps show more. ``mixing``: how
-much of a token's new vector comes from other tokens. ``claims``: judged.
-``findings``: in sentences. ``summary``: for the results file. ``drawing``: the
-figures. ``needs``: what is trained.
+``special_tokens``: what [CLS], [SEP] and punctuation lose when weights become norms, how long their vectors are, and
+whether attention to them is a no-op. ``heads``: do heads keep their rank along dependencies and frame-semantic links, and
+do those that matter most show a clearer pattern. ``mixing``: how much of a token's new vector comes from other tokens.
+``plots``: the figures of notebook 7.
 """

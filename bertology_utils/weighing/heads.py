@@ -1,4 +1,8 @@
-"""Do the heads that follow a link stay the same when weights become norms?"""
+"""Do heads stay the same when weights become norms: those that follow a link, and those that the model needs most?
+
+Along dependencies a head points (:mod:`bertology_utils.links.dependencies`); along frame-semantic links it gives weight
+(:mod:`bertology_utils.framenet.measure`). Needed heads are those of notebook 6, patterns those of notebook 1.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,24 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..attention import Batch, Measurement, begin
+from ..attention import Batch, ByNorm, Measurement, begin, make_batches
+from ..cache import observe
 from ..common import Head
-from ..links.dependencies import Arcs
-from ..statistics import Bootstrap, Seed, rank_correlation, resampled_means
-from ..statistics.ties import largest
+from ..disabling.effects import gains, most_needed
+from ..disabling.sweep import Sweep
+from ..framenet.frame_links import extract, rules
+from ..framenet.measure import FrameLinkAttention, place
+from ..framenet.release import load_release
+from ..glue import Task, predictions
+from ..judge import MIN_EXAMPLES
+from ..links.dependencies import Arcs, joined
+from ..patterns.classifiers import load_network
+from ..patterns.labels import PATTERNS
+from ..patterns.measure import Patterns
+from ..statistics import Bootstrap, Seed, bootstrap_mean, largest, rank_correlation, resampled_means
 
+HETEROGENEOUS = PATTERNS.index("heterogeneous")
+MATTER = 5  # heads of a model whose disabling costs most
 TIED = 0.01  # heads so near to the highest tie with it, and the first of them is named: more than other processors change
 
 
@@ -110,3 +126,101 @@ def by_example(arcs: Arcs) -> np.ndarray:
     sums = np.zeros((groups.max(initial=-1) + 1, len(arcs.hits), *arcs.hits.shape[2:]))
     np.add.at(sums, groups, np.moveaxis(arcs.hits, 0, 1))
     return sums / np.bincount(groups)[:, None, None, None]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How often heads point right along one relation, by weight and by norm.
+
+    Attributes:
+        by_weight, by_norm: mean over examples, shape (ways, layers, heads).
+        agreement: of the two.
+    """
+
+    by_weight: np.ndarray
+    by_norm: np.ndarray
+    agreement: Agreement
+
+
+def along_relation(by_weight: Sequence[Arcs], by_norm: Sequence[Arcs], seed: Seed) -> Compared | None:
+    """Heads along one relation by weight beside the same by norm; None with too few arcs.
+
+    Args:
+        by_weight, by_norm: by task, from :class:`bertology_utils.links.dependencies.Pointing`.
+        seed: of halving and resampling.
+    """
+    arcs = joined(by_weight), joined(by_norm)
+    if len(arcs[0].offset) < MIN_EXAMPLES:
+        return None
+    first, second = map(by_example, arcs)
+    return Compared(first.mean(axis=0), second.mean(axis=0), agreement(first, second, seed))
+
+
+class FrameReadings:
+    """Weights of every head along a release's frame-semantic links, read in four ways.
+
+    Args:
+        source: of the release; see :func:`bertology_utils.framenet.release.load_release`.
+        tokenizer: the model's.
+    """
+
+    WAYS = ("by norm", "words only", "words only, by norm")  # beside "by weight"
+
+    def __init__(self, source: str, tokenizer):
+        kept, _ = extract(load_release(source), rules("paper"))
+        self._placed, inputs, _ = place(kept, tokenizer)
+        self._batches, self._special = make_batches(inputs, tokenizer), tokenizer.all_special_ids
+
+    def of(self, model) -> dict[str, np.ndarray]:
+        """Largest weight along a sentence's links, by way of reading, each of shape (sentences, layers, heads)."""
+
+        def links() -> FrameLinkAttention:
+            return FrameLinkAttention(self._placed, "predicate to element")
+
+        def words() -> WordsOnly:
+            return WordsOnly(links(), self._special)
+
+        readings = dict(zip(self.WAYS, (ByNorm(links()), words(), ByNorm(words())), strict=True))
+        found = observe(model, self._batches, {"by weight": links()} | readings)
+        return {way: scores.actual for way, scores in found.items()}
+
+
+def patterns_both_ways(model, batches: Sequence[Batch], separator: int) -> list[np.ndarray]:
+    """Patterns of every map by weight and by norm, indices into ``PATTERNS``, each of shape (examples, layers, heads).
+
+    Args:
+        model: encoder or classifier in evaluation mode.
+        batches: inputs.
+        separator: id of the token that ends a sentence.
+    """
+    network = load_network()
+    found = observe(model, batches, {"weight": Patterns(network, separator), "norm": ByNorm(Patterns(network, separator))})
+    return [found[way].patterns for way in ("weight", "norm")]
+
+
+def heads_that_matter(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed) -> list[Head]:
+    """The heads whose disabling costs most, (layer, head) from 0.
+
+    Args:
+        task: the task.
+        sweep: outputs with each head disabled.
+        labels: gold, shape (examples,).
+        seed: of the resampling of examples.
+    """
+    layers, heads = sweep.heads.shape[:2]
+    disabled = np.stack([predictions(task, logits) for of_layer in sweep.heads for logits in of_layer])
+    losses = gains(task, predictions(task, sweep.baseline), disabled, labels, seed)
+    return most_needed(np.array([gain.value for gain in losses]).reshape(layers, heads), MATTER)
+
+
+def clearer(by_weight: np.ndarray, by_norm: np.ndarray, heads: list[Head], seed: Seed) -> Bootstrap:
+    """Share of the heads' maps that show one of the paper's patterns, by norm minus by weight.
+
+    Args:
+        by_weight, by_norm: patterns of every example and head, indices into ``PATTERNS``, shape (examples, layers, heads).
+        heads: (layer, head) from 0.
+        seed: of the resampling of examples.
+    """
+    layers, numbers = map(list, zip(*heads, strict=True))
+    clear = [(patterns[:, layers, numbers] != HETEROGENEOUS).mean(axis=1) for patterns in (by_weight, by_norm)]
+    return bootstrap_mean(clear[1] - clear[0], seed)

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from ..attention import Batch
-from ..attention.carried import output_projections
-from ..attention.interface import reaching
+from ..attention.hooks import reaching
+from ..attention.norms import output_projections
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -79,7 +79,7 @@ class Mixing(AbstractContextManager["Mixing"]):
         self._open.close()
 
     def depends_on(self) -> tuple[()]:
-        """Nothing of its own decides the result; see :func:`bertology_utils.attention.contents.fingerprint`."""
+        """Nothing of its own decides the result; see :func:`bertology_utils.fingerprint.fingerprint`."""
         return ()
 
     def start(self, batch: Batch) -> None:

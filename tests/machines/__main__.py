@@ -13,7 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 from xml.etree import ElementTree
 
-from bertology_utils.regression.numbers import moved, read_results
+from bertology_utils.results import read_results, tidy
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -89,14 +89,14 @@ def largest_differences(fresh: Path) -> dict[str, list]:
     """By kind of number: the largest difference from the committed results, what is allowed, and where it is."""
     largest: dict[str, list] = defaultdict(lambda: [0.0, 0.0, ""])
     for path in sorted(fresh.glob("*/results.json")):
-        committed = ROOT / "figures" / path.parent.name / path.name
-        for found in moved(read_results(committed), read_results(path)):
-            if found.rule and abs(found.expected - found.got) > largest[found.rule.kind][0]:
-                largest[found.rule.kind] = [
-                    abs(found.expected - found.got),
-                    found.rule.tolerance,
-                    f"{path.parent.name}: {found.place}",
-                ]
+        runs = [tidy(read_results(file).entries) for file in (ROOT / "figures" / path.parent.name / path.name, path)]
+        if len(runs[0]) != len(runs[1]):  # the check of the notebook says what is gone or new
+            continue
+        sizes = (runs[0]["value"].astype(float) - runs[1]["value"].astype(float)).abs()
+        for unit, part in sizes.dropna().groupby(runs[0]["unit"]):
+            row = runs[0].loc[part.idxmax()]
+            if part.max() > largest[str(unit)][0]:
+                largest[str(unit)] = [part.max(), row["tolerance"], f"{path.parent.name}: {row['what']}"]
     return dict(largest)
 
 

@@ -12,7 +12,7 @@ NOISE = 1e-6
 if SEED:
     import wrapt
 
-    @wrapt.when_imported("bertology_utils.encoders.models")
+    @wrapt.when_imported("bertology_utils.models")
     def move_initial_weights(module) -> None:
         """Wrap the one function that loads or draws weights; checkpoints of finished trainings stay as they are."""
         load = module._load

@@ -1,0 +1,99 @@
+"""The notebooks' set-up cell on Colab, and which of the package's requirements are not met.
+
+Imported before the package's dependencies are there: it needs the standard library and ``packaging`` alone.
+"""
+
+import importlib
+import importlib.util
+import os
+import platform
+import sys
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+
+from packaging.requirements import Requirement
+
+DISTRIBUTION = "bertology-utils"
+# A GPU's least memory in GiB for a profile, the largest first: a T4 has 15, an L4 22, an A100 40 or 80.
+FITTING = ((20, "paper"), (12, "colab"), (0, "embedded"))
+MOUNTED = Path("/content/drive")
+_SHOWN = ("torch", "transformers", "datasets", "numpy", DISTRIBUTION)
+
+
+def unmet() -> list[str]:
+    """The package's own requirements that are not met, a line each, without those of the extras."""
+    wanted = map(Requirement, metadata.requires(DISTRIBUTION) or [])
+    found = [(one, installed(one.name)) for one in wanted if not one.marker or one.marker.evaluate({"extra": ""})]
+    return [
+        f"{one} is needed, {there or 'none'} is installed"
+        for one, there in found
+        if not (there and one.specifier.contains(there, prereleases=True))
+    ]
+
+
+def installed(name: str) -> str:
+    """The version of a distribution; "" if it is not installed."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def on_colab() -> bool:
+    """True in a notebook on Colab."""
+    try:
+        return importlib.util.find_spec("google.colab") is not None
+    except ModuleNotFoundError:  # there is no package "google"
+        return False
+
+
+def set_up(drive: str = "") -> None:
+    """On Colab, print versions, the GPU and which profile fits it; elsewhere do nothing.
+
+    Args:
+        drive: on Colab, a folder on the reader's Google Drive for models and results; "" for none.
+
+    Raises:
+        SystemExit: in words, what is missing or too old, and what to do.
+    """
+    if not on_colab():
+        if drive:
+            sys.exit("DRIVE is for Colab. Elsewhere the environment variable BERTOLOGY_CACHE says where models are kept.")
+        return
+    if lacking := unmet():
+        do = "Choose Runtime > Restart session, and run this cell again; if it says the same, Runtime version: Latest."
+        sys.exit("\n".join([*lacking, do]))
+    print(", ".join([f"Python {platform.python_version()}", *(f"{name} {installed(name)}" for name in _SHOWN)]))
+    print(_gpu())
+    if drive:
+        _keep_on_drive(drive)
+
+
+def _gpu() -> str:
+    """The GPU and the profile that fits it, in a line."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return 'No GPU: profile = "embedded" fits. Runtime > Change runtime type offers one.'
+    memory = torch.cuda.get_device_properties(0).total_memory / 2**30
+    profile = next(profile for least, profile in FITTING if memory >= least)
+    return f'GPU {torch.cuda.get_device_name()}, {memory:.0f} GiB: profile = "{profile}" fits.'
+
+
+def _keep_on_drive(folder: str) -> None:
+    """Mount the reader's Drive, and keep models and results in a folder of it."""
+    place = PurePosixPath(folder)
+    if place.is_absolute() or ".." in place.parts:
+        sys.exit(f"DRIVE = {folder!r} is not a folder below your Drive; a name will do, such as bertology")
+    from .cache import CACHE_VARIABLE
+    from .record import OUTPUT_VARIABLE
+
+    try:
+        importlib.import_module("google.colab.drive").mount(str(MOUNTED))
+        for variable, name in ((CACHE_VARIABLE, "models"), (OUTPUT_VARIABLE, "results")):
+            kept = MOUNTED / "MyDrive" / folder / name
+            kept.mkdir(parents=True, exist_ok=True)
+            os.environ[variable] = str(kept)
+    except (OSError, ValueError, RuntimeError, AttributeError) as error:  # what its mount raises
+        sys.exit(f"your Drive cannot be used: {error}. Run this cell again, or leave DRIVE empty.")
+    print(f"Models and results are kept on your Drive, in {folder}.")

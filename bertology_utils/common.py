@@ -1,0 +1,232 @@
+"""Small things that every other module may use, and that use none of them.
+
+Layers and heads are counted from 0 in code and from 1 for people, as in the paper; this is where the two meet.
+"""
+
+import errno
+import gzip
+import io
+import logging
+import os
+import platform
+import re
+import sys
+import warnings
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO, TypeVar
+
+
+def one_of(kind: str, value: object, allowed: Iterable[str]) -> str:
+    """Return ``value`` if it is one of ``allowed``.
+
+    Args:
+        kind: what the value is, for the message ("task", "profile", …).
+        value: what the person gave.
+        allowed: the valid values, in the order in which to list them.
+
+    Raises:
+        ValueError: naming the value and every choice.
+    """
+    allowed = list(allowed)
+    if value in allowed:
+        return value
+    raise ValueError(f"unknown {kind} {value!r}; choose one of: {', '.join(allowed)}")
+
+
+Head = tuple[int, int]  # (layer, head), both from 0
+
+
+def to_people(index: int) -> int:
+    """Number of layer or head ``index`` as people read it (from 1)."""
+    return index + 1
+
+
+def to_code(number: int, count: int, kind: str = "layer") -> int:
+    """Index in code (from 0) of the layer or head that people call ``number``.
+
+    Args:
+        number: layer or head, from 1.
+        count: how many there are.
+        kind: "layer" or "head", for the message.
+
+    Raises:
+        ValueError: if ``number`` is not in 1…``count``.
+    """
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= count:
+        raise ValueError(f"unknown {kind} {number!r}; {kind}s are counted from 1 to {count}")
+    return number - 1
+
+
+def head_name(layer: int, head: int) -> str:
+    """Name of a head, "(layer, head)" counted from 1, for indices from 0."""
+    return f"({to_people(layer)}, {to_people(head)})"
+
+
+def axis_numbers(count: int) -> list[int]:
+    """Tick labels for ``count`` layers or heads: 1 … ``count``."""
+    return [to_people(index) for index in range(count)]
+
+
+PROTOCOLS = ("paper", "official")
+
+# Of a link in §4.2: the paper's text has the predicate attend ("high attention weight for 'he' while processing
+# 'agitated'"), its code the element.
+DIRECTIONS = ("predicate to element", "element to predicate", "both")
+
+# What a map is of: the paper's attention weights, or what they carry (Kobayashi et al., 2020).
+WEIGHINGS = ("weight", "norm")
+
+
+T = TypeVar("T")
+LOG_VARIABLE = "BERTOLOGY_PROGRESS"  # a file that the runner reads while the notebook runs
+
+
+def track(items: Iterable[T], label: str) -> Iterator[T]:
+    """Yield ``items`` and say before each one which it is.
+
+    In a notebook the line is replaced by the next and cleared at the end; under
+    the runner it goes to the terminal; in a script to standard error.
+
+    Args:
+        items: what is worked through.
+        label: what the work is.
+    """
+    items = list(items)
+    for number, item in enumerate(items, start=1):
+        note(f"{label}: {number} of {len(items)} ({_name(item)})")
+        yield item
+    _clear()
+
+
+def _name(item: object) -> str:
+    return item if isinstance(item, str) else str(getattr(item, "title", item))
+
+
+def note(line: str) -> None:
+    """Say one line of progress; see :func:`track`."""
+    log = os.environ.get(LOG_VARIABLE)
+    if log:
+        with open(log, "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+    elif _in_notebook():
+        from IPython.display import clear_output
+
+        clear_output(wait=True)
+        print(line)
+    else:
+        print(line, file=sys.stderr)
+
+
+def _clear() -> None:
+    if _in_notebook() and not os.environ.get(LOG_VARIABLE):
+        from IPython.display import clear_output
+
+        clear_output()
+
+
+def _in_notebook() -> bool:
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+@contextmanager
+def environment(changes: Mapping[str, str]) -> Iterator[None]:
+    """Within the context the variables have these values, afterwards their former ones again."""
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def device_name() -> str:
+    """The kind of GPU, or of processor where there is none."""
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else platform.machine()
+
+
+def precision() -> str:
+    """Of trainings: "float32" on a CPU; on a GPU "bf16" where the hardware has it, else "fp16"."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return "float32"
+    return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
+
+
+LARGEST = 2**30  # bytes of an unpacked file, more than any of GLUE's
+
+
+class _Limited(gzip.GzipFile):
+    """An unpacked file that ends with an error where it grows too large: a few bytes can unpack to any number."""
+
+    def read1(self, size: int = -1) -> bytes:
+        content = super().read1(size)
+        if self.tell() > LARGEST:
+            raise ValueError(f"{self.name} is refused: it unpacks to more than {LARGEST / 2**30:g} GiB; unpack it yourself")
+        return content
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[TextIO]:
+    """A UTF-8 file, open for reading; a name in ".gz" is unpacked.
+
+    A byte-order mark is dropped. Only a line feed ends a line: stray carriage
+    returns and Unicode's other line breaks stay inside it.
+
+    Raises:
+        ValueError: no UTF-8 text, a damaged .gz, or one that unpacks to too much; the message names the file.
+    """
+    try:
+        content = _Limited(path) if path.suffix == ".gz" else path.open("rb")
+        with io.TextIOWrapper(content, encoding="utf-8-sig", newline="\n") as file:
+            yield file
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} is no gzip file, or a damaged one: {error}") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text in UTF-8: {error}") from None
+
+
+# How libraries in Rust (safetensors) and C++ (torch.save, as seen on a full disk) say it: they give no number.
+_SAID = re.compile(
+    r"No space left on device|PytorchStreamWriter failed writing|inline_container\.cc:\d+\] \. unexpected pos"
+)
+
+
+def is_full(error: BaseException) -> bool:
+    """True if there was no room for something that was written."""
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return full or bool(_SAID.search(str(error)))
+
+
+def is_closed(error: OSError) -> bool:
+    """True if a place cannot be written to at all, whatever is written."""
+    return error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+def quiet() -> None:
+    """Silence transformers' and datasets' bars and notices; this package's warnings stay.
+
+    What transformers would warn of and what matters here, tensors left random,
+    is an error in :mod:`bertology_utils.models`.
+    """
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    warnings.filterwarnings("ignore", message="IProgress not found")  # tqdm, where ipywidgets is missing
+    import datasets
+    import transformers
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    datasets.utils.logging.set_verbosity_error()
+    datasets.disable_progress_bars()
+    logging.getLogger("filelock").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", category=FutureWarning)
+    import pandas as pd
+
+    pd.set_option("display.max_colwidth", None, "display.width", 10_000, "display.max_columns", None)

@@ -1,0 +1,315 @@
+"""What pre-training and fine-tuning are worth (§4.3, Table 1), and layer restoring: which layers hold it (a test of ours)."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import nn
+
+from ..attention import Batch
+from ..attention.hooks import shape_of
+from ..glue import Task, plain_metric, predictions
+from ..models import NORMAL_STD, predict_logits
+from ..statistics import (
+    RESAMPLES,
+    Bootstrap,
+    Estimate,
+    Seed,
+    bootstrap_weights,
+    over_trainings,
+    weighted_scores,
+    whole_and_resampled,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# The columns, in the paper's order and words.
+COLUMNS = {
+    "pretrained": "pre-trained, not fine-tuned",
+    "normal": "normal distr., fine-tuned",
+    "finetuned": "pre-trained, fine-tuned",
+}
+RANDOM_CLASSIFIERS = 1000
+_LAYER = re.compile(r"\.layers?\.(\d+)\.")
+
+
+def score_task(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed) -> dict[str, Bootstrap]:
+    """Every metric of the task, averaged over classifiers, with its bootstrap over dev examples.
+
+    Columns of one task scored with the same seed are paired.
+
+    Args:
+        task: the task.
+        predicted: labels, or scores for a regression; shape (classifiers, examples).
+        labels: gold, shape (examples,).
+        seed: of the resampling.
+
+    Returns:
+        By metric, from 0 to 1. A rank correlation is resampled with the ranks of all examples.
+    """
+    ones, drawn = np.ones((1, len(labels))), bootstrap_weights(len(labels), seed)
+
+    def mean_score(metric: str) -> Bootstrap:
+        name, answers, gold = metric, predicted, labels
+        if metric == "Spearman":
+            from scipy.stats import rankdata
+
+            name, answers, gold = "Pearson", rankdata(predicted, axis=1), rankdata(labels)
+        (value,), draws = (weighted_scores(name, answers, gold, weights).mean(axis=1) for weights in (ones, drawn))
+        return Bootstrap(float(value), draws, len(labels), seed)
+
+    return {metric: mean_score(metric) for metric in task.metrics}
+
+
+def gain(task: Task, better: np.ndarray, worse: Bootstrap, labels: np.ndarray, seed: Seed) -> Estimate:
+    """The gain of several trainings over something else, by :func:`plain_metric`.
+
+    Args:
+        task: the task.
+        better: answers of every training, shape (trainings, examples).
+        worse: the other's score, on the same resamples.
+        labels: gold, shape (examples,).
+        seed: of the resampling.
+    """
+    metric = plain_metric(task)
+    return over_trainings([score_task(task, one[None], labels, seed)[metric] - worse for one in better])
+
+
+def answer_text(task: Task, logits: np.ndarray) -> str:
+    """What a classifier says of one input: the label with its probability, or the similarity from 0 to 5.
+
+    Args:
+        task: the task.
+        logits: its outputs, shape (labels,).
+    """
+    if task.is_regression:
+        return f"{5 * logits[0]:.1f} of 5"
+    odds = np.exp(logits - logits.max())
+    return f"{task.labels[int(logits.argmax())]} ({odds.max() / odds.sum():.2f})"
+
+
+def random_answers(task: Task, features: np.ndarray, seed: int, count: int = RANDOM_CLASSIFIERS) -> np.ndarray:
+    """What classifiers with random weights answer: the paper's "pre-trained, not fine-tuned".
+
+    The paper does not say how it scored a model without a classifier; with a
+    random one the score is mostly chance, so one says nothing and many say how
+    much chance there is.
+
+    Args:
+        task: the task.
+        features: what the last layer of the classifier reads, shape (examples, features).
+        seed: of the weights.
+        count: how many classifiers.
+
+    Returns:
+        Predictions, shape (classifiers, examples).
+    """
+    rng = np.random.default_rng(seed)
+    weights = rng.normal(0, NORMAL_STD, (count, features.shape[1], task.num_labels))
+    return np.stack([predictions(task, features @ of_one) for of_one in weights])
+
+
+def paper_points(task: Task, column: str, metric: str) -> float | None:
+    """The paper's number in points (0 to 100); None where it gives none (Spearman)."""
+    numbers = dict(zip(task.metrics, getattr(task.table1, column), strict=False))
+    return numbers.get(metric)
+
+
+def beside_paper(scores: Mapping[Task, Mapping[str, Mapping[str, Bootstrap]]]) -> pd.DataFrame:
+    """Table 1 in points, the paper's numbers and this run's, a row for each task and metric.
+
+    Args:
+        scores: by task, column (if it was run) and metric, from :func:`score_task`.
+    """
+    import pandas as pd
+
+    rows = {}
+    for task, columns in scores.items():
+        for metric in task.metrics:
+            cells = {}
+            for column, title in COLUMNS.items():
+                points = paper_points(task, column, metric)
+                cells[title, "paper"] = "–" if points is None else f"{points:.1f}"
+                cells[title, "here"] = f"{100 * columns[column][metric].value:.1f}" if column in columns else "–"
+            rows[task.title, metric] = cells
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["task", "metric"])
+    return table.set_axis(pd.MultiIndex.from_tuples(table.columns), axis="columns")
+
+
+def restored(tuned: nn.Module, start: nn.Module, layers: Iterable[int]) -> nn.Module:
+    """The fine-tuned model with some layers as they were before.
+
+    Args:
+        tuned: a classifier.
+        start: the same architecture before fine-tuning.
+        layers: from 0.
+
+    Raises:
+        ValueError: the architecture shares its layers' weights, or they cannot be told by their names.
+    """
+    chosen, before, names = set(layers), start.state_dict(), _layer_of_weights(start)
+    if not exchangeable(start):
+        raise ValueError(
+            f"the layers of {type(start).__name__} cannot be exchanged: their weights do not carry their numbers"
+        )
+    model = copy.deepcopy(tuned)
+    model.load_state_dict({name: before[name] for name, layer in names.items() if layer in chosen}, strict=False)
+    return model
+
+
+def exchangeable(model: nn.Module) -> bool:
+    """True if every layer has weights of its own, that carry its number; ALBERT's layers share theirs."""
+    return set(_layer_of_weights(model).values()) == set(range(shape_of(model)[0]))
+
+
+def _layer_of_weights(model: nn.Module) -> dict[str, int]:
+    return {name: int(match[1]) for name in model.state_dict() if (match := _LAYER.search(name))}
+
+
+def restoring_scores(
+    task: Task,
+    tuned: nn.Module,
+    start: nn.Module,
+    groups: Sequence[Sequence[int]],
+    batches: Sequence[Batch],
+    labels: np.ndarray,
+    seed: Seed,
+) -> list[Bootstrap]:
+    """Score of the fine-tuned model with each group of layers put back, minus its own score, from 0 to 1.
+
+    Args:
+        task: the task.
+        tuned, start: see :func:`restored`.
+        groups: layers from 0.
+        batches: the dev set.
+        labels: gold, shape (examples,).
+        seed: of the resampling of examples.
+
+    Returns:
+        One per group; NaN for an architecture whose layers cannot be exchanged.
+    """
+    return changes_of_score(task, restored_logits(tuned, start, [(), *groups], batches), labels, seed)
+
+
+def changes_of_score(task: Task, logits: Sequence[np.ndarray], labels: np.ndarray, seed: Seed) -> list[Bootstrap]:
+    """Score with each group of layers put back, minus the fine-tuned model's own, from 0 to 1.
+
+    Args:
+        task: the task.
+        logits: what the fine-tuned model gives, and then what it gives with each group put back; (examples, labels) each.
+        labels: gold, shape (examples,).
+        seed: of the resampling of examples.
+
+    Returns:
+        One per group; NaN where there are no numbers.
+    """
+    if any(np.isnan(of_one).any() for of_one in logits):
+        return [Bootstrap(np.nan, np.full(RESAMPLES, np.nan), len(labels), seed) for _ in logits[1:]]
+    answers = np.stack([predictions(task, of_one) for of_one in logits])
+    weights = whole_and_resampled(len(labels), seed)  # (1 + resamples, examples)
+    scores = weighted_scores(plain_metric(task), answers, labels, weights)  # (1 + resamples, 1 + groups)
+    losses = scores[:, 1:] - scores[:, :1]
+    return [Bootstrap.of(loss, len(labels), seed) for loss in losses.T]
+
+
+def restored_logits(
+    tuned: nn.Module, start: nn.Module, groups: Sequence[Sequence[int]], batches: Sequence[Batch]
+) -> list[np.ndarray]:
+    """What :func:`restored` models answer, one array of shape (examples, labels) for each group of layers.
+
+    Layers below which two of them are the same are computed once for both. NaN for an architecture whose layers cannot
+    be exchanged.
+
+    Args:
+        tuned, start, groups, batches: see :func:`restoring_scores`.
+    """
+    if exchangeable(start):
+        return _restored_logits(tuned, start, groups, batches)
+    config: Any = tuned.config
+    examples = sum(len(batch.index) for batch in batches)
+    return [np.full((examples, config.num_labels), np.nan) for _ in groups]
+
+
+def _restored_logits(
+    tuned: nn.Module, start: nn.Module, groups: Sequence[Sequence[int]], batches: Sequence[Batch]
+) -> list[np.ndarray]:
+    """As :func:`restored_logits`, of an architecture whose layers can be exchanged."""
+    own, before = _layer_modules(tuned), _layer_modules(start)
+    origins = [tuple(layer in group for layer in range(len(own))) for group in groups]  # is each layer put back?
+    parts: list[list[np.ndarray]] = [[] for _ in groups]
+    for batch in batches:
+        known: dict[tuple[bool, ...], object] = {}  # what a layer gave, by the origin of all layers up to it
+        # In the order of a tree, so that only one path through it is kept.
+        for at in sorted(range(len(groups)), key=origins.__getitem__):
+            known = {path: given for path, given in known.items() if path == origins[at][: len(path)]}
+            with _restored_within(own, before, origins[at], known):
+                parts[at].append(predict_logits(tuned, [batch]))
+    order = np.argsort(np.concatenate([sorted(batch.index) for batch in batches]))
+    return [np.concatenate(of_group)[order] for of_group in parts]
+
+
+def _layer_modules(model: nn.Module) -> list[nn.Module]:
+    found = {
+        int(match[1]): module
+        for name, module in model.named_modules()
+        if (match := _LAYER.search(f"{name}.")) and match.end() == len(name) + 1
+    }
+    return [found[layer] for layer in sorted(found)]
+
+
+@contextmanager
+def _restored_within(
+    own: Sequence[nn.Module], before: Sequence[nn.Module], origin: tuple[bool, ...], known: dict[tuple[bool, ...], object]
+) -> Iterator[None]:
+    """Within it layers of ``own`` compute as those of ``before`` where ``origin`` says so, and nothing that is known."""
+
+    def instead(layer: int):
+        module, path = (before if origin[layer] else own)[layer], origin[: layer + 1]
+        compute = type(module).forward
+
+        def forward(*inputs, **others):
+            if path not in known:
+                known[path] = compute(module, *inputs, **others)
+            return known[path]
+
+        return forward
+
+    try:
+        for layer, module in enumerate(own):
+            module.__dict__["forward"] = instead(layer)
+        yield
+    finally:
+        for module in own:
+            module.__dict__.pop("forward", None)
+
+
+def neighbours(layers: int) -> list[tuple[int, int]]:
+    """Every two neighbouring layers, from 0; the last two come last."""
+    return [(layer, layer + 1) for layer in range(layers - 1)]
+
+
+def up_to(layers: int) -> list[tuple[int, ...]]:
+    """All layers from the first up to each but the last, from 0."""
+    return [tuple(range(count)) for count in range(1, layers)]
+
+
+def last_pair_lead(changes: Sequence[Bootstrap]) -> Bootstrap:
+    """By how much putting back the last two layers costs more than putting back any other two neighbours.
+
+    Args:
+        changes: from :func:`restoring_scores` with :func:`neighbours`.
+
+    Returns:
+        In units of the score; NaN for a model of two layers.
+    """
+    if len(changes) < 2:
+        return Bootstrap(np.nan, np.full_like(changes[0].draws, np.nan), changes[0].n, changes[0].seed)
+    draws = np.stack([np.append(change.value, change.draws) for change in changes])  # (pairs, 1 + resamples)
+    leads = draws[:-1].min(axis=0) - draws[-1]
+    return Bootstrap.of(leads, changes[0].n, changes[0].seed)

@@ -1,0 +1,261 @@
+"""Fine-tuned classifiers (§3, §4.3): a thin wrapper on transformers' Trainer, with a cache.
+
+A training that is killed at any moment goes on to the same weights, also within an epoch. Trainer saves weights,
+optimizer, schedule and generators, and skips the batches that an epoch has behind it. But the order of an epoch's rows
+is drawn from the global generator when the epoch begins. So the state that the generator had then is kept beside the
+points to resume from, and set again before the order is drawn anew.
+
+Weights and that state are SafeTensors. What else Trainer writes (optimizer, schedule, generators) is read by
+``torch.load(weights_only=True)``, which runs no code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from . import cache
+from .attention.batches import tokenize
+from .common import note, precision
+from .glue import Task
+from .models import load_classifier, load_tokenizer
+from .settings import Recipe
+from .sources import ModelSource
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from transformers import PreTrainedModel, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+
+PREPARED = "BERTOLOGY_PREPARED"  # set where all that is planned is in the cache: a training is then missing in the plan
+LOSS_CHECK_STEPS = 10  # steps between two looks at the loss
+SECONDS_BETWEEN = 600.0  # that a kill can cost; a point of bert-base has 1.3 GB
+
+
+@dataclass(frozen=True)
+class Training:
+    """All that determines one fine-tuned classifier.
+
+    Attributes:
+        task: the task.
+        source: the model to start from.
+        rows: training rows, from :func:`bertology_utils.glue.load_rows`.
+        recipe: how it is trained.
+        init: "pretrained" or "normal" (see :mod:`bertology_utils.models`).
+        seed: of the classifier's first weights, the order of the rows, dropout.
+    """
+
+    task: Task
+    source: ModelSource
+    rows: Dataset
+    recipe: Recipe
+    init: str = "pretrained"
+    seed: int = 1
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return f"{self.task.title}, {self.init}, seed {self.seed}"
+
+
+def rows_digest(rows: Dataset) -> str:
+    """SHA-256 of the rows' content and column names, independent of where they are stored."""
+    content = json.dumps([rows.column_names, rows.to_dict()], ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def finetuned(training: Training) -> PreTrainedModel:
+    """The fine-tuned classifier, from the cache if it was trained before; in evaluation mode.
+
+    A killed training goes on from its last saved step, to the same weights: saved are ends of epochs and, within
+    long ones, a step every ten minutes (:mod:`bertology_utils.finetune`).
+
+    Raises:
+        ValueError: no rows, or only one class among the labels.
+        FloatingPointError: the loss or a weight became infinite or NaN.
+    """
+    return load_classifier(ModelSource(training.name, str(trained(training))), training.task, init="finetuned")
+
+
+def trained(training: Training) -> Path:
+    """The folder of the fine-tuned classifier in the cache; see :func:`finetuned`."""
+    check_rows(training.task, training.rows)
+    if os.environ.get(PREPARED) and not cache.is_finished(*cache.where(train, training)):
+        raise RuntimeError(
+            f"{training.name} is trained by a notebook for which bertology_utils.plan.needs_of does not name it"
+        )
+    return cache.once(train, training)
+
+
+def check_rows(task: Task, rows: Dataset) -> None:
+    """Refuse rows from which nothing can be learnt, before any time is spent.
+
+    Raises:
+        ValueError: no rows, or one label only.
+    """
+    if len(rows) == 0:
+        raise ValueError(f"{task.title}: no training rows")
+    labels = set(rows["label"][:])  # the column as a whole: row by row takes a second per 100,000
+    if len(labels) == 1:
+        raise ValueError(
+            f"{task.title}: all {len(rows)} training rows have the label {labels.pop()}; at least two are wanted"
+        )
+
+
+def train(training: Training, target: Path, scratch: Path) -> None:
+    """Fine-tune, and save classifier and tokenizer into ``target``; ``scratch`` holds points to resume from."""
+    from datasets import Value
+    from transformers import DataCollatorWithPadding, PrinterCallback, Trainer
+
+    tokenizer = load_tokenizer(training.source)
+    model = load_classifier(training.source, training.task, training.init, training.seed)
+    inputs = tokenize(training.rows, training.task, tokenizer, training.recipe.max_length)
+    if training.task.is_regression:
+        inputs = inputs.cast_column("labels", Value("float32"))
+    trainer = Trainer(
+        model=model,
+        args=_arguments(training, len(inputs), scratch),
+        train_dataset=inputs,
+        data_collator=DataCollatorWithPadding(tokenizer),
+        callbacks=[_watch(training.name)],
+    )
+    trainer.remove_callback(PrinterCallback)
+    trainer.train(resume_from_checkpoint=last_whole_checkpoint(scratch))
+    _check_finite(model, training.task)
+    model.save_pretrained(target, safe_serialization=True)
+    tokenizer.save_pretrained(target)
+
+
+def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArguments:
+    from transformers import TrainingArguments
+
+    recipe = training.recipe
+    steps = -(-rows // recipe.batch_size) * recipe.epochs
+    arguments = TrainingArguments(
+        output_dir=str(scratch),
+        learning_rate=recipe.learning_rate,
+        num_train_epochs=recipe.epochs,
+        per_device_train_batch_size=recipe.batch_size,
+        warmup_steps=round(recipe.warmup * steps),
+        weight_decay=recipe.weight_decay,
+        adam_epsilon=recipe.adam_epsilon,
+        lr_scheduler_type="linear",
+        optim="adamw_torch_fused",
+        train_sampling_strategy="group_by_length",
+        bf16=precision() == "bf16",
+        fp16=precision() == "fp16",
+        use_cpu=not torch.cuda.is_available(),
+        dataloader_pin_memory=torch.cuda.is_available(),
+        seed=training.seed,
+        save_strategy="epoch",  # and within an epoch, see _watch
+        save_total_limit=1,
+        logging_steps=LOSS_CHECK_STEPS,
+        logging_nan_inf_filter=False,
+        disable_tqdm=True,
+        report_to="none",
+    )
+    arguments._n_gpu = min(1, arguments.n_gpu)  # several would share each batch, and the sums would round otherwise
+    return arguments
+
+
+def _check_finite(model: PreTrainedModel, task: Task) -> None:
+    broken = [name for name, parameter in model.named_parameters() if not torch.isfinite(parameter).all()]
+    if broken:
+        raise FloatingPointError(f"{task.title}: training left NaN or infinite values in {', '.join(broken[:3])}")
+
+
+def last_whole_checkpoint(scratch: Path) -> str | None:
+    """The latest point from which to resume; what a kill left half-written after it is removed."""
+    folders = sorted(scratch.glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1]), reverse=True)
+    for folder in folders:
+        try:  # Trainer writes this file last
+            json.loads((folder / "trainer_state.json").read_text())
+        except (OSError, ValueError):
+            shutil.rmtree(folder)
+        else:
+            return str(folder)
+    return None
+
+
+def keep_order(scratch: Path, epoch: int) -> None:
+    """Keep the state of the generator that the order of the epoch's rows is about to be drawn from."""
+    from safetensors.torch import save_file
+
+    temporary = scratch / f".order-{epoch}"
+    save_file({"generator": torch.random.get_rng_state()}, temporary)
+    os.replace(temporary, _order(scratch, epoch))
+
+
+def restore_order(scratch: Path, epoch: int) -> None:
+    """Set the generator as it was when the epoch began."""
+    from safetensors.torch import load_file
+
+    torch.random.set_rng_state(load_file(_order(scratch, epoch))["generator"])
+
+
+def _order(scratch: Path, epoch: int) -> Path:
+    return scratch / f"order-{epoch}.safetensors"
+
+
+def _watch(name: str) -> TrainerCallback:
+    """A callback that says how far the training is, makes it resumable, and stops it when the loss is no number.
+
+    Args:
+        name: of the training, in messages.
+    """
+    from transformers import TrainerCallback
+
+    def epoch_of(args: TrainingArguments, state: TrainerState) -> tuple[int, int]:
+        """The epoch that the next step belongs to, from 0, and how many of its steps are done."""
+        return divmod(state.global_step, state.max_steps // int(args.num_train_epochs))
+
+    class Watch(TrainerCallback):
+        saved = 0.0  # when, by a clock that nobody sets
+
+        def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: object, **kwargs: Any) -> None:
+            self.saved = time.monotonic()
+            if state.global_step == 0:
+                keep_order(Path(args.output_dir), 0)
+
+        def on_epoch_begin(self, args: TrainingArguments, state: TrainerState, control: object, **kwargs: Any) -> None:
+            epoch, done = epoch_of(args, state)
+            if done:  # resumed within it
+                restore_order(Path(args.output_dir), epoch)
+
+        def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+            epoch, done = epoch_of(args, state)
+            # Without the order (a point of an older version was resumed), only the ends of epochs are saved.
+            if done and time.monotonic() - self.saved >= SECONDS_BETWEEN and _order(Path(args.output_dir), epoch).exists():
+                control.should_save = True
+
+        def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+            if state.global_step >= state.max_steps:
+                control.should_save = False  # the result is written at once; there is nothing to resume
+            else:  # before the point itself, so that there is none without it
+                keep_order(Path(args.output_dir), epoch_of(args, state)[0])
+
+        def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object) -> None:
+            self.saved = time.monotonic()
+
+        def on_log(
+            self, args: TrainingArguments, state: TrainerState, control: object, logs: Any = None, **kwargs: Any
+        ) -> None:
+            loss = (logs or {}).get("loss")
+            if loss is None:
+                return
+            if not torch.isfinite(torch.tensor(float(loss))):
+                raise FloatingPointError(
+                    f"{name}: the training loss is {loss} at step {state.global_step};"
+                    f" a learning rate below {args.learning_rate:g} usually helps"
+                )
+            note(f"{name}: step {state.global_step} of {state.max_steps}, loss {float(loss):.3f}")
+
+    return Watch()

@@ -1,0 +1,238 @@
+"""What scores along links are compared with: other places, kinds of elements, a fixed distance, the published figure (§4.2)."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from ..attention.batches import make_batches
+from ..cache import observe
+from ..common import Head, head_name, one_of, to_code
+from ..judge import Support, some_head
+from ..statistics import Bootstrap, Estimate, ManyTest, Seed, bootstrap_mean, corrected_p, over_trainings
+from ..statistics.permutation import heads_by_size, p_is
+from .frame_links import PAPER_SENTENCES, Rules, extract
+from .measure import FrameLinkAttention, FrameLinkScores, FramePlaces, Seen, place
+from .release import Release
+
+DRAWS = 1000
+EVEN_SHARES = 2  # so many times 1/L is a high weight, as in §4.4's stripes
+PRONOUN_FORMS = frozenset("i you he she it we they who me him her us them this that these those".split())
+ROLES = ("pronoun before", "other before", "after")
+FEWEST = 10  # sentences for an interval
+# Heatmaps of the paper's published notebook, digitised; source and error: see published_panel.
+PANELS = ("framenet", "[SEP]", "[CLS]")
+PUBLISHED = "bert-base-uncased, published panel, read off"
+READING_ERROR = 0.02
+_FILE = Path(__file__).with_name("official_heatmaps.csv")
+_SHAPE = 12, 12  # layers, heads
+
+
+@dataclass(frozen=True)
+class MatchedTest:
+    """Scores of links and of other places, with p values, for every head.
+
+    Attributes:
+        links: mean score of the links, shape (layers, heads).
+        others: mean score of the other places, shape (layers, heads).
+        above, below: permutation p-values of links > others and links < others,
+            corrected over all heads by the maximum statistic, shape (layers, heads).
+        sentences: sentences with at least one other place.
+    """
+
+    links: np.ndarray
+    others: np.ndarray
+    above: np.ndarray
+    below: np.ndarray
+    sentences: int
+
+    @property
+    def excess(self) -> np.ndarray:
+        """Links minus others, shape (layers, heads)."""
+        return self.links - self.others
+
+
+def matched_test(scores: FrameLinkScores, seed: Seed, draws: int = DRAWS) -> MatchedTest:
+    """A test of whether the annotated place is special among all the places it is compared with.
+
+    If a head follows position alone, it scores as high on a sentence's other
+    places. Under that hypothesis the annotated place is a random one among
+    them, which gives the test: draw a place for every sentence, standardise
+    every head's mean by its mean and standard deviation over such draws, and
+    compare with the largest (and the smallest) over all heads in each draw
+    (Westfall and Young, 1993).
+
+    Args:
+        scores: from :class:`bertology_utils.framenet.measure.FrameLinkAttention`.
+        seed: of the permutations.
+        draws: how many.
+
+    Raises:
+        ValueError: no sentence has a second place.
+    """
+    places = [sentence.reshape(len(sentence), -1).astype(np.float64) for sentence in scores.places if len(sentence) > 1]
+    if not places:
+        raise ValueError("no sentence has a second place for its links, so there is nothing to compare with")
+    shape = scores.places[0].shape[1:]
+    flat, counts = np.concatenate(places), np.array([len(sentence) for sentence in places])  # flat: (all places, all heads)
+    starts = np.cumsum(counts) - counts
+    expected = np.mean([sentence.mean(axis=0) for sentence in places], axis=0)  # under the hypothesis, (all heads,)
+    error = np.maximum(np.sqrt(np.sum([sentence.var(axis=0) for sentence in places], axis=0)) / len(places), 1e-12)
+
+    def standardised(rows: np.ndarray) -> np.ndarray:
+        return (flat[rows].mean(axis=0) - expected) / error
+
+    rng = np.random.default_rng(seed)
+    drawn = np.array([(z.max(), z.min()) for z in (standardised(starts + rng.integers(0, counts)) for _ in range(draws))])
+    above, below = corrected_p(standardised(starts), *drawn.T)
+    others = np.mean([sentence[1:].mean(axis=0) for sentence in places], axis=0)
+    links = flat[starts].mean(axis=0)
+    links, others, above, below = (part.reshape(shape) for part in (links, others, above, below))
+    return MatchedTest(links, others, above, below, len(places))
+
+
+def largest_excess(over_others: ManyTest, random_bar: float) -> Support:
+    """Support for some head whose excess is above the least effect and above that of any head with random weights.
+
+    Args:
+        over_others: of the links' excess over other sentences, every head, against the least effect.
+        random_bar: the largest excess of a head with random weights.
+    """
+    head = heads_by_size(over_others.means)[0]
+    holds = float(over_others.above[over_others.means > random_bar].min(initial=1.0))
+    number = f"{head_name(*head)} {over_others.means[head]:+.3f}, {p_is(holds)} over {over_others.means.size} heads"
+    number += f" (random weights {random_bar:+.3f}); n={over_others.n[head]}"
+    return Support(holds, some_head(over_others).fails, number)
+
+
+def tested_head(test: ManyTest, head: Head) -> Support:
+    """Support for one head's mean above the test's least effect, corrected over all heads.
+
+    Args:
+        test: of every head.
+        head: (layer, head) from 0.
+    """
+    number = f"{head_name(*head)} {test.means[head]:+.3f}; n={test.n[head]}"
+    return Support(float(test.above[head]), float(test.below[head]), number)
+
+
+def looks_along(one: Seen) -> Support:
+    """Support for a high weight along a link of one sentence: above :data:`EVEN_SHARES` even shares of its tokens."""
+    number = f"{one.weight:.3f}, an even share {1 / len(one.tokens):.3f}; one sentence"
+    return Support(0.0, 1.0, number) if one.weight * len(one.tokens) > EVEN_SHARES else Support(1.0, 0.0, number)
+
+
+def second_above_third(scores: np.ndarray, seed: Seed) -> Estimate:
+    """The second highest head's score minus the third's, mean over sentences.
+
+    Args:
+        scores: link scores, shape (sentences, layers, heads).
+        seed: of the resampling of sentences.
+    """
+    _, second, third, *_ = heads_by_size(scores.mean(axis=0))
+    return over_trainings([bootstrap_mean(scores[:, *second] - scores[:, *third], seed)])
+
+
+def published_second_above_third() -> Estimate:
+    """As :func:`second_above_third`, of the published panel; its error is that of reading two cells off."""
+    panel = published_panel("framenet")
+    _, second, third, *_ = heads_by_size(panel)
+    error = READING_ERROR / np.sqrt(3)  # of one cell, if all readings within the error are as likely
+    return Estimate(panel[second] - panel[third], error * np.sqrt(2), PAPER_SENTENCES)
+
+
+def best_fixed_distance(placed: Sequence[FramePlaces], direction: str, seed: Seed) -> tuple[int, Bootstrap]:
+    """How often a head that always points a fixed number of wordpieces away would point at a link.
+
+    To be compared with :attr:`bertology_utils.framenet.measure.FrameLinkScores.hits`.
+
+    Args:
+        placed: the sentences.
+        direction: see :meth:`bertology_utils.framenet.measure.FramePlaces.pairs`.
+        seed: of the resampling of sentences.
+
+    Returns:
+        The best distance (column minus row), and the share of sentences in which it hits.
+    """
+    distances = [{int(one) for one in np.subtract(*sentence.pairs(direction)[::-1])} for sentence in placed]
+    best, _ = max(
+        Counter(one for of_sentence in distances for one in of_sentence).items(), key=lambda item: (item[1], -abs(item[0]))
+    )
+    return best, bootstrap_mean(np.array([float(best in of_sentence) for of_sentence in distances]), seed)
+
+
+def role(sentence: FramePlaces, element: int = 0) -> str:
+    """Of a linked element "pronoun before" the predicate, "other before" it, or "after" it."""
+    spans = sentence.sentence.elements[element]
+    before = spans[0].start < sentence.sentence.target[0].start
+    words = " ".join(sentence.sentence.exemplar.text[span.start : span.end] for span in spans)
+    return "after" if not before else "pronoun before" if words.lower() in PRONOUN_FORMS else "other before"
+
+
+def by_role(placed: Sequence[FramePlaces], scores: FrameLinkScores) -> dict[str, FrameLinkScores]:
+    """Scores of the sentences with one link by :func:`role`; with several the largest weight may be another link's."""
+    rows = defaultdict(list)
+    for row, sentence in enumerate(placed):
+        if len(sentence.elements) == 1:
+            rows[role(sentence)].append(row)
+    return {name: scores.of(rows[name]) for name in ROLES}
+
+
+def excess_by_role(parts: dict[str, FrameLinkScores]) -> dict[str, np.ndarray]:
+    """Excess of the sentences of each kind with at least :data:`FEWEST` that have other places.
+
+    Args:
+        parts: from :func:`by_role`.
+
+    Returns:
+        By kind, each of shape (sentences, layers, heads).
+    """
+    enough = {name: sum(len(places) > 1 for places in part.places) >= FEWEST for name, part in parts.items()}
+    return {name: part.excess for name, part in parts.items() if enough[name]}
+
+
+def without_pronouns(placed: Sequence[FramePlaces], scores: FrameLinkScores) -> FrameLinkScores:
+    """Scores of the sentences where no linked element is a pronoun before the predicate."""
+    roles = [{role(sentence, element) for element in range(len(sentence.elements))} for sentence in placed]
+    return scores.of([row for row, of_sentence in enumerate(roles) if ROLES[0] not in of_sentence])
+
+
+def scores_on(source: Release, rules: Rules, encoder, tokenizer, direction: str, **options) -> FrameLinkScores:
+    """Link scores on a release.
+
+    Args:
+        source: the release.
+        rules: which of its sentences are kept.
+        encoder, tokenizer: the model.
+        direction, options: of :class:`bertology_utils.framenet.measure.FrameLinkAttention`.
+    """
+    placed, inputs, _ = place(extract(source, rules)[0], tokenizer)
+    links = FrameLinkAttention(placed, direction, **options)
+    return observe(encoder, make_batches(inputs, tokenizer), {"links": links})["links"]
+
+
+@cache
+def published_panel(name: str) -> np.ndarray:
+    """A heatmap of the pre-trained bert-base-uncased, read off the paper's published notebook, shape (12, 12).
+
+    Source: the notebook in the repository text-machine-lab/dark-secrets-of-BERT; values are good to about
+    :data:`READING_ERROR`. "framenet": mean of the largest weight along a link over 473 sentences (§4.2, Fig 3). "[SEP]"
+    and "[CLS]": attention to these tokens on 1000 dev pairs of QQP (§4.4).
+
+    Raises:
+        ValueError: there is no such panel.
+    """
+    one_of("panel", name, PANELS)
+    values = np.full(_SHAPE, np.nan)
+    with _FILE.open(newline="") as file:
+        for row in csv.DictReader(file):
+            if row["panel"] == name:
+                at = to_code(int(row["layer"]), _SHAPE[0]), to_code(int(row["head"]), _SHAPE[1], "head")
+                values[at] = float(row["value"])
+    return values

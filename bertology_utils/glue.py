@@ -1,0 +1,364 @@
+"""The seven GLUE tasks of the paper: fields, metrics, Table 1 (§3, §4.3), and their rows in one shape.
+
+Rows come from the Hub, from a folder in GLUE's own layout, or from the project's own corpora, always as a
+``datasets.Dataset`` with the Hub's columns for the task: its text fields, ``label`` (a ``ClassLabel``, or float32 for
+STS-B) and ``idx``. GLUE's files are tab-separated without quoting, plain or packed (.tsv.gz); no CSV library reads
+them, on purpose: they hold unbalanced quotation marks, and an error must name the line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .common import one_of, opened
+from .corpora import GLUE as EMBEDDED
+from .hub import GLUE, HUB_REVISIONS, hub_errors, with_retries
+
+if TYPE_CHECKING:
+    import datasets
+    from datasets import Dataset
+
+# Column names in GLUE's files → the Hub's, where they differ.
+COLUMNS = {
+    "mrpc": {"sentence1": "#1 String", "sentence2": "#2 String", "label": "Quality"},
+    "stsb": {"label": "score"},
+    "qqp": {"label": "is_duplicate"},
+    "mnli": {"premise": "sentence1", "hypothesis": "sentence2", "label": "gold_label"},
+}
+_MAX_SCORE = 5.0  # STS-B's labels run from 0 to 5
+Columns = dict[str, list[str] | list[int] | list[float]]  # by name: texts, labels, or row numbers
+
+
+@dataclass(frozen=True)
+class Table1:
+    """The paper's scores for one task, in points (0 to 100), first metric first."""
+
+    pretrained: tuple[float, ...]
+    normal: tuple[float, ...]
+    finetuned: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One GLUE task.
+
+    Attributes:
+        name: configuration name on the Hub ("mrpc").
+        title: name as the paper writes it ("MRPC").
+        folder: folder name in GLUE's own download ("MRPC").
+        fields: text columns, one or two, with the Hub's names.
+        labels: label names in the order of their ids; empty for a regression.
+        metrics: names of the metrics, the one for ranking models first.
+        dev_split: the Hub's name of the split that is evaluated.
+        dev_file: the same split's file in GLUE's own download.
+        table1: the paper's numbers.
+    """
+
+    name: str
+    title: str
+    folder: str
+    fields: tuple[str, ...]
+    labels: tuple[str, ...]
+    metrics: tuple[str, ...]
+    table1: Table1
+    dev_split: str = "validation"
+    dev_file: str = "dev.tsv"
+
+    @property
+    def is_regression(self) -> bool:
+        """True for STS-B, whose label is a similarity from 0 to 5."""
+        return not self.labels
+
+    @property
+    def num_labels(self) -> int:
+        """Width of the classifier's output."""
+        return max(1, len(self.labels))
+
+
+_PAIR = ("sentence1", "sentence2")
+# fmt: off
+_TASKS = (
+    Task("mrpc", "MRPC", "MRPC", _PAIR, ("not_equivalent", "equivalent"), ("F1", "accuracy"),
+         Table1((0.0, 31.6), (81.2, 68.3), (87.9, 82.3))),
+    Task("stsb", "STS-B", "STS-B", _PAIR, (), ("Pearson", "Spearman"),
+         # The paper's table calls the metric "Acc" and gives one number; a
+         # regression has no accuracy, so it is read as the correlation.
+         Table1((33.1,), (2.9,), (82.7,))),
+    Task("sst2", "SST-2", "SST-2", ("sentence",), ("negative", "positive"), ("accuracy",),
+         Table1((49.1,), (80.5,), (92.0,))),
+    Task("qqp", "QQP", "QQP", ("question1", "question2"), ("not_duplicate", "duplicate"), ("F1", "accuracy"),
+         Table1((0.0, 60.9), (0.0, 63.2), (65.2, 78.6))),
+    Task("rte", "RTE", "RTE", _PAIR, ("entailment", "not_entailment"), ("accuracy",),
+         Table1((52.7,), (52.7,), (64.6,))),
+    Task("qnli", "QNLI", "QNLI", ("question", "sentence"), ("entailment", "not_entailment"), ("accuracy",),
+         Table1((52.8,), (49.5,), (84.4,))),
+    Task("mnli", "MNLI-m", "MNLI", ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"),
+         ("accuracy",), Table1((31.7,), (61.0,), (78.6,)), "validation_matched", "dev_matched.tsv"),
+)
+# fmt: on
+TASKS = {task.name: task for task in _TASKS}
+
+
+def get_task(name: str) -> Task:
+    """The task called ``name`` ("mrpc", …), in any spelling of case or dash ("STS-B").
+
+    Raises:
+        ValueError: if there is none, naming the seven.
+    """
+    key = str(name).strip().lower().replace("-", "")
+    return TASKS[one_of("task", {"mnlim": "mnli"}.get(key, key), TASKS)]
+
+
+def parse_tasks(names: str) -> tuple[Task, ...]:
+    """Tasks named in a comma-separated list; "all" means the seven, in Table 1's order.
+
+    Raises:
+        ValueError: for an unknown name or an empty list.
+    """
+    if names.strip().lower() == "all":
+        return _TASKS
+    chosen = [get_task(name) for name in names.split(",") if name.strip()]
+    if not chosen:
+        raise ValueError(f"no task named in {names!r}; write 'all' or some of: {', '.join(TASKS)}")
+    return tuple(dict.fromkeys(chosen))
+
+
+def predictions(task: Task, logits: np.ndarray) -> np.ndarray:
+    """Predicted label ids, or scores for a regression.
+
+    Args:
+        task: the task.
+        logits: classifier outputs, shape (examples, ``task.num_labels``).
+
+    Returns:
+        Array of shape (examples,).
+    """
+    return logits[:, 0] if task.is_regression else logits.argmax(axis=1)
+
+
+def score(task: Task, predicted: np.ndarray, labels: np.ndarray, *metrics: str) -> dict[str, float]:
+    """The task's metrics, from 0 to 1 (correlations from −1 to 1), the first ranks models.
+
+    F1 is that of the second class ("equivalent", "duplicate"), as GLUE defines
+    it, and 0 where nothing is predicted so, as in the paper's Table 1. A
+    correlation with a constant prediction is reported as 0.
+
+    Args:
+        task: the task.
+        predicted: shape (examples,), from :func:`predictions`.
+        labels: gold labels, shape (examples,).
+        metrics: some of the task's metrics; all of them by default.
+    """
+    return {metric: float(_METRICS[metric](labels, predicted)) for metric in metrics or task.metrics}
+
+
+def plain_metric(task: Task) -> str:
+    """The metric that the paper averages over tasks: accuracy where there is one, else the correlation.
+
+    The paper's "average of 35.9 points" (§4.3) comes out of its Table 1 with
+    this choice, and not with F1 for MRPC and QQP.
+    """
+    return "accuracy" if "accuracy" in task.metrics else task.metrics[0]
+
+
+def _accuracy(labels: np.ndarray, predicted: np.ndarray) -> float:
+    from sklearn.metrics import accuracy_score
+
+    return accuracy_score(labels, predicted)
+
+
+def _f1(labels: np.ndarray, predicted: np.ndarray) -> float:
+    from sklearn.metrics import f1_score
+
+    return f1_score(labels, predicted, pos_label=1, zero_division=0)
+
+
+def _correlation(name: str) -> Callable[[np.ndarray, np.ndarray], float]:
+    def correlation(labels: np.ndarray, predicted: np.ndarray) -> float:
+        from scipy import stats
+
+        if np.ptp(predicted) == 0 or np.ptp(labels) == 0:
+            return 0.0
+        return getattr(stats, name)(labels, predicted).statistic
+
+    return correlation
+
+
+_METRICS = {"accuracy": _accuracy, "F1": _f1, "Pearson": _correlation("pearsonr"), "Spearman": _correlation("spearmanr")}
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """A parsed ``data`` parameter.
+
+    Attributes:
+        kind: "embedded", "hub" or "folder".
+        path: the folder, for kind "folder".
+        train_files: training files named on their own, by task name.
+    """
+
+    kind: str
+    path: Path | None = None
+    train_files: tuple[tuple[str, str], ...] = ()
+
+
+def read_split(task: Task, split: str, folder: Path, train_files: dict[str, str] | None = None) -> Columns:
+    """Columns of one split, under the Hub's names, with ``idx`` counted from 0.
+
+    Args:
+        task: the task.
+        split: "train" or "dev".
+        folder: the folder that holds one folder per task.
+        train_files: training files named on their own, by task name.
+
+    Raises:
+        FileNotFoundError: no such file; the message lists what is there.
+        ValueError: no rows, a missing column, a truncated row or an unknown
+            label; the message gives file and line.
+    """
+    return read_table(task, _file(task, split, folder, train_files))
+
+
+def check_folder(
+    tasks: Sequence[Task], folder: Path, train_files: dict[str, str] | None = None, splits: Sequence[str] = ("train", "dev")
+) -> None:
+    """Refuse a folder in which some task's files cannot be read, by the header and the first row of each.
+
+    Args:
+        tasks: those that will be read.
+        folder: as in :func:`read_split`.
+        train_files: as in :func:`read_split`.
+        splits: of "train" and "dev" those that will be read.
+
+    Raises:
+        FileNotFoundError, ValueError: as :func:`read_split`.
+    """
+    for task in tasks:
+        for split in splits:
+            read_table(task, _file(task, split, folder, train_files), most=1)
+
+
+def _file(task: Task, split: str, folder: Path, train_files: dict[str, str] | None) -> Path:
+    """The file of a split, plain or packed."""
+    name = (train_files or {}).get(task.name, "train.tsv") if split == "train" else task.dev_file
+    path = folder / task.folder / name
+    packed = path.with_name(f"{path.name}.gz")
+    if path.is_file() or packed.is_file():
+        return path if path.is_file() else packed
+    there = sorted(p.name for p in path.parent.glob("*.tsv*")) if path.parent.is_dir() else []
+    hint = f"the folder has: {', '.join(there)}" if there else f"{path.parent} has no .tsv file"
+    raise FileNotFoundError(
+        f"missing file {path} ({hint}). A training file of another name is given by train_files='TASK=FILE'."
+    )
+
+
+def read_table(task: Task, path: Path, most: int | None = None) -> Columns:
+    """Columns of one .tsv or .tsv.gz file of ``task``, at most so many rows; see :func:`read_split`."""
+    with opened(path) as file:
+        lines = [line.rstrip("\r\n").split("\t") for line in islice(file, most and most + 1)]
+    if len(lines) < 2:
+        raise ValueError(f"{path}: no rows; a header and at least one row are wanted")
+    header, *rows = lines
+    where = _column_positions(task, header, path)
+    columns: dict[str, list[str]] = {name: [] for name in where}
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            raise ValueError(f"{path}, line {number}: {len(row)} columns where the header has {len(header)}")
+        for name, position in where.items():
+            columns[name].append(row[position])
+    labels = [_label(task, text, path, number) for number, text in enumerate(columns["label"], start=2)]
+    return {**columns, "label": labels, "idx": list(range(len(rows)))}
+
+
+def _column_positions(task: Task, header: list[str], path: Path) -> dict[str, int]:
+    renamed = COLUMNS.get(task.name, {})
+    positions = {}
+    for name in (*task.fields, "label"):
+        wanted = renamed.get(name, name)
+        if wanted not in header:
+            raise ValueError(f"{path}, line 1: no column {wanted!r} for {task.title}; the header has: {', '.join(header)}")
+        positions[name] = header.index(wanted)
+    return positions
+
+
+def _label(task: Task, text: str, path: Path, line: int) -> int | float:
+    if task.is_regression:
+        if re.fullmatch(r"\d+(\.\d+)?", text) and float(text) <= _MAX_SCORE:
+            return float(text)
+        raise ValueError(f"{path}, line {line}: label {text!r} is not a score from 0 to 5")
+    if text in task.labels:
+        return task.labels.index(text)
+    if text.isdecimal() and int(text) < len(task.labels):
+        return int(text)
+    allowed = [*task.labels, *map(str, range(len(task.labels)))]
+    raise ValueError(f"{path}, line {line}: unknown label {text!r}; known are: {', '.join(allowed)}")
+
+
+def schema(task: Task) -> datasets.Features:
+    """Columns and types of a task's rows, as the Hub has them."""
+    import datasets
+
+    text, number = datasets.Value("string"), datasets.Value("int32")
+    label = datasets.Value("float32") if task.is_regression else datasets.ClassLabel(names=list(task.labels))
+    return datasets.Features({**dict.fromkeys(task.fields, text), "label": label, "idx": number})
+
+
+def load_rows(task: Task, split: str, source: DataSource) -> Dataset:
+    """Rows of one split of one task.
+
+    Args:
+        task: the task.
+        split: "train" or "dev".
+        source: where from.
+
+    Returns:
+        A Dataset with the columns of :func:`schema`.
+
+    Raises:
+        FileNotFoundError, ValueError: a file is missing or malformed; the
+            message names file and line.
+        ConnectionError: the Hub cannot be reached or has no such revision.
+    """
+    one_of("split", split, ("train", "dev"))
+    return {"embedded": _embedded, "hub": _hub, "folder": _folder}[source.kind](task, split, source)
+
+
+def _folder(task: Task, split: str, source: DataSource) -> Dataset:
+    from datasets import Dataset
+
+    assert source.path is not None  # of the kind "folder"
+    rows = read_split(task, split, source.path, dict(source.train_files))
+    return Dataset.from_dict(rows, features=schema(task))
+
+
+def _embedded(task: Task, split: str, source: DataSource) -> Dataset:
+    return _folder(task, split, DataSource("folder", EMBEDDED))
+
+
+def _hub(task: Task, split: str, source: DataSource) -> Dataset:
+    from datasets import load_dataset
+
+    revision, part = HUB_REVISIONS[GLUE], "train" if split == "train" else task.dev_split
+    with hub_errors("data set", GLUE, revision):
+        return with_retries(lambda: load_dataset(GLUE, task.name, split=part, revision=revision), f"the data set {GLUE}")
+
+
+def sample(rows: Dataset, count: int, seed: int) -> Dataset:
+    """``count`` rows drawn without replacement by ``seed``, in their old order; all if there are no more.
+
+    Args:
+        rows: any Dataset.
+        count: how many; 0 means all.
+        seed: of the draw.
+    """
+    if not count or count >= len(rows):
+        return rows
+    chosen = np.random.default_rng(seed).choice(len(rows), size=count, replace=False)
+    return rows.select(sorted(chosen.tolist()))

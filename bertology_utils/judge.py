@@ -1,0 +1,280 @@
+"""One judge for all claims: from estimates to "holds here", "does not hold here", "undecided" or "not testable here".
+
+A claim is a row of :mod:`bertology_utils.claims`: it names an estimate, a rule and the least effect. A rule is a
+formula over p values, corrected for how many tasks, heads or trainings it is about, so that every claim is judged
+at one level, whatever its form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .claims import CLAIMS, LEARNED, Claim
+from .glue import Task, plain_metric
+from .results import text_of
+from .statistics import Bootstrap, Estimate, ManyTest, Seed, largest, over_trainings, weighted_scores, whole_and_resampled
+from .statistics.permutation import DRAWS_MARGIN, ONE_SIDED
+
+HOLDS, FAILS, UNDECIDED, UNTESTABLE = "holds here", "does not hold here", "undecided", "not testable here"
+OUTCOMES = (HOLDS, FAILS, UNDECIDED, UNTESTABLE)
+DECIDED = ONE_SIDED - DRAWS_MARGIN  # 5 %, two-sided, by a margin that rounding cannot cross
+THIS_RUN, PRETRAINED = "this run", "pre-trained"  # what a verdict is about, unless it names another model
+MIN_EXAMPLES = 30  # below it a mean over examples is an anecdote
+
+
+@dataclass(frozen=True)
+class Support:
+    """How the data speak about a statement.
+
+    Attributes:
+        holds: p value of such data if the statement were false; small speaks for it.
+        fails: p value of such data if it were true; small speaks against it.
+        number: this run's, in words, where the statement is no estimate.
+    """
+
+    holds: float
+    fails: float
+    number: str = ""
+
+    def __invert__(self) -> Support:
+        """Of the statement's contrary."""
+        return Support(self.fails, self.holds, self.number)
+
+    @property
+    def outcome(self) -> str:
+        """Decided at a two-sided level of 5 %, that is 2.5 % on either side, by a margin."""
+        return HOLDS if self.holds <= DECIDED else FAILS if self.fails <= DECIDED else UNDECIDED
+
+
+def above(estimate: Estimate | Bootstrap, least: float = 0.0) -> Support:
+    """Support for a true value above ``least``."""
+    one = over_trainings([estimate]) if isinstance(estimate, Bootstrap) else estimate
+    return Support(one.p_above(least), (-one).p_above(-least))
+
+
+def all_of(parts: Iterable[Support]) -> Support:
+    """Support for each of several statements.
+
+    It holds if each one does, without correction (each has to pass); it fails
+    if one does at a level divided by their number (Bonferroni; the first step
+    of Holm, 1979, which is all that "at least one" needs).
+    """
+    parts = list(parts)
+    if not parts:
+        return Support(1.0, 1.0)
+    return Support(max(part.holds for part in parts), min(1.0, len(parts) * min(part.fails for part in parts)))
+
+
+def any_of(parts: Iterable[Support]) -> Support:
+    """Support for at least one of several statements; the contrary of :func:`all_of` of their contraries."""
+    return ~all_of(~part for part in parts)
+
+
+def some_head(test: ManyTest) -> Support:
+    """Support for some head's mean above the test's least effect; against it, that every head's is below."""
+    measured = test.n > 0
+    if not measured.any():
+        return Support(1.0, 1.0)
+    return Support(float(test.above[measured].min(initial=1.0)), float(test.below[measured].max(initial=0.0)))
+
+
+def in_every_training(tests: ManyTest | Sequence[ManyTest]) -> Support:
+    """Support for some head's mean above the least effect in every training."""
+    return all_of(map(some_head, [tests] if isinstance(tests, ManyTest) else tests))
+
+
+Rule = Callable[[Sequence[Any], Claim], Support]
+
+# From a claim's estimates (one for each task, relation, panel …) to what they say of it. A value of the estimate is an
+# Estimate or a Bootstrap; for rules about heads a ManyTest or one for each training; for "as tested" a Support.
+RULES: dict[str, Rule] = {
+    "each above": lambda found, claim: all_of(above(one, claim.least) for one in found),
+    "each below": lambda found, claim: all_of(~above(one, claim.least) for one in found),
+    "each within": lambda found, claim: all_of(all_of([above(one, claim.least), ~above(one, claim.most)]) for one in found),
+    "not each above": lambda found, claim: ~all_of(above(one, claim.least) for one in found),
+    "some above": lambda found, claim: any_of(above(one, claim.least) for one in found),
+    "some beyond, of either sign": lambda found, claim: any_of(
+        any_of([above(one, claim.least), above(-one, claim.least)]) for one in found
+    ),
+    "some head in each": lambda found, claim: all_of(map(in_every_training, found)),
+    "no head in any": lambda found, claim: all_of(~some_head(test) for one in found for test in _tests(one)),
+    "in none of them some head": lambda found, claim: ~any_of(map(in_every_training, found)),
+    "as tested, each": lambda found, claim: all_of(found),
+    "as tested, some": lambda found, claim: any_of(found),
+    "as tested, none": lambda found, claim: all_of(~one for one in found),
+    "equal": lambda found, claim: Support(0.0, 1.0) if all(one == claim.least for one in found) else Support(1.0, 0.0),
+}
+
+
+def _tests(one: ManyTest | Sequence[ManyTest]) -> Sequence[ManyTest]:
+    return [one] if isinstance(one, ManyTest) else one
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a run says of one claim.
+
+    Attributes:
+        id: its name in the table of claims.
+        outcome: one of :data:`OUTCOMES`.
+        number: this run's, with interval and sample size; of several, the one that decides.
+        why: for what cannot be tested, the precondition that fails; else the rule.
+        model: what it is about, if not this run's model.
+    """
+
+    id: str
+    outcome: str
+    number: str
+    why: str
+    model: str = THIS_RUN
+
+    @property
+    def line(self) -> str:
+        """ "*claim*: outcome; number", as it stands wherever a verdict is told."""
+        told = self.why if self.outcome == UNTESTABLE else self.number
+        return f"*{CLAIMS[self.id].text}*: {self.outcome}; {told}"
+
+
+def judge(name: str, found: Mapping[Any, Any], unmet: str = "", unit: str = "", model: str = THIS_RUN) -> Verdict:
+    """The verdict on a claim.
+
+    Args:
+        name: of the claim.
+        found: its estimates, by what each is of: a task, a relation, …; for one alone any key, such as "".
+        unmet: the precondition that fails, if one does.
+        unit: of the estimates, for their words; see :func:`bertology_utils.results.text_of`.
+        model: what it is about, if not this run's model.
+
+    Raises:
+        KeyError: there is no such claim, or no such rule.
+    """
+    claim = CLAIMS[name]
+    support = RULES[claim.rule](list(found.values()), claim)
+    if not unmet and not found:
+        unmet = "; ".join(need for need in claim.needs if need != LEARNED)
+    if not unmet and (not found or math.isnan(support.holds) or math.isnan(support.fails)):
+        unmet = "a number: this model, or these data, give none"
+    if unmet:
+        return Verdict(name, UNTESTABLE, "–", f"missing: {unmet}", model)
+    return Verdict(name, support.outcome, _number(claim, support, found, unit), claim.rule_in_words, model)
+
+
+def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str) -> str:
+    """The estimate that decides: of a claim about each, the one least sure; of one that fails, that which speaks against it most."""
+    alone = {label: RULES[claim.rule]([one], claim) for label, one in found.items()}
+    about_some = claim.rule in ("some above", "some beyond, of either sign", "as tested, some")
+    upwards = ("each below", "no head in any", "in none of them some head")  # in them the largest speaks against
+
+    def order(label: Any) -> tuple[float, float]:
+        one, value = alone[label], _value(found[label])
+        towards = value if claim.rule in upwards else -value  # of ties the more extreme
+        if about_some:
+            return -one.holds, -towards
+        return (-one.fails if support.outcome == FAILS else one.holds), towards
+
+    label = max(found, key=order)
+    title = label.title if isinstance(label, Task) else label
+    number = _in_words(found[label], unit)
+    among = "" if len(found) < 2 else f", {'surest' if about_some else 'least sure'} of {len(found)}"
+    if support.outcome == FAILS and not about_some and len(found) > 1:
+        among = f", surest against of {len(found)}"
+    value, _, sizes = number.partition("; ")
+    return f"{title} {value}{among}".strip() + (f"; {sizes}" if sizes else "")
+
+
+def _value(one: Any) -> float:
+    if isinstance(one, (Estimate, Bootstrap)):
+        return one.value
+    if isinstance(one, Support):
+        return 0.0
+    return float(one) if isinstance(one, (int, float)) else max(float(np.nanmax(test.means)) for test in _tests(one))
+
+
+def _in_words(one: Any, unit: str) -> str:
+    if isinstance(one, (Estimate, Bootstrap)):
+        return text_of(one.summary() | {"unit": unit}, sizes=True)
+    if isinstance(one, Support):
+        return one.number
+    if isinstance(one, (int, float, str)):
+        return str(one)
+    from .common import head_name
+
+    test = min(_tests(one), key=lambda test: float(np.nanmax(test.means)))
+    best = largest(test.means)  # its last two places are the layer and the head
+    return f"head {head_name(*best[-2:])} {test.means[best]:+.3f}; n={int(test.n[best])}"
+
+
+# Preconditions. ---------------------------------------------------------
+
+
+def constant_score(task: Task, labels: np.ndarray) -> float:
+    """What always the same answer scores: the most frequent class's share, or no correlation for a regression.
+
+    Args:
+        task: the task.
+        labels: gold, shape (examples,).
+    """
+    return 0.0 if task.is_regression else float(np.bincount(labels).max() / len(labels))
+
+
+def learned(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed) -> bool:
+    """True if every training learned the task: each one's score is surely above that of always the same answer.
+
+    By :func:`bertology_utils.glue.plain_metric`.
+
+    Args:
+        task: the task.
+        predicted: of every training, shape (trainings, examples).
+        labels: gold, shape (examples,).
+        seed: of the resampling of examples.
+    """
+    if len(labels) < MIN_EXAMPLES:
+        return False
+    weights = whole_and_resampled(len(labels), seed)  # (1 + resamples, examples)
+    scores = weighted_scores(plain_metric(task), predicted, labels, weights).T  # (trainings, 1 + resamples)
+    constant = constant_score(task, labels)
+    each = [over_trainings([Bootstrap.of(score, len(labels), seed)]) for score in scores]
+    return all(above(estimate, constant).outcome == HOLDS for estimate in each)
+
+
+def unlearned(tasks: Sequence[Task], learned: Mapping[Task, bool]) -> str:
+    """What is missing if no task that a claim is about was learned; empty if one was."""
+    if any(learned[task] for task in tasks):
+        return ""
+    titles = ", ".join(task.title for task in tasks)
+    return f"no model that learned {titles}: none is surely above always the same answer" if tasks else "no such task here"
+
+
+def no_sink(in_even_shares: float, kind: str = "[SEP]") -> str:
+    """What is missing if the pre-trained model has no sink: if one token of a kind gets no more than an even share.
+
+    Args:
+        in_even_shares: attention to one such token, pre-trained and by weight, mean over heads and examples, in
+            multiples of 1/L.
+        kind: of token.
+    """
+    if in_even_shares > 1:
+        return ""
+    return f"a model with a {kind} sink: pre-trained, {kind} gets {in_even_shares:.1f} of an even share"
+
+
+def never_adjacent(adjacent: float, least: float = 0.05) -> str:
+    """What is missing if linked words hardly ever stand side by side.
+
+    Args:
+        adjacent: share of links whose words are neighbours; NaN where there are no links.
+        least: below it, the claim cannot be tested.
+    """
+    if adjacent >= least:
+        return ""
+    return "no such links here" if np.isnan(adjacent) else f"adjacent links: {adjacent:.0%} of these words are neighbours"
+
+
+def too_few(n: int) -> str:
+    """What is missing if a mean would be over fewer than :data:`MIN_EXAMPLES` examples."""
+    return "" if n >= MIN_EXAMPLES else f"examples: {n}, of {MIN_EXAMPLES} at least"

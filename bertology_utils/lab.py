@@ -1,0 +1,351 @@
+"""What the notebooks share: from parameters to rows, models, one pass over maps, and the table of results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from . import finetune, glue, models
+from .annotation import annotators
+from .annotation.annotators import Annotator
+from .annotation.inputs import AnnotatedInput, annotate_inputs
+from .attention import Batch, Measurement, batches, weighed
+from .cache import Key, Later, observe, once, where
+from .common import to_code, to_people
+from .disabling.sweep import Sweep, sweep
+from .drift.scores import restored_logits
+from .glue import TASKS, Task, predictions
+from .judge import learned
+from .plan import FineTuning, Need, SweepOf, prepare
+from .record import Record, project_root
+from .results import RESULTS, Results, read_results
+from .settings import resolve
+from .sources import ModelSource
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+
+# The committed run on real data, by notebook; of the others "".
+REAL = {"2_framenet_heads": ("minilm_framenet15", "MiniLM, FrameNet 1.5"), "": ("minilm_glue", "MiniLM, real GLUE")}
+
+
+class Lab(Record):
+    """One run of one notebook. Rows and trainings are read once and kept.
+
+    Args:
+        notebook: the notebook's name without suffix ("3_finetuning_drift").
+        parameters: the notebook's parameters.
+
+    Raises:
+        ValueError, TypeError, FileNotFoundError: a parameter is wrong; the
+            message names what is allowed.
+        ConnectionError: the model is on the Hub, which cannot be reached.
+    """
+
+    def __init__(self, notebook: str, **parameters):
+        settings = resolve(**parameters)
+        self._parameters = parameters
+        source, shape = models.pinned(settings.model)
+        if settings.head is not None:
+            for kind, index, count in zip(("layer", "head"), settings.head, shape, strict=True):
+                to_code(to_people(index), count, kind)
+        super().__init__(notebook, replace(settings, model=source))
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks that were asked for."""
+        return self.settings.tasks
+
+    @cached_property
+    def config(self):
+        """The model's configuration."""
+        return models.load_config(self.settings.model)
+
+    @cached_property
+    def tokenizer(self):
+        """The model's tokenizer."""
+        return models.load_tokenizer(self.settings.model)
+
+    def resampling_seed(self, task: Task) -> tuple[int, int]:
+        """Seed of the task's bootstrap: another one for each task, so that tasks are independent."""
+        return self.settings.seed, list(TASKS).index(task.name)
+
+    @cache
+    def train_rows(self, task: Task) -> Dataset:
+        """Training rows, at most ``train_examples``, drawn by the seed."""
+        rows = glue.load_rows(task, "train", self.settings.data)
+        return glue.sample(rows, self.settings.train_examples, self.settings.seed)
+
+    @cache
+    def dev_rows(self, task: Task) -> Dataset:
+        """All dev rows."""
+        return glue.load_rows(task, "dev", self.settings.data)
+
+    def rows_used(self) -> dict[str, dict[str, object]]:
+        """How many training and dev rows each task has, and a digest of the first."""
+        return {
+            task.name: {
+                "train": len(self.train_rows(task)),
+                "dev": len(self.dev_rows(task)),
+                "train_sha256": finetune.rows_digest(self.train_rows(task)),
+            }
+            for task in self.tasks
+        }
+
+    @cache
+    def _training(self, task: Task, init: str, seed_offset: int) -> finetune.Training:
+        s = self.settings
+        recipe = s.profile.recipe_of(init)
+        return finetune.Training(task, s.model, self.train_rows(task), recipe, init, s.seed + seed_offset)
+
+    def _checkpoint(self, task: Task, init: str, seed_offset: int) -> ModelSource | None:
+        """The classifier that was given instead of this training."""
+        source = dict(self.settings.checkpoints).get(task.name) if init == "pretrained" else None
+        if source and seed_offset:
+            raise ValueError(
+                f"{task.title}: there is one training only, the checkpoint {source.name}; another, to compare it with,"
+                " needs trainings by this suite: leave checkpoint empty"
+            )
+        return source
+
+    def finetuned(self, task: Task, init: str = "pretrained", seed_offset: int = 0):
+        """The classifier fine-tuned on the task, or the checkpoint that was given for it.
+
+        Args:
+            task: the task.
+            init: what the training starts from; see :func:`bertology_utils.models.load_classifier`.
+            seed_offset: another number gives another training of the same kind.
+
+        Raises:
+            ValueError: another training is wanted where a checkpoint was given.
+        """
+        checkpoint = self._checkpoint(task, init, seed_offset)
+        if checkpoint:
+            return models.load_classifier(checkpoint, task, "finetuned").to(self.device)
+        return finetune.finetuned(self._training(task, init, seed_offset)).to(self.device)
+
+    def trainings(self, task: Task) -> range:
+        """Numbers of the task's trainings, for ``seed_offset``: one where a checkpoint was given."""
+        return range(self.settings.trainings_of(task))
+
+    def finetunings(self, task: Task) -> list:
+        """The classifiers fine-tuned on the task, which differ in their seed."""
+        return [self.finetuned(task, seed_offset=number) for number in self.trainings(task)]
+
+    @property
+    def random_tasks(self) -> tuple[Task, ...]:
+        """Of the tasks those that the profile trains a random start on."""
+        return tuple(task for task in self.tasks if self.settings.random_starts_of(task))
+
+    def random_starts(self, task: Task) -> np.ndarray:
+        """What the classifiers that were fine-tuned from random weights answer, shape (trainings, dev rows).
+
+        Args:
+            task: one of :attr:`random_tasks`.
+        """
+        numbers = range(self.settings.random_starts_of(task))
+        return np.stack([self.answers(task, init="normal", seed_offset=number) for number in numbers])
+
+    def untrained(self, task: Task, init: str = "pretrained", seed_offset: int = 0):
+        """The classifier before any fine-tuning: its classification layer is drawn by the seed."""
+        seed = self.settings.seed + seed_offset
+        return models.load_classifier(self.settings.model, task, init, seed).to(self.device)
+
+    def encoder(self, init: str = "pretrained"):
+        """The bare encoder, without a classifier and before any fine-tuning."""
+        return models.load_encoder(self.settings.model, init, self.settings.seed).to(self.device)
+
+    @cache
+    def dev_inputs(self, task: Task) -> Dataset:
+        """Model inputs of all dev rows, not yet in batches."""
+        return batches.tokenize(self.dev_rows(task), task, self.tokenizer, self.settings.profile.recipe.max_length)
+
+    def dev_batches(self, task: Task) -> list[Batch]:
+        """Inputs of all dev rows."""
+        return batches.make_batches(self.dev_inputs(task), self.tokenizer, self._tokens_per_batch)
+
+    @cached_property
+    def _tokens_per_batch(self) -> int:
+        layers, heads = self.config.num_hidden_layers, self.config.num_attention_heads
+        return batches.tokens_per_batch(layers, heads, self.settings.profile.recipe.max_length)
+
+    @cached_property
+    def annotator(self) -> Annotator:
+        """What gives words, parts of speech and dependencies.
+
+        Raises:
+            ValueError, FileNotFoundError: see :func:`bertology_utils.annotation.annotators.load_annotator`.
+        """
+        return annotators.load_annotator(self.settings.annotation, [task.name for task in self.tasks])
+
+    @cache
+    def annotated_inputs(self, task: Task, count: int = 0) -> list[AnnotatedInput]:
+        """Annotation of the inputs of :meth:`measured_batches`, by their ``index``."""
+        rows = glue.sample(self.dev_rows(task), self._measured(count), self.settings.seed)
+        max_length = self.settings.profile.recipe.max_length
+        return annotate_inputs(rows, task.fields, self.tokenizer, max_length, self.annotator)
+
+    def _measured(self, count: int) -> int:
+        limits = [limit for limit in (count, self.settings.max_examples) if limit]
+        return min(limits, default=0)
+
+    def measured_batches(self, task: Task, count: int = 0, pad_to: int | None = None) -> list[Batch]:
+        """Inputs of the dev rows whose maps are measured, drawn by the seed (footnote 5).
+
+        Args:
+            task: the task.
+            count: fewer rows than ``max_examples``; 0 for ``max_examples`` (which is 0 for all rows).
+            pad_to: pad every input to this many tokens.
+        """
+        inputs = glue.sample(self.dev_inputs(task), self._measured(count), self.settings.seed)
+        return batches.make_batches(inputs, self.tokenizer, self._tokens_per_batch, pad_to)
+
+    def observe(self, model, task: Task, measurements: dict[str, Measurement], count: int = 0, weighing: str = "") -> dict:
+        """One pass over the inputs of :meth:`measured_batches`; see :func:`bertology_utils.cache.observe`.
+
+        Args:
+            model: encoder or classifier.
+            task: the task.
+            measurements: by name.
+            count: fewer rows than ``max_examples``.
+            weighing: of the maps; by default the notebook's parameter.
+        """
+        weighing = weighing or self.settings.weighing
+        fed = {name: weighed(measurement, weighing) for name, measurement in measurements.items()}
+        return observe(model, self.measured_batches(task, count), fed)
+
+    @cache
+    def swept_rows(self, task: Task) -> Dataset:
+        """The dev rows on which heads are disabled, drawn by the seed."""
+        return glue.sample(self.dev_rows(task), self.settings.sweep_examples, self.settings.seed)
+
+    def swept_labels(self, task: Task) -> np.ndarray:
+        """Gold labels of these rows, shape (rows,)."""
+        return np.asarray(self.swept_rows(task)["label"])
+
+    def swept_batches(self, task: Task) -> list[Batch]:
+        """Inputs of these rows."""
+        max_length = self.settings.profile.recipe.max_length
+        return batches.make_batches(
+            batches.tokenize(self.swept_rows(task), task, self.tokenizer, max_length), self.tokenizer, self._tokens_per_batch
+        )
+
+    def sweep(self, task: Task, seed_offset: int = 0, ablation: str = "uniform") -> Sweep:
+        """Outputs of the fine-tuned classifier on these rows with every head and every layer disabled (§4.6)."""
+        return once(*self._call(SweepOf(FineTuning(task, seed_offset=seed_offset), ablation)))
+
+    def entry(self, need: Need) -> tuple[str, Key]:
+        """Where the cache keeps what is needed: kind and key."""
+        return where(*self._call(need))
+
+    def _call(self, need: Need) -> tuple:
+        """The function and the arguments that make it."""
+        if isinstance(need, FineTuning):
+            return finetune.train, self._training(need.task, need.init, need.seed_offset)
+        task = need.training.task
+        inputs = self._inputs(task, self.swept_rows(task), self.swept_batches)
+        return sweep, self._classifier(task, seed_offset=need.training.seed_offset), inputs, 0, None, need.ablation
+
+    def _classifier(self, task: Task, init: str = "pretrained", seed_offset: int = 0) -> Later:
+        """The fine-tuned classifier, loaded only where something is asked of it."""
+        checkpoint = self._checkpoint(task, init, seed_offset)
+        what = (checkpoint, task) if checkpoint else (finetune.finetuned, self._training(task, init, seed_offset))
+        return Later(lambda: self.finetuned(task, init, seed_offset), (models.load_classifier, *what))
+
+    def _inputs(self, task: Task, rows: Dataset, make: Callable[[Task], list[Batch]]) -> Later:
+        """Inputs of these rows, made only where something is asked of a model."""
+        what = (
+            batches.make_batches,
+            batches.tokenize,
+            rows,
+            task,
+            self.settings.model,
+            self.settings.profile.recipe.max_length,
+        )
+        return Later(lambda: make(task), what)
+
+    def make(self, need: Need) -> None:
+        """Leave in the cache what is needed."""
+        if isinstance(need, FineTuning):
+            finetune.trained(self._training(need.task, need.init, need.seed_offset))
+        else:
+            self.sweep(need.training.task, need.training.seed_offset, need.ablation)
+
+    def prepare(self) -> None:
+        """Make all that this notebook needs, in workers; where the cache has it, nothing is done.
+
+        Raises:
+            RuntimeError: something cannot be made; the message says what and why.
+        """
+        prepare(self, self.notebook, self._parameters)
+
+    def title(self, need: Need) -> str:
+        """What it is called in messages."""
+        if isinstance(need, FineTuning):
+            return self._training(need.task, need.init, need.seed_offset).name
+        return f"{need.training.task.title}, seed {self.settings.seed + need.training.seed_offset}, heads {need.ablation}"
+
+    def predictions(self, model, task: Task) -> np.ndarray:
+        """Predicted labels (or scores from 0 to 1, for a regression) of all dev rows, shape (rows,)."""
+        return predictions(task, models.predict_logits(model, self.dev_batches(task)))
+
+    def answers(self, task: Task, init: str = "pretrained", seed_offset: int = 0) -> np.ndarray:
+        """What the fine-tuned classifier predicts of all dev rows, from the cache; as :meth:`predictions`."""
+        inputs = self._inputs(task, self.dev_rows(task), self.dev_batches)
+        return predictions(task, once(models.predict_logits, self._classifier(task, init, seed_offset), inputs))
+
+    def put_back(self, task: Task, groups: Sequence[Sequence[int]], seed_offset: int = 0) -> list[np.ndarray]:
+        """What the fine-tuned classifier outputs, from the cache, and then what with each group of layers put back (§4.3).
+
+        Args:
+            task: the task.
+            groups: layers from 0, to get their weights from before fine-tuning.
+            seed_offset: of the training; see :meth:`finetuned`.
+
+        Returns:
+            Each of shape (rows, labels), of all dev rows; NaN for a model whose layers cannot be exchanged.
+        """
+        start = Later(lambda: self.untrained(task), (models.load_classifier, self.settings.model, task, self.settings.seed))
+        inputs = self._inputs(task, self.dev_rows(task), self.dev_batches)
+        return once(
+            restored_logits, self._classifier(task, seed_offset=seed_offset), start, [(), *map(tuple, groups)], inputs
+        )
+
+    @cached_property
+    def learned(self) -> dict[Task, bool]:
+        """Which tasks every training learned, so that claims can be judged on them."""
+        found = {}
+        for task in self.tasks:
+            answers = np.stack([self.answers(task, seed_offset=number) for number in self.trainings(task)])
+            found[task] = learned(task, answers, self.labels(task), self.resampling_seed(task))
+        return found
+
+    @property
+    def real_data(self) -> bool:
+        """True if the rows are GLUE's own, not the project's corpora under GLUE's names."""
+        return self.settings.data.kind != "embedded"
+
+    @cached_property
+    def real(self) -> Results | None:
+        """The committed run of this notebook on real data, to draw beside; None where it is missing or of another form."""
+        folder, _ = REAL.get(self.notebook, REAL[""])
+        try:
+            return read_results(project_root() / "benchmarks" / folder / self.notebook / RESULTS)
+        except ValueError:
+            return None
+
+    @property
+    def real_title(self) -> str:
+        """Model and data of :attr:`real`, as figures name them."""
+        return REAL.get(self.notebook, REAL[""])[1]
+
+    def labels(self, task: Task) -> np.ndarray:
+        """Gold labels of all dev rows, shape (rows,)."""
+        return np.asarray(self.dev_rows(task)["label"])

@@ -1,0 +1,231 @@
+"""The figures of §4.5: links on one map, links and neighbours, heads above places, and what [CLS] looks at (Fig 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..annotation.inputs import TOKEN_TYPES
+from ..claims import CLAIMS, WEIGHT
+from ..common import head_name
+from ..glue import TASKS
+from ..plots import COLOURS, SOURCE_COLOURS, dot_panels, table_map, token_map
+from ..plots.dots import Dot
+from ..plots.style import SOURCE_MARKERS
+from ..results import Results
+from ..statistics import bootstrap_mean
+from ..statistics.permutation import heads_by_size, largest
+from .dependencies import CLARK, FOUND
+from .measure import WAYS, Clear, TokenLink
+
+NAMED = 3  # heads of each kind that carry their names
+# What the paper's text says of Figure 7, which shows no numbers: the type that gets most, by the task's title.
+_PUNCTUATION = CLAIMS["cls-reads-punctuation"].tasks
+NAMED_BY_PAPER = {task.title: "punctuation" if name in _PUNCTUATION else "[SEP]" for name, task in TASKS.items()}
+_FRAME: dict[str, Any] = {"fill": False, "edgecolor": COLOURS["orange"], "linestyle": ":", "linewidth": 1.8}
+FROM_CLS = "weight from [CLS], last layer"  # row of results.json, by state, task and type of token
+STATES = ("pre-trained", "fine-tuned")  # that Figure 7 shows
+Table = Mapping[str, np.ndarray]  # by task's title what [CLS] gives each type, shape (types,), NaN where there is none
+
+
+def one_head(
+    weights: np.ndarray, tokens: Sequence[str], links: Sequence[TokenLink], title: str, places: bool = False
+) -> Figure:
+    """One map, with an orange frame around each link and dashed ones around the places that links are compared with.
+
+    Args:
+        weights: shape (tokens, tokens), rows summing to 1.
+        tokens: the wordpieces.
+        links: of the input.
+        title: above the map.
+        places: True to draw the places, too.
+    """
+    figure = token_map(weights, tokens, title)
+    dashed = [(cells, "grey", "--") for link in links for cells in link.places if places]
+    for (rows, columns), colour, style in [*dashed, *(((link.rows, link.columns), "orange", "-") for link in links)]:
+        corner, size = (columns.min() - 0.5, rows.min() - 0.5), (np.ptp(columns) + 1, np.ptp(rows) + 1)
+        frame = plt.Rectangle(corner, *size, fill=False, edgecolor=COLOURS[colour], linestyle=style, linewidth=1.6)
+        figure.axes[0].add_patch(frame)
+    return figure
+
+
+def links_and_neighbours(
+    scores: Mapping[str, np.ndarray], clear: Mapping[str, Clear], neighbours: np.ndarray, even: float
+) -> Figure:
+    """Attention along links beside attention to neighbours, a panel for each type of link and a point for each head.
+
+    Orange heads are surely above other inputs' places; the highest of all, and of these, carry their names.
+
+    Args:
+        scores: by type of link, the weight along it, shape (layers, heads).
+        clear: by type of link, the tests of every head's excess.
+        neighbours: attention to the previous or next token, shape (layers, heads).
+        even: what an even head gives any token.
+    """
+    figure, axes = plt.subplots(1, len(scores), figsize=(3.3 * len(scores), 3.4), sharey=True, squeeze=False)
+    for ax, (kind, score) in zip(axes.flat, scores.items(), strict=True):
+        above = clear[kind].heads
+        sure = "surely 0.02 more along links than at other inputs' places"
+        for chosen, colour, marker, label in ((~above, "grey", "o", "other heads"), (above, "orange", "D", sure)):
+            look: dict[str, Any] = {"s": 18, "alpha": 0.7, "color": COLOURS[colour], "marker": marker, "lw": 0}
+            ax.scatter(neighbours[chosen], score[chosen], label=label, **look)
+        ax.axhline(even, color=COLOURS["grey"], ls=":", lw=1)
+        ax.set(title=kind, xlabel="to previous or next token (log scale)", xscale="log")
+        ax.set_xticks([0.05, 0.1, 0.2, 0.5, 1], ["0.05", "0.1", "0.2", "0.5", "1"], minor=False)
+        ax.minorticks_off()
+        order = heads_by_size(score)
+        named = sorted({*order[:NAMED], *[at for at in order if above[at]][:NAMED]})
+        points = {head_name(*at): (neighbours[at], score[at]) for at in named}
+        _name_heads(ax, points, np.stack([neighbours.ravel(), score.ravel()], axis=1))
+    axes.flat[0].set_ylabel("attention along links")
+    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return figure
+
+
+def _name_heads(ax: Axes, points: Mapping[str, tuple[float, float]], dots: np.ndarray) -> None:
+    """Write each name beside its point, where the fewest of the dots, shape (dots, 2), and of the other names are."""
+    places = {name: ax.transData.transform(point) * 72 / ax.figure.dpi for name, point in points.items()}  # in points
+    all_dots = ax.transData.transform(dots) * 72 / ax.figure.dpi
+    shifts = np.array([(5, -3), (5, 4), (5, -9), (-29, -3), (-29, 4), (-29, -9), (-12, 6), (-12, 14), (5, 14), (-29, 14)])
+    taken: list[np.ndarray] = []  # lower left corners of names
+    for name, point in points.items():
+
+        def covered(shift: np.ndarray, at: np.ndarray) -> int:
+            corner = at + shift
+            dotted = (np.abs(all_dots - corner - (12, 3)) < (14, 6)).all(axis=1).sum()
+            return int(dotted + 5 * sum((np.abs(corner - other) < (26, 8)).all() for other in taken))
+
+        shift = shifts[int(np.argmin([covered(shift, places[name]) for shift in shifts]))]
+        taken.append(places[name] + shift)
+        ax.annotate(name, point, textcoords="offset points", xytext=tuple(shift.tolist()), fontsize=7)
+
+
+def excess_strips(sources: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
+    """The excess of every head, a dot each, in a row for each type of link and source; the largest carries its name.
+
+    The orange line is the least effect.
+
+    Args:
+        sources: by source, one of :data:`bertology_utils.plots.SOURCE_COLOURS`, and type of link, shape (layers, heads).
+    """
+    kinds = list(dict.fromkeys(kind for of_source in sources.values() for kind in of_source))
+    figure, ax = plt.subplots(figsize=(9, 0.3 + 0.85 * max(1, len(kinds))))
+    for place, (source, of_source) in enumerate(sources.items()):
+        colour, marker = SOURCE_COLOURS[source], SOURCE_MARKERS[source]
+        for kind, values in of_source.items():
+            height = kinds.index(kind) + 0.26 * (place - (len(sources) - 1) / 2)
+            ax.plot(values.ravel(), np.full(values.size, height), marker, ms=4, alpha=0.5, mew=0, color=colour)
+            at = largest(values)
+            if values[at] > WEIGHT:
+                ax.annotate(head_name(*at), (values[at], height), textcoords="offset points", xytext=(5, -3), fontsize=7)
+        ax.plot([], [], marker, color=colour, label=source)
+    ax.axvline(WEIGHT, color=COLOURS["orange"], lw=1.5, zorder=0)
+    ax.axvline(0, color=COLOURS["grey"], ls=":", lw=1, zorder=0)
+    ax.set_yticks(range(len(kinds)), kinds)
+    ax.set(xlabel="weight along links minus weight at other inputs' places", ylim=(len(kinds) - 0.5, -0.5))
+    figure.legend(loc="outside upper center", ncols=len(sources))
+    return figure
+
+
+def highest(
+    scores: Mapping[str, np.ndarray], differences: Mapping[str, Mapping[str, np.ndarray]], seed: int, count: int = 5
+) -> Figure:
+    """The excess of the heads with the highest scores, with intervals over examples: as it is, and popularity taken off.
+
+    Args:
+        scores: by type of link, shape (layers, heads).
+        differences: by way ("links", "centred") and type, shape (examples, layers, heads).
+        seed: of the resampling.
+        count: heads of each type.
+    """
+    labels = dict(zip(WAYS, ("as it is", "with each word's popularity taken off"), strict=True))
+    panels: dict[str, dict[str, dict[str, Dot]]] = {}
+    for kind, score in scores.items():
+        panels[kind] = {}
+        for layer, head in heads_by_size(score)[:count]:
+            by_way = {label: differences[way][kind][:, layer, head] for way, label in labels.items()}
+            there = {label: values[np.isfinite(values)] for label, values in by_way.items()}
+            panels[kind][head_name(layer, head)] = {
+                label: bootstrap_mean(values, seed) for label, values in there.items() if len(values)
+            }
+    colours = dict(zip(labels.values(), (COLOURS["blue"], COLOURS["orange"]), strict=True))
+    return dot_panels(panels, "excess of the weight", colours=colours, markers=dict(zip(colours, "os", strict=True)))
+
+
+def pointing(sources: Mapping[str, Mapping[str, Mapping[str, Dot]]]) -> Figure:
+    """How often the best head, and the best fixed distance, find the other word of an arc, beside Clark et al.'s.
+
+    Args:
+        sources: by source, by what (:data:`bertology_utils.links.dependencies.FOUND`) and relation, shares.
+    """
+    clark = "Clark et al., bert-base"
+    panels: dict[str, dict[str, dict[str, Dot]]] = {}
+    for title, what, of_clark in zip(
+        ("the best head", "the best fixed distance"), FOUND, ("accuracy", "offset"), strict=True
+    ):
+        shown = {name: of_source[what] for name, of_source in sources.items()}
+        panels[title] = {
+            relation: {name: found[relation] for name, found in shown.items() if relation in found}
+            | {clark: getattr(theirs, of_clark) / 100}
+            for relation, theirs in CLARK.items()
+        }
+    colours = {clark: SOURCE_COLOURS["the paper"], **{name: SOURCE_COLOURS[name] for name in sources}}
+    markers = {**SOURCE_MARKERS, clark: SOURCE_MARKERS["the paper"]}
+    return dot_panels(panels, "finds the other word, %", scale=100, colours=colours, columns=2, markers=markers)
+
+
+def from_cls(tokens: Sequence[str], weights: np.ndarray, title: str) -> Figure:
+    """What [CLS] gives every token of one input, a bar each; the dotted line is an even share.
+
+    Args:
+        tokens: the wordpieces.
+        weights: shape (tokens,), summing to 1.
+        title: above.
+    """
+    figure, ax = plt.subplots(figsize=(1.5 + 0.45 * len(tokens), 2.4))
+    ax.bar(range(len(tokens)), weights, color=COLOURS["blue"])
+    ax.axhline(1 / len(tokens), color=COLOURS["grey"], ls=":")
+    ax.set_xticks(range(len(tokens)), tokens, rotation=40, ha="right", fontsize=8)
+    ax.set(ylabel="weight from [CLS]", title=title)
+    return figure
+
+
+def read_tables(results: Results) -> dict[str, Table]:
+    """Figure 7's tables by state of the model, out of a results.json."""
+    return {
+        state: {
+            TASKS[name].title: np.array(entry["value"], dtype=float)
+            for name, entry in results.by("task", FROM_CLS, state=state).items()
+        }
+        for state in STATES
+    }
+
+
+def tables(rows: Mapping[str, Mapping[str, Table]], named: bool = True) -> Figure:
+    """What [CLS] gives each type of token in the last layer: a row of tables for each source, all on one scale (Fig 7).
+
+    Args:
+        rows: by source (titles at the left of the titles) and state of the model, a table.
+        named: True to frame, in tables of fine-tuned models, the type that the paper says is first.
+    """
+    heights = [max(len(table) for table in states.values()) for states in rows.values()]
+    width = max(map(len, rows.values()))
+    size = 1.5 + 4.8 * width, 0.34 * sum(heights) + 0.55 * len(rows) + 1.0
+    figure, axes = plt.subplots(len(rows), width, figsize=size, squeeze=False, height_ratios=heights, sharex=True)
+    most = float(np.nanmax([values for states in rows.values() for table in states.values() for values in table.values()]))
+    for across, (source, states) in zip(axes, rows.items(), strict=True):
+        for at, (ax, (state, table)) in enumerate(zip(across, states.items(), strict=False)):
+            table_map(ax, np.array(list(table.values())), list(table), TOKEN_TYPES, (0, most), f"{source}, {state}")
+            if at:
+                ax.set_yticks([])
+            for row, title in enumerate(table if named and state == "fine-tuned" else ()):
+                corner = TOKEN_TYPES.index(NAMED_BY_PAPER[title]) + 0.06, row + 0.1
+                ax.add_patch(plt.Rectangle(corner, 0.88, 0.8, **_FRAME))
+    if named:
+        figure.legend([plt.Rectangle((0, 0), 1, 1, **_FRAME)], ["what the paper's text names"], loc="outside lower center")
+    return figure

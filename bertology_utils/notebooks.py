@@ -1,0 +1,193 @@
+"""The notebooks as files, and a call of them checked before a kernel starts."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from .annotation.annotators import check_treebank
+from .common import one_of
+from .framenet.release import check_release
+from .glue import check_folder
+from .hub import GLUE
+from .record import project_root
+from .settings import PARAMETERS, Settings, convert, resolve
+from .sources import parse_source
+
+PARAMETERS_TAG = "parameters"
+# Which part of a value is a path, where there is one: the kernel works in another folder.
+_PATHS = {"model": r".+", "checkpoint": r"(?<==)[^,]+", **dict.fromkeys(("data", "annotation", "framenet"), r"(?<=:).+")}
+_folder, _treebank, _release = cache(check_folder), cache(check_treebank), cache(check_release)  # several read the same
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """One notebook.
+
+    Attributes:
+        path: the file.
+        title: its first heading.
+        parameters: name → default, in the order of the parameters cell.
+    """
+
+    path: Path
+    title: str
+    parameters: dict[str, object]
+
+    @property
+    def name(self) -> str:
+        """File name without suffix ("3_finetuning_drift")."""
+        return self.path.stem
+
+    @property
+    def number(self) -> str:
+        """The leading number, by which the command line selects it."""
+        return self.name.split("_")[0]
+
+    def declared(self, values: dict[str, object]) -> dict[str, object]:
+        """Those of a call's values that it has parameters for."""
+        return {name: value for name, value in values.items() if name in self.parameters}
+
+
+def find_notebooks() -> list[Notebook]:
+    """All notebooks of the checkout, by number.
+
+    Raises:
+        FileNotFoundError: the working folder is not in a checkout.
+        ValueError: a notebook without one literal parameters cell.
+    """
+    folder = project_root() / "notebooks"
+    found = [read_notebook(path) for path in sorted(folder.glob("[0-9]*_*.ipynb"))]
+    if not found:
+        raise FileNotFoundError(f"no notebooks in {folder}; run the command from a checkout of the project")
+    return sorted(found, key=lambda notebook: int(notebook.number))
+
+
+def select(notebooks: list[Notebook], only: str) -> list[Notebook]:
+    """The notebooks whose numbers are listed in ``only`` ("3,6" or "1-3,6"); all if it is empty.
+
+    Raises:
+        ValueError: for a number that no notebook has, or a range without one.
+    """
+    if not only:
+        return notebooks
+    by_number = {notebook.number: notebook for notebook in notebooks}
+    numbers: set[str] = set()
+    for part in only.split(","):
+        ends = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", part)
+        inside = [number for number in by_number if ends and int(ends[1]) <= int(number) <= int(ends[2])]
+        numbers.update(inside or [one_of("notebook", part.strip(), by_number)])
+    return [by_number[number] for number in sorted(numbers, key=int)]
+
+
+def read_notebook(path: Path) -> Notebook:
+    """Title and parameters of one notebook file; see :func:`find_notebooks`."""
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        tagged = ["".join(cell["source"]) for cell in cells if PARAMETERS_TAG in cell["metadata"].get("tags", [])]
+        text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is no notebook: {type(error).__name__}: {error}") from None
+    if len(tagged) != 1:
+        raise ValueError(f"{path}: {len(tagged)} cells tagged {PARAMETERS_TAG!r}; one is wanted")
+    title = re.search(r"^# (.*)", text, re.MULTILINE)
+    try:
+        return Notebook(path, title[1] if title else path.stem, assigned(tagged[0]))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def assigned(source: str) -> dict[str, object]:
+    """Names and values of a parameters cell.
+
+    papermill's own inspection reads lines by a pattern and passes over those that it does not match.
+
+    Raises:
+        ValueError: there is anything but assignments of one text or number to one name.
+    """
+    values = {}
+    try:
+        for statement in ast.parse(source).body:
+            (target,) = statement.targets  # type: ignore[attr-defined]
+            values[target.id] = ast.literal_eval(statement.value)  # type: ignore[attr-defined]
+    except (SyntaxError, AttributeError, ValueError, TypeError) as error:
+        raise ValueError(f"the parameters cell holds lines NAME = VALUE only, texts and numbers: {error}") from None
+    return values
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A call in which no fault was found.
+
+    Attributes:
+        values: the parameters that change something for some notebook, paths made absolute.
+        remarks: what could not be looked at, and which notebooks do not take a value, a line each.
+    """
+
+    values: dict[str, object]
+    remarks: tuple[str, ...]
+
+
+def check_call(notebooks: list[Notebook], texts: dict[str, str]) -> Checked:
+    """Values for the notebooks' parameters, checked as the notebooks themselves will check them.
+
+    Args:
+        notebooks: those that will run; each parameter must be declared by one at least.
+        texts: name → text, from the command line.
+
+    Raises:
+        ValueError, TypeError, FileNotFoundError: naming what is wrong and what is allowed.
+    """
+    takers = {name: [notebook for notebook in notebooks if name in notebook.parameters] for name in PARAMETERS}
+    allowed = [name for name, taking in takers.items() if taking]
+    given = {one_of("parameter", name, allowed): _absolute(name, convert(name, text)) for name, text in texts.items()}
+    # Without those that every notebook has by default.
+    values: dict[str, object] = {
+        name: value for name, value in given.items() if any(nb.parameters[name] != value for nb in takers[name])
+    }
+    settings = [resolve(**(notebook.parameters | notebook.declared(values))) for notebook in notebooks]
+    looked = [what for of_one, nb in zip(settings, notebooks, strict=True) for what in _look_into(of_one, nb.parameters)]
+    remarks = [f"not checked: {what}" for what in dict.fromkeys(looked)]
+    without = {name: [notebook.name for notebook in notebooks if notebook not in takers[name]] for name in values}
+    remarks += [f"{', '.join(names)}: takes no {name}" for name, names in without.items() if names]
+    return Checked(values, tuple(remarks))
+
+
+def _absolute(name: str, value: str | int) -> str | int:
+    """Paths as seen from here."""
+
+    def place(part: re.Match[str]) -> str:
+        path = Path(part[0]).expanduser()
+        return str(path.resolve()) if path.exists() else part[0]
+
+    return re.sub(_PATHS[name], place, value) if name in _PATHS and isinstance(value, str) else value
+
+
+def _look_into(settings: Settings, declared: dict[str, object]) -> list[str]:
+    """Open what a notebook will read; returns what only the network could answer."""
+    data = settings.data
+    unknown = [] if settings.model.is_local else [f"the model {settings.model.location} on the Hub"]
+    if "annotation" in declared:  # the profile's may be a pipeline that is not installed
+        kind, place = parse_source("annotation", settings.annotation)
+        if kind == "conllu":
+            _treebank(place)
+    if "data" in declared and data.kind == "hub":
+        unknown.append(f"the data set {GLUE} on the Hub")
+    if "data" in declared and data.kind == "folder":
+        for task in settings.tasks:
+            trains = "train_files" in declared and task.name not in dict(settings.checkpoints)
+            _folder((task,), data.path, data.train_files, ("train", "dev") if trains else ("dev",))
+    if "framenet" in declared:
+        _release(settings.framenet)
+        if settings.framenet == "nltk":
+            unknown.append("FrameNet, which NLTK downloads if it is not there")
+    return unknown
+
+
+def notebook_text(content: dict[str, object]) -> str:
+    """A notebook's content as Jupyter writes it."""
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"

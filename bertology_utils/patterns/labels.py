@@ -1,0 +1,235 @@
+"""Labelled self-attention maps (§4.1), changes that keep their label, and maps whose label is known by construction.
+
+The data card, ``labelled_maps/README.md``, says where the maps come from, by what guideline they were labelled, and how
+far two annotators agree. No text is stored, only weights.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load_file
+
+from ..common import one_of
+
+FOLDER = Path(__file__).parent / "labelled_maps"
+# The paper's five classes (§4.1, Figure 1).
+PATTERNS = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
+PARTS = ("natural", "enriched")
+SHORTEST = 4  # wordpieces; in shorter maps every pattern looks alike
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What a label is about: the map and where [SEP] stands.
+
+    Attributes:
+        weights: shape (tokens, tokens), rows sum to 1.
+        separators: True at [SEP], shape (tokens,).
+    """
+
+    weights: np.ndarray
+    separators: np.ndarray
+
+    def reordered(self, order: np.ndarray) -> Picture:
+        """The map with its tokens in another order."""
+        return Picture(self.weights[np.ix_(order, order)], self.separators[order])
+
+
+@dataclass(frozen=True)
+class LabelledMap:
+    """One map with its label.
+
+    Attributes:
+        weights: shape (tokens, tokens), rows sum to 1; row i is what token i attends to.
+        pattern: one of :data:`PATTERNS`, after disagreements were settled.
+        first, second: the two annotators' labels.
+        part: "natural" (drawn at random) or "enriched" (drawn for rare patterns).
+        task: the task that the encoder was fine-tuned on and the input comes from, by name.
+        example: dev row of the input.
+        layer, head: from 0.
+        separators: positions of [SEP].
+    """
+
+    weights: np.ndarray
+    pattern: str
+    first: str
+    second: str
+    part: str
+    task: str
+    example: int
+    layer: int
+    head: int
+    separators: tuple[int, ...]
+
+    @property
+    def group(self) -> tuple[int, int]:
+        """What must not be on both sides of a split: the head, whatever task it was fine-tuned on.
+
+        All encoders started from one model, and most heads keep their pattern.
+        """
+        return self.layer, self.head
+
+    @property
+    def picture(self) -> Picture:
+        """The map as classifiers are given it; rows of half precision are made to sum to 1 exactly."""
+        separators = np.isin(np.arange(len(self.weights)), self.separators)
+        return Picture(self.weights / self.weights.sum(axis=1, keepdims=True), separators)
+
+
+@cache
+def load_maps(folder: Path = FOLDER) -> tuple[LabelledMap, ...]:
+    """All labelled maps, in the order of ``labels.csv``.
+
+    Args:
+        folder: where ``labels.csv`` and ``maps.safetensors`` are.
+
+    Raises:
+        ValueError: the two files do not match, or a row has an unknown label or part;
+            the message names the row.
+    """
+    maps = load_file(folder / "maps.safetensors")
+    with (folder / "labels.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    ids = [row["id"] for row in rows]
+    if sorted(ids) != sorted(maps):
+        odd = sorted(set(ids) ^ set(maps)) or "one twice"
+        raise ValueError(f"labels.csv and maps.safetensors in {folder} do not hold the same maps: {odd}")
+    return tuple(_labelled(row, maps[row["id"]]) for row in rows)
+
+
+def _labelled(row: dict[str, str], weights: np.ndarray) -> LabelledMap:
+    for column in ("pattern", "first", "second"):
+        one_of(f"{column} of map {row['id']}", row[column], PATTERNS)
+    one_of(f"part of map {row['id']}", row["part"], PARTS)
+    length = int(row["length"])
+    if weights.shape != (length, length) or not np.allclose(weights.sum(axis=1, dtype=np.float32), 1, atol=5e-3):
+        raise ValueError(f"map {row['id']} is no {length} x {length} map whose rows sum to 1: its shape is {weights.shape}")
+    columns: dict[str, Any] = {name: row[name] for name in ("pattern", "first", "second", "part", "task")}
+    columns |= {name: int(row[name]) for name in ("example", "layer", "head")}
+    return LabelledMap(weights.astype(np.float32), **columns, separators=tuple(map(int, row["separators"].split())))
+
+
+def targets(labelled: Sequence[LabelledMap], by: str = "pattern") -> np.ndarray:
+    """Labels as indices into :data:`PATTERNS`, shape (maps,).
+
+    Args:
+        labelled: the maps.
+        by: whose labels: "pattern" for the settled ones, "first" or "second" for an annotator's.
+    """
+    return np.array([PATTERNS.index(getattr(one, by)) for one in labelled])
+
+
+def natural() -> np.ndarray:
+    """True for labelled maps that were drawn at random, shape (maps,); see the data card."""
+    return np.array([one.part == "natural" for one in load_maps()])
+
+
+def drawn(pattern: str, count: int, rng: np.random.Generator) -> list[LabelledMap]:
+    """At most ``count`` labelled maps of a pattern, at random."""
+    maps = [one for one in load_maps() if one.pattern == pattern]
+    return [maps[row] for row in sorted(rng.choice(len(maps), min(count, len(maps)), replace=False))]
+
+
+# Changes that keep a map's pattern, to make more of few labelled maps. ---
+
+
+def sentence_numbers(separators: np.ndarray) -> np.ndarray:
+    """The sentence of each token, from 0, shape (tokens,); [SEP] belongs to the sentence that it ends, [CLS] to the first."""
+    return np.cumsum(separators) - separators
+
+
+def augmented(picture: Picture, rng: np.random.Generator) -> Picture:
+    """One random change of each kind, each with probability one half; the reversal last, as others look for [CLS] first."""
+    for change in (swapped_sentences, merged_tokens, sharpened, with_ground, reversed_tokens):
+        if rng.random() < 0.5:
+            picture = change(picture, rng)
+    return picture
+
+
+def reversed_tokens(picture: Picture, rng: np.random.Generator) -> Picture:
+    """From last to first: a column stays a column, the previous token becomes the next, blocks stay blocks."""
+    return picture.reordered(np.arange(len(picture.weights))[::-1])
+
+
+def swapped_sentences(picture: Picture, rng: np.random.Generator) -> Picture:
+    """The two sentences, each with its [SEP], change places; one sentence stays as it is."""
+    ends = np.flatnonzero(picture.separators)
+    if len(ends) != 2:
+        return picture
+    first, second = ends
+    order = [0, *range(first + 1, second + 1), *range(1, first + 1), *range(second + 1, len(picture.weights))]
+    return picture.reordered(np.array(order))
+
+
+def merged_tokens(picture: Picture, rng: np.random.Generator, most: float = 0.2) -> Picture:
+    """Up to a fifth of the tokens become one with the next, as wordpieces become a word; never [CLS] and [SEP].
+
+    The merged token attends as its parts do on average, and is attended to as
+    much as they are together (Clark et al., 2019, §4.1). Leaving tokens out
+    instead could remove the column that makes the pattern.
+    """
+    apart = rng.random(len(picture.weights)) >= rng.uniform(0, most)
+    apart |= picture.separators
+    apart[:2] = True  # [CLS] and what follows it
+    apart[1:] |= picture.separators[:-1]
+    member = np.cumsum(apart) - 1  # (tokens,): the merged token that each becomes part of
+    if member[-1] + 1 < SHORTEST:
+        return picture
+    joins = (member == np.arange(member[-1] + 1)[:, None]).astype(picture.weights.dtype)  # (merged, tokens)
+    weights = joins / joins.sum(axis=1, keepdims=True) @ picture.weights @ joins.T  # (merged, merged)
+    return Picture(weights, picture.separators[apart])
+
+
+def sharpened(picture: Picture, rng: np.random.Generator) -> Picture:
+    """Weights to a power from 0.8 to 1.25, as if the softmax had another temperature."""
+    weights = picture.weights ** np.exp(rng.uniform(np.log(0.8), np.log(1.25)))
+    return Picture(weights / weights.sum(axis=1, keepdims=True), picture.separators)
+
+
+def with_ground(picture: Picture, rng: np.random.Generator, most: float = 0.15) -> Picture:
+    """A little uniform attention mixed in."""
+    share = rng.uniform(0, most)
+    return Picture((1 - share) * picture.weights + share / len(picture.weights), picture.separators)
+
+
+# Maps that are known by construction, with what the guideline calls each. ---
+
+LENGTHS = (8, 16, 32, 64, 100)
+EXPECTED = {
+    "uniform": "heterogeneous",
+    "to itself": "diagonal",
+    "to the previous token": "diagonal",
+    "to [CLS]": "vertical",
+    "half to [CLS], half to itself": "vertical+diagonal",
+    "within its own sentence": "block",
+}
+
+
+def constructed_maps(length: int) -> dict[str, Picture]:
+    """Exact maps of two sentences of equal length, named as in :data:`EXPECTED`.
+
+    Args:
+        length: wordpieces, [CLS] and both [SEP] included.
+    """
+    separators = np.zeros(length, dtype=bool)
+    separators[[length // 2, length - 1]] = True
+    itself, first = np.eye(length), np.zeros((length, length))
+    first[:, 0] = 1
+    sentence = sentence_numbers(separators)
+    same = (sentence[:, None] == sentence).astype(float)
+    maps = {
+        "uniform": np.full((length, length), 1 / length),
+        "to itself": itself,
+        "to the previous token": np.vstack([itself[:1], itself[:-1]]),
+        "to [CLS]": first,
+        "half to [CLS], half to itself": (first + itself) / 2,
+        "within its own sentence": same / same.sum(axis=1, keepdims=True),
+    }
+    return {name: Picture(weights, separators) for name, weights in maps.items()}

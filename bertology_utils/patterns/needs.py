@@ -1,5 +1,0 @@
-"""What is trained for §4.1: some classifiers for each task."""
-
-from ..encoders.needs import finetunings as needs
-
-__all__ = ["needs"]

@@ -1,0 +1,354 @@
+"""What notebooks need to have been made before they run: trainings, and sweeps of heads.
+
+:func:`needs_of` is the table of needs by notebook, :func:`plan` what the cache lacks of it, :func:`carry_out` makes that.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import secrets
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .cache import CACHE_VARIABLE, cache_folder, digest, is_finished, not_writable
+from .common import environment, is_closed, is_full, note, quiet
+from .glue import Task
+from .workers import KERNEL, in_words, jobs_for, one_thread, work
+
+if TYPE_CHECKING:
+    from .notebooks import Notebook
+    from .settings import Settings
+
+SWEPT = ("mrpc", "stsb", "sst2", "rte")  # tasks whose heads the paper disables one by one (§4.6)
+ABLATIONS = ("zero", "mean", "interchange")  # compared with the usual one, "uniform"
+# Bytes of a worker for each weight: gradient, moments and activations in a training; stacked inputs in a sweep.
+BYTES = {"FineTuning": 45, "SweepOf": 12}
+SPEED = 5e10  # operations a second of one worker: half of what a core of 100 GFLOP/s can do (measured)
+PROCESS = 2**30  # bytes that the libraries take for themselves
+DIED = "its worker died twice; a common cause is too little memory: try fewer --jobs"
+_OWN_CACHE = os.environ.get(CACHE_VARIABLE)  # of a cluster's worker, before a run sets it
+_one_at_a_time = threading.Lock()  # a cluster's worker may have several threads, and torch's random numbers have one state
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """One fine-tuned classifier.
+
+    Attributes:
+        task: the task.
+        init: what it starts from, "pretrained" or "normal".
+        seed_offset: another number is another training of the same kind.
+    """
+
+    task: Task
+    init: str = "pretrained"
+    seed_offset: int = 0
+
+
+@dataclass(frozen=True)
+class SweepOf:
+    """The outputs of a fine-tuned classifier with every head, and every layer, disabled.
+
+    Attributes:
+        training: the classifier.
+        ablation: what a disabled head does instead, one of :data:`bertology_utils.disabling.switch.ABLATIONS`.
+    """
+
+    training: FineTuning
+    ablation: str = "uniform"
+
+
+Need = FineTuning | SweepOf
+
+
+def swept(tasks: Iterable[Task]) -> list[Task]:
+    """Those of some tasks whose heads the paper disables (§4.6)."""
+    return [task for task in tasks if task.name in SWEPT]
+
+
+def compared(tasks: Sequence[Task], profile: str) -> Sequence[Task]:
+    """The tasks on whose first training the ways of disabling a head are compared."""
+    return tasks[:1] if profile == "embedded" else tasks[:2]
+
+
+def needs_of(notebook: str, settings: Settings) -> list[Need]:
+    """What a notebook needs to have been made; [] where nothing is trained.
+
+    Args:
+        notebook: its name, which begins with its number.
+        settings: what it runs with. A task with a given checkpoint is not trained, and its checkpoint is swept once.
+
+    Raises:
+        ValueError: notebook 3 is to compare trainings of a task that has one only.
+    """
+    tasks, number = settings.tasks, notebook.split("_")[0]
+    if number == "3" and min(map(settings.trainings_of, tasks)) < 2:
+        raise ValueError("trainings=1: notebook 3 compares trainings of one task; choose trainings 2 or more")
+    trained = [FineTuning(task, "pretrained", at) for task in tasks for at in range(settings.trainings_of(task))]
+    random = [FineTuning(task, "normal", at) for task in tasks for at in range(settings.random_starts_of(task))]
+    sweeps = [SweepOf(training) for training in trained]
+    first = [FineTuning(task) for task in compared(tasks, settings.profile.name)]
+    needs: Mapping[str, Sequence[Need]] = {
+        "0": [FineTuning(task) for task in tasks if task.labels][:1],
+        "1": trained,
+        "3": [*trained, *random],
+        "4": trained,
+        "5": trained,
+        "6": [*trained, *sweeps, *(SweepOf(training, ablation) for training in first for ablation in ABLATIONS)],
+        "7": [*trained, *(sweep for sweep in sweeps if sweep.training.task in swept(tasks))],
+    }
+    given = {name for name, _ in settings.checkpoints}
+    return [
+        need
+        for need in needs.get(number, [])
+        if isinstance(need, SweepOf) or need.init == "normal" or need.task.name not in given
+    ]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One training or sweep that the cache lacks.
+
+    Attributes:
+        notebooks: names of those that need it.
+        parameters: of the first of them, as (name, value).
+        open_lab: makes a lab of a notebook's name and parameters.
+        need: what is made.
+        title: what it is called in messages.
+        entry: kind and key in the cache.
+        operations: multiplications and additions that it takes, roughly.
+        memory: bytes that one worker takes, roughly.
+    """
+
+    notebooks: tuple[str, ...]
+    parameters: tuple[tuple[str, object], ...]
+    open_lab: Callable[..., Any]
+    need: Need
+    title: str
+    entry: tuple[str, Any]
+    operations: float
+    memory: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What some notebooks need, without repetition.
+
+    Attributes:
+        items: what the cache lacks, trainings first, longest first.
+        finished: number of those that it has.
+        wanted: how many each notebook needs, finished or not.
+    """
+
+    items: tuple[Item, ...]
+    finished: int
+    wanted: dict[str, int]
+
+    @property
+    def memory(self) -> float:
+        """Estimated bytes of one worker, or of a kernel where nothing is to be made."""
+        return max((item.memory for item in self.items), default=KERNEL)
+
+    def text(self, jobs: int) -> str:
+        """Counts and about how long, in a sentence."""
+        if not self.items:
+            return f"nothing to train; in the cache: {self.finished}"
+        sweeps = sum(isinstance(item.need, SweepOf) for item in self.items)
+        each = [item.operations / SPEED / 60 for item in self.items]
+        minutes = max(1, round(max(sum(each) / jobs, *each)))
+        return (
+            f"to make: {len(self.items) - sweeps} trainings, {sweeps} sweeps of heads; in the cache: {self.finished};"
+            f" about {minutes} minute{'s' if minutes > 1 else ''} with {jobs} worker{'s' if jobs > 1 else ''}"
+        )
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An item that was not made, and why, in a line."""
+
+    item: Item
+    problem: str
+
+
+def plan(notebooks: Iterable[Notebook], values: dict[str, object], open_lab: Callable[..., Any]) -> Plan:
+    """What the cache lacks for these notebooks with these checked parameters.
+
+    Args:
+        notebooks: which.
+        values: of the parameters.
+        open_lab: makes a lab of a notebook's name and parameters; :class:`bertology_utils.lab.Lab`.
+
+    Raises:
+        ValueError, FileNotFoundError, ConnectionError: rows or a model cannot be read.
+    """
+    from .settings import resolve
+
+    own = {notebook.name: notebook.parameters | notebook.declared(values) for notebook in notebooks}
+    needy = [name for name, parameters in own.items() if needs_of(name, resolve(**parameters))]
+    return plan_of({name: open_lab(name, **own[name]) for name in needy}, own)
+
+
+def plan_of(labs: Mapping[str, Any], parameters: Mapping[str, dict[str, object]]) -> Plan:
+    """The plan of experiments, by notebook, and the parameters that they were made with."""
+    wanted: dict[str, tuple[list[str], Need]] = {}  # by name in the cache
+    needs = {name: needs_of(name, lab.settings) for name, lab in labs.items()}
+    for name, need in ((name, need) for name, some in needs.items() for need in some):
+        kind, key = labs[name].entry(need)
+        wanted.setdefault(f"{kind}/{digest(key)}", ([], need))[0].append(name)
+    items = []
+    for names, need in wanted.values():
+        lab = labs[names[0]]
+        entry = lab.entry(need)
+        if not is_finished(*entry):
+            of_first = tuple(parameters[names[0]].items())
+            items.append(Item(tuple(names), of_first, type(lab), need, lab.title(need), entry, *_estimate(lab, need)))
+    items.sort(key=lambda item: (isinstance(item.need, SweepOf), -item.operations))
+    return Plan(tuple(items), len(wanted) - len(items), {name: len(some) for name, some in needs.items()})
+
+
+def prepare(lab: Any, notebook: str, parameters: dict[str, object]) -> None:
+    """Make what one notebook needs, in workers; where the cache has it, nothing is done.
+
+    Raises:
+        RuntimeError: something cannot be made; the message says what and why.
+    """
+    todo = plan_of({notebook: lab}, {notebook: parameters})
+    if todo.items:
+        jobs = jobs_for(todo.memory)
+        note(todo.text(jobs))
+        if failures := carry_out(todo.items, jobs):
+            raise RuntimeError("; ".join(f"{failure.item.title}: {failure.problem}" for failure in failures))
+
+
+def _estimate(lab: Any, need: Need) -> tuple[float, float]:
+    """Operations and bytes of one worker, roughly: a weight takes two operations a token forward, and four backward."""
+    config, recipe = lab.config, lab.settings.profile.recipe
+    layers = 12 * config.num_hidden_layers * config.hidden_size**2
+    if isinstance(need, SweepOf):
+        rows, task = lab.swept_rows(need.training.task), need.training.task
+        passes = (config.num_attention_heads + 1) * config.num_hidden_layers / 2  # layers below are shared
+    else:
+        from .finetune import check_rows
+
+        rows, task = lab.train_rows(need.task), need.task
+        check_rows(task, rows)  # refused before any time is spent
+        passes = 3 * lab.settings.profile.recipe_of(need.init).epochs
+    some = rows[: min(200, len(rows))]
+    tokens = sum(len(text) for field in task.fields for text in some[field]) / max(1, len(some[task.fields[0]])) / 4.5 + 3
+    operations = 2 * layers * passes * len(rows) * min(tokens, recipe.max_length)
+    memory = PROCESS + BYTES[type(need).__name__] * (layers + config.vocab_size * config.hidden_size)
+    return operations, memory
+
+
+def carry_out(items: Sequence[Item], jobs: int, scheduler: str = "") -> list[Failure]:
+    """Make these items, trainings before sweeps; what is finished stays in the cache, whatever happens.
+
+    Args:
+        items: what to make.
+        jobs: workers on this machine, or of the cluster.
+        scheduler: address of a Dask scheduler, whose workers are taken instead.
+
+    Returns:
+        The items that failed; the others are finished nevertheless.
+
+    Raises:
+        ConnectionError: no scheduler at the address, or it went away.
+        PermissionError: the cache folder cannot be written to.
+    """
+    if items:
+        check_writable()
+    make_one = partial(make, run=secrets.token_hex(4), cluster_cache=str(cache_folder().resolve()) if scheduler else "")
+    failures: list[Failure] = []
+    count = 0
+
+    def worthwhile(some: Iterable[Item]) -> Iterator[Item]:
+        nonlocal count
+        for item in some:
+            failed = [failure.item.need for failure in failures]
+            if isinstance(item.need, SweepOf) and item.need.training in failed:
+                count += 1
+                failures.append(Failure(item, "the training that it is a sweep of failed"))
+            else:
+                yield item
+
+    def attempt(some: Iterable[Item], workers: int, alone: bool = False) -> list[Item]:
+        nonlocal count
+        died = []
+        with closing(work(make_one, worthwhile(some), workers, scheduler, alone)) as ended:
+            for item, made in ended:
+                if made is None and not alone:
+                    died.append(item)
+                    note(f"a worker died; {item.title} is begun again, alone")
+                    continue
+                seconds, problem = made or (0, DIED)
+                problem = problem or (None if is_finished(*item.entry) else _UNSEEN)
+                count += 1
+                note(f"[{count}/{len(items)}] {item.title}: {f'failed, {problem}' if problem else f'{seconds:.0f} s'}")
+                failures.extend([Failure(item, problem)] if problem else [])
+        return died
+
+    for kind in (FineTuning, SweepOf):
+        for item in attempt([item for item in items if isinstance(item.need, kind)], jobs):
+            attempt([item], 1, alone=True)
+    return failures
+
+
+_UNSEEN = "it was made and is not in the cache folder; do all workers see the same one?"
+
+
+def check_writable() -> None:
+    """Refuse a cache folder that cannot be written to, before any work.
+
+    Raises:
+        PermissionError: says what to do.
+    """
+    try:
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=cache_folder()).close()
+    except OSError as error:
+        if is_closed(error):
+            raise PermissionError(not_writable("something has to be made for this run")) from None
+        raise
+
+
+def make(item: Item, run: str = "", cluster_cache: str = "") -> tuple[float, str | None]:
+    """Make one item and leave it in the cache.
+
+    Args:
+        item: what to make.
+        run: name of the run, in which a worker reads rows once.
+        cluster_cache: the run's cache folder, for a cluster's worker that names none of its own.
+
+    Returns:
+        Seconds it took, and what went wrong, in a line, or None: an error stops no other item.
+    """
+    from . import finetune
+
+    start = time.monotonic()
+    changes = {finetune.PREPARED: ""} | ({CACHE_VARIABLE: _OWN_CACHE or cluster_cache} if cluster_cache else {})
+    with _one_at_a_time, one_thread(), environment(changes):
+        try:
+            lab = _lab(item.open_lab, item.notebooks[0], item.parameters, run)
+            if lab.entry(item.need) != item.entry:
+                raise RuntimeError(
+                    f"the worker on {socket.gethostname()} would make something else than this run needs; workers need the"
+                    " same versions of the package and its libraries, the same files, the same kind of processor"
+                )
+            lab.make(item.need)
+        except Exception as error:
+            return time.monotonic() - start, in_words(error) if is_full(error) else f"{type(error).__name__}: {error}"
+    return time.monotonic() - start, None
+
+
+@functools.lru_cache(maxsize=2)
+def _lab(open_lab: Callable[..., Any], notebook: str, parameters: tuple[tuple[str, object], ...], run: str) -> Any:
+    quiet()
+    return open_lab(notebook, **dict(parameters))

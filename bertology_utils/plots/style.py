@@ -1,0 +1,78 @@
+"""One style for every figure, and one way to save."""
+
+import io
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, ListedColormap
+from matplotlib.figure import Figure
+
+from ..cache import write_atomically
+
+COLOURS = {"blue": "#2f5d8a", "orange": "#d9822b", "grey": "#8a8f98", "green": "#3f8f6b", "red": "#b5483a"}
+# The five patterns of §4.1, in the order of patterns.labels.PATTERNS; told apart without colour vision by lightness.
+PATTERN_COLOURS = ListedColormap(["#2f5d8a", "#d9822b", "#7c5c8e", "#8fc1a9", "#c8584c"])
+# What a number is of, wherever several stand beside each other; told apart by lightness, too.
+SOURCE_COLOURS = {
+    "the paper": "#1a1a1a",
+    "bert-base, published figure": "#1a1a1a",
+    "MiniLM, real GLUE": COLOURS["green"],
+    "MiniLM, FrameNet 1.5": COLOURS["green"],
+    "FrameNet 1.5": COLOURS["green"],
+    "this run": COLOURS["blue"],
+    "random weights": COLOURS["grey"],
+}
+# Their shapes, for those who do not see the colours; without an interval they are hollow.
+SOURCE_MARKERS = {name: "D" if name in ("the paper", "bert-base, published figure") else "s" for name in SOURCE_COLOURS} | {
+    "this run": "o",
+    "random weights": "^",
+}
+# Of flow.DESTINATIONS: special tokens dark, punctuation between, neighbours warm, the rest pale.
+FLOW_COLOURS = ["#1f3d5c", "#5b8db8", "#b7a8cf", "#b5483a", "#e8a33d", "#f2d08b", "#e4e6e9"]
+MAP = "mako_r"  # light to dark: dark is more, and it stays readable in grey
+# Below zero, zero and above it; zero is pure white.
+GAIN = LinearSegmentedColormap.from_list("gain", ["#1f4e8c", "#ffffff", "#a8322a"])
+
+
+def set_style() -> None:
+    """Apply the suite's style to matplotlib; call once, at the top of a notebook."""
+    sns.set_theme(style="ticks", context="notebook", font_scale=0.85)
+    plt.rcParams.update(
+        {
+            "figure.dpi": 110,
+            "savefig.dpi": 160,
+            "figure.constrained_layout.use": True,
+            "axes.titleweight": "bold",
+            "axes.titlesize": "medium",
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "legend.frameon": False,
+            "font.family": "DejaVu Sans",
+            "svg.hashsalt": "bertology",  # the same ids, so the same bytes, on every run
+        }
+    )
+
+
+def panel_grid(count: int, width: float, height: float, columns: int = 4, sharey: bool = False) -> tuple[Figure, list[Axes]]:
+    """A figure with so many axes in rows of ``columns``, each of a size in inches.
+
+    Returns:
+        The figure and the list of its axes.
+    """
+    rows, across = -(-count // columns), min(columns, count)
+    size = max(5.5, width * across), height * rows  # wide enough for a legend
+    figure, axes = plt.subplots(rows, across, figsize=size, squeeze=False, sharey=sharey)
+    for ax in axes.flat[count:]:
+        ax.set_axis_off()
+    return figure, list(axes.flat[:count])
+
+
+def save(figure: Figure, folder: Path, name: str) -> None:
+    """Write ``name``.png and ``name``.pdf into ``folder``, without dates, each atomically."""
+    for kind, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None, "Creator": None, "Producer": None})):
+        content = io.BytesIO()
+        figure.savefig(content, format=kind, metadata=metadata, bbox_inches="tight")
+        write_atomically(folder / f"{name}.{kind}", content.getvalue())
+        figure.set_layout_engine("none")  # it stands; another layout for each format would take half of the time

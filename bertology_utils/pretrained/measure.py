@@ -1,0 +1,265 @@
+"""What the paper's sections measure of one encoder: FrameNet's sentences, and one pass over each task's inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..annotation.inputs import TOKEN_TYPES, AnnotatedInput, token_types
+from ..attention import Batch, ByNorm, make_batches
+from ..cache import observe
+from ..claims import WEIGHT
+from ..common import Head, head_name
+from ..features import Features, Flow, marks
+from ..features.compare import Stripes, against_marks, earlier_and_later
+from ..framenet.frame_links import EXAMPLE, OFFICIAL, PAPER_UNITS, FrameSentence, extract, rules
+from ..framenet.measure import FrameLinkAttention, FrameLinkScores, Seen, place, seen
+from ..framenet.release import load_release
+from ..glue import Task
+from ..judge import MIN_EXAMPLES, Support, never_adjacent
+from ..links import measure as links
+from ..links.dependencies import CLARK, RELATIONS, Pointing, RelationTest, joined, relation_test
+from ..links.measure import PAIRS, OfInput, borrow, find_links, share_adjacent
+from ..patterns.classifiers import load_network
+from ..patterns.labels import natural
+from ..patterns.measure import ClassifierErrors, Patterns, classifier_errors
+from ..patterns.validation import load_judges
+from ..statistics import Bootstrap, ManyTest, Seed, many_test
+from ..weighing import special_tokens
+from ..weighing.mixing import Mixing
+
+MOST = 1000  # sentences of the thousands that the paper's rules keep of a whole release
+ROOM = 2 * WEIGHT  # that a fixed distance must leave, or no head could be ahead of it by what counts
+MEANINGS = {"nsubj": "subject of a verb", "obj": "object", "amod": "adjective at a noun", "det": "article at a noun"}
+ONE_WAY, OTHER_WAY = "predicate to element", "element to predicate"
+
+
+def drawn(sentences: Sequence[FrameSentence], seed: Seed, count: int = MOST) -> list[FrameSentence]:
+    """At most ``count`` sentences, in their order; the paper's own is among them if there is one.
+
+    Args:
+        sentences: from :func:`bertology_utils.framenet.frame_links.extract`.
+        seed: of the draw.
+        count: how many.
+    """
+    rows = np.random.default_rng(seed).permutation(len(sentences)).tolist()
+    rows.sort(key=lambda row: sentences[row].exemplar.text != EXAMPLE)  # stable: its own first, the others by lot
+    return [sentences[row] for row in sorted(rows[:count])]
+
+
+class Frames:
+    """Sentences of a release that have frame-semantic links, as many as can be looked at in minutes.
+
+    Args:
+        source: see :func:`bertology_utils.framenet.release.load_release`.
+        tokenizer: the model's.
+        seed: of the draw of sentences, and of the places to compare with.
+
+    Attributes:
+        release: all of it.
+        kept: sentences that the paper's rules keep.
+        placed: those that are measured, with the wordpieces of their links.
+        shown: position of the sentence to look at, the paper's own (§4.2) where the release has it.
+    """
+
+    def __init__(self, source: str, tokenizer, seed: int):
+        self.release, self._tokenizer, self._seed = load_release(source), tokenizer, seed
+        self.kept, _ = extract(self.release, rules("paper"))
+        self.placed, self._inputs, _ = place(drawn(self.kept, seed), tokenizer)
+        texts = [one.sentence.exemplar.text for one in self.placed]
+        self.has_example = EXAMPLE in texts
+        self.shown = texts.index(EXAMPLE) if self.has_example else 0
+
+    @property
+    def missing(self) -> str:
+        """What the claim about the number of sentences lacks here; empty if nothing."""
+        here = self.release.units
+        return "" if here == PAPER_UNITS else f"release 1.7 with {PAPER_UNITS} lexical units; here {here}"
+
+    def scores(self, model) -> tuple[FrameLinkScores, FrameLinkScores]:
+        """Every head along the links, with other sentences' places to compare with; and along them the other way."""
+        both = {
+            ONE_WAY: FrameLinkAttention(self.placed, ONE_WAY, elsewhere="borrowed", seed=self._seed),
+            OTHER_WAY: FrameLinkAttention(self.placed, OTHER_WAY),
+        }
+        found = observe(model, make_batches(self._inputs, self._tokenizer), both)
+        return found[ONE_WAY], found[OTHER_WAY]
+
+    def seen(self, model, head: Head) -> Seen:
+        """One head's map of the sentence to look at."""
+        return seen(model, self._tokenizer, self._inputs, self.placed, self.shown, head, ONE_WAY)
+
+    def by_published_code(self, model) -> tuple[np.ndarray, int, bool]:
+        """Mean scores by the published code's way of measuring, shape (layers, heads); how many sentences; by its rules?
+
+        If these keep too few sentences, the paper's rules choose them.
+        """
+        official, _ = extract(self.release, OFFICIAL)
+        enough = len(official) >= MIN_EXAMPLES
+        placed, inputs, _ = place(drawn(official if enough else self.kept, self._seed), self._tokenizer)
+        links = {"links": FrameLinkAttention(placed, OTHER_WAY, "zip")}
+        found = observe(model, make_batches(inputs, self._tokenizer), links)["links"]
+        return found.actual.mean(axis=0), len(placed), enough
+
+
+def excess_test(scores: FrameLinkScores, seed: Seed) -> ManyTest:
+    """Every head's weight along frame links above that at other places, tested above the least effect that counts."""
+    return many_test(scores.excess, WEIGHT, seed)
+
+
+def find(inputs: Sequence[AnnotatedInput], antecedents: bool, seed: Seed) -> list[OfInput]:
+    """Links between words of one task's inputs, with the places to compare them with.
+
+    Args:
+        inputs: the task's.
+        antecedents: see :func:`bertology_utils.links.measure.find_links`.
+        seed: of the places.
+    """
+    return list(borrow([find_links(annotated, antecedents) for annotated in inputs], seed))
+
+
+def look(
+    model, batches: Sequence[Batch], inputs: Sequence[AnnotatedInput], of_inputs: Sequence[OfInput], separator: int | None
+) -> dict[str, Any]:
+    """All that notebook 8 measures on one task's inputs, in one pass, by name.
+
+    Args:
+        model: the encoder in evaluation mode.
+        batches, inputs: the same inputs.
+        of_inputs: their links.
+        separator: the tokenizer's id of [SEP].
+    """
+    special = [marks(annotated) for annotated in inputs]
+    with Mixing(model) as mixing:
+        measurements = {
+            "types": Features([token_types(annotated) for annotated in inputs]),
+            "flow": Flow(special),
+            "by norm": ByNorm(Flow(special)),
+            "patterns": Patterns(load_network(), separator),
+            "mixing": mixing,
+            links.AS_IS: links.TokenLinkAttention(of_inputs),
+            links.POPULARITY_OFF: links.TokenLinkAttention(of_inputs, centred=True),
+            "pointing": Pointing(inputs),
+        }
+        return observe(model, batches, measurements)
+
+
+def on(found: Mapping[str, Any], kind: str) -> np.ndarray:
+    """What the average token gives one token of a kind, shape (examples, layers, heads), out of :func:`look`'s."""
+    return found["types"][:, TOKEN_TYPES.index(kind)]
+
+
+def halves(found: Mapping[str, Any], kind: str, skipped: int, seed: Seed) -> Bootstrap:
+    """What a kind of token gets in the first half of the layers minus that in the second (notebook 4).
+
+    Args:
+        found: from :func:`look`.
+        kind: of token.
+        skipped: layers that are left out, from the first.
+        seed: of the resampling of examples.
+    """
+    return earlier_and_later(on(found, kind)[:, skipped:], seed)[1]
+
+
+def stripes(found: Mapping[str, Any], inputs: Sequence[AnnotatedInput], seed: Seed) -> Stripes:
+    """Heads with stripes on types of word, and on special tokens (notebook 4); arguments as of :func:`halves`."""
+    lengths = np.array([annotated.length for annotated in inputs])[:, None, None, None]
+    return against_marks(found["types"] * lengths, seed)
+
+
+def in_even_shares(
+    found: Mapping[Task, Mapping[str, Any]], inputs: Mapping[Task, Sequence[AnnotatedInput]]
+) -> dict[str, float]:
+    """What one token of each kind gets by weight, in multiples of an even share, mean over tasks; both by task."""
+    each = [
+        special_tokens.in_even_shares(found[task]["flow"].destinations, [marks(one) for one in inputs[task]])
+        for task in found
+    ]
+    return {kind: float(np.mean([of_task[kind] for of_task in each])) for kind in special_tokens.MARKS}
+
+
+def network_errors(seed: Seed) -> ClassifierErrors:
+    """How the pattern network errs on natural maps (notebook 1)."""
+    return classifier_errors(load_judges()["network"].of(natural()), seed)
+
+
+@dataclass(frozen=True)
+class Links:
+    """Heads along links between words, beside neighbours, over all tasks (notebook 5).
+
+    Attributes:
+        examples: with such a link, by type.
+        clear: by type, which heads give links more than other inputs' places.
+        heads: what each head gives to links and to neighbours.
+        adjacent: share of links between neighbours, by kind.
+        supports: by claim what it is judged on.
+        missing: by claim the precondition that fails; empty if none does.
+    """
+
+    examples: Mapping[str, int]
+    clear: Mapping[str, links.Clear]
+    heads: links.LinkHeads
+    adjacent: Mapping[str, float]
+    supports: Mapping[str, Mapping[str, Support]]
+    missing: Mapping[str, str]
+
+
+def along_links(found: Sequence[Mapping[str, Any]], of_inputs: Sequence[OfInput], seed: Seed) -> Links:
+    """Heads along links, beside neighbours.
+
+    Args:
+        found: of every task, from :func:`look`.
+        of_inputs: links of all tasks' inputs.
+        seed: of tests and of random sets of heads.
+    """
+    examples = links.examples(found)
+    clear = links.clear(found, examples, seed)
+    heads = links.of_heads(found, clear)
+    adjacent = {words: share_adjacent(of_inputs, kinds) for words, kinds in PAIRS.items()}
+    supports: dict[str, dict[str, Support]] = {}
+    for words, kinds in PAIRS.items():
+        fives = {
+            kind: links.highest_five(heads.scores[kind], heads.neighbours, seed)[0] for kind in kinds if kind in examples
+        }
+        supports[f"{words}-diagonal"] = {
+            kind: links.surely([share], f"above {share:.0%} of random sets of five heads; n={examples[kind]}")
+            for kind, share in fives.items()
+        }
+        supports[f"{words}-indistinct"] = links.some_head({"pre-trained": clear}, kinds)
+    missing = {claim: never_adjacent(adjacent[claim.split("-")[0]]) for claim in supports}
+    return Links(examples, clear, heads, adjacent, supports, missing)
+
+
+def relation_tests(found: Sequence[Mapping[str, Any]], seed: Seed) -> dict[str, RelationTest]:
+    """Heads that point along dependencies, over all tasks, by relation; relations with few arcs are left out.
+
+    Args:
+        found: of every task, from :func:`look`.
+        seed: of resampling and permutations.
+    """
+    arcs = {name: joined([one["pointing"][name] for one in found]) for name in RELATIONS}
+    return {name: relation_test(name, of, seed) for name, of in arcs.items() if len(of.offset) >= MIN_EXAMPLES}
+
+
+def ahead_of_distance(tests: Mapping[str, RelationTest]) -> dict[str, Support]:
+    """Support for some head that points along a relation more often than the best fixed distance, by relation.
+
+    Args:
+        tests: by relation; those where a fixed distance leaves a head no room of :data:`ROOM` are left out.
+    """
+    return {name: test.support for name, test in tests.items() if test.baseline.value <= 1 - ROOM}
+
+
+def heads_of_clark(tests: Mapping[str, RelationTest]) -> Support:
+    """Support for each head that Clark et al. name being ahead of the best fixed distance; against it, that none is.
+
+    Args:
+        tests: by relation.
+    """
+    does = {name: CLARK[name].at in test.beats for name, test in tests.items()}
+    number = ", ".join(f"{name} {head_name(*CLARK[name].at)} {'does' if it else 'does not'}" for name, it in does.items())
+    number += f"; {sum(test.arcs for test in tests.values())} arcs"
+    return Support(float(not all(does.values())), float(any(does.values())), number)

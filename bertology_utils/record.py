@@ -1,0 +1,287 @@
+"""What a notebook writes: numbers as rows of one table, verdicts on claims, figures, and results.json as its last act."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .cache import write_atomically
+from .claims import CLAIMS, CONTROL_IDS, FIRST, GLUE_DATA, LEARNED
+from .common import device_name, precision
+from .glue import TASKS, Task
+from .judge import PRETRAINED, THIS_RUN, UNTESTABLE, Verdict, judge, unlearned
+from .results import LABELS, RESULTS, Entry, Results, entries_of, plain, table_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .settings import Settings
+
+OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # the runner's staging folder
+RESULT_TAG = "result"  # of a notebook's first screen
+_FINDINGS = re.compile(r"<!-- findings -->.*?<!-- end -->", re.DOTALL)
+_PICTURE = re.compile(r"\]\([^)]*?([\w-]+/[\w-]+\.png)\)")
+# What would open a tag or a comment, a link's address, or mathematics; "p < 0.05" and intervals stay as they are.
+_SIGNS = {r"<(?=[A-Za-z/!?])": "&lt;", r"(?<=\])\(": r"\\(", r"\$": r"\\$"}
+_VERSIONS = ("bertology-utils", "torch", "transformers", "datasets", "numpy", "scikit-learn", "scipy", "spacy")
+TITLES = {name: task.title for name, task in TASKS.items()}
+
+
+class Record:
+    """Collects a notebook's numbers, verdicts and figures.
+
+    Without the runner everything goes to ``runs/interactive/NOTEBOOK``; under it to a staging folder, which the
+    runner publishes when the notebook succeeded.
+
+    Args:
+        notebook: the notebook's name without suffix.
+        settings: what it ran with.
+    """
+
+    def __init__(self, notebook: str, settings: Settings):
+        self.notebook = notebook
+        self.settings = settings
+        root = os.environ.get(OUTPUT_VARIABLE)
+        self.folder = Path(root) / notebook if root else project_root() / "runs" / "interactive" / notebook
+        self.entries: list[Entry] = []
+        self.verdicts: list[Verdict] = []
+        self.facts: dict[str, Any] = {}
+        self.written: list[str] = []
+        self._recorded: dict[str, Any] = {}  # as recorded, with what rules need and files do not hold
+        self._units: dict[str, str] = {}
+
+    def record(self, what: str, values: Any, by: Sequence[str] = (), *, unit: str = "", **options: Any) -> Any:
+        """Add numbers to the table of results; options and labels are those of :func:`bertology_utils.results.entries_of`.
+
+        Returns:
+            ``values``, so that a cell can go on with them.
+
+        Raises:
+            ValueError: as there; or these numbers are in the table already.
+        """
+        entries = entries_of(what, values, by, unit=unit, **options)
+        places = {_key(entry) for entry in self.entries}
+        if twice := [entry for entry in entries if _key(entry) in places]:
+            raise ValueError(
+                f"{what!r} is recorded already for {_key(twice[0])[1:]}; give it another name, or restart the notebook"
+            )
+        self.entries += entries
+        known = self._recorded.get(what)
+        joined = isinstance(known, dict) and isinstance(values, Mapping)  # such as a task at a time
+        self._recorded[what] = dict(known or {}) | dict(values) if joined else values
+        self._units[what] = unit
+        return values
+
+    def fact(self, **facts: Any) -> None:
+        """Keep what is no measurement, such as the head that was chosen or which tasks were learned."""
+        self.facts |= {name: plain(value) for name, value in facts.items()}
+
+    def show(
+        self, what: str | Sequence[str], rows: Sequence[str] = ("task",), columns: Sequence[str] = (), **labels: object
+    ) -> pd.DataFrame:
+        """Numbers that were recorded as a table for a reader, a cell for each with its interval.
+
+        Args:
+            what: one kind of number, or several.
+            rows, columns: labels; see :func:`bertology_utils.results.table_of`.
+            labels: that the numbers have.
+        """
+        names = [what] if isinstance(what, str) else list(what)
+        found = [
+            entry
+            for entry in self.entries
+            if entry["what"] in names and all(entry.get(name) == value for name, value in labels.items())
+        ]
+        if len(names) > 1 and "what" not in (*rows, *columns):
+            columns = ("what", *columns)
+        return table_of(found, rows, columns, TITLES)
+
+    def judge(
+        self,
+        name: str,
+        found: Mapping[Any, Any] | None = None,
+        *,
+        unmet: str = "",
+        learned: Mapping[Task, bool] | None = None,
+        unit: str | None = None,
+        model: str = THIS_RUN,
+    ) -> Verdict:
+        """Judge a claim on the numbers that it names; see :func:`bertology_utils.judge.judge`.
+
+        Args:
+            name: of the claim.
+            found: its estimates by task (or by what else they are of), if they are not those recorded under the name
+                in the claim's ``estimate``.
+            unmet: the precondition that fails, if one does.
+            learned: by task; of a claim that needs it, only learned tasks count. By default the lab's own.
+            unit: of the estimates; by default that of the recorded ones.
+            model: what the verdict is about, if not this run's model.
+        """
+        claim = CLAIMS[name]
+        given = self._recorded.get(claim.estimate, {}) if found is None else found
+        values: dict[Any, Any] = dict(given) if isinstance(given, Mapping) else {"": given}
+        if claim.tasks:
+            values = {task: value for task, value in values.items() if task.name in claim.tasks}
+        if LEARNED in claim.needs:
+            known = self.learned if learned is None else learned
+            of_tasks = [task for task in values if isinstance(task, Task)]
+            if of_tasks or not values:  # by anything else the notebook has left out what was not learned
+                unmet = unmet or unlearned(of_tasks, known)
+            values = {task: value for task, value in values.items() if known.get(task, True)}
+        if GLUE_DATA in claim.needs and not self.real_data:
+            unmet = GLUE_DATA
+        verdict = judge(name, values, unmet, self._units.get(claim.estimate, "") if unit is None else unit, model)
+        self.verdicts.append(verdict)
+        return verdict
+
+    @property
+    def learned(self) -> Mapping[Task, bool]:
+        """Which tasks were learned; a lab knows."""
+        return {}
+
+    @property
+    def real_data(self) -> bool:
+        """True if the rows are GLUE's own; a lab knows."""
+        return False
+
+    def told(self, *names: str) -> pd.DataFrame:
+        """Verdicts as a table for a reader: claim, the paper's number, this run's, the outcome.
+
+        Args:
+            names: of claims; all that were judged if none is given.
+        """
+        import pandas as pd
+
+        rows = [verdict_row(one) for one in self.verdicts if not names or one.id in names]
+        return pd.DataFrame(rows, columns=["claim", "the paper", "this run", "verdict"]).set_index("claim")
+
+    def figure(self, figure, name: str, alt: str) -> None:
+        """Save a matplotlib figure as PNG and PDF, and show it.
+
+        Args:
+            figure: the figure.
+            name: of the files, without suffix.
+            alt: what the picture shows, in words, for those who do not see it. It stands in the output's metadata
+                (``image/png``, ``alt``), where pages read it.
+        """
+        import matplotlib.pyplot as plt
+        from IPython.display import display
+
+        from .plots import save
+
+        save(figure, self.folder, name)
+        self.written += [f"{name}.png", f"{name}.pdf"]
+        display(figure, metadata={"image/png": {"alt": alt}})
+        plt.close(figure)  # or the notebook would show it once more
+
+    def write(self) -> None:
+        """Write numbers, verdicts, settings, versions and device as JSON; the notebook's last act."""
+        content = {
+            "notebook": self.notebook,
+            "settings": self.settings.as_json(),
+            "versions": {name: metadata.version(name) for name in _VERSIONS},
+            "device": device_name(),
+            "precision": precision(),
+            "facts": self.facts,
+            "verdicts": [dataclasses.asdict(verdict) for verdict in self.verdicts],
+            "rows": self.entries,
+        }
+        write_atomically(self.folder / RESULTS, as_text(content).encode())
+        self.written.append(RESULTS)
+        print(f"in the folder {self.notebook}:", *self.written, sep="\n")
+
+
+def as_text(content: Mapping[str, Any]) -> str:
+    """A results file: one line for each number or array, so that a changed one is a changed line."""
+    lines = []
+    for name, value in content.items():
+        if name in ("rows", "verdicts"):
+            parts = ",\n  ".join(json.dumps(part, ensure_ascii=False, allow_nan=False) for part in value)
+            lines.append(f' "{name}": [\n  {parts}\n ]' if value else f' "{name}": []')
+        else:
+            lines.append(f' "{name}": {json.dumps(value, ensure_ascii=False, allow_nan=False)}')
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _key(entry: Entry) -> tuple:
+    return entry["what"], *(entry.get(name) for name in LABELS)
+
+
+def verdict_row(verdict: Verdict) -> dict[str, str]:
+    """A verdict as cells of a reader's table."""
+    claim = CLAIMS[verdict.id]
+    number = verdict.number if verdict.model == THIS_RUN else f"{verdict.model}: {verdict.number}"
+    return {
+        "claim": claim.text,
+        "the paper": claim.paper or "(control)",
+        "this run": verdict.why if verdict.outcome == UNTESTABLE else number,
+        "verdict": verdict.outcome,
+    }
+
+
+def in_markdown(text: object) -> str:
+    """A text of data or models, or what it is written as, in which no browser finds a tag, a link or a formula."""
+    told = str(text)
+    for pattern, instead in _SIGNS.items():
+        told = re.sub(pattern, instead, told)
+    return told
+
+
+def lines_of(results: Results, most: int = 3) -> list[str]:
+    """The verdicts on a notebook's first claims, a line of Markdown each: first those that readers ask about.
+
+    Last comes what cannot be tested.
+
+    Args:
+        results: of a run.
+        most: lines.
+    """
+    number = int(results.content["notebook"].split("_")[0])
+    order = list(CLAIMS)
+
+    def place(one: Mapping[str, str]) -> tuple:
+        name = one["id"]
+        return one["outcome"] == UNTESTABLE, CLAIMS[name].notebook != number, name not in FIRST, order.index(name)
+
+    own = [one for (name, model), one in results.verdicts.items() if name in CLAIMS and model in (THIS_RUN, PRETRAINED)]
+    claims = sorted((one for one in own if one["id"] not in CONTROL_IDS), key=place)
+    return [in_markdown(Verdict(**one).line) for one in claims[:most]]
+
+
+def first_screen(content: dict, results: Results, figures: str) -> dict:
+    """A notebook whose first screen says what came out of a run, in place; one without such a cell stays as it is.
+
+    Args:
+        content: the notebook as parsed JSON.
+        results: of the run.
+        figures: the folder of the run's figures, as seen from the notebook.
+    """
+    settings = results.content["settings"]
+    about = in_markdown(f"This run: model {settings['model']}, data {settings['data']}.")
+    lines = [f"{number}. {line}" for number, line in enumerate(lines_of(results), start=1)]
+    block = "\n".join(["<!-- findings -->", about, "", *lines, "<!-- end -->"])
+    for cell in content["cells"]:
+        if RESULT_TAG in cell["metadata"].get("tags", []):
+            text = _FINDINGS.sub(lambda _: block, "".join(cell["source"]))
+            text = _PICTURE.sub(lambda match: f"]({figures}/{match[1]})", text)
+            cell["source"] = text.splitlines(keepends=True)
+    return content
+
+
+def project_root() -> Path:
+    """The suite's checkout, seen from the working folder; else the working folder."""
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        try:
+            project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8")).get("project", {})
+        except (OSError, ValueError):
+            continue
+        if project.get("name") == "bertology-utils" and (folder / "notebooks").is_dir():
+            return folder
+    return Path.cwd()

@@ -1,0 +1,380 @@
+"""One tidy table of results per notebook: numbers as rows, with what they are of, in ``results.json``.
+
+An entry of the file is one number, or one array over layers and heads, with its labels. :func:`tidy` spreads
+entries into a DataFrame with one number per row; verdicts, comparisons of runs, RESULTS.md, figures of an earlier
+run and the atlas of heads all read this one form.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RESULTS = "results.json"
+LABELS = ("task", "training", "state", "kind")  # what an entry can be labelled with, besides its name
+AXES = ("layer", "head", "kind", "from", "to")  # what an array can be over; layers, heads and tokens are counted from 0
+COLUMNS = ("what", *LABELS, "layer", "head", "from", "to", "value", "low", "high", "n", "trainings", "unit", "tolerance")
+DIGITS = 6  # behind the point, of every number in the file
+Entry = dict[str, Any]
+
+# How far a number may move from one processor to another, by kind: above what other processors, thread counts and a
+# start moved by one part in a million change, and at most half of the smallest effect that is claimed from it.
+MEASURED = 0.0005  # scores, weights and similarities: claims begin at 0.001, and three digits are printed at most
+SHARE = 0.005  # shares of maps, given in whole percent; claims begin at 0.02
+GAIN = 0.0035  # of accuracy: claims begin at a point; one answer of 320 lies on the border of two classes
+P_VALUE = 0.01  # claims are decided at 0.05; above ALIKE_P nothing hangs on a p value
+RANK_OF_GAINS = 0.05  # rank correlations with gains, many of which tie; claims begin at 0.3
+INTERVAL_END = 0.005  # with two trainings an end moves up to 6.5 times as far as they do; claims begin at a point
+ALIKE_P = 0.1
+
+
+def entries_of(
+    what: str,
+    values: Any,
+    by: Sequence[str] = (),
+    over: Sequence[str] = (),
+    kinds: Sequence[str] = (),
+    unit: str = "",
+    tolerance: float = MEASURED,
+    n: int | None = None,
+    **labels: object,
+) -> list[Entry]:
+    """Entries for one kind of number, one for each combination of labels.
+
+    Args:
+        what: is measured, as people read it; unique in a notebook.
+        values: a number, an estimate (anything with ``summary()``, or such a summary), an array, or these in nested
+            mappings and lists, one level for each label in ``by``.
+        by: labels of the levels, of :data:`LABELS`; the parts of a list are numbered from 1 ("training").
+        over: axes of the arrays, of :data:`AXES`; by default ("layer", "head"), as many as an array has.
+        kinds: names along an axis "kind".
+        unit: "share", "score", "weight", "cosine", "p", "count", …; with it numbers are put in words.
+        tolerance: how far the number may move from one processor to another.
+        n: examples behind each number; an estimate knows its own.
+        labels: that all entries share, such as ``state="fine-tuned"``.
+
+    Raises:
+        ValueError: an unknown label or axis, a wrong number of levels, an array that does not fit ``over``.
+    """
+    if unknown := [name for name in (*by, *labels) if name not in LABELS]:
+        raise ValueError(f"{what}: unknown label {unknown[0]!r}; labels are {', '.join(LABELS)}")
+    found = []
+    for path, leaf in _leaves(what, values, len(by)):
+        entry: Entry = {"what": what} | {
+            name: _label(part) for name, part in (labels | dict(zip(by, path, strict=True))).items()
+        }
+        entry |= _numbers(what, leaf, over, kinds)
+        if n is not None and "n" not in entry:
+            entry["n"] = n
+        found.append(entry | {"unit": unit, "tolerance": tolerance})
+    return found
+
+
+def _leaves(what: str, values: Any, depth: int) -> Iterator[tuple[tuple[object, ...], Any]]:
+    """Every leaf with the labels on the way to it."""
+    if not depth:
+        yield (), values
+        return
+    parts: Iterable[tuple[Any, Any]]
+    if isinstance(values, Mapping):
+        parts = values.items()
+    elif isinstance(values, Sequence) and not isinstance(values, str):
+        parts = enumerate(values, start=1)
+    else:
+        raise ValueError(f"{what}: {depth} more levels of labels are wanted where {type(values).__name__} stands")
+    for label, part in parts:
+        for path, leaf in _leaves(what, part, depth - 1):
+            yield (label, *path), leaf
+
+
+def _label(value: object) -> object:
+    return value if isinstance(value, (int, str)) else getattr(value, "name", str(value))  # a task by its name
+
+
+def _numbers(what: str, leaf: Any, over: Sequence[str], kinds: Sequence[str]) -> Entry:
+    """Value, interval and sizes of one leaf."""
+    if hasattr(leaf, "summary"):
+        leaf = leaf.summary()
+    if isinstance(leaf, Mapping):
+        if "value" not in leaf:
+            raise ValueError(f"{what}: labels are missing for {', '.join(map(str, leaf))}; name them in by=")
+        sizes = {name: plain(leaf[name]) for name in ("low", "high", "n", "trainings") if name in leaf}
+        return _numbers(what, leaf["value"], over, kinds) | sizes
+    array = np.asarray(leaf, dtype=object if leaf is None else None)
+    if array.ndim == 0:
+        return {"value": plain(leaf)}
+    axes = tuple(over or AXES[: array.ndim])
+    if (
+        len(axes) != array.ndim
+        or set(axes) - set(AXES)
+        or ("kind" in axes and len(kinds) != array.shape[axes.index("kind")])
+    ):
+        raise ValueError(f"{what}: an array of shape {array.shape} is over {axes or 'nothing'} with {len(kinds)} kinds")
+    return {"over": list(axes), **({"kinds": list(kinds)} if "kind" in axes else {}), "value": plain(array)}
+
+
+def plain(value: Any) -> Any:
+    """JSON values, rounded to :data:`DIGITS`, with null for what was not measured: JSON knows no NaN and no infinity."""
+    if isinstance(value, Mapping):
+        return {str(_label(name)): plain(part) for name, part in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return round(value, DIGITS) + 0.0 if math.isfinite(value) else None
+    if isinstance(value, (str, int, type(None))):
+        return value
+    raise TypeError(f"cannot write {type(value).__name__} as JSON")
+
+
+@dataclass(frozen=True)
+class Results:
+    """A notebook's ``results.json``.
+
+    Attributes:
+        content: the file, parsed: notebook, settings, versions, device, precision, verdicts, facts, rows.
+    """
+
+    content: Mapping[str, Any]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Numbers with their labels, as :func:`entries_of` makes them."""
+        return self.content["rows"]
+
+    @property
+    def verdicts(self) -> dict[tuple[str, str], Mapping[str, str]]:
+        """Verdicts by claim and model."""
+        return {(one["id"], one["model"]): one for one in self.content["verdicts"]}
+
+    def find(self, what: str, **labels: object) -> list[Entry]:
+        """Entries of one kind of number with these labels; none if the run has none."""
+        wanted = {"what": what} | {name: _label(value) for name, value in labels.items()}
+        return [entry for entry in self.entries if all(entry.get(name) == value for name, value in wanted.items())]
+
+    def array(self, what: str, **labels: object) -> np.ndarray:
+        """The values of one entry, with NaN for what was not measured.
+
+        Raises:
+            KeyError: there is not just one such entry.
+        """
+        found = self.find(what, **labels)
+        if len(found) != 1:
+            raise KeyError(f"{len(found)} entries of {what!r} with {labels} in the results of {self.content['notebook']}")
+        return np.asarray(found[0]["value"], dtype=float)
+
+    def by(self, label: str, what: str, **labels: object) -> dict[Any, Entry]:
+        """Entries of one kind of number by one of their labels; empty if the run has none."""
+        return {entry.get(label): entry for entry in self.find(what, **labels)}
+
+
+def read_results(path: Path) -> Results:
+    """A results.json.
+
+    Raises:
+        ValueError: it cannot be read, or is of another form; says which file it is and what renews it.
+    """
+    where = "/".join(path.parts[-3:])
+    renew = f"run the notebook anew: python -m bertology_utils run --only {path.parent.name.split('_')[0]}"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        missing = {"notebook", "settings", "versions", "verdicts", "rows"} - set(content)
+        if not missing and not isinstance(content["rows"], list):  # an older form had something else of that name
+            missing = {"table of rows"}
+    except (ValueError, TypeError, OSError) as error:
+        reason = "it is missing" if isinstance(error, FileNotFoundError) else f"it is damaged ({error})"
+        raise ValueError(f"{where} cannot be read: {reason}; {renew}") from None
+    if missing:
+        raise ValueError(f"{where} has no {', '.join(sorted(missing))}: it is of an older form; {renew}")
+    return Results(content)
+
+
+def tidy(entries: Sequence[Entry]) -> pd.DataFrame:
+    """One number per row, with the columns :data:`COLUMNS`; layers and heads counted from 0.
+
+    Args:
+        entries: from :func:`entries_of` or :attr:`Results.entries`.
+    """
+    import pandas as pd
+
+    rows = []
+    for entry in entries:
+        numbers = [name for name in ("value", "low", "high") if name in entry]
+        shared = {name: value for name, value in entry.items() if name not in ("over", "kinds", *numbers)}
+        if "over" not in entry:
+            rows.append(shared | {name: entry[name] for name in numbers})
+            continue
+        values = {name: np.asarray(entry[name], dtype=float) for name in numbers}
+        for place in np.ndindex(values["value"].shape):
+            at: dict[str, object] = dict(zip(entry["over"], place, strict=True))
+            if "kind" in at:
+                at["kind"] = entry["kinds"][at["kind"]]
+            rows.append(shared | at | {name: float(array[place]) for name, array in values.items()})
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+# How numbers are put in words, by unit: factor, digits behind the point, with a sign, and what stands behind them.
+_WORDS = {
+    "share": (100, 0, False, " %"),
+    "score": (100, 1, False, " points"),
+    "gain": (100, 1, True, " points"),
+    "difference of shares": (100, 0, True, " points"),
+    "weight": (1, 3, False, ""),
+    "difference": (1, 3, True, ""),
+    "cosine": (1, 2, False, ""),
+    "correlation": (1, 2, True, ""),
+    "p": (1, 2, False, ""),
+    "count": (1, 0, False, ""),
+}
+
+
+def text_of(entry: Mapping[str, Any], sizes: bool = False) -> str:
+    """A number in words: "87 % [74, 100]", and with ``sizes`` "; n=320, 2 trainings"; "–" where nothing was measured."""
+    factor, digits, sign, unit = _WORDS.get(entry.get("unit", ""), (1, 3, False, ""))
+    if entry.get("value") is None:
+        return "–"
+    low, high = entry.get("low"), entry.get("high")
+    ends = [] if low is None or high is None else [low, high]
+    if entry.get("unit") == "share":
+        ends = [min(max(end, 0.0), 1.0) for end in ends]  # no share is beyond
+    while digits and ends and (ends[1] - ends[0]) * factor / 2 > 100 * 10**-digits:
+        digits -= 1  # a wide interval has fewer digits: another machine moves its ends by more
+
+    def one(value: float) -> str:
+        return f"{round(value * factor, digits) + 0.0:{'+' if sign else ''}.{digits}f}"
+
+    text = one(entry["value"]) + unit + (f" [{', '.join(map(one, ends))}]" if ends else "")
+    if sizes and entry.get("n"):
+        trainings = entry.get("trainings") or 1
+        text += f"; n={entry['n']}" + (f", {trainings} trainings" if trainings > 1 else "")
+    return text
+
+
+def table_of(entries: Sequence[Entry], rows: Sequence[str], columns: Sequence[str] = (), titles: Mapping | None = None):
+    """Entries as a table of text for a reader, a cell for each number with its interval.
+
+    Args:
+        entries: numbers, or arrays over layers or kinds alone.
+        rows: labels that name a row, of :data:`COLUMNS`.
+        columns: labels that name a column; without them the one column is what was measured.
+        titles: other names for labels' values, such as the tasks' titles.
+
+    Returns:
+        A DataFrame of text; "–" where there is no such number.
+    """
+    import pandas as pd
+
+    found: dict[tuple, dict[tuple, str]] = {}
+    for entry in _spread(entries):
+        row, column = (
+            tuple(_title(name, entry.get(name), titles) for name in names) for names in (rows, columns or ["what"])
+        )
+        found.setdefault(row, {})[column] = text_of(entry)
+    flat = {row: {" · ".join(column): text for column, text in cells.items()} for row, cells in found.items()}
+    table = pd.DataFrame.from_dict(flat, orient="index").fillna("–")
+    table.index = (
+        pd.MultiIndex.from_tuples(flat, names=rows) if len(rows) > 1 else pd.Index([row[0] for row in flat], name=rows[0])
+    )
+    return table
+
+
+def _spread(entries: Sequence[Entry]) -> Iterator[Entry]:
+    """Arrays as an entry for each of their numbers."""
+    for entry in entries:
+        if "over" in entry:
+            for row in tidy([entry]).to_dict("records"):
+                known = {name: row[name] for name in ("value", "low", "high") if name in entry}
+                yield (
+                    row
+                    | dict.fromkeys(("low", "high"))
+                    | {name: None if math.isnan(number) else number for name, number in known.items()}
+                )
+        else:
+            yield entry
+
+
+def _title(name: str, value: Any, titles: Mapping | None) -> str:
+    from .common import to_people
+
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if name in ("layer", "head"):
+        return f"{name} {to_people(int(value))}"
+    if name == "training":
+        return f"training {value}"
+    return str((titles or {}).get(value, value))
+
+
+def moved(expected: Results, got: Results, exactly: bool = False) -> list[str]:
+    """What another run says otherwise, by more than its tolerance, a line each; empty if it says the same.
+
+    Settings, facts and outcomes of verdicts must be equal; versions and device may differ.
+
+    Args:
+        expected: whose tolerances decide.
+        got: the other run.
+        exactly: no tolerance.
+    """
+    lines = [
+        f"{part}: {old!r} became {new!r}"
+        for part in ("notebook", "settings", "facts")
+        if (old := expected.content.get(part)) != (new := got.content.get(part))
+    ]
+    of_verdicts = [{key: one["outcome"] for key, one in run.verdicts.items()} for run in (expected, got)]
+    lines += [
+        f"verdict on {key[0]} ({key[1]}): {one!r} became {other!r}"
+        for key, one, other in _pairs(*of_verdicts)
+        if one != other
+    ]
+    of_rows = [{_place(entry): entry for entry in run.entries} for run in (expected, got)]
+    for place, old, new in _pairs(*of_rows):
+        if old is None or new is None:
+            lines.append(f"{place}: {'is new' if old is None else 'is gone'}")
+        else:
+            lines += _differences(place, old, new, exactly)
+    return lines
+
+
+def _pairs(one: Mapping, other: Mapping) -> Iterator[tuple[Any, Any, Any]]:
+    for key in dict.fromkeys([*one, *other]):
+        yield key, one.get(key), other.get(key)
+
+
+def _place(entry: Entry) -> str:
+    """Which number it is, as a person would find it."""
+    return ", ".join([entry["what"], *(f"{name} {entry[name]}" for name in LABELS if name in entry)])
+
+
+def _differences(place: str, old: Entry, new: Entry, exactly: bool) -> Iterator[str]:
+    for name in ("over", "kinds", "n", "trainings", "unit"):
+        if old.get(name) != new.get(name):
+            yield f"{place}: {name} {old.get(name)} became {new.get(name)}"
+            return
+    for name in ("value", "low", "high"):
+        tolerance = 0.0 if exactly else old["tolerance"] if name == "value" else max(INTERVAL_END, old["tolerance"])
+        one, other = (np.asarray(entry.get(name), dtype=float) for entry in (old, new))
+        if one.shape != other.shape:
+            yield f"{place}: {name} of shape {one.shape} became {other.shape}"
+            continue
+        if old["unit"] == "p" and not exactly:
+            one, other = np.minimum(one, ALIKE_P), np.minimum(other, ALIKE_P)
+        far = ~(np.isclose(one, other, rtol=0, atol=tolerance + 1e-12, equal_nan=True))
+        if far.any():
+            at = tuple(int(index) for index in np.argwhere(far)[0])
+            where = f" at {at}" if at else ""
+            yield (
+                f"{place}: {name}{where} {one[at]:g} became {other[at]:g}; it may move by {tolerance:g}"
+                + (f" ({int(far.sum())} of {far.size} numbers)" if far.size > 1 else "")
+            )

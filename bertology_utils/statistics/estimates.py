@@ -1,0 +1,336 @@
+"""Numbers with their intervals: the bootstrap over examples, and estimates that know of several trainings, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+RESAMPLES = 1000
+Seed = int | tuple[int, ...] | None
+Seeds = Seed | tuple["Seeds", ...]  # of a mean: those of its parts
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """A statistic of ``n`` examples and its values on resampled examples.
+
+    Two of them made with the same seed and ``n`` come from the same resamples,
+    so their difference is a paired comparison.
+
+    Attributes:
+        value: on the data as they are.
+        draws: on each resample, shape (resamples,).
+        n: examples.
+        seed: of the resampling.
+    """
+
+    value: float
+    draws: np.ndarray
+    n: int
+    seed: Seeds = None
+
+    @classmethod
+    def of(cls, values: np.ndarray, n: int, seed: Seeds) -> Bootstrap:
+        """From the statistic of the data as they are, followed by that of each resample: shape (1 + resamples,)."""
+        return cls(float(values[0]), values[1:], n, seed)
+
+    def __sub__(self, other: Bootstrap) -> Bootstrap:
+        """Paired difference; raises ValueError if the two cannot come from the same resamples."""
+        self._check_paired(other)
+        return Bootstrap(self.value - other.value, self.draws - other.draws, self.n, self.seed)
+
+    def __truediv__(self, other: Bootstrap) -> Bootstrap:
+        """Paired ratio; raises as the difference does."""
+        self._check_paired(other)
+        return Bootstrap(self.value / other.value, self.draws / other.draws, self.n, self.seed)
+
+    def _check_paired(self, other: Bootstrap) -> None:
+        mine, its = ((b.n, len(b.draws), b.seed) for b in (self, other))
+        if mine != its:
+            raise ValueError(f"not paired: (examples, resamples, seed) are {mine} and {its}")
+
+    def __neg__(self) -> Bootstrap:
+        """The statistic with the other sign."""
+        return Bootstrap(-self.value, -self.draws, self.n, self.seed)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % percentile interval."""
+        low, high = np.percentile(self.draws, [2.5, 97.5])
+        return float(low), float(high)
+
+    def share_above(self, threshold: float = 0.0) -> float:
+        """Share of the resamples in which the statistic is above ``threshold``."""
+        return float(np.mean(self.draws > threshold))
+
+    def text(self, scale: float = 1.0, digits: int = 1, sign: bool = False) -> str:
+        """ "87.2 [83.1, 90.9]", each number times ``scale``, with its sign if asked; "–" for NaN: there is no such number."""
+        if np.isnan(self.value):
+            return "–"
+        value, low, high = (rounded(x * scale, digits, sign) for x in (self.value, *self.interval))
+        return f"{value} [{low}, {high}]"
+
+    def summary(self) -> dict[str, float]:
+        """Value, interval and sample size, for the results file."""
+        low, high = self.interval
+        return {"value": round(self.value, 6), "low": round(low, 6), "high": round(high, 6), "n": self.n}
+
+
+def lead(one: Bootstrap, others: Sequence[Bootstrap]) -> Bootstrap:
+    """A statistic minus the largest of the others, all of independent examples: above 0 if it is ahead of every one.
+
+    Args:
+        one: with as many resamples as the others.
+        others: at least one.
+    """
+    rivals = np.stack([np.append(other.value, other.draws) for other in others]).max(axis=0)
+    leads = np.append(one.value, one.draws) - rivals
+    n, seeds = one.n + sum(other.n for other in others), (one.seed, *(other.seed for other in others))
+    return Bootstrap.of(leads, n, seeds)
+
+
+def bootstrap(statistic: Callable[[np.ndarray], float], n: int, seed: Seed, resamples: int = RESAMPLES) -> Bootstrap:
+    """Bootstrap a statistic of ``n`` examples.
+
+    Args:
+        statistic: called with indices of examples, shape (n,), repeats allowed.
+        n: number of examples.
+        seed: of the resampling.
+        resamples: how many.
+
+    Raises:
+        ValueError: no examples.
+    """
+    draws = np.array([statistic(rows) for rows in resampled_rows(n, seed, resamples)])
+    return Bootstrap(float(statistic(np.arange(n))), draws, n, seed)
+
+
+def bootstrap_mean(values: np.ndarray, seed: Seed, resamples: int = RESAMPLES) -> Bootstrap:
+    """Bootstrap the mean of one value per example, shape (examples,)."""
+    return Bootstrap(float(values.mean()), resampled_means(values, seed, resamples), len(values), seed)
+
+
+def resampled_means(values: np.ndarray, seed: Seed, resamples: int = RESAMPLES) -> np.ndarray:
+    """Means over resampled examples, for arrays of many values per example.
+
+    Args:
+        values: shape (examples, …).
+        seed: of the resampling.
+        resamples: how many.
+
+    Returns:
+        Shape (resamples, …).
+    """
+    n = len(values)
+    means = bootstrap_weights(n, seed, resamples) @ values.reshape(n, -1) / n  # (resamples, everything else)
+    return means.reshape(resamples, *values.shape[1:])
+
+
+def bootstrap_weights(n: int, seed: Seed, resamples: int = RESAMPLES) -> np.ndarray:
+    """How often each of ``n`` examples is in each resample, shape (resamples, n)."""
+    return np.stack([np.bincount(rows, minlength=n) for rows in resampled_rows(n, seed, resamples)])
+
+
+def whole_and_resampled(n: int, seed: Seed) -> np.ndarray:
+    """Weights of ``n`` examples: one for each as they are, then those of :func:`bootstrap_weights`; (1 + resamples, n)."""
+    return np.vstack([np.ones(n), bootstrap_weights(n, seed)])
+
+
+def resampled_rows(n: int, seed: Seed, count: int) -> Iterator[np.ndarray]:
+    """The one source of resamples: ``count`` times ``n`` indices of examples, drawn with replacement."""
+    if n < 1:
+        raise ValueError("a bootstrap needs at least one example")
+    rng = np.random.default_rng(seed)
+    return (rng.integers(0, n, size=n) for _ in range(count))
+
+
+def rounded(x: float, digits: int, sign: bool) -> str:
+    """A number as it is printed, with its sign if asked."""
+    return f"{round(x, digits) + 0.0:{'+' if sign else ''}.{digits}f}"  # + 0.0 turns −0.0 into 0.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its standard error.
+
+    Attributes:
+        value: the number.
+        error: its standard error.
+        n: examples.
+        trainings: models that were trained alike; 1 where the number is of one model.
+        degrees: of freedom of the error; infinite where only examples were resampled.
+    """
+
+    value: float
+    error: float
+    n: int
+    trainings: int = 1
+    degrees: float = np.inf
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval, from Student's t."""
+        from scipy.stats import t
+
+        half = float(t.ppf(0.975, self.degrees)) * self.error if self.error else 0.0  # NaN stays NaN
+        return self.value - half, self.value + half
+
+    def p_above(self, least: float = 0.0) -> float:
+        """One-sided p value of a number as large as this one if the truth were ``least``."""
+        from scipy.stats import t
+
+        if self.error <= 0:
+            return 0.5**self.n if self.value > least else 1.0  # as if each of n examples spoke for it
+        return float(t.sf((self.value - least) / self.error, self.degrees))
+
+    def __neg__(self) -> Estimate:
+        """The number with the other sign."""
+        return Estimate(-self.value, self.error, self.n, self.trainings, self.degrees)
+
+    def text(self, scale: float = 1.0, digits: int = 1, sign: bool = False) -> str:
+        """ "87.2 [83.1, 90.9]", each number times ``scale``, with its sign if asked.
+
+        A wide interval has fewer digits: what another machine changes in two
+        trainings, their interval multiplies by up to 6.5. "–" for NaN: there is no such number.
+        """
+        if np.isnan(self.value):
+            return "–"
+        low, high = self.interval
+        while digits and (high - low) * scale / 2 > 100 * 10**-digits:
+            digits -= 1
+        texts = [rounded(x * scale, digits, sign) for x in (self.value, low, high)]
+        return "{} [{}, {}]".format(*texts)
+
+    def summary(self) -> dict[str, float]:
+        """Value, interval, examples and trainings, for the results file."""
+        low, high = self.interval
+        parts = {"value": self.value, "low": low, "high": high}
+        return {name: round(part, 6) for name, part in parts.items()} | {"n": self.n, "trainings": self.trainings}
+
+
+def over_trainings(parts: Sequence[Bootstrap]) -> Estimate:
+    """The mean over trainings of a number that each gives on the same examples.
+
+    Its variance is that of the mean over resampled examples plus that between
+    trainings divided by their number; the degrees of freedom follow
+    Satterthwaite (1946). Two trainings say little of how trainings differ: if
+    these two differ by more than the examples explain, the interval is up to
+    6.5 times as wide as with many trainings. With one training it knows of the
+    examples only.
+
+    Args:
+        parts: of every training, resampled with one seed.
+
+    Raises:
+        ValueError: none, or not on the same resamples.
+    """
+    if not parts:
+        raise ValueError("no training to estimate from; give at least one")
+    total = parts[0]
+    for part in parts[1:]:
+        total = total - (-part)  # the difference checks that they are paired
+    values = np.array([part.value for part in parts])
+    of_examples = float((total.draws / len(parts)).var())
+    return _of_trainings(values, of_examples, parts[0].n)
+
+
+def of_same_examples(parts: Sequence[Estimate]) -> Estimate:
+    """As :func:`over_trainings`, of numbers whose resamples are not known: their errors are taken to be fully correlated.
+
+    Raises:
+        ValueError: none.
+    """
+    if not parts:
+        raise ValueError("no training to estimate from; give at least one")
+    of_examples = float(np.mean([part.error for part in parts])) ** 2
+    return _of_trainings(np.array([part.value for part in parts]), of_examples, parts[0].n)
+
+
+def _of_trainings(values: np.ndarray, of_examples: float, n: int) -> Estimate:
+    """The mean of one value per training, given the variance of that mean over examples."""
+    count = len(values)
+    between = float(values.var(ddof=1)) / count if count > 1 else 0.0
+    variance = of_examples + between
+    degrees = variance**2 / (between**2 / (count - 1)) if between**2 > 0 else np.inf
+    return Estimate(float(values.mean()), float(np.sqrt(variance)), n, count, degrees)
+
+
+def average(parts: Sequence[Estimate]) -> Estimate:
+    """Mean of independent estimates, such as one per task; ``n`` is the sum of examples.
+
+    Raises:
+        ValueError: none.
+    """
+    if not parts:
+        raise ValueError("nothing to average; give at least one estimate")
+    variances = np.array([part.error**2 for part in parts]) / len(parts) ** 2
+    total = float(variances.sum())
+    spread = sum(float(variance) ** 2 / part.degrees for variance, part in zip(variances, parts, strict=True))
+    return Estimate(
+        float(np.mean([part.value for part in parts])),
+        float(np.sqrt(total)),
+        sum(part.n for part in parts),
+        min(part.trainings for part in parts),
+        total**2 / spread if spread > 0 else np.inf,
+    )
+
+
+def share_interval(shares: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """95 % intervals of shares of independent examples, by Wilson (1927); they hold at 0 and 1, too.
+
+    Args:
+        shares: from 0 to 1, of any shape; NaN stays NaN.
+        n: examples behind each.
+    """
+    from scipy.stats import norm
+
+    z = float(norm.ppf(0.975))
+    middle = (shares + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(shares * (1 - shares) / n + z**2 / (4 * n**2))
+    return np.clip(middle - half, 0, shares), np.clip(middle + half, shares, 1)
+
+
+def weighted_scores(metric: str, predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Scores of many predictions under many weightings.
+
+    Args:
+        metric: one of :data:`METRICS`.
+        predicted: shape (variants, examples), from :func:`bertology_utils.glue.predictions`.
+        labels: gold, shape (examples,).
+        weights: of the examples, such as how often each was drawn, shape (draws, examples).
+
+    Returns:
+        Shape (draws, variants), as :func:`bertology_utils.glue.score` gives
+        for examples repeated so often. A correlation with a constant is 0.
+    """
+    return METRICS[metric](predicted, labels, weights)
+
+
+def _accuracy(predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    # Counted before it is divided: equally many right answers are exactly equal scores.
+    return weights @ (predicted == labels).astype(np.float64).T / weights.sum(axis=1, keepdims=True)
+
+
+def _f1(predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Of the second class; 0 where it is neither predicted nor there."""
+    yes, true = (predicted == 1).astype(np.float64), (labels == 1).astype(np.float64)
+    hits = weights @ (yes * true).T  # (draws, variants)
+    either = weights @ yes.T + (weights @ true)[:, None]
+    return np.divide(2 * hits, either, out=np.zeros_like(hits), where=either > 0)
+
+
+def _pearson(predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    # Centred first, so that the sums below lose no digits.
+    x, y = predicted - predicted.mean(axis=1, keepdims=True), labels - labels.mean()
+    mean_x, mean_y = weights @ x.T, (weights @ y)[:, None]
+    spread_x = np.maximum(weights @ (x**2).T - mean_x**2, 0)
+    spread_y = np.maximum((weights @ y**2)[:, None] - mean_y**2, 0)
+    product = spread_x * spread_y
+    return np.where(product > 1e-30, (weights @ (x * y).T - mean_x * mean_y) / np.sqrt(np.maximum(product, 1e-30)), 0.0)
+
+
+Metric = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+METRICS: dict[str, Metric] = {"accuracy": _accuracy, "F1": _f1, "Pearson": _pearson}

@@ -1,0 +1,148 @@
+"""Every claim's rule, on made-up numbers: it can return each of its verdicts, and errs as rarely as it says.
+
+Each case gives the verdict for data that lie ``z`` standard errors from the border of the rule, on the side that
+speaks for the claim where ``z`` is above 0.
+"""
+
+import numpy as np
+import pytest
+from made_up import SURE, many
+
+from bertology_utils.claims import CLAIMS, CONTROLS, FIRST, LEARNED, PAPER
+from bertology_utils.glue import TASKS
+from bertology_utils.judge import (
+    FAILS,
+    HOLDS,
+    MIN_EXAMPLES,
+    RULES,
+    UNDECIDED,
+    UNTESTABLE,
+    Support,
+    judge,
+    learned,
+    never_adjacent,
+    no_sink,
+    too_few,
+    unlearned,
+)
+from bertology_utils.statistics import Bootstrap, Estimate
+
+MRPC, RTE, QQP = TASKS["mrpc"], TASKS["rte"], TASKS["qqp"]
+ERROR = 0.0001
+ESTIMATED = {
+    "each above": lambda claim, z: Estimate(claim.least + z * ERROR, ERROR, 320),
+    "each below": lambda claim, z: Estimate(claim.least - z * ERROR, ERROR, 320),
+    "each within": lambda claim, z: Estimate(claim.least + z * ERROR, ERROR, 320),
+    "not each above": lambda claim, z: Estimate(claim.least - z * ERROR, ERROR, 320),
+    "some above": lambda claim, z: Estimate(claim.least + z * ERROR, ERROR, 320),
+    "some beyond, of either sign": lambda claim, z: Estimate(claim.least + z * ERROR, ERROR, 320),
+    "some head in each": lambda claim, z: many(z),
+    "no head in any": lambda claim, z: many(-z),
+    "in none of them some head": lambda claim, z: many(-z),
+}
+ESTIMATING = [name for name, claim in CLAIMS.items() if claim.rule in ESTIMATED]
+
+
+def verdict(name, z):
+    claim = CLAIMS[name]
+    return judge(name, {MRPC: ESTIMATED[claim.rule](claim, z)})
+
+
+def test_every_claim_names_an_estimate_and_a_rule():
+    for claim in CLAIMS.values():
+        assert claim.rule in RULES and claim.estimate and claim.text, claim.id
+        assert bool(claim.paper) == (claim not in CONTROLS), claim.id
+        assert set(claim.tasks) <= set(TASKS), claim.id
+        assert "within" not in claim.rule or claim.least < claim.most, claim.id
+    assert [claim.section for claim in PAPER] == sorted(claim.section for claim in PAPER)
+    assert set(FIRST) <= {claim.id for claim in PAPER}
+
+
+@pytest.mark.parametrize("name", ESTIMATING)
+def test_each_verdict_can_come_out(name):
+    assert [verdict(name, z).outcome for z in (SURE, 0.0, -SURE)] == [HOLDS, UNDECIDED, FAILS]
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.startswith("as tested")])
+def test_what_a_section_tested_is_combined(rule):
+    claim = next(iter(CLAIMS.values()))
+    sure, against, open_ = Support(0.001, 1.0), Support(1.0, 0.001), Support(0.5, 0.5)
+    combined = {
+        "as tested, each": [HOLDS, FAILS, UNDECIDED],
+        "as tested, some": [HOLDS, HOLDS, HOLDS],
+        "as tested, none": [FAILS, FAILS, FAILS],
+    }[rule]
+    assert [RULES[rule]([sure, other], claim).outcome for other in (sure, against, open_)] == combined
+    alone = [RULES[rule]([one], claim).outcome for one in (sure, against, open_)]
+    assert alone == ([FAILS, HOLDS, UNDECIDED] if rule.endswith("none") else [HOLDS, FAILS, UNDECIDED])
+
+
+@pytest.mark.parametrize("name", ESTIMATING)
+def test_fewer_examples_never_make_an_undecided_claim_hold(name):
+    """A quarter of the examples doubles every standard error: the same result lies at half as many of them."""
+    for z in np.linspace(-3, 3, 25):
+        if verdict(name, z).outcome != HOLDS:
+            assert verdict(name, z / 2).outcome != HOLDS, z
+
+
+@pytest.mark.parametrize("name", ESTIMATING)
+def test_at_its_border_a_rule_decides_in_at_most_one_case_of_twenty(name):
+    """Of 200 results drawn at the border; with 2 % on either side, 5 % and two standard errors of the count are the most."""
+    found = [verdict(name, z).outcome for z in np.random.default_rng(0).normal(size=200)]
+    assert np.mean([outcome != UNDECIDED for outcome in found]) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 200)
+
+
+def test_a_claim_about_each_task_is_decided_by_the_worst():
+    def of(*zs):
+        return judge("pretraining-helps", {task: ESTIMATED["each above"](CLAIMS["pretraining-helps"], z)
+                                           for task, z in zip((MRPC, RTE, QQP), zs, strict=False)}, unit="gain")  # fmt: skip
+
+    assert of(SURE, SURE, SURE).outcome == HOLDS
+    assert of(SURE, 1, SURE).outcome == UNDECIDED and of(SURE, 1, SURE).number.startswith("RTE +1.0 points [")
+    assert of(SURE, -SURE, 1).outcome == FAILS and "RTE" in of(SURE, -SURE, 1).number
+    assert of(SURE, -2.3, SURE).outcome == UNDECIDED  # p = 0.01, which three tasks multiply
+    assert judge("pretraining-helps", {MRPC: Estimate(0.5, 0.01, 320)}, unit="gain").line == (
+        "*Fine-tuned from random weights scores lower, on every task*: holds here; MRPC +50.0 points [+48.0, +52.0]; n=320"
+    )
+
+
+def test_counted_claims():
+    for count, outcome in ((473, HOLDS), (472, FAILS)):
+        assert judge("frame-count", {"": count}).outcome == outcome
+
+
+def test_without_its_precondition_or_a_number_nothing_is_judged():
+    sure = {MRPC: Estimate(0.5, 0.01, 320)}
+    for found, unmet, why in (
+        (sure, "a sink", "missing: a sink"),
+        ({}, "", "missing: a number: this model, or these data, give none"),
+        ({MRPC: Estimate(np.nan, np.nan, 320)}, "", "missing: a number: this model, or these data, give none"),
+    ):
+        one = judge("cls-early", found, unmet)
+        assert (one.outcome, one.why, one.number) == (UNTESTABLE, why, "–")
+        assert one.line.endswith(f"{UNTESTABLE}; {why}")
+
+
+def test_preconditions():
+    assert no_sink(1.1) == "" and "gets 0.6 of an even share" in no_sink(0.6)
+    assert never_adjacent(0.2) == "" and never_adjacent(float("nan")) == "no such links here"
+    assert too_few(MIN_EXAMPLES) == "" and too_few(MIN_EXAMPLES - 1)
+    assert unlearned([MRPC, RTE], {MRPC: False, RTE: True}) == ""
+    assert "MRPC" in unlearned([MRPC], {MRPC: False}) and unlearned([], {}) == "no such task here"
+    assert LEARNED in CLAIMS["last-layers"].needs
+
+
+def test_a_handful_of_right_answers_is_no_learned_task():
+    """Three of three right have no variance over resamples; that is no certainty."""
+    labels = np.array([0, 1, 1])
+    assert not learned(MRPC, labels[None], labels, 1)
+    many_labels = np.tile([0, 1], 40)
+    assert learned(MRPC, many_labels[None], many_labels, 1)
+    assert not learned(MRPC, np.ones((1, 80), dtype=int), many_labels, 1)
+
+
+def test_no_variance_is_no_certainty():
+    """All of three examples alike say little; all of 320 say much."""
+    few, enough = (Bootstrap(1.0, np.ones(1000), n, 1) for n in (3, 320))
+    assert judge("cls-early", {MRPC: few}).outcome == UNDECIDED
+    assert judge("cls-early", {MRPC: enough}).outcome == HOLDS
