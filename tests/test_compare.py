@@ -12,6 +12,7 @@ from bertology_utils.compare import picture_difference
 from bertology_utils.glue import TASKS
 from bertology_utils.lab import Lab
 from bertology_utils.plan import FineTuning, Item, make
+from bertology_utils.record import project_root
 from bertology_utils.run import publish
 from tests import nbval_plugin
 
@@ -161,7 +162,7 @@ def test_a_run_replaces_only_what_really_changed(tmp_path, change, kept, reasons
 
 
 def test_the_plugin_names_notebook_cell_number_expected_and_got(pytester):
-    pytester.makeini("[pytest]\naddopts = -p tests.nbval_plugin")
+    pytester.makeini(f"[pytest]\npythonpath = {project_root()}\naddopts = -p tests.nbval_plugin")
     content = notebook(
         ("value = 0.5\nprint('share 0.49')", [stream("share 0.48\n")]),
         ("print('share', value)", [stream("share 0.9\n")]),
