@@ -1,6 +1,7 @@
 """The comparison of a new run with an earlier one: what it lets pass, what it does not, and what it says."""
 
 import json
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import nbformat
@@ -12,7 +13,6 @@ from bertology_utils.compare import picture_difference
 from bertology_utils.glue import TASKS
 from bertology_utils.lab import Lab
 from bertology_utils.plan import FineTuning, Item, make
-from bertology_utils.record import project_root
 from bertology_utils.run import publish
 from tests import nbval_plugin
 
@@ -162,7 +162,7 @@ def test_a_run_replaces_only_what_really_changed(tmp_path, change, kept, reasons
 
 
 def test_the_plugin_names_notebook_cell_number_expected_and_got(pytester, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(project_root()))  # where `tests` is found from another folder
+    monkeypatch.setenv("PYTHONPATH", str(Path(nbval_plugin.__file__).parents[1]))  # where `tests` is found from another folder
     pytester.makeini("[pytest]\naddopts = -p tests.nbval_plugin")
     content = notebook(
         ("value = 0.5\nprint('share 0.49')", [stream("share 0.48\n")]),
