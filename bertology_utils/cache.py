@@ -24,18 +24,15 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
 
-from .common import device_name, is_closed
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+from .common import SOURCES, device_name, is_closed
 
 CACHE_VARIABLE = "BERTOLOGY_CACHE"
 MANIFEST = "manifest.json"
@@ -45,15 +42,8 @@ LIBRARIES = ("torch", "transformers", "accelerate", "tokenizers", "numpy", "scip
 Key = Mapping[str, object]  # all that decides an entry's content; JSON values only
 logger = logging.getLogger(__name__)
 
-_ROOT = Path(__file__).parent
 _VALUE = "value.safetensors"
 _NAME = re.compile(r"[0-9a-f]{32}(\.unfinished|\.damaged-.+)?")  # nothing else in the folder is ours to touch
-
-# The package's code as this process has it: an edit while it runs must not file old results under a new key.
-SOURCES = {
-    ".".join(path.relative_to(_ROOT.parent).with_suffix("").parts): path.read_text(encoding="utf-8")
-    for path in sorted(_ROOT.rglob("*.py"))
-}
 
 
 # Calls
@@ -133,30 +123,30 @@ def where(function: Callable[..., Any], *arguments: Any, **options: Any) -> tupl
     return kind, _key(function.__qualname__, code, fingerprint(given))
 
 
-def observe(model: PreTrainedModel, batches: Sequence[Any], measurements: dict[str, Any]) -> dict[str, Any]:
-    """As :func:`bertology_utils.attention.observe`, in one pass for those measurements that are not in the cache yet.
+def once_each(
+    function: Callable[..., dict[str, Any]], *shared: Any, parts: Mapping[str, Any], what: object = None
+) -> dict[str, Any]:
+    """``function(*shared, parts)``, called for those parts alone that are not in the cache yet.
 
     Args:
-        model, batches, measurements: see there.
-
-    Returns:
-        What each measurement computed, by name.
+        function: of this package, without side effects; it gives a value for each part, by name.
+        shared: its arguments before the parts.
+        parts: by name; of no part's value may it matter which others are there.
+        what: all of ``shared`` that decides the values; None for ``shared`` itself.
     """
-    from .attention import maps
     from .fingerprint import UnnamedError, code_digest, fingerprint
 
     try:
-        seen = fingerprint((model.base_model, batches))  # maps do not depend on what stands above the encoder
-        code = code_digest(maps.observe)
-        keys = {name: _key("observe", code, fingerprint((seen, each))) for name, each in measurements.items()}
+        seen, code = fingerprint(shared if what is None else what), code_digest(function)
+        keys = {name: _key(function.__name__, code, fingerprint((seen, part))) for name, part in parts.items()}
     except UnnamedError:
-        return maps.observe(model, batches, measurements)
-    missing = {name: each for name, each in measurements.items() if not is_finished(MEASURED, keys[name])}
-    found = maps.observe(model, batches, missing) if missing else {}
+        return function(*shared, parts)
+    missing = {name: part for name, part in parts.items() if not is_finished(MEASURED, keys[name])}
+    found = function(*shared, missing) if missing else {}
 
     def compute(name: str, _: Path | None) -> Any:
         if name not in found:  # it was in the cache, and is damaged
-            found.update(maps.observe(model, batches, {name: measurements[name]}))
+            found.update(function(*shared, {name: parts[name]}))
         return found[name]
 
     return {name: _value(MEASURED, key, functools.partial(compute, name)) for name, key in keys.items()}
@@ -397,7 +387,7 @@ def _describe(value: Any, arrays: dict[str, np.ndarray]) -> list[Any]:
         return [type(value).__name__, [_describe(part, arrays) for part in value]]
     if isinstance(value, dict):
         return ["dict", [[_describe(part, arrays) for part in pair] for pair in value.items()]]
-    if dataclasses.is_dataclass(value) and type(value).__module__.startswith(f"{_ROOT.name}."):
+    if dataclasses.is_dataclass(value) and type(value).__module__.startswith(f"{__package__}."):
         fields = {field.name: _describe(getattr(value, field.name), arrays) for field in dataclasses.fields(value)}
         return [f"{type(value).__module__}:{type(value).__qualname__}", fields]
     raise TypeError(f"{type(value).__name__} cannot be kept; arrays, numbers and texts can, and what holds them")
@@ -425,7 +415,7 @@ def _record(name: str) -> Any:
     ours = module in SOURCES or f"{module}.__init__" in SOURCES
     found = getattr(importlib.import_module(module), of_class, None) if ours else None
     if not (isinstance(found, type) and dataclasses.is_dataclass(found)):
-        raise ValueError(f"{name} is no dataclass of {_ROOT.name}; the file was not written by this version")
+        raise ValueError(f"{name} is no dataclass of {__package__}; the file was not written by this version")
     return found
 
 

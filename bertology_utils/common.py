@@ -18,6 +18,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO, TypeVar
 
+_ROOT = Path(__file__).parent
+# The package's code as this process has it: an edit while it runs must not file old results under a new key.
+SOURCES = {
+    ".".join(path.relative_to(_ROOT.parent).with_suffix("").parts): path.read_text(encoding="utf-8")
+    for path in sorted(_ROOT.rglob("*.py"))
+}
+
 
 def one_of(kind: str, value: object, allowed: Iterable[str]) -> str:
     """Return ``value`` if it is one of ``allowed``.

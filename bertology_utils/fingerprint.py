@@ -22,7 +22,7 @@ import xxhash
 from torch import nn
 
 from .attention.hooks import is_edited
-from .cache import SOURCES
+from .common import SOURCES
 
 _PACKAGE = __package__
 _PLAIN = {type(None), bool, int, float, complex, str, bytes}
@@ -48,7 +48,7 @@ class Code:
     """A package's code, and which parts of it each part uses.
 
     Args:
-        sources: text by module, such as :data:`bertology_utils.cache.SOURCES`; a package's name ends in ``.__init__``.
+        sources: text by module, such as :data:`bertology_utils.common.SOURCES`; a package's name ends in ``.__init__``.
         ignored: modules, and dotted names of parts, that do not count.
     """
 

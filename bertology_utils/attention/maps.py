@@ -8,11 +8,12 @@ dropped; nothing L × L is kept for all examples.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..cache import once_each
 from ..common import WEIGHINGS, one_of
 from .batches import Batch, Measurement, begin
 from .hooks import Observer, reaching
@@ -106,3 +107,9 @@ def observe(model: PreTrainedModel, batches: Iterable[Batch], measurements: dict
 
         _forward(model, batch, update_all, carrying)
     return {name: measurement.compute() for name, measurement in measurements.items()}
+
+
+def observe_once(model: PreTrainedModel, batches: Sequence[Batch], measurements: dict[str, Any]) -> dict[str, Any]:
+    """As :func:`observe`, in one pass for those measurements that are not in the cache yet."""
+    encoder = model.base_model  # no map depends on what stands above it
+    return once_each(observe, model, batches, parts=measurements, what=(encoder, batches))

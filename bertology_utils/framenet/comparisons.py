@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..attention.batches import make_batches
-from ..cache import observe
+from ..attention import make_batches, observe_once
 from ..common import Head, head_name, one_of, to_code
 from ..judge import Support, some_head
 from ..statistics import Bootstrap, Estimate, ManyTest, Seed, bootstrap_mean, corrected_p, over_trainings
@@ -214,7 +213,7 @@ def scores_on(source: Release, rules: Rules, encoder, tokenizer, direction: str,
     """
     placed, inputs, _ = place(extract(source, rules)[0], tokenizer)
     links = FrameLinkAttention(placed, direction, **options)
-    return observe(encoder, make_batches(inputs, tokenizer), {"links": links})["links"]
+    return observe_once(encoder, make_batches(inputs, tokenizer), {"links": links})["links"]
 
 
 @cache

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..annotation.inputs import TOKEN_TYPES, AnnotatedInput, token_types
-from ..attention import Batch, ByNorm, make_batches
-from ..cache import observe
+from ..attention import Batch, ByNorm, make_batches, observe_once
 from ..claims import WEIGHT
 from ..common import Head, head_name
 from ..features import Features, Flow, marks
@@ -85,7 +84,7 @@ class Frames:
             ONE_WAY: FrameLinkAttention(self.placed, ONE_WAY, elsewhere="borrowed", seed=self._seed),
             OTHER_WAY: FrameLinkAttention(self.placed, OTHER_WAY),
         }
-        found = observe(model, make_batches(self._inputs, self._tokenizer), both)
+        found = observe_once(model, make_batches(self._inputs, self._tokenizer), both)
         return found[ONE_WAY], found[OTHER_WAY]
 
     def seen(self, model, head: Head) -> Seen:
@@ -101,7 +100,7 @@ class Frames:
         enough = len(official) >= MIN_EXAMPLES
         placed, inputs, _ = place(drawn(official if enough else self.kept, self._seed), self._tokenizer)
         links = {"links": FrameLinkAttention(placed, OTHER_WAY, "zip")}
-        found = observe(model, make_batches(inputs, self._tokenizer), links)["links"]
+        found = observe_once(model, make_batches(inputs, self._tokenizer), links)["links"]
         return found.actual.mean(axis=0), len(placed), enough
 
 
@@ -144,7 +143,7 @@ def look(
             links.POPULARITY_OFF: links.TokenLinkAttention(of_inputs, centred=True),
             "pointing": Pointing(inputs),
         }
-        return observe(model, batches, measurements)
+        return observe_once(model, batches, measurements)
 
 
 def on(found: Mapping[str, Any], kind: str) -> np.ndarray:

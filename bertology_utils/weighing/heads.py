@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..attention import Batch, ByNorm, Measurement, begin, make_batches
-from ..cache import observe
+from ..attention import Batch, ByNorm, Measurement, begin, make_batches, observe_once
 from ..common import Head
 from ..disabling.effects import gains, most_needed
 from ..disabling.sweep import Sweep
@@ -181,7 +180,7 @@ class FrameReadings:
             return WordsOnly(links(), self._special)
 
         readings = dict(zip(self.WAYS, (ByNorm(links()), words(), ByNorm(words())), strict=True))
-        found = observe(model, self._batches, {"by weight": links()} | readings)
+        found = observe_once(model, self._batches, {"by weight": links()} | readings)
         return {way: scores.actual for way, scores in found.items()}
 
 
@@ -194,7 +193,9 @@ def patterns_both_ways(model, batches: Sequence[Batch], separator: int) -> list[
         separator: id of the token that ends a sentence.
     """
     network = load_network()
-    found = observe(model, batches, {"weight": Patterns(network, separator), "norm": ByNorm(Patterns(network, separator))})
+    found = observe_once(
+        model, batches, {"weight": Patterns(network, separator), "norm": ByNorm(Patterns(network, separator))}
+    )
     return [found[way].patterns for way in ("weight", "norm")]
 
 
