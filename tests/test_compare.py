@@ -162,9 +162,8 @@ def test_a_run_replaces_only_what_really_changed(tmp_path, change, kept, reasons
 
 
 def test_the_plugin_names_notebook_cell_number_expected_and_got(pytester, monkeypatch):
-    monkeypatch.setenv(
-        "PYTHONPATH", str(Path(nbval_plugin.__file__).parents[1])
-    )  # where `tests` is found from another folder
+    root = Path(nbval_plugin.__file__).parents[1]  # where `tests` is found from another folder
+    monkeypatch.setenv("PYTHONPATH", str(root))
     pytester.makeini("[pytest]\naddopts = -p tests.nbval_plugin")
     content = notebook(
         ("value = 0.5\nprint('share 0.49')", [stream("share 0.48\n")]),

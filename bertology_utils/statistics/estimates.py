@@ -61,10 +61,6 @@ class Bootstrap:
         low, high = np.percentile(self.draws, [2.5, 97.5])
         return float(low), float(high)
 
-    def share_above(self, threshold: float = 0.0) -> float:
-        """Share of the resamples in which the statistic is above ``threshold``."""
-        return float(np.mean(self.draws > threshold))
-
     def text(self, scale: float = 1.0, digits: int = 1, sign: bool = False) -> str:
         """ "87.2 [83.1, 90.9]", each number times ``scale``, with its sign if asked; "–" for NaN: there is no such number."""
         if np.isnan(self.value):
@@ -275,21 +271,6 @@ def average(parts: Sequence[Estimate]) -> Estimate:
         min(part.trainings for part in parts),
         total**2 / spread if spread > 0 else np.inf,
     )
-
-
-def share_interval(shares: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """95 % intervals of shares of independent examples, by Wilson (1927); they hold at 0 and 1, too.
-
-    Args:
-        shares: from 0 to 1, of any shape; NaN stays NaN.
-        n: examples behind each.
-    """
-    from scipy.stats import norm
-
-    z = float(norm.ppf(0.975))
-    middle = (shares + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * np.sqrt(shares * (1 - shares) / n + z**2 / (4 * n**2))
-    return np.clip(middle - half, 0, shares), np.clip(middle + half, shares, 1)
 
 
 def weighted_scores(metric: str, predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
