@@ -15,6 +15,7 @@ from .settings import PARAMETERS, PROFILES, describe
 
 if TYPE_CHECKING:
     from .plan import Failure, Plan
+    from .run import Outcome
 
 WRONG_CALL = (ValueError, TypeError, OSError, ImportError)
 
@@ -174,29 +175,34 @@ def _run_all(options, notebooks: list[Notebook], values: dict[str, object], outp
         todo, jobs = _plan(options, notebooks, values)
     except (ValueError, FileNotFoundError, ConnectionError, ImportError) as error:
         return _refused(error)
-    try:
-        failures = carry_out(todo.items, jobs, options.scheduler)
-    except (ConnectionError, RuntimeError) as error:
-        return _refused(error, code=1)
-    without = {name for failure in failures for name in failure.item.notebooks}
-    ready = [notebook for notebook in notebooks if notebook.name not in without]
-    ready.sort(key=lambda notebook: -todo.wanted.get(notebook.name, 0))  # what looks at most models takes longest
-    outcomes = []
-    jobs = min(jobs_for(KERNEL), options.jobs or jobs)
-    for outcome in run_notebooks(ready, values, output, figures, options.cell_limit * 60, jobs):
-        outcomes.append(outcome)
-        where = f"; see {outcome.executed}" if outcome.executed else ""
-        ending = f"failed, {outcome.error}{where}" if outcome.error else "done"
-        head = f"[{len(outcomes)}/{len(ready)}] {outcome.notebook.name}"
-        print(f"{head}: {ending} ({outcome.seconds:.0f} s)", file=sys.stderr, flush=True)
-        for change in outcome.changes:
-            print(f"  changed: {change}", file=sys.stderr)
-        if options.in_place and not outcome.error:
-            keep_in_place(outcome)
+    outcomes: list[Outcome] = []
+    failures: list[Failure] = []
+    at_once = min(jobs_for(KERNEL), options.jobs or jobs)
+    for stage, items in todo.stages(notebooks):
+        try:
+            failures += carry_out(items, jobs, options.scheduler)
+        except (ConnectionError, RuntimeError) as error:
+            return _refused(error, code=1)
+        without = {name for failure in failures for name in failure.item.notebooks}
+        ready = [notebook for notebook in stage if notebook.name not in without]
+        for outcome in run_notebooks(ready, values, output, figures, options.cell_limit * 60, at_once):
+            outcomes.append(outcome)
+            _tell_outcome(outcome, f"[{len(outcomes)}/{len(notebooks)}]")
+            if options.in_place and not outcome.error:
+                keep_in_place(outcome)
     print(f"figures: {figures}\nreport:  {write_report(outcomes, output)}")
-    for name in sorted(without):
-        print(f"not run: {name}, since what it needs was not made", file=sys.stderr)
+    for notebook in notebooks:
+        if notebook not in [outcome.notebook for outcome in outcomes]:
+            print(f"not run: {notebook.name}, since what it needs was not made", file=sys.stderr)
     return _tell(failures) or int(any(outcome.error for outcome in outcomes))
+
+
+def _tell_outcome(outcome: Outcome, count: str) -> None:
+    page = f"; see {outcome.executed.with_suffix('.html')}" if outcome.executed else ""
+    ending = f"failed, {outcome.error}" if outcome.error else "done"
+    print(f"{count} {outcome.notebook.name}: {ending} ({outcome.seconds:.0f} s){page}", file=sys.stderr, flush=True)
+    for change in outcome.changes:
+        print(f"  changed: {change}", file=sys.stderr)
 
 
 def _check(options) -> int:

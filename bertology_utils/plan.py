@@ -157,6 +157,17 @@ class Plan:
         """Estimated bytes of one worker, or of a kernel where nothing is to be made."""
         return max((item.memory for item in self.items), default=KERNEL)
 
+    def stages(self, notebooks: Sequence[Notebook]) -> list[tuple[list[Notebook], list[Item]]]:
+        """Notebooks to run after each other, with what has to be made before: notebook 0 alone, so that a first result is early.
+
+        Where nothing has to be made, and within the last stage, those that look at most models come first: they take longest.
+        """
+        ordered = sorted(notebooks, key=lambda notebook: -self.wanted.get(notebook.name, 0))
+        first = [notebook for notebook in ordered if notebook.number == "0" and self.items and len(ordered) > 1]
+        early = [item for item in self.items if {notebook.name for notebook in first} & set(item.notebooks)]
+        late = [item for item in self.items if item not in early]
+        return [(first, early)] * bool(first) + [([notebook for notebook in ordered if notebook not in first], late)]
+
     def text(self, jobs: int) -> str:
         """Counts and about how long, in a sentence."""
         if not self.items:
