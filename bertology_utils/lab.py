@@ -21,7 +21,7 @@ from .disabling.sweep import Sweep, sweep
 from .drift.scores import restored_logits
 from .glue import TASKS, Task, predictions
 from .judge import learned
-from .plan import FineTuning, Need, SweepOf, prepare
+from .plan import FineTuning, Need, SweepOf, compared, prepare
 from .record import Record, project_root
 from .results import RESULTS, Results, read_results
 from .settings import resolve
@@ -138,6 +138,11 @@ class Lab(Record):
     def finetunings(self, task: Task) -> list:
         """The classifiers fine-tuned on the task, which differ in their seed."""
         return [self.finetuned(task, seed_offset=number) for number in self.trainings(task)]
+
+    @property
+    def compared(self) -> Sequence[Task]:
+        """The tasks on whose first training the ways of disabling a head are compared."""
+        return compared(self.tasks, self.settings.profile.name)
 
     @property
     def random_tasks(self) -> tuple[Task, ...]:

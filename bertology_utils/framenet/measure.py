@@ -14,8 +14,8 @@ from ..attention import Batch, attention_maps
 from ..attention.batches import make_batches
 from ..common import DIRECTIONS, Head, one_of
 from ..statistics.permutation import largest
-from .frame_links import FrameSentence
-from .release import Span
+from .frame_links import PAPER, FrameSentence, extract
+from .release import Span, load_release
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -74,6 +74,16 @@ class FramePlaces:
         chosen = ways.get(direction) or both + ways["element to predicate"]
         rows, columns = np.array(chosen).T
         return rows, columns
+
+
+def place_release(source: str, tokenizer) -> tuple[list[FramePlaces], Dataset, int]:
+    """The sentences of a release that the paper's rules leave; see :func:`place`.
+
+    Args:
+        source: from :func:`bertology_utils.framenet.release.load_release`.
+        tokenizer: a fast tokenizer.
+    """
+    return place(extract(load_release(source), PAPER)[0], tokenizer)
 
 
 def place(sentences: Sequence[FrameSentence], tokenizer, max_length: int = 128) -> tuple[list[FramePlaces], Dataset, int]:

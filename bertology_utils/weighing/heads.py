@@ -17,9 +17,7 @@ from ..attention import Batch, ByNorm, Measurement, begin, make_batches, observe
 from ..common import Head
 from ..disabling.effects import gains, most_needed
 from ..disabling.sweep import Sweep
-from ..framenet.frame_links import extract, rules
-from ..framenet.measure import FrameLinkAttention, place
-from ..framenet.release import load_release
+from ..framenet.measure import FrameLinkAttention, place_release
 from ..glue import Task, predictions
 from ..judge import MIN_EXAMPLES
 from ..links.dependencies import Arcs, joined
@@ -166,8 +164,7 @@ class FrameReadings:
     WAYS = ("by norm", "words only", "words only, by norm")  # beside "by weight"
 
     def __init__(self, source: str, tokenizer):
-        kept, _ = extract(load_release(source), rules("paper"))
-        self._placed, inputs, _ = place(kept, tokenizer)
+        self._placed, inputs, _ = place_release(source, tokenizer)
         self._batches, self._special = make_batches(inputs, tokenizer), tokenizer.all_special_ids
 
     def of(self, model) -> dict[str, np.ndarray]:
