@@ -374,7 +374,7 @@ A reader who saw neither labels nor code labelled dev rows drawn at random, by s
 The guidelines come from the lexicon's own notions, so this shows that the labels are what these notions
 lead to, not that every reader shares them: "mail" as a synonym of "send" and "dark" of "gloomy" were found
 loose. Earlier readings of drafts found wrong labels, mostly where a denial met a quantifier or an indefinite
-noun; `tests/test_corpora_labels.py` holds what was mended.
+noun; `tests/test_corpora.py` holds what was mended.
 
 ## Agreement with a parser
 

@@ -1,17 +1,23 @@
 """The generated corpora: annotation, balance, held-out words, shortcuts, bytes."""
 
+import gzip
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bertology_utils.annotation import annotators
 from bertology_utils.annotation.annotators import Sentence
-from corpora_generator import digests, generate
+from bertology_utils.corpora import GLUE
+from bertology_utils.finetune import rows_digest
+from bertology_utils.glue import TASKS, load_rows, schema
+from bertology_utils.sources import parse_data
+from corpora_generator import digests, files, generate
 from corpora_generator.lexicon import held_out_lemmas
 from corpora_generator.realise import MODALS, NUMERALS
 from corpora_generator.split import CORE
-from corpora_generator.words import NAMES
+from corpora_generator.words import NAMES, NOUNS, SYMMETRIC
 
 FIELDS = {
     "mrpc": ("sentence1", "sentence2"),
@@ -254,3 +260,140 @@ def test_unknown_task():
 
 def test_bytes_are_pinned():
     assert digests() == DIGESTS
+
+
+# The embedded corpora's files: what the generator writes, and what the package's readers make of them.
+
+
+# Cached models are keyed by these digests of the training rows.
+TRAINING_ROWS = {
+    "mrpc": "7d8edcb53c7197067ed4b95d419e0f34ff615b06805018974f1425619dd56e86",
+    "stsb": "55361763c71d87eca6f63961ae918a45fa3b4355da3e6f159fbd8aeb49abd0fa",
+    "sst2": "8758591629aae54b0522bda155e4d6964ef82fdf2fae35746218e8f80526b2f0",
+    "qqp": "6d63b4de1692d2b3b48d37f846421905ee9fcc7a0e05046514e6407f8fa479e4",
+    "rte": "eec744f511c38c0b0f7245d44f397926158748ca1997892da102dbbb12e69a73",
+    "qnli": "55d2ed7217418ab80467f1e85e9057346887c04230475e6f651711af481354c2",
+    "mnli": "60e5ca66f536e4ea4d3ff51d24248fdd79a3ebaa68828a1650e721b31f803de4",
+}
+OFFICIAL_HEADERS = {
+    "MRPC/dev.tsv": "Quality,#1 ID,#2 ID,#1 String,#2 String",
+    "STS-B/dev.tsv": "index,genre,filename,year,old_index,source1,source2,sentence1,sentence2,score",
+    "SST-2/dev.tsv": "sentence,label",
+    "QQP/dev.tsv": "id,qid1,qid2,question1,question2,is_duplicate",
+    "RTE/dev.tsv": "index,sentence1,sentence2,label",
+    "QNLI/dev.tsv": "index,question,sentence,label",
+    "MNLI/train.tsv": "index,promptID,pairID,genre,sentence1_binary_parse,sentence2_binary_parse,sentence1_parse,"
+    "sentence2_parse,sentence1,sentence2,label1,gold_label",
+    "MNLI/dev_matched.tsv": "index,promptID,pairID,genre,sentence1_binary_parse,sentence2_binary_parse,sentence1_parse,"
+    "sentence2_parse,sentence1,sentence2,label1,label2,label3,label4,label5,gold_label",
+}
+
+
+def test_the_files_are_what_the_generator_makes():
+    """Byte for byte once unpacked: how small zlib packs them is its own affair."""
+    made = files.contents()
+    there = {path.relative_to(GLUE.parent).as_posix() for path in GLUE.parent.rglob("*") if path.suffix in (".gz", ".zip")}
+    assert set(made) == there
+    for name, content in made.items():
+        assert files.unpacked(GLUE.parent / name) == content, f"{name}: renew it by python -m corpora_generator"
+
+
+def test_writing_twice_gives_the_same_bytes(tmp_path):
+    for folder in ("one", "two"):
+        assert len(files.write(tmp_path / folder)) == 22
+        assert files.write(tmp_path / folder) == []
+    for path in (tmp_path / "one").rglob("*.*"):
+        assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()
+    (tmp_path / "one" / "glue" / "RTE" / "dev.tsv.gz").write_bytes(gzip.compress(b"other"))
+    assert files.write(tmp_path / "one") == ["glue/RTE/dev.tsv.gz"]
+
+
+@pytest.mark.parametrize("name", OFFICIAL_HEADERS)
+def test_columns_are_glue_s_own(name):
+    header = gzip.decompress((GLUE / f"{name}.gz").read_bytes()).decode().split("\n")[0]
+    assert header.removeprefix("\ufeff").split("\t") == OFFICIAL_HEADERS[name].split(",")
+    assert header.startswith("\ufeff") == name.startswith("MRPC")
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_readers_give_what_was_generated(name):
+    task, made = TASKS[name], generate(name)
+    for split, wanted in (("train", made["train"]), ("dev", made["validation"])):
+        rows = load_rows(task, split, parse_data("embedded"))
+        assert rows.features == schema(task) and rows["idx"] == list(range(len(wanted)))
+        assert rows["label"] == (
+            pytest.approx([row.label for row in wanted], abs=1e-6) if task.is_regression else [row.label for row in wanted]
+        )
+        for field in task.fields:
+            assert rows[field] == [row.text[field] for row in wanted]
+    gold = annotators.load_annotator("gold", [name])
+    for row in made["validation"]:
+        assert gold.annotate(list(row.text.values())) == list(row.sentences.values())
+
+
+@pytest.mark.parametrize("name", TRAINING_ROWS)
+def test_training_rows_are_those_of_cached_models(name):
+    assert rows_digest(load_rows(TASKS[name], "train", parse_data("embedded"))) == TRAINING_ROWS[name]
+
+
+# The generated pairs' labels: what an edit of the premise must not do to them.
+
+
+SEEDS = (0, 1, 2)
+ANIMALS = {
+    "animal",
+    *NOUNS["mammal"][1].replace("=", " ").replace("<", " ").split(),
+    *NOUNS["bird"][1].replace("=", " ").split(),
+}
+
+
+def pairs(task, label=None, change=None):
+    """(one text's words, the other's) of the rows of some seeds with that label and such a change."""
+    for seed in SEEDS:
+        for row in (row for split in generate(task, seed=seed).values() for row in split):
+            if (label is None or row.label == label) and (change is None or change in row.change.split(", ")):
+                yield [[w for s in items for w in s.words] for items in row.sentences.values()]
+
+
+def lemmas(words, *classes):
+    return {word.lemma for word in words if not classes or word.upos in classes}
+
+
+def denied(words):
+    return any(word.negation for word in words)
+
+
+@pytest.mark.parametrize("task, label", [("mnli", 0), ("rte", 0)])
+def test_nobody_entails_no_more_than_it_says(task, label):
+    found = list(pairs(task, label, "nobody"))
+    for premise, hypothesis in found:
+        assert "nobody" in lemmas(premise) and denied(hypothesis)
+        assert not lemmas(premise, "ADV") - lemmas(hypothesis, "ADV") - {"yesterday"} or task == "rte"
+    assert len(found) > 20
+
+
+@pytest.mark.parametrize("task", ["mnli", "rte"])
+def test_nobody_is_no_animal(task):
+    for _, hypothesis in pairs(task, change="nobody"):
+        assert lemmas([w for w in hypothesis if w.deprel.startswith("nsubj")]).isdisjoint(ANIMALS)
+
+
+@pytest.mark.parametrize("task", ["mnli", "rte", "mrpc", "stsb"])
+def test_no_new_thing_is_the_subject_of_a_denied_passive(task):
+    for pair in pairs(task):
+        for words in pair:
+            if sum(word.head == -1 for word in words) > 1:
+                continue  # heads count within a sentence
+            for i, word in enumerate(words):
+                below = [w for w in words if w.head == word.head and w.deprel in ("aux", "aux:pass", "advmod")]
+                if word.deprel == "nsubj:pass" and denied(below):
+                    inside = {w.form.lower() for w in words if w.head == i}
+                    assert inside.isdisjoint({"a", "an", "many", *NUMERALS}), [w.form for w in words]
+
+
+def test_role_swaps_matter():
+    found = list(pairs("mrpc", 0, "role swap"))
+    for first, second in found:
+        verbs = [lemmas([word for word in words if word.deprel == "root"]) for words in (first, second)]
+        assert verbs[0] != verbs[1] or verbs[0].isdisjoint(SYMMETRIC)
+    assert len(found) > 10

