@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
-from typing import TYPE_CHECKING
+from functools import cache, cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -21,7 +21,8 @@ from .disabling.sweep import Sweep, sweep
 from .drift.scores import restored_logits
 from .glue import TASKS, Task, predictions
 from .judge import learned
-from .plan import FineTuning, Need, SweepOf, compared, prepare
+from .passes import measurements, together, wanted
+from .plan import FineTuning, Need, PassOf, SweepOf, compared, prepare
 from .record import Record, project_root
 from .results import RESULTS, Results, read_results
 from .settings import resolve
@@ -193,13 +194,16 @@ class Lab(Record):
     @cache
     def annotated_inputs(self, task: Task, count: int = 0) -> list[AnnotatedInput]:
         """Annotation of the inputs of :meth:`measured_batches`, by their ``index``."""
-        rows = glue.sample(self.dev_rows(task), self._measured(count), self.settings.seed)
         max_length = self.settings.profile.recipe.max_length
-        return annotate_inputs(rows, task.fields, self.tokenizer, max_length, self.annotator)
+        return annotate_inputs(self.measured_rows(task, count), task.fields, self.tokenizer, max_length, self.annotator)
 
     def _measured(self, count: int) -> int:
         limits = [limit for limit in (count, self.settings.max_examples) if limit]
         return min(limits, default=0)
+
+    def measured_rows(self, task: Task, count: int = 0) -> Dataset:
+        """The dev rows whose maps are measured, drawn by the seed (footnote 5)."""
+        return glue.sample(self.dev_rows(task), self._measured(count), self.settings.seed)
 
     def measured_batches(self, task: Task, count: int = 0, pad_to: int | None = None) -> list[Batch]:
         """Inputs of the dev rows whose maps are measured, drawn by the seed (footnote 5).
@@ -225,6 +229,10 @@ class Lab(Record):
         weighing = weighing or self.settings.weighing
         fed = {name: weighed(measurement, weighing) for name, measurement in measurements.items()}
         return observe_once(model, self.measured_batches(task, count), fed)
+
+    def look(self, model, task: Task) -> dict:
+        """What the notebook measures of every model on these inputs, by name; see :mod:`bertology_utils.passes`."""
+        return self.observe(model, task, measurements(self, task))
 
     @cache
     def swept_rows(self, task: Task) -> Dataset:
@@ -254,9 +262,24 @@ class Lab(Record):
         """The function and the arguments that make it."""
         if isinstance(need, FineTuning):
             return finetune.train, self._training(need.task, need.init, need.seed_offset)
+        if isinstance(need, PassOf):
+            return self._pass(need)
         task = need.training.task
         inputs = self._inputs(task, self.swept_rows(task), self.swept_batches)
         return sweep, self._classifier(task, seed_offset=need.training.seed_offset), inputs, 0, None, need.ablation
+
+    def _pass(self, need: PassOf) -> tuple:
+        task, of = need.task, need.model
+        inputs = self._inputs(task, self.measured_rows(task), self.measured_batches)
+        if isinstance(of, FineTuning):
+            model = self._classifier(of.task, of.init, of.seed_offset)
+        else:
+            model = Later(lambda: self.encoder(of), (models.load_encoder, self.settings.model, of, self.settings.seed))
+        open_lab: Any = type(self)
+        measured = Later(
+            lambda: wanted([_opened(open_lab, *notebook) for notebook in need.notebooks], task), (wanted, need.notebooks)
+        )
+        return together, model, inputs, measured
 
     def _classifier(self, task: Task, init: str = "pretrained", seed_offset: int = 0) -> Later:
         """The fine-tuned classifier, loaded only where something is asked of it."""
@@ -281,7 +304,7 @@ class Lab(Record):
         if isinstance(need, FineTuning):
             finetune.trained(self._training(need.task, need.init, need.seed_offset))
         else:
-            self.sweep(need.training.task, need.training.seed_offset, need.ablation)
+            once(*self._call(need))
 
     def prepare(self) -> None:
         """Make all that this notebook needs, in workers; where the cache has it, nothing is done.
@@ -295,6 +318,9 @@ class Lab(Record):
         """What it is called in messages."""
         if isinstance(need, FineTuning):
             return self._training(need.task, need.init, need.seed_offset).name
+        if isinstance(need, PassOf):
+            of = f"{need.task.title}, {need.model} encoder" if isinstance(need.model, str) else self.title(need.model)
+            return f"{of}, maps measured"
         return f"{need.training.task.title}, seed {self.settings.seed + need.training.seed_offset}, heads {need.ablation}"
 
     def predictions(self, model, task: Task) -> np.ndarray:
@@ -354,3 +380,9 @@ class Lab(Record):
     def labels(self, task: Task) -> np.ndarray:
         """Gold labels of all dev rows, shape (rows,)."""
         return np.asarray(self.dev_rows(task)["label"])
+
+
+@lru_cache(maxsize=8)
+def _opened(open_lab: Any, notebook: str, parameters: tuple[tuple[str, object], ...]) -> Lab:
+    """A lab that was opened before, with the rows and annotation that it has read."""
+    return open_lab(notebook, **dict(parameters))

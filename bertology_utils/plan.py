@@ -1,4 +1,4 @@
-"""What notebooks need to have been made before they run: trainings, and sweeps of heads.
+"""What notebooks need to have been made before they run: trainings, sweeps of heads, and passes that several share.
 
 :func:`needs_of` is the table of needs by notebook, :func:`plan` what the cache lacks of it, :func:`carry_out` makes that.
 """
@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SWEPT = ("mrpc", "stsb", "sst2", "rte")  # tasks whose heads the paper disables one by one (§4.6)
 ABLATIONS = ("zero", "mean", "interchange")  # compared with the usual one, "uniform"
 # Bytes of a worker for each weight: gradient, moments and activations in a training; stacked inputs in a sweep.
-BYTES = {"FineTuning": 45, "SweepOf": 12}
+BYTES = {"FineTuning": 45, "SweepOf": 12, "PassOf": 12}
 SPEED = 5e10  # operations a second of one worker: half of what a core of 100 GFLOP/s can do (measured)
 PROCESS = 2**30  # bytes that the libraries take for themselves
 DIED = "its worker died twice; a common cause is too little memory: try fewer --jobs"
@@ -66,7 +66,23 @@ class SweepOf:
     ablation: str = "uniform"
 
 
-Need = FineTuning | SweepOf
+@dataclass(frozen=True)
+class PassOf:
+    """One pass of a model over a task's rows, for all that several notebooks measure in it.
+
+    Attributes:
+        model: a fine-tuned classifier; or the bare encoder, "pretrained" or "normal".
+        task: whose rows.
+        notebooks: (name, parameters) of those that measure; none before it is known who does.
+    """
+
+    model: FineTuning | str
+    task: Task
+    notebooks: tuple[tuple[str, tuple[tuple[str, object], ...]], ...] = ()
+
+
+Need = FineTuning | SweepOf | PassOf
+KINDS = (FineTuning, (SweepOf, PassOf))  # what has to be made before what
 
 
 def swept(tasks: Iterable[Task]) -> list[Task]:
@@ -96,12 +112,15 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
     random = [FineTuning(task, "normal", at) for task in tasks for at in range(settings.random_starts_of(task))]
     sweeps = [SweepOf(training) for training in trained]
     first = [FineTuning(task) for task in compared(tasks, settings.profile.name)]
+    tuned = [PassOf(training, training.task) for training in trained]
+    looks = [*(PassOf("pretrained", task) for task in tasks), *tuned]
+    and_random = [*looks, *(PassOf("normal", task) for task in tasks)]
     needs: Mapping[str, Sequence[Need]] = {
         "0": [FineTuning(task) for task in tasks if task.labels][:1],
-        "1": trained,
+        "1": [*trained, *looks],
         "3": [*trained, *random],
-        "4": trained,
-        "5": trained,
+        "4": [*trained, *and_random],
+        "5": [*trained, *and_random],
         "6": [*trained, *sweeps, *(SweepOf(training, ablation) for training in first for ablation in ABLATIONS)],
         "7": [*trained, *(sweep for sweep in sweeps if sweep.training.task in swept(tasks))],
     }
@@ -109,13 +128,13 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
     return [
         need
         for need in needs.get(number, [])
-        if isinstance(need, SweepOf) or need.init == "normal" or need.task.name not in given
+        if not isinstance(need, FineTuning) or need.init == "normal" or need.task.name not in given
     ]
 
 
 @dataclass(frozen=True)
 class Item:
-    """One training or sweep that the cache lacks.
+    """One training, sweep or pass that the cache lacks.
 
     Attributes:
         notebooks: names of those that need it.
@@ -172,11 +191,13 @@ class Plan:
         """Counts and about how long, in a sentence."""
         if not self.items:
             return f"nothing to train; in the cache: {self.finished}"
-        sweeps = sum(isinstance(item.need, SweepOf) for item in self.items)
+        names = {FineTuning: "trainings", SweepOf: "sweeps of heads", PassOf: "passes over maps"}
+        counts = {name: sum(isinstance(item.need, kind) for item in self.items) for kind, name in names.items()}
+        made = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
         each = [item.operations / SPEED / 60 for item in self.items]
         minutes = max(1, round(max(sum(each) / jobs, *each)))
         return (
-            f"to make: {len(self.items) - sweeps} trainings, {sweeps} sweeps of heads; in the cache: {self.finished};"
+            f"to make: {made}; in the cache: {self.finished};"
             f" about {minutes} minute{'s' if minutes > 1 else ''} with {jobs} worker{'s' if jobs > 1 else ''}"
         )
 
@@ -215,14 +236,20 @@ def plan_of(labs: Mapping[str, Any], parameters: Mapping[str, dict[str, object]]
         kind, key = labs[name].entry(need)
         wanted.setdefault(f"{kind}/{digest(key)}", ([], need))[0].append(name)
     items = []
+    finished = 0
     for names, need in wanted.values():
-        lab = labs[names[0]]
+        lab, given = labs[names[0]], {name: tuple(parameters[name].items()) for name in names}
+        if isinstance(need, PassOf):
+            if len(names) == 1:  # it makes its passes itself
+                continue
+            need = replace(need, notebooks=tuple(given.items()))
         entry = lab.entry(need)
-        if not is_finished(*entry):
-            of_first = tuple(parameters[names[0]].items())
-            items.append(Item(tuple(names), of_first, type(lab), need, lab.title(need), entry, *_estimate(lab, need)))
-    items.sort(key=lambda item: (isinstance(item.need, SweepOf), -item.operations))
-    return Plan(tuple(items), len(wanted) - len(items), {name: len(some) for name, some in needs.items()})
+        if is_finished(*entry):
+            finished += 1
+        else:
+            items.append(Item(tuple(names), given[names[0]], type(lab), need, lab.title(need), entry, *_estimate(lab, need)))
+    items.sort(key=lambda item: (not isinstance(item.need, FineTuning), -item.operations))
+    return Plan(tuple(items), finished, {name: len(some) for name, some in needs.items()})
 
 
 def prepare(lab: Any, notebook: str, parameters: dict[str, object]) -> None:
@@ -246,6 +273,8 @@ def _estimate(lab: Any, need: Need) -> tuple[float, float]:
     if isinstance(need, SweepOf):
         rows, task = lab.swept_rows(need.training.task), need.training.task
         passes = (config.num_attention_heads + 1) * config.num_hidden_layers / 2  # layers below are shared
+    elif isinstance(need, PassOf):
+        rows, task, passes = lab.dev_rows(need.task), need.task, 3  # with what is measured
     else:
         from .finetune import check_rows
 
@@ -284,9 +313,9 @@ def carry_out(items: Sequence[Item], jobs: int, scheduler: str = "") -> list[Fai
         nonlocal count
         for item in some:
             failed = [failure.item.need for failure in failures]
-            if isinstance(item.need, SweepOf) and item.need.training in failed:
+            if getattr(item.need, "training", getattr(item.need, "model", None)) in failed:
                 count += 1
-                failures.append(Failure(item, "the training that it is a sweep of failed"))
+                failures.append(Failure(item, "the training that it needs failed"))
             else:
                 yield item
 
@@ -306,7 +335,7 @@ def carry_out(items: Sequence[Item], jobs: int, scheduler: str = "") -> list[Fai
                 failures.extend([Failure(item, problem)] if problem else [])
         return died
 
-    for kind in (FineTuning, SweepOf):
+    for kind in KINDS:
         for item in attempt([item for item in items if isinstance(item.need, kind)], jobs):
             attempt([item], 1, alone=True)
     return failures

@@ -8,10 +8,11 @@ from conftest import ROOT
 
 from bertology_utils import __main__ as cli
 from bertology_utils import plan
+from bertology_utils.attention import maps
 from bertology_utils.glue import TASKS
 from bertology_utils.lab import Lab
 from bertology_utils.notebooks import find_notebooks, select
-from bertology_utils.plan import FineTuning, Item, SweepOf, compared, needs_of
+from bertology_utils.plan import FineTuning, Item, PassOf, SweepOf, compared, needs_of
 from bertology_utils.settings import resolve
 
 SST2, RTE = TASKS["sst2"], TASKS["rte"]
@@ -30,8 +31,11 @@ def needs(number, **parameters):
 
 def test_the_table_says_what_each_notebook_needs():
     twice = [FineTuning(task, seed_offset=at) for task in (SST2, RTE) for at in (0, 1)]
-    for number in (1, 4, 5):
-        assert needs(number, tasks="sst2,rte") == twice
+    looks = [PassOf(model, task) for model in ("pretrained",) for task in (SST2, RTE)]
+    looks += [PassOf(training, training.task) for training in twice]
+    assert needs(1, tasks="sst2,rte") == [*twice, *looks]
+    for number in (4, 5):
+        assert needs(number, tasks="sst2,rte") == [*twice, *looks, PassOf("normal", SST2), PassOf("normal", RTE)]
     assert needs(0, tasks="sst2,rte") == [FineTuning(SST2)]
     assert needs(0, tasks="stsb,rte") == [FineTuning(RTE)]
     assert needs(0, tasks="stsb") == needs(2) == needs(8) == []
@@ -161,7 +165,7 @@ def test_only_what_kills_its_worker_twice_is_given_up_and_sweeps_of_it_are_not_b
     made, befalls = world
     befalls["first"] = "dies always"
     problems = {failure.item.title: failure.problem for failure in plan.carry_out([FIRST, SECOND, SWEEP], 2)}
-    assert problems == {"first": plan.DIED, "sweep of first": "the training that it is a sweep of failed"}
+    assert problems == {"first": plan.DIED, "sweep of first": "the training that it needs failed"}
     assert made == ["second"]
 
 
@@ -192,3 +196,21 @@ def test_notebook_0_comes_first_where_anything_has_to_be_made():
     assert stages == [([zero], [early]), ([three, one], [late])]
     assert plan.Plan((), 2, wanted).stages([zero, one, three]) == [([three, one, zero], [])], "warm, all side by side"
     assert plan.Plan((early,), 0, wanted).stages([zero]) == [([zero], [early])]
+
+
+def test_notebooks_that_look_at_the_same_maps_share_one_pass(tiny_bert, monkeypatch):
+    """Of an encoder, two trainings and random weights; and each notebook finds all that it asks for."""
+    found = planned(tiny_bert, "1,4,5", max_examples=8)
+    passes = [item for item in found.items if isinstance(item.need, PassOf)]
+    assert [len(item.notebooks) for item in sorted(passes, key=lambda item: item.title)] == [2, 3, 3, 3]
+    assert all(found.items.index(item) >= 2 for item in passes), "after the trainings"
+    assert plan.carry_out(found.items, 1) == [] and planned(tiny_bert, "1,4,5", max_examples=8).items == ()
+    forward, seen = maps._forward, []
+    monkeypatch.setattr(maps, "_forward", lambda *parts: seen.append(parts) or forward(*parts))
+    for notebook in select(find_notebooks(), "1,4,5"):
+        lab = Lab(notebook.name, **notebook.parameters | SMALL | {"model": str(tiny_bert), "max_examples": 8})
+        models = [lab.encoder(), *lab.finetunings(SST2), *([lab.encoder("normal")] if notebook.number != "1" else [])]
+        assert all(lab.look(model, SST2) for model in models)
+    assert seen == []
+    alone = planned(tiny_bert, "4", max_examples=8)
+    assert alone.items == () and alone.finished == 2, "a notebook by itself plans its trainings alone"

@@ -5,6 +5,7 @@ examples in one pass, with matched words to compare types with. ``compare``: str
 against each other, what comes first for [CLS]. ``plots``: the figures.
 """
 
+from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES
 from .measure import DESTINATIONS, Features, Flow, marks, side_by_side
 
-__all__ = ["DESTINATIONS", "Features", "Flow", "marks", "side_by_side"]
+__all__ = ["DESTINATIONS", "LINGUISTIC", "TOKEN_TYPES", "Features", "Flow", "marks", "side_by_side"]
