@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -142,27 +141,6 @@ def beside_paper(scores: Mapping[Task, Mapping[str, Mapping[str, Bootstrap]]]) -
     return table.set_axis(pd.MultiIndex.from_tuples(table.columns), axis="columns")
 
 
-def restored(tuned: nn.Module, start: nn.Module, layers: Iterable[int]) -> nn.Module:
-    """The fine-tuned model with some layers as they were before.
-
-    Args:
-        tuned: a classifier.
-        start: the same architecture before fine-tuning.
-        layers: from 0.
-
-    Raises:
-        ValueError: the architecture shares its layers' weights, or they cannot be told by their names.
-    """
-    chosen, before, names = set(layers), start.state_dict(), _layer_of_weights(start)
-    if not exchangeable(start):
-        raise ValueError(
-            f"the layers of {type(start).__name__} cannot be exchanged: their weights do not carry their numbers"
-        )
-    model = copy.deepcopy(tuned)
-    model.load_state_dict({name: before[name] for name, layer in names.items() if layer in chosen}, strict=False)
-    return model
-
-
 def exchangeable(model: nn.Module) -> bool:
     """True if every layer has weights of its own, that carry its number; ALBERT's layers share theirs."""
     return set(_layer_of_weights(model).values()) == set(range(shape_of(model)[0]))
@@ -170,31 +148,6 @@ def exchangeable(model: nn.Module) -> bool:
 
 def _layer_of_weights(model: nn.Module) -> dict[str, int]:
     return {name: int(match[1]) for name in model.state_dict() if (match := _LAYER.search(name))}
-
-
-def restoring_scores(
-    task: Task,
-    tuned: nn.Module,
-    start: nn.Module,
-    groups: Sequence[Sequence[int]],
-    batches: Sequence[Batch],
-    labels: np.ndarray,
-    seed: Seed,
-) -> list[Bootstrap]:
-    """Score of the fine-tuned model with each group of layers put back, minus its own score, from 0 to 1.
-
-    Args:
-        task: the task.
-        tuned, start: see :func:`restored`.
-        groups: layers from 0.
-        batches: the dev set.
-        labels: gold, shape (examples,).
-        seed: of the resampling of examples.
-
-    Returns:
-        One per group; NaN for an architecture whose layers cannot be exchanged.
-    """
-    return changes_of_score(task, restored_logits(tuned, start, [(), *groups], batches), labels, seed)
 
 
 def changes_of_score(task: Task, logits: Sequence[np.ndarray], labels: np.ndarray, seed: Seed) -> list[Bootstrap]:
@@ -221,13 +174,16 @@ def changes_of_score(task: Task, logits: Sequence[np.ndarray], labels: np.ndarra
 def restored_logits(
     tuned: nn.Module, start: nn.Module, groups: Sequence[Sequence[int]], batches: Sequence[Batch]
 ) -> list[np.ndarray]:
-    """What :func:`restored` models answer, one array of shape (examples, labels) for each group of layers.
+    """What the fine-tuned model answers with each group of layers as they were before, each of shape (examples, labels).
 
     Layers below which two of them are the same are computed once for both. NaN for an architecture whose layers cannot
     be exchanged.
 
     Args:
-        tuned, start, groups, batches: see :func:`restoring_scores`.
+        tuned: a classifier.
+        start: the same architecture before fine-tuning.
+        groups: layers from 0.
+        batches: the dev set.
     """
     if exchangeable(start):
         return _restored_logits(tuned, start, groups, batches)
@@ -303,7 +259,7 @@ def last_pair_lead(changes: Sequence[Bootstrap]) -> Bootstrap:
     """By how much putting back the last two layers costs more than putting back any other two neighbours.
 
     Args:
-        changes: from :func:`restoring_scores` with :func:`neighbours`.
+        changes: from :func:`changes_of_score` with :func:`neighbours`.
 
     Returns:
         In units of the score; NaN for a model of two layers.

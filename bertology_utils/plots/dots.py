@@ -1,7 +1,7 @@
 """Dots with intervals, bars by layer, and lines from token to token."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -138,17 +138,10 @@ def flow(ax: Axes, shares: np.ndarray, names: Sequence[str], title: str = "") ->
     for share, name, colour in zip(shares.T, names, FLOW_COLOURS, strict=True):
         ax.barh(layers, share, left=left, color=colour, label=name, height=0.86)
         dark = np.dot(to_rgb(colour), (0.299, 0.587, 0.114)) < 0.55
+        look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7, "color": "white" if dark else "black"}
         for layer, width, start in zip(layers, share, left, strict=True):
             if width >= 0.055:
-                ax.text(
-                    start + width / 2,
-                    layer,
-                    f"{100 * width:.0f}",
-                    ha="center",
-                    va="center",
-                    fontsize=7,
-                    color="white" if dark else "black",
-                )
+                ax.text(start + width / 2, layer, f"{100 * width:.0f}", **look)
         left += share
     # Limits, not an inversion: panels that share the axis would each turn it over again.
     ax.set(title=title, xlim=(0, 1), ylim=(len(shares) + 0.5, 0.5), yticks=layers, xlabel="share of attention, %")
