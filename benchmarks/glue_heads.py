@@ -31,7 +31,7 @@ from bertology_utils.judge import Verdict, learned
 from bertology_utils.record import Record
 from bertology_utils.results import read_results
 from bertology_utils.sources import parse_data
-from bertology_utils.statistics.estimates import of_same_examples, over_trainings
+from bertology_utils.statistics.estimates import mean_over_seeds, of_same_examples
 from bertology_utils.statistics.permutation import heads_by_size
 
 AT_MOST, SEED, ABLATION = 1000, trainings.SEED, "uniform"
@@ -67,9 +67,9 @@ def summary(found: list[Effects], passed: bool) -> dict:
         "learned": passed,
         "heads that cost": [int(one.significant("worse").sum()) for one in heads],
         "heads that help": [int(one.significant("better").sum()) for one in heads],
-        "best head": over_trainings([one.gains[one.best] for one in heads]).summary(),
+        "best head": mean_over_seeds([one.gains[one.best] for one in heads]).summary(),
         "on other examples": of_same_examples([one.selected.estimate for one in heads]).summary(),
-        "mean head": over_trainings([one.mean for one in heads]).summary(),
+        "mean head": mean_over_seeds([one.mean for one in heads]).summary(),
         "first layer": first.summary(),
     }
 

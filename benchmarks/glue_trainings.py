@@ -32,7 +32,7 @@ from bertology_utils.glue import TASKS, Task, load_rows, predictions, sample
 from bertology_utils.judge import constant_score, learned
 from bertology_utils.settings import PROFILES
 from bertology_utils.sources import ModelSource, parse_data, parse_model
-from bertology_utils.statistics.estimates import over_trainings
+from bertology_utils.statistics.estimates import mean_over_seeds
 
 RECIPE = PROFILES["minilm"].recipe
 ROWS, SEED = 10_000, 1
@@ -111,7 +111,7 @@ def summary(task: Task, said: np.ndarray, labels: np.ndarray) -> dict:
         "trainings": len(said),
         "learned": learned(task, said, labels, SEED),
         "always the same": round(constant_score(task, labels), 4),
-        "scores": {name: over_trainings([one[name] for one in each]).summary() for name in task.metrics},
+        "scores": {name: mean_over_seeds([one[name] for one in each]).summary() for name in task.metrics},
         "each": {name: [round(one[name].value, 4) for one in each] for name in task.metrics},
     }
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .cache import write_atomically
-from .common import axis_numbers, head_name, to_people
+from .common import axis_numbers, head_name, one_based
 from .plots.style import COLOURS, MAP
 from .record import TITLES
 from .results import LABELS, RESULTS, Results, read_results, text_of
@@ -264,12 +264,12 @@ def _drawn(measures: Sequence[Measure], maps: ExampleMaps | None) -> str:
     at = np.indices(shape).reshape(2, -1)
     blank = np.zeros(at.shape[1])  # until the script has run
     heads = ColumnDataSource(
-        {"layer": to_people(at[0]), "head": to_people(at[1]), "x": blank, "y": blank, "x_text": blank, "y_text": blank}
+        {"layer": one_based(at[0]), "head": one_based(at[1]), "x": blank, "y": blank, "x_text": blank, "y_text": blank}
     )
     heads.selected.indices = [0]
     colours = LinearColorMapper(palette=_palette(MAP), nan_color=_UNMEASURED)
     size = len(maps.tokens) if maps else 0
-    places = [to_people(place) for place in range(size)]
+    places = [one_based(place) for place in range(size)]
     cells = ColumnDataSource(
         {"row": np.repeat(places, size), "column": np.tile(places, size), "weight": np.zeros(size * size)}
     )
@@ -359,10 +359,10 @@ def _map(cells: Any, maps: ExampleMaps) -> Any:
     colours = LinearColorMapper(palette=_palette("Blues"), low=0, high=1)
     one.rect("column", "row", 1, 1, source=cells, fill_color={"field": "weight", "transform": colours}, line_color="#e4e6e9")
     for axis in (one.xaxis, one.yaxis):
-        axis.ticker = FixedTicker(ticks=[to_people(place) for place in range(len(maps.tokens))])
+        axis.ticker = FixedTicker(ticks=[one_based(place) for place in range(len(maps.tokens))])
         # Plain: text between dollar signs would be mathematics, for which Bokeh fetches a script.
         axis.major_label_overrides = {
-            to_people(place): PlainText(text=token[:16]) for place, token in enumerate(maps.tokens)
+            one_based(place): PlainText(text=token[:16]) for place, token in enumerate(maps.tokens)
         }
     one.xaxis.major_label_orientation = "vertical"
     return one

@@ -46,12 +46,12 @@ def one_of(kind: str, value: object, allowed: Iterable[str]) -> str:
 Head = tuple[int, int]  # (layer, head), both from 0
 
 
-def to_people(index: int) -> int:
+def one_based(index: int) -> int:
     """Number of layer or head ``index`` as people read it (from 1)."""
     return index + 1
 
 
-def to_code(number: int, count: int, kind: str = "layer") -> int:
+def zero_based(number: int, count: int, kind: str = "layer") -> int:
     """Index in code (from 0) of the layer or head that people call ``number``.
 
     Args:
@@ -69,12 +69,12 @@ def to_code(number: int, count: int, kind: str = "layer") -> int:
 
 def head_name(layer: int, head: int) -> str:
     """Name of a head, "(layer, head)" counted from 1, for indices from 0."""
-    return f"({to_people(layer)}, {to_people(head)})"
+    return f"({one_based(layer)}, {one_based(head)})"
 
 
 def axis_numbers(count: int) -> list[int]:
     """Tick labels for ``count`` layers or heads: 1 … ``count``."""
-    return [to_people(index) for index in range(count)]
+    return [one_based(index) for index in range(count)]
 
 
 PROTOCOLS = ("paper", "official")

@@ -17,7 +17,7 @@ import numpy as np
 from .claims import CLAIMS, LEARNED, Claim
 from .glue import Task, plain_metric
 from .results import text_of
-from .statistics import Bootstrap, Estimate, ManyTest, Seed, largest, over_trainings, weighted_scores, whole_and_resampled
+from .statistics import Bootstrap, Estimate, ManyTest, Seed, largest, mean_over_seeds, weighted_scores, whole_and_resampled
 from .statistics.permutation import DRAWS_MARGIN, ONE_SIDED
 
 HOLDS, FAILS, UNDECIDED, UNTESTABLE = "holds here", "does not hold here", "undecided", "not testable here"
@@ -53,7 +53,7 @@ class Support:
 
 def above(estimate: Estimate | Bootstrap, least: float = 0.0) -> Support:
     """Support for a true value above ``least``."""
-    one = over_trainings([estimate]) if isinstance(estimate, Bootstrap) else estimate
+    one = mean_over_seeds([estimate]) if isinstance(estimate, Bootstrap) else estimate
     return Support(one.p_above(least), (-one).p_above(-least))
 
 
@@ -238,7 +238,7 @@ def learned(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed) -
     weights = whole_and_resampled(len(labels), seed)  # (1 + resamples, examples)
     scores = weighted_scores(plain_metric(task), predicted, labels, weights).T  # (trainings, 1 + resamples)
     constant = constant_score(task, labels)
-    each = [over_trainings([Bootstrap.of(score, len(labels), seed)]) for score in scores]
+    each = [mean_over_seeds([Bootstrap.of(score, len(labels), seed)]) for score in scores]
     return all(above(estimate, constant).outcome == HOLDS for estimate in each)
 
 

@@ -16,7 +16,7 @@ from .annotation.annotators import Annotator
 from .annotation.inputs import AnnotatedInput, annotate_inputs
 from .attention import Batch, Measurement, batches, observe_once, weighed
 from .cache import Key, Later, once, where
-from .common import to_code, to_people
+from .common import one_based, zero_based
 from .disabling.sweep import Sweep, sweep
 from .drift.scores import restored_logits
 from .glue import TASKS, Task, predictions
@@ -55,7 +55,7 @@ class Lab(Record):
         source, shape = models.pinned(settings.model)
         if settings.head is not None:
             for kind, index, count in zip(("layer", "head"), settings.head, shape, strict=True):
-                to_code(to_people(index), count, kind)
+                zero_based(one_based(index), count, kind)
         super().__init__(notebook, replace(settings, model=source))
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
@@ -332,7 +332,7 @@ class Lab(Record):
         inputs = self._inputs(task, self.dev_rows(task), self.dev_batches)
         return predictions(task, once(models.predict_logits, self._classifier(task, init, seed_offset), inputs))
 
-    def put_back(self, task: Task, groups: Sequence[Sequence[int]], seed_offset: int = 0) -> list[np.ndarray]:
+    def restored_layers(self, task: Task, groups: Sequence[Sequence[int]], seed_offset: int = 0) -> list[np.ndarray]:
         """What the fine-tuned classifier outputs, from the cache, and then what with each group of layers put back (§4.3).
 
         Args:

@@ -151,7 +151,7 @@ class Record:
         """True if the rows are GLUE's own; a lab knows."""
         return False
 
-    def told(self, *names: str) -> pd.DataFrame:
+    def show_verdicts(self, *names: str) -> pd.DataFrame:
         """Verdicts as a table for a reader: claim, the paper's number, this run's, the outcome.
 
         Args:

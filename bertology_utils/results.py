@@ -306,12 +306,12 @@ def _spread(entries: Sequence[Entry]) -> Iterator[Entry]:
 
 
 def _title(name: str, value: Any, titles: Mapping | None) -> str:
-    from .common import to_people
+    from .common import one_based
 
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if name in ("layer", "head"):
-        return f"{name} {to_people(int(value))}"
+        return f"{name} {one_based(int(value))}"
     if name == "training":
         return f"training {value}"
     return str((titles or {}).get(value, value))

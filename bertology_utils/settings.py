@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from .common import DIRECTIONS, PROTOCOLS, WEIGHINGS, one_of, to_code, to_people
+from .common import DIRECTIONS, PROTOCOLS, WEIGHINGS, one_based, one_of, zero_based
 from .glue import DataSource, Task, parse_tasks
 from .hub import BERT_BASE, GLUE, HUB_REVISIONS
 from .sources import ModelSource, parse_checkpoints, parse_data, parse_model, parse_source
@@ -288,7 +288,7 @@ class Settings:
             "tasks": [task.name for task in self.tasks],
             **{name: _without_folders(getattr(self, name)) for name in ("annotation", "framenet")},
             **{name: getattr(self, name) for name in (*_ROWS, "trainings", "seed", "protocol")},
-            "head": self.head and [to_people(index) for index in self.head],
+            "head": self.head and [one_based(index) for index in self.head],
             "recipe": asdict(self.profile.recipe),
             **{name: value for name, value in special.items() if value != PARAMETERS[name].default},
             # Only where there are some: a run that trains its classifiers says so by its recipe.
@@ -361,4 +361,4 @@ def _head(layer: int, head: int, model: ModelSource) -> tuple[int, int] | None:
         raise ValueError(f"{given}={layer or head} without {missing}: give both, counted from 1, or neither")
     # Where only the Hub knows the model's shape, Experiment looks again.
     layers, heads = model.config.get("num_hidden_layers", layer), model.config.get("num_attention_heads", head)
-    return to_code(layer, layers, "layer"), to_code(head, heads, "head")
+    return zero_based(layer, layers, "layer"), zero_based(head, heads, "head")

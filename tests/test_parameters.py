@@ -229,5 +229,5 @@ def test_a_broken_notebook_or_parameters_cell_is_named(tmp_path, text, message):
 
 
 def test_people_and_code_agree():
-    assert [common.to_code(number, 12) for number in common.axis_numbers(12)] == list(range(12))
+    assert [common.zero_based(number, 12) for number in common.axis_numbers(12)] == list(range(12))
     assert common.head_name(5, 11) == "(6, 12)"

@@ -72,21 +72,21 @@ def trainings(values, error=0.02, n=100):
 
 def test_one_training_knows_of_examples_only():
     (one,) = trainings([0.5])
-    found = statistics.over_trainings([one])
+    found = statistics.mean_over_seeds([one])
     assert found.value == 0.5 and found.degrees == np.inf and found.trainings == 1
     assert found.interval == pytest.approx(one.interval, abs=0.005)
 
 
 def test_trainings_that_differ_widen_the_interval_and_take_degrees():
-    alike, apart = (statistics.over_trainings(trainings(values)) for values in ([0.5, 0.5], [0.3, 0.7]))
+    alike, apart = (statistics.mean_over_seeds(trainings(values)) for values in ([0.5, 0.5], [0.3, 0.7]))
     assert alike.degrees == np.inf and apart.degrees == pytest.approx(1, abs=0.05)
     assert alike.interval[1] - alike.interval[0] < 0.1 < 1 < apart.interval[1] - apart.interval[0]
-    five = statistics.over_trainings(trainings([0.3, 0.4, 0.5, 0.6, 0.7]))
+    five = statistics.mean_over_seeds(trainings([0.3, 0.4, 0.5, 0.6, 0.7]))
     assert five.interval[1] - five.interval[0] < apart.interval[1] - apart.interval[0]
     with pytest.raises(ValueError, match="not paired"):
-        statistics.over_trainings([trainings([0.1])[0], trainings([0.1], n=99)[0]])
+        statistics.mean_over_seeds([trainings([0.1])[0], trainings([0.1], n=99)[0]])
     with pytest.raises(ValueError, match="at least one"):
-        statistics.over_trainings([])
+        statistics.mean_over_seeds([])
 
 
 @pytest.mark.parametrize("count", [2, 3, 5])
@@ -97,7 +97,7 @@ def test_intervals_over_trainings_cover_the_truth(count):
         of_examples = rng.normal(0, 0.01)
         noise = rng.normal(0, 0.01, 200)
         values = rng.normal(0.5, 0.02, count) + of_examples
-        low, high = statistics.over_trainings(
+        low, high = statistics.mean_over_seeds(
             [statistics.Bootstrap(value, value + noise, 100, 1) for value in values]
         ).interval
         inside += low <= 0.5 <= high

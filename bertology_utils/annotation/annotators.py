@@ -207,7 +207,7 @@ class Annotator(Protocol):
         """The sentences of each text; none for an empty text."""
 
 
-class Known:
+class StoredAnnotation:
     """Annotation that is there already, by text.
 
     Args:
@@ -236,7 +236,7 @@ class Known:
         return [self._sentences[text] if text else () for text in texts]
 
 
-def gold(tasks: Iterable[str] = TASKS) -> Known:
+def gold(tasks: Iterable[str] = TASKS) -> StoredAnnotation:
     """The embedded corpora's own annotation of their dev rows.
 
     Args:
@@ -245,7 +245,7 @@ def gold(tasks: Iterable[str] = TASKS) -> Known:
     sentences: dict[str, Annotated] = {}
     for task in map(get_task, tasks):
         sentences |= read(GLUE / task.folder / f"{Path(task.dev_file).stem}.conllu.gz")
-    return Known("gold", sentences, antecedents=True)
+    return StoredAnnotation("gold", sentences, antecedents=True)
 
 
 def load_annotator(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
@@ -271,7 +271,7 @@ def load_annotator(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
             for sentence in annotated
             for word in sentence.words
         )
-        return Known(f"CoNLL-U file {Path(place).name}", sentences, antecedents)
+        return StoredAnnotation(f"CoNLL-U file {Path(place).name}", sentences, antecedents)
     return Pipeline(place)
 
 

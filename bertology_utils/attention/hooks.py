@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from ..common import to_code, to_people
+from ..common import one_based, zero_based
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -202,7 +202,7 @@ def head_weights(model: PreTrainedModel, layer: int, head: int) -> dict[str, tup
         ValueError: no such layer or head, or a model that is laid out otherwise.
     """
     for kind, index, count in zip(("layer", "head"), (layer, head), shape_of(model), strict=True):
-        to_code(to_people(index), count, kind)
+        zero_based(one_based(index), count, kind)
     try:
         attention = model.base_model.encoder.layer[layer].attention.self
         parts = {name: getattr(attention, name) for name in ("query", "key", "value")}

@@ -17,7 +17,7 @@ from ..cache import once_each
 from ..common import WEIGHINGS, one_of
 from .batches import Batch, Measurement, begin
 from .hooks import Observer, reaching
-from .norms import Carrying, by_norm
+from .norms import ValueNorms, by_norm
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -42,7 +42,7 @@ def check_length(model: PreTrainedModel, batch: Batch) -> None:
         )
 
 
-def _forward(model: PreTrainedModel, batch: Batch, visit: Observer, carrying: Carrying | None = None) -> torch.Tensor:
+def _forward(model: PreTrainedModel, batch: Batch, visit: Observer, carrying: ValueNorms | None = None) -> torch.Tensor:
     """One forward pass; ``visit(layer, maps)`` is called at each layer. Returns the model's first output."""
     check_length(model, batch)
     with torch.inference_mode(), reaching(model, observe=visit, observe_values=carrying.see if carrying else None):
@@ -64,7 +64,7 @@ def attention_maps(model: PreTrainedModel, batch: Batch, weighing: str = "weight
     if one_of("weighing", weighing, WEIGHINGS) == "weight":
         _forward(model, batch, lambda layer, weights: maps.append(weights))
     else:
-        carrying = Carrying(model)
+        carrying = ValueNorms(model)
         _forward(model, batch, lambda layer, weights: maps.append(by_norm(weights, carrying.lengths)), carrying)
     return maps
 
@@ -90,7 +90,7 @@ def observe(model: PreTrainedModel, batches: Iterable[Batch], measurements: dict
             be fed by norm and the model's output projection cannot be named.
     """
     device = next(model.parameters()).device
-    carrying = Carrying(model) if any(map(_wants_norms, measurements.values())) else None
+    carrying = ValueNorms(model) if any(map(_wants_norms, measurements.values())) else None
     for batch in batches:
         batch = batch.to(device)
         for measurement in measurements.values():

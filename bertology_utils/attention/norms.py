@@ -43,7 +43,7 @@ def output_projections(model: PreTrainedModel) -> dict[int, nn.Linear]:
     return found
 
 
-class Carrying:
+class ValueNorms:
     """The lengths ‖f(x)‖ of what the heads of a model read from each token, layer by layer.
 
     Args:
@@ -126,10 +126,10 @@ def vectors(model: PreTrainedModel, batch: Batch) -> list[torch.Tensor]:
     """f(x) of every token itself, for looking at: per layer (examples, heads, tokens, hidden).
 
     Raises:
-        ValueError: see :class:`Carrying` and :func:`bertology_utils.attention.hooks.reaching`.
+        ValueError: see :class:`ValueNorms` and :func:`bertology_utils.attention.hooks.reaching`.
     """
     found: list[torch.Tensor] = []
-    carrying = Carrying(model)
+    carrying = ValueNorms(model)
 
     def see(layer: int, module: nn.Module, values: torch.Tensor) -> None:
         by_head = _by_head(carrying.behind(module, values).weight, values.shape[1])  # (heads, hidden, head size)

@@ -16,7 +16,7 @@ from scipy import stats
 from scipy.stats import hypergeom
 
 from ..claims import SCORE, WEIGHT
-from ..common import Head, head_name, to_people
+from ..common import Head, head_name, one_based
 from ..glue import Task, plain_metric
 from ..judge import Support, above, all_of, some_head
 from ..results import GAIN, MEASURED, P_VALUE, text_of
@@ -28,7 +28,7 @@ from ..statistics import (
     bootstrap_weights,
     corrected_p,
     many_test,
-    over_trainings,
+    mean_over_seeds,
     weighted_scores,
 )
 from ..statistics.estimates import of_same_examples
@@ -409,7 +409,7 @@ def estimates_of_claims(found: Mapping[Task, Sequence[Effects]], learned: Mappin
     """
     heads = {task: [one.heads for one in several] for task, several in found.items()}
     layers = {task: [one.layers for one in several] for task, several in found.items()}
-    means = {task: over_trainings([one.mean for one in several]) for task, several in heads.items()}
+    means = {task: mean_over_seeds([one.mean for one in several]) for task, several in heads.items()}
     known = {task: several for task, several in heads.items() if learned[task]}
     needing = {task: many for task, many in known.items() if all(one.significant("worse").any() for one in many)}
     seeds = [pair for several in needing.values() for pair in combinations(several, 2)]
@@ -431,7 +431,7 @@ def estimates_of_claims(found: Mapping[Task, Sequence[Effects]], learned: Mappin
 
 def gain_of(several: Sequence[Variants], place: int | Head) -> Estimate:
     """The gain of one layer, from 0, or head, (layer, head) from 0, mean over trainings."""
-    return over_trainings([one.gain(place) for one in several])
+    return mean_over_seeds([one.gain(place) for one in several])
 
 
 def some_gain(several: Sequence[Variants], side: str = "better") -> Support:
@@ -442,7 +442,7 @@ def some_gain(several: Sequence[Variants], side: str = "better") -> Support:
     sign = 1 if side == "better" else -1
     parts, ends = [], []
     for one in several:
-        against = [over_trainings([gain if sign > 0 else -gain]) for gain in one.gains]
+        against = [mean_over_seeds([gain if sign > 0 else -gain]) for gain in one.gains]
         parts.append(Support(float(one.p(side).min()), max((-change).p_above(-SCORE) for change in against)))
         at = one.best if sign > 0 else one.least
         ends.append((sign * one.gains[at].value, one.gains[at], float(one.p(side).flat[at])))
@@ -477,7 +477,7 @@ def no_harm(several: Sequence[Variants], places: Sequence[int] | Sequence[Head])
     if not parts:
         return Support(1.0, 1.0)
     at = max(parts, key=lambda at: parts[at].holds)
-    support, name = all_of(parts.values()), f"layer {to_people(at)}" if isinstance(at, int) else head_name(*at)
+    support, name = all_of(parts.values()), f"layer {one_based(at)}" if isinstance(at, int) else head_name(*at)
     number = text_of(changes[at].summary() | {"unit": "gain"}, sizes=True)
     return Support(support.holds, support.fails, f"{name} {number}")
 

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from ..attention import Batch
 from ..attention.hooks import reaching, shape_of
-from ..attention.norms import Carrying
+from ..attention.norms import ValueNorms
 from ..common import Head
 from ..glue import Task
 from ..statistics.permutation import largest
@@ -300,9 +300,9 @@ def lengths_added(model, batches: Sequence[Batch]) -> np.ndarray:
         batches: inputs, over all tokens of which the mean is taken.
 
     Raises:
-        ValueError: see :class:`bertology_utils.attention.norms.Carrying`.
+        ValueError: see :class:`bertology_utils.attention.norms.ValueNorms`.
     """
-    carrying, mask, tokens = Carrying(model), torch.empty(0), 0
+    carrying, mask, tokens = ValueNorms(model), torch.empty(0), 0
     sums, attending = np.zeros(shape_of(model)), list[nn.Module]()  # the module of the present layer
 
     def see(layer: int, module: nn.Module, values: torch.Tensor) -> None:

@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from .. import plots
 from ..attention import Batch, attention_maps
 from ..claims import SCORE
-from ..common import Head, head_name, to_people
+from ..common import Head, head_name, one_based
 from ..glue import TASKS, Task
 from ..judge import THIS_RUN
 from ..results import Entry, Results
@@ -202,10 +202,10 @@ def layer_gains(runs: Runs) -> Figure:
         for name, run in runs.items():
             for entry in run.find("gain without a layer", task=own["task"], training=1):
                 for at, gain in enumerate(zip(*(entry[part] for part in ("value", "low", "high")), strict=True)):
-                    rows.setdefault(str(to_people(at)), {})[name] = gain
+                    rows.setdefault(str(one_based(at)), {})[name] = gain
         for (task, layer), gain in PAPER_LAYER.items():
             if task == own["task"]:
-                rows[str(to_people(layer))][PAPER] = gain
+                rows[str(one_based(layer))][PAPER] = gain
     inside = {
         title: {row: {name: gain for name, gain in dots.items() if 100 * gain[0] >= FURTHEST} for row, dots in rows.items()}
         for title, rows in panels.items()

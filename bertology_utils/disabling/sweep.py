@@ -32,7 +32,7 @@ from torch.nn import functional
 from ..attention import Batch
 from ..attention.hooks import is_edited, shape_of
 from ..cache import write_atomically
-from ..common import Head, axis_numbers, note, to_people, track
+from ..common import Head, axis_numbers, note, one_based, track
 from ..models import check, predict_logits
 from .switch import INTERCHANGE, Instead, disabled, layer_heads, replacement
 
@@ -126,7 +126,7 @@ def reference_sweep(
 
     heads, whole = [], []
     layers = range(shape_of(model)[0]) if layers is None else layers
-    for layer, _ in zip(layers, track([f"layer {to_people(layer)}" for layer in layers], "disabling heads"), strict=True):
+    for layer, _ in zip(layers, track([f"layer {one_based(layer)}" for layer in layers], "disabling heads"), strict=True):
         own = layer_heads(model, layer)
         heads.append([outputs([head]) for head in own])
         whole.append(outputs(own))

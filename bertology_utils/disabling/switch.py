@@ -11,7 +11,7 @@ import torch
 from ..attention import Batch
 from ..attention.hooks import reaching, shape_of
 from ..claims import SCORE
-from ..common import Head, head_name, one_of, to_code, to_people, track
+from ..common import Head, head_name, one_based, one_of, track, zero_based
 from ..glue import Task, plain_metric
 from ..models import predict_logits
 from ..statistics import Bootstrap, Seed, weighted_scores, whole_and_resampled
@@ -254,7 +254,7 @@ def _by_layer(model, heads: Iterable[Head]) -> dict[int, list[int]]:
     shape = shape_of(model)
     for at, head in enumerate(heads):
         for kind, index, count in zip(("layer", "head"), head, shape, strict=True):
-            to_code(to_people(index), count, kind)
+            zero_based(one_based(index), count, kind)
         if head in heads[:at]:
             raise ValueError(f"head {head_name(*head)} is named twice; name each head to disable once")
     return {layer: sorted(head for at, head in heads if at == layer) for layer, _ in heads}

@@ -10,7 +10,7 @@ import torch
 
 from ..attention import Batch, Measurement, attention_maps, begin
 from ..attention.hooks import shape_of
-from ..common import PROTOCOLS, WEIGHINGS, Head, one_of, to_people
+from ..common import PROTOCOLS, WEIGHINGS, Head, one_based, one_of
 from ..statistics import RESAMPLES, Bootstrap, Seed, bootstrap_mean, resampled_means
 from ..statistics.permutation import MARGIN, by_size, largest
 
@@ -275,7 +275,7 @@ def changed_most(by_layer: np.ndarray, count: int = 2) -> str:
     """
     if np.ptp(by_layer) <= MARGIN:
         return "all alike"
-    return ", ".join(str(to_people(int(layer))) for layer in sorted(by_size(-by_layer)[:count]))
+    return ", ".join(str(one_based(int(layer))) for layer in sorted(by_size(-by_layer)[:count]))
 
 
 def near_length(inputs: Sequence[Sequence[int]], wordpieces: int = 12) -> int:

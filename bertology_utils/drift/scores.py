@@ -20,7 +20,7 @@ from ..statistics import (
     Estimate,
     Seed,
     bootstrap_weights,
-    over_trainings,
+    mean_over_seeds,
     weighted_scores,
     whole_and_resampled,
 )
@@ -77,7 +77,7 @@ def gain(task: Task, better: np.ndarray, worse: Bootstrap, labels: np.ndarray, s
         seed: of the resampling.
     """
     metric = plain_metric(task)
-    return over_trainings([score_task(task, one[None], labels, seed)[metric] - worse for one in better])
+    return mean_over_seeds([score_task(task, one[None], labels, seed)[metric] - worse for one in better])
 
 
 def answer_text(task: Task, logits: np.ndarray) -> str:

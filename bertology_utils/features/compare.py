@@ -12,7 +12,7 @@ from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES, AnnotatedInput
 from ..claims import CLAIMS
 from ..glue import Task
 from ..judge import MIN_EXAMPLES
-from ..statistics import Bootstrap, Estimate, ManyTest, Seed, bootstrap_mean, lead, over_trainings, whole_and_resampled
+from ..statistics import Bootstrap, Estimate, ManyTest, Seed, bootstrap_mean, lead, mean_over_seeds, whole_and_resampled
 from .measure import DESTINATIONS
 
 STRIPE = 2.0  # times an even share: a type that gets more has a stripe
@@ -172,7 +172,7 @@ def ahead_of_pairs(measured: Mapping[Task, Sequence[Bootstrap]], learned: Mappin
     single, double = ([task for task in measured if len(task.fields) == count and learned[task]] for count in (1, 2))
     by_training = list(zip(*(measured[task] for task in double), strict=False))
     return {
-        task: over_trainings([lead(one, others) for one, others in zip(measured[task], by_training, strict=False)])
+        task: mean_over_seeds([lead(one, others) for one, others in zip(measured[task], by_training, strict=False)])
         for task in single
         if by_training
     }

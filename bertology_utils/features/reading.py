@@ -45,7 +45,7 @@ def match(inputs: Sequence[AnnotatedInput], seed: Seed) -> Matched:
 
     Args:
         inputs: the inputs; frequencies are counted over all of them.
-        seed: of the lots.
+        seed: of the random numbers that break ties.
     """
     counts = Counter(piece for annotated in inputs for piece in annotated.ids)
     rng = np.random.default_rng(seed)
@@ -62,8 +62,8 @@ def match(inputs: Sequence[AnnotatedInput], seed: Seed) -> Matched:
             tokens[number] += len(own), min(len(own), len(others))
             places = others - own[:, None]  # (tokens of the type, others)
             frequencies = rarity[others] - rarity[own][:, None]
-            lots = 1e-6 * rng.random(places.shape)
-            chosen = linear_sum_assignment(np.abs(places) / PLACES_PER_DECADE + np.abs(frequencies) + lots)
+            jitter = 1e-6 * rng.random(places.shape)
+            chosen = linear_sum_assignment(np.abs(places) / PLACES_PER_DECADE + np.abs(frequencies) + jitter)
             both[number, own[chosen[0]]] = both[len(LINGUISTIC) + number, others[chosen[1]]] = True
             apart = places[chosen], frequencies[chosen]
             distances[number] += zip(*(part for signed in apart for part in (np.abs(signed), signed)), strict=True)
@@ -119,7 +119,7 @@ class Examples:
     Args:
         inputs: the task's, in the order of the data.
         protocol: which words count; see :func:`bertology_utils.annotation.inputs.token_types`.
-        seed: of the lots that matching draws, and of all resampling.
+        seed: of the random numbers that break ties in matching, and of all resampling.
     """
 
     def __init__(self, inputs: Sequence[AnnotatedInput], protocol: str, seed: Seed):

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from ..attention import make_batches, observe_once
-from ..common import Head, head_name, one_of, to_code
+from ..common import Head, head_name, one_of, zero_based
 from ..judge import Support, some_head
-from ..statistics import Bootstrap, Estimate, ManyTest, Seed, bootstrap_mean, corrected_p, over_trainings
+from ..statistics import Bootstrap, Estimate, ManyTest, Seed, bootstrap_mean, corrected_p, mean_over_seeds
 from ..statistics.permutation import heads_by_size, p_is
 from .frame_links import PAPER_SENTENCES, Rules, extract
 from .measure import FrameLinkAttention, FrameLinkScores, FramePlaces, Seen, place
@@ -135,7 +135,7 @@ def second_above_third(scores: np.ndarray, seed: Seed) -> Estimate:
         seed: of the resampling of sentences.
     """
     _, second, third, *_ = heads_by_size(scores.mean(axis=0))
-    return over_trainings([bootstrap_mean(scores[:, *second] - scores[:, *third], seed)])
+    return mean_over_seeds([bootstrap_mean(scores[:, *second] - scores[:, *third], seed)])
 
 
 def published_second_above_third() -> Estimate:
@@ -232,6 +232,6 @@ def published_panel(name: str) -> np.ndarray:
     with _FILE.open(newline="") as file:
         for row in csv.DictReader(file):
             if row["panel"] == name:
-                at = to_code(int(row["layer"]), _SHAPE[0]), to_code(int(row["head"]), _SHAPE[1], "head")
+                at = zero_based(int(row["layer"]), _SHAPE[0]), zero_based(int(row["head"]), _SHAPE[1], "head")
                 values[at] = float(row["value"])
     return values

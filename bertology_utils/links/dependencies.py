@@ -18,7 +18,7 @@ from ..attention import Batch
 from ..claims import WEIGHT
 from ..common import Head, head_name
 from ..judge import Support
-from ..statistics import Bootstrap, Seed, bootstrap, max_statistic, over_trainings
+from ..statistics import Bootstrap, Seed, bootstrap, max_statistic, mean_over_seeds
 from ..statistics.permutation import ONE_SIDED, largest
 
 # Labels of Universal Dependencies, and ClearNLP's where it has another.
@@ -187,7 +187,7 @@ class RelationTest:
     @property
     def support(self) -> Support:
         """Support for some head that beats the offset; against it, that the best one is surely less than 0.02 ahead."""
-        ahead = over_trainings([self.difference])
+        ahead = mean_over_seeds([self.difference])
         number = f"{head_name(*self.head)} {self.difference.text(100, 1, sign=True)} points; n={ahead.n}"
         return Support(0.0 if self.beats else 1.0, (-ahead).p_above(-WEIGHT), number)
 

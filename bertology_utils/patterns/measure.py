@@ -13,7 +13,7 @@ import torch
 from ..attention import Batch
 from ..common import Head
 from ..glue import Task
-from ..statistics import Bootstrap, Estimate, Seed, bootstrap_mean, lead, over_trainings, resampled_means
+from ..statistics import Bootstrap, Estimate, Seed, bootstrap_mean, lead, mean_over_seeds, resampled_means
 from ..statistics.permutation import largest
 from .classifiers import Classifier
 from .labels import PATTERNS, SHORTEST
@@ -233,7 +233,7 @@ def apart(one: FoundPatterns, others: Sequence[FoundPatterns], pattern: str, see
     def share(found: FoundPatterns) -> Bootstrap:
         return bootstrap_mean(found.one_hot[..., at].mean(axis=(1, 2)), seed)
 
-    return over_trainings([share(one) - share(other) for other in others])
+    return mean_over_seeds([share(one) - share(other) for other in others])
 
 
 def extremes(shares: dict[str, Sequence[Bootstrap]]) -> dict[str, Estimate]:
@@ -246,7 +246,7 @@ def extremes(shares: dict[str, Sequence[Bootstrap]]) -> dict[str, Estimate]:
     for name, sign in (("mrpc", -1), ("qqp", 1)):
         signed = {task: [share if sign > 0 else -share for share in several] for task, several in shares.items()}
         rivals = [several for task, several in signed.items() if task != name]
-        found[name] = over_trainings([lead(own, others) for own, *others in zip(signed[name], *rivals, strict=False)])
+        found[name] = mean_over_seeds([lead(own, others) for own, *others in zip(signed[name], *rivals, strict=False)])
     return {"MRPC below the others": found["mrpc"], "QQP above the others": found["qqp"]}
 
 

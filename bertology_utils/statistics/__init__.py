@@ -14,7 +14,7 @@ from .estimates import (
     bootstrap_mean,
     bootstrap_weights,
     lead,
-    over_trainings,
+    mean_over_seeds,
     resampled_means,
     weighted_scores,
     whole_and_resampled,

@@ -206,7 +206,7 @@ class Estimate:
         return {name: round(part, 6) for name, part in parts.items()} | {"n": self.n, "trainings": self.trainings}
 
 
-def over_trainings(parts: Sequence[Bootstrap]) -> Estimate:
+def mean_over_seeds(parts: Sequence[Bootstrap]) -> Estimate:
     """The mean over trainings of a number that each gives on the same examples.
 
     Its variance is that of the mean over resampled examples plus that between
@@ -233,7 +233,7 @@ def over_trainings(parts: Sequence[Bootstrap]) -> Estimate:
 
 
 def of_same_examples(parts: Sequence[Estimate]) -> Estimate:
-    """As :func:`over_trainings`, of numbers whose resamples are not known: their errors are taken to be fully correlated.
+    """As :func:`mean_over_seeds`, of numbers whose resamples are not known: their errors are taken to be fully correlated.
 
     Raises:
         ValueError: none.

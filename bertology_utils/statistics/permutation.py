@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..common import Head, head_name, to_people
+from ..common import Head, head_name, one_based
 from .estimates import RESAMPLES, Bootstrap, Seed, resampled_rows
 
 LEVEL = 0.05  # of everything that is decided, two-sided
@@ -180,7 +180,7 @@ def name_of_largest(values: np.ndarray, margin: float = MARGIN) -> str:
     """
     at = largest(values, margin)
     others = int((np.asarray(values) >= values[at] - margin).sum()) - 1
-    name = head_name(*at) if len(at) == 2 else str(to_people(*at))
+    name = head_name(*at) if len(at) == 2 else str(one_based(*at))
     return f"{name} (tied with {others})" if others > 0 else name
 
 

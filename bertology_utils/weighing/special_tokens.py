@@ -15,7 +15,7 @@ from torch import nn
 
 from ..attention import Batch
 from ..attention.hooks import reaching, shape_of
-from ..attention.norms import Carrying
+from ..attention.norms import ValueNorms
 from ..claims import WEIGHT
 from ..features import DESTINATIONS, side_by_side
 from ..glue import Task
@@ -101,9 +101,9 @@ def mean_lengths(model, batches: Sequence[Batch], kinds: Sequence[np.ndarray]) -
         Shape (kinds, layers); NaN where there is no token of a kind.
 
     Raises:
-        ValueError: see :class:`bertology_utils.attention.norms.Carrying`.
+        ValueError: see :class:`bertology_utils.attention.norms.ValueNorms`.
     """
-    carrying = Carrying(model)
+    carrying = ValueNorms(model)
     sums, counts = np.zeros((len(kinds[0]), shape_of(model)[0])), np.zeros(len(kinds[0]))
     now = torch.empty(0)
 
