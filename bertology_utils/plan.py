@@ -164,12 +164,12 @@ class Plan:
     Attributes:
         items: what the cache lacks, trainings first, longest first.
         finished: number of those that it has.
-        wanted: how many each notebook needs, finished or not.
+        models: how many classifiers each notebook looks at, trained or not.
     """
 
     items: tuple[Item, ...]
     finished: int
-    wanted: dict[str, int]
+    models: dict[str, int]
 
     @property
     def memory(self) -> float:
@@ -181,7 +181,7 @@ class Plan:
 
         Where nothing has to be made, and within the last stage, those that look at most models come first: they take longest.
         """
-        ordered = sorted(notebooks, key=lambda notebook: -self.wanted.get(notebook.name, 0))
+        ordered = sorted(notebooks, key=lambda notebook: -self.models.get(notebook.name, 0))
         first = [notebook for notebook in ordered if notebook.number == "0" and self.items and len(ordered) > 1]
         early = [item for item in self.items if {notebook.name for notebook in first} & set(item.notebooks)]
         late = [item for item in self.items if item not in early]
@@ -249,7 +249,8 @@ def plan_of(labs: Mapping[str, Any], parameters: Mapping[str, dict[str, object]]
         else:
             items.append(Item(tuple(names), given[names[0]], type(lab), need, lab.title(need), entry, *_estimate(lab, need)))
     items.sort(key=lambda item: (not isinstance(item.need, FineTuning), -item.operations))
-    return Plan(tuple(items), finished, {name: len(some) for name, some in needs.items()})
+    models = {name: sum(isinstance(need, FineTuning) for need in some) for name, some in needs.items()}
+    return Plan(tuple(items), finished, models)
 
 
 def prepare(lab: Any, notebook: str, parameters: dict[str, object]) -> None:
