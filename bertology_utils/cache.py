@@ -246,7 +246,7 @@ def is_finished(kind: str, key: Key) -> bool:
 
 
 def damage(folder: Path) -> str | None:
-    """What is wrong with an entry: a missing or changed file; None if it is whole."""
+    """Damage of an entry in words, a missing or changed file; None if it is whole."""
     try:
         files = dict(json.loads((folder / MANIFEST).read_text())["files"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -277,7 +277,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def not_writable(why: str) -> str:
-    """What to do with a cache that cannot be written to, in words.
+    """Message for a cache that cannot be written to, with what to do.
 
     Args:
         why: what would have to be written.
@@ -364,7 +364,7 @@ def pack(value: object) -> bytes:
 
 
 def unpack(content: bytes) -> Any:
-    """What :func:`pack` packed.
+    """The value that :func:`pack` packed.
 
     Raises:
         ValueError: it names a class that is no dataclass of this package.

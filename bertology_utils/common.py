@@ -159,7 +159,7 @@ def device_name() -> str:
 
 
 def precision() -> str:
-    """Of trainings: "float32" on a CPU; on a GPU "bf16" where the hardware has it, else "fp16"."""
+    """Number format of trainings: "float32" on a CPU; on a GPU "bf16" where the hardware has it, else "fp16"."""
     import torch
 
     if not torch.cuda.is_available():

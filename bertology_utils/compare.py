@@ -103,7 +103,7 @@ def _tolerance(kind: str, text: str, found: list[str], whole: str) -> Decimal:
 
 
 def text_differences(expected: str, got: str) -> Iterator[str]:
-    """What differs by more than its rule, a sentence each; nothing if the texts are the same.
+    """Differences between two texts that their rules do not allow, a sentence each; empty if there are none.
 
     Args:
         expected: the earlier text.
@@ -218,7 +218,7 @@ def _source(cell: dict[str, Any]) -> tuple[str, str]:
 
 
 def picture_difference(expected: Path, got: Path, same_numbers: bool = False) -> str | None:
-    """How a new PNG differs visibly from an earlier one, in words; None if it does not.
+    """Visible difference between two PNGs, in words; None if there is none.
 
     Args:
         expected, got: PNG files.

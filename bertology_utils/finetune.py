@@ -62,7 +62,7 @@ class Training:
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """Name of the training, for messages."""
         return f"{self.task.title}, {self.init}, seed {self.seed}"
 
 

@@ -29,7 +29,7 @@ MIN_EXAMPLES = 30  # below it a mean over examples is an anecdote
 
 @dataclass(frozen=True)
 class Support:
-    """How the data speak about a statement.
+    """Evidence of the data for and against a statement.
 
     Attributes:
         holds: p value of such data if the statement were false; small speaks for it.
@@ -42,7 +42,7 @@ class Support:
     number: str = ""
 
     def __invert__(self) -> Support:
-        """Of the statement's contrary."""
+        """Support for the negated statement."""
         return Support(self.fails, self.holds, self.number)
 
     @property
@@ -117,7 +117,7 @@ def _tests(one: ManyTest | Sequence[ManyTest]) -> Sequence[ManyTest]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a run says of one claim.
+    """A run's verdict on one claim.
 
     Attributes:
         id: its name in the table of claims.
@@ -213,7 +213,7 @@ def _in_words(one: Any, unit: str) -> str:
 
 
 def constant_score(task: Task, labels: np.ndarray) -> float:
-    """What always the same answer scores: the most frequent class's share, or no correlation for a regression.
+    """Score of always giving the same answer: the most frequent class's share, or no correlation for a regression.
 
     Args:
         task: the task.
@@ -243,7 +243,7 @@ def learned(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed) -
 
 
 def unlearned(tasks: Sequence[Task], learned: Mapping[Task, bool]) -> str:
-    """What is missing if no task that a claim is about was learned; empty if one was."""
+    """The unmet precondition if no task that a claim is about was learned; empty if one was."""
     if any(learned[task] for task in tasks):
         return ""
     titles = ", ".join(task.title for task in tasks)

@@ -21,7 +21,6 @@ from .disabling.sweep import Sweep, sweep
 from .drift.scores import restored_logits
 from .glue import TASKS, Task, predictions
 from .judge import learned
-from .passes import measurements, together, wanted
 from .plan import FineTuning, Need, PassOf, SweepOf, compared, prepare
 from .record import Record, project_root
 from .results import RESULTS, Results, read_results
@@ -90,7 +89,7 @@ class Lab(Record):
         return glue.load_rows(task, "dev", self.settings.data)
 
     def rows_used(self) -> dict[str, dict[str, object]]:
-        """How many training and dev rows each task has, and a digest of the first."""
+        """Numbers of training and dev rows by task, and a digest of the training rows."""
         return {
             task.name: {
                 "train": len(self.train_rows(task)),
@@ -147,7 +146,7 @@ class Lab(Record):
 
     @property
     def random_tasks(self) -> tuple[Task, ...]:
-        """Of the tasks those that the profile trains a random start on."""
+        """The tasks on which the profile also trains a random start."""
         return tuple(task for task in self.tasks if self.settings.random_starts_of(task))
 
     def random_starts(self, task: Task) -> np.ndarray:
@@ -184,7 +183,7 @@ class Lab(Record):
 
     @cached_property
     def annotator(self) -> Annotator:
-        """What gives words, parts of speech and dependencies.
+        """The annotator: it gives words, parts of speech and dependencies.
 
         Raises:
             ValueError, FileNotFoundError: see :func:`bertology_utils.annotation.annotators.load_annotator`.
@@ -231,7 +230,9 @@ class Lab(Record):
         return observe_once(model, self.measured_batches(task, count), fed)
 
     def look(self, model, task: Task) -> dict:
-        """What the notebook measures of every model on these inputs, by name; see :mod:`bertology_utils.passes`."""
+        """The notebook's measurements of a model on these inputs, by name; see :mod:`bertology_utils.passes`."""
+        from .passes import measurements  # all sections, with scikit-learn
+
         return self.observe(model, task, measurements(self, task))
 
     @cache
@@ -269,6 +270,8 @@ class Lab(Record):
         return sweep, self._classifier(task, seed_offset=need.training.seed_offset), inputs, 0, None, need.ablation
 
     def _pass(self, need: PassOf) -> tuple:
+        from .passes import together, wanted
+
         task, of = need.task, need.model
         inputs = self._inputs(task, self.measured_rows(task), self.measured_batches)
         if isinstance(of, FineTuning):
@@ -315,7 +318,7 @@ class Lab(Record):
         prepare(self, self.notebook, self._parameters)
 
     def title(self, need: Need) -> str:
-        """What it is called in messages."""
+        """Name of what is needed, for messages."""
         if isinstance(need, FineTuning):
             return self._training(need.task, need.init, need.seed_offset).name
         if isinstance(need, PassOf):

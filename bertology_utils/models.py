@@ -133,7 +133,7 @@ def pinned(source: ModelSource) -> tuple[ModelSource, tuple[int, int]]:
 
 
 def _commit_of(source: ModelSource) -> str:
-    """What a Hub model's revision means now: a branch moves, and what is kept or told by its name would not."""
+    """The commit that a Hub model's revision means now, since a branch moves."""
     from huggingface_hub import hf_hub_download
 
     config = _fetched(source, lambda: hf_hub_download(source.location, "config.json", revision=source.revision))
@@ -294,7 +294,7 @@ def predict_logits(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarr
 
 
 def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:
-    """What the last layer of the classifier reads, in the order of the data: float64, shape (examples, features).
+    """Inputs of the classifier's last layer, in the order of the data: float64, shape (examples, features).
 
     Raises:
         ValueError: see :func:`check`; or the model ends in no linear layer.

@@ -38,7 +38,7 @@ def links(lab: Any, task: Task) -> list[dict[str, list[measure.TokenLink]]]:
 
 
 def measurements(lab: Any, task: Task) -> dict[str, Measurement]:
-    """What the lab's notebook measures of every model on the task's rows, by name.
+    """The measurements that the lab's notebook makes of every model on the task's rows, by name.
 
     Raises:
         KeyError: a notebook that shares no pass with others.
@@ -67,7 +67,7 @@ def _of_links(lab: Any, task: Task) -> dict[str, Measurement]:
 
 
 def wanted(labs: Sequence[Any], task: Task) -> dict[str, Measurement]:
-    """What several labs measure on the task's rows, each weighed as its notebook does."""
+    """The measurements of several labs on the task's rows, each weighed as its notebook does."""
     return {
         f"{lab.notebook}: {name}": weighed(one, lab.settings.weighing)
         for lab in labs

@@ -96,7 +96,7 @@ def compared(tasks: Sequence[Task], profile: str) -> Sequence[Task]:
 
 
 def needs_of(notebook: str, settings: Settings) -> list[Need]:
-    """What a notebook needs to have been made; [] where nothing is trained.
+    """The trainings, sweeps and passes that a notebook needs; [] where nothing is trained.
 
     Args:
         notebook: its name, which begins with its number.
@@ -159,7 +159,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Plan:
-    """What some notebooks need, without repetition.
+    """The trainings, sweeps and passes that some notebooks need, each once.
 
     Attributes:
         items: what the cache lacks, trainings first, longest first.
@@ -211,7 +211,7 @@ class Failure:
 
 
 def plan(notebooks: Iterable[Notebook], values: dict[str, object], open_lab: Callable[..., Any]) -> Plan:
-    """What the cache lacks for these notebooks with these checked parameters.
+    """Plan of what these notebooks need with these checked parameters and the cache lacks.
 
     Args:
         notebooks: which.

@@ -32,7 +32,7 @@ CELL_LIMIT = 12 * 3600  # seconds: far above the longest cell that was measured 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the run of one notebook ended.
+    """Outcome of one notebook's run.
 
     Attributes:
         notebook: which.

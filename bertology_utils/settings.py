@@ -234,7 +234,7 @@ def _in_words(error: ValidationError) -> Exception:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a notebook runs with; meanings stand in :class:`Parameters`.
+    """Settings of one notebook's run; meanings stand in :class:`Parameters`.
 
     Attributes:
         given: the parameters as they were given.
@@ -266,11 +266,11 @@ class Settings:
     head: tuple[int, int] | None
 
     def trainings_of(self, task: Task) -> int:
-        """How many fine-tuned models the task has."""
+        """Number of the task's fine-tuned models."""
         return 1 if task.name in dict(self.checkpoints) else self.repeats
 
     def random_starts_of(self, task: Task) -> int:
-        """How many models of the task start from random weights."""
+        """Number of the task's models that start from random weights."""
         trained = task in parse_tasks(self.profile.random_tasks)
         return min(self.profile.random_starts, self.repeats) if trained else 0
 

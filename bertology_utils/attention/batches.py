@@ -109,7 +109,7 @@ def tokenize(rows: Dataset, task: Task, tokenizer: PreTrainedTokenizerBase, max_
 
 
 def tokens_per_batch(layers: int, heads: int, longest: int) -> int:
-    """How many tokens, padding counted, a batch may have: :data:`TOKENS_PER_BATCH`, on a GPU more where its memory allows.
+    """Largest number of tokens, padding counted, in a batch: :data:`TOKENS_PER_BATCH`, on a GPU more where its memory allows.
 
     Args:
         layers, heads: of the model.
@@ -245,7 +245,7 @@ def _batch(inputs: Dataset | Columns, group: list[int], tokenizer: PreTrainedTok
 
 
 def received(maps: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """What each token gets from the average real token: column sums over lengths, shape (examples, heads, tokens).
+    """Weight that each token gets from the average real token: column sums over lengths, shape (examples, heads, tokens).
 
     Args:
         maps: shape (examples, heads, tokens, tokens).

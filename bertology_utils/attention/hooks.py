@@ -35,7 +35,7 @@ OutputEditor = Callable[[int, torch.Tensor], torch.Tensor]
 
 @dataclass(eq=False)
 class _Reach:
-    """What one context does to the attention of one model.
+    """The changes that one context makes to the attention of one model.
 
     Attributes:
         modules: identities of the model's modules, by which its attention is told from another model's.

@@ -165,7 +165,7 @@ class ByNorm:
         self.measurement.update(layer, maps, batch)
 
     def compute(self) -> Any:
-        """What the measurement computes."""
+        """Result of the wrapped measurement."""
         return self.measurement.compute()
 
 

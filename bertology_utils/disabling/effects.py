@@ -214,7 +214,7 @@ def selected_gain(
 
 @dataclass(frozen=True)
 class Variants:
-    """What disabling does to the score, for all heads (in the order of layers, then heads) or all layers.
+    """Effect of disabling on the score, for all heads (in the order of layers, then heads) or all layers.
 
     Attributes:
         shape: (layers, heads) or (layers,).
@@ -308,7 +308,7 @@ def effects(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed) -> Effects
 
 
 def tolerance(task: Task) -> float:
-    """How far a gain may move from one processor to another: an answer on the border is a part of an accuracy only."""
+    """Tolerance of a gain between processors: an answer on the border is a part of an accuracy only."""
     return MEASURED if task.is_regression else GAIN
 
 
@@ -354,7 +354,7 @@ def with_intervals(parts: Sequence[Bootstrap]) -> dict[str, Any]:
 
 
 class Shared(NamedTuple):
-    """What two models have in common.
+    """The most needed heads that two models share.
 
     Attributes:
         heads: of the :data:`FEW` that either needs most, how many both do.

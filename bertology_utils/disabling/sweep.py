@@ -376,7 +376,7 @@ def partner_batches(batches: Sequence[Batch]) -> list[Batch]:
 
 
 def without_partner(batches: Sequence[Batch]) -> int:
-    """How many inputs there are whose length no other has."""
+    """Number of inputs whose length no other has."""
     return list(Counter(int(length) for batch in batches for length in batch.lengths).values()).count(1)
 
 

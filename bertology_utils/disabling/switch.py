@@ -107,7 +107,7 @@ def replace_outputs(model, heads: Sequence[Head], instead: torch.Tensor | str) -
 
 
 def replacement(model, batches: Sequence[Batch], ablation: str) -> Instead:
-    """What every head gives when it is disabled.
+    """Output that each head gives instead when it is disabled.
 
     Args:
         model: in evaluation mode.

@@ -170,7 +170,7 @@ def last_two(changes: Mapping[Task, tuple[Estimate, Estimate]], gain: Mapping[Ta
 
 
 def movements(cosines: Mapping[str, Mapping[Task, Bootstrap]]) -> plt.Figure:
-    """How alike two trainings change the maps, by task.
+    """Similarity of the changes that two trainings make to the maps, by task.
 
     Args:
         cosines: by comparison as it is to be called, and by task; the second is with another task.

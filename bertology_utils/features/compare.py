@@ -102,7 +102,7 @@ class Stripes:
         return words, np.logical_and(marks, np.logical_not(words))
 
     def count(self, border: float = STRIPE) -> tuple[int, int]:
-        """How many heads have a stripe on a word, and how many one mainly on a special token."""
+        """Numbers of heads with a stripe on a word, and with one mainly on a special token."""
         words, marks = self.heads(border)
         return int(words[0].sum()), int(marks[0].sum())
 

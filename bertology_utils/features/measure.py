@@ -107,7 +107,7 @@ def marks(annotated: AnnotatedInput) -> np.ndarray:
 
 @dataclass(frozen=True)
 class FlowShares:
-    """What :class:`Flow` computes; shares of the average token's attention, from 0 to 1.
+    """Result of :class:`Flow`; shares of the average token's attention, from 0 to 1.
 
     Attributes:
         destinations: shape (examples, layers, heads, 7), in the order of

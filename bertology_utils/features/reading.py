@@ -95,7 +95,7 @@ class Reading:
     seed: Seed
 
     def of(self, kind: str) -> np.ndarray:
-        """What one type gets, shape (examples, layers, heads)."""
+        """Weight that one type gets, shape (examples, layers, heads)."""
         return self.weights[:, TOKEN_TYPES.index(kind)]
 
     def heads(self, kind: str, other: bool = False) -> np.ndarray:
@@ -140,7 +140,7 @@ class Examples:
         return {**of_type, "a word": ~np.any([of_type[kind] for kind in MARKS], axis=0)}
 
     def measurements(self) -> dict[str, Measurement]:
-        """What one pass feeds."""
+        """The measurements that one pass feeds, by name."""
         return {
             "types": Features(self.types),
             "other protocol": Features(self.other_types),

@@ -147,7 +147,7 @@ def published_second_above_third() -> Estimate:
 
 
 def best_fixed_distance(placed: Sequence[FramePlaces], direction: str, seed: Seed) -> tuple[int, Bootstrap]:
-    """How often a head that always points a fixed number of wordpieces away would point at a link.
+    """Share of links that a head would hit if it always pointed the same number of wordpieces away.
 
     To be compared with :attr:`bertology_utils.framenet.measure.FrameLinkScores.hits`.
 

@@ -37,7 +37,7 @@ ALONG, ABOVE = "attention along links", "above other inputs' places"  # what goe
 
 @dataclass(frozen=True)
 class TokenLinkScores:
-    """What :class:`TokenLinkAttention` computes. An example's value is the mean over its links; NaN where it has none.
+    """Result of :class:`TokenLinkAttention`. An example's value is the mean over its links; NaN where it has none.
 
     Attributes:
         actual: largest weight among a link's cells, shape (examples, types, layers, heads).
@@ -217,7 +217,7 @@ def of_heads(found: Iterable[Found], tests: Mapping[str, Clear]) -> LinkHeads:
 
 
 def read_heads(results: Results, state: str = "pre-trained") -> LinkHeads:
-    """What a run's results.json has of one state of the model, in the same form."""
+    """The same numbers of one state of the model, read from a run's results.json."""
     scores, *excess = (
         {kind: np.array(entry["value"], dtype=float) for kind, entry in results.by("kind", what, state=state).items()}
         for what in (SCORES, *EXCESS.values())
@@ -322,7 +322,7 @@ class TokenLink:
 
     @property
     def distance(self) -> int:
-        """How many wordpieces the two words are apart; 1 if they stand side by side."""
+        """Distance between the two words in wordpieces; 1 if they stand side by side."""
         return int(np.abs(self.rows - self.columns).min())
 
     @property
@@ -422,7 +422,7 @@ def _cells(rows: np.ndarray, columns: np.ndarray) -> list[tuple[int, int]]:
 
 
 def distances(inputs: Sequence[OfInput], names: Sequence[str]) -> np.ndarray:
-    """How many wordpieces the words of each link of some types are apart, 1 for neighbours, shape (links,)."""
+    """Distance in wordpieces between the words of each link of some types, 1 for neighbours, shape (links,)."""
     return np.array([link.distance for by_type in inputs for name in names for link in by_type[name]], dtype=int)
 
 

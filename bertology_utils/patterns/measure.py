@@ -27,7 +27,7 @@ ROUNDS = 500  # of the expectation maximisation; shares then move by less than 1
 
 @dataclass(frozen=True)
 class FoundPatterns:
-    """What :class:`Patterns` computes.
+    """Result of :class:`Patterns`.
 
     Attributes:
         patterns: indices into PATTERNS, shape (examples, layers, heads), for
@@ -124,7 +124,7 @@ def of_length(batches: Sequence[Batch], length: int, among: Sequence[int] | np.n
 
 @dataclass(frozen=True)
 class ClassifierErrors:
-    """How the classifier errs, and how surely that is known.
+    """Error rates of the classifier, with their uncertainty.
 
     Attributes:
         matrix: share of each true pattern's maps (rows) predicted as each
@@ -268,7 +268,7 @@ def _usual(one_hot: np.ndarray, seed: Seed) -> np.ndarray:
 
 
 def heads_by_pattern(usual: np.ndarray) -> np.ndarray:
-    """How many heads have each usual pattern: (…, layers, heads) to (…, patterns)."""
+    """Number of heads with each usual pattern: (…, layers, heads) to (…, patterns)."""
     return (usual[..., None] == np.arange(len(PATTERNS))).sum(axis=(-3, -2))
 
 

@@ -213,7 +213,7 @@ class Evidence:
 
     @property
     def heads(self) -> int:
-        """How many heads the maps are of."""
+        """Number of heads that the maps are from."""
         return len(np.unique(self.groups))
 
     @property

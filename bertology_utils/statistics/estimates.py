@@ -125,7 +125,7 @@ def resampled_means(values: np.ndarray, seed: Seed, resamples: int = RESAMPLES) 
 
 
 def bootstrap_weights(n: int, seed: Seed, resamples: int = RESAMPLES) -> np.ndarray:
-    """How often each of ``n`` examples is in each resample, shape (resamples, n)."""
+    """Number of times that each of ``n`` examples is in each resample, shape (resamples, n)."""
     return np.stack([np.bincount(rows, minlength=n) for rows in resampled_rows(n, seed, resamples)])
 
 
@@ -295,7 +295,7 @@ def _accuracy(predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) ->
 
 
 def _f1(predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Of the second class; 0 where it is neither predicted nor there."""
+    """F1 of the second class; 0 where it is neither predicted nor there."""
     yes, true = (predicted == 1).astype(np.float64), (labels == 1).astype(np.float64)
     hits = weights @ (yes * true).T  # (draws, variants)
     either = weights @ yes.T + (weights @ true)[:, None]

@@ -56,7 +56,7 @@ class WordsOnly:
         self.measurement.update(layer, words / words.sum(dim=3, keepdim=True).clamp(min=1e-12), batch)
 
     def compute(self) -> Any:
-        """What the measurement computes."""
+        """Result of the wrapped measurement."""
         return self.measurement.compute()
 
 
@@ -127,7 +127,7 @@ def by_example(arcs: Arcs) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Compared:
-    """How often heads point right along one relation, by weight and by norm.
+    """Share of arcs of one relation that each head points along, by weight and by norm.
 
     Attributes:
         by_weight, by_norm: mean over examples, shape (ways, layers, heads).

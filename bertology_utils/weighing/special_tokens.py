@@ -123,7 +123,7 @@ def mean_lengths(model, batches: Sequence[Batch], kinds: Sequence[np.ndarray]) -
 
 @dataclass(frozen=True)
 class Cut:
-    """What cutting does to every example.
+    """Effect of cutting on every example.
 
     Attributes:
         moved: how far the answer moves, from 0 to 1: half of the summed changes of the labels' probabilities; of a
