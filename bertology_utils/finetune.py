@@ -51,6 +51,7 @@ class Training:
         recipe: how it is trained.
         init: "pretrained" or "normal" (see :mod:`bertology_utils.models`).
         seed: of the classifier's first weights, the order of the rows, dropout.
+        after: a training of another task, with whose encoder this one begins.
     """
 
     task: Task
@@ -59,11 +60,17 @@ class Training:
     recipe: Recipe
     init: str = "pretrained"
     seed: int = 1
+    after: Training | None = None
 
     @property
     def name(self) -> str:
         """Name of the training, for messages."""
-        return f"{self.task.title}, {self.init}, seed {self.seed}"
+        return f"{self.task.title}, {f'after {self.after.task.title}' if self.after else self.init}, seed {self.seed}"
+
+    @property
+    def start(self) -> ModelSource:
+        """The model that it begins with, trained first where it comes after another."""
+        return ModelSource(self.after.name, str(trained(self.after))) if self.after else self.source
 
 
 def rows_digest(rows: Dataset) -> str:
@@ -115,8 +122,9 @@ def train(training: Training, target: Path, scratch: Path) -> None:
     from datasets import Value
     from transformers import DataCollatorWithPadding, PrinterCallback, Trainer
 
-    tokenizer = load_tokenizer(training.source)
-    model = load_classifier(training.source, training.task, training.init, training.seed)
+    start = training.start
+    tokenizer = load_tokenizer(start)
+    model = load_classifier(start, training.task, training.init, training.seed)
     inputs = tokenize(training.rows, training.task, tokenizer, training.recipe.max_length)
     if training.task.is_regression:
         inputs = inputs.cast_column("labels", Value("float32"))

@@ -101,9 +101,11 @@ class Lab(Record):
 
     @cache
     def _training(self, task: Task, init: str, seed_offset: int) -> finetune.Training:
-        s = self.settings
-        recipe = s.profile.recipe_of(init)
-        return finetune.Training(task, s.model, self.train_rows(task), recipe, init, s.seed + seed_offset)
+        s, before = self.settings, self.settings.before(task) if init == "pretrained" else None
+        # There are fewer trainings of the task before: they take turns.
+        after = self._training(before, init, seed_offset % s.trainings_of(before)) if before else None
+        rows, recipe = self.train_rows(task), s.profile.recipe_of(init)
+        return finetune.Training(task, s.model, rows, recipe, init, s.seed + seed_offset, after)
 
     def _checkpoint(self, task: Task, init: str, seed_offset: int) -> ModelSource | None:
         """The classifier that was given instead of this training."""

@@ -46,11 +46,13 @@ class FineTuning:
         task: the task.
         init: what it starts from, "pretrained" or "normal".
         seed_offset: another number is another training of the same kind.
+        after: the one with whose encoder it begins.
     """
 
     task: Task
     init: str = "pretrained"
     seed_offset: int = 0
+    after: FineTuning | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,16 @@ class PassOf:
 
 
 Need = FineTuning | SweepOf | PassOf
-KINDS = (FineTuning, (SweepOf, PassOf))  # what has to be made before what
+
+
+def _made_of(need: Need) -> object:
+    """The training without which something cannot be made."""
+    return next(getattr(need, name) for name in ("training", "model", "after") if hasattr(need, name))
+
+
+def _turn(need: Need) -> int:
+    """What has to be made before what: trainings, those that come after others, and what looks at them."""
+    return (1 if need.after else 0) if isinstance(need, FineTuning) else 2
 
 
 def swept(tasks: Iterable[Task]) -> list[Task]:
@@ -108,15 +119,16 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
     tasks, number = settings.tasks, notebook.split("_")[0]
     if number == "3" and min(map(settings.trainings_of, tasks)) < 2:
         raise ValueError("trainings=1: notebook 3 compares trainings of one task; choose trainings 2 or more")
-    trained = [FineTuning(task, "pretrained", at) for task in tasks for at in range(settings.trainings_of(task))]
+    tuned = [_tuned(settings, task, at) for task in tasks for at in range(settings.trainings_of(task))]
+    trained = list(dict.fromkeys([training.after for training in tuned if training.after] + tuned))
     random = [FineTuning(task, "normal", at) for task in tasks for at in range(settings.random_starts_of(task))]
-    sweeps = [SweepOf(training) for training in trained]
-    first = [FineTuning(task) for task in compared(tasks, settings.profile.name)]
-    tuned = [PassOf(training, training.task) for training in trained]
-    looks = [*(PassOf("pretrained", task) for task in tasks), *tuned]
+    one = next((training for training in tuned if training.task.labels), None)
+    sweeps = [SweepOf(training) for training in tuned]
+    first = [_tuned(settings, task) for task in compared(tasks, settings.profile.name)]
+    looks = [*(PassOf("pretrained", task) for task in tasks), *(PassOf(training, training.task) for training in tuned)]
     and_random = [*looks, *(PassOf("normal", task) for task in tasks)]
     needs: Mapping[str, Sequence[Need]] = {
-        "0": [FineTuning(task) for task in tasks if task.labels][:1],
+        "0": [training for training in trained if training in (one, one and one.after)],
         "1": [*trained, *looks],
         "3": [*trained, *random],
         "4": [*trained, *and_random],
@@ -130,6 +142,14 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
         for need in needs.get(number, [])
         if not isinstance(need, FineTuning) or need.init == "normal" or need.task.name not in given
     ]
+
+
+def _tuned(settings: Settings, task: Task, at: int = 0) -> FineTuning:
+    """One of the task's trainings from the pre-trained start; those of the task before, of which there are fewer, take turns."""
+    before = settings.before(task)
+    return FineTuning(
+        task, seed_offset=at, after=_tuned(settings, before, at % settings.trainings_of(before)) if before else None
+    )
 
 
 @dataclass(frozen=True)
@@ -314,7 +334,7 @@ def carry_out(items: Sequence[Item], jobs: int, scheduler: str = "") -> list[Fai
         nonlocal count
         for item in some:
             failed = [failure.item.need for failure in failures]
-            if getattr(item.need, "training", getattr(item.need, "model", None)) in failed:
+            if _made_of(item.need) in failed:
                 count += 1
                 failures.append(Failure(item, "the training that it needs failed"))
             else:
@@ -336,8 +356,8 @@ def carry_out(items: Sequence[Item], jobs: int, scheduler: str = "") -> list[Fai
                 failures.extend([Failure(item, problem)] if problem else [])
         return died
 
-    for kind in KINDS:
-        for item in attempt([item for item in items if isinstance(item.need, kind)], jobs):
+    for turn in sorted({_turn(item.need) for item in items}):
+        for item in attempt([item for item in items if _turn(item.need) == turn], jobs):
             attempt([item], 1, alone=True)
     return failures
 
