@@ -17,12 +17,21 @@ import numpy as np
 from .claims import CLAIMS, LEARNED, Claim
 from .glue import Task, plain_metric
 from .results import text_of
-from .statistics import Bootstrap, Estimate, ManyTest, Seed, largest, mean_over_seeds, weighted_scores, whole_and_resampled
-from .statistics.permutation import DRAWS_MARGIN, ONE_SIDED
+from .statistics import (
+    ONE_SIDED,
+    Bootstrap,
+    Estimate,
+    ManyTest,
+    Seed,
+    largest,
+    mean_over_seeds,
+    pooled,
+    weighted_scores,
+    whole_and_resampled,
+)
 
 HOLDS, FAILS, UNDECIDED, UNTESTABLE = "holds here", "does not hold here", "undecided", "not testable here"
 OUTCOMES = (HOLDS, FAILS, UNDECIDED, UNTESTABLE)
-DECIDED = ONE_SIDED - DRAWS_MARGIN  # 5 %, two-sided, by a margin that rounding cannot cross
 THIS_RUN, PRETRAINED = "this run", "pre-trained"  # what a verdict is about, unless it names another model
 MIN_EXAMPLES = 30  # below it a mean over examples is an anecdote
 
@@ -47,8 +56,8 @@ class Support:
 
     @property
     def outcome(self) -> str:
-        """Decided at a two-sided level of 5 %, that is 2.5 % on either side, by a margin."""
-        return HOLDS if self.holds <= DECIDED else FAILS if self.fails <= DECIDED else UNDECIDED
+        """Decided at a two-sided level of 5 %, that is 2.5 % on either side."""
+        return HOLDS if self.holds <= ONE_SIDED else FAILS if self.fails <= ONE_SIDED else UNDECIDED
 
 
 def above(estimate: Estimate | Bootstrap, least: float = 0.0) -> Support:
@@ -153,7 +162,7 @@ def judge(name: str, found: Mapping[Any, Any], unmet: str = "", unit: str = "", 
     Raises:
         KeyError: there is no such claim, or no such rule.
     """
-    claim = CLAIMS[name]
+    claim, found = CLAIMS[name], pooled(found)
     support = RULES[claim.rule](list(found.values()), claim)
     if not unmet and not found:
         unmet = "; ".join(need for need in claim.needs if need != LEARNED)

@@ -17,6 +17,7 @@ from .claims import CLAIMS, CONTROL_IDS, FIRST, GLUE_DATA, LEARNED
 from .common import device_name, precision
 from .glue import TASKS, Task
 from .judge import PRETRAINED, THIS_RUN, UNTESTABLE, Verdict, judge, unlearned
+from .statistics import pooled
 from .results import LABELS, RESULTS, Entry, Results, entries_of, plain, table_of
 
 if TYPE_CHECKING:
@@ -61,11 +62,14 @@ class Record:
         """Add numbers to the table of results; options and labels are those of :func:`bertology_utils.results.entries_of`.
 
         Returns:
-            ``values``, so that a cell can go on with them.
+            ``values``, so that a cell can go on with them; those of several tasks with pooled errors, see
+            :func:`bertology_utils.statistics.pooled`.
 
         Raises:
             ValueError: as there; or these numbers are in the table already.
         """
+        if by == ("task",) and isinstance(values, Mapping):
+            values = pooled(values)
         entries = entries_of(what, values, by, unit=unit, **options)
         places = {_key(entry) for entry in self.entries}
         if twice := [entry for entry in entries if _key(entry) in places]:

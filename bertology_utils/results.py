@@ -107,7 +107,7 @@ def _numbers(what: str, leaf: Any, over: Sequence[str], kinds: Sequence[str]) ->
     if isinstance(leaf, Mapping):
         if "value" not in leaf:
             raise ValueError(f"{what}: labels are missing for {', '.join(map(str, leaf))}; name them in by=")
-        sizes = {name: plain(leaf[name]) for name in ("low", "high", "n", "trainings") if name in leaf}
+        sizes = {name: plain(leaf[name]) for name in ("low", "high", "n", "trainings", "each") if name in leaf}
         return _numbers(what, leaf["value"], over, kinds) | sizes
     array = np.asarray(leaf, dtype=object if leaf is None else None)
     if array.ndim == 0:

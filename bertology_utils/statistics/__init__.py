@@ -15,6 +15,7 @@ from .estimates import (
     bootstrap_weights,
     lead,
     mean_over_seeds,
+    pooled,
     resampled_means,
     weighted_scores,
     whole_and_resampled,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 RESAMPLES = 1000
+PRIOR = 2  # degrees of freedom that other tasks' variance between trainings counts for; see pooled
 Seed = int | tuple[int, ...] | None
 Seeds = Seed | tuple["Seeds", ...]  # of a mean: those of its parts
 
@@ -157,6 +159,9 @@ class Estimate:
         n: examples.
         trainings: models that were trained alike; 1 where the number is of one model.
         degrees: of freedom of the error; infinite where only examples were resampled.
+        each: one value for each training; () where they are not known.
+        of_examples: variance of the mean of these over resampled examples.
+        scale: in units of which trainings differ alike on all tasks, such as that of a logit.
     """
 
     value: float
@@ -164,6 +169,9 @@ class Estimate:
     n: int
     trainings: int = 1
     degrees: float = np.inf
+    each: tuple[float, ...] = ()
+    of_examples: float = 0.0
+    scale: float = 1.0
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -183,7 +191,16 @@ class Estimate:
 
     def __neg__(self) -> Estimate:
         """The number with the other sign."""
-        return Estimate(-self.value, self.error, self.n, self.trainings, self.degrees)
+        return replace(self, value=-self.value, each=tuple(-value for value in self.each))
+
+    def __sub__(self, constant: float) -> Estimate:
+        """The number minus one that is known."""
+        return replace(self, value=self.value - constant, each=tuple(value - constant for value in self.each))
+
+    @property
+    def between(self) -> float:
+        """Variance between trainings, in units of :attr:`scale`; 0 where there is one training."""
+        return float(np.var(self.each, ddof=1)) / self.scale**2 if len(self.each) > 1 else 0.0
 
     def text(self, scale: float = 1.0, digits: int = 1, sign: bool = False) -> str:
         """ "87.2 [83.1, 90.9]", each number times ``scale``, with its sign if asked.
@@ -203,21 +220,22 @@ class Estimate:
         """Value, interval, examples and trainings, for the results file."""
         low, high = self.interval
         parts = {"value": self.value, "low": low, "high": high}
-        return {name: round(part, 6) for name, part in parts.items()} | {"n": self.n, "trainings": self.trainings}
+        each: dict[str, Any] = {"each": [round(value, 6) for value in self.each]} if len(self.each) > 1 else {}
+        return {name: round(part, 6) for name, part in parts.items()} | {"n": self.n, "trainings": self.trainings} | each
 
 
-def mean_over_seeds(parts: Sequence[Bootstrap]) -> Estimate:
+def mean_over_seeds(parts: Sequence[Bootstrap], scale: float = 1.0) -> Estimate:
     """The mean over trainings of a number that each gives on the same examples.
 
     Its variance is that of the mean over resampled examples plus that between
     trainings divided by their number; the degrees of freedom follow
-    Satterthwaite (1946). Two trainings say little of how trainings differ: if
-    these two differ by more than the examples explain, the interval is up to
-    6.5 times as wide as with many trainings. With one training it knows of the
-    examples only.
+    Satterthwaite (1946). Two trainings say little of how trainings differ: of
+    several tasks, :func:`pooled` has the better interval. With one training it
+    knows of the examples only.
 
     Args:
         parts: of every training, resampled with one seed.
+        scale: see :class:`Estimate`.
 
     Raises:
         ValueError: none, or not on the same resamples.
@@ -227,9 +245,8 @@ def mean_over_seeds(parts: Sequence[Bootstrap]) -> Estimate:
     total = parts[0]
     for part in parts[1:]:
         total = total - (-part)  # the difference checks that they are paired
-    values = np.array([part.value for part in parts])
     of_examples = float((total.draws / len(parts)).var())
-    return _of_trainings(values, of_examples, parts[0].n)
+    return _of_trainings([part.value for part in parts], of_examples, parts[0].n, scale)
 
 
 def of_same_examples(parts: Sequence[Estimate]) -> Estimate:
@@ -241,16 +258,50 @@ def of_same_examples(parts: Sequence[Estimate]) -> Estimate:
     if not parts:
         raise ValueError("no training to estimate from; give at least one")
     of_examples = float(np.mean([part.error for part in parts])) ** 2
-    return _of_trainings(np.array([part.value for part in parts]), of_examples, parts[0].n)
+    return _of_trainings([part.value for part in parts], of_examples, parts[0].n)
 
 
-def _of_trainings(values: np.ndarray, of_examples: float, n: int) -> Estimate:
+def _of_trainings(values: Sequence[float], of_examples: float, n: int, scale: float = 1.0) -> Estimate:
     """The mean of one value per training, given the variance of that mean over examples."""
-    count = len(values)
-    between = float(values.var(ddof=1)) / count if count > 1 else 0.0
-    variance = of_examples + between
-    degrees = variance**2 / (between**2 / (count - 1)) if between**2 > 0 else np.inf
-    return Estimate(float(values.mean()), float(np.sqrt(variance)), n, count, degrees)
+    plain = Estimate(
+        float(np.mean(values)), 0.0, n, len(values), each=tuple(values), of_examples=of_examples, scale=scale
+    )
+    return _with_between(plain, plain.between, len(values) - 1)
+
+
+def _with_between(one: Estimate, between: float, degrees: float) -> Estimate:
+    """The estimate with that variance between trainings, which is known by so many degrees of freedom."""
+    of_trainings = between * one.scale**2 / one.trainings
+    variance = one.of_examples + of_trainings
+    known = variance**2 / (of_trainings**2 / degrees) if of_trainings**2 > 0 else np.inf  # Satterthwaite's
+    return replace(one, error=float(np.sqrt(variance)), degrees=known)
+
+
+Of = TypeVar("Of", bound=Hashable)
+
+
+def pooled(found: Mapping[Of, Any]) -> dict[Of, Any]:
+    """Estimates of several tasks, with what they say together of how trainings differ.
+
+    The variance between a task's trainings counts with its own degrees of freedom, the mean over all tasks with
+    :data:`PRIOR`, as in Smyth's (2004) moderated t; and the error has no more degrees than the other tasks bring.
+    The number is fixed: estimated from three to seven variances of one degree it is mostly infinite, and the interval
+    then too narrow. benchmarks/calibration.py compares it with others, by simulation.
+
+    Args:
+        found: an estimate by task, or by what else it is of; whatever is no estimate of several trainings stays.
+    """
+    several = {of: one for of, one in found.items() if isinstance(one, Estimate) and len(one.each) > 1}
+    own = {of: len(one.each) - 1 for of, one in several.items()}
+    if len(several) < 2:
+        return dict(found)
+    total = sum(own.values())
+    mean = sum(own[of] * one.between for of, one in several.items()) / total
+    moderated = {}
+    for of, one in several.items():
+        between = (PRIOR * mean + own[of] * one.between) / (PRIOR + own[of])
+        moderated[of] = _with_between(one, between, max(own[of], min(PRIOR + own[of], total - own[of])))
+    return {of: moderated.get(of, one) for of, one in found.items()}
 
 
 def average(parts: Sequence[Estimate]) -> Estimate:
