@@ -134,6 +134,7 @@ class Verdict:
         number: this run's, with interval and sample size; of several, the one that decides.
         why: for what cannot be tested, the precondition that fails; else the rule.
         model: what it is about, if not this run's model.
+        tally: of a claim about each task, on how many it holds: "5 of 7, 0 not, 2 open"; "" for others.
     """
 
     id: str
@@ -141,12 +142,13 @@ class Verdict:
     number: str
     why: str
     model: str = THIS_RUN
+    tally: str = ""
 
     @property
     def line(self) -> str:
         """ "*claim*: outcome; number", as it stands wherever a verdict is told."""
         told = self.why if self.outcome == UNTESTABLE else self.number
-        return f"*{CLAIMS[self.id].text}*: {self.outcome}; {told}"
+        return f"*{CLAIMS[self.id].text}*: {self.outcome}{f' ({self.tally})' if self.tally else ''}; {told}"
 
 
 def judge(name: str, found: Mapping[Any, Any], unmet: str = "", unit: str = "", model: str = THIS_RUN) -> Verdict:
@@ -154,7 +156,8 @@ def judge(name: str, found: Mapping[Any, Any], unmet: str = "", unit: str = "", 
 
     Args:
         name: of the claim.
-        found: its estimates, by what each is of: a task, a relation, …; for one alone any key, such as "".
+        found: its estimates, by what each is of: a task, a relation, …; for one alone any key, such as "". Of a task that
+            has several, they stand in a mapping of their own.
         unmet: the precondition that fails, if one does.
         unit: of the estimates, for their words; see :func:`bertology_utils.results.text_of`.
         model: what it is about, if not this run's model.
@@ -162,7 +165,7 @@ def judge(name: str, found: Mapping[Any, Any], unmet: str = "", unit: str = "", 
     Raises:
         KeyError: there is no such claim, or no such rule.
     """
-    claim, found = CLAIMS[name], pooled(found)
+    claim, found = CLAIMS[name], _flat(pooled(found))
     support = RULES[claim.rule](list(found.values()), claim)
     if not unmet and not found:
         unmet = "; ".join(need for need in claim.needs if need != LEARNED)
@@ -170,7 +173,31 @@ def judge(name: str, found: Mapping[Any, Any], unmet: str = "", unit: str = "", 
         unmet = "a number: this model, or these data, give none"
     if unmet:
         return Verdict(name, UNTESTABLE, "–", f"missing: {unmet}", model)
-    return Verdict(name, support.outcome, _number(claim, support, found, unit), claim.rule_in_words, model)
+    number = _number(claim, support, found, unit)
+    return Verdict(name, support.outcome, number, claim.rule_in_words, model, _tally(claim, found))
+
+
+def _flat(found: Mapping[Any, Any]) -> dict[Any, Any]:
+    """By task, or by (task, part) where a task has several."""
+    flat: dict[Any, Any] = {}
+    for of, one in found.items():
+        flat |= {(of, part): each for part, each in one.items()} if isinstance(one, Mapping) else {of: one}
+    return flat
+
+
+def _tally(claim: Claim, found: Mapping[Any, Any]) -> str:
+    """On how many tasks a claim about each of them holds, fails and stays open; "" for other claims."""
+    by_task: dict[Task, list[Any]] = {}
+    for label, one in found.items():
+        task = label[0] if isinstance(label, tuple) else label
+        if not isinstance(task, Task) or "each" not in claim.rule or claim.rule.startswith("not"):
+            return ""
+        by_task.setdefault(task, []).append(one)
+    if len(by_task) < 2:
+        return ""
+    outcomes = [RULES[claim.rule](parts, claim).outcome for parts in by_task.values()]
+    holds, fails, opened = (outcomes.count(outcome) for outcome in OUTCOMES[:3])
+    return f"{holds} of {len(outcomes)}, {fails} not, {opened} open"
 
 
 def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str) -> str:
@@ -187,7 +214,7 @@ def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str)
         return (-one.fails if support.outcome == FAILS else one.holds), towards
 
     label = max(found, key=order)
-    title = label.title if isinstance(label, Task) else label
+    title = ", ".join(part.title if isinstance(part, Task) else part for part in (label if isinstance(label, tuple) else [label]))
     number = _in_words(found[label], unit)
     among = "" if len(found) < 2 else f", {'surest' if about_some else 'least sure'} of {len(found)}"
     if support.outcome == FAILS and not about_some and len(found) > 1:

@@ -17,8 +17,8 @@ from .claims import CLAIMS, CONTROL_IDS, FIRST, GLUE_DATA, LEARNED
 from .common import device_name, precision
 from .glue import TASKS, Task
 from .judge import PRETRAINED, THIS_RUN, UNTESTABLE, Verdict, judge, unlearned
-from .statistics import pooled
 from .results import LABELS, RESULTS, Entry, Results, entries_of, plain, table_of
+from .statistics import pooled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,7 @@ class Record:
         Raises:
             ValueError: as there; or these numbers are in the table already.
         """
-        if by == ("task",) and isinstance(values, Mapping):
+        if "task" in by and isinstance(values, Mapping):
             values = pooled(values)
         entries = entries_of(what, values, by, unit=unit, **options)
         places = {_key(entry) for entry in self.entries}

@@ -6,30 +6,32 @@ with it, from 0 to 1; the score is the one that the paper averages, accuracy or 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import stats
-from scipy.stats import hypergeom
+from scipy import special, stats
 
-from ..claims import SCORE, WEIGHT
+from ..claims import SCORE, TENTH, WEIGHT
 from ..common import Head, head_name, one_based
 from ..glue import Task, plain_metric
 from ..judge import Support, above, all_of, some_head
 from ..results import GAIN, MEASURED, P_VALUE, text_of
 from ..statistics import (
     ONE_SIDED,
+    RESAMPLES,
     Bootstrap,
     Estimate,
+    ManyTest,
     Seed,
     bootstrap_weights,
     corrected_p,
     many_test,
     mean_over_seeds,
     weighted_scores,
+    whole_and_resampled,
 )
 from ..statistics.estimates import of_same_examples
 from ..statistics.permutation import MARGIN, by_size, heads_by_size, p_is, rank_of
@@ -38,8 +40,10 @@ from .switch import answers, scores_of
 if TYPE_CHECKING:
     from .sweep import Sweep
 
-PERMUTATIONS, SPLITS = 1000, 200
+PERMUTATIONS, SPLITS = 4000, 200  # so many that a p of 0.025 is known to a tenth of itself
+HALVINGS = 5  # of the examples, where every one costs a pass
 FEW = 5  # heads of a model that count as its most needed
+ALIKE = 0.1  # difference of rank correlations below which tasks' profiles count as one
 
 
 def heads_by_score(task: Task, sweep: Sweep, labels: np.ndarray, rows: np.ndarray | slice = slice(None)) -> list[Head]:
@@ -128,11 +132,32 @@ def _swapped_gains(
         differences = (disabled == labels).astype(np.float64) - (baseline == labels)  # (variants, examples)
         return np.where(swapped, -1.0, 1.0) @ differences.T / len(labels)
 
-    def gain(predicted: np.ndarray) -> np.ndarray:
-        with_head, without = np.where(swapped, predicted, baseline), np.where(swapped, baseline, predicted)
-        return scores_of(task, without, labels) - scores_of(task, with_head, labels)  # (permutations,)
+    exchange = swapped.astype(np.float64)  # (permutations, examples)
+    centre = labels.mean()
+    before, after, gold = baseline - centre, (disabled - centre).T, labels - centre  # (examples, variants) for those after
+    with_head = _correlations(before[:, None], after, exchange, gold)
+    return _correlations(after, before[:, None], exchange, gold) - with_head
 
-    return np.stack([gain(predicted) for predicted in disabled], axis=1)
+
+def _correlations(own: np.ndarray, other: np.ndarray, exchange: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Pearson's correlation with the labels where the other's prediction stands instead of one's own in exchanged examples.
+
+    Args:
+        own, other: predictions, shape (examples, variants), or (examples, 1) for the same of all variants.
+        exchange: 1 where they are exchanged, shape (permutations, examples).
+        labels: of mean 0, shape (examples,).
+
+    Returns:
+        Shape (permutations, variants); 0 where a prediction is constant.
+    """
+
+    def total(one: np.ndarray, instead: np.ndarray) -> np.ndarray:
+        return one.sum(axis=0) + exchange @ (instead - one)  # (permutations, variants)
+
+    sums, squares = total(own, other), total(own**2, other**2)
+    products, n = total(own * labels[:, None], other * labels[:, None]), len(labels)
+    spread = (squares - sums**2 / n) * (labels**2).sum()
+    return np.divide(products, np.sqrt(np.maximum(spread, 1e-30)), out=np.zeros_like(products), where=spread > 1e-20)
 
 
 def mcnemar(baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -271,11 +296,14 @@ class Effects:
     Attributes:
         baseline: the whole model's score, from 0 to 1: accuracy, or Pearson's correlation.
         heads, layers: what disabling one of them does.
+        harm: by how much it raises the loss of an example, of every head, against 0. A loss moves with every example,
+            a score only with those whose answer turns.
     """
 
     baseline: float
     heads: Variants
     layers: Variants
+    harm: ManyTest
 
 
 def effects(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed) -> Effects:
@@ -301,7 +329,27 @@ def effects(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed) -> Effects
         p = None if task.is_regression else mcnemar(baseline, predicted, labels)
         return Variants(shape, gains(*arguments), gain_test(*arguments), selected_gain(*arguments), p)
 
-    return Effects(float(scores_of(task, baseline[None], labels)[0]), variants(sweep.heads), variants(sweep.layers))
+    score = float(scores_of(task, baseline[None], labels)[0])
+    raised = losses(task, sweep.heads, labels) - losses(task, sweep.baseline, labels)  # (layers, heads, examples)
+    harm = many_test(np.moveaxis(raised, -1, 0), 0.0, seed)
+    return Effects(score, variants(sweep.heads), variants(sweep.layers), harm)
+
+
+def losses(task: Task, outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Loss of each example: minus the logarithm of the right label's probability, or the squared error of a regression.
+
+    Args:
+        task: the task.
+        outputs: of a classifier, shape (…, examples, labels).
+        labels: gold, shape (examples,).
+
+    Returns:
+        Shape (…, examples).
+    """
+    if task.is_regression:
+        return (outputs[..., 0] - labels) ** 2
+    right = np.take_along_axis(outputs, np.broadcast_to(labels[:, None], (*outputs.shape[:-1], 1)), axis=-1)[..., 0]
+    return special.logsumexp(outputs, axis=-1) - right
 
 
 # Numbers for the table of results. -------------------------------------
@@ -353,31 +401,108 @@ def with_intervals(parts: Sequence[Bootstrap]) -> dict[str, Any]:
     return {"value": np.array([one.value for one in parts]), "low": low, "high": high, "n": parts[0].n}
 
 
-class Shared(NamedTuple):
-    """The most needed heads that two models share.
+def shared(first: Variants, second: Variants) -> Bootstrap:
+    """How many of the :data:`FEW` heads that either of two models needs most both need, examples resampled (§5).
 
-    Attributes:
-        heads: of the :data:`FEW` that either needs most, how many both do.
-        p: the probability of as many by chance (hypergeometric).
-        rank: rank correlation, over all heads, of what disabling does; NaN where it does the same for all.
+    None where all heads of either tie, so that it needs none most. Models of one task are resampled together.
     """
+    needed = [_needed(one) for one in (first, second)]
+    both = (needed[0] & needed[1]).sum(axis=1).astype(float)  # (1 + resamples,)
+    return Bootstrap.of(both, first.gains[0].n, (first.gains[0].seed, second.gains[0].seed))
 
-    heads: int
-    p: float
-    rank: float
+
+def _needed(one: Variants) -> np.ndarray:
+    """True for the heads needed most, of the examples as they are and of each resample, shape (1 + resamples, heads)."""
+    gains = np.stack([np.append(gain.value, gain.draws) for gain in one.gains], axis=1)  # (1 + resamples, heads)
+    found = np.zeros(gains.shape, dtype=bool)
+    if np.ptp(gains[0]) > MARGIN:
+        np.put_along_axis(found, np.argsort(gains, axis=1, kind="stable")[:, :FEW], True, axis=1)
+        found[0] = False
+        found[0, [int(np.ravel_multi_index(head, one.shape)) for head in most_needed(one.values)]] = True
+    return found
 
 
-def shared(first: np.ndarray, second: np.ndarray) -> Shared:
-    """What two models have in common; no head, and p = 1, where all heads of either tie, so that it needs none most (§5).
+def needs_alike(found: Mapping[Task, Sequence[Variants]], chosen: Sequence[tuple[Task, Task]]) -> Bootstrap:
+    """Of the heads needed most, how many more two models share whose tasks are chosen than two of other tasks.
+
+    Means over all pairs of models of two tasks (or of one, for a task paired with itself), and over all pairs of
+    different tasks that are not chosen: what heads have in common whatever the task goes away.
 
     Args:
-        first, second: gains, shape (layers, heads).
+        found: of every training.
+        chosen: pairs of tasks.
     """
-    rank = rank_of(first, second)
-    if min(np.ptp(first), np.ptp(second)) <= MARGIN:
-        return Shared(0, 1.0, rank)
-    common = len(set(most_needed(first)) & set(most_needed(second)))
-    return Shared(common, float(hypergeom.sf(common - 1, first.size, FEW, FEW)), rank)
+    models = [(task, _needed(one).astype(float)) for task, several in found.items() for one in several]
+    alike, others = [], []
+    for (one, needed), (other, needed_too) in combinations(models, 2):
+        is_chosen = (one, other) in chosen or (other, one) in chosen
+        if is_chosen or one is not other:
+            (alike if is_chosen else others).append((needed * needed_too).sum(axis=1))
+    sizes = {task: several[0].gains[0].n for task, several in found.items()}
+    seeds = tuple(several[0].gains[0].seed for several in found.values())
+    return Bootstrap.of(np.mean(alike, axis=0) - np.mean(others, axis=0), sum(sizes.values()), seeds)
+
+
+def profiles_apart(found: Mapping[Task, Sequence[Variants]], seed: Seed) -> Support:
+    """Support for the heads' effects being more alike, in their order, within a task than between tasks.
+
+    The statistic is the mean rank correlation of two models of one task minus that of two tasks'. It holds by a
+    permutation of which model is of which task; it fails if, heads resampled, it is surely below :data:`ALIKE`.
+
+    Args:
+        found: of every training.
+        seed: of the draws.
+    """
+    tasks = np.array([at for at, several in enumerate(found.values()) for _ in several])
+    profiles = np.stack([one.values.ravel() for several in found.values() for one in several])  # (models, heads)
+    if np.bincount(tasks).max(initial=0) < 2 or len(found) < 2:
+        return Support(1.0, 1.0)
+    first, second = np.triu_indices(len(tasks), 1)
+
+    def statistic(rho: np.ndarray, tasks: np.ndarray) -> float:
+        within = tasks[first] == tasks[second]
+        return float(rho[within].mean() - rho[~within].mean())
+
+    def correlations(heads: np.ndarray) -> np.ndarray:
+        ranks = stats.rankdata(profiles[:, heads], axis=1)
+        with np.errstate(invalid="ignore"):  # a model whose heads all do the same
+            return np.nan_to_num(np.corrcoef(ranks))[first, second]
+
+    rng, everything = np.random.default_rng(seed), np.arange(profiles.shape[1])
+    rho = correlations(everything)
+    observed = statistic(rho, tasks)
+    drawn = np.array([statistic(rho, rng.permutation(tasks)) for _ in range(PERMUTATIONS)])
+    resampled = [statistic(correlations(rng.choice(everything, len(everything))), tasks) for _ in range(RESAMPLES)]
+    low, high = np.percentile(resampled, [2.5, 97.5])
+    holds = (1 + (drawn >= observed - 1e-9).sum()) / (1 + PERMUTATIONS)
+    against = Estimate(observed, float(np.std(resampled)), len(everything))
+    number = f"{observed:+.2f} [{low:+.2f}, {high:+.2f}], {p_is(holds)}; {len(tasks)} models of {len(found)} tasks"
+    return Support(float(holds), (-against).p_above(-ALIKE), number)
+
+
+def several_off(
+    task: Task, without: Callable[[Sequence[Head]], np.ndarray], sweep: Sweep, labels: np.ndarray, seed: Seed, share: float
+) -> Bootstrap:
+    """The gain with the best heads of one half of the examples disabled together, on the other half; mean over splits.
+
+    Args:
+        task: the task.
+        without: gives a classifier's outputs, shape (examples, labels), with some heads disabled.
+        sweep: of the same classifier.
+        labels: gold, shape (examples,).
+        seed: of resampling and splits.
+        share: of the heads that are disabled; the paper disabled at most a layer, a twelfth.
+    """
+    count = max(1, round(share * sweep.heads.shape[0] * sweep.heads.shape[1]))
+    weights, rng = whole_and_resampled(len(labels), seed), np.random.default_rng(seed)  # (1 + resamples, examples)
+    whole, gains = answers(task, sweep.baseline), []
+    for _ in range(HALVINGS):
+        half = rng.permutation(len(labels)) < len(labels) // 2
+        off = answers(task, without(heads_by_score(task, sweep, labels, half)[:count]))
+        rest = np.stack([whole, off])[:, ~half]
+        scores = weighted_scores(plain_metric(task), rest, labels[~half], weights[:, ~half])  # (1 + resamples, 2)
+        gains.append(scores[:, 1] - scores[:, 0])
+    return Bootstrap.of(np.mean(gains, axis=0), len(labels), seed)
 
 
 def most_needed(gains: np.ndarray, count: int = FEW) -> list[Head]:
@@ -400,32 +525,33 @@ def needed_by_all(found: Sequence[Sequence[Effects]]) -> list[Head]:
     return sorted(set.intersection(*of_tasks)) if of_tasks else []
 
 
-def estimates_of_claims(found: Mapping[Task, Sequence[Effects]], learned: Mapping[Task, bool]) -> dict[str, dict[Any, Any]]:
+def estimates_of_claims(
+    found: Mapping[Task, Sequence[Effects]], learned: Mapping[Task, bool], seed: Seed
+) -> dict[str, dict[Any, Any]]:
     """What claims about single heads and layers are judged on, by claim: by task (or pair of tasks) an estimate or a support.
 
     Args:
         found: of every training.
         learned: by task.
+        seed: of permutations.
     """
     heads = {task: [one.heads for one in several] for task, several in found.items()}
     layers = {task: [one.layers for one in several] for task, several in found.items()}
     means = {task: mean_over_seeds([one.mean for one in several]) for task, several in heads.items()}
     known = {task: several for task, several in heads.items() if learned[task]}
-    needing = {task: many for task, many in known.items() if all(one.significant("worse").any() for one in many)}
-    seeds = [pair for several in needing.values() for pair in combinations(several, 2)]
-    named = {task.name: several for task, several in known.items() if task.name in ("stsb", "rte")}
-    pairs = list(zip(*named.values(), strict=False)) if len(named) == 2 else []  # as many as both have
+    needing = {task: many for task, many in known.items() if len(many) > 1}
+    pair = tuple(task for task in known if task.name in ("stsb", "rte"))
     return {
         "some-head-helps": {task: some_gain(several) for task, several in heads.items()},
-        "some-head-hurts": {task: some_gain(several, "worse") for task, several in heads.items()},
+        "some-head-hurts": {task: [one.harm for one in several] for task, several in found.items()},
         "gain-elsewhere": {task: of_same_examples([one.selected.estimate for one in many]) for task, many in heads.items()},
-        "impact-differs": {f"{a.title} and {b.title}": _apart(means[a], means[b]) for a, b in combinations(known, 2)},
+        "impact-differs": {"": profiles_apart(known, seed)} if len(known) > 1 else {},
         "random-head-helps": means,
         "some-layer-helps": {task: some_gain(several) for task, several in layers.items()},
         "first-layer-rte": {task: gain_of(several, 0) for task, several in layers.items()},
         "worst-layer-small": {task: no_harm(several, range(several[0].shape[0])) for task, several in layers.items()},
-        "shared-pair": {"": _share_heads(pairs)} if pairs else {},
-        "trainings-agree": {" and ".join(task.title for task in needing): _share_heads(seeds)} if seeds else {},
+        "shared-pair": {"": needs_alike(known, [pair])} if len(pair) == 2 and len(known) > 2 else {},
+        "trainings-agree": {"": needs_alike(known, [(task, task) for task in needing])} if needing and len(known) > 1 else {},
     }
 
 
@@ -434,22 +560,20 @@ def gain_of(several: Sequence[Variants], place: int | Head) -> Estimate:
     return mean_over_seeds([one.gain(place) for one in several])
 
 
-def some_gain(several: Sequence[Variants], side: str = "better") -> Support:
-    """Support for some head's (or layer's) disabling changing the score for the better, or the worse, in every training.
+def some_gain(several: Sequence[Variants]) -> Support:
+    """Support for some head's (or layer's) disabling raising the score in every training.
 
-    It holds in a training at a p corrected over all heads; it fails if none changes the score by a point.
+    It holds in a training at a p corrected over all heads; it fails if none raises the score by a tenth of a point, the
+    least gain that the paper reports.
     """
-    sign = 1 if side == "better" else -1
-    parts, ends = [], []
+    parts = []
     for one in several:
-        against = [mean_over_seeds([gain if sign > 0 else -gain]) for gain in one.gains]
-        parts.append(Support(float(one.p(side).min()), max((-change).p_above(-SCORE) for change in against)))
-        at = one.best if sign > 0 else one.least
-        ends.append((sign * one.gains[at].value, one.gains[at], float(one.p(side).flat[at])))
-    _, gain, p = min(ends, key=lambda end: end[0])
-    number = text_of(gain.summary() | {"unit": "gain"})
+        below = max((-mean_over_seeds([gain])).p_above(-TENTH) for gain in one.gains)
+        parts.append(Support(float(one.p("better").min()), below))
+    least = min(several, key=lambda one: one.gains[one.best].value)
+    gain, p = least.gains[least.best], float(least.p("better").flat[least.best])
     support = all_of(parts)
-    return Support(support.holds, support.fails, f"{number} ({p_is(p)}); n={gain.n}")
+    return Support(support.holds, support.fails, f"{text_of(gain.summary() | {'unit': 'gain'})} ({p_is(p)}); n={gain.n}")
 
 
 def some_above(differences: np.ndarray, heads: Sequence[Head], seed: Seed) -> Support:
@@ -480,28 +604,3 @@ def no_harm(several: Sequence[Variants], places: Sequence[int] | Sequence[Head])
     support, name = all_of(parts.values()), f"layer {one_based(at)}" if isinstance(at, int) else head_name(*at)
     number = text_of(changes[at].summary() | {"unit": "gain"}, sizes=True)
     return Support(support.holds, support.fails, f"{name} {number}")
-
-
-def _apart(first: Estimate, second: Estimate) -> Estimate:
-    """The difference of two tasks' estimates, of independent examples."""
-    error = float(np.hypot(first.error, second.error))
-    degrees, trainings = min(first.degrees, second.degrees), min(first.trainings, second.trainings)
-    return Estimate(first.value - second.value, error, first.n + second.n, trainings, degrees)
-
-
-def _share_heads(pairs: Sequence[tuple[Variants, Variants]]) -> Support:
-    """Support for the most needed heads of every pair of models having more in common than by chance.
-
-    It fails if all have heads that cost at a corrected p, and none of these in common.
-    """
-    common = [shared(first.values, second.values) for first, second in pairs]
-    least = min(common)
-    against = 0.0 if all(_need_others(*pair) for pair in pairs) else 1.0
-    number = f"{least.heads} of {FEW} shared ({p_is(least.p)}), the least of {len(pairs)} pairs"
-    return Support(max(one.p for one in common), against, number)
-
-
-def _need_others(a: Variants, b: Variants) -> bool:
-    """True if both models have heads whose disabling costs at a corrected p, and none of these in common."""
-    mine, theirs = a.significant("worse"), b.significant("worse")
-    return bool(mine.any() and theirs.any() and not (mine & theirs).any())

@@ -11,7 +11,7 @@ import torch
 from ..attention import Batch, Measurement, attention_maps, begin
 from ..attention.hooks import shape_of
 from ..common import PROTOCOLS, WEIGHINGS, Head, one_based, one_of
-from ..statistics import RESAMPLES, Bootstrap, Seed, bootstrap_mean, resampled_means
+from ..statistics import RESAMPLES, Bootstrap, Estimate, Seed, bootstrap_mean, mean_over_seeds, resampled_means
 from ..statistics.permutation import MARGIN, by_size, largest
 
 OFFICIAL_LENGTH = 200  # the published code pads every input to this many tokens
@@ -126,24 +126,35 @@ class Drift:
             )
 
 
-def last_layers_lead(similarity: np.ndarray, seed: Seed, count: int = 2) -> Bootstrap:
-    """By how much the last layers change more than every other (§4.3).
+def last_layers_lead(similarity: np.ndarray, seed: Seed, count: int = 2) -> dict[str, Bootstrap]:
+    """By how much each of the last layers changes more than each other layer (§4.3).
 
-    The smallest similarity of any other layer minus the largest of the last
-    ``count``: above 0 if these are the ones that change most; NaN for a model
-    with no other layers.
+    The similarity of another layer minus that of one of the last ``count``, by both ("layer 6 above 2"): all are above 0
+    if these are the ones that change most. Compared pair by pair, since the least of several leads is biased towards
+    failing. NaN for a model with no other layers.
 
     Args:
         similarity: shape (examples, layers, heads).
         seed: of the resampling of examples.
         count: how many layers; the paper says two.
     """
-    if similarity.shape[1] <= count:
-        return Bootstrap(np.nan, np.full(RESAMPLES, np.nan), len(similarity), seed)
     by_layer = similarity.mean(axis=2)  # (examples, layers)
+    first, layers = similarity.shape[1] - count, similarity.shape[1]
+    if first < 1:
+        return {"last layers": Bootstrap(np.nan, np.full(RESAMPLES, np.nan), len(similarity), seed)}
     means = np.vstack([by_layer.mean(axis=0), resampled_means(by_layer, seed)])  # (1 + resamples, layers)
-    leads = means[:, :-count].min(axis=1) - means[:, -count:].max(axis=1)
-    return Bootstrap.of(leads, len(similarity), seed)
+    return {
+        f"layer {one_based(last)} above {one_based(other)}": Bootstrap.of(
+            means[:, other] - means[:, last], len(similarity), seed
+        )
+        for last in range(first, layers)
+        for other in range(first)
+    }
+
+
+def over_trainings(leads: Sequence[Mapping[str, Bootstrap]]) -> dict[str, Estimate]:
+    """Means over trainings of what :func:`last_layers_lead` gives of each, by pair of layers."""
+    return {pair: mean_over_seeds([of_one[pair] for of_one in leads]) for pair in leads[0]}
 
 
 def drifts(

@@ -105,7 +105,7 @@ def leads(ahead: Mapping[Task, Estimate], real: Mapping[str, Entry], title: str)
     """How far the last two layers are ahead, by task; of the paper, which gives no number, whether they are.
 
     Args:
-        ahead: from :func:`bertology_utils.drift.measure.last_layers_lead`, mean over trainings.
+        ahead: of each task the nearest of :func:`bertology_utils.drift.measure.over_trainings`.
         real: the run to draw beside, by the task's name.
         title: of that run.
     """

@@ -77,7 +77,30 @@ def gain(task: Task, better: np.ndarray, worse: Bootstrap, labels: np.ndarray, s
         seed: of the resampling.
     """
     metric = plain_metric(task)
-    return mean_over_seeds([score_task(task, one[None], labels, seed)[metric] - worse for one in better])
+    scores = [score_task(task, one[None], labels, seed)[metric] for one in better]
+    mean = float(np.mean([score.value for score in scores]))
+    # Trainings differ alike on all tasks in the logit of an accuracy, or the inverse tangent of a correlation, whose
+    # derivatives these are the inverse of.
+    scale = max(1 - mean**2 if task.is_regression else mean * (1 - mean), 0.01)
+    return mean_over_seeds([score - worse for score in scores], scale)
+
+
+def share_ahead(task: Task, answers: np.ndarray, tuned: np.ndarray, labels: np.ndarray, seed: Seed) -> Estimate:
+    """Share of random classifiers that score higher than a tuned model, by :func:`plain_metric`, mean over trainings.
+
+    A single random classifier scores by chance, and their mean is chance by symmetry, which no tuned model is below.
+
+    Args:
+        task: the task.
+        answers: of random classifiers, shape (classifiers, examples), from :func:`random_answers`.
+        tuned: of every training, shape (trainings, examples).
+        labels: gold, shape (examples,).
+        seed: of the resampling of examples.
+    """
+    weights = whole_and_resampled(len(labels), seed)  # (1 + resamples, examples)
+    drawn, own = (weighted_scores(plain_metric(task), said, labels, weights) for said in (answers, tuned))
+    ahead = [(drawn > one[:, None]).mean(axis=1) for one in own.T]  # each (1 + resamples,)
+    return mean_over_seeds([Bootstrap.of(share, len(labels), seed) for share in ahead])
 
 
 def answer_text(task: Task, logits: np.ndarray) -> str:
@@ -253,19 +276,3 @@ def neighbours(layers: int) -> list[tuple[int, int]]:
 def up_to(layers: int) -> list[tuple[int, ...]]:
     """All layers from the first up to each but the last, from 0."""
     return [tuple(range(count)) for count in range(1, layers)]
-
-
-def last_pair_lead(changes: Sequence[Bootstrap]) -> Bootstrap:
-    """By how much putting back the last two layers costs more than putting back any other two neighbours.
-
-    Args:
-        changes: from :func:`changes_of_score` with :func:`neighbours`.
-
-    Returns:
-        In units of the score; NaN for a model of two layers.
-    """
-    if len(changes) < 2:
-        return Bootstrap(np.nan, np.full_like(changes[0].draws, np.nan), changes[0].n, changes[0].seed)
-    draws = np.stack([np.append(change.value, change.draws) for change in changes])  # (pairs, 1 + resamples)
-    leads = draws[:-1].min(axis=0) - draws[-1]
-    return Bootstrap.of(leads, changes[0].n, changes[0].seed)

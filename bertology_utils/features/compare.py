@@ -12,7 +12,7 @@ from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES, AnnotatedInput
 from ..claims import CLAIMS
 from ..glue import Task
 from ..judge import MIN_EXAMPLES
-from ..statistics import Bootstrap, Estimate, ManyTest, Seed, bootstrap_mean, lead, mean_over_seeds, whole_and_resampled
+from ..statistics import Bootstrap, Estimate, ManyTest, Seed, apart, bootstrap_mean, mean_over_seeds, whole_and_resampled
 from .measure import DESTINATIONS
 
 STRIPE = 2.0  # times an even share: a type that gets more has a stripe
@@ -159,22 +159,26 @@ def against_marks(values: np.ndarray, seed: Seed, types: Sequence[int] = WORDS, 
     return Stripes(np.stack(means, axis=1), np.stack(best, axis=1), len(values), seed)
 
 
-def ahead_of_pairs(measured: Mapping[Task, Sequence[Bootstrap]], learned: Mapping[Task, bool]) -> dict[Task, Estimate]:
-    """By one-sentence task, its number minus the largest of any two-sentence task; learned tasks only.
+def ahead_of_pairs(
+    measured: Mapping[Task, Sequence[Bootstrap]], learned: Mapping[Task, bool]
+) -> dict[Task, dict[str, Estimate]]:
+    """By one-sentence task, its number minus that of each two-sentence task, by their titles; learned tasks only.
 
     Args:
         measured: of every task and training.
         learned: by task.
 
     Returns:
-        Estimates over the trainings; nothing where tasks of either kind are missing.
+        Estimates over the trainings that both have; nothing where tasks of either kind are missing.
     """
     single, double = ([task for task in measured if len(task.fields) == count and learned[task]] for count in (1, 2))
-    by_training = list(zip(*(measured[task] for task in double), strict=False))
     return {
-        task: mean_over_seeds([lead(one, others) for one, others in zip(measured[task], by_training, strict=False)])
-        for task in single
-        if by_training
+        one: {
+            f"above {other.title}": mean_over_seeds([apart(*pair) for pair in zip(measured[one], measured[other], strict=False)])
+            for other in double
+        }
+        for one in single
+        if double
     }
 
 

@@ -15,9 +15,9 @@ from ..attention import Batch, attention_maps, received
 from ..claims import WEIGHT
 from ..common import Head, head_name
 from ..glue import Task
-from ..judge import DECIDED, Support, all_of
+from ..judge import Support, all_of
 from ..results import Results
-from ..statistics import Bootstrap, ManyTest, Seed, many_test, rank_correlation
+from ..statistics import ONE_SIDED, Bootstrap, ManyTest, Seed, many_test, rank_correlation
 from ..statistics.permutation import by_size, largest, ranks
 
 PREDICATES = {"VERB", "AUX"}  # ClearNLP makes the copula the subject's head, UD the adjective or noun beside it
@@ -147,7 +147,7 @@ class Clear:
     @property
     def heads(self) -> np.ndarray:
         """Heads for which both say so, shape (layers, heads)."""
-        return np.maximum(self.plain.above, self.centred.above) <= DECIDED
+        return np.maximum(self.plain.above, self.centred.above) <= ONE_SIDED
 
     @property
     def support(self) -> Support:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ import torch
 from ..attention import Batch
 from ..common import Head
 from ..glue import Task
-from ..statistics import Bootstrap, Estimate, Seed, bootstrap_mean, lead, mean_over_seeds, resampled_means
+from ..statistics import Bootstrap, Estimate, Seed, apart, bootstrap_mean, mean_over_seeds, resampled_means
 from ..statistics.permutation import largest
 from .classifiers import Classifier
 from .labels import PATTERNS, SHORTEST
@@ -219,7 +219,7 @@ def together(parts: Sequence[Bootstrap]) -> Bootstrap:
     return Bootstrap(value, draws, parts[0].n, parts[0].seed)
 
 
-def apart(one: FoundPatterns, others: Sequence[FoundPatterns], pattern: str, seed: Seed) -> Estimate:
+def share_apart(one: FoundPatterns, others: Sequence[FoundPatterns], pattern: str, seed: Seed) -> Estimate:
     """The share of a pattern as named in one pass minus that in others of the same examples, mean over these.
 
     Args:
@@ -236,18 +236,23 @@ def apart(one: FoundPatterns, others: Sequence[FoundPatterns], pattern: str, see
     return mean_over_seeds([share(one) - share(other) for other in others])
 
 
-def extremes(shares: dict[str, Sequence[Bootstrap]]) -> dict[str, Estimate]:
-    """How far MRPC is below all other tasks, and QQP above them, mean over trainings (Fig 2).
+def extremes(shares: Mapping[Task, Sequence[Bootstrap]]) -> dict[Task, dict[str, Estimate]]:
+    """How far MRPC is below each other task, and QQP above each, mean over the trainings that both have (Fig 2).
 
     Args:
-        shares: by task's name, of every training; with "mrpc", "qqp" and others.
+        shares: by task, of every training.
     """
-    found = {}
-    for name, sign in (("mrpc", -1), ("qqp", 1)):
-        signed = {task: [share if sign > 0 else -share for share in several] for task, several in shares.items()}
-        rivals = [several for task, several in signed.items() if task != name]
-        found[name] = mean_over_seeds([lead(own, others) for own, *others in zip(signed[name], *rivals, strict=False)])
-    return {"MRPC below the others": found["mrpc"], "QQP above the others": found["qqp"]}
+
+    def beyond(one: Task, other: Task) -> Estimate:
+        both = zip(shares[one], shares[other], strict=False)
+        return mean_over_seeds([apart(*(pair if one.name == "qqp" else pair[::-1])) for pair in both])
+
+    words = {"mrpc": "below", "qqp": "above"}
+    return {
+        task: {f"{words[task.name]} {other.title}": beyond(task, other) for other in shares if other is not task}
+        for task in shares
+        if task.name in words
+    }
 
 
 # Do the patterns repeat, across heads and across tasks? ---
@@ -275,13 +280,15 @@ def heads_by_pattern(usual: np.ndarray) -> np.ndarray:
 def coverage(one_hot: np.ndarray, seed: Seed, count: int = 2) -> Bootstrap:
     """Share of the heads whose usual pattern is one of the ``count`` commonest, examples resampled.
 
+    Heterogeneous is no pattern that could repeat: it is what has none, and all that random weights show.
+
     Args:
         one_hot: shape (examples, layers, heads, patterns).
         seed: of the resampling.
         count: how many patterns are "a limited set" of the five.
     """
     draws = _usual(one_hot, seed)
-    commonest = np.sort(heads_by_pattern(draws), axis=-1)[..., -count:].sum(axis=-1) / draws[0].size
+    commonest = np.sort(heads_by_pattern(draws)[..., :-1], axis=-1)[..., -count:].sum(axis=-1) / draws[0].size
     return Bootstrap.of(commonest, len(one_hot), seed)
 
 
@@ -296,7 +303,7 @@ def coverage_by_chance(heads: int, patterns: int, seed: Seed, count: int = 2, dr
         draws: how many.
     """
     drawn = np.random.default_rng(seed).multinomial(heads, np.full(patterns, 1 / patterns), size=draws)
-    return float(np.quantile(np.sort(drawn, axis=1)[:, -count:].sum(axis=1) / heads, 0.975))
+    return float(np.quantile(np.sort(drawn[:, :-1], axis=1)[:, -count:].sum(axis=1) / heads, 0.975))
 
 
 def task_agreement(one_hots: Sequence[np.ndarray], seeds: Sequence[Seed]) -> Bootstrap:
@@ -360,8 +367,8 @@ def most_changed(before: np.ndarray, after: np.ndarray) -> Head:
 
 
 def kappa(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Cohen's κ of two labellings, shape (…, items) to (…); 1 where both give one same label to all."""
+    """Cohen's κ of two labellings, shape (…, items) to (…); 0 where both give one same label to all, as chance would."""
     same = (first == second).mean(axis=-1)
     frequencies = [(labels[..., None] == np.arange(len(PATTERNS))).mean(axis=-2) for labels in (first, second)]
     chance = (frequencies[0] * frequencies[1]).sum(axis=-1)
-    return np.where(chance < 1, (same - chance) / np.maximum(1 - chance, 1e-12), 1.0)
+    return np.where(chance < 1, (same - chance) / np.maximum(1 - chance, 1e-12), 0.0)

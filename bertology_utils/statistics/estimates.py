@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -76,17 +76,9 @@ class Bootstrap:
         return {"value": round(self.value, 6), "low": round(low, 6), "high": round(high, 6), "n": self.n}
 
 
-def lead(one: Bootstrap, others: Sequence[Bootstrap]) -> Bootstrap:
-    """A statistic minus the largest of the others, all of independent examples: above 0 if it is ahead of every one.
-
-    Args:
-        one: with as many resamples as the others.
-        others: at least one.
-    """
-    rivals = np.stack([np.append(other.value, other.draws) for other in others]).max(axis=0)
-    leads = np.append(one.value, one.draws) - rivals
-    n, seeds = one.n + sum(other.n for other in others), (one.seed, *(other.seed for other in others))
-    return Bootstrap.of(leads, n, seeds)
+def apart(one: Bootstrap, other: Bootstrap) -> Bootstrap:
+    """A statistic minus another's, of independent examples; with as many resamples."""
+    return Bootstrap(one.value - other.value, one.draws - other.draws, one.n + other.n, (one.seed, other.seed))
 
 
 def bootstrap(statistic: Callable[[np.ndarray], float], n: int, seed: Seed, resamples: int = RESAMPLES) -> Bootstrap:
@@ -277,10 +269,7 @@ def _with_between(one: Estimate, between: float, degrees: float) -> Estimate:
     return replace(one, error=float(np.sqrt(variance)), degrees=known)
 
 
-Of = TypeVar("Of", bound=Hashable)
-
-
-def pooled(found: Mapping[Of, Any]) -> dict[Of, Any]:
+def pooled(found: Mapping[Any, Any]) -> dict[Any, Any]:
     """Estimates of several tasks, with what they say together of how trainings differ.
 
     The variance between a task's trainings counts with its own degrees of freedom, the mean over all tasks with
@@ -289,19 +278,32 @@ def pooled(found: Mapping[Of, Any]) -> dict[Of, Any]:
     then too narrow. benchmarks/calibration.py compares it with others, by simulation.
 
     Args:
-        found: an estimate by task, or by what else it is of; whatever is no estimate of several trainings stays.
+        found: an estimate by task, or by what else it is of, on one level or several; whatever is no estimate of several
+            trainings stays.
     """
-    several = {of: one for of, one in found.items() if isinstance(one, Estimate) and len(one.each) > 1}
-    own = {of: len(one.each) - 1 for of, one in several.items()}
-    if len(several) < 2:
-        return dict(found)
+    several = {at: one for at, one in _leaves(found) if isinstance(one, Estimate) and len(one.each) > 1}
+    own = {at: len(one.each) - 1 for at, one in several.items()}
     total = sum(own.values())
-    mean = sum(own[of] * one.between for of, one in several.items()) / total
-    moderated = {}
-    for of, one in several.items():
-        between = (PRIOR * mean + own[of] * one.between) / (PRIOR + own[of])
-        moderated[of] = _with_between(one, between, max(own[of], min(PRIOR + own[of], total - own[of])))
-    return {of: moderated.get(of, one) for of, one in found.items()}
+    mean = sum(own[at] * one.between for at, one in several.items()) / max(1, total)
+
+    def moderated(one: Any, at: tuple[Hashable, ...]) -> Any:
+        if isinstance(one, Mapping):
+            return {of: moderated(part, (*at, of)) for of, part in one.items()}
+        if at not in several or len(several) < 2:
+            return one
+        between = (PRIOR * mean + own[at] * one.between) / (PRIOR + own[at])
+        return _with_between(one, between, max(own[at], min(PRIOR + own[at], total - own[at])))
+
+    return moderated(found, ())
+
+
+def _leaves(found: Any, at: tuple[Hashable, ...] = ()) -> Iterator[tuple[tuple[Hashable, ...], Any]]:
+    """Whatever is no mapping, with the keys on the way to it."""
+    if isinstance(found, Mapping):
+        for of, part in found.items():
+            yield from _leaves(part, (*at, of))
+    else:
+        yield at, found
 
 
 def average(parts: Sequence[Estimate]) -> Estimate:
