@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bertology_utils.judge import RULES, Support, above, all_of, any_of
 from bertology_utils.claims import CLAIMS
+from bertology_utils.judge import RULES, Support, above, all_of, any_of
 from bertology_utils.statistics import ONE_SIDED, Estimate, estimates, many_test, pooled
 
 WAYS = {"own trainings only": 0.0, "prior 1": 1.0, "prior 2": 2.0, "prior 4": 4.0, "all tasks alike": 1e6}
@@ -45,8 +45,7 @@ def case(tasks: int, trainings: int, ratio: float, spread: float, draws: int) ->
     for _ in range(draws):
         plain = drawn(rng, tasks, trainings, ratio, spread)
         for way, prior in WAYS.items():
-            estimates.PRIOR = prior
-            found = list((pooled(plain) if prior else plain).values())
+            found = list((pooled(plain, prior) if prior else plain).values())
             covered = np.mean([low <= 0 <= high for low, high in (one.interval for one in found)])
             each = [above(one) for one in found]
             others = [above(one - -FAR) for one in found[1:]]

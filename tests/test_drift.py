@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from conftest import make_bert, make_rows
-from made_up import resampled
 from precision import forward_tolerance
 from transformers import AlbertConfig, AlbertForSequenceClassification
 
@@ -15,6 +14,7 @@ from bertology_utils import models
 from bertology_utils.attention import batches, observe
 from bertology_utils.drift import measure, scores
 from bertology_utils.glue import TASKS
+from bertology_utils.judge import FAILS, judge
 from bertology_utils.models import classifier_inputs, predict_logits
 from bertology_utils.sources import parse_model
 
@@ -95,10 +95,22 @@ def planted(least_similar, n=50):
 @pytest.mark.parametrize(("layers", "share"), [([4, 5], 1.0), ([0, 5], 0.0), ([3, 4], 0.0), ([], None)])
 def test_finds_whether_the_last_two_layers_change_most(layers, share):
     found = measure.last_layers_lead(planted(layers), seed=1)
-    above = np.mean(found.draws > 0)
+    above = np.mean([lead.draws > 0 for lead in found.values()], axis=1).min()
     assert above == share if share is not None else above < 0.95
     by_layer = planted(layers).mean(axis=(0, 2))
-    assert found.value == pytest.approx(by_layer[:4].min() - by_layer[4:].max())
+    assert len(found) == 8 and found["layer 6 above 2"].value == pytest.approx(by_layer[1] - by_layer[5])
+
+
+def test_the_least_lead_of_equal_layers_is_biased_and_pairs_are_not():
+    """Five rivals that are as good: the least of the leads is below 0, and no single pair says that one changes less."""
+    failed = {"the least": 0, "each pair": 0}
+    for seed in range(100):
+        similarity = np.random.default_rng(seed).normal(0.9, 0.1, size=(60, 6, 1))
+        leads = measure.over_trainings([measure.last_layers_lead(similarity, seed)])
+        least = np.min([lead.value for lead in leads.values()])
+        failed["the least"] += least < -1.96 * np.sqrt(2 / 60) * 0.1
+        failed["each pair"] += judge("last-layers", {TASK: leads}).outcome == FAILS
+    assert failed["the least"] > 10 > 6 >= failed["each pair"]
 
 
 def test_displacements_have_the_cosine_of_what_changed(two_models):
@@ -178,11 +190,14 @@ def test_graft_scores_are_changes_of_the_score(classifiers):
         assert change.value == pytest.approx(accuracy(restored(tuned, start, group)) - accuracy(tuned))
 
 
-def test_the_last_pair_leads_if_putting_it_back_costs_most():
-    changes = [resampled(0, value) for value in (-0.1, -0.05, -0.3)]
-    assert scores.last_pair_lead(changes).value == pytest.approx(0.2)
-    assert scores.last_pair_lead(changes[::-1]).value == pytest.approx(-0.2)
-    assert np.isnan(scores.last_pair_lead(changes[:1]).value)
+def test_a_tuned_random_start_is_compared_with_single_random_classifiers():
+    """Their mean is chance, which an untuned model never is below; a tuned one may be below most of them."""
+    rng, labels = np.random.default_rng(0), np.arange(60) % 2
+    answers = rng.integers(0, 2, (300, 60))
+    for tuned, share in ((labels, 0), (1 - labels, 1)):
+        assert scores.share_ahead(TASK, answers, tuned[None], labels, 1).value == share
+    chance = np.tile([0, 0, 1, 1], 15)  # half right, as the mean of all
+    assert scores.share_ahead(TASK, answers, chance[None], labels, 1).value == pytest.approx(0.45, abs=0.07)
 
 
 def test_random_classifiers_answer_by_chance(classifiers):

@@ -101,9 +101,20 @@ def test_a_claim_about_each_task_is_decided_by_the_worst():
     assert of(SURE, 1, SURE).outcome == UNDECIDED and of(SURE, 1, SURE).number.startswith("RTE +1.0 points [")
     assert of(SURE, -SURE, 1).outcome == FAILS and "RTE" in of(SURE, -SURE, 1).number
     assert of(SURE, -2.3, SURE).outcome == UNDECIDED  # p = 0.01, which three tasks multiply
+    assert of(SURE, 1, -SURE).tally == "1 of 3, 1 not, 1 open" and of(SURE).tally == ""
     assert judge("pretraining-helps", {MRPC: Estimate(0.5, 0.01, 320)}, unit="gain").line == (
         "*Fine-tuned from random weights scores lower, on every task*: holds here; MRPC +50.0 points [+48.0, +52.0]; n=320"
     )
+
+
+def test_a_task_with_several_parts_holds_if_each_does():
+    """Of equal layers the least lead is below 0 by luck; pair by pair it is undecided."""
+    lead = ESTIMATED["each above"]
+    parts = {MRPC: {"layer 5 above 1": 3, "layer 6 above 1": -1.5}, RTE: {"layer 5 above 1": 4, "layer 6 above 1": 5}}
+    found = {task: {pair: lead(CLAIMS["last-layers"], z) for pair, z in of.items()} for task, of in parts.items()}
+    one = judge("last-layers", found, unit="difference")
+    assert one.outcome == UNDECIDED and one.tally == "1 of 2, 0 not, 1 open"
+    assert one.number.startswith("MRPC, layer 6 above 1 ")
 
 
 def test_counted_claims():

@@ -221,7 +221,7 @@ def test_intervals_of_shares_grow_with_what_is_not_known_of_the_classifier():
 def test_kappa_is_cohens():
     a, b = np.random.default_rng(4).integers(0, 5, (2, 3, 40))
     np.testing.assert_allclose(measure.kappa(a, b), [cohen_kappa_score(x, y) for x, y in zip(a, b, strict=True)])
-    assert measure.kappa(np.zeros(4, int), np.zeros(4, int)) == 1
+    assert measure.kappa(np.zeros(4, int), np.zeros(4, int)) == 0, "as chance has it"
 
 
 def shown(usual, noise=0.3, seed=0):
@@ -246,10 +246,12 @@ def test_agreement_between_tasks():
 def test_the_commonest_patterns_cover_more_heads_than_by_chance_only_where_they_do():
     few, many = np.tile([0, 1], (6, 6)), np.tile([0, 1, 2, 3, 4, 4], (6, 2))
     chance = measure.coverage_by_chance(72, 5, 1)
-    assert 0.48 < chance < 0.6
+    assert 0.45 < chance < 0.6
     assert measure.coverage(shown(few), 1).value == 1
     covered = measure.coverage(shown(many), 1)
-    assert covered.value == pytest.approx(36 / 72) and covered.n == 60 and covered.value < chance
+    assert covered.value == pytest.approx(24 / 72) and covered.n == 60 and covered.value < chance
+    none = np.full((6, 12), 4)  # as random weights show: heterogeneous throughout, which is no pattern
+    assert measure.coverage(shown(none, 0), 1).value == 0
 
 
 def test_heads_count_as_changed_beyond_what_other_examples_change():

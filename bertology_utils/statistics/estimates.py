@@ -269,17 +269,18 @@ def _with_between(one: Estimate, between: float, degrees: float) -> Estimate:
     return replace(one, error=float(np.sqrt(variance)), degrees=known)
 
 
-def pooled(found: Mapping[Any, Any]) -> dict[Any, Any]:
+def pooled(found: Mapping[Any, Any], prior: float = PRIOR) -> dict[Any, Any]:
     """Estimates of several tasks, with what they say together of how trainings differ.
 
     The variance between a task's trainings counts with its own degrees of freedom, the mean over all tasks with
-    :data:`PRIOR`, as in Smyth's (2004) moderated t; and the error has no more degrees than the other tasks bring.
+    ``prior``, as in Smyth's (2004) moderated t; and the error has no more degrees than the other tasks bring.
     The number is fixed: estimated from three to seven variances of one degree it is mostly infinite, and the interval
     then too narrow. benchmarks/calibration.py compares it with others, by simulation.
 
     Args:
         found: an estimate by task, or by what else it is of, on one level or several; whatever is no estimate of several
             trainings stays.
+        prior: degrees of freedom that the mean over all tasks counts for.
     """
     several = {at: one for at, one in _leaves(found) if isinstance(one, Estimate) and len(one.each) > 1}
     own = {at: len(one.each) - 1 for at, one in several.items()}
@@ -291,8 +292,8 @@ def pooled(found: Mapping[Any, Any]) -> dict[Any, Any]:
             return {of: moderated(part, (*at, of)) for of, part in one.items()}
         if at not in several or len(several) < 2:
             return one
-        between = (PRIOR * mean + own[at] * one.between) / (PRIOR + own[at])
-        return _with_between(one, between, max(own[at], min(PRIOR + own[at], total - own[at])))
+        between = (prior * mean + own[at] * one.between) / (prior + own[at])
+        return _with_between(one, between, max(own[at], min(prior + own[at], total - own[at])))
 
     return moderated(found, ())
 
