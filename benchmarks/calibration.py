@@ -41,7 +41,10 @@ def drawn(rng: np.random.Generator, tasks: int, trainings: int, ratio: float, sp
 
 def case(tasks: int, trainings: int, ratio: float, spread: float, draws: int) -> dict[str, np.ndarray]:
     """By way: shares of covered truths, of false failures, and of both kinds of false holding."""
-    rng, sums = np.random.default_rng([tasks, trainings, int(10 * ratio), int(10 * spread)]), {way: np.zeros(4) for way in WAYS}
+    rng, sums = (
+        np.random.default_rng([tasks, trainings, int(10 * ratio), int(10 * spread)]),
+        {way: np.zeros(4) for way in WAYS},
+    )
     for _ in range(draws):
         plain = drawn(rng, tasks, trainings, ratio, spread)
         for way, prior in WAYS.items():

@@ -12,7 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-TASKS = {"MRPC": "train", "RTE": "train", "STS-B": "train", "SST-2": "train", "MNLI": "train_subset9k", "QQP": "train_subset23k"}
+TASKS = {
+    "MRPC": "train",
+    "RTE": "train",
+    "STS-B": "train",
+    "SST-2": "train",
+    "MNLI": "train_subset9k",
+    "QQP": "train_subset23k",
+}
 HELD_OUT, SEED = 2000, 1  # rows of QQP
 
 

@@ -214,7 +214,9 @@ def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str)
         return (-one.fails if support.outcome == FAILS else one.holds), towards
 
     label = max(found, key=order)
-    title = ", ".join(part.title if isinstance(part, Task) else part for part in (label if isinstance(label, tuple) else [label]))
+    title = ", ".join(
+        part.title if isinstance(part, Task) else part for part in (label if isinstance(label, tuple) else [label])
+    )
     number = _in_words(found[label], unit)
     among = "" if len(found) < 2 else f", {'surest' if about_some else 'least sure'} of {len(found)}"
     if support.outcome == FAILS and not about_some and len(found) > 1:

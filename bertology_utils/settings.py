@@ -314,6 +314,12 @@ class Settings:
             "recipe": asdict(self.profile.recipe),
             **{name: value for name, value in special.items() if value != PARAMETERS[name].default},
             # Only where there are some: a run that trains its classifiers says so by its recipe.
+            **(
+                {"trainings_by_task": {task.name: self.trainings_of(task) for task in self.tasks}}
+                if self.given.trainings == 0 and self.profile.trainings_by_task
+                else {}
+            ),
+            **({"after": dict(self.profile.after)} if self.profile.after else {}),
             **({"checkpoints": {task: source.fingerprint for task, source in self.checkpoints}} if self.checkpoints else {}),
         }
 

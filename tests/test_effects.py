@@ -224,7 +224,9 @@ def test_a_head_has_to_gain_beyond_chance_in_every_training_and_none_may_gain_a_
     assert judged("some-head-helps", variants(SURE)).outcome == HOLDS
     assert judged("some-head-helps", variants(0)).outcome == UNDECIDED
     assert judged("some-head-helps", variants(-SURE, TENTH, error=0.001)).outcome == FAILS
-    assert judged("some-head-helps", variants(0, 0.002, error=0.0001)).outcome == HOLDS, "0.2 points, twice the paper's least"
+    assert judged("some-head-helps", variants(0, 0.002, error=0.0001)).outcome == HOLDS, (
+        "0.2 points, twice the paper's least"
+    )
     assert effects.some_gain([variants(SURE), variants(0)]).outcome == UNDECIDED, "in one training only"
 
 
@@ -270,7 +272,9 @@ def test_two_tasks_share_heads_if_more_than_other_tasks_do(other, outcome):
         third = needing(list(range(15, 20)))
     if outcome == FAILS:
         third = needing([0, 1, 10, 11, 20])
-    found = effects.estimates_of_claims({STSB: [first], RTE: [second], MRPC: [third]}, dict.fromkeys((STSB, RTE, MRPC), True), 1)
+    found = effects.estimates_of_claims(
+        {STSB: [first], RTE: [second], MRPC: [third]}, dict.fromkeys((STSB, RTE, MRPC), True), 1
+    )
     value = found["shared-pair"][""].value
     assert np.sign(value) == {HOLDS: 1, UNDECIDED: 0, FAILS: -1}[outcome]
     assert judge("trainings-agree", found["trainings-agree"]).outcome == UNTESTABLE
@@ -284,13 +288,14 @@ def test_trainings_of_a_task_agree_beyond_what_tasks_share():
     """All need head 0 most, as a head of the model may be needed by whatever task; that is no agreement of trainings."""
     common = {MRPC: [[0, 1, 2, 3, 4], [0, 5, 6, 7, 8]], RTE: [[0, 9, 10, 11, 12], [0, 13, 14, 15, 16]]}
     own = {MRPC: [[0, 1, 2, 3, 4]] * 2, RTE: [[0, 9, 10, 11, 12]] * 2}
-    for heads, value in ((common, 0), (own, 4)):
-        found = {task: [needing(one).heads for one in several] for task, several in heads.items()}
+    for needed, value in ((common, 0), (own, 4)):
+        found = {task: [needing(one).heads for one in several] for task, several in needed.items()}
         assert effects.needs_alike(found, [(task, task) for task in found]).value == value
 
 
 def test_profiles_differ_between_tasks_by_a_permutation_of_models():
     rng = np.random.default_rng(0)
+
     def models(noise, tasks=4):
         found = {}
         for task in list(TASKS.values())[:tasks]:
@@ -316,9 +321,10 @@ def test_several_heads_are_chosen_on_one_half_and_scored_on_the_other():
     heads[0, :12] *= -1  # the first is needed by 12 examples
     sweep = Sweep(whole, heads.reshape(2, 6, 60, 2), heads[:2])
     seen = []
+
     def without(few):
         seen.append(few)
         return whole if (0, 0) not in few else heads[0]
+
     found = effects.several_off(MRPC, without, sweep, labels, 1, share=1 / 4)
     assert found.value == 0 and found.n == 60 and all(len(few) == 3 and (0, 0) not in few for few in seen)
-

@@ -193,7 +193,7 @@ def test_every_value_of_a_profile_reaches_the_settings_unless_another_is_given(t
     monkeypatch.setitem(PROFILES, "embedded", replace(PROFILES["embedded"], **values))
     assert as_written(resolve()) == values
     assert as_written(resolve(**given)) == given
-    others = {"name", "recipe", "tasks", "random_starts", "random_tasks", "random_epochs"}
+    others = {"name", "recipe", "tasks", "random_starts", "random_tasks", "random_epochs", "trainings_by_task", "after"}
     assert {field.name for field in fields(Profile)} == {*others, *values}, "what else a profile has"
 
 

@@ -95,7 +95,7 @@ def test_pooled_over_tasks_intervals_cover_and_verdicts_rarely_err(tasks, traini
     """Both trainings and examples vary; benchmarks/calibration.py is the long form, whose ranges these are, widened by chance."""
     calibration = load_script("calibration")
     found = [calibration.case(tasks, trainings, ratio, 0.5, 300) for ratio in (1.0, 10.0)]
-    assert estimates.PRIOR == calibration.WAYS["prior 2"]
+    assert calibration.WAYS["prior 2"] == estimates.PRIOR
     now, before = (np.array([one[way] for one in found]) for way in ("prior 2", "own trainings only"))
     assert ((now[:, 0] > 0.93) & (now[:, 0] < 0.97)).all(), "coverage of 95 %"
     assert (now[:, 1:] <= 0.025 + 3 * np.sqrt(0.025 / 300)).all(), "false outcomes"
@@ -108,7 +108,7 @@ def test_pooling_moves_a_variance_towards_the_others_and_counts_their_degrees():
     found = statistics.pooled(by_task)
     mean = np.mean([0, 0.08, 0.02])
     for name, own in (("calm", 0), ("wild", 0.08), ("third", 0.02)):
-        assert found[name].error**2 == pytest.approx(by_task[name].of_examples + (2 * mean + own) / 3 / 2)
+        assert found[name].error ** 2 == pytest.approx(by_task[name].of_examples + (2 * mean + own) / 3 / 2)
     assert found["wild"].degrees == pytest.approx(2, abs=0.1), "no more than both others bring"
     assert statistics.pooled(found) == found, "once is enough"
     nested = statistics.pooled({"one": {"a": by_task["calm"], "b": by_task["wild"]}, "other": by_task["third"], "text": "–"})

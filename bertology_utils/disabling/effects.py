@@ -34,7 +34,7 @@ from ..statistics import (
     whole_and_resampled,
 )
 from ..statistics.estimates import of_same_examples
-from ..statistics.permutation import MARGIN, by_size, heads_by_size, p_is, rank_of
+from ..statistics.permutation import MARGIN, by_size, heads_by_size, p_is
 from .switch import answers, scores_of
 
 if TYPE_CHECKING:
@@ -433,7 +433,8 @@ def needs_alike(found: Mapping[Task, Sequence[Variants]], chosen: Sequence[tuple
         chosen: pairs of tasks.
     """
     models = [(task, _needed(one).astype(float)) for task, several in found.items() for one in several]
-    alike, others = [], []
+    alike: list[np.ndarray] = []
+    others: list[np.ndarray] = []
     for (one, needed), (other, needed_too) in combinations(models, 2):
         is_chosen = (one, other) in chosen or (other, one) in chosen
         if is_chosen or one is not other:
@@ -551,7 +552,9 @@ def estimates_of_claims(
         "first-layer-rte": {task: gain_of(several, 0) for task, several in layers.items()},
         "worst-layer-small": {task: no_harm(several, range(several[0].shape[0])) for task, several in layers.items()},
         "shared-pair": {"": needs_alike(known, [pair])} if len(pair) == 2 and len(known) > 2 else {},
-        "trainings-agree": {"": needs_alike(known, [(task, task) for task in needing])} if needing and len(known) > 1 else {},
+        "trainings-agree": {"": needs_alike(known, [(task, task) for task in needing])}
+        if needing and len(known) > 1
+        else {},
     }
 
 

@@ -174,7 +174,9 @@ def ahead_of_pairs(
     single, double = ([task for task in measured if len(task.fields) == count and learned[task]] for count in (1, 2))
     return {
         one: {
-            f"above {other.title}": mean_over_seeds([apart(*pair) for pair in zip(measured[one], measured[other], strict=False)])
+            f"above {other.title}": mean_over_seeds(
+                [apart(*pair) for pair in zip(measured[one], measured[other], strict=False)]
+            )
             for other in double
         }
         for one in single

@@ -255,9 +255,7 @@ def of_same_examples(parts: Sequence[Estimate]) -> Estimate:
 
 def _of_trainings(values: Sequence[float], of_examples: float, n: int, scale: float = 1.0) -> Estimate:
     """The mean of one value per training, given the variance of that mean over examples."""
-    plain = Estimate(
-        float(np.mean(values)), 0.0, n, len(values), each=tuple(values), of_examples=of_examples, scale=scale
-    )
+    plain = Estimate(float(np.mean(values)), 0.0, n, len(values), each=tuple(values), of_examples=of_examples, scale=scale)
     return _with_between(plain, plain.between, len(values) - 1)
 
 
