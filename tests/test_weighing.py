@@ -40,7 +40,7 @@ def masks_of(batches, tokenizer):
 
 
 @pytest.mark.parametrize("words_go", [False, True])
-def test_what_is_cut_is_gone_and_rows_still_sum_to_one(model, tokenizer, batches, words_go):
+def test_what_is_cut_is_gone_and_nothing_else_changes(model, tokenizer, batches, words_go):
     (batch,) = batches
     targets, words = masks_of(batches, tokenizer)
     both = special_tokens.side_by_side([np.stack(pair) for pair in zip(targets, words, strict=True)], batch)
@@ -48,18 +48,21 @@ def test_what_is_cut_is_gone_and_rows_still_sum_to_one(model, tokenizer, batches
     cutter = special_tokens._Cutter(both, order, batch, words_go)
     before = attention_maps(model, batch)[1]
     after = cutter.edit(1, before, None)
-    torch.testing.assert_close(after.sum(dim=3), before.sum(dim=3))
     target, of_words = both[:, None, None, 0], both[:, None, None, 1]
     mass = torch.minimum((before * target).sum(dim=3), (before * of_words).sum(dim=3))
-    whole = after * (1 - mass)[..., None]
-    lost = torch.where(of_words if words_go else target, before - whole, 0).sum(dim=3)
+    lost = torch.where(of_words if words_go else target, before - after, 0).sum(dim=3)
     torch.testing.assert_close(lost, mass)
     kept = ~(of_words if words_go else target).expand_as(before)
-    torch.testing.assert_close(whole[kept], before[kept])
+    assert torch.equal(after[kept], before[kept])
     assert after.min() >= -1e-12
     if words_go:  # word by word: at most one word of a row is cut in part
-        part = (whole > 1e-12) & (whole < before - 1e-12)
+        part = (after > 1e-12) & (after < before - 1e-12)
         assert part.sum(dim=3).max() == 1
+    evenly = special_tokens._Cutter(both, order, batch, words_go, "the mean").edit(1, before, None)
+    torch.testing.assert_close(evenly.sum(dim=3), before.sum(dim=3))
+    keys = batch.mask[:, None, None].expand_as(before)
+    share = (mass / batch.mask.sum(dim=1)[:, None, None])[..., None].expand_as(before)
+    torch.testing.assert_close((evenly - after)[keys], share[keys])
 
 
 def test_cutting_equals_an_edit_made_by_hand(model, tokenizer, batches):
@@ -71,7 +74,7 @@ def test_cutting_equals_an_edit_made_by_hand(model, tokenizer, batches):
         mass = torch.minimum(maps[..., 0], (maps * ~special[:, None, None]).sum(dim=3))
         maps = maps.clone()
         maps[..., 0] -= mass
-        return maps / maps.sum(dim=3, keepdim=True)
+        return maps
 
     with torch.inference_mode():
         whole = model(**batches[0].inputs).logits.softmax(dim=1)

@@ -17,6 +17,7 @@ from ..attention import Batch
 from ..attention.hooks import reaching, shape_of
 from ..attention.norms import ValueNorms
 from ..claims import WEIGHT
+from ..common import one_of
 from ..features import DESTINATIONS, side_by_side
 from ..glue import Task
 from ..judge import PRETRAINED
@@ -25,6 +26,7 @@ from ..statistics import Bootstrap, Estimate, ManyTest, Seed, bootstrap, bootstr
 
 MARKS = DESTINATIONS[:3]  # [CLS], [SEP] and punctuation
 CUT_FROM = ("the sink", "words")
+INSTEAD = ("nothing", "the mean")  # what stands where attention was cut
 
 
 def cases(by_state: Mapping[str, Mapping[Task, Estimate]], learned: Mapping[Task, bool]) -> dict[str, Estimate]:
@@ -135,13 +137,21 @@ class Cut:
     mass: np.ndarray
 
 
-def cut(model, batches: Sequence[Batch], targets: Sequence[np.ndarray], words: Sequence[np.ndarray], seed: int) -> Cut:
+def cut(
+    model,
+    batches: Sequence[Batch],
+    targets: Sequence[np.ndarray],
+    words: Sequence[np.ndarray],
+    seed: int,
+    instead: str = INSTEAD[0],
+) -> Cut:
     """Cut attention to the target tokens, and as much to words, in every head of every layer at once.
 
     In each row of each map as much is cut as both have, so that not all of a
     strong sink goes. From words it is taken wordpiece by wordpiece in a random
-    order, so that those cut are gone; what remains of the row is scaled to sum
-    to 1. Either is cut in a pass of its own, whose maps differ from the second
+    order, so that those cut are gone. What remains of the row stays as it is:
+    scaled to sum to 1 it would carry up to twice as much, and a no-op is what
+    can go without anything else changing. Either is cut in a pass of its own, whose maps differ from the second
     layer on; ``mass`` says how much went.
 
     Args:
@@ -150,14 +160,16 @@ def cut(model, batches: Sequence[Batch], targets: Sequence[np.ndarray], words: S
         targets: per example of the data, True at the tokens to be cut, shape (wordpieces,).
         words: True at those that they are compared with, same shape.
         seed: of the order in which words are cut.
+        instead: "nothing", or "the mean": as much attention to all tokens alike, which adds the mean of their values.
 
     Returns:
         For either of :data:`CUT_FROM`.
 
     Raises:
-        ValueError: an input without a token of either kind, or see :func:`bertology_utils.models.check`.
+        ValueError: another way; an input without a token of either kind, or see :func:`bertology_utils.models.check`.
     """
     check(model, batches)
+    one_of("instead", instead, INSTEAD)
     for name, masks in (("tokens to cut", targets), ("words", words)):
         for number, mask in enumerate(masks, start=1):
             if not mask.any():
@@ -171,7 +183,7 @@ def cut(model, batches: Sequence[Batch], targets: Sequence[np.ndarray], words: S
         whole = _answers(model, batch)
         changes, masses = [], []
         for kind in range(2):
-            editor = _Cutter(both, order, batch, words_go=bool(kind))
+            editor = _Cutter(both, order, batch, bool(kind), instead)
             with reaching(model, edit_maps=editor.edit):
                 changes.append((_answers(model, batch) - whole).abs().sum(dim=1) / (1 if whole.shape[1] == 1 else 2))
             masses.append(editor.mean_mass)
@@ -207,10 +219,10 @@ def _answers(model, batch: Batch) -> torch.Tensor:
 class _Cutter:
     """Changes maps as :func:`cut` says, and counts what is cut."""
 
-    def __init__(self, both: torch.Tensor, order: torch.Tensor, batch: Batch, words_go: bool):
+    def __init__(self, both: torch.Tensor, order: torch.Tensor, batch: Batch, words_go: bool, instead: str = INSTEAD[0]):
         self._target, self._words = both[:, None, None, 0], both[:, None, None, 1]  # (examples, 1, 1, tokens)
         self._order = order  # of tokens, words first, shape (examples, tokens)
-        self._batch, self._words_go = batch, words_go
+        self._batch, self._words_go, self._instead = batch, words_go, instead
         self._mass: list[torch.Tensor] = []
 
     @property
@@ -231,7 +243,10 @@ class _Cutter:
             gone = maps * self._target * (mass / to_target.clamp(min=torch.finfo(maps.dtype).tiny))
         real = self._batch.mask[:, None, :, None]
         self._mass.append((mass * real).sum(dim=(1, 2, 3)) / (real.sum(dim=(1, 2, 3)) * maps.shape[1]))
-        return (maps - gone) / (1 - mass)
+        if self._instead == "nothing":
+            return maps - gone
+        keys = self._batch.mask[:, None, None]  # (examples, 1, 1, tokens)
+        return maps - gone + mass * keys / keys.sum(dim=3, keepdim=True)
 
 
 def weight_gradients(model, batches: Sequence[Batch], kinds: Sequence[np.ndarray]) -> np.ndarray:
