@@ -55,6 +55,40 @@ def test_the_table_says_what_each_notebook_needs():
     assert len(needs(7, tasks="sst2,qqp", trainings=1)) == 3, "QQP's heads are not swept"
 
 
+def test_a_task_begins_where_trainings_of_another_ended_in_turns():
+    mnli = [FineTuning(TASKS["mnli"], seed_offset=at) for at in (0, 1)]
+    five = [FineTuning(RTE, seed_offset=at, after=mnli[at % 2]) for at in range(5)]
+    found = needs(1, profile="minilm", tasks="rte")
+    assert [need for need in found if isinstance(need, FineTuning)] == [*mnli, *five]
+    assert {need.model for need in found if isinstance(need, PassOf)} == {"pretrained", *five}, "MNLI is not measured"
+    assert needs(0, profile="minilm", tasks="rte") == [mnli[0], five[0]]
+    assert sorted(map(plan._turn, [*five, SweepOf(five[0]), *mnli])) == [0, 0, 1, 1, 1, 1, 1, 2]
+    assert len(needs(1, profile="minilm", tasks="rte", trainings=2)) == 2 + 2 + 3, "a number that is given is every task's"
+    counts = {task.name: resolve(profile="minilm").trainings_of(task) for task in resolve(profile="minilm").tasks}
+    assert counts == {"mrpc": 5, "stsb": 3, "sst2": 3, "qqp": 2, "rte": 5, "mnli": 2}
+
+
+def test_the_encoder_of_the_task_before_is_what_a_training_begins_with(tiny_bert, tmp_path, monkeypatch):
+    from bertology_utils import finetune
+    from bertology_utils.glue import load_rows
+    from bertology_utils.models import load_classifier
+    from bertology_utils.settings import Recipe
+    from bertology_utils.sources import parse_data, parse_model
+
+    monkeypatch.setenv("BERTOLOGY_CACHE", str(tmp_path))
+    source, recipe = parse_model(str(tiny_bert)), Recipe(1e-3, epochs=1, batch_size=8, max_length=16)
+    rows = {task: load_rows(task, "train", parse_data("embedded")).select(range(16)) for task in (TASKS["mnli"], RTE)}
+    first = finetune.Training(TASKS["mnli"], source, rows[TASKS["mnli"]], recipe)
+    second = finetune.Training(RTE, source, rows[RTE], recipe, after=first)
+    assert "after MNLI-m" in second.name and second.start.location == str(finetune.trained(first))
+    begun, before = (load_classifier(of, RTE, seed=1).state_dict() for of in (second.start, source))
+    ended = finetune.finetuned(first).state_dict()
+    name = next(name for name in begun if name.endswith("layer.0.output.dense.weight"))
+    assert torch.equal(begun[name], ended[name]) and not torch.equal(begun[name], before[name])
+    alone = finetune.Training(RTE, source, rows[RTE], recipe)
+    assert not torch.equal(finetune.finetuned(second).state_dict()[name], finetune.finetuned(alone).state_dict()[name])
+
+
 def test_a_given_checkpoint_is_swept_and_not_trained(tmp_path, tiny_bert):
     from bertology_utils.models import load_classifier, load_tokenizer
     from bertology_utils.sources import parse_model
