@@ -111,8 +111,13 @@ def test_pooling_moves_a_variance_towards_the_others_and_counts_their_degrees():
         assert found[name].error ** 2 == pytest.approx(by_task[name].of_examples + (2 * mean + own) / 3 / 2)
     assert found["wild"].degrees == pytest.approx(2, abs=0.1), "no more than both others bring"
     assert statistics.pooled(found) == found, "once is enough"
-    nested = statistics.pooled({"one": {"a": by_task["calm"], "b": by_task["wild"]}, "other": by_task["third"], "text": "–"})
-    assert nested["one"]["b"] == found["wild"] and nested["other"] == found["third"] and nested["text"] == "–"
+    calm, wild, third = by_task.values()
+    nested = statistics.pooled({"one": {"a": calm, "b": third}, "other": {"a": wild, "b": third, "c": wild}, "text": "–"})
+    assert nested["one"]["a"] == statistics.pooled({1: calm, 2: wild})[1], "with the same part of other tasks"
+    assert nested["one"]["b"] == statistics.pooled({1: third, 2: third})[1] and nested["text"] == "–"
+    assert nested["other"]["c"] == wild
+    of_one = statistics.pooled({"one": {"above a": calm, "above b": wild}})
+    assert of_one["one"]["above b"] == statistics.pooled({1: calm, 2: wild})[2], "parts that one task alone has"
     assert statistics.pooled({"": by_task["wild"]}) == {"": by_task["wild"]}, "of one task nothing more is known"
 
 

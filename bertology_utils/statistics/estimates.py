@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -276,24 +277,42 @@ def pooled(found: Mapping[Any, Any], prior: float = PRIOR) -> dict[Any, Any]:
     then too narrow. benchmarks/calibration.py compares it with others, by simulation.
 
     Args:
-        found: an estimate by task, or by what else it is of, on one level or several; whatever is no estimate of several
-            trainings stays.
+        found: an estimate by task, or by what else it is of; or those of several parts by task, of which those of one
+            part are pooled, or those that only one task has. Whatever is no estimate of several trainings stays.
         prior: degrees of freedom that the mean over all tasks counts for.
     """
     several = {at: one for at, one in _leaves(found) if isinstance(one, Estimate) and len(one.each) > 1}
+    parts = Counter(at[1:] for at in several)
+    groups: dict[Any, list[Any]] = {}
+    for at in several:
+        groups.setdefault(at[1:] if parts[at[1:]] > 1 else "of one task only", []).append(at)
+    moderated = {
+        at: one for group in groups.values() for at, one in _moderated({at: several[at] for at in group}, prior).items()
+    }
+
+    def rebuilt(one: Any, at: tuple[Hashable, ...]) -> Any:
+        if isinstance(one, Mapping):
+            return {of: rebuilt(part, (*at, of)) for of, part in one.items()}
+        return moderated.get(at, one)
+
+    return rebuilt(found, ())
+
+
+def _moderated(several: Mapping[Any, Estimate], prior: float) -> dict[Any, Estimate]:
+    """Each with the variance between trainings that it and all of them say; one alone as it is."""
     own = {at: len(one.each) - 1 for at, one in several.items()}
     total = sum(own.values())
-    mean = sum(own[at] * one.between for at, one in several.items()) / max(1, total)
-
-    def moderated(one: Any, at: tuple[Hashable, ...]) -> Any:
-        if isinstance(one, Mapping):
-            return {of: moderated(part, (*at, of)) for of, part in one.items()}
-        if at not in several or len(several) < 2:
-            return one
-        between = (prior * mean + own[at] * one.between) / (prior + own[at])
-        return _with_between(one, between, max(own[at], min(prior + own[at], total - own[at])))
-
-    return moderated(found, ())
+    mean = sum(own[at] * one.between for at, one in several.items()) / total
+    return {
+        at: _with_between(
+            one,
+            (prior * mean + own[at] * one.between) / (prior + own[at]),
+            max(own[at], min(prior + own[at], total - own[at])),
+        )
+        if len(several) > 1
+        else one
+        for at, one in several.items()
+    }
 
 
 def _leaves(found: Any, at: tuple[Hashable, ...] = ()) -> Iterator[tuple[tuple[Hashable, ...], Any]]:
