@@ -12,7 +12,7 @@ from transformers import AutoTokenizer
 from bertology_utils.attention import Batch, attention_maps
 from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.attention.norms import vectors
-from bertology_utils.disabling.effects import effects, most_needed, shared
+from bertology_utils.disabling.effects import effects, most_needed
 from bertology_utils.disabling.heads import MapStatistics, alone, gradient_importance, lengths_added
 from bertology_utils.disabling.sweep import partners, reference_sweep, sweep
 from bertology_utils.disabling.switch import (
@@ -353,11 +353,5 @@ def test_missing_labels_are_refused(planted):
         effects(TASKS["mrpc"], found, np.where(labels == 1, np.nan, 0.0), seed=1)
 
 
-def test_shared_heads_are_those_in_both_lists():
-    gains = np.arange(72.0).reshape(6, 12)
-    assert most_needed(gains, 2) == [(0, 0), (0, 1)]
-    common, p, rank = shared(gains, gains)
-    assert common == 5 and p < 1e-6 and rank == pytest.approx(1)
-    common, p, rank = shared(gains, -gains)
-    assert common == 0 and p == 1 and rank == pytest.approx(-1)
-    assert shared(gains, np.zeros((6, 12)))[:2] == (0, 1), "a model that needs no head more than others"
+def test_the_most_needed_heads_come_first():
+    assert most_needed(np.arange(72.0).reshape(6, 12), 2) == [(0, 0), (0, 1)]

@@ -284,6 +284,12 @@ def test_two_tasks_share_heads_if_more_than_other_tasks_do(other, outcome):
     assert both == [divmod(at, 6) for at in sorted(set(range(5)) & set(other))]
 
 
+def test_shared_heads_are_those_that_both_need():
+    first, idle = needing(list(range(5))).heads, variants(0, error=1e-6, shape=(4, 6))
+    assert effects.shared(first, first).value == 5 and effects.shared(first, needing([3, 4, 9, 10, 11]).heads).value == 2
+    assert effects.shared(first, idle).value == 0, "a model that needs no head more than others"
+
+
 def test_trainings_of_a_task_agree_beyond_what_tasks_share():
     """All need head 0 most, as a head of the model may be needed by whatever task; that is no agreement of trainings."""
     common = {MRPC: [[0, 1, 2, 3, 4], [0, 5, 6, 7, 8]], RTE: [[0, 9, 10, 11, 12], [0, 13, 14, 15, 16]]}

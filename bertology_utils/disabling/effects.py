@@ -16,7 +16,7 @@ from scipy import special, stats
 
 from ..claims import SCORE, TENTH, WEIGHT
 from ..common import Head, head_name, one_based
-from ..glue import Task, plain_metric
+from ..glue import Task, plain_metric, scale_of
 from ..judge import Support, above, all_of, some_head
 from ..results import GAIN, MEASURED, P_VALUE, text_of
 from ..statistics import (
@@ -247,6 +247,7 @@ class Variants:
         test: against chance; see :func:`gain_test`.
         selected: the gain of the variant chosen for its gain.
         mcnemar: exact p-values, uncorrected, shape (variants,); None for a regression.
+        scale: see :func:`bertology_utils.glue.scale_of`.
     """
 
     shape: tuple[int, ...]
@@ -254,6 +255,7 @@ class Variants:
     test: GainTest
     selected: SelectedGain
     mcnemar: np.ndarray | None
+    scale: float = 1.0
 
     @property
     def values(self) -> np.ndarray:
@@ -327,7 +329,7 @@ def effects(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed) -> Effects
         shape, predicted = predicted.shape[:-1], predicted.reshape(-1, len(labels))
         arguments = task, baseline, predicted, labels, seed
         p = None if task.is_regression else mcnemar(baseline, predicted, labels)
-        return Variants(shape, gains(*arguments), gain_test(*arguments), selected_gain(*arguments), p)
+        return Variants(shape, gains(*arguments), gain_test(*arguments), selected_gain(*arguments), p, scale_of(task, score))
 
     score = float(scores_of(task, baseline[None], labels)[0])
     raised = losses(task, sweep.heads, labels) - losses(task, sweep.baseline, labels)  # (layers, heads, examples)
@@ -538,7 +540,7 @@ def estimates_of_claims(
     """
     heads = {task: [one.heads for one in several] for task, several in found.items()}
     layers = {task: [one.layers for one in several] for task, several in found.items()}
-    means = {task: mean_over_seeds([one.mean for one in several]) for task, several in heads.items()}
+    means = {task: mean_over_seeds([one.mean for one in several], several[0].scale) for task, several in heads.items()}
     known = {task: several for task, several in heads.items() if learned[task]}
     needing = {task: many for task, many in known.items() if len(many) > 1}
     pair = tuple(task for task in known if task.name in ("stsb", "rte"))
@@ -560,7 +562,7 @@ def estimates_of_claims(
 
 def gain_of(several: Sequence[Variants], place: int | Head) -> Estimate:
     """The gain of one layer, from 0, or head, (layer, head) from 0, mean over trainings."""
-    return mean_over_seeds([one.gain(place) for one in several])
+    return mean_over_seeds([one.gain(place) for one in several], several[0].scale)
 
 
 def some_gain(several: Sequence[Variants]) -> Support:

@@ -12,7 +12,7 @@ from torch import nn
 
 from ..attention import Batch
 from ..attention.hooks import shape_of
-from ..glue import Task, plain_metric, predictions
+from ..glue import Task, plain_metric, predictions, scale_of
 from ..models import NORMAL_STD, predict_logits
 from ..statistics import (
     RESAMPLES,
@@ -79,10 +79,7 @@ def gain(task: Task, better: np.ndarray, worse: Bootstrap, labels: np.ndarray, s
     metric = plain_metric(task)
     scores = [score_task(task, one[None], labels, seed)[metric] for one in better]
     mean = float(np.mean([score.value for score in scores]))
-    # Trainings differ alike on all tasks in the logit of an accuracy, or the inverse tangent of a correlation, whose
-    # derivatives these are the inverse of.
-    scale = max(1 - mean**2 if task.is_regression else mean * (1 - mean), 0.01)
-    return mean_over_seeds([score - worse for score in scores], scale)
+    return mean_over_seeds([score - worse for score in scores], scale_of(task, mean))
 
 
 def share_ahead(task: Task, answers: np.ndarray, tuned: np.ndarray, labels: np.ndarray, seed: Seed) -> Estimate:
