@@ -28,7 +28,7 @@ NOT_YET = "not yet"
 CHANGED = {"repeat-heads", "repeat-tasks", "heterogeneous-extremes", "last-layers", "last-layers-gain", "random-start-behind",
            "sep-one-sentence", "some-head-helps", "some-head-hurts", "impact-differs", "some-layer-helps",
            "several-heads-harmless", "frame-heads-unneeded", "shared-pair", "trainings-agree", "random-start-layers",
-           "sep-shared"}  # fmt: skip
+           "sep-shared", "verbs-indistinct"}  # fmt: skip
 PAGES = ("README.md", "RESULTS.md", "docs/*.md")
 PUBLISHED = "bert-base-uncased"  # how models begin that published figures are of
 COLUMNS = ("bert-base", "MiniLM, real data", "MiniLM, embedded")
