@@ -77,7 +77,7 @@ def summary(found: list[Effects], passed: bool) -> dict:
 def judged(found: dict[Task, list[Effects]], passed: dict[Task, bool], frame_heads: list[Head]) -> list[Verdict]:
     """Verdicts on the claims about single heads and layers, on all tasks."""
     record = Record("glue_heads", None)
-    tested = estimates_of_claims(found, passed)
+    tested = estimates_of_claims(found, passed, trainings.SEED)
     tested["frame-heads-unneeded"] = {
         task: no_harm([one.heads for one in several], frame_heads) for task, several in found.items()
     }
@@ -92,8 +92,8 @@ def main() -> None:
     quiet()
     data = parse_data(f"folder:{options.glue}", trainings.TRAIN_FILES)
     counts = {get_task(name): int(count) for name, count in (what.split("=") for what in options.what)}
-    along = read_results(FRAME_HEADS).array("score along frame links", state="pre-trained")  # before the long work
-    frame_heads = heads_by_size(along)[:2]
+    what = "excess along frame links over other sentences' places"
+    frame_heads = heads_by_size(read_results(FRAME_HEADS).array(what, state="pre-trained"))[:2]  # before the long work
     found, passed = {}, {}
     for task, count in counts.items():
         found[task], passed[task] = measured(task, count, data)

@@ -5,11 +5,24 @@ import pytest
 from made_up import SURE, resampled
 from plain import TASKS, made_input, measured, replay, word
 
+from bertology_utils import head_dependencies
 from bertology_utils.attention import observe
 from bertology_utils.claims import WEIGHT
 from bertology_utils.common import head_name
 from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
-from bertology_utils.links.dependencies import CLARK, RELATIONS, Arcs, Pointing, RelationTest, joined, relation_test
+from bertology_utils.links.dependencies import (
+    CLARK,
+    RELATIONS,
+    WAYS,
+    Arcs,
+    Pointing,
+    RelationTest,
+    chosen_and_measured,
+    joined,
+    relation_test,
+)
+from bertology_utils.models import load_encoder, load_tokenizer
+from bertology_utils.sources import parse_model
 from bertology_utils.statistics import max_statistic
 
 
@@ -216,3 +229,62 @@ def test_max_statistic_rarely_finds_what_is_not_there():
         smallest.append([p.min() for p in max_statistic(rng.normal(size=(60, 72)) + common, seed, draws=400)])
     above, below = np.sum(np.array(smallest) < 0.05, axis=0)
     assert above <= 6 and below <= 6
+
+
+# One call for any encoder and treebank.
+
+
+def treebank(folder, sentences, tail=""):
+    """A CoNLL-U file: determiner, noun, verb, noun, each sentence of other words."""
+    forms = ["[a]", "[b]", "[c]", "[d]"]
+    arcs = [(2, "det", "DET"), (3, "nsubj", "NOUN"), (0, "root", "VERB"), (3, "obj", "NOUN")]
+    blocks = []
+    for number in range(sentences):
+        lines = [f"{at}\t{form}{number}\t_\t{pos}\t_\t_\t{head}\t{deprel}\t_\t_"
+                 for at, (form, (head, deprel, pos)) in enumerate(zip(forms, arcs, strict=True), start=1)]  # fmt: skip
+        blocks.append("\n".join(lines) + "\n")
+    path = folder / "my.conllu"
+    path.write_text("\n".join(blocks) + "\n" + tail, encoding="utf-8")
+    return path
+
+
+def test_heads_of_any_encoder_on_any_treebank_in_one_call(tiny_bert, tmp_path):
+    model, tokenizer = load_encoder(parse_model(str(tiny_bert))), load_tokenizer(parse_model(str(tiny_bert)))
+    table = head_dependencies(model, tokenizer, treebank(tmp_path, 80))
+    assert list(dict.fromkeys(table["relation"])) == ["det", "nsubj", "obj"] and table.attrs["left out"] == 0
+    assert table["direction"].tolist() == [*WAYS] * 3 and (table["arcs"] == 40).all(), "measured on one half"
+    assert (table["distance: share of arcs"] == 1).all() and table["best fixed distance"].tolist() == [1, -1, 1, -1, -1, 1]
+    for part in ("head", "distance"):
+        shares = table[[f"{part}: low", f"{part}: share of arcs", f"{part}: high"]].to_numpy()
+        assert (np.diff(shares, axis=1) >= 0).all() and shares.min() >= 0 and shares.max() <= 1
+    assert (table["p"] > 0.5).all(), "none beats a distance that is always right"
+    only = head_dependencies(model, tokenizer, treebank(tmp_path, 80), relations=["nsubj"])
+    assert only.equals(table[table["relation"] == "nsubj"].reset_index(drop=True))
+
+
+def test_head_and_distance_are_chosen_on_other_sentences():
+    """Of many heads that know nothing the best on its own half is the luckiest; on the other half it is as good as any."""
+    arcs = planted_arcs(sentences=120)
+    lucky = Arcs(arcs.example, arcs.offset, np.random.default_rng(1).random((2, 240, 6, 12)) < 0.25, 120)
+    shares = [row["head: share of arcs"] for seed in range(20) for row in chosen_and_measured("x", lucky, seed)]
+    best = lucky.hits.mean(axis=1).max()
+    assert np.mean(shares) < best - 0.03, "what all sentences together would say"
+    planted = lucky.hits.copy()
+    planted[0, :, 2, 3] = True
+    row, other = chosen_and_measured("x", Arcs(arcs.example, arcs.offset, planted, 120), 1)
+    assert row["best head"] == "(3, 4)" and row["head: share of arcs"] == 1 and row["p"] < 0.01
+    assert row["best fixed distance"] == 1 and other["best fixed distance"] == -1 and other["p"] > 0.1
+
+
+def test_a_treebank_that_says_too_little_is_refused_in_words(tiny_bert, tmp_path):
+    model, tokenizer = load_encoder(parse_model(str(tiny_bert))), load_tokenizer(parse_model(str(tiny_bert)))
+    with pytest.raises(ValueError, match="my.conllu is too small: no relation is in 60 of its sentences"):
+        head_dependencies(model, tokenizer, treebank(tmp_path, 20))
+    with pytest.raises(
+        ValueError, match="'amod' is in 0 sentences of my.conllu, and 60 are wanted; choose of: det, nsubj, obj"
+    ):
+        head_dependencies(model, tokenizer, treebank(tmp_path, 80), relations=["amod"])
+    with pytest.raises(FileNotFoundError):
+        head_dependencies(model, tokenizer, tmp_path / "none.conllu")
+    with pytest.raises(ValueError, match="is not a CoNLL-U file"):
+        head_dependencies(model, tokenizer, treebank(tmp_path, 80, tail="1\tword\n\n"))

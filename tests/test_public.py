@@ -44,7 +44,7 @@ def test_measuring_does_not_wait_for_the_trainer(module):
 
 
 def test_every_public_name_is_there_and_no_other():
-    assert 10 <= len(bertology_utils.__all__) <= 14
+    assert 10 <= len(bertology_utils.__all__) <= 15
     for name in bertology_utils.__all__:
         assert callable(getattr(bertology_utils, name)), name
     assert set(bertology_utils.__all__) <= set(dir(bertology_utils))
@@ -125,3 +125,13 @@ def test_maps_go_into_bertviz_as_they_are(monkeypatch):
         assert found["left_text"] == found["right_text"] == "[CLS] she gave him the book . [SEP]".split()
         np.testing.assert_allclose(np.array(found["attn"]), np.stack([layer[0].numpy() for layer in maps]), atol=1e-6)
     assert len(handed) == 2
+
+
+def test_a_treebank_of_ones_own_in_three_lines(tmp_path, monkeypatch):
+    from test_dependencies import treebank
+
+    treebank(tmp_path, 80)
+    monkeypatch.chdir(tmp_path)
+    names = {"MINE": str(make_bert(tmp_path / "mine", 3, 4, 32))}
+    exec(shown("treebank", 3), names)
+    assert set(names["table"]["relation"]) == {"det", "nsubj", "obj"}

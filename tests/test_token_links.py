@@ -232,7 +232,9 @@ def test_tasks_are_pooled_with_every_example_alike():
 def test_links_are_indistinct_unless_some_head_is_above_other_places(planted, outcome):
     tests = {"pre-trained": measure.clear(found_on((60, 20), np.random.default_rng(1), planted), LINK_TYPES, seed=1)}
     assert judge("subjects-indistinct", measure.some_head(tests, LINK_TYPES[1:2])).outcome == outcome
-    assert judge("verbs-indistinct", measure.some_head(tests, LINK_TYPES[:1])).outcome == HOLDS, "planted the other way round"
+    assert judge("verbs-indistinct", measure.some_head(tests, LINK_TYPES[:1])).outcome == HOLDS, (
+        "planted the other way round"
+    )
     assert bool(tests["pre-trained"]["subject → verb"].heads[1, 2]) == (outcome == FAILS)
     assert judge("pronouns-indistinct", measure.some_head(tests, LINK_TYPES[2:])).outcome == HOLDS
     name = next(iter(measure.some_head(tests, LINK_TYPES[:2])))

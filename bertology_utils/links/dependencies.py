@@ -7,7 +7,7 @@ other word of the sentence to which it attends most.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,19 +80,25 @@ class Pointing:
 
     Args:
         inputs: per example of the data.
+        relations: by name the labels of a relation's arcs.
     """
 
-    def __init__(self, inputs: Sequence[AnnotatedInput]):
-        self._inputs = inputs
+    def __init__(self, inputs: Sequence[AnnotatedInput], relations: Mapping[str, set[str]] = RELATIONS):
+        self._inputs, self._relations = inputs, relations
+        wanted = set().union(*relations.values())
         self._sentences = [
-            [_Sentence(sentence) for sentence in annotated.sentences if all(sentence.pieces) and len(sentence.words) > 1]
+            [
+                _Sentence(sentence, wanted)
+                for sentence in annotated.sentences
+                if all(sentence.pieces) and len(sentence.words) > 1
+            ]
             for annotated in inputs
         ]
         self._hits: dict[int, list[list[np.ndarray]]] = {}
 
-    def depends_on(self) -> Sequence[AnnotatedInput]:
+    def depends_on(self) -> tuple[object, ...]:
         """What decides its result; see :func:`bertology_utils.fingerprint.fingerprint`."""
-        return self._inputs
+        return self._inputs, dict(self._relations)
 
     @property
     def left_out(self) -> int:
@@ -107,13 +113,13 @@ class Pointing:
             self._hits.setdefault(index, []).append([sentence.hits(own) for sentence in self._sentences[index]])
 
     def compute(self) -> dict[str, Arcs]:
-        """Arcs of each of :data:`RELATIONS`."""
+        """Arcs of each relation."""
         sentences = [
             (index, sentence, np.stack([layer[number] for layer in self._hits[index]], axis=2))
             for index in sorted(self._hits)
             for number, sentence in enumerate(self._sentences[index])
         ]
-        return {name: self._arcs(sentences, labels, len(self._inputs)) for name, labels in RELATIONS.items()}
+        return {name: self._arcs(sentences, labels, len(self._inputs)) for name, labels in self._relations.items()}
 
     @staticmethod
     def _arcs(sentences, labels: set[str], examples: int) -> Arcs:
@@ -130,11 +136,11 @@ class Pointing:
 class _Sentence:
     """What a whole sentence needs to be scored: words to wordpieces, and its arcs."""
 
-    def __init__(self, sentence: PlacedSentence):
+    def __init__(self, sentence: PlacedSentence, wanted: set[str]):
         arcs = [
             (word.head, dependent, word.deprel)
             for dependent, word in enumerate(sentence.words)
-            if word.head >= 0 and any(word.deprel in labels for labels in RELATIONS.values())
+            if word.head >= 0 and word.deprel in wanted
         ]
         self.heads = np.array([head for head, _, _ in arcs], dtype=int)
         self.dependents = np.array([dependent for _, dependent, _ in arcs], dtype=int)
@@ -219,16 +225,9 @@ def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
     offset, right = _offset_hits(arcs, way)
     hits = arcs.hits[way, :, head[0], head[1]].astype(float)
     _, groups = np.unique(arcs.example, return_inverse=True)
-    sizes = np.bincount(groups)
-
-    def by_example(values: np.ndarray) -> Bootstrap:
-        """Mean over arcs, examples resampled."""
-        sums = np.bincount(groups, weights=values)
-        return bootstrap(lambda rows: sums[rows].sum() / sizes[rows].sum(), len(sizes), seed)
-
     by_offset = np.stack([_offset_hits(arcs, number)[1] for number in range(len(WAYS))])  # (ways, arcs)
     differences = np.moveaxis(arcs.hits - by_offset[:, :, None, None], 0, 1)  # (arcs, ways, layers, heads)
-    per_example = np.zeros((len(sizes), *differences.shape[1:]))
+    per_example = np.zeros((groups.max() + 1, *differences.shape[1:]))
     np.add.at(per_example, groups, differences)
     above, _ = max_statistic(per_example, seed)  # (ways, layers, heads)
     beats = tuple((int(layer), int(at)) for layer, at in np.argwhere(above[way] < ONE_SIDED))
@@ -237,10 +236,10 @@ def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
         len(hits),
         WAYS[way],
         offset,
-        by_example(right),
+        _mean_over_arcs(right, groups, seed),
         (int(head[0]), int(head[1])),
-        by_example(hits),
-        by_example(hits - right),
+        _mean_over_arcs(hits, groups, seed),
+        _mean_over_arcs(hits - right, groups, seed),
         beats,
         _held_out(arcs, groups, seed),
     )
@@ -266,6 +265,48 @@ def _held_out(arcs: Arcs, groups: np.ndarray, seed: Seed, splits: int = 50) -> f
         _, right = _offset_hits(arcs, way, first)
         scores.append(float((arcs.hits[way, ~first, layer, head] - right[~first]).mean()))
     return float(np.mean(scores)) if scores else float("nan")
+
+
+def chosen_and_measured(name: str, arcs: Arcs, seed: Seed) -> list[dict[str, object]]:
+    """Either direction of a relation: head and fixed distance chosen on half of the examples, both measured on the rest.
+
+    Args:
+        name: of the relation.
+        arcs: from :class:`Pointing`, of two examples at least.
+        seed: of the halving, resampling and permutations.
+
+    Returns:
+        A row for each of :data:`WAYS`: names, shares of arcs with their intervals over examples, and the p of the head
+        beating the distance, corrected over all heads.
+    """
+    examples, groups = np.unique(arcs.example, return_inverse=True)
+    half = np.random.default_rng(seed).permutation(len(examples)) < len(examples) // 2
+    chooses = half[groups]  # by arc
+    _, rest = np.unique(groups[~chooses], return_inverse=True)
+    rows = []
+    for way, direction in enumerate(WAYS):
+        at = largest(arcs.hits[way, chooses].mean(axis=0))
+        offset, right = _offset_hits(arcs, way, chooses)
+        hits, right = arcs.hits[way, ~chooses].astype(float), right[~chooses]  # (arcs, layers, heads) and (arcs,)
+        found, by_distance = (_mean_over_arcs(values, rest, seed) for values in (hits[:, *at], right))
+        ahead = np.zeros((rest.max() + 1, *hits.shape[1:]))
+        np.add.at(ahead, rest, hits - right[:, None, None])
+        above, _ = max_statistic(ahead, seed)
+        row: dict[str, object] = {"relation": name, "direction": direction, "arcs": len(hits), "best head": head_name(*at)}
+        for title, one in (("head", found), ("distance", by_distance)):
+            row |= {
+                f"{title}: share of arcs": one.value,
+                f"{title}: low": one.interval[0],
+                f"{title}: high": one.interval[1],
+            }
+        rows.append(row | {"best fixed distance": offset, "p": float(above[at])})
+    return rows
+
+
+def _mean_over_arcs(values: np.ndarray, groups: np.ndarray, seed: Seed) -> Bootstrap:
+    """Mean over arcs, the examples that they are grouped by resampled."""
+    sums, sizes = np.bincount(groups, weights=values), np.bincount(groups)
+    return bootstrap(lambda rows: sums[rows].sum() / sizes[rows].sum(), len(sizes), seed)
 
 
 def joined(parts: Sequence[Arcs]) -> Arcs:
