@@ -24,8 +24,10 @@ from bertology_utils import finetune
 from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.cache import Later, once, write_atomically
 from bertology_utils.common import Head, quiet
-from bertology_utils.disabling.effects import Effects, answers, effects, estimates_of_claims, gain_of, no_harm
+from bertology_utils.disabling.effects import Effects, effects
+from bertology_utils.disabling.needs import estimates_of_claims, gain_of, no_harm
 from bertology_utils.disabling.sweep import Sweep, sweep
+from bertology_utils.disabling.switch import answers
 from bertology_utils.glue import Task, get_task, sample
 from bertology_utils.judge import Verdict, learned
 from bertology_utils.record import Record

@@ -12,8 +12,9 @@ from transformers import AutoTokenizer
 from bertology_utils.attention import Batch, attention_maps
 from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.attention.norms import vectors
-from bertology_utils.disabling.effects import effects, most_needed
+from bertology_utils.disabling.effects import effects
 from bertology_utils.disabling.heads import MapStatistics, alone, gradient_importance, lengths_added
+from bertology_utils.disabling.needs import most_needed
 from bertology_utils.disabling.sweep import partners, reference_sweep, sweep
 from bertology_utils.disabling.switch import (
     all_heads,

@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from bertology_utils.attention import Batch
 from bertology_utils.claims import SCORE, TENTH
-from bertology_utils.disabling import effects, heads
+from bertology_utils.disabling import effects, heads, needs
 from bertology_utils.disabling.sweep import Sweep
 from bertology_utils.glue import TASKS, plain_metric, score
 from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, UNTESTABLE, judge
@@ -216,7 +216,7 @@ def variants(z, border=0.0, side="better", error=0.02, shape=(2, 3)):
 def judged(name, of_heads, of_layers=None, tasks=(MRPC, RTE)):
     """The verdict on two trainings of each task."""
     one = effects.Effects(0.8, of_heads, of_layers or variants(0, shape=(3,)), many(0))
-    found = effects.estimates_of_claims({task: [one, one] for task in tasks}, dict.fromkeys(tasks, True), 1)
+    found = needs.estimates_of_claims({task: [one, one] for task in tasks}, dict.fromkeys(tasks, True), 1)
     return judge(name, found[name])
 
 
@@ -227,7 +227,7 @@ def test_a_head_has_to_gain_beyond_chance_in_every_training_and_none_may_gain_a_
     assert judged("some-head-helps", variants(0, 0.002, error=0.0001)).outcome == HOLDS, (
         "0.2 points, twice the paper's least"
     )
-    assert effects.some_gain([variants(SURE), variants(0)]).outcome == UNDECIDED, "in one training only"
+    assert needs.some_gain([variants(SURE), variants(0)]).outcome == UNDECIDED, "in one training only"
 
 
 def test_a_loss_moves_where_no_answer_turns():
@@ -272,22 +272,22 @@ def test_two_tasks_share_heads_if_more_than_other_tasks_do(other, outcome):
         third = needing(list(range(15, 20)))
     if outcome == FAILS:
         third = needing([0, 1, 10, 11, 20])
-    found = effects.estimates_of_claims(
+    found = needs.estimates_of_claims(
         {STSB: [first], RTE: [second], MRPC: [third]}, dict.fromkeys((STSB, RTE, MRPC), True), 1
     )
     value = found["shared-pair"][""].value
     assert np.sign(value) == {HOLDS: 1, UNDECIDED: 0, FAILS: -1}[outcome]
     assert judge("trainings-agree", found["trainings-agree"]).outcome == UNTESTABLE
-    alone = effects.estimates_of_claims({STSB: [first], RTE: [second]}, dict.fromkeys((STSB, RTE), True), 1)
+    alone = needs.estimates_of_claims({STSB: [first], RTE: [second]}, dict.fromkeys((STSB, RTE), True), 1)
     assert judge("shared-pair", alone["shared-pair"]).outcome == UNTESTABLE, "with nothing to compare"
-    both = effects.needed_by_all([[first], [second]])
+    both = needs.needed_by_all([[first], [second]])
     assert both == [divmod(at, 6) for at in sorted(set(range(5)) & set(other))]
 
 
 def test_shared_heads_are_those_that_both_need():
     first, idle = needing(list(range(5))).heads, variants(0, error=1e-6, shape=(4, 6))
-    assert effects.shared(first, first).value == 5 and effects.shared(first, needing([3, 4, 9, 10, 11]).heads).value == 2
-    assert effects.shared(first, idle).value == 0, "a model that needs no head more than others"
+    assert needs.shared(first, first).value == 5 and needs.shared(first, needing([3, 4, 9, 10, 11]).heads).value == 2
+    assert needs.shared(first, idle).value == 0, "a model that needs no head more than others"
 
 
 def test_trainings_of_a_task_agree_beyond_what_tasks_share():
@@ -296,7 +296,7 @@ def test_trainings_of_a_task_agree_beyond_what_tasks_share():
     own = {MRPC: [[0, 1, 2, 3, 4]] * 2, RTE: [[0, 9, 10, 11, 12]] * 2}
     for needed, value in ((common, 0), (own, 4)):
         found = {task: [needing(one).heads for one in several] for task, several in needed.items()}
-        assert effects.needs_alike(found, [(task, task) for task in found]).value == value
+        assert needs.needs_alike(found, [(task, task) for task in found]).value == value
 
 
 def test_profiles_differ_between_tasks_by_a_permutation_of_models():
@@ -314,10 +314,10 @@ def test_profiles_differ_between_tasks_by_a_permutation_of_models():
             found[task] = several
         return found
 
-    assert effects.profiles_apart(models(0.005), 1).outcome == HOLDS
-    assert effects.profiles_apart(models(0.5), 1).outcome != HOLDS
+    assert needs.profiles_apart(models(0.005), 1).outcome == HOLDS
+    assert needs.profiles_apart(models(0.5), 1).outcome != HOLDS
     same = models(0.005, 1)[MRPC]
-    assert effects.profiles_apart({MRPC: same}, 1).outcome == UNDECIDED, "one task"
+    assert needs.profiles_apart({MRPC: same}, 1).outcome == UNDECIDED, "one task"
 
 
 def test_several_heads_are_chosen_on_one_half_and_scored_on_the_other():
@@ -332,5 +332,5 @@ def test_several_heads_are_chosen_on_one_half_and_scored_on_the_other():
         seen.append(few)
         return whole if (0, 0) not in few else heads[0]
 
-    found = effects.several_off(MRPC, without, sweep, labels, 1, share=1 / 4)
+    found = needs.several_off(MRPC, without, sweep, labels, 1, share=1 / 4)
     assert found.value == 0 and found.n == 60 and all(len(few) == 3 and (0, 0) not in few for few in seen)

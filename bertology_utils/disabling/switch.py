@@ -216,11 +216,6 @@ def heads_to_spare(scores: Mapping[int, float], loss: float = SCORE) -> int:
     return spared
 
 
-def half_of(curve: Mapping[int, object]) -> int:
-    """Half of the heads, or the next smaller number that was measured."""
-    return max(count for count in curve if count <= max(curve) // 2)
-
-
 def searched_order(
     task: Task, model, batches: Sequence[Batch], labels: np.ndarray, candidates: Sequence[Head], count: int
 ) -> list[Head]:

@@ -15,7 +15,8 @@ import torch
 
 from ..attention import Batch, ByNorm, Measurement, begin, make_batches, observe_once
 from ..common import Head
-from ..disabling.effects import gains, most_needed
+from ..disabling.effects import gains
+from ..disabling.needs import most_needed
 from ..disabling.sweep import Sweep
 from ..framenet.measure import FrameLinkAttention, place_release
 from ..glue import Task, predictions
