@@ -5,7 +5,7 @@
 Of each task a number is drawn as it comes about: its truth, plus an error that all trainings share (the examples, with
 standard deviation 1), plus one of each training's own. Its variance is ``ratio`` times that of the examples, differing
 between tasks by a factor whose logarithm has the standard deviation ``spread``. Compared are ways to say how trainings
-differ: from each task's own trainings (``PRIOR`` 0, as it was), from all tasks as if they were alike, and between both.
+differ: from each task's own trainings (as it was), from all tasks as if they were alike, and between both.
 
 Where all truths lie on the border, "on every task" must not come out as failed, nor "on some task" as holding; where one
 lies there and the others far above, "on every task" must not hold; each in 2.5 % of cases, so that at most 5 % err.
@@ -41,10 +41,8 @@ def drawn(rng: np.random.Generator, tasks: int, trainings: int, ratio: float, sp
 
 def case(tasks: int, trainings: int, ratio: float, spread: float, draws: int) -> dict[str, np.ndarray]:
     """By way: shares of covered truths, of false failures, and of both kinds of false holding."""
-    rng, sums = (
-        np.random.default_rng([tasks, trainings, int(10 * ratio), int(10 * spread)]),
-        {way: np.zeros(4) for way in WAYS},
-    )
+    rng = np.random.default_rng([tasks, trainings, int(10 * ratio), int(10 * spread)])
+    sums = {way: np.zeros(4) for way in WAYS}
     for _ in range(draws):
         plain = drawn(rng, tasks, trainings, ratio, spread)
         for way, prior in WAYS.items():

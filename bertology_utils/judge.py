@@ -29,6 +29,7 @@ from .statistics import (
     weighted_scores,
     whole_and_resampled,
 )
+from .statistics.estimates import leaves
 
 HOLDS, FAILS, UNDECIDED, UNTESTABLE = "holds here", "does not hold here", "undecided", "not testable here"
 OUTCOMES = (HOLDS, FAILS, UNDECIDED, UNTESTABLE)
@@ -179,10 +180,7 @@ def judge(name: str, found: Mapping[Any, Any], unmet: str = "", unit: str = "", 
 
 def _flat(found: Mapping[Any, Any]) -> dict[Any, Any]:
     """By task, or by (task, part) where a task has several."""
-    flat: dict[Any, Any] = {}
-    for of, one in found.items():
-        flat |= {(of, part): each for part, each in one.items()} if isinstance(one, Mapping) else {of: one}
-    return flat
+    return {at if len(at) > 1 else at[0]: one for at, one in leaves(found)}
 
 
 def _tally(claim: Claim, found: Mapping[Any, Any]) -> str:

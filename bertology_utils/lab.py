@@ -101,9 +101,8 @@ class Lab(Record):
 
     @cache
     def _training(self, task: Task, init: str, seed_offset: int) -> finetune.Training:
-        s, before = self.settings, self.settings.before(task) if init == "pretrained" else None
-        # There are fewer trainings of the task before: they take turns.
-        after = self._training(before, init, seed_offset % s.trainings_of(before)) if before else None
+        s, before = self.settings, self.settings.before(task, seed_offset) if init == "pretrained" else None
+        after = self._training(before[0], init, before[1]) if before else None
         rows, recipe = self.train_rows(task), s.profile.recipe_of(init)
         return finetune.Training(task, s.model, rows, recipe, init, s.seed + seed_offset, after)
 

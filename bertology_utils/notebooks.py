@@ -182,7 +182,7 @@ def _look_into(settings: Settings, declared: dict[str, object]) -> list[str]:
             trains = "train_files" in declared and task.name not in dict(settings.checkpoints)
             _folder((task,), data.path, data.train_files, ("train", "dev") if trains else ("dev",))
             if trains and (before := settings.before(task)):
-                _folder((before,), data.path, data.train_files, ("train",))
+                _folder(before[:1], data.path, data.train_files, ("train",))
     if "framenet" in declared:
         _release(settings.framenet)
         if settings.framenet == "nltk":

@@ -145,11 +145,9 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
 
 
 def _tuned(settings: Settings, task: Task, at: int = 0) -> FineTuning:
-    """One of the task's trainings from the pre-trained start; those of the task before, of which there are fewer, take turns."""
-    before = settings.before(task)
-    return FineTuning(
-        task, seed_offset=at, after=_tuned(settings, before, at % settings.trainings_of(before)) if before else None
-    )
+    """One of the task's trainings from the pre-trained start."""
+    before = settings.before(task, at)
+    return FineTuning(task, seed_offset=at, after=_tuned(settings, *before) if before else None)
 
 
 @dataclass(frozen=True)

@@ -286,10 +286,13 @@ class Settings:
             return 1
         return self.given.trainings or dict(self.profile.trainings_by_task).get(task.name, self.repeats)
 
-    def before(self, task: Task) -> Task | None:
-        """The task whose fine-tuned encoder this one's fine-tuning begins with."""
+    def before(self, task: Task, number: int = 0) -> tuple[Task, int] | None:
+        """The task, and the number of its training, with whose encoder this task's training of a number begins.
+
+        There are fewer of them, so they take turns.
+        """
         name = dict(self.profile.after).get(task.name)
-        return get_task(name) if name else None
+        return (get_task(name), number % self.trainings_of(get_task(name))) if name else None
 
     def random_starts_of(self, task: Task) -> int:
         """Number of the task's models that start from random weights."""

@@ -281,7 +281,7 @@ def pooled(found: Mapping[Any, Any], prior: float = PRIOR) -> dict[Any, Any]:
             part are pooled, or those that only one task has. Whatever is no estimate of several trainings stays.
         prior: degrees of freedom that the mean over all tasks counts for.
     """
-    several = {at: one for at, one in _leaves(found) if isinstance(one, Estimate) and len(one.each) > 1}
+    several = {at: one for at, one in leaves(found) if isinstance(one, Estimate) and len(one.each) > 1}
     parts = Counter(at[1:] for at in several)
     groups: dict[Any, list[Any]] = {}
     for at in several:
@@ -315,11 +315,11 @@ def _moderated(several: Mapping[Any, Estimate], prior: float) -> dict[Any, Estim
     }
 
 
-def _leaves(found: Any, at: tuple[Hashable, ...] = ()) -> Iterator[tuple[tuple[Hashable, ...], Any]]:
+def leaves(found: Any, at: tuple[Hashable, ...] = ()) -> Iterator[tuple[tuple[Hashable, ...], Any]]:
     """Whatever is no mapping, with the keys on the way to it."""
     if isinstance(found, Mapping):
         for of, part in found.items():
-            yield from _leaves(part, (*at, of))
+            yield from leaves(part, (*at, of))
     else:
         yield at, found
 
