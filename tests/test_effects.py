@@ -239,7 +239,7 @@ def test_a_loss_moves_where_no_answer_turns():
     assert np.ptp(found.heads.values) == 0
     assert judge("some-head-hurts", {MRPC: [found.harm]}).outcome == HOLDS
     assert found.harm.means[0, 0] == 0 and found.harm.above[0, 1] < 0.01
-    close = effects.losses(STSB, np.array([[[0.5], [0.2]]]), np.array([0.4, 0.4]))
+    close = effects.losses(STSB, np.array([[[0.5], [0.2]]]), np.array([2.0, 2.0]))  # of five
     np.testing.assert_allclose(close, [[0.01, 0.04]])
 
 

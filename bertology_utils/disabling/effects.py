@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special, stats
+from scipy import stats
 
 from ..common import Head
 from ..glue import Task, plain_metric, scale_of
@@ -28,7 +28,7 @@ from ..statistics import (
     weighted_scores,
 )
 from ..statistics.permutation import DRAWS, by_size, heads_by_size
-from .switch import answers, scores_of
+from .switch import answers, rightness, scores_of
 
 if TYPE_CHECKING:
     from .sweep import Sweep
@@ -333,15 +333,13 @@ def losses(task: Task, outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
     Args:
         task: the task.
         outputs: of a classifier, shape (…, examples, labels).
-        labels: gold, shape (examples,).
+        labels: gold, shape (examples,); of a regression on a scale from 0 to 5.
 
     Returns:
         Shape (…, examples).
     """
-    if task.is_regression:
-        return (outputs[..., 0] - labels) ** 2
-    right = np.take_along_axis(outputs, np.broadcast_to(labels[:, None], (*outputs.shape[:-1], 1)), axis=-1)[..., 0]
-    return special.logsumexp(outputs, axis=-1) - right
+    right = rightness(task, outputs, labels)
+    return (1 - right) ** 2 if task.is_regression else -np.log(np.maximum(right, np.finfo(right.dtype).tiny))
 
 
 # Numbers for the table of results. -------------------------------------

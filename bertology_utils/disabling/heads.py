@@ -20,7 +20,7 @@ from ..glue import Task
 from ..statistics.permutation import largest
 from .effects import heads_by_score
 from .sweep import Sweep
-from .switch import answers
+from .switch import answers, rightness
 
 PREDICTORS = ("weight on [CLS] and [SEP]", "weight on itself and its neighbours", "distance from even weights")
 
@@ -96,19 +96,6 @@ def largest_case(sweep: Sweep, head: Head | None = None) -> Case:
     answer = int(whole.argmax())
     without = float(whole[answer] + changes[layer, number, example])
     return Case((int(layer), int(number)), example, answer, float(whole[answer]), without)
-
-
-def rightness(task: Task, outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Probability of the right label, shape (…, examples); of a regression 1 minus the distance from the right number.
-
-    Args:
-        task: the task.
-        outputs: of a classifier, shape (…, examples, labels).
-        labels: gold, shape (examples,); of a regression on a scale from 0 to 5.
-    """
-    if task.is_regression:
-        return 1 - np.abs(outputs[..., 0] - labels / 5)
-    return softmax(outputs, axis=-1)[..., np.arange(len(labels)), labels]
 
 
 def helped_case(task: Task, sweep: Sweep, labels: np.ndarray, batches: Sequence[Batch]) -> Case:

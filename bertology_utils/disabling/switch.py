@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 import torch
+from scipy.special import softmax
 
 from ..attention import Batch
 from ..attention.hooks import reaching, shape_of
@@ -34,6 +35,19 @@ def answers(task: Task, outputs: np.ndarray) -> np.ndarray:
 def scores_of(task: Task, predicted: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Scores, shape (variants,), of predictions (variants, examples), given gold labels (examples,)."""
     return weighted_scores(plain_metric(task), predicted, labels, np.ones((1, len(labels))))[0]
+
+
+def rightness(task: Task, outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Probability of the right label, shape (…, examples); of a regression 1 minus the distance from the right number.
+
+    Args:
+        task: the task.
+        outputs: of a classifier, shape (…, examples, labels).
+        labels: gold, shape (examples,); of a regression on a scale from 0 to 5.
+    """
+    if task.is_regression:
+        return 1 - np.abs(outputs[..., 0] - labels / 5)
+    return softmax(outputs, axis=-1)[..., np.arange(len(labels)), labels]
 
 
 def all_heads(model) -> list[Head]:
