@@ -158,12 +158,12 @@ def device_name() -> str:
     return torch.cuda.get_device_name() if torch.cuda.is_available() else platform.machine()
 
 
-def precision() -> str:
-    """Number format of trainings: "float32" on a CPU; on a GPU "bf16" where the hardware has it, else "fp16"."""
+def precision(on_cpu: str = "float32") -> str:
+    """Number format of trainings: ``on_cpu`` on a CPU; on a GPU "bf16" where the hardware has it, else "fp16"."""
     import torch
 
     if not torch.cuda.is_available():
-        return "float32"
+        return on_cpu
     return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
 
 

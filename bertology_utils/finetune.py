@@ -146,6 +146,7 @@ def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArgument
     from transformers import TrainingArguments
 
     recipe = training.recipe
+    number_format = precision(recipe.on_cpu)
     steps = -(-rows // recipe.batch_size) * recipe.epochs
     arguments = TrainingArguments(
         output_dir=str(scratch),
@@ -158,8 +159,8 @@ def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArgument
         lr_scheduler_type="linear",
         optim="adamw_torch_fused",
         train_sampling_strategy="group_by_length",
-        bf16=precision() == "bf16",
-        fp16=precision() == "fp16",
+        bf16=number_format == "bf16",
+        fp16=number_format == "fp16",
         use_cpu=not torch.cuda.is_available(),
         dataloader_pin_memory=torch.cuda.is_available(),
         seed=training.seed,

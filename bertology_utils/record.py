@@ -192,7 +192,7 @@ class Record:
             "settings": self.settings.as_json(),
             "versions": {name: metadata.version(name) for name in _VERSIONS},
             "device": device_name(),
-            "precision": precision(),
+            "precision": precision(self.settings.profile.recipe.on_cpu),
             "facts": self.facts,
             "verdicts": [dataclasses.asdict(verdict) for verdict in self.verdicts],
             "rows": self.entries,
