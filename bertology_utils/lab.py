@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -22,17 +22,13 @@ from .drift.scores import restored_logits
 from .glue import TASKS, Task, predictions
 from .judge import learned
 from .plan import FineTuning, Need, PassOf, SweepOf, compared, prepare
-from .record import Record, project_root
-from .results import RESULTS, Results, read_results
+from .record import LIKE, TITLES, Record, real_run, real_title
+from .results import Results
 from .settings import resolve
 from .sources import ModelSource
 
 if TYPE_CHECKING:
     from datasets import Dataset
-
-
-# The committed run on real data, by notebook; of the others "".
-REAL = {"2_framenet_heads": ("minilm_framenet15", "MiniLM, FrameNet 1.5"), "": ("minilm_glue", "MiniLM, real GLUE")}
 
 
 class Lab(Record):
@@ -367,19 +363,20 @@ class Lab(Record):
         """True if the rows are GLUE's own, not the project's corpora under GLUE's names."""
         return self.settings.data.kind != "embedded"
 
+    @property
+    def titles(self) -> Mapping[str, str]:
+        """What tasks are called where this run's numbers are told, by name: "MRPC-like" on the embedded corpora."""
+        return TITLES if self.real_data else LIKE
+
     @cached_property
     def real(self) -> Results | None:
         """The committed run of this notebook on real data, to draw beside; None where it is missing or of another form."""
-        folder, _ = REAL.get(self.notebook, REAL[""])
-        try:
-            return read_results(project_root() / "benchmarks" / folder / self.notebook / RESULTS)
-        except ValueError:
-            return None
+        return real_run(self.notebook)
 
     @property
     def real_title(self) -> str:
         """Model and data of :attr:`real`, as figures name them."""
-        return REAL.get(self.notebook, REAL[""])[1]
+        return real_title(self.notebook)
 
     def labels(self, task: Task) -> np.ndarray:
         """Gold labels of all dev rows, shape (rows,)."""

@@ -17,7 +17,7 @@ from .claims import CLAIMS, CONTROL_IDS, FIRST, GLUE_DATA, LEARNED
 from .common import device_name, precision
 from .glue import TASKS, Task
 from .judge import PRETRAINED, THIS_RUN, UNTESTABLE, Verdict, judge, unlearned
-from .results import LABELS, RESULTS, Entry, Results, entries_of, plain, table_of
+from .results import LABELS, RESULTS, Entry, Results, entries_of, plain, read_results, table_of
 from .statistics import pooled
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ _PICTURE = re.compile(r"\]\([^)]*?([\w-]+/[\w-]+\.png)\)")
 _SIGNS = {r"<(?=[A-Za-z/!?])": "&lt;", r"(?<=\])\(": r"\\(", r"\$": r"\\$"}
 _VERSIONS = ("bertology-utils", "torch", "transformers", "datasets", "numpy", "scikit-learn", "scipy", "spacy")
 TITLES = {name: task.title for name, task in TASKS.items()}
+LIKE = {name: f"{title}-like" for name, title in TITLES.items()}  # of the embedded corpora, which only have their form
+# The committed runs on real data, their model and data, by notebook; of the others "".
+REAL = {"2_framenet_heads": ("minilm_framenet15", "MiniLM, FrameNet 1.5"), "": ("minilm_glue", "MiniLM, real GLUE")}
+_TITLE = re.compile(rf"\b({'|'.join(sorted(TITLES.values(), key=len, reverse=True))})\b(?!-)")
 
 
 class Record:
@@ -105,7 +109,7 @@ class Record:
         ]
         if len(names) > 1 and "what" not in (*rows, *columns):
             columns = ("what", *columns)
-        return table_of(found, rows, columns, TITLES)
+        return table_of(found, rows, columns, self.titles)
 
     def judge(
         self,
@@ -142,8 +146,15 @@ class Record:
         if GLUE_DATA in claim.needs and not self.real_data:
             unmet = GLUE_DATA
         verdict = judge(name, values, unmet, self._units.get(claim.estimate, "") if unit is None else unit, model)
+        if self.titles is LIKE and model in (THIS_RUN, PRETRAINED):
+            verdict = dataclasses.replace(verdict, number=_TITLE.sub(r"\1-like", verdict.number))
         self.verdicts.append(verdict)
         return verdict
+
+    @property
+    def titles(self) -> Mapping[str, str]:
+        """What tasks are called where this run's numbers are told, by name."""
+        return TITLES
 
     @property
     def learned(self) -> Mapping[Task, bool]:
@@ -267,16 +278,34 @@ def first_screen(content: dict, results: Results, figures: str) -> dict:
         results: of the run.
         figures: the folder of the run's figures, as seen from the notebook.
     """
-    settings = results.content["settings"]
-    about = in_markdown(f"This run: model {settings['model']}, data {settings['data']}.")
-    lines = [f"{number}. {line}" for number, line in enumerate(lines_of(results), start=1)]
-    block = "\n".join(["<!-- findings -->", about, "", *lines, "<!-- end -->"])
+    settings, notebook = results.content["settings"], results.content["notebook"]
+    runs = {f"This run, model {settings['model']}, data {settings['data']}:": results}
+    if real := real_run(notebook):
+        runs = {f"{real_title(notebook)} (a committed run):": real} | runs
+    lines = []
+    for about, run in runs.items():
+        lines += [in_markdown(about), "", *(f"{at}. {line}" for at, line in enumerate(lines_of(run), start=1)), ""]
+    block = "\n".join(["<!-- findings -->", *lines[:-1], "<!-- end -->"])
     for cell in content["cells"]:
         if RESULT_TAG in cell["metadata"].get("tags", []):
             text = _FINDINGS.sub(lambda _: block, "".join(cell["source"]))
             text = _PICTURE.sub(lambda match: f"]({figures}/{match[1]})", text)
             cell["source"] = text.splitlines(keepends=True)
     return content
+
+
+def real_run(notebook: str) -> Results | None:
+    """The committed run of a notebook on real data; None where it is missing or of another form."""
+    folder, _ = REAL.get(notebook, REAL[""])
+    try:
+        return read_results(project_root() / "benchmarks" / folder / notebook / RESULTS)
+    except ValueError:
+        return None
+
+
+def real_title(notebook: str) -> str:
+    """Model and data of :func:`real_run`, as people read them."""
+    return REAL.get(notebook, REAL[""])[1]
 
 
 def project_root() -> Path:
