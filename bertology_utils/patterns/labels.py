@@ -19,6 +19,7 @@ from safetensors.numpy import load_file
 from ..common import one_of
 
 FOLDER = Path(__file__).parent / "labelled_maps"
+BY_NORM = FOLDER / "by_norm"  # maps of what attention carries, a hundred others
 # The paper's five classes (§4.1, Figure 1).
 PATTERNS = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
 PARTS = ("natural", "enriched")
@@ -126,9 +127,9 @@ def targets(labelled: Sequence[LabelledMap], by: str = "pattern") -> np.ndarray:
     return np.array([PATTERNS.index(getattr(one, by)) for one in labelled])
 
 
-def natural() -> np.ndarray:
+def natural(folder: Path = FOLDER) -> np.ndarray:
     """True for labelled maps that were drawn at random, shape (maps,); see the data card."""
-    return np.array([one.part == "natural" for one in load_maps()])
+    return np.array([one.part == "natural" for one in load_maps(folder)])
 
 
 def drawn(pattern: str, count: int, rng: np.random.Generator) -> list[LabelledMap]:

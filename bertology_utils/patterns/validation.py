@@ -235,32 +235,45 @@ class Evidence:
         return np.tensordot(whole_and_resampled(self.heads, seed), self.counts.astype(float), axes=1)
 
 
-def load_judges() -> dict[str, Evidence]:
+def load_judges(folder: Path = FOLDER) -> dict[str, Evidence]:
     """Who named the labelled maps, against the settled labels.
 
+    Args:
+        folder: of the maps; those by norm are named by classifiers that were trained on weights, and saw none by norm.
+
     Returns:
-        "network" and "logistic regression", each of maps whose head it had not seen; "first labelling" and "second
-        labelling", which are flattered, as each was a vote in what was settled; and "one labelling against the other",
-        which is not.
+        "network" and "logistic regression", of maps of weights each of those whose head it had not seen; "first
+        labelling" and "second labelling", which are flattered, as each was a vote in what was settled; and "one
+        labelling against the other", which is not.
 
     Raises:
         ValueError: as :func:`load_rounds`.
     """
-    labelled = load_maps()
+    labelled = load_maps(folder)
     numbers = {group: number for number, group in enumerate(sorted({one.group for one in labelled}))}
     groups = np.array([numbers[one.group] for one in labelled])
     settled, first, second = (targets(labelled, by) for by in ("pattern", "first", "second"))
-    judges = {}
-    for name, kind in ((NETWORK, "cnn"), (REGRESSION, "baseline")):
-        predicted = np.full(len(labelled), -1)
-        for fold in load_rounds(kind):
-            predicted[fold.test] = fold.predicted
-        judges[name] = Evidence(settled, predicted, groups)
+    if folder == FOLDER:
+        named = {name: _out_of_fold(kind) for name, kind in ((NETWORK, "cnn"), (REGRESSION, "baseline"))}
+    else:
+        pictures = [one.picture for one in labelled]
+        named = {NETWORK: classifiers.classify(classifiers.load_network(), pictures),
+                 REGRESSION: load_logistic().model.predict(_statistics(pictures))}  # fmt: skip
+    judges = {name: Evidence(settled, predicted, groups) for name, predicted in named.items()}
     return judges | {
         "first labelling": Evidence(settled, first, groups),
         "second labelling": Evidence(settled, second, groups),
         LABELLINGS: Evidence(first, second, groups),
     }
+
+
+def _out_of_fold(kind: str) -> np.ndarray:
+    """What a kind of classifier calls each labelled map, trained on other heads' maps, shape (maps,)."""
+    rounds = load_rounds(kind)
+    predicted = np.full(sum(len(fold.test) for fold in rounds), -1)
+    for fold in rounds:
+        predicted[fold.test] = fold.predicted
+    return predicted
 
 
 def f1_scores(found: Evidence, seed: Seed) -> dict[str, Bootstrap]:
