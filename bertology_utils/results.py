@@ -240,6 +240,11 @@ _WORDS = {
 }
 
 
+def factor_of(entry: Mapping[str, Any]) -> int:
+    """By what a number is multiplied where people read it: 100 for shares, scores and gains."""
+    return _WORDS.get(entry.get("unit", ""), (1, 3, False, ""))[0]
+
+
 def text_of(entry: Mapping[str, Any], sizes: bool = False) -> str:
     """A number in words: "87 % [74, 100]", and with ``sizes`` "; n=320, 2 trainings"; "–" where nothing was measured."""
     factor, digits, sign, unit = _WORDS.get(entry.get("unit", ""), (1, 3, False, ""))

@@ -21,7 +21,7 @@ from bertology_utils.common import one_of
 from bertology_utils.judge import FAILS, HOLDS, PRETRAINED, THIS_RUN, UNTESTABLE
 from bertology_utils.notebooks import find_notebooks, notebook_text
 from bertology_utils.record import TITLES, first_screen, in_markdown, lines_of, project_root
-from bertology_utils.results import RESULTS, Results, read_results, table_of, text_of
+from bertology_utils.results import RESULTS, Results, factor_of, read_results, table_of, text_of
 
 NOT_YET = "not yet"
 # Claims whose rule changed after the run on GLUE that is committed (docs/reading_verdicts.md).
@@ -182,7 +182,9 @@ def finding(root: Path, number: str) -> list[str]:
     """What came out of a notebook: the line of its first claim, on real data where there is such a run."""
     runs = [run for place in (GLUE, FRAMENET, EMBEDDED) if (run := place.runs(root).get(int(number)))]
     lines = [line for run in runs for line in lines_of(run, most=1)]
-    return [(lines or [f"no results of this version; `{EMBEDDED.command.format(number)}` makes them"])[0].replace("|", "\\|")]
+    return [
+        (lines or [f"no results of this version; `{EMBEDDED.command.format(number)}` makes them"])[0].replace("|", "\\|")
+    ]
 
 
 def missing(root: Path, _: str) -> list[str]:
@@ -268,6 +270,47 @@ def table(head: Sequence[object], lines: Iterable[Sequence[object]]) -> list[str
     """Lines of a Markdown table; text of data and models stays text."""
     cells = [head, ["---"] * len(head), *lines]
     return [f"| {' | '.join(in_markdown(one).replace('|', chr(92) + '|') for one in line)} |" for line in cells]
+
+
+# In a sentence by hand: a number, and in a comment behind it the row that it is of, such as
+# "0.98<!-- = benchmarks/minilm_glue/6_disabling_heads | largest gain without a head | task=mrpc | training=1 -->";
+# part=low, high, n or trainings is another number of the row.
+_MARKED = re.compile(r"(?P<number>[-+−]?\d[\d,]*(?:\.\d+)?)(?: ?%| points)?<!-- = (?P<row>[^\n]*?) -->")
+
+
+def wrong_numbers(text: str, root: Path) -> list[str]:
+    """The marked numbers of a page that are not what the results say at as many digits, a line for each.
+
+    Args:
+        text: the page.
+        root: the checkout.
+    """
+    wrong = []
+    for match in _MARKED.finditer(text):
+        written, (folder, what, *labels) = match["number"].replace("−", "-").replace(",", ""), match["row"].split(" | ")
+        options = dict(label.split("=", 1) for label in labels)
+        part = options.pop("part", "value")
+        sentence = re.sub("<!--.*?-->", "", text[max(0, text.rfind("\n", 0, match.start())) :].strip().split("\n")[0])
+        try:
+            given = [
+                {**one, "training": str(one.get("training"))} for one in read_results(root / folder / RESULTS).find(what)
+            ]
+            found = [one for one in given if options.items() <= one.items()]
+        except ValueError as error:
+            wrong.append(f"{written} has no row: {error}; in: {sentence}")
+            continue
+        if len(found) != 1 or found[0].get(part) is None:
+            wrong.append(
+                f"{written} is of {len(found)} rows {match['row']!r} with a {part}; it is to be one, in: {sentence}"
+            )
+            continue
+        number, digits = (
+            found[0][part] * (factor_of(found[0]) if part in ("value", "low", "high") else 1),
+            written.partition(".")[2],
+        )
+        if f"{round(number, len(digits)) + 0.0:.{len(digits)}f}" != f"{float(written):.{len(digits)}f}":
+            wrong.append(f"{written} is {number:.{len(digits) + 1}f} in {match['row']!r}: {sentence}")
+    return wrong
 
 
 KINDS = {

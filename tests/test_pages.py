@@ -9,7 +9,7 @@ import pytest
 from conftest import ROOT
 
 from bertology_utils.claims import CLAIMS, CONTROL_IDS, FIRST
-from docs.pages import renewed, update
+from docs.pages import renewed, update, wrong_numbers
 from docs.publish import published, stamp
 
 PAGES = [ROOT / "README.md", ROOT / "RESULTS.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -98,6 +98,26 @@ def test_if_one_page_cannot_be_made_all_stay_as_they_were(checkout):
 def test_parts_that_cannot_be_made_are_refused(checkout, part, message):
     with pytest.raises(ValueError, match=message):
         renewed(f"<!-- {part} --><!-- end -->", checkout)
+
+
+@pytest.mark.parametrize("name", [*NAMES, *NOTEBOOK_NAMES])
+def test_marked_numbers_are_what_the_results_say(name):
+    assert wrong_numbers(prose(ROOT / name), ROOT) == []
+
+
+def test_a_marked_number_that_changed_or_has_no_row_is_named_with_its_sentence(checkout):
+    row = f"figures/{DRIFT} | score | task=sst2 | kind=accuracy | state=pre-trained, fine-tuned"
+    found = json.loads((checkout / "figures" / DRIFT / "results.json").read_text())["rows"]
+    labels = {"what": "score", "task": "sst2", "kind": "accuracy", "state": "pre-trained, fine-tuned"}
+    (one,) = (entry for entry in found if labels.items() <= entry.items())
+    right = f"It scores {100 * one['value']:.1f}<!-- = {row} --> on {one['n']:,}<!-- = {row} | part=n --> examples."
+    assert wrong_numbers(right, checkout) == []
+    edit(checkout, lambda results: next(e for e in results["rows"] if labels.items() <= e.items()).update(value=0.5))
+    (told,) = wrong_numbers(right, checkout)
+    assert "is 50.00 in" in told and "It scores" in told and "<!--" not in told.split(": It")[1]
+    for broken in (row.replace("sst2", "nothing"), row.replace(DRIFT, "9_x"), row + " | part=colour"):
+        (told,) = wrong_numbers(f"So it is 3<!-- = {broken} --> here.", checkout)
+        assert "So it is 3 here." in told
 
 
 def test_ten_claims_from_all_sections_come_first():
