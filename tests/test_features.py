@@ -116,11 +116,14 @@ def test_earlier_and_later_layers():
     assert 0.19 < drop.interval[0] < 0.2 < drop.interval[1] < 0.21
 
 
-def test_a_published_panel_has_the_error_of_its_cells():
-    panel = np.repeat([0.3, 9.0, 0.1], 4).reshape(3, 4)  # a middle layer is in neither half
+def test_a_published_panel_may_be_misread_in_all_cells_of_a_half():
+    panel = np.repeat([0.3, 9.0, 0.1], 48).reshape(3, 48)  # a middle layer is in neither half
     found = compare.published_halves(panel, 0.02, 1000)
     assert found.value == pytest.approx(0.2) and found.n == 1000
-    assert found.error == pytest.approx(0.02 / math.sqrt(3) * math.sqrt(2 / 4))
+    misread = compare.published_halves(panel + np.array([[0.02], [0], [0]]), 0.02, 1000)  # one shade too dark throughout
+    low, high = misread.interval
+    assert low < 0.2 < high
+    assert misread.error == compare.published_halves(panel[:, :1], 0.02, 1000).error  # more cells make it no surer
 
 
 def test_types_and_marks_are_compared_in_the_same_examples():

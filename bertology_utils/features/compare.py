@@ -45,13 +45,16 @@ def earlier_and_later(values: np.ndarray, seed: Seed) -> tuple[Bootstrap, Bootst
 def published_halves(panel: np.ndarray, reading_error: float, examples: int) -> Estimate:
     """The first half's mean minus the second half's, of a published heatmap that was read off its colours.
 
+    Its error is that of reading alone; how far another sample of examples would move the panel is not published.
+
     Args:
         panel: mean weights, shape (layers, heads).
-        reading_error: of a cell; all readings within it are as likely.
+        reading_error: of a cell; all readings within it are as likely. A colour scale that is misread is so for all
+            cells of a half alike, so that their mean errs as much as one of them.
         examples: that the panel is a mean of.
     """
     half = len(panel) // 2
-    error = reading_error / np.sqrt(3) * np.sqrt(2 / panel[:half].size)
+    error = reading_error / np.sqrt(3) * np.sqrt(2)
     return Estimate(float(panel[:half].mean() - panel[-half:].mean()), float(error), examples)
 
 
