@@ -268,7 +268,8 @@ def first_screen(content: dict, results: Results, figures: str) -> dict:
         figures: the folder of the run's figures, as seen from the notebook.
     """
     settings = results.content["settings"]
-    about = in_markdown(f"This run: model {settings['model']}, data {settings['data']}.")
+    bank = f", dependencies of {settings['treebank']}" if "treebank" in settings else ""
+    about = in_markdown(f"This run: model {settings['model']}, data {settings['data']}{bank}.")
     lines = [f"{number}. {line}" for number, line in enumerate(lines_of(results), start=1)]
     block = "\n".join(["<!-- findings -->", about, "", *lines, "<!-- end -->"])
     for cell in content["cells"]:
