@@ -20,7 +20,9 @@ from .common import one_based, zero_based
 from .disabling.sweep import Sweep, sweep
 from .drift.scores import restored_logits
 from .glue import TASKS, Task, predictions
-from .judge import learned
+from .judge import MIN_EXAMPLES, learned
+from .links import treebank
+from .links.dependencies import RELATIONS, Arcs, Pointing, joined
 from .plan import FineTuning, Need, PassOf, SweepOf, compared, prepare
 from .record import LIKE, TITLES, Record, real_run, real_title
 from .results import Results
@@ -52,6 +54,8 @@ class Lab(Record):
             for kind, index, count in zip(("layer", "head"), settings.head, shape, strict=True):
                 zero_based(one_based(index), count, kind)
         super().__init__(notebook, replace(settings, model=source))
+        # Of the treebank that was given, by text; {} where none was.
+        self.sentences = annotators.sentences_of(settings.treebank, MIN_EXAMPLES) if settings.treebank else {}
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
     @property
@@ -231,6 +235,23 @@ class Lab(Record):
         from .passes import measurements  # all sections, with scikit-learn
 
         return self.observe(model, task, measurements(self, task))
+
+    def arcs(self, model, tasks: Sequence[Task]) -> dict[str, Arcs]:
+        """Which arcs each head finds, by relation: of the treebank if one was given, else of the tasks' inputs.
+
+        Args:
+            model: encoder or classifier.
+            tasks: on whose inputs it is asked where there is no treebank.
+        """
+        if self.sentences:
+            inputs, of_bank = treebank.inputs_of(self.sentences, self.tokenizer, tokens_per_batch=self._tokens_per_batch)
+            pointing = Pointing(inputs)
+            self.fact(treebank={"sentences": len(inputs), "left out": pointing.left_out})
+            parts = [observe_once(model, of_bank, {"pointing": weighed(pointing, self.settings.weighing)})["pointing"]]
+        else:  # kept from the pass over all measurements, where there was one
+            asked = {task: Pointing(self.annotated_inputs(task)) for task in tasks}
+            parts = [self.observe(model, task, {"pointing": asked[task]})["pointing"] for task in tasks]
+        return {name: joined([part[name] for part in parts]) for name in RELATIONS}
 
     @cache
     def swept_rows(self, task: Task) -> Dataset:

@@ -9,19 +9,26 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from .annotation.annotators import check_treebank
+from .annotation.annotators import load_annotator, sentences_of
 from .common import one_of
 from .framenet.release import check_release
-from .glue import check_folder
+from .glue import check_folder, load_rows, sample
 from .hub import GLUE
+from .judge import MIN_EXAMPLES
 from .record import project_root
 from .settings import PARAMETERS, Settings, convert, resolve
 from .sources import parse_source
 
 PARAMETERS_TAG = "parameters"
 # Which part of a value is a path, where there is one: the kernel works in another folder.
-_PATHS = {"model": r".+", "checkpoint": r"(?<==)[^,]+", **dict.fromkeys(("data", "annotation", "framenet"), r"(?<=:).+")}
-_folder, _treebank, _release = cache(check_folder), cache(check_treebank), cache(check_release)  # several read the same
+_PATHS = {
+    "model": r".+",
+    "treebank": r".+",
+    "checkpoint": r"(?<==)[^,]+",
+    **dict.fromkeys(("data", "annotation", "framenet"), r"(?<=:).+"),
+}
+_folder, _release = cache(check_folder), cache(check_release)  # several notebooks read the same
+_annotator, _treebank = cache(load_annotator), cache(sentences_of)
 
 
 @dataclass(frozen=True)
@@ -171,18 +178,24 @@ def _look_into(settings: Settings, declared: dict[str, object]) -> list[str]:
     """Open what a notebook will read; returns what only the network could answer."""
     data = settings.data
     unknown = [] if settings.model.is_local else [f"the model {settings.model.location} on the Hub"]
-    if "annotation" in declared:  # the profile's may be a pipeline that is not installed
-        kind, place = parse_source("annotation", settings.annotation)
-        if kind == "conllu":
-            _treebank(place)
+    # Where it is not declared, the profile's may be a pipeline that is not installed.
+    annotates = "annotation" in declared and parse_source("annotation", settings.annotation)[0]
+    if annotates == "conllu":
+        _annotator(settings.annotation)
+    if "treebank" in declared and settings.treebank:
+        _treebank(settings.treebank, MIN_EXAMPLES)
     if "data" in declared and data.kind == "hub":
-        unknown.append(f"the data set {GLUE} on the Hub")
+        unknown.append(f"the data set {GLUE} on the Hub" + ", and whether its rows are annotated" * (annotates == "conllu"))
     if "data" in declared and data.kind == "folder":
         for task in settings.tasks:
             trains = "train_files" in declared and task.name not in dict(settings.checkpoints)
             _folder((task,), data.path, data.train_files, ("train", "dev") if trains else ("dev",))
             if trains and (before := settings.before(task)):
                 _folder(before[:1], data.path, data.train_files, ("train",))
+    if annotates == "conllu" and data.kind != "hub":
+        for task in settings.tasks:
+            rows = sample(load_rows(task, "dev", data), settings.max_examples, settings.seed)
+            _annotator(settings.annotation).annotate([text for field in task.fields for text in rows[field]])
     if "framenet" in declared:
         _release(settings.framenet)
         if settings.framenet == "nltk":

@@ -279,7 +279,8 @@ def first_screen(content: dict, results: Results, figures: str) -> dict:
         figures: the folder of the run's figures, as seen from the notebook.
     """
     settings, notebook = results.content["settings"], results.content["notebook"]
-    runs = {f"This run, model {settings['model']}, data {settings['data']}:": results}
+    bank = f", dependencies of {settings['treebank']}" if "treebank" in settings else ""
+    runs = {f"This run, model {settings['model']}, data {settings['data']}{bank}:": results}
     if real := real_run(notebook):
         runs = {f"{real_title(notebook)} (a committed run):": real} | runs
     lines = []

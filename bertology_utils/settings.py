@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from .common import DIRECTIONS, PROTOCOLS, WEIGHINGS, one_based, one_of, zero_based
 from .glue import DataSource, Task, get_task, parse_tasks
 from .hub import BERT_BASE, GLUE, HUB_REVISIONS
-from .sources import ModelSource, parse_checkpoints, parse_data, parse_model, parse_source
+from .sources import ModelSource, parse_checkpoints, parse_data, parse_model, parse_source, parse_treebank
 
 ALL = -1  # of a number of rows: as many as there are
 
@@ -165,6 +165,7 @@ class Parameters(BaseModel):
     train_files: str = _text("with a folder, training files of other names: TASK=FILE,TASK=FILE")
     tasks: str = _text("all, or names with commas between", "all")
     annotation: str = _text("gold (with embedded data), spacy:NAME or conllu:PATH; empty: the profile's")
+    treebank: str = _text("a CoNLL-U file to measure dependencies on; empty: the tasks' rows")
     framenet: str = _text("embedded, nltk, folder:PATH or zip:PATH; empty: the profile's")
     protocol: Literal[*PROTOCOLS] = _text("the paper's text or its published code", "paper")  # type: ignore[valid-type]
     weighing: Literal[*WEIGHINGS] = _text("what maps are of: attention weights, or what they carry", "weight")  # type: ignore[valid-type]
@@ -261,6 +262,7 @@ class Settings:
         given: the parameters as they were given.
         profile, model, data, tasks, framenet, seed, protocol, weighing: parsed, the profile's where none was given.
         annotation: not checked unless given, since not every notebook needs it.
+        treebank: path of the CoNLL-U file on whose sentences dependencies are measured; "" for the tasks' rows.
         checkpoints: (task name, classifier) that stand for trainings.
         max_examples, train_examples, sweep_examples: rows; 0 for all.
         trainings: of every task, but for the profile's exceptions; one if a checkpoint stands for those of some task.
@@ -275,6 +277,7 @@ class Settings:
     data: DataSource
     tasks: tuple[Task, ...]
     annotation: str
+    treebank: str
     framenet: str
     seed: int
     protocol: str
@@ -322,6 +325,7 @@ class Settings:
             "head": self.head and [one_based(index) for index in self.head],
             "recipe": asdict(self.profile.recipe),
             **{name: value for name, value in special.items() if value != PARAMETERS[name].default},
+            **({"treebank": Path(self.treebank).name} if self.treebank else {}),
             # Only where there are some: a run that trains its classifiers says so by its recipe.
             **(
                 {"trainings_by_task": {task.name: self.trainings_of(task) for task in self.tasks}}
@@ -377,6 +381,7 @@ def _resolve(given: Parameters, profile: Profile) -> Settings:
         data=data,
         tasks=parse_tasks(profile.tasks if given.tasks == "all" else given.tasks),
         annotation=values["annotation"],
+        treebank=parse_treebank(given.treebank),
         framenet=":".join(filter(None, parse_source("framenet", values["framenet"]))),
         **{name: getattr(given, name) for name in ("seed", "protocol", "weighing")},
         # What draws rows takes 0 for all.

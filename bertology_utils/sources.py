@@ -252,3 +252,17 @@ def parse_data(data: str, train_files: str = "") -> DataSource:
     pairs = parse_pairs("train_files", train_files)
     files = tuple((task, str(Path(file).expanduser()) if file.startswith("~") else file) for task, file in pairs)
     return DataSource(kind, Path(place).resolve(), files)
+
+
+def parse_treebank(path: str) -> str:
+    """Read the ``treebank`` parameter: the path of a CoNLL-U file, "" for none.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+    """
+    file = Path(path).expanduser()
+    if path and not file.is_file():
+        raise FileNotFoundError(
+            f"treebank={path!r}: there is no file {file}; wanted is a CoNLL-U file's path, such as my.conllu or my.conllu.gz"
+        )
+    return str(file) if path else ""

@@ -260,15 +260,29 @@ def test_negation_in_feats_and_antecedents_are_read(conllu):
 @pytest.mark.parametrize(("content", "message"), [
     ('{"a": 1}\n', "is not a CoNLL-U file"), ("a\tb\tc\n1\t2\t3\n", ""), ("", "no sentence in it"), ("1\tcat\n\n", "lacks a column"),
 ])  # fmt: skip
-def test_what_is_no_treebank_is_refused_and_its_first_sentence_is_checked_before(conllu, content, message):
-    for refuses in (annotators.check_treebank, annotators.read):
-        with pytest.raises(ValueError, match=r"bank\.conllu"):
+def test_what_is_no_treebank_is_refused(conllu, content, message):
+    for refuses in (annotators.read, annotators.sentences_of):
+        with pytest.raises(ValueError, match=f"bank.conllu .*{message}"):
             refuses(conllu(content))
-    with pytest.raises(ValueError, match=f"bank.conllu .*{message}"):
-        annotators.check_treebank(conllu(content))
-    annotators.check_treebank(conllu(CONLLU + "\nno such line\n"))
-    with pytest.raises(ValueError, match="is not a CoNLL-U file"):
-        annotators.read(conllu(CONLLU + "\nno such line\n"))
+        with pytest.raises(ValueError, match="is not a CoNLL-U file"):
+            refuses(conllu(CONLLU + "\nno such line\n"))
+
+
+def test_a_treebank_of_too_few_arcs_is_refused_with_their_numbers(conllu):
+    def bank(sentences, deprel="nsubj", head=2):
+        each = [line(1, f"a{number}", head=head, deprel=deprel) + line(2, "b") for number in range(sentences)]
+        return conllu("\n".join(each))
+
+    assert len(annotators.sentences_of(bank(30), least=30)) == 30
+    assert len(annotators.sentences_of(bank(29))) == 29, "who asks for no arcs is not refused"
+    few = "bank.conllu' has too few dependencies (nsubj 29, obj 0, amod 0, det 0); wanted are 30 of nsubj, obj, amod, det"
+    with pytest.raises(ValueError, match=re.escape(few)):
+        annotators.sentences_of(bank(29), least=30)
+    with pytest.raises(ValueError, match="nsubj 0, obj 0.* give a larger treebank, or leave treebank empty"):
+        annotators.sentences_of(bank(99, "nsubj:pass"), least=30)
+    bare = "\n".join(f"1\ta{number}\t_\t_\t_\t_\t_\t_\t_\t_\n" for number in range(40))
+    with pytest.raises(ValueError, match="has no sentence with dependencies .columns HEAD and DEPREL.; wanted are 30"):
+        annotators.sentences_of(conllu(bare), least=30)
 
 
 @needs_shared

@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+import torch
 from made_up import SURE, resampled
 from plain import TASKS, made_input, measured, replay, word
+from transformers import BertModel
 
 from bertology_utils import head_dependencies
 from bertology_utils.attention import observe
 from bertology_utils.claims import WEIGHT
 from bertology_utils.common import head_name
 from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
+from bertology_utils.lab import Lab
 from bertology_utils.links.dependencies import (
     CLARK,
     RELATIONS,
@@ -288,3 +291,74 @@ def test_a_treebank_that_says_too_little_is_refused_in_words(tiny_bert, tmp_path
         head_dependencies(model, tokenizer, tmp_path / "none.conllu")
     with pytest.raises(ValueError, match="is not a CoNLL-U file"):
         head_dependencies(model, tokenizer, treebank(tmp_path, 80, tail="1\tword\n\n"))
+
+
+# A treebank of one's own for notebooks 5 and 8.
+
+
+def sentence(*words):
+    """A sentence in CoNLL-U, of (form, head, label)."""
+    return "".join(f"{at}\t{form}\t_\tX\t_\t_\t{head}\t{deprel}\t_\t_\n" for at, (form, head, deprel) in enumerate(words, 1))
+
+
+@pytest.fixture
+def even_bert(tiny_bert, tmp_path):
+    """A BERT all of whose heads attend evenly, so that a word points at the first other one of its sentence."""
+    model = BertModel.from_pretrained(tiny_bert)
+    with torch.no_grad():
+        for layer in model.encoder.layer:
+            layer.attention.self.query.weight.zero_(), layer.attention.self.query.bias.zero_()
+    model.save_pretrained(tmp_path / "even")
+    load_tokenizer(parse_model(str(tiny_bert))).save_pretrained(tmp_path / "even")
+    return str(tmp_path / "even")
+
+
+NOUNS = "cat dog man king boy girl horse bird fish queen".split()
+
+
+def test_on_a_treebank_heads_are_measured_on_its_own_sentences(even_bert, tmp_path):
+    """Heads find a subject's verb in "cats see men" and not in "then cats see men": in 30 of 40 sentences; objects never."""
+    plain = [
+        sentence((one, 2, "nsubj"), (verb, 0, "root"), ("men", 2, "obj")) for one in NOUNS for verb in "see like hit".split()
+    ]
+    later = [sentence(("then", 3, "advmod"), (one, 3, "nsubj"), ("see", 0, "root"), ("men", 3, "obj")) for one in NOUNS]
+    path = tmp_path / "my.conllu"
+    path.write_text(
+        "\n".join([*plain, *later, sentence(*((f"{noun}s", 1, "det") for noun in NOUNS * 20))]), encoding="utf-8"
+    )
+    lab = Lab("8_bert_base", model=even_bert, tasks="mrpc", max_examples=5, treebank=str(path))
+    arcs = lab.arcs(lab.encoder(), lab.tasks)
+    assert {name: len(of.offset) for name, of in arcs.items()} == {"nsubj": 40, "obj": 40, "amod": 0, "det": 0}
+    assert (arcs["nsubj"].hits.mean(axis=1) == 0.75).all() and not arcs["obj"].hits.any()
+    assert (arcs["nsubj"].offset == 1).all() and arcs["nsubj"].examples == 41
+    test = relation_test("nsubj", arcs["nsubj"], 1)
+    assert (test.accuracy.value, test.baseline.value, test.beats) == (0.75, 1.0, ())
+    assert lab.facts["treebank"] == {"sentences": 41, "left out": 1}, "the last is longer than an input may be"
+    assert lab.settings.as_json()["treebank"] == "my.conllu"
+    by_norm = Lab("5_token_to_token", model=even_bert, tasks="mrpc", weighing="norm", treebank=str(path))
+    assert not (by_norm.arcs(lab.encoder(), lab.tasks)["nsubj"].hits.mean(axis=1) == 0.75).all(), (
+        "weighed as its notebook is"
+    )
+
+
+def test_without_a_treebank_they_are_of_the_tasks_rows_and_of_the_pass_that_was_made(tiny_bert, own_cache):
+    lab = Lab("5_token_to_token", model=str(tiny_bert), tasks="mrpc,sst2", max_examples=20)
+    model = lab.encoder()
+    looked = [lab.look(model, task)["pointing"] for task in lab.tasks]
+    made = {path.name for path in own_cache.glob("*/*")}
+    arcs = lab.arcs(model, lab.tasks)
+    assert {path.name for path in own_cache.glob("*/*")} == made != set(), "looked up, not measured anew"
+    for name, of in arcs.items():
+        expected = joined([part[name] for part in looked])
+        assert np.array_equal(of.hits, expected.hits) and np.array_equal(of.example, expected.example)
+    assert len(arcs["nsubj"].offset) > 20 and "treebank" not in lab.settings.as_json() and not lab.facts
+
+
+def test_a_lab_refuses_a_treebank_before_it_loads_anything(tiny_bert, tmp_path, monkeypatch):
+    monkeypatch.setattr("bertology_utils.models.load_encoder", lambda *_: pytest.fail("a model was loaded"))
+    with pytest.raises(
+        ValueError, match="my.conllu' has too few dependencies .nsubj 20, obj 20, amod 0, det 20.; wanted are 30"
+    ):
+        Lab("8_bert_base", model=str(tiny_bert), treebank=str(treebank(tmp_path, 20)))
+    with pytest.raises(FileNotFoundError, match="treebank='conllu:my.conllu': there is no file conllu:my.conllu; wanted is"):
+        Lab("8_bert_base", model=str(tiny_bert), treebank="conllu:my.conllu")

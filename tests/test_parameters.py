@@ -13,6 +13,7 @@ from conftest import ROOT
 
 from bertology_utils import __main__ as cli
 from bertology_utils import common, notebooks
+from bertology_utils.corpora import GLUE as EMBEDDED
 from bertology_utils.settings import PARAMETERS, PROFILES, Profile, choices, parameters_cell, resolve
 
 WRONG = [
@@ -51,6 +52,12 @@ WRONG = [
         "annotation='gold' goes with data='embedded' only",
     ),
     (["-p", "annotation", "conllu:figures/1_attention_patterns/results.json"], "results.json is not a CoNLL-U file"),
+    (
+        ["-p", "treebank", "/nowhere/at/all.conllu"],
+        "there is no file /nowhere/at/all.conllu; wanted is a CoNLL-U file's path",
+    ),
+    (["-p", "treebank", "README.md"], "README.md is not a CoNLL-U file"),
+    (["--only", "4", "-p", "treebank", "README.md"], "unknown parameter 'treebank'; choose one of: "),
     (["-p", "framenet", "folder:tests"], "is no FrameNet release: it has none of frameIndex.xml"),
     (["--profile", "paper", "-p", "profile", "embedded"], "profile is given twice"),
 ]
@@ -91,6 +98,25 @@ def test_what_only_the_hub_knows_is_not_called_ready(capsys):
     assert "not checked: the data set nyu-mll/glue on the Hub" in capsys.readouterr().out
     assert cli.main(["check"]) == 0
     assert "not checked" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("only", ["4", "5", "8"])
+def test_a_treebank_as_annotation_of_rows_that_it_does_not_hold_is_refused_with_what_to_do(only, capsys):
+    """Before any model is loaded; the same file is welcome where its rows are measured, and as treebank."""
+    whole = EMBEDDED / "MRPC" / "dev.conllu.gz"
+    call = ["check", "--only", only, "-p", "annotation", f"conllu:{whole}", "-p", "tasks"]
+    assert cli.main([*call, "mrpc,rte"]) == 2
+    errors = capsys.readouterr().err
+    assert "CoNLL-U file dev.conllu.gz has no annotation of" in errors and "treebank='PATH' has notebooks 5 and 8" in errors
+    assert cli.main([*call, "mrpc"]) == 0
+    if only != "4":
+        assert cli.main(["check", "--only", only, "-p", "treebank", str(whole)]) == 0
+
+
+def test_of_rows_on_the_hub_it_is_said_that_their_annotation_was_not_looked_at(capsys):
+    call = ["check", "--only", "8", "--profile", "bert-forward", "-p", "framenet", "embedded"]
+    assert cli.main([*call, "-p", "annotation", f"conllu:{EMBEDDED / 'MRPC' / 'dev.conllu.gz'}"]) == 0
+    assert "not checked: the data set nyu-mll/glue on the Hub, and whether its rows are annotated" in capsys.readouterr().out
 
 
 HEADER = b'{"a": {"dtype": "F32", "data_offsets": [0, 0]}}'
@@ -160,6 +186,7 @@ OTHERS = {  # of each parameter a value that is not the default
     "tasks": "rte",
     "framenet": f"folder:{ROOT / 'tests'}",
     "annotation": f"conllu:{ROOT / 'README.md'}",
+    "treebank": str(EMBEDDED / "MRPC" / "dev.conllu.gz"),
     "protocol": "official",
     "weighing": "norm",
     "direction": "both",

@@ -12,6 +12,7 @@ import pytest
 from conftest import ROOT
 from hub_server import LocalHub, glue_repository_of, hub_environment, only_this_machine, tiny_bert_repository
 from made_up import SURE, resampled
+from test_dependencies import treebank
 from transformers import AutoTokenizer, BertConfig
 
 from bertology_utils.corpora import GLUE as EMBEDDED
@@ -174,10 +175,15 @@ def test_from_the_hub_it_fills_the_column_and_asks_for_nothing_else(checkout, tm
     )
     repositories = {f"datasets/{GLUE}": (HUB_REVISIONS[GLUE], glue), BERT_BASE: (HUB_REVISIONS[BERT_BASE], repository)}
     with LocalHub(repositories) as hub:
-        done = call(checkout, hub.url, tmp_path, "-p", "annotation", f"conllu:{annotation}", "-p", "framenet", "embedded")
+        given = {"annotation": f"conllu:{annotation}", "framenet": "embedded", "treebank": str(treebank(tmp_path, 80))}
+        done = call(checkout, hub.url, tmp_path, *(part for pair in given.items() for part in ("-p", *pair)))
         asked = [path for _, path in hub.requests]
     results = check_run(checkout, done)
     assert {row["task"]: row["value"] for row in results.find("examples")} == dict.fromkeys(TASKS, 14)
+    assert {name: row["value"] for name, row in results.by("kind", "arcs").items()} == {"nsubj": 80, "obj": 80, "det": 80}
+    assert results.content["facts"]["treebank"] == {"sentences": 80, "left out": 0}
+    assert results.content["settings"]["treebank"] == "my.conllu"
+    assert results.verdicts["relations-ahead", "pre-trained"]["outcome"] == "not testable here", "a distance is always right"
     compared = results.by("kind", "rank correlation with the published panel")
     assert set(compared) == {"[SEP]", "[CLS]"}  # QQP's rows, and no whole FrameNet
     assert all(f"/{GLUE}" in path or f"/{BERT_BASE}" in path for path in asked)

@@ -11,6 +11,7 @@ import pytest
 from conftest import ROOT, make_bert
 
 import bertology_utils
+from bertology_utils import __main__ as cli
 from bertology_utils import attention_maps, batches_of, load_classifier, load_encoder, load_tokenizer
 from bertology_utils.glue import TASKS
 from bertology_utils.results import entries_of
@@ -127,7 +128,7 @@ def test_maps_go_into_bertviz_as_they_are(monkeypatch):
     assert len(handed) == 2
 
 
-def test_a_treebank_of_ones_own_in_three_lines(tmp_path, monkeypatch):
+def test_a_treebank_of_ones_own_in_five_lines(tmp_path, monkeypatch):
     from test_dependencies import treebank
 
     treebank(tmp_path, 80)
@@ -135,3 +136,9 @@ def test_a_treebank_of_ones_own_in_three_lines(tmp_path, monkeypatch):
     names = {"MINE": str(make_bert(tmp_path / "mine", 3, 4, 32))}
     exec(shown("treebank", 3), names)
     assert set(names["table"]["relation"]) == {"det", "nsubj", "obj"}
+    monkeypatch.chdir(ROOT)
+    lines = re.search(r"<!-- treebank-run -->\n```\n(.*?)```\n<!-- end -->", TEXT, re.DOTALL)[1].splitlines()
+    calls = [line.replace("my.conllu", str(tmp_path / "my.conllu")).split()[3:] for line in lines]
+    assert [call[0] for call in calls] == ["check", "run"]
+    for _, *options in calls:  # test_pretrained.py runs notebook 8 so
+        assert cli.main(["check", *options]) == 0

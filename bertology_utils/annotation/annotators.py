@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 PARAGRAPH = ("newpar", "newdoc")  # comments at which one begins
 NEGATIVE = {("Polarity", "Neg"), ("PronType", "Neg")}  # in FEATS, of negative words
+# Do heads point along these? Labels of Universal Dependencies, and ClearNLP's where it has another.
+RELATIONS = {"nsubj": {"nsubj"}, "obj": {"obj", "dobj"}, "amod": {"amod"}, "det": {"det"}}
 _PROBE = "She reads the old letters."
 _FILE = "sentences.json"
 # What must be annotated, and which components of a pipeline do it.
@@ -94,13 +97,27 @@ def read(path: str | Path) -> dict[str, Annotated]:
     return sentences | paragraphs
 
 
-def check_treebank(path: str | Path) -> None:
-    """Refuse a file that does not begin with a sentence in CoNLL-U; the rest of it is not read.
+def sentences_of(path: str | Path, least: int = 0) -> dict[str, Annotated]:
+    """A treebank's own sentences, each by its text; of one that stands there twice, one.
+
+    Args:
+        path: as of :func:`read`.
+        least: arcs that one of :data:`RELATIONS` must have, or heads cannot be judged along any; 0: it is not asked.
 
     Raises:
-        FileNotFoundError, ValueError: no such file, or as :func:`read`.
+        FileNotFoundError, ValueError: no such file, or as :func:`read`; or too few arcs, and how many there are.
     """
-    next(_parsed(Path(path)))
+    found: dict[str, Annotated] = {text: sentences for text, sentences in read(path).items() if len(sentences) == 1}
+    labels = Counter(word.deprel for (sentence,) in found.values() for word in sentence.words if word.head >= 0)
+    arcs = {name: sum(labels[label] for label in of_relation) for name, of_relation in RELATIONS.items()}
+    if max(arcs.values()) < least:
+        counted = f"too few dependencies ({', '.join(f'{name} {count}' for name, count in arcs.items())})"
+        raise ValueError(
+            f"treebank={str(path)!r} has {counted if labels else 'no sentence with dependencies (columns HEAD and DEPREL)'};"
+            f" wanted are {least} of {', '.join(arcs)} in the labels of Universal Dependencies: give a larger treebank, or"
+            " leave treebank empty to measure on the tasks' rows"
+        )
+    return found
 
 
 def _paragraphs(path: Path) -> Iterator[list[TokenList]]:
@@ -231,7 +248,8 @@ class StoredAnnotation:
             if text and text not in self._sentences:
                 raise ValueError(
                     f"{self.name} has no annotation of {text[:80]!r}; annotation='spacy:NAME' annotates any text with a"
-                    " spaCy pipeline, and annotation='conllu:PATH' takes a CoNLL-U file in which it stands"
+                    " spaCy pipeline, annotation='conllu:PATH' takes a CoNLL-U file in which it stands, and"
+                    " treebank='PATH' has notebooks 5 and 8 measure dependencies on a CoNLL-U file's own sentences"
                 )
         return [self._sentences[text] if text else () for text in texts]
 

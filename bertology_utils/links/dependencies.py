@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from ..annotation.annotators import RELATIONS
 from ..annotation.inputs import AnnotatedInput, PlacedSentence
 from ..attention import Batch
 from ..claims import WEIGHT
@@ -21,8 +22,6 @@ from ..judge import Support
 from ..statistics import Bootstrap, Seed, bootstrap, max_statistic, mean_over_seeds
 from ..statistics.permutation import ONE_SIDED, largest
 
-# Labels of Universal Dependencies, and ClearNLP's where it has another.
-RELATIONS = {"nsubj": {"nsubj"}, "obj": {"obj", "dobj"}, "amod": {"amod"}, "det": {"det"}}
 WAYS = ("dependent → head", "head → dependent")
 ROWS = (  # of results.json: what, the part of a RelationTest, its unit
     ("share of arcs that the best head finds", "accuracy", "share"),

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..annotation.annotators import Annotated, StoredAnnotation, read
-from ..annotation.inputs import annotate_inputs
-from ..attention import observe
-from ..attention.batches import batches_of
+from ..annotation.annotators import Annotated, StoredAnnotation, sentences_of
+from ..annotation.inputs import AnnotatedInput, annotate_inputs
+from ..attention import Batch, observe
+from ..attention.batches import TOKENS_PER_BATCH, batches_of
 from ..judge import MIN_EXAMPLES
 from .dependencies import Pointing, chosen_and_measured
 
 if TYPE_CHECKING:
     import pandas as pd
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+MAX_LENGTH = 128  # wordpieces of a sentence; longer ones are left out
 
 
 def head_dependencies(
@@ -25,7 +27,7 @@ def head_dependencies(
     treebank: str | Path,
     relations: Collection[str] = (),
     seed: int = 1,
-    max_length: int = 128,
+    max_length: int = MAX_LENGTH,
 ) -> pd.DataFrame:
     """The head that points best along each dependency of a treebank, beside the best fixed distance (Clark et al., 2019).
 
@@ -51,17 +53,33 @@ def head_dependencies(
     """
     import pandas as pd
 
-    sentences: dict[str, Annotated] = {text: parsed for text, parsed in read(treebank).items() if len(parsed) == 1}
+    sentences = sentences_of(treebank)
     chosen = _relations(sentences, relations, Path(treebank).name)
-    annotation = StoredAnnotation("treebank", sentences, antecedents=False)
-    rows: dict[str, Sequence[str]] = {"text": list(sentences)}
-    inputs = annotate_inputs(rows, ["text"], tokenizer, max_length, annotation)
+    inputs, batches = inputs_of(sentences, tokenizer, max_length)
     pointing = Pointing(inputs, {name: {name} for name in chosen})
-    batches = batches_of(rows["text"], tokenizer, max_length=max_length)
     found = observe(model, batches, {"pointing": pointing})["pointing"]
     table = pd.DataFrame([row for name in chosen for row in chosen_and_measured(name, found[name], seed)])
     table.attrs["left out"] = pointing.left_out
     return table
+
+
+def inputs_of(
+    sentences: Mapping[str, Annotated],
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int = MAX_LENGTH,
+    tokens_per_batch: int = TOKENS_PER_BATCH,
+) -> tuple[list[AnnotatedInput], list[Batch]]:
+    """Sentences as inputs of a model, annotated and in batches.
+
+    Args:
+        sentences: from :func:`bertology_utils.annotation.annotators.sentences_of`.
+        tokenizer: the model's, a fast one.
+        max_length: wordpieces of a sentence; longer ones are cut.
+        tokens_per_batch: bound on examples × padded length.
+    """
+    texts, annotation = list(sentences), StoredAnnotation("treebank", dict(sentences), antecedents=False)
+    inputs = annotate_inputs({"text": texts}, ["text"], tokenizer, max_length, annotation)
+    return inputs, batches_of(texts, tokenizer, max_length=max_length, tokens_per_batch=tokens_per_batch)
 
 
 def _relations(sentences: Mapping[str, Annotated], wanted: Collection[str], name: str) -> list[str]:

@@ -20,7 +20,7 @@ from ..framenet.release import load_release
 from ..glue import Task
 from ..judge import MIN_EXAMPLES, Support, never_adjacent
 from ..links import measure as links
-from ..links.dependencies import CLARK, RELATIONS, Pointing, RelationTest, joined, relation_test
+from ..links.dependencies import CLARK, Arcs, Pointing, RelationTest, relation_test
 from ..links.measure import PAIRS, OfInput, borrow, find_links, share_adjacent
 from ..patterns.classifiers import load_network
 from ..patterns.labels import natural
@@ -232,14 +232,13 @@ def along_links(found: Sequence[Mapping[str, Any]], of_inputs: Sequence[OfInput]
     return Links(examples, clear, heads, adjacent, supports, missing)
 
 
-def relation_tests(found: Sequence[Mapping[str, Any]], seed: Seed) -> dict[str, RelationTest]:
-    """Heads that point along dependencies, over all tasks, by relation; relations with few arcs are left out.
+def relation_tests(arcs: Mapping[str, Arcs], seed: Seed) -> dict[str, RelationTest]:
+    """Heads that point along dependencies, by relation; relations with few arcs are left out.
 
     Args:
-        found: of every task, from :func:`look`.
+        arcs: by relation, from :meth:`bertology_utils.lab.Lab.arcs`.
         seed: of resampling and permutations.
     """
-    arcs = {name: joined([one["pointing"][name] for one in found]) for name in RELATIONS}
     return {name: relation_test(name, of, seed) for name, of in arcs.items() if len(of.offset) >= MIN_EXAMPLES}
 
 
