@@ -235,6 +235,7 @@ _WORDS = {
     "difference": (1, 3, True, ""),
     "cosine": (1, 2, False, ""),
     "correlation": (1, 2, True, ""),
+    "correlation over heads": (1, 2, True, ""),  # whose n counts heads
     "p": (1, 2, False, ""),
     "count": (1, 0, False, ""),
 }
@@ -258,7 +259,8 @@ def text_of(entry: Mapping[str, Any], sizes: bool = False) -> str:
     text = one(entry["value"]) + unit + (f" [{', '.join(map(one, ends))}]" if ends else "")
     if sizes and entry.get("n"):
         trainings = entry.get("trainings") or 1
-        text += f"; n={entry['n']}" + (f", {trainings} trainings" if trainings > 1 else "")
+        heads = " heads" if entry.get("unit") == "correlation over heads" else ""
+        text += f"; n={entry['n']}{heads}" + (f", {trainings} trainings" if trainings > 1 else "")
     return text
 
 

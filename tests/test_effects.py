@@ -13,7 +13,7 @@ from bertology_utils.disabling import effects, heads, needs
 from bertology_utils.disabling.sweep import Sweep
 from bertology_utils.glue import TASKS, plain_metric, score
 from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, UNTESTABLE, judge
-from bertology_utils.statistics import bootstrap, bootstrap_weights
+from bertology_utils.statistics import bootstrap, bootstrap_weights, rank_of
 from bertology_utils.statistics.estimates import METRICS, weighted_scores
 
 N = 300
@@ -117,6 +117,46 @@ def test_a_chosen_gain_shrinks_on_the_other_half_unless_it_is_real():
     assert real.honest.mean() > 0.05
     with pytest.raises(ValueError, match="at least 4"):
         effects.selected_gain(TASKS["rte"], baseline[:3], disabled[:, :3], labels[:3], seed=1)
+
+
+def test_heads_that_tie_are_averaged_and_not_the_first_taken():
+    """Of 30 heads several often gain equally many of 20 answers; their order says nothing, and decides nothing."""
+    labels, baseline, disabled = made("rte", variants=30, n=40)
+    found, turned = (effects.selected_gain(RTE, baseline, order, labels, seed=1) for order in (disabled, disabled[::-1]))
+    assert (found.naive == turned.naive).all()
+    np.testing.assert_allclose(found.honest, turned.honest)
+
+
+def losing(share, examples, heads=(20, 20), seed=0):
+    """A model that is always right, and without a head errs on a share of the examples, from the lowest to the highest."""
+    rng = np.random.default_rng(seed)
+    errs = rng.permutation(np.linspace(*share, heads[0] * heads[1])).reshape(heads)
+    disabled = rng.random((*heads, examples)) >= errs[..., None]
+    return errs, Sweep(outputs(np.ones(examples, dtype=bool)), outputs(disabled), outputs(disabled[0]))
+
+
+@pytest.mark.parametrize("share, known", [((0.1, 0.1), 0.0), ((0.07, 0.13), 0.5), ((0.04, 0.16), 0.8)])
+def test_reliability_is_the_part_of_the_variance_that_is_not_noise(share, known):
+    errs, sweep = losing(share, 300)
+    noise = np.mean(errs * (1 - errs)) / 300
+    assert np.var(errs) / (np.var(errs) + noise) == pytest.approx(known, abs=0.01), "by construction"
+    found = effects.reliability(MRPC, sweep, np.ones(300, dtype=int), 1)
+    assert found.value == pytest.approx(known, abs=0.08) and found.n == 400
+
+
+def test_where_losses_are_noise_nothing_can_be_said_of_what_predicts_them():
+    """What predicts every head's true loss without fail shows as 0.3 or less; that is not the predictor's fault."""
+    (errs, noisy), (_, clear) = losing((0.098, 0.102), 300, (6, 12)), losing((0.0, 0.2), 300, (6, 12))
+    labels = np.ones(300, dtype=int)
+    lost = -effects.scores_of(MRPC, effects.answers(MRPC, noisy.heads).reshape(72, -1), labels)
+    assert abs(rank_of(errs.ravel(), lost)) < 0.3
+    found = {
+        task: effects.reliability(task, sweep, labels, 1) for task, sweep in ((MRPC, noisy), (RTE, clear), (QNLI, clear))
+    }
+    assert needs.reliable(found, {MRPC: True, RTE: True, QNLI: False}) == [RTE]
+    assert judge("effect-predicted", {}).outcome == UNTESTABLE
+    idle = Sweep(clear.baseline, np.broadcast_to(clear.baseline, (6, 12, 300, 2)), clear.layers)
+    assert effects.reliability(MRPC, idle, labels, 1).value == 0, "no head changes an answer"
 
 
 def test_equally_many_right_answers_are_exactly_equal_scores():

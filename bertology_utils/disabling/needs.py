@@ -12,7 +12,7 @@ from scipy import stats
 from ..claims import SCORE, TENTH, WEIGHT
 from ..common import Head, head_name, one_based
 from ..glue import Task, plain_metric
-from ..judge import Support, above, all_of, some_head
+from ..judge import HOLDS, Support, above, all_of, some_head
 from ..results import text_of
 from ..statistics import (
     RESAMPLES,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 HALVINGS = 5  # of the examples, where every one costs a pass
 FEW = 5  # heads of a model that count as its most needed
+RELIABLE = 0.5  # of losses without a head: the part of their variance over heads that is not noise of the examples
 ALIKE = 0.1  # difference of rank correlations below which tasks' profiles count as one
 
 
@@ -150,6 +151,19 @@ def most_needed(gains: np.ndarray, count: int = FEW) -> list[Head]:
         count: how many.
     """
     return heads_by_size(-gains)[:count]
+
+
+def reliable(found: Mapping[Task, Bootstrap], learned: Mapping[Task, bool]) -> list[Task]:
+    """Learned tasks whose losses without a head are surely more than half signal, so that a predictor could show.
+
+    At :data:`RELIABLE` a true correlation of 0.42 shows as 0.3, the least that counts; below it, "nothing predicts the
+    losses" would say more of them than of what predicts them.
+
+    Args:
+        found: by task, of :func:`bertology_utils.disabling.effects.reliability`.
+        learned: by task.
+    """
+    return [task for task, one in found.items() if learned[task] and above(one, RELIABLE).outcome == HOLDS]
 
 
 def needed_by_all(found: Sequence[Sequence[Effects]]) -> list[Head]:

@@ -82,6 +82,20 @@ def apart(one: Bootstrap, other: Bootstrap) -> Bootstrap:
     return Bootstrap(one.value - other.value, one.draws - other.draws, one.n + other.n, (one.seed, other.seed))
 
 
+def mean_of(parts: Sequence[Bootstrap]) -> Bootstrap:
+    """Mean of paired statistics.
+
+    Raises:
+        ValueError: none, or not on the same resamples.
+    """
+    if not parts:
+        raise ValueError("nothing to take the mean of; give at least one")
+    total = parts[0]
+    for part in parts[1:]:
+        total = total - (-part)  # the difference checks that they are paired
+    return Bootstrap(total.value / len(parts), total.draws / len(parts), total.n, total.seed)
+
+
 def bootstrap(statistic: Callable[[np.ndarray], float], n: int, seed: Seed, resamples: int = RESAMPLES) -> Bootstrap:
     """Bootstrap a statistic of ``n`` examples.
 
@@ -235,11 +249,7 @@ def mean_over_seeds(parts: Sequence[Bootstrap], scale: float = 1.0) -> Estimate:
     """
     if not parts:
         raise ValueError("no training to estimate from; give at least one")
-    total = parts[0]
-    for part in parts[1:]:
-        total = total - (-part)  # the difference checks that they are paired
-    of_examples = float((total.draws / len(parts)).var())
-    return _of_trainings([part.value for part in parts], of_examples, parts[0].n, scale)
+    return _of_trainings([part.value for part in parts], float(mean_of(parts).draws.var()), parts[0].n, scale)
 
 
 def of_same_examples(parts: Sequence[Estimate]) -> Estimate:
