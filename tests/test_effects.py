@@ -330,6 +330,14 @@ def test_shared_heads_are_those_that_both_need():
     assert needs.shared(first, idle).value == 0, "a model that needs no head more than others"
 
 
+def test_heads_that_tie_for_the_last_places_count_in_part():
+    """Two models need one head most, the same, and then any four of ten: chosen by index they would share all five."""
+    one = variants(0, shape=(4, 6))
+    gains = [resampled(0, -0.02 if at < 10 else -0.04 if at == 23 else 0.0, 1e-6) for at in range(24)]
+    model = effects.Variants((4, 6), gains, one.test, one.selected, None)
+    assert needs.shared(model, model).value == pytest.approx(1 + 10 * 0.4**2)
+
+
 def test_trainings_of_a_task_agree_beyond_what_tasks_share():
     """All need head 0 most, as a head of the model may be needed by whatever task; that is no agreement of trainings."""
     common = {MRPC: [[0, 1, 2, 3, 4], [0, 5, 6, 7, 8]], RTE: [[0, 9, 10, 11, 12], [0, 13, 14, 15, 16]]}
@@ -373,4 +381,7 @@ def test_several_heads_are_chosen_on_one_half_and_scored_on_the_other():
         return whole if (0, 0) not in few else heads[0]
 
     found = needs.several_off(MRPC, without, sweep, labels, 1, share=1 / 4)
+    assert len({layer for few in seen for layer, _ in few}) == 2, (
+        "of eleven heads that tie not only those of the first layer"
+    )
     assert found.value == 0 and found.n == 60 and all(len(few) == 3 and (0, 0) not in few for few in seen)

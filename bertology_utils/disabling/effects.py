@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.random import Generator
 from scipy import stats
 
 from ..common import Head
@@ -29,7 +30,7 @@ from ..statistics import (
     rank_correlation,
     weighted_scores,
 )
-from ..statistics.permutation import DRAWS, ROUNDING, by_size, heads_by_size
+from ..statistics.permutation import DRAWS, ROUNDING, by_size
 from .switch import answers, rightness, scores_of
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ SPLITS = 200
 HALVINGS = 20  # of the examples, for a correlation between halves
 
 
-def heads_by_score(task: Task, sweep: Sweep, labels: np.ndarray, rows: np.ndarray | slice = slice(None)) -> list[Head]:
+def heads_by_score(
+    task: Task, sweep: Sweep, labels: np.ndarray, rows: np.ndarray | slice = slice(None), lots: Generator | None = None
+) -> list[Head]:
     """Heads, (layer, head) from 0, by the score without each, that of the largest gain first.
 
     Args:
@@ -47,8 +50,12 @@ def heads_by_score(task: Task, sweep: Sweep, labels: np.ndarray, rows: np.ndarra
         sweep: a classifier's outputs.
         labels: gold, shape (examples,).
         rows: True for the examples that order, shape (examples,); all by default.
+        lots: draws the order of heads that tie, of which many change no answer; without it the lowest layer is first.
     """
-    return heads_by_size(np.stack([scores_of(task, said[:, rows], labels[rows]) for said in answers(task, sweep.heads)]))
+    scores = np.stack([scores_of(task, said[:, rows], labels[rows]) for said in answers(task, sweep.heads)])
+    drawn = np.arange(scores.size) if lots is None else lots.permutation(scores.size)
+    order = drawn[by_size(scores.ravel()[drawn])]
+    return [(int(at) // scores.shape[1], int(at) % scores.shape[1]) for at in order]
 
 
 def gains(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed) -> list[Bootstrap]:
