@@ -59,7 +59,7 @@ def entries_of(
         kinds: names along an axis "kind".
         unit: "share", "score", "weight", "cosine", "p", "count", …; with it numbers are put in words.
         tolerance: how far the number may move from one processor to another.
-        n: examples behind each number; an estimate knows its own.
+        n: examples behind each number (heads, where the unit says so); an estimate knows its own.
         labels: that all entries share, such as ``state="fine-tuned"``.
 
     Raises:

@@ -117,7 +117,8 @@ def profiles_apart(found: Mapping[Task, Sequence[Variants]], seed: Seed) -> Supp
     low, high = np.percentile(resampled, [2.5, 97.5])
     holds = (1 + (drawn >= observed - 1e-9).sum()) / (1 + DRAWS)
     against = Estimate(observed, float(np.std(resampled)), len(everything))
-    number = f"{observed:+.2f} [{low:+.2f}, {high:+.2f}], {p_is(holds)}; {len(tasks)} models of {len(found)} tasks"
+    number = f"{observed:+.2f} [{low:+.2f}, {high:+.2f}], {p_is(holds)}"
+    number += f"; n={len(everything)} heads, {len(tasks)} models of {len(found)} tasks"
     return Support(float(holds), (-against).p_above(-ALIKE), number)
 
 

@@ -25,7 +25,7 @@ class Bootstrap:
     Attributes:
         value: on the data as they are.
         draws: on each resample, shape (resamples,).
-        n: examples.
+        n: examples, or what else was resampled.
         seed: of the resampling.
     """
 
@@ -163,7 +163,7 @@ class Estimate:
     Attributes:
         value: the number.
         error: its standard error.
-        n: examples.
+        n: examples, or what else was resampled.
         trainings: models that were trained alike; 1 where the number is of one model.
         degrees: of freedom of the error; infinite where only examples were resampled.
         each: one value for each training; () where they are not known.
