@@ -131,7 +131,8 @@ def rank_correlation(x: np.ndarray, y: np.ndarray, seed: Seed) -> Bootstrap:
 def rank_agreement(first: np.ndarray, second: np.ndarray, seed: Seed) -> Bootstrap:
     """Spearman's rank correlation of items that examples measure in two ways, examples resampled.
 
-    The interval is about these items, such as all heads of a model, on other examples; as that of a kappa.
+    The interval is about these items, such as all heads of a model, on other examples; as that of a kappa. Both ways see
+    the same examples, so that noise hardly makes the correlation smaller.
 
     Args:
         first, second: shape (examples, sets, items); of several sets of items, such as heads by direction, each is ranked
