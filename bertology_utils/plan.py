@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .notebooks import Notebook
     from .settings import Settings
 
-SWEPT = ("mrpc", "stsb", "sst2", "rte")  # tasks whose heads the paper disables one by one (§4.6)
 ABLATIONS = ("zero", "mean", "interchange")  # compared with the usual one, "uniform"
 # Bytes of a worker for each weight: gradient, moments and activations in a training; stacked inputs in a sweep.
 BYTES = {"FineTuning": 45, "SweepOf": 12, "PassOf": 12}
@@ -96,11 +95,6 @@ def _turn(need: Need) -> int:
     return (1 if need.after else 0) if isinstance(need, FineTuning) else 2
 
 
-def swept(tasks: Iterable[Task]) -> list[Task]:
-    """Those of some tasks whose heads the paper disables (§4.6)."""
-    return [task for task in tasks if task.name in SWEPT]
-
-
 def compared(tasks: Sequence[Task], profile: str) -> Sequence[Task]:
     """The tasks on whose first training the ways of disabling a head are compared."""
     return tasks[:1] if profile == "embedded" else tasks[:2]
@@ -134,7 +128,7 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
         "4": [*trained, *and_random],
         "5": [*trained, *and_random],
         "6": [*trained, *sweeps, *(SweepOf(training, ablation) for training in first for ablation in ABLATIONS)],
-        "7": [*trained, *(sweep for sweep in sweeps if sweep.training.task in swept(tasks))],
+        "7": trained,
     }
     given = {name for name, _ in settings.checkpoints}
     return [

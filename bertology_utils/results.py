@@ -59,7 +59,7 @@ def entries_of(
         kinds: names along an axis "kind".
         unit: "share", "score", "weight", "cosine", "p", "count", …; with it numbers are put in words.
         tolerance: how far the number may move from one processor to another.
-        n: examples behind each number; an estimate knows its own.
+        n: examples behind each number (heads, where the unit says so); an estimate knows its own.
         labels: that all entries share, such as ``state="fine-tuned"``.
 
     Raises:
@@ -235,6 +235,7 @@ _WORDS = {
     "difference": (1, 3, True, ""),
     "cosine": (1, 2, False, ""),
     "correlation": (1, 2, True, ""),
+    "correlation over heads": (1, 2, True, ""),  # whose n counts heads
     "p": (1, 2, False, ""),
     "count": (1, 0, False, ""),
 }
@@ -263,7 +264,8 @@ def text_of(entry: Mapping[str, Any], sizes: bool = False) -> str:
     text = one(entry["value"]) + unit + (f" [{', '.join(map(one, ends))}]" if ends else "")
     if sizes and entry.get("n"):
         trainings = entry.get("trainings") or 1
-        text += f"; n={entry['n']}" + (f", {trainings} trainings" if trainings > 1 else "")
+        heads = " heads" if entry.get("unit") == "correlation over heads" else ""
+        text += f"; n={entry['n']}{heads}" + (f", {trainings} trainings" if trainings > 1 else "")
     return text
 
 

@@ -24,4 +24,4 @@ def many(z: float, shape=(2, 3)) -> ManyTest:
     """One head so many standard errors above the least effect, the others surely below."""
     above, below, means = np.ones(shape), np.zeros(shape), np.full(shape, -0.1)
     above.flat[0], below.flat[0], means.flat[0] = norm.sf(z), norm.cdf(z), 0.02 + 0.01 * z
-    return ManyTest(means, above, below, np.full(shape, 100))
+    return ManyTest(means, above, below, np.full(shape, 100), below)

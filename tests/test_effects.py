@@ -13,7 +13,7 @@ from bertology_utils.disabling import effects, heads, needs
 from bertology_utils.disabling.sweep import Sweep
 from bertology_utils.glue import TASKS, plain_metric, score
 from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, UNTESTABLE, judge
-from bertology_utils.statistics import bootstrap, bootstrap_weights
+from bertology_utils.statistics import bootstrap, bootstrap_weights, rank_of
 from bertology_utils.statistics.estimates import METRICS, weighted_scores
 
 N = 300
@@ -117,6 +117,46 @@ def test_a_chosen_gain_shrinks_on_the_other_half_unless_it_is_real():
     assert real.honest.mean() > 0.05
     with pytest.raises(ValueError, match="at least 4"):
         effects.selected_gain(TASKS["rte"], baseline[:3], disabled[:, :3], labels[:3], seed=1)
+
+
+def test_heads_that_tie_are_averaged_and_not_the_first_taken():
+    """Of 30 heads several often gain equally many of 20 answers; their order says nothing, and decides nothing."""
+    labels, baseline, disabled = made("rte", variants=30, n=40)
+    found, turned = (effects.selected_gain(RTE, baseline, order, labels, seed=1) for order in (disabled, disabled[::-1]))
+    assert (found.naive == turned.naive).all()
+    np.testing.assert_allclose(found.honest, turned.honest)
+
+
+def losing(share, examples, heads=(20, 20), seed=0):
+    """A model that is always right, and without a head errs on a share of the examples, from the lowest to the highest."""
+    rng = np.random.default_rng(seed)
+    errs = rng.permutation(np.linspace(*share, heads[0] * heads[1])).reshape(heads)
+    disabled = rng.random((*heads, examples)) >= errs[..., None]
+    return errs, Sweep(outputs(np.ones(examples, dtype=bool)), outputs(disabled), outputs(disabled[0]))
+
+
+@pytest.mark.parametrize("share, known", [((0.1, 0.1), 0.0), ((0.07, 0.13), 0.5), ((0.04, 0.16), 0.8)])
+def test_reliability_is_the_part_of_the_variance_that_is_not_noise(share, known):
+    errs, sweep = losing(share, 300)
+    noise = np.mean(errs * (1 - errs)) / 300
+    assert np.var(errs) / (np.var(errs) + noise) == pytest.approx(known, abs=0.01), "by construction"
+    found = effects.reliability(MRPC, sweep, np.ones(300, dtype=int), 1)
+    assert found.value == pytest.approx(known, abs=0.08) and found.n == 400
+
+
+def test_where_losses_are_noise_nothing_can_be_said_of_what_predicts_them():
+    """What predicts every head's true loss without fail shows as 0.3 or less; that is not the predictor's fault."""
+    (errs, noisy), (_, clear) = losing((0.098, 0.102), 300, (6, 12)), losing((0.0, 0.2), 300, (6, 12))
+    labels = np.ones(300, dtype=int)
+    lost = -effects.scores_of(MRPC, effects.answers(MRPC, noisy.heads).reshape(72, -1), labels)
+    assert abs(rank_of(errs.ravel(), lost)) < 0.3
+    found = {
+        task: effects.reliability(task, sweep, labels, 1) for task, sweep in ((MRPC, noisy), (RTE, clear), (QNLI, clear))
+    }
+    assert needs.reliable(found, {MRPC: True, RTE: True, QNLI: False}) == [RTE]
+    assert judge("effect-predicted", {}).outcome == UNTESTABLE
+    idle = Sweep(clear.baseline, np.broadcast_to(clear.baseline, (6, 12, 300, 2)), clear.layers)
+    assert effects.reliability(MRPC, idle, labels, 1).value == 0, "no head changes an answer"
 
 
 def test_equally_many_right_answers_are_exactly_equal_scores():
@@ -290,6 +330,14 @@ def test_shared_heads_are_those_that_both_need():
     assert needs.shared(first, idle).value == 0, "a model that needs no head more than others"
 
 
+def test_heads_that_tie_for_the_last_places_count_in_part():
+    """Two models need one head most, the same, and then any four of ten: chosen by index they would share all five."""
+    one = variants(0, shape=(4, 6))
+    gains = [resampled(0, -0.02 if at < 10 else -0.04 if at == 23 else 0.0, 1e-6) for at in range(24)]
+    model = effects.Variants((4, 6), gains, one.test, one.selected, None)
+    assert needs.shared(model, model).value == pytest.approx(1 + 10 * 0.4**2)
+
+
 def test_trainings_of_a_task_agree_beyond_what_tasks_share():
     """All need head 0 most, as a head of the model may be needed by whatever task; that is no agreement of trainings."""
     common = {MRPC: [[0, 1, 2, 3, 4], [0, 5, 6, 7, 8]], RTE: [[0, 9, 10, 11, 12], [0, 13, 14, 15, 16]]}
@@ -333,4 +381,7 @@ def test_several_heads_are_chosen_on_one_half_and_scored_on_the_other():
         return whole if (0, 0) not in few else heads[0]
 
     found = needs.several_off(MRPC, without, sweep, labels, 1, share=1 / 4)
+    assert len({layer for few in seen for layer, _ in few}) == 2, (
+        "of eleven heads that tie not only those of the first layer"
+    )
     assert found.value == 0 and found.n == 60 and all(len(few) == 3 and (0, 0) not in few for few in seen)

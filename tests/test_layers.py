@@ -57,7 +57,7 @@ def test_a_room_in_the_wrong_place_is_found(tmp_path):
     swapped = contract.replace('    "weighing",\n', "").replace('    "sources",\n', '    "sources",\n    "weighing",\n')
     checked = lint(tmp_path, swapped)
     assert checked.returncode == 1
-    assert "bertology_utils.weighing is not allowed to import bertology_utils.disabling" in checked.stdout, checked.stdout
+    assert "bertology_utils.weighing is not allowed to import bertology_utils.features" in checked.stdout, checked.stdout
 
 
 @pytest.mark.parametrize("module", CHEAP)

@@ -145,7 +145,48 @@ def test_many_heads_against_a_least_effect():
     assert found.n[1, 2] == 100 and found.means[1, 2] == pytest.approx(np.nanmean(differences[:, 1, 2]))
     differences[:, 1, 2] = np.nan
     empty = statistics.many_test(differences, 0.02, 1)
-    assert np.isnan(empty.means[1, 2]) and empty.above[1, 2] == empty.below[1, 2] == 1
+    assert np.isnan(empty.means[1, 2]) and empty.above[1, 2] == empty.below[1, 2] == empty.below_alone[1, 2] == 1
+    assert (empty[1].above == empty.above[1]).all() and (empty[1].below_alone == empty.below_alone[1]).all()
+
+
+def test_that_all_heads_are_below_needs_no_correction():
+    """Each of 72 heads lies three standard errors below: surely none is above, which a correction over 72 denies."""
+    noise = np.random.default_rng(0).normal(0, 1, (100, 6, 12))
+    below = (noise - noise.mean(axis=0)) / noise.std(axis=0, ddof=1) - 0.3
+    test = statistics.many_test(below, 0.0, 1)
+    assert Support(1.0, float(test.below.max())).outcome == UNDECIDED, "corrected over heads"
+    assert judge.some_head(test).outcome == FAILS
+    below[..., 0, 0] += 0.25  # one head is near the border
+    assert judge.some_head(statistics.many_test(below, 0.0, 1)).outcome == UNDECIDED
+
+
+def test_one_head_on_the_border_is_rarely_called_below():
+    rng, fails = np.random.default_rng(0), 0
+    for seed in range(200):
+        values = rng.normal(0, 1, (60, 12)) - 1
+        values[:, 0] += 1
+        fails += judge.some_head(statistics.many_test(values, 0.0, seed)).outcome == FAILS
+    assert fails / 200 <= 0.025 + 2 * np.sqrt(0.025 * 0.975 / 200)
+
+
+def test_agreement_of_given_heads_knows_of_examples_and_a_relation_of_heads():
+    """All heads keep their rank but two that are close: on other examples the same heads would; other heads might not."""
+    rng = np.random.default_rng(0)
+    means = np.arange(12.0)
+    first, second = (rng.normal(0, 0.1, (50, 1, 12)) + of for of in (means, np.roll(means, 2)))
+    agreed = statistics.rank_agreement(first, second, 1)
+    related = statistics.rank_correlation(first.mean(axis=0)[0], second.mean(axis=0)[0], 1)
+    assert agreed.value == pytest.approx(related.value) and (agreed.n, related.n) == (50, 12)
+    assert np.ptp(agreed.interval) < 0.01 < 0.5 < np.ptp(related.interval)
+
+
+def test_a_mean_of_paired_numbers_keeps_their_pairing():
+    one, other = (statistics.Bootstrap(value, np.full(5, value), 10, 1) for value in (1.0, 3.0))
+    assert statistics.mean_of([one, other]).value == 2 and (statistics.mean_of([one, other]).draws == 2).all()
+    with pytest.raises(ValueError, match="not paired"):
+        statistics.mean_of([one, statistics.Bootstrap(1.0, np.ones(5), 10, 2)])
+    with pytest.raises(ValueError, match="at least one"):
+        statistics.mean_of([])
 
 
 def test_supports_combine():

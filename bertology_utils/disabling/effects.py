@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.random import Generator
 from scipy import stats
 
 from ..common import Head
@@ -25,18 +26,23 @@ from ..statistics import (
     bootstrap_weights,
     corrected_p,
     many_test,
+    mean_of,
+    rank_correlation,
     weighted_scores,
 )
-from ..statistics.permutation import DRAWS, by_size, heads_by_size
+from ..statistics.permutation import DRAWS, ROUNDING, by_size
 from .switch import answers, rightness, scores_of
 
 if TYPE_CHECKING:
     from .sweep import Sweep
 
 SPLITS = 200
+HALVINGS = 20  # of the examples, for a correlation between halves
 
 
-def heads_by_score(task: Task, sweep: Sweep, labels: np.ndarray, rows: np.ndarray | slice = slice(None)) -> list[Head]:
+def heads_by_score(
+    task: Task, sweep: Sweep, labels: np.ndarray, rows: np.ndarray | slice = slice(None), lots: Generator | None = None
+) -> list[Head]:
     """Heads, (layer, head) from 0, by the score without each, that of the largest gain first.
 
     Args:
@@ -44,8 +50,12 @@ def heads_by_score(task: Task, sweep: Sweep, labels: np.ndarray, rows: np.ndarra
         sweep: a classifier's outputs.
         labels: gold, shape (examples,).
         rows: True for the examples that order, shape (examples,); all by default.
+        lots: draws the order of heads that tie, of which many change no answer; without it the lowest layer is first.
     """
-    return heads_by_size(np.stack([scores_of(task, said[:, rows], labels[rows]) for said in answers(task, sweep.heads)]))
+    scores = np.stack([scores_of(task, said[:, rows], labels[rows]) for said in answers(task, sweep.heads)])
+    drawn = np.arange(scores.size) if lots is None else lots.permutation(scores.size)
+    order = drawn[by_size(scores.ravel()[drawn])]
+    return [(int(at) // scores.shape[1], int(at) % scores.shape[1]) for at in order]
 
 
 def gains(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed) -> list[Bootstrap]:
@@ -166,7 +176,7 @@ class SelectedGain:
 
     Attributes:
         naive: on the half on which it was chosen, shape (splits,).
-        honest: on the other half, shape (splits,).
+        honest: on the other half, mean over the heads that tie on the first, shape (splits,).
         n: examples, both halves.
     """
 
@@ -202,7 +212,8 @@ def selected_gain(
     """The gain of the best variant on one half of the examples, measured on the other half, over and over.
 
     The best of 144 heads on a dev set is partly the luckiest. On examples that
-    had no say in the choice, luck does not count.
+    had no say in the choice, luck does not count. Of several that tie the mean
+    is taken.
 
     Args:
         task, baseline, disabled, labels: as for :func:`gains`.
@@ -215,16 +226,45 @@ def selected_gain(
     n = len(labels)
     if n < 4:
         raise ValueError(f"{n} examples cannot be halved; at least 4 are needed")
-    rng = np.random.default_rng(seed)
+    first, second = _on_halves(task, baseline, disabled, labels, seed, splits)
+    naive = first.max(axis=1)
+    # Few answers change, so many heads tie; the first of them would be one of the lowest layers.
+    best = first >= naive[:, None] - ROUNDING
+    return SelectedGain(naive, (second * best).sum(axis=1) / best.sum(axis=1), n)
+
+
+def _on_halves(
+    task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed, splits: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gains of all variants on a random half of the examples, and on the other half, each of shape (splits, variants)."""
+    n, rng = len(labels), np.random.default_rng(seed)
     chosen = np.zeros((splits, n), dtype=bool)
     for half in chosen:
         half[rng.permutation(n)[: n // 2]] = True
     both = np.vstack([baseline, disabled])
     first, second = (weighted_scores(plain_metric(task), both, labels, half.astype(float)) for half in (chosen, ~chosen))
-    first, second = first[:, 1:] - first[:, :1], second[:, 1:] - second[:, :1]  # (splits, variants)
-    best = first.argmax(axis=1)
-    rows = np.arange(splits)
-    return SelectedGain(first[rows, best], second[rows, best], n)
+    return first[:, 1:] - first[:, :1], second[:, 1:] - second[:, :1]
+
+
+def reliability(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed, halvings: int = HALVINGS) -> Bootstrap:
+    """How reliably so many examples order heads by the loss without each, from 0 to 1; heads resampled.
+
+    Their rank correlation between two random halves of the examples, mean over halvings, and by Spearman and Brown's
+    formula (1910) that between two samples of all examples' size, 2ρ / (1 + ρ). Nothing can correlate with the losses by
+    more than its square root.
+
+    Args:
+        task: the task.
+        sweep: a classifier's outputs.
+        labels: gold, shape (examples,).
+        seed: of halving and resampling.
+        halvings: how many.
+    """
+    whole, disabled = answers(task, sweep.baseline), answers(task, sweep.heads).reshape(-1, len(labels))
+    first, second = _on_halves(task, whole, disabled, labels, seed, halvings)
+    half = mean_of([rank_correlation(*both, seed) for both in zip(first, second, strict=True)])
+    rho = np.nan_to_num(np.append(half.value, half.draws))  # where no head changes an answer, none is known
+    return Bootstrap.of(2 * rho / (1 + rho), half.n, seed)
 
 
 @dataclass(frozen=True)
@@ -265,8 +305,7 @@ class Variants:
     @property
     def mean(self) -> Bootstrap:
         """The gain of a variant drawn at random."""
-        draws = np.mean([gain.draws for gain in self.gains], axis=0)
-        return Bootstrap(float(self.values.mean()), draws, self.gains[0].n, self.gains[0].seed)
+        return mean_of(self.gains)
 
     def gain(self, place: int | Head) -> Bootstrap:
         """The gain without one layer, from 0, or head, (layer, head) from 0."""

@@ -12,7 +12,7 @@ from scipy import stats
 from ..claims import SCORE, TENTH, WEIGHT
 from ..common import Head, head_name, one_based
 from ..glue import Task, plain_metric
-from ..judge import Support, above, all_of, some_head
+from ..judge import HOLDS, Support, above, all_of, some_head
 from ..results import text_of
 from ..statistics import (
     RESAMPLES,
@@ -34,28 +34,32 @@ if TYPE_CHECKING:
 
 HALVINGS = 5  # of the examples, where every one costs a pass
 FEW = 5  # heads of a model that count as its most needed
+RELIABLE = 0.5  # of losses without a head: the part of their variance over heads that is not noise of the examples
 ALIKE = 0.1  # difference of rank correlations below which tasks' profiles count as one
 
 
 def shared(first: Variants, second: Variants) -> Bootstrap:
     """How many of the :data:`FEW` heads that either of two models needs most both need, examples resampled (§5).
 
-    None where all heads of either tie, so that it needs none most. Models of one task are resampled together.
+    None where all heads of either tie, so that it needs none most. Of heads that tie for the last places each counts in
+    part: what choosing among them by lot would give on average. Models of one task are resampled together.
     """
-    needed = [_needed(one) for one in (first, second)]
-    both = (needed[0] & needed[1]).sum(axis=1).astype(float)  # (1 + resamples,)
+    both = (_needed(first) * _needed(second)).sum(axis=1)  # (1 + resamples,)
     return Bootstrap.of(both, first.gains[0].n, (first.gains[0].seed, second.gains[0].seed))
 
 
 def _needed(one: Variants) -> np.ndarray:
-    """True for the heads needed most, of the examples as they are and of each resample, shape (1 + resamples, heads)."""
+    """1 for the heads needed most, of the examples as they are and of each resample, shape (1 + resamples, heads).
+
+    A part of 1 for those that tie for the last places.
+    """
     gains = np.stack([np.append(gain.value, gain.draws) for gain in one.gains], axis=1)  # (1 + resamples, heads)
-    found = np.zeros(gains.shape, dtype=bool)
-    if np.ptp(gains[0]) > MARGIN:
-        np.put_along_axis(found, np.argsort(gains, axis=1, kind="stable")[:, :FEW], True, axis=1)
-        found[0] = False
-        found[0, [int(np.ravel_multi_index(head, one.shape)) for head in most_needed(one.values)]] = True
-    return found
+    if np.ptp(gains[0]) <= MARGIN:
+        return np.zeros(gains.shape)
+    last = np.sort(gains, axis=1)[:, FEW - 1 : FEW]
+    ahead = gains < last - MARGIN
+    tied = ~ahead & (gains <= last + MARGIN)
+    return ahead + tied * (FEW - ahead.sum(axis=1, keepdims=True)) / tied.sum(axis=1, keepdims=True)
 
 
 def needs_alike(found: Mapping[Task, Sequence[Variants]], chosen: Sequence[tuple[Task, Task]]) -> Bootstrap:
@@ -68,7 +72,7 @@ def needs_alike(found: Mapping[Task, Sequence[Variants]], chosen: Sequence[tuple
         found: of every training.
         chosen: pairs of tasks.
     """
-    models = [(task, _needed(one).astype(float)) for task, several in found.items() for one in several]
+    models = [(task, _needed(one)) for task, several in found.items() for one in several]
     alike: list[np.ndarray] = []
     others: list[np.ndarray] = []
     for (one, needed), (other, needed_too) in combinations(models, 2):
@@ -113,7 +117,8 @@ def profiles_apart(found: Mapping[Task, Sequence[Variants]], seed: Seed) -> Supp
     low, high = np.percentile(resampled, [2.5, 97.5])
     holds = (1 + (drawn >= observed - 1e-9).sum()) / (1 + DRAWS)
     against = Estimate(observed, float(np.std(resampled)), len(everything))
-    number = f"{observed:+.2f} [{low:+.2f}, {high:+.2f}], {p_is(holds)}; {len(tasks)} models of {len(found)} tasks"
+    number = f"{observed:+.2f} [{low:+.2f}, {high:+.2f}], {p_is(holds)}"
+    number += f"; n={len(everything)} heads, {len(tasks)} models of {len(found)} tasks"
     return Support(float(holds), (-against).p_above(-ALIKE), number)
 
 
@@ -121,6 +126,8 @@ def several_off(
     task: Task, without: Callable[[Sequence[Head]], np.ndarray], sweep: Sweep, labels: np.ndarray, seed: Seed, share: float
 ) -> Bootstrap:
     """The gain with the best heads of one half of the examples disabled together, on the other half; mean over splits.
+
+    Of heads that tie, those that go are drawn by lot.
 
     Args:
         task: the task.
@@ -135,7 +142,7 @@ def several_off(
     whole, gains = answers(task, sweep.baseline), []
     for _ in range(HALVINGS):
         half = rng.permutation(len(labels)) < len(labels) // 2
-        off = answers(task, without(heads_by_score(task, sweep, labels, half)[:count]))
+        off = answers(task, without(heads_by_score(task, sweep, labels, half, rng)[:count]))
         rest = np.stack([whole, off])[:, ~half]
         scores = weighted_scores(plain_metric(task), rest, labels[~half], weights[:, ~half])  # (1 + resamples, 2)
         gains.append(scores[:, 1] - scores[:, 0])
@@ -150,6 +157,19 @@ def most_needed(gains: np.ndarray, count: int = FEW) -> list[Head]:
         count: how many.
     """
     return heads_by_size(-gains)[:count]
+
+
+def reliable(found: Mapping[Task, Bootstrap], learned: Mapping[Task, bool]) -> list[Task]:
+    """Learned tasks whose losses without a head are surely more than half signal, so that a predictor could show.
+
+    At :data:`RELIABLE` a true correlation of 0.42 shows as 0.3, the least that counts; below it, "nothing predicts the
+    losses" would say more of them than of what predicts them.
+
+    Args:
+        found: by task, of :func:`bertology_utils.disabling.effects.reliability`.
+        learned: by task.
+    """
+    return [task for task, one in found.items() if learned[task] and above(one, RELIABLE).outcome == HOLDS]
 
 
 def needed_by_all(found: Sequence[Sequence[Effects]]) -> list[Head]:

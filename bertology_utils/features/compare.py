@@ -194,10 +194,7 @@ def of_type(tests: Mapping[Task, Sequence[ManyTest]], at: int) -> dict[Task, lis
         tests: by task and training, of shape (types, layers, heads).
         at: the type's place.
     """
-    return {
-        task: [ManyTest(test.means[at], test.above[at], test.below[at], test.n[at]) for test in trainings]
-        for task, trainings in tests.items()
-    }
+    return {task: [test[at] for test in trainings] for task, trainings in tests.items()}
 
 
 def fewest(tests: Mapping[Task, Sequence[ManyTest]], tasks: Sequence[str], learned: Mapping[Task, bool]) -> int:

@@ -25,7 +25,7 @@ class Bootstrap:
     Attributes:
         value: on the data as they are.
         draws: on each resample, shape (resamples,).
-        n: examples.
+        n: examples, or what else was resampled.
         seed: of the resampling.
     """
 
@@ -80,6 +80,20 @@ class Bootstrap:
 def apart(one: Bootstrap, other: Bootstrap) -> Bootstrap:
     """A statistic minus another's, of independent examples; with as many resamples."""
     return Bootstrap(one.value - other.value, one.draws - other.draws, one.n + other.n, (one.seed, other.seed))
+
+
+def mean_of(parts: Sequence[Bootstrap]) -> Bootstrap:
+    """Mean of paired statistics.
+
+    Raises:
+        ValueError: none, or not on the same resamples.
+    """
+    if not parts:
+        raise ValueError("nothing to take the mean of; give at least one")
+    total = parts[0]
+    for part in parts[1:]:
+        total = total - (-part)  # the difference checks that they are paired
+    return Bootstrap(total.value / len(parts), total.draws / len(parts), total.n, total.seed)
 
 
 def bootstrap(statistic: Callable[[np.ndarray], float], n: int, seed: Seed, resamples: int = RESAMPLES) -> Bootstrap:
@@ -149,7 +163,7 @@ class Estimate:
     Attributes:
         value: the number.
         error: its standard error.
-        n: examples.
+        n: examples, or what else was resampled.
         trainings: models that were trained alike; 1 where the number is of one model.
         degrees: of freedom of the error; infinite where only examples were resampled.
         each: one value for each training; () where they are not known.
@@ -235,11 +249,7 @@ def mean_over_seeds(parts: Sequence[Bootstrap], scale: float = 1.0) -> Estimate:
     """
     if not parts:
         raise ValueError("no training to estimate from; give at least one")
-    total = parts[0]
-    for part in parts[1:]:
-        total = total - (-part)  # the difference checks that they are paired
-    of_examples = float((total.draws / len(parts)).var())
-    return _of_trainings([part.value for part in parts], of_examples, parts[0].n, scale)
+    return _of_trainings([part.value for part in parts], float(mean_of(parts).draws.var()), parts[0].n, scale)
 
 
 def of_same_examples(parts: Sequence[Estimate]) -> Estimate:

@@ -7,16 +7,18 @@ than that would differ from machine to machine: it is a tie, and a tie is said.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
 from ..common import Head, head_name, one_based
-from .estimates import RESAMPLES, Bootstrap, Seed, resampled_rows
+from .estimates import RESAMPLES, Bootstrap, Seed, resampled_means, resampled_rows
 
 LEVEL = 0.05  # of everything that is decided, two-sided
 ONE_SIDED = LEVEL / 2  # of a p value that looks to one side
 MARGIN = 0.0005  # of a score, a weight or a similarity, each a fraction of 1
+ROUNDING = 1e-9  # what is equal but for rounding counts as equal
 DRAWS = 4000  # of a permutation test: so many that a p of 0.025 is known to a tenth of itself
 
 
@@ -37,14 +39,18 @@ def max_statistic(differences: np.ndarray, seed: Seed, draws: int = DRAWS) -> tu
     Returns:
         p-values of "above 0" and of "below 0", each of shape (…).
     """
-    shape = differences.shape[1:]
+    observed, drawn = _exchanged(differences, seed, draws)
+    above, below = corrected_p(observed, drawn.max(axis=1), drawn.min(axis=1))
+    return above.reshape(differences.shape[1:]), below.reshape(differences.shape[1:])
+
+
+def _exchanged(differences: np.ndarray, seed: Seed, draws: int) -> tuple[np.ndarray, np.ndarray]:
+    """Standardised means of the differences, (statistics,), and those with random signs, (draws, statistics)."""
     flat = np.nan_to_num(differences.reshape(len(differences), -1))  # (examples, statistics)
     spread = np.sqrt((flat**2).sum(axis=0))
     scale = np.where(spread > 0, spread, np.inf)  # a statistic without any difference
     signs = np.where(np.random.default_rng(seed).random((draws, len(flat))) < 0.5, -1.0, 1.0)
-    drawn = signs @ flat / scale
-    above, below = corrected_p(flat.sum(axis=0) / scale, drawn.max(axis=1), drawn.min(axis=1))
-    return above.reshape(shape), below.reshape(shape)
+    return flat.sum(axis=0) / scale, signs @ flat / scale
 
 
 def corrected_p(observed: np.ndarray, largest: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -57,9 +63,9 @@ def corrected_p(observed: np.ndarray, largest: np.ndarray, smallest: np.ndarray)
     Returns:
         p-values of "above" and of "below", each of shape (statistics,).
     """
-    draws, tie = len(largest), 1e-9  # what is equal but for rounding counts as equal
-    above = (1 + (largest[:, None] >= observed - tie).sum(axis=0)) / (1 + draws)
-    below = (1 + (smallest[:, None] <= observed + tie).sum(axis=0)) / (1 + draws)
+    draws = len(largest)
+    above = (1 + (largest[:, None] >= observed - ROUNDING).sum(axis=0)) / (1 + draws)
+    below = (1 + (smallest[:, None] <= observed + ROUNDING).sum(axis=0)) / (1 + draws)
     return above, below
 
 
@@ -72,12 +78,19 @@ class ManyTest:
         above, below: p values, one-sided, that a mean is above, or below, the
             least effect; corrected over all of them, same shape.
         n: examples that say something, same shape.
+        below_alone: as ``below``, not corrected: for the claim that *every* mean is below, which needs no correction,
+            since all of them have to pass (an intersection–union test; Berger, 1982).
     """
 
     means: np.ndarray
     above: np.ndarray
     below: np.ndarray
     n: np.ndarray
+    below_alone: np.ndarray
+
+    def __getitem__(self, at: Any) -> ManyTest:
+        """Some of the tests, corrected over all as before."""
+        return ManyTest(*(getattr(self, part.name)[at] for part in fields(self)))
 
 
 def many_test(differences: np.ndarray, least: float, seed: Seed) -> ManyTest:
@@ -90,22 +103,52 @@ def many_test(differences: np.ndarray, least: float, seed: Seed) -> ManyTest:
     """
     n = np.isfinite(differences).sum(axis=0)
     means = np.nansum(differences, axis=0) / np.where(n, n, np.nan)
-    above, below = max_statistic(differences - least, seed)
-    return ManyTest(means, np.where(n, above, 1.0), np.where(n, below, 1.0), n)
+    observed, drawn = _exchanged(differences - least, seed, DRAWS)
+    corrected = corrected_p(observed, drawn.max(axis=1), drawn.min(axis=1))
+    alone = (1 + (drawn <= observed + ROUNDING).sum(axis=0)) / (1 + DRAWS)
+    above, below, below_alone = (np.where(n, p.reshape(n.shape), 1.0) for p in (*corrected, alone))
+    return ManyTest(means, above, below, n, below_alone)
 
 
 def rank_correlation(x: np.ndarray, y: np.ndarray, seed: Seed) -> Bootstrap:
-    """Spearman's rank correlation of two values per item, items resampled, such as heads.
+    """Spearman's rank correlation of two properties of items, items resampled, such as heads.
+
+    The interval is about a rule for heads of this kind, of which those of one model are a sample. Examples are not
+    resampled: what they leave uncertain makes the correlation smaller, not the interval wider. Where one property of
+    given heads is measured in two ways, see :func:`rank_agreement`.
 
     Args:
         x, y: shape (items,).
         seed: of the resampling.
+
+    Returns:
+        With the items as its ``n``.
     """
     rows = np.vstack([np.arange(len(x)), *resampled_rows(len(x), seed, RESAMPLES)])  # (1 + resamples, items)
-    a, b = _centred_ranks(x[rows]), _centred_ranks(y[rows])
-    with np.errstate(invalid="ignore"):  # where all items are alike
-        rho = (a * b).sum(axis=1) / np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1))
-    return Bootstrap.of(rho, len(x), seed)
+    return Bootstrap.of(_rho(x[rows], y[rows]), len(x), seed)
+
+
+def rank_agreement(first: np.ndarray, second: np.ndarray, seed: Seed) -> Bootstrap:
+    """Spearman's rank correlation of items that examples measure in two ways, examples resampled.
+
+    The interval is about these items, such as all heads of a model, on other examples; as that of a kappa. Both ways see
+    the same examples, so that noise hardly makes the correlation smaller.
+
+    Args:
+        first, second: shape (examples, sets, items); of several sets of items, such as heads by direction, each is ranked
+            by itself, and the mean of their correlations taken.
+        seed: of the resampling.
+    """
+    means = [np.concatenate([values.mean(axis=0)[None], resampled_means(values, seed)]) for values in (first, second)]
+    rho = _rho(*(of.reshape(-1, of.shape[2]) for of in means))  # of every resample and set
+    return Bootstrap.of(rho.reshape(len(means[0]), -1).mean(axis=1), len(first), seed)
+
+
+def _rho(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Spearman's correlation along the last axis; NaN where all values are alike."""
+    a, b = _centred_ranks(x), _centred_ranks(y)
+    with np.errstate(invalid="ignore"):
+        return (a * b).sum(axis=1) / np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1))
 
 
 def rank_of(x: np.ndarray, y: np.ndarray) -> float:

@@ -1,7 +1,6 @@
 """What attention weighs: the paper's figures by what weights carry (Kobayashi et al., 2020 and 2021).
 
 ``special_tokens``: what [CLS], [SEP] and punctuation lose when weights become norms, how long their vectors are, and
-whether attention to them is a no-op. ``heads``: do heads keep their rank along dependencies and frame-semantic links, and
-do those that matter most show a clearer pattern. ``mixing``: how much of a token's new vector comes from other tokens.
-``plots``: the figures of notebook 7.
+whether attention to them is a no-op. ``heads``: do heads keep their rank along dependencies and frame-semantic links.
+``mixing``: how much of a token's new vector comes from other tokens. ``plots``: the figures of notebook 7.
 """

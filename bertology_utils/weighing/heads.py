@@ -1,7 +1,7 @@
-"""Do heads stay the same when weights become norms: those that follow a link, and those that the model needs most?
+"""Do heads that follow a link stay the same when weights become norms?
 
 Along dependencies a head points (:mod:`bertology_utils.links.dependencies`); along frame-semantic links it gives weight
-(:mod:`bertology_utils.framenet.measure`). Needed heads are those of notebook 6, patterns those of notebook 1.
+(:mod:`bertology_utils.framenet.measure`).
 """
 
 from __future__ import annotations
@@ -15,20 +15,11 @@ import torch
 
 from ..attention import Batch, ByNorm, Measurement, begin, make_batches, observe_once
 from ..common import Head
-from ..disabling.effects import gains
-from ..disabling.needs import most_needed
-from ..disabling.sweep import Sweep
 from ..framenet.measure import FrameLinkAttention, place_release
-from ..glue import Task, predictions
 from ..judge import MIN_EXAMPLES
 from ..links.dependencies import Arcs, joined
-from ..patterns.classifiers import load_network
-from ..patterns.labels import PATTERNS
-from ..patterns.measure import Patterns
-from ..statistics import Bootstrap, Seed, bootstrap_mean, largest, rank_correlation, resampled_means
+from ..statistics import Bootstrap, Seed, largest, rank_agreement, resampled_means
 
-HETEROGENEOUS = PATTERNS.index("heterogeneous")
-MATTER = 5  # heads of a model whose disabling costs most
 TIED = 0.01  # heads so near to the highest tie with it, and the first of them is named: more than other processors change
 
 
@@ -66,7 +57,7 @@ class Agreement:
     """Heads by one way of weighing beside heads by another.
 
     Attributes:
-        rank: Spearman's correlation over heads, heads resampled.
+        rank: Spearman's correlation over heads, examples resampled; of two directions the mean.
         first, second: the head with the largest mean by either, (layer, head) from 0; of those that tie the first.
         held_out: by the first way of weighing, the head chosen by the second minus the one chosen by the first, where
             both were chosen on the other half of the examples.
@@ -93,13 +84,14 @@ def agreement(first: np.ndarray, second: np.ndarray, seed: Seed) -> Agreement:
     means = [values.mean(axis=0) for values in (first, second)]
     half = np.random.default_rng(seed).permutation(len(first)) < len(first) // 2
     flat = [values.reshape(len(values), -1) for values in (first, second)]  # (examples, ways · layers · heads)
+    by_way = [values.reshape(len(values), -1, means[0].shape[-2] * means[0].shape[-1]) for values in (first, second)]
     losses = np.empty(len(first))  # of every example, with heads chosen on the half that it is not in
     for chosen_on in (half, ~half):
         one, other = (largest(values[chosen_on].mean(axis=0))[0] for values in flat)
         losses[~chosen_on] = flat[0][~chosen_on, other] - flat[0][~chosen_on, one]
     draws = resampled_means(losses[:, None], seed)[:, 0]
     return Agreement(
-        rank_correlation(means[0].ravel(), means[1].ravel(), seed),
+        rank_agreement(by_way[0], by_way[1], seed),
         _head(means[0]),
         _head(means[1]),
         Bootstrap(float(losses.mean()), draws, len(losses), seed),
@@ -180,46 +172,3 @@ class FrameReadings:
         readings = dict(zip(self.WAYS, (ByNorm(links()), words(), ByNorm(words())), strict=True))
         found = observe_once(model, self._batches, {"by weight": links()} | readings)
         return {way: scores.actual for way, scores in found.items()}
-
-
-def patterns_both_ways(model, batches: Sequence[Batch], separator: int) -> list[np.ndarray]:
-    """Patterns of every map by weight and by norm, indices into ``PATTERNS``, each of shape (examples, layers, heads).
-
-    Args:
-        model: encoder or classifier in evaluation mode.
-        batches: inputs.
-        separator: id of the token that ends a sentence.
-    """
-    network = load_network()
-    found = observe_once(
-        model, batches, {"weight": Patterns(network, separator), "norm": ByNorm(Patterns(network, separator))}
-    )
-    return [found[way].patterns for way in ("weight", "norm")]
-
-
-def heads_that_matter(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed) -> list[Head]:
-    """The heads whose disabling costs most, (layer, head) from 0.
-
-    Args:
-        task: the task.
-        sweep: outputs with each head disabled.
-        labels: gold, shape (examples,).
-        seed: of the resampling of examples.
-    """
-    layers, heads = sweep.heads.shape[:2]
-    disabled = np.stack([predictions(task, logits) for of_layer in sweep.heads for logits in of_layer])
-    losses = gains(task, predictions(task, sweep.baseline), disabled, labels, seed)
-    return most_needed(np.array([gain.value for gain in losses]).reshape(layers, heads), MATTER)
-
-
-def clearer(by_weight: np.ndarray, by_norm: np.ndarray, heads: list[Head], seed: Seed) -> Bootstrap:
-    """Share of the heads' maps that show one of the paper's patterns, by norm minus by weight.
-
-    Args:
-        by_weight, by_norm: patterns of every example and head, indices into ``PATTERNS``, shape (examples, layers, heads).
-        heads: (layer, head) from 0.
-        seed: of the resampling of examples.
-    """
-    layers, numbers = map(list, zip(*heads, strict=True))
-    clear = [(patterns[:, layers, numbers] != HETEROGENEOUS).mean(axis=1) for patterns in (by_weight, by_norm)]
-    return bootstrap_mean(clear[1] - clear[0], seed)

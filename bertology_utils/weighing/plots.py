@@ -40,13 +40,12 @@ def map_both_ways(
     return figure
 
 
-def by_layer(lines: Mapping[str, np.ndarray], label: str, scale: str = "linear") -> Figure:
+def by_layer(lines: Mapping[str, np.ndarray], label: str) -> Figure:
     """A line by layer for each kind of token, with its name at the end.
 
     Args:
         lines: by kind, shape (layers,).
         label: of the vertical axis.
-        scale: of the vertical axis, as matplotlib names it.
     """
     figure, ax = plt.subplots(figsize=(5.6, 3.1))
     ends = sorted(lines, key=lambda kind: lines[kind][-1])
@@ -59,10 +58,8 @@ def by_layer(lines: Mapping[str, np.ndarray], label: str, scale: str = "linear")
         shift = 0 if not close else 6 if ends.index(kind) > ends.index(close[0]) else -6
         at = (layers[-1], values[-1])
         ax.annotate(kind, at, xytext=(6, shift), textcoords="offset points", va="center", color=colour)
-    ax.set(xlabel="layer", ylabel=label, yscale=scale)
+    ax.set(xlabel="layer", ylabel=label, ylim=(0, None))
     ax.set_xticks(layers)
-    if scale == "linear":
-        ax.set_ylim(0, None)
     return figure
 
 

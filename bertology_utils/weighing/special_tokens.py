@@ -1,7 +1,8 @@
 """Special tokens by weight and by norm: what they lose, how long their vectors are, and is attention to them a no-op?
 
 A *fall* is the share of attention that goes to a kind of token by weight, minus that by norm. The no-op that Clark et al.
-(2019, §3.3) suppose is tested twice: by cutting the attention (causal, ours) and by gradients, as they do.
+(2019, §3.3) suppose from gradients is tested by cutting the attention: the gradient for a weight is a product with the
+vector that it multiplies, small wherever that is short.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ..features import DESTINATIONS, side_by_side
 from ..glue import Task
 from ..judge import PRETRAINED
 from ..models import check
-from ..statistics import Bootstrap, Estimate, ManyTest, Seed, bootstrap, bootstrap_mean, many_test
+from ..statistics import Bootstrap, Estimate, ManyTest, Seed, bootstrap_mean, many_test
 
 MARKS = DESTINATIONS[:3]  # [CLS], [SEP] and punctuation
 CUT_FROM = ("the sink", "words")
@@ -247,60 +248,3 @@ class _Cutter:
             return maps - gone
         keys = self._batch.mask[:, None, None]  # (examples, 1, 1, tokens)
         return maps - gone + mass * keys / keys.sum(dim=3, keepdim=True)
-
-
-def weight_gradients(model, batches: Sequence[Batch], kinds: Sequence[np.ndarray]) -> np.ndarray:
-    """``|∂ answer / ∂ weight|``, mean over heads, attending tokens and the tokens of each kind.
-
-    The answer is the model's own: the largest output minus the mean of all,
-    or the score of a regression.
-
-    Args:
-        model: a classifier in evaluation mode.
-        batches: inputs.
-        kinds: per example of the data which tokens are of which kind, shape (kinds, wordpieces).
-
-    Returns:
-        Shape (examples, kinds, layers); NaN where an example has no such token.
-
-    Raises:
-        ValueError: see :func:`bertology_utils.models.check`.
-    """
-    check(model, batches)
-    maps: list[torch.Tensor] = []
-
-    def keep(layer: int, weights: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-        # The first is a leaf: below it no gradient is needed, and parameters may be frozen.
-        maps.append(weights if layer else weights.detach().requires_grad_())
-        return maps[-1]
-
-    rows: dict[int, np.ndarray] = {}
-    with torch.enable_grad(), reaching(model, edit_maps=keep):
-        for batch in batches:
-            batch = batch.to(next(model.parameters()).device)
-            maps.clear()
-            gradients = torch.autograd.grad(_answer(model(**batch.inputs).logits).sum(), maps)
-            of_kind = side_by_side(kinds, batch).to(gradients[0].dtype)  # (examples, kinds, tokens)
-            queries = batch.mask.to(gradients[0].dtype)
-            sums = [torch.einsum("ehqk,eq,enk->en", gradient.abs(), queries, of_kind) for gradient in gradients]
-            cells = queries.sum(dim=1)[:, None] * of_kind.sum(dim=2) * maps[0].shape[1]  # (examples, kinds)
-            means = torch.stack([total / cells for total in sums], dim=2).double().cpu().numpy()
-            rows |= dict(zip(batch.index, means, strict=True))
-    return np.stack([rows[index] for index in sorted(rows)])
-
-
-def _answer(logits: torch.Tensor) -> torch.Tensor:
-    if logits.shape[1] == 1:
-        return logits[:, 0]
-    return logits.amax(dim=1) - logits.mean(dim=1)
-
-
-def gradient_gap(gradients: np.ndarray, seed: Seed) -> Bootstrap:
-    """By what part the gradient for a weight on the first kind of token is smaller than on the second, mean over layers.
-
-    Args:
-        gradients: from :func:`weight_gradients`, of two kinds.
-        seed: of the resampling of examples.
-    """
-    first, second = gradients.mean(axis=2).T  # (examples,) each
-    return bootstrap(lambda rows: 1 - first[rows].mean() / second[rows].mean(), len(first), seed)
