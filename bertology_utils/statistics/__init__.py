@@ -35,6 +35,7 @@ from .permutation import (
     p_is,
     p_text,
     rank_correlation,
+    rank_correlations,
     rank_of,
     rank_text,
 )

@@ -102,10 +102,18 @@ def rank_correlation(x: np.ndarray, y: np.ndarray, seed: Seed) -> Bootstrap:
         seed: of the resampling.
     """
     rows = np.vstack([np.arange(len(x)), *resampled_rows(len(x), seed, RESAMPLES)])  # (1 + resamples, items)
-    a, b = _centred_ranks(x[rows]), _centred_ranks(y[rows])
-    with np.errstate(invalid="ignore"):  # where all items are alike
-        rho = (a * b).sum(axis=1) / np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1))
-    return Bootstrap.of(rho, len(x), seed)
+    return Bootstrap.of(rank_correlations(x[rows], y[rows]), len(x), seed)
+
+
+def rank_correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Spearman's rank correlation of every row of one array with that of another; NaN where those of either are all alike.
+
+    Args:
+        x, y: shape (rows, items).
+    """
+    a, b = _centred_ranks(x), _centred_ranks(y)
+    with np.errstate(invalid="ignore"):
+        return (a * b).sum(axis=1) / np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1))
 
 
 def rank_of(x: np.ndarray, y: np.ndarray) -> float:
@@ -157,13 +165,6 @@ def heads_by_size(values: np.ndarray) -> list[Head]:
         values: shape (layers, heads).
     """
     return [divmod(int(index), values.shape[1]) for index in by_size(values)]
-
-
-def ranks(values: np.ndarray, margin: float = MARGIN) -> np.ndarray:
-    """Rank of every value, 1 for the largest, in the shape of ``values``; see :func:`by_size`."""
-    found = np.empty(np.size(values), dtype=int)
-    found[by_size(values, margin)] = np.arange(1, np.size(values) + 1)
-    return found.reshape(np.shape(values))
 
 
 def largest(values: np.ndarray, margin: float = MARGIN) -> tuple[int, ...]:
