@@ -217,14 +217,14 @@ def test_centred_weights_have_what_a_word_gets_from_all_taken_off():
     assert found[False] == pytest.approx(0.6) and found[True] == pytest.approx(0, abs=1e-6)
 
 
-def found_on(tasks, rng, planted=0.0, rivals=True):
+def found_on(tasks, rng, planted=0.0, rivals=True, kind=1):
     """What a pass finds on made-up tasks of so many examples, the second without links between noun and pronoun."""
     found = []
     for examples in tasks:
         scores = {}
         for way in measure.WAYS:
             matched, elsewhere, others = rng.random((3, examples, 4, 2, 3)) * 0.02 + 0.1
-            matched[:, 1, 1, 2] += planted
+            matched[:, kind, 1, 2] += planted
             if found:
                 matched[:, 2:], elsewhere[:, 2:], others[:, 2:] = np.nan, np.nan, np.nan
             if not rivals:
@@ -335,12 +335,14 @@ def dropped(test):
     return type(test)(*(part[:, 1:] for part in (test.means, test.above, test.below, test.n)))
 
 
-def test_where_no_link_has_a_rival_places_alone_decide():
-    """In parsed text a pronoun is linked with every noun of its sentence."""
-    found = found_on((60, 20), np.random.default_rng(1), 0.1, rivals=False)
-    test = measure.clear(found, LINK_TYPES[:2], seed=1)["subject → verb"]
-    assert test.rivals == () and test.heads.sum() == 1
-    assert test.support.number == f"head (2, 3) {test.plain.means[1, 2]:+.3f}; n=80"
+def test_without_rivals_nothing_is_said_of_verbs_and_places_decide_of_pronouns():
+    """Few sentences have none by chance; in parsed text a pronoun is linked with every noun, and none is left."""
+    found = {kind: found_on((60, 20), np.random.default_rng(1), 0.1, rivals=False, kind=kind) for kind in (1, 3)}
+    verbs, pronouns = (measure.clear(of, LINK_TYPES, seed=1)[LINK_TYPES[kind]] for kind, of in found.items())
+    assert verbs.support.outcome == UNDECIDED and not verbs.heads.any()
+    assert verbs.support.number == f"head (2, 3) {verbs.plain.means[1, 2]:+.3f}; n=80, 0 with rivals"
+    assert pronouns.support.outcome == HOLDS and pronouns.heads.sum() == 1
+    assert pronouns.support.number == f"head (2, 3) {pronouns.plain.means[1, 2]:+.3f}; n=60"
 
 
 def diagonal_heads(rng, related, examples=200):

@@ -155,7 +155,7 @@ class Clear:
     Attributes:
         plain, centred: the tests of all heads against the least effect at other inputs' places, as it is and with each
             word's popularity off, shape (layers, heads).
-        rivals: the same against rivals, both ways; () where no link has any, as in parsed text, where every noun of the
+        rivals: the same against rivals, both ways; () where there can be none, as in parsed text, where every noun of the
             sentence is linked with its pronouns.
     """
 
@@ -183,10 +183,11 @@ class Clear:
         The number is of the head whose least excess is the largest.
         """
         below = np.minimum(1, len(self._all) * np.min([test.below for test in self._all], axis=0))
-        at = largest(np.min([test.means for test in self._all], axis=0))
+        at = largest(np.fmin.reduce([test.means for test in self._all]))  # NaN where no link has a rival
         number, sizes = f"head {head_name(*at)} {self.plain.means[at]:+.3f}", f"n={int(self.plain.n[at])}"
         for test in self.rivals[:1]:
-            number, sizes = f"{number}, {test.means[at]:+.3f} above rivals", f"{sizes}, {int(test.n[at])} with rivals"
+            number += f", {test.means[at]:+.3f} above rivals" if test.n[at] else ""
+            sizes += f", {int(test.n[at])} with rivals"
         return Support(float(self._p_above.min()), float(below.max()), f"{number}; {sizes}")
 
 
@@ -237,7 +238,8 @@ def clear(found: Iterable[Found], kinds: Iterable[str], seed: Seed) -> dict[str,
     made = {}
     for kind in kinds:
         plain, centred = tests(kind, PLACES)
-        made[kind] = Clear(plain, centred, tuple(test for test in tests(kind, RIVALS) if test.n.any()))
+        rivals = [test for test in tests(kind, RIVALS) if kind in PAIRS["verbs"] or test.n.any()]
+        made[kind] = Clear(plain, centred, tuple(rivals))
     return made
 
 
@@ -502,8 +504,8 @@ def pick(
 ) -> tuple[Task, int]:
     """Task and number of the input of about fourteen tokens in which every link of a type is between neighbours, or none is.
 
-    Chosen without a look at any map; one whose links have rivals, if there is one. If no input is so, one that has such
-    links; if none has, any.
+    Chosen without a look at any map; one with rivals may be six tokens longer or shorter. If no input is so, one that
+    has such links; if none has, any.
 
     Args:
         inputs: by task.
@@ -516,8 +518,8 @@ def pick(
         task, index = item
         of_type = links[task][index][kind]
         fits = all(link.adjacent == adjacent and link.places for link in of_type)
-        rivals = all(link.rivals for link in of_type)
-        return (not rivals if of_type and fits else 2 if of_type else 3), abs(inputs[task][index].length - TOKENS)
+        off = abs(inputs[task][index].length - TOKENS) - 6 * any(link.rivals for link in of_type)
+        return (0 if of_type and fits else 1 if of_type else 2), off
 
     return min(((task, index) for task, of_task in inputs.items() for index in range(len(of_task))), key=badness)
 

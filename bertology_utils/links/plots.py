@@ -61,6 +61,7 @@ def links_and_neighbours(
     """Attention along links beside attention to neighbours, a panel for each type of link and a point for each head.
 
     Orange heads are surely above other inputs' places and rivals; the highest of all, and of these, carry their names.
+    Heads that give neighbours less than 0.01 stand at 0.01.
 
     Args:
         scores: by type of link, the weight along it, shape (layers, heads).
@@ -70,14 +71,14 @@ def links_and_neighbours(
     """
     figure, axes = plt.subplots(1, len(scores), figsize=(3.3 * len(scores), 3.4), sharey=True, squeeze=False)
     for ax, (kind, score) in zip(axes.flat, scores.items(), strict=True):
-        above, beside = clear[kind].heads, neighbours[kind]
+        above, beside = clear[kind].heads, np.maximum(neighbours[kind], 0.01)
         sure = "surely 0.02 more along links than at other inputs' places and to rivals"
         for chosen, colour, marker, label in ((~above, "grey", "o", "other heads"), (above, "orange", "D", sure)):
             look: dict[str, Any] = {"s": 18, "alpha": 0.7, "color": COLOURS[colour], "marker": marker, "lw": 0}
             ax.scatter(beside[chosen], score[chosen], label=label, **look)
         ax.axhline(even, color=COLOURS["grey"], ls=":", lw=1)
         ax.set(title=kind, xlabel="to the neighbour on that side (log scale)", xscale="log")
-        ax.set_xticks([0.05, 0.1, 0.2, 0.5, 1], ["0.05", "0.1", "0.2", "0.5", "1"], minor=False)
+        ax.set_xticks([0.01, 0.03, 0.1, 0.3, 1], ["≤ 0.01", "0.03", "0.1", "0.3", "1"], minor=False)
         ax.minorticks_off()
         order = heads_by_size(score)
         named = sorted({*order[:NAMED], *[at for at in order if above[at]][:NAMED]})
