@@ -10,29 +10,36 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..annotation.inputs import NOUNS, PRONOUNS, SUBJECTS, AnnotatedInput, PlacedSentence, Positions, is_punctuation
+from ..annotation.annotators import Word
+from ..annotation.inputs import NOUNS, PRONOUNS, SUBJECTS, AnnotatedInput, PlacedSentence, is_punctuation
 from ..attention import Batch, attention_maps, received
 from ..claims import WEIGHT
 from ..common import Head, head_name
 from ..glue import Task
 from ..judge import Support, all_of
-from ..results import Results
-from ..statistics import ONE_SIDED, Bootstrap, ManyTest, Seed, many_test, rank_correlation
-from ..statistics.permutation import by_size, largest, ranks
+from ..statistics import ONE_SIDED, Bootstrap, ManyTest, Seed, largest, many_test, rank_correlations, whole_and_resampled
 
 PREDICATES = {"VERB", "AUX"}  # ClearNLP makes the copula the subject's head, UD the adjective or noun beside it
 BORROWED = 8  # places from other inputs
 TOKENS = 14  # of an input whose map is legible on a page
 LINK_TYPES = ("verb → subject", "subject → verb", "noun → pronoun", "pronoun → noun")
 PAIRS = {"verbs": LINK_TYPES[:2], "pronouns": LINK_TYPES[2:]}  # by the pair of words, both ways
+INDISTINCT = {  # claims about heads above the yardsticks, by name; of verbs the paper speaks of the first way only
+    "verbs-indistinct": LINK_TYPES[:1],
+    "subjects-indistinct": LINK_TYPES[1:2],
+    "pronouns-indistinct": PAIRS["pronouns"],
+}
 Cells = tuple[np.ndarray, np.ndarray]  # rows and columns of a map, each of shape (pairs,)
 Found = Mapping[str, Any]  # what one pass over one task's inputs found, by measurement
 AS_IS, POPULARITY_OFF = "links", "centred"  # the two ways in which links are measured
 WAYS = (AS_IS, POPULARITY_OFF)
+PLACES, RIVALS = "places", "rivals"  # the two yardsticks that the weight along a link is compared with
 # Names of rows in results.json; of every head, by state of the model and type of link.
-SCORES, NEIGHBOURS = "weight along links", "weight on the token before or after, the larger"
+SCORES, NEIGHBOURS = "weight along links", "weight on the neighbour on the links' side"
 EXCESS = {AS_IS: "weight along links above other inputs' places", POPULARITY_OFF: "the same with each word's popularity off"}
+ABOVE_RIVALS = "weight along links above rivals"
 ALONG, ABOVE = "attention along links", "above other inputs' places"  # what goes with attention to neighbours, or not
+RHO = "ρ with attention to neighbours, {}"
 
 
 @dataclass(frozen=True)
@@ -43,17 +50,22 @@ class TokenLinkScores:
         actual: largest weight among a link's cells, shape (examples, types, layers, heads).
         matched: the same of the links that have places to compare them with.
         elsewhere: mean over these places.
-        counts: links per type, and how many of them have such places, shape (types, 2).
+        rivalled: the same of the links that have rivals.
+        rivals: mean over these words.
+        counts: links per type, how many of them have such places, how many rivals, and in how many the second word
+            stands behind the first, shape (types, 4).
     """
 
     actual: np.ndarray
     matched: np.ndarray
     elsewhere: np.ndarray
+    rivalled: np.ndarray
+    rivals: np.ndarray
     counts: np.ndarray
 
 
 class TokenLinkAttention:
-    """Measurement: the weight along every link, and at the places it is compared with.
+    """Measurement: the weight along every link, at other inputs' places, and to its rivals.
 
     Args:
         links: per example of the data, from :func:`bertology_utils.links.measure.borrow`.
@@ -66,9 +78,10 @@ class TokenLinkAttention:
         self._links = links
         self._centred = centred
         self._rows: dict[int, list[np.ndarray]] = {}
-        self._cells = torch.empty(0, dtype=torch.long)  # of the batch's links and their places, in its flattened maps
-        self._sizes: list[int] = []  # cells of each place, the link's own first
-        self._places = self._groups = np.empty(0, dtype=int)  # of each link how many places, and example and type as one
+        self._cells = torch.empty(0, dtype=torch.long)  # of the batch's links, places and rivals, in its flattened maps
+        self._sizes = np.empty(0, dtype=int)  # cells of each of them: first all links, then their places, then their rivals
+        self._counts = [self._sizes] * 2  # of each link how many places, and how many rivals
+        self._groups = self._sizes  # of each link its example and type as one
 
     def start(self, batch: Batch) -> None:
         """List the cells of the batch's links."""
@@ -79,14 +92,15 @@ class TokenLinkAttention:
             for kind, name in types
             for link in self._links[index][name]
         ]
+        compared = [[link.places for *_, link in links], [link.rivals for *_, link in links]]
+        own = [(row, (link.rows, link.columns)) for row, _, link in links]
+        others = [(row, one) for each in compared for (row, *_), of in zip(links, each, strict=True) for one in of]
         cells = [
-            (row * tokens + rows + starts[row]) * tokens + columns + starts[row]
-            for row, _, link in links
-            for rows, columns in ((link.rows, link.columns), *link.places)
+            (row * tokens + rows + starts[row]) * tokens + columns + starts[row] for row, (rows, columns) in own + others
         ]
         self._cells = torch.from_numpy(np.concatenate([np.empty(0, dtype=int), *cells]))
-        self._sizes = list(map(len, cells))
-        self._places = np.array([1 + len(link.places) for *_, link in links], dtype=int)
+        self._sizes = np.array(list(map(len, cells)), dtype=int)
+        self._counts = [np.array(list(map(len, each)), dtype=int) for each in compared]
         self._groups = np.array([row * len(types) + kind for row, kind, _ in links], dtype=int)
         self._rows |= {index: [] for index in batch.index}
 
@@ -94,40 +108,41 @@ class TokenLinkAttention:
         """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
         if self._centred:
             maps = maps - received(maps, batch)[:, :, None]
-        values = self._means(maps)  # (3, examples, types, heads)
+        values = self._means(maps)  # (5, examples, types, heads)
         for row, index in enumerate(batch.index):
             self._rows[index].append(values[:, row])
 
     def _means(self, maps: torch.Tensor) -> np.ndarray:
-        """Means over links of (actual, matched, elsewhere), shape (3, examples, types, heads)."""
+        """Means over links of all but the counts in :class:`TokenLinkScores`, shape (5, examples, types, heads)."""
         examples, heads = maps.shape[:2]
-        found = np.full((3, examples * len(LINK_TYPES), heads), np.nan)
-        if len(self._cells):
-            by_head = maps.transpose(0, 1).reshape(heads, -1)  # (heads, examples · tokens · tokens)
-            weights = by_head[:, self._cells.to(maps.device)].cpu().double().numpy()
-            first_cells, first_places = (np.cumsum(counts) - counts for counts in (np.array(self._sizes), self._places))
-            highest = np.maximum.reduceat(weights, first_cells, axis=1)  # (heads, places)
-            actual = highest[:, first_places]  # (heads, links)
-            movable = self._places > 1
-            others = (np.add.reduceat(highest, first_places, axis=1) - actual)[:, movable] / (self._places[movable] - 1)
-            for into, values, groups in zip(
-                found,
-                (actual, actual[:, movable], others),
-                (self._groups, self._groups[movable], self._groups[movable]),
-                strict=True,
-            ):
-                if len(groups):  # links stand group by group
-                    own, starts, counts = np.unique(groups, return_index=True, return_counts=True)
-                    into[own] = (np.add.reduceat(values, starts, axis=1) / counts).T
-        return found.reshape(3, examples, len(LINK_TYPES), heads)
+        by_head = maps.transpose(0, 1).reshape(heads, -1)  # (heads, examples · tokens · tokens)
+        weights = by_head[:, self._cells.to(maps.device)].cpu().double().numpy()
+        highest = np.maximum.reduceat(weights, _starts(self._sizes), axis=1)  # (heads, links, places and rivals)
+        actual, *compared = np.split(highest, np.cumsum([len(self._groups), self._counts[0].sum()]), axis=1)
+        found = [(actual, self._groups)]
+        for values, counts in zip(compared, self._counts, strict=True):
+            there = counts > 0
+            others = np.add.reduceat(values, _starts(counts[there]), axis=1) / counts[there]
+            found += [(actual[:, there], self._groups[there]), (others, self._groups[there])]
+        means = np.full((len(found), examples * len(LINK_TYPES), heads), np.nan)
+        for into, (values, groups) in zip(means, found, strict=True):
+            own, counts = np.unique(groups, return_counts=True)  # links stand group by group
+            into[own] = (np.add.reduceat(values, _starts(counts), axis=1) / counts).T
+        return means.reshape(len(found), examples, len(LINK_TYPES), heads)
 
     def compute(self) -> TokenLinkScores:
         """The values of all examples, in the order of the data."""
         values = np.stack([np.stack(self._rows[index], axis=2) for index in sorted(self._rows)], axis=1)
         all_links = [[link for by_type in self._links for link in by_type[name]] for name in LINK_TYPES]
-        counts = np.array([[len(of_type), sum(len(link.places) > 0 for link in of_type)] for of_type in all_links])
-        actual, matched, elsewhere = values
-        return TokenLinkScores(actual, matched, elsewhere, counts)
+        flags = [[(True, bool(one.places), bool(one.rivals), one.forwards) for one in of_type] for of_type in all_links]
+        counts = np.array([np.reshape(of_type, (-1, 4)).sum(axis=0) for of_type in flags], dtype=int)
+        actual, matched, elsewhere, rivalled, rivals = values
+        return TokenLinkScores(actual, matched, elsewhere, rivalled, rivals, counts)
+
+
+def _starts(counts: np.ndarray) -> np.ndarray:
+    """Where each of some runs begins that lie one behind the other."""
+    return np.cumsum(counts) - counts
 
 
 # Over the examples of all tasks together, every example weighing the same. ---
@@ -135,28 +150,45 @@ class TokenLinkAttention:
 
 @dataclass(frozen=True)
 class Clear:
-    """Do heads attend more along one type of link than at other inputs' places, as it is and centred?
+    """Do heads attend more along one type of link than at other inputs' places, and than to rivals?
 
     Attributes:
-        plain, centred: the tests of all heads against the least effect, shape (layers, heads).
+        plain, centred: the tests of all heads against the least effect at other inputs' places, as it is and with each
+            word's popularity off, shape (layers, heads).
+        rivals: the same against rivals, both ways; () where there can be none, as in parsed text, where every noun of the
+            sentence is linked with its pronouns.
     """
 
     plain: ManyTest
     centred: ManyTest
+    rivals: tuple[ManyTest, ...] = ()
+
+    @property
+    def _all(self) -> tuple[ManyTest, ...]:
+        return self.plain, self.centred, *self.rivals
+
+    @property
+    def _p_above(self) -> np.ndarray:
+        return np.max([test.above for test in self._all], axis=0)
 
     @property
     def heads(self) -> np.ndarray:
-        """Heads for which both say so, shape (layers, heads)."""
-        return np.maximum(self.plain.above, self.centred.above) <= ONE_SIDED
+        """Heads for which all of them say so, shape (layers, heads)."""
+        return self._p_above <= ONE_SIDED
 
     @property
     def support(self) -> Support:
-        """Support for some head that does: both tests of it, or for every head at least one speaks against."""
-        both = np.maximum(self.plain.above, self.centred.above)
-        either = np.minimum(1, 2 * np.minimum(self.plain.below, self.centred.below))
-        at = largest(self.plain.means)
-        number = f"head {head_name(*at)} {self.plain.means[at]:+.3f}; n={int(self.plain.n[at])}"
-        return Support(float(both.min()), float(either.max()), number)
+        """Support for some head that does: each test of it, or for every head one at least speaks against (Bonferroni).
+
+        The number is of the head whose least excess is the largest.
+        """
+        below = np.minimum(1, len(self._all) * np.min([test.below for test in self._all], axis=0))
+        at = largest(np.fmin.reduce([test.means for test in self._all]))  # NaN where no link has a rival
+        number, sizes = f"head {head_name(*at)} {self.plain.means[at]:+.3f}", f"n={int(self.plain.n[at])}"
+        for test in self.rivals[:1]:
+            number += f", {test.means[at]:+.3f} above rivals" if test.n[at] else ""
+            sizes += f", {int(test.n[at])} with rivals"
+        return Support(float(self._p_above.min()), float(below.max()), f"{number}; {sizes}")
 
 
 @dataclass(frozen=True)
@@ -166,12 +198,14 @@ class LinkHeads:
     Attributes:
         scores: by type of link, the weight along it.
         excess: by way and type, how much more that is than at other inputs' places.
-        neighbours: weight on the token before or the token after, the larger of the two.
+        neighbours: by type, the weight on the neighbour on the links' side: that of the token before and of the token
+            after, as often as the second word stands there. A verb's subject mostly comes before it, and a head that
+            attends to the token after gives it nothing, however diagonal it is.
     """
 
     scores: Mapping[str, np.ndarray]
     excess: Mapping[str, Mapping[str, np.ndarray]]
-    neighbours: np.ndarray
+    neighbours: Mapping[str, np.ndarray]
 
 
 def examples(found: Iterable[Found]) -> dict[str, int]:
@@ -180,22 +214,33 @@ def examples(found: Iterable[Found]) -> dict[str, int]:
     return {name: int(n) for name, n in zip(LINK_TYPES, counts, strict=True) if n}
 
 
-def differences(found: Iterable[Found], kind: str, way: str = AS_IS) -> np.ndarray:
-    """Along links of a type minus at other inputs' places, shape (examples, layers, heads); NaN without such places.
+def differences(found: Iterable[Found], kind: str, way: str = AS_IS, yardstick: str = PLACES) -> np.ndarray:
+    """Along links of a type minus at a yardstick, shape (examples, layers, heads); NaN without one.
 
     Args:
         found: of every task.
         kind: of link.
         way: "links" as they are, or "centred", with each word's popularity taken off.
+        yardstick: other inputs' "places", or "rivals".
     """
     found, at = list(found), LINK_TYPES.index(kind)
-    return _of_links(found, "matched", way)[:, at] - _of_links(found, "elsewhere", way)[:, at]
+    own, others = ("matched", "elsewhere") if yardstick == PLACES else ("rivalled", "rivals")
+    return _of_links(found, own, way)[:, at] - _of_links(found, others, way)[:, at]
 
 
 def clear(found: Iterable[Found], kinds: Iterable[str], seed: Seed) -> dict[str, Clear]:
-    """Tests of every head's excess against the least effect by type of link, as it is and without popularity."""
+    """Tests of every head's excess against the least effect by type of link: both yardsticks, both ways."""
     found = list(found)
-    return {name: Clear(*(many_test(differences(found, name, way), WEIGHT, seed) for way in WAYS)) for name in kinds}
+
+    def tests(kind: str, yardstick: str) -> list[ManyTest]:
+        return [many_test(differences(found, kind, way, yardstick), WEIGHT, seed) for way in WAYS]
+
+    made = {}
+    for kind in kinds:
+        plain, centred = tests(kind, PLACES)
+        rivals = [test for test in tests(kind, RIVALS) if kind in PAIRS["verbs"] or test.n.any()]
+        made[kind] = Clear(plain, centred, tuple(rivals))
+    return made
 
 
 def of_heads(found: Iterable[Found], tests: Mapping[str, Clear]) -> LinkHeads:
@@ -206,43 +251,57 @@ def of_heads(found: Iterable[Found], tests: Mapping[str, Clear]) -> LinkHeads:
         tests: from :func:`clear`.
     """
     found = list(found)
-    actual = _of_links(found, "actual")
-    shares = np.concatenate([of_task["flow"].neighbours for of_task in found]).mean(axis=0)  # before, itself, after
+    actual, beside = _of_links(found, "actual"), _beside(found).mean(axis=0)
     return LinkHeads(
         {name: np.nanmean(actual[:, LINK_TYPES.index(name)], axis=0) for name in tests},
         {AS_IS: {name: one.plain.means for name, one in tests.items()},
          POPULARITY_OFF: {name: one.centred.means for name, one in tests.items()}},
-        shares[..., [0, 2]].max(axis=-1),
+        {name: beside[LINK_TYPES.index(name)] for name in tests},
     )  # fmt: skip
 
 
-def read_heads(results: Results, state: str = "pre-trained") -> LinkHeads:
-    """The same numbers of one state of the model, read from a run's results.json."""
-    scores, *excess = (
-        {kind: np.array(entry["value"], dtype=float) for kind, entry in results.by("kind", what, state=state).items()}
-        for what in (SCORES, *EXCESS.values())
-    )
-    return LinkHeads(scores, dict(zip(WAYS, excess, strict=True)), results.array(NEIGHBOURS, state=state))
+def _beside(found: Iterable[Found]) -> np.ndarray:
+    """Weight on the neighbour on the links' side, see :class:`LinkHeads`; shape (examples, types, layers, heads)."""
+    found = list(found)
+    links, *_, forwards = sum(of_task[AS_IS].counts for of_task in found).T
+    after = np.divide(forwards, links, out=np.zeros(len(links)), where=links > 0)[:, None, None]  # (types, 1, 1)
+    weights = np.concatenate([of_task["flow"].neighbours for of_task in found])[:, None]  # (examples, 1, layers, heads, 3)
+    return (1 - after) * weights[..., 0] + after * weights[..., 2]
 
 
-def correlations(sources: Mapping[str, LinkHeads], seed: Seed) -> dict[str, dict[str, dict[str, Bootstrap]]]:
-    """Spearman's ρ over heads, resampled, with the weight on neighbours: by what, type of link and source.
+def correlations(found: Iterable[Found], kinds: Iterable[str], seed: Seed) -> dict[str, dict[str, Bootstrap]]:
+    """Spearman's ρ over heads with the weight on the neighbour on the links' side, by what and type of link.
+
+    A model's heads are all that there are, so not they but the examples are resampled: the interval says what other
+    sentences would give, of the same heads. ``n`` counts the examples with such links.
 
     Args:
-        sources: by title.
-        seed: of the resampling of heads.
+        found: of every task: links and flow.
+        kinds: of link.
+        seed: of the resampling.
     """
-    found: dict[str, dict[str, dict[str, Bootstrap]]] = {ALONG: {}, ABOVE: {}}
-    for title, heads in sources.items():
-        for label, values in ((ALONG, heads.scores), (ABOVE, heads.excess[AS_IS])):
-            for kind, of_type in values.items():
-                rho = rank_correlation(of_type.ravel(), heads.neighbours.ravel(), seed)
-                found[label].setdefault(kind, {})[title] = rho
-    return found
+    found = list(found)
+    actual, beside = _of_links(found, "actual"), _beside(found)
+    weights = whole_and_resampled(len(beside), seed)  # (1 + resamples, examples)
+
+    def means(values: np.ndarray) -> np.ndarray:
+        """Over the examples that say something, shape (1 + resamples, all heads)."""
+        flat = values.reshape(len(values), -1)
+        with np.errstate(invalid="ignore"):  # where no such example was drawn
+            return weights @ np.nan_to_num(flat) / (weights @ np.isfinite(flat))
+
+    rho: dict[str, dict[str, Bootstrap]] = {ALONG: {}, ABOVE: {}}
+    for kind in kinds:
+        at = LINK_TYPES.index(kind)
+        neighbours = means(beside[:, at])
+        for label, values in ((ALONG, actual[:, at]), (ABOVE, differences(found, kind))):
+            n = int(np.isfinite(values[:, 0, 0]).sum())
+            rho[label][kind] = Bootstrap.of(rank_correlations(means(values), neighbours), n, seed)
+    return rho
 
 
 def some_head(tests: Mapping[str, Mapping[str, Clear]], kinds: Iterable[str]) -> dict[str, Support]:
-    """Support for some head that is above other inputs' places, by type of link and model; the largest excess first.
+    """Support for some head that is above both yardsticks, by type of link and model; the largest excess first.
 
     Args:
         tests: by model and type of link.
@@ -272,29 +331,6 @@ def furthest(values: Mapping[str, np.ndarray], kinds: Sequence[str]) -> tuple[st
     return kind, (layer, head)
 
 
-def highest_five(
-    scores: np.ndarray, neighbours: np.ndarray, seed: Seed, count: int = 5, draws: int = 10_000
-) -> tuple[float, float]:
-    """How much the heads with the highest scores attend to neighbours, beside random sets of as many heads (§4.5).
-
-    Args:
-        scores: along links, shape (layers, heads).
-        neighbours: attention to the previous or next token, same shape.
-        seed: of the draws.
-        count: how many heads are candidates.
-        draws: random sets of heads to compare with.
-
-    Returns:
-        The share of random sets that attend to neighbours less, by mean rank;
-        and the candidates' mean rank, 1 for the head that does so most.
-    """
-    by_rank = ranks(neighbours.ravel())
-    candidates = by_rank[by_size(scores)[:count]].mean()
-    rng = np.random.default_rng(seed)
-    drawn = np.array([by_rank[rng.choice(by_rank.size, count, replace=False)].mean() for _ in range(draws)])
-    return float(np.mean(drawn > candidates)), float(candidates)
-
-
 def surely(shares: Sequence[float], number: str) -> Support:
     """Support for what comes out in these shares of resamples, or of random draws, in each of them.
 
@@ -312,18 +348,25 @@ class TokenLink:
     Attributes:
         rows, columns: the map's cells that belong to the pair, each of shape (pairs,).
         sentence: its number in the input from 0, its first position, and its wordpieces.
-        places: cells to compare it with, (rows, columns) each; see :func:`borrow`.
+        places: other inputs' cells to compare it with, (rows, columns) each; see :func:`borrow`.
+        rivals: cells from its first word to others, (rows, columns) each; see :func:`find_links`.
     """
 
     rows: np.ndarray
     columns: np.ndarray
     sentence: tuple[int, int, int]
     places: tuple[Cells, ...] = ()
+    rivals: tuple[Cells, ...] = ()
 
     @property
     def distance(self) -> int:
         """Distance between the two words in wordpieces; 1 if they stand side by side."""
         return int(np.abs(self.rows - self.columns).min())
+
+    @property
+    def forwards(self) -> bool:
+        """True if the second word stands behind the first."""
+        return bool(self.columns.mean() > self.rows.mean())
 
     @property
     def adjacent(self) -> bool:
@@ -335,7 +378,13 @@ OfInput = Mapping[str, Sequence[TokenLink]]  # the links of one input by type
 
 
 def find_links(annotated: AnnotatedInput, antecedents: bool) -> dict[str, list[TokenLink]]:
-    """The links of an input, by type.
+    """The links of an input, by type, each with its rivals.
+
+    A link's *rivals* are the words between its two that have the second word's part of speech (proper nouns are nouns)
+    and no such link with the first: in "the dog that chased the cat sleeps", *cat* is one of *dog* for the verb
+    *sleeps*. So a head that attends to any noun on that side, or to the nearest, gives a rival as much as the subject.
+    Nouns farther away would not show that, as the subject is mostly the nearer one; nor would those on the other side.
+    What rivals cannot show: whether a head goes by the order of words (the first noun of a sentence), or by number.
 
     Args:
         annotated: the input.
@@ -347,35 +396,50 @@ def find_links(annotated: AnnotatedInput, antecedents: bool) -> dict[str, list[T
     """
     found: dict[str, list[TokenLink]] = {name: [] for name in LINK_TYPES}
     for number, sentence in enumerate(annotated.sentences):
-        positions = [at for pieces in sentence.pieces for at in pieces]
-        if not positions:
-            continue
+        first, last = sentence.span
         subjects, nouns = _verbs_and_subjects(sentence), _nouns_and_pronouns(sentence, antecedents)
         both_ways = (subjects, [(b, a) for a, b in subjects], nouns, [(b, a) for a, b in nouns])
-        placed = zip(sentence.words, sentence.pieces, strict=True)
-        words = {at for word, pieces in placed if not is_punctuation(word) for at in pieces}
-        extent = number, min(positions), max(positions) - min(positions) + 1
+        # A parser can call a punctuation mark a subject, and a limit on length can take a word away.
+        whole = [bool(own) and not is_punctuation(word) for word, own in zip(sentence.words, sentence.pieces, strict=True)]
         for name, pairs in zip(LINK_TYPES, both_ways, strict=True):
-            # A parser can call a punctuation mark a subject, and a limit on length can take a word away.
-            whole = [(a, b) for a, b in pairs if a and b and words.issuperset(a + b)]
-            found[name] += [TokenLink(np.repeat(a, len(b)), np.tile(b, len(a)), extent) for a, b in whole]
+            found[name] += [
+                TokenLink(*_between(sentence, a, b), (number, first, last - first + 1), (), _rivals(sentence, a, b, pairs))
+                for a, b in pairs
+                if whole[a] and whole[b]
+            ]
     return found
 
 
-def _verbs_and_subjects(sentence: PlacedSentence) -> list[tuple[Positions, Positions]]:
+def _between(sentence: PlacedSentence, a: int, b: int) -> Cells:
+    """The map's cells from one word to another."""
+    own, other = sentence.pieces[a], sentence.pieces[b]
+    return np.repeat(own, len(other)), np.tile(other, len(own))
+
+
+def _rivals(sentence: PlacedSentence, a: int, b: int, pairs: Sequence[tuple[int, int]]) -> tuple[Cells, ...]:
+    def kind(word: Word) -> str:
+        return "NOUN" if word.upos in NOUNS else word.upos
+
+    inner, wanted = range(min(a, b) + 1, max(a, b)), kind(sentence.words[b])
+    chosen = [at for at in inner if sentence.pieces[at] and kind(sentence.words[at]) == wanted and (a, at) not in pairs]
+    return tuple(_between(sentence, a, at) for at in chosen)
+
+
+def _verbs_and_subjects(sentence: PlacedSentence) -> list[tuple[int, int]]:
+    """Of either pair of words their numbers in the sentence."""
     return [
-        (sentence.pieces[word.head], pieces)
-        for word, pieces in zip(sentence.words, sentence.pieces, strict=True)
+        (word.head, at)
+        for at, word in enumerate(sentence.words)
         if word.deprel in SUBJECTS and word.head >= 0 and sentence.words[word.head].upos in PREDICATES
     ]
 
 
-def _nouns_and_pronouns(sentence: PlacedSentence, antecedents: bool) -> list[tuple[Positions, Positions]]:
-    placed = list(zip(sentence.words, sentence.pieces, strict=True))
-    pronouns = [(word, own) for word, own in placed if word.upos in PRONOUNS]
+def _nouns_and_pronouns(sentence: PlacedSentence, antecedents: bool) -> list[tuple[int, int]]:
+    pronouns = [(word, at) for at, word in enumerate(sentence.words) if word.upos in PRONOUNS]
     if antecedents:
-        return [(sentence.pieces[word.antecedent], own) for word, own in pronouns if word.antecedent is not None]
-    return [(noun, own) for _, own in pronouns for word, noun in placed if word.upos in NOUNS]
+        return [(word.antecedent, at) for word, at in pronouns if word.antecedent is not None]
+    nouns = [at for at, word in enumerate(sentence.words) if word.upos in NOUNS]
+    return [(noun, at) for _, at in pronouns for noun in nouns]
 
 
 def borrow(inputs: Sequence[OfInput], seed: Seed, count: int = BORROWED) -> list[dict[str, list[TokenLink]]]:
@@ -440,7 +504,8 @@ def pick(
 ) -> tuple[Task, int]:
     """Task and number of the input of about fourteen tokens in which every link of a type is between neighbours, or none is.
 
-    Chosen without a look at any map. If no input is so, one that has such links; if none has, any.
+    Chosen without a look at any map; one with rivals may be six tokens longer or shorter. If no input is so, one that
+    has such links; if none has, any.
 
     Args:
         inputs: by task.
@@ -453,7 +518,8 @@ def pick(
         task, index = item
         of_type = links[task][index][kind]
         fits = all(link.adjacent == adjacent and link.places for link in of_type)
-        return (0 if of_type and fits else 1 if of_type else 2), abs(inputs[task][index].length - TOKENS)
+        off = abs(inputs[task][index].length - TOKENS) - 6 * any(link.rivals for link in of_type)
+        return (0 if of_type and fits else 1 if of_type else 2), off
 
     return min(((task, index) for task, of_task in inputs.items() for index in range(len(of_task))), key=badness)
 

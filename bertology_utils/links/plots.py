@@ -21,7 +21,7 @@ from ..results import Results
 from ..statistics import bootstrap_mean
 from ..statistics.permutation import heads_by_size, largest
 from .dependencies import CLARK, FOUND
-from .measure import WAYS, Clear, TokenLink
+from .measure import RIVALS, WAYS, Clear, TokenLink
 
 NAMED = 3  # heads of each kind that carry their names
 # What the paper's text says of Figure 7, which shows no numbers: the type that gets most, by the task's title.
@@ -36,18 +36,19 @@ Table = Mapping[str, np.ndarray]  # by task's title what [CLS] gives each type, 
 def one_head(
     weights: np.ndarray, tokens: Sequence[str], links: Sequence[TokenLink], title: str, places: bool = False
 ) -> Figure:
-    """One map, with an orange frame around each link and dashed ones around the places that links are compared with.
+    """One map, with an orange frame around each link, and other frames around what links are compared with.
 
     Args:
         weights: shape (tokens, tokens), rows summing to 1.
         tokens: the wordpieces.
         links: of the input.
         title: above the map.
-        places: True to draw the places, too.
+        places: True to draw other inputs' places (dashed, grey) and rivals (dotted, blue), too.
     """
     figure = token_map(weights, tokens, title)
-    dashed = [(cells, "grey", "--") for link in links for cells in link.places if places]
-    for (rows, columns), colour, style in [*dashed, *(((link.rows, link.columns), "orange", "-") for link in links)]:
+    compared = [(cells, "grey", "--") for link in links for cells in link.places if places]
+    compared += [(cells, "blue", ":") for link in links for cells in link.rivals if places]
+    for (rows, columns), colour, style in [*compared, *(((link.rows, link.columns), "orange", "-") for link in links)]:
         corner, size = (columns.min() - 0.5, rows.min() - 0.5), (np.ptp(columns) + 1, np.ptp(rows) + 1)
         frame = plt.Rectangle(corner, *size, fill=False, edgecolor=COLOURS[colour], linestyle=style, linewidth=1.6)
         figure.axes[0].add_patch(frame)
@@ -55,33 +56,34 @@ def one_head(
 
 
 def links_and_neighbours(
-    scores: Mapping[str, np.ndarray], clear: Mapping[str, Clear], neighbours: np.ndarray, even: float
+    scores: Mapping[str, np.ndarray], clear: Mapping[str, Clear], neighbours: Mapping[str, np.ndarray], even: float
 ) -> Figure:
     """Attention along links beside attention to neighbours, a panel for each type of link and a point for each head.
 
-    Orange heads are surely above other inputs' places; the highest of all, and of these, carry their names.
+    Orange heads are surely above other inputs' places and rivals; the highest of all, and of these, carry their names.
+    Heads that give neighbours less than 0.01 stand at 0.01.
 
     Args:
         scores: by type of link, the weight along it, shape (layers, heads).
         clear: by type of link, the tests of every head's excess.
-        neighbours: attention to the previous or next token, shape (layers, heads).
+        neighbours: by type of link, the weight on the neighbour on the links' side, shape (layers, heads).
         even: what an even head gives any token.
     """
     figure, axes = plt.subplots(1, len(scores), figsize=(3.3 * len(scores), 3.4), sharey=True, squeeze=False)
     for ax, (kind, score) in zip(axes.flat, scores.items(), strict=True):
-        above = clear[kind].heads
-        sure = "surely 0.02 more along links than at other inputs' places"
+        above, beside = clear[kind].heads, np.maximum(neighbours[kind], 0.01)
+        sure = "surely 0.02 more along links than at other inputs' places and to rivals"
         for chosen, colour, marker, label in ((~above, "grey", "o", "other heads"), (above, "orange", "D", sure)):
             look: dict[str, Any] = {"s": 18, "alpha": 0.7, "color": COLOURS[colour], "marker": marker, "lw": 0}
-            ax.scatter(neighbours[chosen], score[chosen], label=label, **look)
+            ax.scatter(beside[chosen], score[chosen], label=label, **look)
         ax.axhline(even, color=COLOURS["grey"], ls=":", lw=1)
-        ax.set(title=kind, xlabel="to previous or next token (log scale)", xscale="log")
-        ax.set_xticks([0.05, 0.1, 0.2, 0.5, 1], ["0.05", "0.1", "0.2", "0.5", "1"], minor=False)
+        ax.set(title=kind, xlabel="to the neighbour on that side (log scale)", xscale="log")
+        ax.set_xticks([0.01, 0.03, 0.1, 0.3, 1], ["≤ 0.01", "0.03", "0.1", "0.3", "1"], minor=False)
         ax.minorticks_off()
         order = heads_by_size(score)
         named = sorted({*order[:NAMED], *[at for at in order if above[at]][:NAMED]})
-        points = {head_name(*at): (neighbours[at], score[at]) for at in named}
-        _name_heads(ax, points, np.stack([neighbours.ravel(), score.ravel()], axis=1))
+        points = {head_name(*at): (beside[at], score[at]) for at in named}
+        _name_heads(ax, points, np.stack([beside.ravel(), score.ravel()], axis=1))
     axes.flat[0].set_ylabel("attention along links")
     figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
@@ -135,15 +137,17 @@ def excess_strips(sources: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
 def highest(
     scores: Mapping[str, np.ndarray], differences: Mapping[str, Mapping[str, np.ndarray]], seed: int, count: int = 5
 ) -> Figure:
-    """The excess of the heads with the highest scores, with intervals over examples: as it is, and popularity taken off.
+    """The excess of the heads with the highest scores, with intervals over examples: over places, both ways, and rivals.
 
     Args:
         scores: by type of link, shape (layers, heads).
-        differences: by way ("links", "centred") and type, shape (examples, layers, heads).
+        differences: by what ("links" and "centred", above other inputs' places; "rivals") and type of link, shape
+            (examples, layers, heads).
         seed: of the resampling.
         count: heads of each type.
     """
-    labels = dict(zip(WAYS, ("as it is", "with each word's popularity taken off"), strict=True))
+    above = ("above other inputs' places", "the same with each word's popularity off", "above rivals")
+    labels = dict(zip((*WAYS, RIVALS), above, strict=True))
     panels: dict[str, dict[str, dict[str, Dot]]] = {}
     for kind, score in scores.items():
         panels[kind] = {}
@@ -153,8 +157,8 @@ def highest(
             panels[kind][head_name(layer, head)] = {
                 label: bootstrap_mean(values, seed) for label, values in there.items() if len(values)
             }
-    colours = dict(zip(labels.values(), (COLOURS["blue"], COLOURS["orange"]), strict=True))
-    return dot_panels(panels, "excess of the weight", colours=colours, markers=dict(zip(colours, "os", strict=True)))
+    colours = dict(zip(above, (COLOURS["blue"], COLOURS["orange"], COLOURS["green"]), strict=True))
+    return dot_panels(panels, "excess of the weight", colours=colours, markers=dict(zip(colours, "osD", strict=True)))
 
 
 def pointing(sources: Mapping[str, Mapping[str, Mapping[str, Dot]]]) -> Figure:

@@ -191,10 +191,10 @@ class Links:
 
     Attributes:
         examples: with such a link, by type.
-        clear: by type, which heads give links more than other inputs' places.
+        clear: by type, which heads give links more than other inputs' places and rivals.
         heads: what each head gives to links and to neighbours.
         adjacent: share of links between neighbours, by kind.
-        supports: by claim what it is judged on.
+        supports: by claim what it is judged on; of claims about heads that attend to neighbours, ρ by type.
         missing: by claim the precondition that fails; empty if none does.
     """
 
@@ -202,7 +202,7 @@ class Links:
     clear: Mapping[str, links.Clear]
     heads: links.LinkHeads
     adjacent: Mapping[str, float]
-    supports: Mapping[str, Mapping[str, Support]]
+    supports: Mapping[str, Mapping[str, Support | Bootstrap]]
     missing: Mapping[str, str]
 
 
@@ -212,23 +212,20 @@ def along_links(found: Sequence[Mapping[str, Any]], of_inputs: Sequence[OfInput]
     Args:
         found: of every task, from :func:`look`.
         of_inputs: links of all tasks' inputs.
-        seed: of tests and of random sets of heads.
+        seed: of tests and of the resampling.
     """
     examples = links.examples(found)
     clear = links.clear(found, examples, seed)
     heads = links.of_heads(found, clear)
     adjacent = {words: share_adjacent(of_inputs, kinds) for words, kinds in PAIRS.items()}
-    supports: dict[str, dict[str, Support]] = {}
-    for words, kinds in PAIRS.items():
-        fives = {
-            kind: links.highest_five(heads.scores[kind], heads.neighbours, seed)[0] for kind in kinds if kind in examples
-        }
-        supports[f"{words}-diagonal"] = {
-            kind: links.surely([share], f"above {share:.0%} of random sets of five heads; n={examples[kind]}")
-            for kind, share in fives.items()
-        }
-        supports[f"{words}-indistinct"] = links.some_head({"pre-trained": clear}, kinds)
-    missing = {claim: never_adjacent(adjacent[claim.split("-")[0]]) for claim in supports}
+    rho = links.correlations(found, examples, seed)[links.ALONG]
+    supports: dict[str, Mapping[str, Support | Bootstrap]] = {
+        f"{words}-diagonal": {kind: rho[kind] for kind in kinds if kind in rho} for words, kinds in PAIRS.items()
+    }
+    supports |= {claim: links.some_head({"pre-trained": clear}, kinds) for claim, kinds in links.INDISTINCT.items()}
+    missing = {
+        claim: never_adjacent(adjacent["pronouns" if claim.startswith("pronouns") else "verbs"]) for claim in supports
+    }
     return Links(examples, clear, heads, adjacent, supports, missing)
 
 

@@ -37,6 +37,7 @@ from .permutation import (
     p_text,
     rank_agreement,
     rank_correlation,
+    rank_correlations,
     rank_of,
     rank_text,
 )

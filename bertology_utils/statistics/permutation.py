@@ -125,7 +125,7 @@ def rank_correlation(x: np.ndarray, y: np.ndarray, seed: Seed) -> Bootstrap:
         With the items as its ``n``.
     """
     rows = np.vstack([np.arange(len(x)), *resampled_rows(len(x), seed, RESAMPLES)])  # (1 + resamples, items)
-    return Bootstrap.of(_rho(x[rows], y[rows]), len(x), seed)
+    return Bootstrap.of(rank_correlations(x[rows], y[rows]), len(x), seed)
 
 
 def rank_agreement(first: np.ndarray, second: np.ndarray, seed: Seed) -> Bootstrap:
@@ -140,12 +140,16 @@ def rank_agreement(first: np.ndarray, second: np.ndarray, seed: Seed) -> Bootstr
         seed: of the resampling.
     """
     means = [np.concatenate([values.mean(axis=0)[None], resampled_means(values, seed)]) for values in (first, second)]
-    rho = _rho(*(of.reshape(-1, of.shape[2]) for of in means))  # of every resample and set
+    rho = rank_correlations(*(of.reshape(-1, of.shape[2]) for of in means))  # of every resample and set
     return Bootstrap.of(rho.reshape(len(means[0]), -1).mean(axis=1), len(first), seed)
 
 
-def _rho(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Spearman's correlation along the last axis; NaN where all values are alike."""
+def rank_correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Spearman's rank correlation of every row of one array with that of another; NaN where those of either are all alike.
+
+    Args:
+        x, y: shape (rows, items).
+    """
     a, b = _centred_ranks(x), _centred_ranks(y)
     with np.errstate(invalid="ignore"):
         return (a * b).sum(axis=1) / np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1))
@@ -200,13 +204,6 @@ def heads_by_size(values: np.ndarray) -> list[Head]:
         values: shape (layers, heads).
     """
     return [divmod(int(index), values.shape[1]) for index in by_size(values)]
-
-
-def ranks(values: np.ndarray, margin: float = MARGIN) -> np.ndarray:
-    """Rank of every value, 1 for the largest, in the shape of ``values``; see :func:`by_size`."""
-    found = np.empty(np.size(values), dtype=int)
-    found[by_size(values, margin)] = np.arange(1, np.size(values) + 1)
-    return found.reshape(np.shape(values))
 
 
 def largest(values: np.ndarray, margin: float = MARGIN) -> tuple[int, ...]:
