@@ -244,6 +244,8 @@ def elsewhere(
 ) -> dict[str, Sequence[ManyTest]]:
     """By "task, type" the tests of the types that the paper names, on the learned tasks that it does not name for them.
 
+    Left out are tasks on which fewer than :data:`MIN_EXAMPLES` examples have the type.
+
     Args:
         tests: by type, task and training, of shape (layers, heads).
         learned: by task.
@@ -252,7 +254,7 @@ def elsewhere(
         f"{task.title}, {kind}": of_task
         for kind, names in MORE_ATTENDED.items()
         for task, of_task in tests[kind].items()
-        if task.name not in names and learned[task] and of_task[0].n.max() > 0
+        if task.name not in names and learned[task] and of_task[0].n.max() >= MIN_EXAMPLES
     }
 
 
