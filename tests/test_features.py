@@ -11,10 +11,13 @@ from precision import forward_tolerance, sum_tolerance
 from bertology_utils.annotation.annotators import Word
 from bertology_utils.annotation.inputs import LINGUISTIC, TOKEN_TYPES, AnnotatedInput, PlacedSentence, token_types
 from bertology_utils.attention import observe
+from bertology_utils.claims import NEGLIGIBLE, WEIGHT
 from bertology_utils.features import compare
 from bertology_utils.features.measure import ATTENDING, DESTINATIONS, Features, Flow, disregard, marks
 from bertology_utils.features.reading import Examples, in_even_shares, pooled
 from bertology_utils.glue import TASKS as GLUE
+from bertology_utils.judge import FAILS, HOLDS, judge
+from bertology_utils.statistics import many_test
 
 MRPC, SST2 = GLUE["mrpc"], GLUE["sst2"]
 
@@ -131,14 +134,51 @@ def test_types_and_marks_are_compared_in_the_same_examples():
     values[:, 0] = 0.1
     values[:30, 1], values[:10, 2], values[10:, 2] = 0.3, 0.3, 0.6  # the mark gets less where the second type is rare
     values[:, 2, 1] += 0.2
-    compared = compare.against_marks(values, 1, [0, 1], [2])
-    of_second = 0.3 / (np.mean([0.3] * 10 + [0.6] * 20) + 0.1)  # the most attended type, in its own examples
-    assert compared.words_beside_marks(even=0.0).value == pytest.approx(of_second)
-    assert compared.words_beside_marks(even=0.3).value == pytest.approx(0, abs=1e-9)
-    assert np.isnan(compared.words_beside_marks(even=5.0).value), "the mark has less than an even share"
-    values[:, 1] = np.nan
-    alone = compare.against_marks(values, 1, [0, 1], [2]).words_beside_marks(even=0.0)
-    assert alone.value == pytest.approx(0.1 / (np.mean([0.3] * 10 + [0.6] * 30) + 0.1))
+    compared = compare.against_marks(1 + values, 1, [0, 1], [2])
+    everywhere, second_layer = np.full((2, 2), True), np.array([[False, False], [True, True]])
+    mark = np.mean([0.3] * 10 + [0.6] * 20)  # in the second type's examples
+    assert compared.words_beside_marks(1, everywhere).value == pytest.approx(0.3 / (mark + 0.1))
+    assert compared.words_beside_marks(1, second_layer).value == pytest.approx(0.3 / (mark + 0.2))
+    assert compared.words_beside_marks(0, everywhere).value == pytest.approx(0.1 / (np.mean([0.3] * 10 + [0.6] * 30) + 0.1))
+    less = compare.against_marks(1 + values[:, [2, 2, 0]], 1, [0, 1], [2])
+    assert less.words_beside_marks(0, everywhere).value == 1, "the word gets more than the mark"
+
+
+def test_what_words_get_is_judged_in_the_heads_that_turned_to_them():
+    """Most heads look at [CLS] alone, one turned to nouns: the mean over all heads would call that negligible."""
+    rng = np.random.default_rng(0)
+    values = 1 + rng.normal(0, 0.05, (200, len(TOKEN_TYPES), 3, 4))  # even attention, in multiples of 1/L
+    nouns, verbs, mark = (TOKEN_TYPES.index(kind) for kind in ("nouns", "verbs", "[CLS]"))
+    values[:, mark] += 10
+    tuned = values.copy()
+    tuned[:, nouns, 2, 1] += 6  # of the mark's 10
+    tuned[:, verbs] += 3  # as before fine-tuning
+    stripes, differences = compare.against_marks(tuned, 1), (tuned - values) / 100
+    differences[:, verbs] = 0
+    changes = {MRPC: [many_test(differences, WEIGHT, 1)]}
+    everywhere = stripes.words_beside_marks(nouns, np.full((3, 4), True))
+    assert everywhere.value < NEGLIGIBLE, "what was judged before: the mean over heads"
+    found = compare.beside_marks({MRPC: [stripes]}, changes)
+    assert set(found[MRPC]) == {"nouns"} and found[MRPC]["nouns"].value == pytest.approx(0.6, abs=0.02)
+    assert judge("words-negligible", found).outcome == FAILS
+    tuned[:, nouns, 2, 1] -= 5.5  # it still gained surely, and is now at a twentieth
+    assert (
+        judge("words-negligible", compare.beside_marks({MRPC: [compare.against_marks(tuned, 1)]}, changes)).outcome == HOLDS
+    )
+    assert compare.beside_marks({SST2: [stripes]}, {SST2: changes[MRPC]}) == {}, "not named there"
+    none = {MRPC: [many_test(np.zeros_like(differences), WEIGHT, 1)]}
+    assert compare.beside_marks({MRPC: [stripes]}, none) == {}, "no head turned to words"
+
+
+def test_a_control_passed_by_another_head_is_not_passed():
+    """One head gains for nouns with all words, another loses less than matched words do: none turned to nouns."""
+    noise = np.random.default_rng(0).normal(0, 0.01, (100, 1, 1, 2))
+    gained, beyond = (many_test(np.array([[means]]) + noise, WEIGHT, 1) for means in ([0.1, -0.1], [0.0, 0.1]))
+    (alone,), (other,) = (compare.of_type({MRPC: [one]}, 0)[MRPC] for one in (gained, beyond))
+    assert judge("more-nouns-matched", {MRPC: [other]}).outcome == HOLDS, "as before"
+    both = compare.also({MRPC: [alone]}, {MRPC: [other]})
+    assert judge("more-nouns-matched", both).outcome == FAILS
+    assert compare.elsewhere(dict.fromkeys(compare.MORE_ATTENDED, both), {MRPC: True}).keys() == {"MRPC, negation"}
 
 
 def test_stripes_are_on_words_or_on_marks_or_nowhere():

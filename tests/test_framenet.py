@@ -12,18 +12,21 @@ import pytest
 import torch
 from conftest import SHARED, make_bert, needs_shared
 from made_up import many
+from plain import replay
 from precision import forward_tolerance
 
 from bertology_utils.attention import attention_maps, observe
 from bertology_utils.attention.batches import make_batches
+from bertology_utils.claims import WEIGHT
 from bertology_utils.corpora import FRAMENET
 from bertology_utils.framenet import comparisons, frame_links, release
 from bertology_utils.framenet.frame_links import PAPER, extract
-from bertology_utils.framenet.measure import FrameLinkAttention, FrameLinkScores, place
+from bertology_utils.framenet.measure import FrameLinkAttention, FrameLinkScores, FramePlaces, place
 from bertology_utils.framenet.release import Exemplar, Span, read_unit
 from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
 from bertology_utils.models import load_encoder, load_tokenizer
 from bertology_utils.sources import parse_model
+from bertology_utils.statistics import ManyTest, in_both, many_test
 from bertology_utils.statistics.permutation import heads_by_size
 from corpora_generator import mini_framenet
 
@@ -475,6 +478,53 @@ def test_the_largest_excess_and_the_highest_heads_are_judged_by_the_test_of_all_
     assert judge("frame-links", {"": comparisons.largest_excess(many(5), 0.5)}).outcome == UNDECIDED, "random weights do"
     found = {kind: comparisons.tested_head(many(of), (0, 0)) for kind, of in (("moved", z), ("borrowed", 5))}
     assert judge("frame-moved", found).outcome == outcome
+
+
+def test_a_head_that_looks_at_certain_words_follows_no_links():
+    """Excess over other sentences' places alone is passed by a head in which every token looks at the linked word."""
+    rng = np.random.default_rng(0)
+    placed, maps = [], []
+    for _ in range(80):
+        predicate, element = rng.choice(np.arange(1, 9), 2, replace=False)
+        sentence = FramePlaces(sentence=None, predicate=(int(predicate),), elements=((int(element),),), length=10)
+        popular, follows = np.full((10, 10), 0.05), np.full((10, 10), 1 / 10)
+        popular[:, element] = 0.55
+        follows[predicate] = 0.05
+        follows[predicate, element] = 0.55
+        placed.append(sentence)
+        maps.append(np.stack([popular, follows])[None])  # (layers, heads, tokens, tokens)
+
+    def test(centred):
+        links = FrameLinkAttention(placed, "predicate to element", elsewhere="borrowed", seed=1, centred=centred)
+        return many_test(replay(links, maps).excess, WEIGHT, 1)
+
+    plain, centred = test(False), test(True)
+    assert (plain.above[0] < 0.01).all(), "as before: both heads pass"
+    both = in_both(plain, centred)
+    assert both.above[0, 1] < 0.01 and both.above[0, 0] > 0.5
+    number = comparisons.largest_excess(both, 0.0).number
+    assert number.startswith("(1, 2) ") and "1 of 2 heads above" in number
+    only = ManyTest(both.means[:, :1], both.above[:, :1], both.below[:, :1], both.n[:, :1])
+    assert judge("frame-links", {"": comparisons.largest_excess(only, 0.0)}).outcome == FAILS
+
+
+def test_complements_are_told_by_the_release(folder):
+    """The miniature annotates no grammatical functions; a file with them is read, null instantiations aside."""
+    path = unit_files(folder)[0]
+    first = read_unit(path)[0][0]
+    assert set(first.functions) == {""}
+    text, span = path.read_text(encoding="utf-8"), first.elements[0]
+    labels = f'<layer rank="1" name="GF"><label name="Dep" start="{span.start}" end="{span.end - 1}"/></layer>'
+    path.write_text(re.sub(r'<layer rank="1" name="GF" ?/>', labels, text, count=1), encoding="utf-8")
+    functions = read_unit(path)[0][0].functions
+    assert functions == ("Dep", *[""] * (len(first.elements) - 1))
+
+    def sentence(*functions):
+        exemplar = first._replace(elements=(Span("Theme", 0, 2), Span("Goal", 3, 5)), functions=functions)
+        return frame_links.FrameSentence(exemplar, first.target, ((exemplar.elements[1],),))
+
+    found = comparisons.only_complements([sentence("Ext", "Dep"), sentence("Dep", "Obj"), sentence("", "")])
+    assert [one.exemplar.functions for one in found] == [("Ext", "Dep")]
 
 
 def test_the_second_head_above_the_third():

@@ -14,13 +14,14 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix, f1_score
 from bertology_utils.attention import attention_maps, observe
 from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS
+from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
 from bertology_utils.models import load_encoder, load_tokenizer
 from bertology_utils.patterns import classifiers, labels, measure, validation
 from bertology_utils.patterns.classifiers import STATISTICS, as_tensors, load_network, map_statistics, to_images
 from bertology_utils.patterns.labels import FOLDER, PATTERNS, Picture, constructed_maps, load_maps, natural, targets
 from bertology_utils.patterns.measure import Patterns
 from bertology_utils.sources import parse_model
-from bertology_utils.statistics import bootstrap, bootstrap_mean
+from bertology_utils.statistics import Estimate, bootstrap, bootstrap_mean
 
 UNIFORM = torch.full((1, 6, 6), 1 / 6)
 
@@ -139,6 +140,15 @@ def test_validation_of_other_labels_is_refused(monkeypatch):
         validation.load_judges()
     with pytest.raises(ValueError, match="kind of classifier"):
         validation.load_rounds("forest")
+
+
+def test_a_better_classifier_and_another_mix_of_labels_are_judged_rightly():
+    """By "within" an F1 above the paper's by more than the margin spoke against its claim."""
+    assert judge("classifier", {"": Estimate(0.95, 0.01, 66)}).outcome == HOLDS
+    assert judge("classifier", {"": Estimate(0.78, 0.01, 66)}).outcome == FAILS
+    assert judge("classifier", {"": Estimate(0.808, 0.035, 66)}).outcome == UNDECIDED
+    outcomes = [judge("vertical-labels", {"": Estimate(share, 0.01, 66)}).outcome for share in (0.2, 0.3, 0.4)]
+    assert outcomes == [FAILS, HOLDS, FAILS]
 
 
 def test_f1_from_counts_is_that_of_the_maps_and_resampling_keeps_a_heads_maps_together():

@@ -12,7 +12,18 @@ from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES, AnnotatedInput
 from ..claims import CLAIMS
 from ..glue import Task
 from ..judge import MIN_EXAMPLES
-from ..statistics import Bootstrap, Estimate, ManyTest, Seed, apart, bootstrap_mean, mean_over_seeds, whole_and_resampled
+from ..statistics import (
+    ONE_SIDED,
+    Bootstrap,
+    Estimate,
+    ManyTest,
+    Seed,
+    apart,
+    bootstrap_mean,
+    in_both,
+    mean_over_seeds,
+    whole_and_resampled,
+)
 from .measure import DESTINATIONS
 
 STRIPE = 2.0  # times an even share: a type that gets more has a stripe
@@ -124,20 +135,17 @@ class Stripes:
         shares = (had & has).sum(axis=(1, 2)) / np.maximum(count, 1)
         return self._of(shares if count[0] else np.full(len(shares), np.nan))
 
-    def words_beside_marks(self, even: float = 1.0) -> Bootstrap:
-        """What the most attended type of word has above an even share, as a part of what the special token has above it.
+    def words_beside_marks(self, at: int, heads: np.ndarray) -> Bootstrap:
+        """What a type of word has above an even share, as a part of what the special token has above it; 1 at most.
 
-        Of means over heads; the type is chosen in every resample anew. NaN if the special token has no more than an
-        even share.
+        Of means over some heads, values being multiples of an even share. It is 1, too, where the word has more.
 
         Args:
-            even: the even share in the units of the values.
+            at: the type's place among those compared.
+            heads: which heads, boolean, shape (layers, heads).
         """
-        with np.errstate(invalid="ignore"):
-            words = np.nan_to_num(self.means.mean(axis=(2, 3)), nan=-np.inf)  # (1 + resamples, types)
-        at, rows = words.argmax(axis=1), np.arange(len(words))
-        above_even = self.marks.mean(axis=(2, 3))[rows, at] - even
-        return self._of((words[rows, at] - even) / (above_even if above_even[0] > 0 else np.nan))
+        words, marks = (of[:, at][:, heads].mean(axis=1) - 1 for of in (self.means, self.marks))  # (1 + resamples,)
+        return self._of(words / np.maximum(marks, np.abs(words)))
 
     def _of(self, values: np.ndarray) -> Bootstrap:
         return Bootstrap.of(values, self.n, self.seed)
@@ -197,24 +205,56 @@ def of_type(tests: Mapping[Task, Sequence[ManyTest]], at: int) -> dict[Task, lis
     return {task: [test[at] for test in trainings] for task, trainings in tests.items()}
 
 
+def also(tests: Mapping[Task, Sequence[ManyTest]], others: Mapping[Task, Sequence[ManyTest]]) -> dict[Task, list[ManyTest]]:
+    """By task and training two tests of the same heads as one; see :func:`bertology_utils.statistics.in_both`."""
+    return {task: [in_both(*pair) for pair in zip(of_task, others[task], strict=True)] for task, of_task in tests.items()}
+
+
+def beside_marks(
+    stripes: Mapping[Task, Sequence[Stripes]], changes: Mapping[Task, Sequence[ManyTest]]
+) -> dict[Task, dict[str, Estimate]]:
+    """By task and type of word that the paper names for it, what it gets in the heads that turned to it (§4.4).
+
+    As a part of what special tokens get in these heads; see :meth:`Stripes.words_beside_marks`. A training counts if
+    fine-tuning surely made some head attend more to the type, and :data:`MIN_EXAMPLES` examples have it.
+
+    Args:
+        stripes: by task and training, of the fine-tuned models.
+        changes: by task and training, the tests of what fine-tuning adds, of shape (types, layers, heads).
+    """
+    found: dict[Task, dict[str, Estimate]] = {}
+    for kind, names in MORE_ATTENDED.items():
+        at = TOKEN_TYPES.index(kind)
+        for task, tests in of_type(changes, at).items():
+            turned = [(one, test.above <= ONE_SIDED) for one, test in zip(stripes[task], tests, strict=True)]
+            each = [one.words_beside_marks(at, heads) for one, heads in turned if heads.any()]
+            if task.name in names and each and tests[0].n.max() >= MIN_EXAMPLES:
+                found.setdefault(task, {})[kind] = mean_over_seeds(each)
+    return found
+
+
 def fewest(tests: Mapping[Task, Sequence[ManyTest]], tasks: Sequence[str], learned: Mapping[Task, bool]) -> int:
     """The number of examples where it is smallest, among the learned of these tasks; enough if none is here."""
     sizes = [int(of_task[0].n.max()) for task, of_task in tests.items() if task.name in tasks and learned[task]]
     return min(sizes, default=MIN_EXAMPLES)
 
 
-def elsewhere(tests: Mapping[Task, Sequence[ManyTest]], learned: Mapping[Task, bool]) -> dict[str, list[ManyTest]]:
+def elsewhere(
+    tests: Mapping[str, Mapping[Task, Sequence[ManyTest]]], learned: Mapping[Task, bool]
+) -> dict[str, Sequence[ManyTest]]:
     """By "task, type" the tests of the types that the paper names, on the learned tasks that it does not name for them.
 
+    Left out are tasks on which fewer than :data:`MIN_EXAMPLES` examples have the type.
+
     Args:
-        tests: by task and training, of shape (types, layers, heads).
+        tests: by type, task and training, of shape (layers, heads).
         learned: by task.
     """
     return {
         f"{task.title}, {kind}": of_task
         for kind, names in MORE_ATTENDED.items()
-        for task, of_task in of_type(tests, TOKEN_TYPES.index(kind)).items()
-        if task.name not in names and learned[task] and of_task[0].n.max() > 0
+        for task, of_task in tests[kind].items()
+        if task.name not in names and learned[task] and of_task[0].n.max() >= MIN_EXAMPLES
     }
 
 

@@ -73,9 +73,9 @@ def changes(ours: Mapping[Task, Sequence[ManyTest]], real: Results | None, what:
     return found
 
 
-def tuned_heads(real: Results | None, kind: str) -> list[np.ndarray]:
-    """What every head of a run's fine-tuned models gives one type, a task each: shape (layers, heads)."""
-    return [np.array(one["value"]) for one in real.find(WEIGHTS, state="fine-tuned", kind=kind)] if real else []
+def mean_heads(real: Results | None, kind: str, state: str = "fine-tuned") -> list[np.ndarray]:
+    """What every head of a run's models, fine-tuned or pre-trained, gives one type, a task each: shape (layers, heads)."""
+    return [np.array(one["value"]) for one in real.find(WEIGHTS, state=state, kind=kind)] if real else []
 
 
 def maps_over_columns(annotated: AnnotatedInput, maps: Mapping[str, np.ndarray], marked: str = "") -> Figure:
@@ -149,14 +149,13 @@ def figure_6(columns: Mapping[str, tuple[np.ndarray, np.ndarray]], even: float, 
     return figure
 
 
-def by_depth(lines: Mapping[str, Mapping[str, Sequence[np.ndarray]]], even: float, states: Mapping[str, str]) -> Figure:
+def by_depth(lines: Mapping[str, Mapping[str, Sequence[np.ndarray]]], even: float) -> Figure:
     """What [CLS] and [SEP] get from the first layer to the last, mean over heads, on one scale.
 
     Args:
         lines: by type and then by source, one or several lines of shape (layers,), such as one for each task; drawn are
             their mean and their range.
         even: what an even head would give any token.
-        states: by source how the legend calls it.
     """
     figure, axes = plt.subplots(1, len(lines), figsize=(4.4 * len(lines), 3.1), sharey=True)
     for ax, (kind, by_source) in zip(axes, lines.items(), strict=True):
@@ -165,7 +164,7 @@ def by_depth(lines: Mapping[str, Mapping[str, Sequence[np.ndarray]]], even: floa
                 continue
             depth, colour = np.linspace(0, 1, len(several[0])), plots.SOURCE_COLOURS[source]
             ax.plot(depth, np.mean(several, axis=0), "-", marker=SOURCE_MARKERS[source], ms=4, lw=1.5, color=colour,
-                    label=states[source])  # fmt: skip
+                    label=source)  # fmt: skip
             ax.fill_between(depth, np.min(several, axis=0), np.max(several, axis=0), color=colour, alpha=0.18, lw=0)
         ax.axhline(even, color=_EVEN, ls=":", lw=1.5, label="even share of this run's inputs")
         ax.set(title=kind, xlabel="depth", ylim=(0, None))

@@ -14,14 +14,24 @@ import numpy as np
 from ..attention import make_batches, observe_once
 from ..common import Head, head_name, one_of, zero_based
 from ..judge import Support, some_head
-from ..statistics import Bootstrap, Estimate, ManyTest, Seed, bootstrap_mean, corrected_p, mean_over_seeds
+from ..statistics import (
+    ONE_SIDED,
+    Bootstrap,
+    Estimate,
+    ManyTest,
+    Seed,
+    bootstrap_mean,
+    corrected_p,
+    count_of,
+    mean_over_seeds,
+)
 from ..statistics.permutation import heads_by_size, p_is
-from .frame_links import PAPER_SENTENCES, Rules, extract
+from .frame_links import PAPER_SENTENCES, FrameSentence
 from .measure import FrameLinkAttention, FrameLinkScores, FramePlaces, Seen, place
-from .release import Release
 
 DRAWS = 1000
 EVEN_SHARES = 2  # so many times 1/L is a high weight, as in §4.4's stripes
+COMPLEMENT = "Dep"  # FrameNet's grammatical function of what is no subject ("Ext"), object ("Obj") or noun modified ("Head")
 PRONOUN_FORMS = frozenset("i you he she it we they who me him her us them this that these those".split())
 ROLES = ("pronoun before", "other before", "after")
 FEWEST = 10  # sentences for an interval
@@ -100,14 +110,15 @@ def largest_excess(over_others: ManyTest, random_bar: float) -> Support:
     """Support for some head whose excess is above the least effect and above that of any head with random weights.
 
     Args:
-        over_others: of the links' excess over other sentences, every head, against the least effect.
+        over_others: of the links' excess over other sentences, every head, against the least effect; as it is and with
+            each word's popularity off together, see :func:`bertology_utils.statistics.in_both`.
         random_bar: the largest excess of a head with random weights.
     """
     head = heads_by_size(over_others.means)[0]
-    holds = float(over_others.above[over_others.means > random_bar].min(initial=1.0))
-    number = f"{head_name(*head)} {over_others.means[head]:+.3f}, {p_is(holds)} over {over_others.means.size} heads"
-    number += f" (random weights {random_bar:+.3f}); n={over_others.n[head]}"
-    return Support(holds, some_head(over_others).fails, number)
+    allowed = np.where(over_others.means > random_bar, over_others.above, 1.0)
+    number = f"{head_name(*head)} {over_others.means[head]:+.3f}, {p_is(allowed[head])},"
+    number += f" {count_of(allowed <= ONE_SIDED)} heads above (random weights {random_bar:+.3f}); n={over_others.n[head]}"
+    return Support(float(allowed.min()), some_head(over_others).fails, number)
 
 
 def tested_head(test: ManyTest, head: Head) -> Support:
@@ -196,22 +207,29 @@ def excess_by_role(parts: dict[str, FrameLinkScores]) -> dict[str, np.ndarray]:
     return {name: part.excess for name, part in parts.items() if enough[name]}
 
 
-def without_pronouns(placed: Sequence[FramePlaces], scores: FrameLinkScores) -> FrameLinkScores:
-    """Scores of the sentences where no linked element is a pronoun before the predicate."""
-    roles = [{role(sentence, element) for element in range(len(sentence.elements))} for sentence in placed]
-    return scores.of([row for row, of_sentence in enumerate(roles) if ROLES[0] not in of_sentence])
+def only_complements(sentences: Sequence[FrameSentence]) -> list[FrameSentence]:
+    """Sentences whose linked elements are all complements: neither subjects nor objects of their predicate.
+
+    By FrameNet's own grammatical functions; a release without these, as the mini-FrameNet, leaves none.
+    """
+
+    def functions(sentence: FrameSentence) -> set[str]:
+        exemplar = sentence.exemplar
+        by_name = {span.name: function for span, function in zip(exemplar.elements, exemplar.functions, strict=True)}
+        return {by_name[spans[0].name] for spans in sentence.elements}
+
+    return [sentence for sentence in sentences if functions(sentence) == {COMPLEMENT}]
 
 
-def scores_on(source: Release, rules: Rules, encoder, tokenizer, direction: str, **options) -> FrameLinkScores:
-    """Link scores on a release.
+def scores_on(sentences: Sequence[FrameSentence], encoder, tokenizer, direction: str, **options) -> FrameLinkScores:
+    """Link scores on sentences by themselves.
 
     Args:
-        source: the release.
-        rules: which of its sentences are kept.
+        sentences: from :func:`bertology_utils.framenet.frame_links.extract`.
         encoder, tokenizer: the model.
         direction, options: of :class:`bertology_utils.framenet.measure.FrameLinkAttention`.
     """
-    placed, inputs, _ = place(extract(source, rules)[0], tokenizer)
+    placed, inputs, _ = place(sentences, tokenizer)
     links = FrameLinkAttention(placed, direction, **options)
     return observe_once(encoder, make_batches(inputs, tokenizer), {"links": links})["links"]
 

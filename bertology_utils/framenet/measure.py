@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ..annotation.inputs import wordpieces
-from ..attention import Batch, attention_maps
+from ..attention import Batch, attention_maps, received
 from ..attention.batches import make_batches
 from ..common import DIRECTIONS, Head, one_of
 from ..statistics.permutation import largest
@@ -164,6 +164,8 @@ class FrameLinkAttention:
             "borrowed": the cells of other sentences of the same length, so
             that distances and positions stay.
         seed: of the choice of borrowed cells.
+        centred: subtract from every weight what the token gets from the average token, so that a head's preference
+            for certain words, whoever is looking, does not count.
     """
 
     def __init__(
@@ -173,10 +175,11 @@ class FrameLinkAttention:
         pairing: str = "product",
         elsewhere: str | None = None,
         seed: int = 0,
+        centred: bool = False,
     ):
         if elsewhere is not None:
             one_of("elsewhere", elsewhere, PLACES)
-        self._placed = placed
+        self._placed, self._centred = placed, centred
         # Per sentence the rows and columns of its links, and the positions of its words.
         self._links = [(*sentence.pairs(direction, pairing), sentence.words) for sentence in placed]
         others: list[list[Cells]] = [[] for _ in placed]
@@ -225,7 +228,7 @@ class FrameLinkAttention:
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Score one layer; see :class:`bertology_utils.attention.Measurement`."""
-        weights = maps.cpu()
+        weights = (maps - received(maps, batch)[:, :, None] if self._centred else maps).cpu()
         for row, (index, first) in enumerate(zip(batch.index, batch.starts.tolist(), strict=True)):
             length = self._placed[index].length
             own = weights[row, :, first : first + length, first : first + length]  # (heads, length, length)

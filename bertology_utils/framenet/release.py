@@ -59,6 +59,7 @@ class Exemplar(NamedTuple):
         target: where the predicate stands; several spans if it is broken.
         elements: the expressed frame elements of the first rank, by position.
         core: names of the frame's elements whose ``coreType`` is "Core".
+        functions: each element's grammatical function ("Ext" for a subject, "Obj", "Dep", …); "" where none is given.
     """
 
     unit: str
@@ -70,6 +71,7 @@ class Exemplar(NamedTuple):
     target: tuple[Span, ...]
     elements: tuple[Span, ...]
     core: tuple[str, ...]
+    functions: tuple[str, ...] = ()
 
 
 class Problem(NamedTuple):
@@ -240,9 +242,9 @@ def _write_content(files: tuple[Sequence[Path], Sequence[Path], int], target: Pa
 
 
 def _exemplar(row: list) -> Exemplar:
-    *labels, target, elements, core = row
+    *labels, target, elements, core, functions = row
     spans = [tuple(Span(*span) for span in several) for several in (target, elements)]
-    parts: list[Any] = [*labels, *spans, tuple(core)]
+    parts: list[Any] = [*labels, *spans, tuple(core), tuple(functions)]
     return Exemplar(*parts)
 
 
@@ -329,9 +331,17 @@ def _read_sentence(element, unit: dict, core: tuple[str, ...], file: str, exempl
         except ValueError as error:
             problems.append(Problem(file, f"sentence {sentence}, annotation {number}: {error}"))
             continue
+        functions = _functions(layers.get(("GF", "1")), elements)
         exemplars.append(
-            Exemplar(unit["name"], int(unit["ID"]), unit["frame"], sentence, number, text, target, elements, core)
+            Exemplar(unit["name"], int(unit["ID"]), unit["frame"], sentence, number, text, target, elements, core, functions)
         )
+
+
+def _functions(layer, elements: Sequence[Span]) -> tuple[str, ...]:
+    """What the layer of grammatical functions calls each element; the two have the same places."""
+    labels = () if layer is None else layer.iterfind(NAMESPACE + "label")
+    by_place = {(label.get("start"), label.get("end")): label.get("name") for label in labels}
+    return tuple(by_place.get((str(span.start), str(span.end - 1)), "") for span in elements)
 
 
 def _spans(layer, text: str) -> tuple[Span, ...]:

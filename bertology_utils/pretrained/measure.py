@@ -26,7 +26,7 @@ from ..patterns.classifiers import load_network
 from ..patterns.labels import natural
 from ..patterns.measure import ClassifierErrors, Patterns, classifier_errors
 from ..patterns.validation import load_judges
-from ..statistics import Bootstrap, ManyTest, Seed, many_test
+from ..statistics import Bootstrap, ManyTest, Seed, in_both, many_test
 from ..weighing import special_tokens
 from ..weighing.mixing import Mixing
 
@@ -78,14 +78,14 @@ class Frames:
         here = self.release.units
         return "" if here == PAPER_UNITS else f"release 1.7 with {PAPER_UNITS} lexical units; here {here}"
 
-    def scores(self, model) -> tuple[FrameLinkScores, FrameLinkScores]:
-        """Every head along the links, with other sentences' places to compare with; and along them the other way."""
-        both = {
-            ONE_WAY: FrameLinkAttention(self.placed, ONE_WAY, elsewhere="borrowed", seed=self._seed),
-            OTHER_WAY: FrameLinkAttention(self.placed, OTHER_WAY),
-        }
-        found = observe_once(model, make_batches(self._inputs, self._tokenizer), both)
-        return found[ONE_WAY], found[OTHER_WAY]
+    def scores(self, model) -> tuple[FrameLinkScores, FrameLinkScores, FrameLinkScores]:
+        """Every head along the links, beside other sentences' places; with popularity off; and along them the other way."""
+        measurements = {
+            way: FrameLinkAttention(self.placed, ONE_WAY, elsewhere="borrowed", seed=self._seed, centred=way == "centred")
+            for way in ("plain", "centred")
+        } | {"back": FrameLinkAttention(self.placed, OTHER_WAY)}
+        found = observe_once(model, make_batches(self._inputs, self._tokenizer), measurements)
+        return found["plain"], found["centred"], found["back"]
 
     def seen(self, model, head: Head) -> Seen:
         """One head's map of the sentence to look at."""
@@ -104,9 +104,9 @@ class Frames:
         return found.actual.mean(axis=0), len(placed), enough
 
 
-def excess_test(scores: FrameLinkScores, seed: Seed) -> ManyTest:
-    """Every head's weight along frame links above that at other places, tested above the least effect that counts."""
-    return many_test(scores.excess, WEIGHT, seed)
+def excess_test(scores: FrameLinkScores, centred: FrameLinkScores, seed: Seed) -> ManyTest:
+    """Every head's excess along frame links, as it is and with popularity off, both above the least effect that counts."""
+    return in_both(*(many_test(one.excess, WEIGHT, seed) for one in (scores, centred)))
 
 
 def find(inputs: Sequence[AnnotatedInput], antecedents: bool, seed: Seed) -> list[OfInput]:

@@ -29,6 +29,7 @@ from .permutation import (
     corrected_p,
     count_of,
     heads_by_size,
+    in_both,
     largest,
     many_test,
     max_statistic,

@@ -110,6 +110,16 @@ def many_test(differences: np.ndarray, least: float, seed: Seed) -> ManyTest:
     return ManyTest(means, above, below, n, below_alone)
 
 
+def in_both(one: ManyTest, other: ManyTest) -> ManyTest:
+    """Two tests of the same things as one: above where both say so, below where either does; means are the smaller ones.
+
+    Args:
+        one, other: of one shape.
+    """
+    below = np.minimum(1.0, 2 * np.minimum(one.below, other.below))  # either suffices, so each has half the level
+    return ManyTest(np.fmin(one.means, other.means), np.maximum(one.above, other.above), below, np.minimum(one.n, other.n))
+
+
 def rank_correlation(x: np.ndarray, y: np.ndarray, seed: Seed) -> Bootstrap:
     """Spearman's rank correlation of two properties of items, items resampled, such as heads.
 
