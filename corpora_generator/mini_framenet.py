@@ -2,9 +2,9 @@
 
 The source is ``mini_framenet.txt``, one annotated sentence a line; its head
 explains the notation.  Frame, frame element and lexical unit names, core status
-and core sets are FrameNet's (releases 1.5 and 1.7, which agree on them); the
-sentences are the project's own, but for the one that the paper's Figure 3
-shows.  :mod:`.framenet_xml` writes it as a FrameNet release.
+and core sets are those of FrameNet 1.7; the sentences are the project's own, but
+for the one that the paper's Figure 3 shows.  :mod:`.framenet_xml` writes it as a
+FrameNet release.
 """
 
 from __future__ import annotations

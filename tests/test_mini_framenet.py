@@ -3,11 +3,12 @@
 import hashlib
 import zipfile
 from collections import Counter
+from itertools import combinations
 
 from bertology_utils.corpora import FRAMENET
 from corpora_generator import mini_framenet
 
-DIGEST = "40523bd92e37c290c7018f3df37dca3b95f1203264d155e444d673e2e4c6f5c4"
+DIGEST = "ccfefff7022a9a6d391409328f7fd2c9692dee6ac4f1947cacb28ab2f8c3be64"
 # Of the paper's §4.2: at most 12 tokens, core elements of at most 3, at least 2 tokens apart.
 LONGEST_SENTENCE, WIDEST_ELEMENT, NEAREST = 12, 3, 2
 
@@ -62,6 +63,39 @@ def test_each_sentence_passes_or_fails_as_it_says():
         assert failures(frame, exemplar) == {exemplar.expected} - {"pass"}, (frame.name, unit.name, exemplar.text)
     tags = Counter(exemplar.expected for _, _, exemplar in exemplars())
     assert min(tags[tag] for tag in ("long", "wide", "near")) >= 15
+
+
+def passing():
+    return [(frame, unit, e) for frame, unit, e in exemplars() if e.expected == "pass"]
+
+
+def test_sentences_are_enough_and_varied():
+    """Enough to tell two heads apart; many frames, parts of speech, distances and both directions."""
+    kept = passing()
+    assert len(kept) >= 440
+    of_frames = Counter(frame.name for frame, _, _ in kept)
+    assert len(of_frames) >= 90 and max(of_frames.values()) <= 0.03 * len(kept)
+    assert {unit.name[-1] for _, unit, _ in kept} == {"v", "n", "a"}
+    far = Counter(
+        distance
+        for frame, _, exemplar in kept
+        for width, distance in links(frame, exemplar)
+        if width <= WIDEST_ELEMENT and abs(distance) >= NEAREST
+    )
+    assert max(far.values()) <= 0.25 * far.total() and len(far) >= 12
+    assert 0.5 <= sum(number for distance, number in far.items() if distance < 0) / far.total() <= 0.65
+
+
+def test_no_sentence_is_another_with_words_exchanged():
+    def runs(exemplar, length):
+        words = exemplar.text.lower().split()
+        return set(zip(*(words[start:] for start in range(length)), strict=False))
+
+    every = [exemplar for _, _, exemplar in exemplars()]
+    fours = Counter(run for exemplar in every for run in runs(exemplar, 4))
+    assert max(fours.values()) <= 3, fours.most_common(1)
+    for one, other in combinations([(exemplar.text, runs(exemplar, 3)) for exemplar in every], 2):
+        assert len(one[1] & other[1]) <= 0.6 * min(len(one[1]), len(other[1])), (one[0], other[0])
 
 
 def test_bytes_are_pinned():
