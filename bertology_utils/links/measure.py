@@ -182,7 +182,7 @@ class Clear:
 
         The number is of the head whose least excess is the largest.
         """
-        below = np.minimum(1, len(self._all) * np.min([test.below for test in self._all], axis=0))
+        below = np.minimum(1, len(self._all) * np.min([test.below_alone for test in self._all], axis=0))
         at = largest(np.fmin.reduce([test.means for test in self._all]))  # NaN where no link has a rival
         number, sizes = f"head {head_name(*at)} {self.plain.means[at]:+.3f}", f"n={int(self.plain.n[at])}"
         for test in self.rivals[:1]:

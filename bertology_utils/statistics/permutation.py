@@ -116,8 +116,10 @@ def in_both(one: ManyTest, other: ManyTest) -> ManyTest:
     Args:
         one, other: of one shape.
     """
-    below = np.minimum(1.0, 2 * np.minimum(one.below, other.below))  # either suffices, so each has half the level
-    return ManyTest(np.fmin(one.means, other.means), np.maximum(one.above, other.above), below, np.minimum(one.n, other.n))
+    pairs = (one.below, other.below), (one.below_alone, other.below_alone)
+    below, alone = (np.minimum(1.0, 2 * np.minimum(*pair)) for pair in pairs)  # either suffices, so each has half the level
+    above = np.maximum(one.above, other.above)
+    return ManyTest(np.fmin(one.means, other.means), above, below, np.minimum(one.n, other.n), alone)
 
 
 def rank_correlation(x: np.ndarray, y: np.ndarray, seed: Seed) -> Bootstrap:
