@@ -18,7 +18,7 @@ from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
 from bertology_utils.models import load_encoder, load_tokenizer
 from bertology_utils.patterns import classifiers, labels, measure, validation
 from bertology_utils.patterns.classifiers import STATISTICS, as_tensors, load_network, map_statistics, to_images
-from bertology_utils.patterns.labels import FOLDER, PATTERNS, Picture, constructed_maps, load_maps, natural, targets
+from bertology_utils.patterns.labels import BY_NORM, FOLDER, PATTERNS, Picture, constructed_maps, load_maps, natural, targets
 from bertology_utils.patterns.measure import Patterns
 from bertology_utils.sources import parse_model
 from bertology_utils.statistics import Estimate, bootstrap, bootstrap_mean
@@ -140,6 +140,18 @@ def test_validation_of_other_labels_is_refused(monkeypatch):
         validation.load_judges()
     with pytest.raises(ValueError, match="kind of classifier"):
         validation.load_rounds("forest")
+
+
+def test_the_network_is_validated_on_maps_by_norm_too_that_nobody_was_trained_on():
+    by_norm, found = load_maps(BY_NORM), validation.load_judges(BY_NORM)
+    assert natural(BY_NORM).all() and len(by_norm) == len(found["network"].true) == 100
+    weights = {one.weights.tobytes() for one in load_maps()}
+    assert not any(one.weights.tobytes() in weights for one in by_norm)
+    network, first = (validation.f1_scores(found[who], 1)["micro F1"] for who in ("network", "first labelling"))
+    assert np.bincount(targets(by_norm)).max() / 100 < network.interval[0] < network.value < first.value
+    assert measure.kappa(targets(by_norm, "first"), targets(by_norm, "second")) == pytest.approx(
+        0.92, abs=0.005
+    )  # data card
 
 
 def test_a_better_classifier_and_another_mix_of_labels_are_judged_rightly():
