@@ -113,7 +113,7 @@ _PROFILES = (
         data="hub",
         tasks="mrpc,stsb,sst2,qqp,rte,mnli",
         train_examples=10_000,
-        max_examples=400,
+        max_examples=300,
         sweep_examples=1000,
         # Those of the other three take as long as half of all trainings from the pre-trained start.
         random_tasks="mrpc,stsb,sst2",
