@@ -142,8 +142,8 @@ class Lab(Record):
 
     @property
     def compared(self) -> Sequence[Task]:
-        """The tasks on whose first training the ways of disabling a head are compared."""
-        return compared(self.tasks, self.settings.profile.name)
+        """The task on whose first training the ways of disabling a head are compared."""
+        return compared(self.tasks)
 
     @property
     def random_tasks(self) -> tuple[Task, ...]:

@@ -95,9 +95,9 @@ def _turn(need: Need) -> int:
     return (1 if need.after else 0) if isinstance(need, FineTuning) else 2
 
 
-def compared(tasks: Sequence[Task], profile: str) -> Sequence[Task]:
-    """The tasks on whose first training the ways of disabling a head are compared."""
-    return tasks[:1] if profile == "embedded" else tasks[:2]
+def compared(tasks: Sequence[Task]) -> Sequence[Task]:
+    """The task on whose first training the ways of disabling a head are compared: the first one, three sweeps more."""
+    return tasks[:1]
 
 
 def needs_of(notebook: str, settings: Settings) -> list[Need]:
@@ -118,7 +118,7 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
     random = [FineTuning(task, "normal", at) for task in tasks for at in range(settings.random_starts_of(task))]
     one = next((training for training in tuned if training.task.labels), None)
     sweeps = [SweepOf(training) for training in tuned]
-    first = [_tuned(settings, task) for task in compared(tasks, settings.profile.name)]
+    first = [_tuned(settings, task) for task in compared(tasks)]
     looks = [*(PassOf("pretrained", task) for task in tasks), *(PassOf(training, training.task) for training in tuned)]
     and_random = [*looks, *(PassOf("normal", task) for task in tasks)]
     needs: Mapping[str, Sequence[Need]] = {

@@ -113,8 +113,8 @@ _PROFILES = (
         data="hub",
         tasks="mrpc,stsb,sst2,qqp,rte,mnli",
         train_examples=10_000,
-        max_examples=300,
-        sweep_examples=1000,
+        max_examples=200,
+        sweep_examples=400,
         # Those of the other three take as long as half of all trainings from the pre-trained start.
         random_tasks="mrpc,stsb,sst2",
         trainings_by_task=(("mrpc", 5), ("rte", 5), ("stsb", 3), ("sst2", 3)),

@@ -12,7 +12,7 @@ from bertology_utils.attention import maps
 from bertology_utils.glue import TASKS
 from bertology_utils.lab import Lab
 from bertology_utils.notebooks import find_notebooks, select
-from bertology_utils.plan import FineTuning, Item, PassOf, SweepOf, compared, needs_of
+from bertology_utils.plan import FineTuning, Item, PassOf, SweepOf, needs_of
 from bertology_utils.settings import resolve
 
 SST2, RTE = TASKS["sst2"], TASKS["rte"]
@@ -51,7 +51,6 @@ def test_the_table_says_what_each_notebook_needs():
     assert six[:2] == [FineTuning(SST2), FineTuning(RTE)]
     ways = [(SST2, "uniform"), (RTE, "uniform"), (SST2, "zero"), (SST2, "mean"), (SST2, "interchange")]
     assert [(need.training.task, need.ablation) for need in six[2:]] == ways
-    assert compared((SST2, RTE), "paper") == (SST2, RTE)
     assert len(needs(7, tasks="sst2,qqp", trainings=1)) == 2, "it sweeps no heads"
 
 
