@@ -26,7 +26,7 @@ from bertology_utils.framenet.release import Exemplar, Span, read_unit
 from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
 from bertology_utils.models import load_encoder, load_tokenizer
 from bertology_utils.sources import parse_model
-from bertology_utils.statistics import ManyTest, in_both, many_test
+from bertology_utils.statistics import in_both, many_test
 from bertology_utils.statistics.permutation import heads_by_size
 from corpora_generator import mini_framenet
 
@@ -511,7 +511,7 @@ def test_a_head_that_looks_at_certain_words_follows_no_links():
     assert both.above[0, 1] < 0.01 and both.above[0, 0] > 0.5
     number = comparisons.largest_excess(both, 0.0).number
     assert number.startswith("(1, 2) ") and "1 of 2 heads above" in number
-    only = ManyTest(both.means[:, :1], both.above[:, :1], both.below[:, :1], both.n[:, :1])
+    only = both[:, :1]
     assert judge("frame-links", {"": comparisons.largest_excess(only, 0.0)}).outcome == FAILS
 
 
