@@ -243,12 +243,16 @@ _WORDS = {
 
 def factor_of(entry: Mapping[str, Any]) -> int:
     """By what a number is multiplied where people read it: 100 for shares, scores and gains."""
-    return _WORDS.get(entry.get("unit", ""), (1, 3, False, ""))[0]
+    return _words(entry)[0]
+
+
+def _words(entry: Mapping[str, Any]) -> tuple[int, int, bool, str]:
+    return _WORDS.get(entry.get("unit", ""), (1, 3, False, ""))
 
 
 def text_of(entry: Mapping[str, Any], sizes: bool = False) -> str:
     """A number in words: "87 % [74, 100]", and with ``sizes`` "; n=320, 2 trainings"; "–" where nothing was measured."""
-    factor, digits, sign, unit = _WORDS.get(entry.get("unit", ""), (1, 3, False, ""))
+    factor, digits, sign, unit = _words(entry)
     if entry.get("value") is None:
         return "–"
     low, high = entry.get("low"), entry.get("high")
