@@ -48,7 +48,7 @@ def on_colab() -> bool:
 
 
 def set_up(drive: str = "") -> None:
-    """On Colab, print versions, the GPU and which profile fits it; elsewhere do nothing.
+    """Keep libraries' notices out of the page; on Colab, print versions, the GPU and which profile fits it.
 
     Args:
         drive: on Colab, a folder on the reader's Google Drive for models and results; "" for none.
@@ -56,10 +56,16 @@ def set_up(drive: str = "") -> None:
     Raises:
         SystemExit: in words, what is missing or too old, and what to do.
     """
-    if not on_colab():
-        if drive:
-            sys.exit("DRIVE is for Colab. Elsewhere the environment variable BERTOLOGY_CACHE says where models are kept.")
-        return
+    if on_colab():
+        _look_around(drive)
+    elif drive:
+        sys.exit("DRIVE is for Colab. Elsewhere the environment variable BERTOLOGY_CACHE says where models are kept.")
+    from .common import quiet  # the package's requirements are there
+
+    quiet()
+
+
+def _look_around(drive: str) -> None:
     if lacking := unmet():
         do = "Choose Runtime > Restart session, and run this cell again; if it says the same, Runtime version: Latest."
         sys.exit("\n".join([*lacking, do]))

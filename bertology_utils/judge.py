@@ -149,14 +149,15 @@ class Verdict:
     model: str = THIS_RUN
     tally: str = ""
 
-    @property
-    def line(self) -> str:
-        """ "*claim*: outcome; number", as it stands wherever a verdict is told."""
-        told = self.why if self.outcome == UNTESTABLE else self.number
-        return f"*{CLAIMS[self.id].text}*: {self.outcome}{f' ({self.tally})' if self.tally else ''}; {told}"
 
-
-def judge(name: str, found: Mapping[Any, Any], unmet: str = "", unit: str = "", model: str = THIS_RUN) -> Verdict:
+def judge(
+    name: str,
+    found: Mapping[Any, Any],
+    unmet: str = "",
+    unit: str = "",
+    model: str = THIS_RUN,
+    titles: Mapping[str, str] | None = None,
+) -> Verdict:
     """The verdict on a claim.
 
     Args:
@@ -166,6 +167,7 @@ def judge(name: str, found: Mapping[Any, Any], unmet: str = "", unit: str = "", 
         unmet: the precondition that fails, if one does.
         unit: of the estimates, for their words; see :func:`bertology_utils.results.text_of`.
         model: what it is about, if not this run's model.
+        titles: what tasks are called, by name, if not by their titles.
 
     Raises:
         KeyError: there is no such claim, or no such rule.
@@ -178,7 +180,7 @@ def judge(name: str, found: Mapping[Any, Any], unmet: str = "", unit: str = "", 
         unmet = "a number: this model, or these data, give none"
     if unmet:
         return Verdict(name, UNTESTABLE, "–", f"missing: {unmet}", model)
-    number = _number(claim, support, found, unit)
+    number = _number(claim, support, found, unit, titles or {})
     return Verdict(name, support.outcome, number, claim.rule_in_words, model, _tally(claim, found))
 
 
@@ -202,7 +204,7 @@ def _tally(claim: Claim, found: Mapping[Any, Any]) -> str:
     return f"{holds} of {len(outcomes)}, {fails} not, {opened} open"
 
 
-def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str) -> str:
+def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str, titles: Mapping[str, str]) -> str:
     """The estimate that decides: of a claim about each, the one least sure; of one that fails, that which speaks against it most."""
     alone = {label: RULES[claim.rule]([one], claim) for label, one in found.items()}
     about_some = claim.rule in ("some above", "some beyond, of either sign", "as tested, some")
@@ -217,7 +219,8 @@ def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str)
 
     label = max(found, key=order)
     title = ", ".join(
-        part.title if isinstance(part, Task) else part for part in (label if isinstance(label, tuple) else [label])
+        titles.get(part.name, part.title) if isinstance(part, Task) else part
+        for part in (label if isinstance(label, tuple) else [label])
     )
     number = _in_words(found[label], unit)
     among = "" if len(found) < 2 else f", {'surest' if about_some else 'least sure'} of {len(found)}"

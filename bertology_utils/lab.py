@@ -24,8 +24,7 @@ from .judge import MIN_EXAMPLES, learned
 from .links import treebank
 from .links.dependencies import RELATIONS, Arcs, Pointing, joined
 from .plan import FineTuning, Need, PassOf, SweepOf, compared, prepare
-from .record import LIKE, TITLES, Record, real_run, real_title
-from .results import Results
+from .record import LIKE, TITLES, Record
 from .settings import resolve
 from .sources import ModelSource
 
@@ -388,16 +387,6 @@ class Lab(Record):
     def titles(self) -> Mapping[str, str]:
         """What tasks are called where this run's numbers are told, by name: "MRPC-like" on the embedded corpora."""
         return TITLES if self.real_data else LIKE
-
-    @cached_property
-    def real(self) -> Results | None:
-        """The committed run of this notebook on real data, to draw beside; None where it is missing or of another form."""
-        return real_run(self.notebook)
-
-    @property
-    def real_title(self) -> str:
-        """Model and data of :attr:`real`, as figures name them."""
-        return real_title(self.notebook)
 
     def labels(self, task: Task) -> np.ndarray:
         """Gold labels of all dev rows, shape (rows,)."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from .annotation.annotators import load_annotator, sentences_of
@@ -19,7 +22,8 @@ from .record import project_root
 from .settings import PARAMETERS, Settings, convert, resolve
 from .sources import parse_source
 
-PARAMETERS_TAG = "parameters"
+# The cell of the parameters that a reader changes, and a folded one before it with the others.
+PARAMETERS_TAG, DEFAULTS_TAG = "parameters", "defaults"
 # Which part of a value is a path, where there is one: the kernel works in another folder.
 _PATHS = {
     "model": r".+",
@@ -52,12 +56,22 @@ class Notebook:
 
     @property
     def number(self) -> str:
-        """The leading number, by which the command line selects it."""
+        """By which the command line selects it: "6", or of an appendix "6a"."""
         return self.name.split("_")[0]
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """Its place among the notebooks: an appendix stands behind its page."""
+        return place_of(self.number)
 
     def declared(self, values: dict[str, object]) -> dict[str, object]:
         """Those of a call's values that it has parameters for."""
         return {name: value for name, value in values.items() if name in self.parameters}
+
+
+def place_of(number: str) -> tuple[int, str]:
+    """Sorts notebooks' numbers: "6", "6a", "10"."""
+    return int(number.rstrip("a")), number
 
 
 def find_notebooks() -> list[Notebook]:
@@ -71,11 +85,11 @@ def find_notebooks() -> list[Notebook]:
     found = [read_notebook(path) for path in sorted(folder.glob("[0-9]*_*.ipynb"))]
     if not found:
         raise FileNotFoundError(f"no notebooks in {folder}; run the command from a checkout of the project")
-    return sorted(found, key=lambda notebook: int(notebook.number))
+    return sorted(found, key=lambda notebook: notebook.order)
 
 
 def select(notebooks: list[Notebook], only: str) -> list[Notebook]:
-    """The notebooks whose numbers are listed in ``only`` ("3,6" or "1-3,6"); all if it is empty.
+    """The notebooks whose numbers are listed in ``only`` ("3,6a" or "1-3,6"; a range has the appendices, too); all if it is empty.
 
     Raises:
         ValueError: for a number that no notebook has, or a range without one.
@@ -86,24 +100,28 @@ def select(notebooks: list[Notebook], only: str) -> list[Notebook]:
     numbers: set[str] = set()
     for part in only.split(","):
         ends = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", part)
-        inside = [number for number in by_number if ends and int(ends[1]) <= int(number) <= int(ends[2])]
+        inside = [number for number in by_number if ends and int(ends[1]) <= place_of(number)[0] <= int(ends[2])]
         numbers.update(inside or [one_of("notebook", part.strip(), by_number)])
-    return [by_number[number] for number in sorted(numbers, key=int)]
+    return [by_number[number] for number in sorted(numbers, key=place_of)]
 
 
 def read_notebook(path: Path) -> Notebook:
     """Title and parameters of one notebook file; see :func:`find_notebooks`."""
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        tagged = ["".join(cell["source"]) for cell in cells if PARAMETERS_TAG in cell["metadata"].get("tags", [])]
+        by_tag = {
+            tag: ["".join(cell["source"]) for cell in cells if tag in cell["metadata"].get("tags", [])]
+            for tag in (DEFAULTS_TAG, PARAMETERS_TAG)
+        }
         text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is no notebook: {type(error).__name__}: {error}") from None
-    if len(tagged) != 1:
-        raise ValueError(f"{path}: {len(tagged)} cells tagged {PARAMETERS_TAG!r}; one is wanted")
+    if len(by_tag[PARAMETERS_TAG]) != 1 or len(by_tag[DEFAULTS_TAG]) > 1:
+        tag = DEFAULTS_TAG if len(by_tag[PARAMETERS_TAG]) == 1 else PARAMETERS_TAG
+        raise ValueError(f"{path}: {len(by_tag[tag])} cells tagged {tag!r}; one is wanted")
     title = re.search(r"^# (.*)", text, re.MULTILINE)
     try:
-        return Notebook(path, title[1] if title else path.stem, assigned(tagged[0]))
+        return Notebook(path, title[1] if title else path.stem, assigned("\n".join(chain(*by_tag.values()))))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
@@ -206,3 +224,24 @@ def _look_into(settings: Settings, declared: dict[str, object]) -> list[str]:
 def notebook_text(content: dict[str, object]) -> str:
     """A notebook's content as Jupyter writes it."""
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def seen_from(folder: Path, content: dict, values: Mapping[str, object]) -> dict:
+    """An executed notebook as it reads in another folder, in place: its links lead there, and a run of one's own says so.
+
+    Args:
+        folder: where it will stand.
+        content: the notebook as parsed JSON.
+        values: its parameters that are not the default ones.
+    """
+    root = os.path.relpath(project_root(), folder)
+    told = ", ".join(f"{name} = {value}" for name, value in values.items())
+    own = (
+        f"\n\n*A run of your own ({told}): tables and figures show it; the text tells of the committed run.*" if told else ""
+    )
+    texts = [cell for cell in content["cells"] if cell["cell_type"] == "markdown"]
+    title = next((cell for cell in texts if "".join(cell["source"]).startswith("# ")), None)
+    for cell in texts:
+        text = "".join(cell["source"]).replace("](../", f"]({root}/")
+        cell["source"] = (text + own if cell is title else text).splitlines(keepends=True)
+    return content

@@ -69,7 +69,7 @@ def _of_links(lab: Any, task: Task) -> dict[str, Measurement]:
 def wanted(labs: Sequence[Any], task: Task) -> dict[str, Measurement]:
     """The measurements of several labs on the task's rows, each weighed as its notebook does."""
     return {
-        f"{lab.notebook}: {name}": weighed(one, lab.settings.weighing)
+        f"{lab.notebook[0]}: {name}": weighed(one, lab.settings.weighing)
         for lab in labs
         for name, one in measurements(lab, task).items()
     }

@@ -110,8 +110,8 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
     Raises:
         ValueError: notebook 3 is to compare trainings of a task that has one only.
     """
-    tasks, number = settings.tasks, notebook.split("_")[0]
-    if number == "3" and min(map(settings.trainings_of, tasks)) < 2:
+    tasks, number = settings.tasks, notebook.split("_")[0]  # of an appendix "6a"
+    if number.rstrip("a") == "3" and min(map(settings.trainings_of, tasks)) < 2:
         raise ValueError("trainings=1: notebook 3 compares trainings of one task; choose trainings 2 or more")
     tuned = [_tuned(settings, task, at) for task in tasks for at in range(settings.trainings_of(task))]
     trained = list(dict.fromkeys([training.after for training in tuned if training.after] + tuned))
@@ -127,13 +127,14 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
         "3": [*trained, *random],
         "4": [*trained, *and_random],
         "5": [*trained, *and_random],
-        "6": [*trained, *sweeps, *(SweepOf(training, ablation) for training in first for ablation in ABLATIONS)],
+        "6": [*trained, *sweeps],
+        "6a": [*trained, *sweeps, *(SweepOf(training, ablation) for training in first for ablation in ABLATIONS)],
         "7": trained,
     }
     given = {name for name, _ in settings.checkpoints}
     return [
         need
-        for need in needs.get(number, [])
+        for need in needs.get(number, needs.get(number.rstrip("a"), []))
         if not isinstance(need, FineTuning) or need.init == "normal" or need.task.name not in given
     ]
 

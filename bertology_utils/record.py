@@ -8,12 +8,13 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .cache import write_atomically
-from .claims import CLAIMS, CONTROL_IDS, FIRST, GLUE_DATA, LEARNED
+from .claims import CLAIMS, GLUE_DATA, LEARNED
 from .common import device_name, precision
 from .glue import TASKS, Task
 from .judge import PRETRAINED, THIS_RUN, UNTESTABLE, Verdict, judge, unlearned
@@ -26,17 +27,14 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # the runner's staging folder
-RESULT_TAG = "result"  # of a notebook's first screen
-_FINDINGS = re.compile(r"<!-- findings -->.*?<!-- end -->", re.DOTALL)
-_PICTURE = re.compile(r"\]\([^)]*?([\w-]+/[\w-]+\.png)\)")
 # What would open a tag or a comment, a link's address, or mathematics; "p < 0.05" and intervals stay as they are.
 _SIGNS = {r"<(?=[A-Za-z/!?])": "&lt;", r"(?<=\])\(": r"\\(", r"\$": r"\\$"}
 _VERSIONS = ("bertology-utils", "torch", "transformers", "datasets", "numpy", "scikit-learn", "scipy", "spacy")
 TITLES = {name: task.title for name, task in TASKS.items()}
 LIKE = {name: f"{title}-like" for name, title in TITLES.items()}  # of the embedded corpora, which only have their form
-# The committed runs on real data, their model and data, by notebook; of the others "".
-REAL = {"2_framenet_heads": ("minilm_framenet15", "MiniLM, FrameNet 1.5"), "": ("minilm_glue", "MiniLM, real GLUE")}
-_TITLE = re.compile(rf"\b({'|'.join(sorted(TITLES.values(), key=len, reverse=True))})\b(?!-)")
+# The committed runs on real data, and what they are called: of notebook 2, and of the others.
+REAL = {"2": ("benchmarks/minilm_framenet15", "MiniLM, FrameNet 1.5")}
+REAL_GLUE = ("benchmarks/minilm_glue", "MiniLM, real GLUE")
 
 
 class Record:
@@ -145,9 +143,8 @@ class Record:
             values = {task: value for task, value in values.items() if known.get(task, True)}
         if GLUE_DATA in claim.needs and not self.real_data:
             unmet = GLUE_DATA
-        verdict = judge(name, values, unmet, self._units.get(claim.estimate, "") if unit is None else unit, model)
-        if self.titles is LIKE and model in (THIS_RUN, PRETRAINED):
-            verdict = dataclasses.replace(verdict, number=_TITLE.sub(r"\1-like", verdict.number))
+        titles = self.titles if model in (THIS_RUN, PRETRAINED) else TITLES
+        verdict = judge(name, values, unmet, self._units.get(claim.estimate, "") if unit is None else unit, model, titles)
         self.verdicts.append(verdict)
         return verdict
 
@@ -166,16 +163,40 @@ class Record:
         """True if the rows are GLUE's own; a lab knows."""
         return False
 
+    @cached_property
+    def real(self) -> Results | None:
+        """The committed run of this notebook on real data, to draw beside; None where it is missing or of another form."""
+        try:
+            return read_results(project_root() / real_place(self.notebook)[0] / RESULTS)
+        except ValueError:
+            return None
+
+    @property
+    def real_title(self) -> str:
+        """Model and data of :attr:`real`, as figures name them."""
+        return real_place(self.notebook)[1]
+
+    @property
+    def runs(self) -> dict[str, Results]:
+        """Whose numbers a figure shows: the committed run on real data, where there is one, and this run's so far."""
+        known = {self.real_title: self.real} if self.real else {}
+        return known | {THIS_RUN: Results({"notebook": self.notebook, "rows": self.entries})}
+
     def show_verdicts(self, *names: str) -> pd.DataFrame:
-        """Verdicts as a table for a reader: claim, the paper's number, this run's, the outcome.
+        """Verdicts as a table for a reader: claim, the paper's number, and what this run and the one on real data say.
 
         Args:
             names: of claims; all that were judged if none is given.
         """
         import pandas as pd
 
-        rows = [verdict_row(one) for one in self.verdicts if not names or one.id in names]
-        return pd.DataFrame(rows, columns=["claim", "the paper", "this run", "verdict"]).set_index("claim")
+        real = self.real.verdicts if self.real else {}
+        rows = []
+        for one in (one for one in self.verdicts if not names or one.id in names):
+            if found := real.get((one.id, one.model)):
+                rows.append(verdict_row(Verdict(**found), self.real_title))
+            rows.append(verdict_row(one, "this run"))
+        return pd.DataFrame(rows).set_index(["claim", "the paper", "measured on"])
 
     def figure(self, figure, name: str, alt: str) -> None:
         """Save a matplotlib figure as PNG and PDF, and show it.
@@ -210,7 +231,8 @@ class Record:
         }
         write_atomically(self.folder / RESULTS, as_text(content).encode())
         self.written.append(RESULTS)
-        print(f"in the folder {self.notebook}:", *self.written, sep="\n")
+        figures = [Path(name).stem for name in self.written if name.endswith(".png")]
+        print(f"in the folder {self.notebook}: {', '.join(figures)} (PNG and PDF), {RESULTS}")
 
 
 def as_text(content: Mapping[str, Any]) -> str:
@@ -229,15 +251,20 @@ def _key(entry: Entry) -> tuple:
     return entry["what"], *(entry.get(name) for name in LABELS)
 
 
-def verdict_row(verdict: Verdict) -> dict[str, str]:
-    """A verdict as cells of a reader's table."""
+def verdict_row(verdict: Verdict, where: str) -> dict[str, str]:
+    """A verdict as cells of a reader's table.
+
+    Args:
+        verdict: on a claim.
+        where: the data that it rests on.
+    """
     claim = CLAIMS[verdict.id]
-    number = verdict.number if verdict.model == THIS_RUN else f"{verdict.model}: {verdict.number}"
     return {
         "claim": claim.text,
         "the paper": claim.paper or "(control)",
-        "this run": verdict.why if verdict.outcome == UNTESTABLE else number,
-        "verdict": verdict.outcome,
+        "measured on": where if verdict.model == THIS_RUN else f"{where}, {verdict.model}",
+        "number": verdict.why if verdict.outcome == UNTESTABLE else verdict.number,
+        "verdict": f"{verdict.outcome} ({verdict.tally})" if verdict.tally else verdict.outcome,
     }
 
 
@@ -249,64 +276,10 @@ def in_markdown(text: object) -> str:
     return told
 
 
-def lines_of(results: Results, most: int = 3) -> list[str]:
-    """The verdicts on a notebook's first claims, a line of Markdown each: first those that readers ask about.
-
-    Last comes what cannot be tested.
-
-    Args:
-        results: of a run.
-        most: lines.
-    """
-    number = int(results.content["notebook"].split("_")[0])
-    order = list(CLAIMS)
-
-    def place(one: Mapping[str, str]) -> tuple:
-        name = one["id"]
-        return one["outcome"] == UNTESTABLE, CLAIMS[name].notebook != number, name not in FIRST, order.index(name)
-
-    own = [one for (name, model), one in results.verdicts.items() if name in CLAIMS and model in (THIS_RUN, PRETRAINED)]
-    claims = sorted((one for one in own if one["id"] not in CONTROL_IDS), key=place)
-    return [in_markdown(Verdict(**one).line) for one in claims[:most]]
-
-
-def first_screen(content: dict, results: Results, figures: str) -> dict:
-    """A notebook whose first screen says what came out of a run, in place; one without such a cell stays as it is.
-
-    Args:
-        content: the notebook as parsed JSON.
-        results: of the run.
-        figures: the folder of the run's figures, as seen from the notebook.
-    """
-    settings, notebook = results.content["settings"], results.content["notebook"]
-    bank = f", dependencies of {settings['treebank']}" if "treebank" in settings else ""
-    runs = {f"This run, model {settings['model']}, data {settings['data']}{bank}:": results}
-    if real := real_run(notebook):
-        runs = {f"{real_title(notebook)} (a committed run):": real} | runs
-    lines = []
-    for about, run in runs.items():
-        lines += [in_markdown(about), "", *(f"{at}. {line}" for at, line in enumerate(lines_of(run), start=1)), ""]
-    block = "\n".join(["<!-- findings -->", *lines[:-1], "<!-- end -->"])
-    for cell in content["cells"]:
-        if RESULT_TAG in cell["metadata"].get("tags", []):
-            text = _FINDINGS.sub(lambda _: block, "".join(cell["source"]))
-            text = _PICTURE.sub(lambda match: f"]({figures}/{match[1]})", text)
-            cell["source"] = text.splitlines(keepends=True)
-    return content
-
-
-def real_run(notebook: str) -> Results | None:
-    """The committed run of a notebook on real data; None where it is missing or of another form."""
-    folder, _ = REAL.get(notebook, REAL[""])
-    try:
-        return read_results(project_root() / "benchmarks" / folder / notebook / RESULTS)
-    except ValueError:
-        return None
-
-
-def real_title(notebook: str) -> str:
-    """Model and data of :func:`real_run`, as people read them."""
-    return REAL.get(notebook, REAL[""])[1]
+def real_place(notebook: str) -> tuple[str, str]:
+    """Folder of a notebook's committed run on real data, below the checkout, and what it is called."""
+    folder, title = REAL.get(notebook.split("_")[0].rstrip("a"), REAL_GLUE)
+    return f"{folder}/{notebook}", title
 
 
 def project_root() -> Path:

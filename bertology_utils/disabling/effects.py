@@ -389,6 +389,17 @@ def tolerance(task: Task) -> float:
     return MEASURED if task.is_regression else GAIN
 
 
+def of_lab(lab: Any) -> dict[Task, list[Effects]]:
+    """The effects of every training of a lab's tasks, from its sweeps."""
+    return {
+        task: [
+            effects(task, lab.sweep(task, number), lab.swept_labels(task), lab.resampling_seed(task))
+            for number in lab.trainings(task)
+        ]
+        for task in lab.tasks
+    }
+
+
 def rows_of(found: Mapping[Task, Sequence[Effects]]) -> Iterator[dict[str, Any]]:
     """Arguments of :meth:`bertology_utils.record.Record.record` for all effects, of every training by task."""
     for task, several in found.items():
@@ -408,6 +419,8 @@ def rows_of(found: Mapping[Task, Sequence[Effects]]) -> Iterator[dict[str, Any]]
             }
             for what, values in of_parts.items():
                 yield shared | {"what": what, "values": {task: values}, "unit": "gain"}
+            sure = [int(np.count_nonzero(one.significant())) for one in parts]
+            yield shared | {"what": f"{name}s that surely gain", "values": {task: sure}, "unit": "count", "tolerance": 1}
             yield shared | {
                 "what": f"largest gain without a {name} by chance",
                 "values": {task: [np.percentile(one.test.best_by_chance, [50, 95]) for one in parts]},

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
 
+from ..cache import once
 from ..claims import SCORE, TENTH, WEIGHT
-from ..common import Head, head_name, one_based
+from ..common import Head, head_name, one_based, track
 from ..glue import Task, plain_metric
 from ..judge import HOLDS, Support, above, all_of, some_head
 from ..results import text_of
@@ -27,7 +29,7 @@ from ..statistics import (
 from ..statistics.estimates import of_same_examples
 from ..statistics.permutation import DRAWS, MARGIN, heads_by_size, p_is
 from .effects import Effects, Variants, heads_by_score
-from .switch import answers
+from .switch import answers, logits_without
 
 if TYPE_CHECKING:
     from .sweep import Sweep
@@ -147,6 +149,25 @@ def several_off(
         scores = weighted_scores(plain_metric(task), rest, labels[~half], weights[:, ~half])  # (1 + resamples, 2)
         gains.append(scores[:, 1] - scores[:, 0])
     return Bootstrap.of(np.mean(gains, axis=0), len(labels), seed)
+
+
+def without_a_twelfth(lab: Any, found: Mapping[Task, Sequence[Effects]]) -> dict[Task, Estimate]:
+    """The gain with a twelfth of a model's heads off, a layer's worth, chosen on other examples; mean over trainings, by task.
+
+    Args:
+        lab: whose trainings are looked at.
+        found: their effects.
+    """
+
+    def of_training(task: Task, number: int) -> Bootstrap:
+        model, batches = lab.finetuned(task, seed_offset=number), lab.swept_batches(task)
+        without = partial(once, logits_without, model, batches)
+        return several_off(task, without, lab.sweep(task, number), lab.swept_labels(task), lab.resampling_seed(task), 1 / 12)
+
+    return {
+        task: mean_over_seeds([of_training(task, number) for number in lab.trainings(task)], found[task][0].heads.scale)
+        for task in track(lab.tasks, "disabling a twelfth")
+    }
 
 
 def most_needed(gains: np.ndarray, count: int = FEW) -> list[Head]:

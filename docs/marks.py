@@ -1,0 +1,121 @@
+"""Numbers in sentences that were written by hand: each names the row of results that it is, and a test compares both.
+
+A comment, which no reader sees, stands behind the number: ``0.98<!-- = real 6 | largest gain without a head | task=mrpc |
+training=1 -->``. First comes the run: ``real`` or ``embedded``, with a notebook's number unless it is the page's own, or a
+folder below the checkout. Then what was measured, and labels of the row, layers and heads counted from 1; of one number in
+an array also those. ``part=`` chooses ``low``, ``high``, ``n``, ``trainings``; ``lowest`` or ``highest`` of several rows; of a claim,
+on how many tasks it holds: ``held``, ``failed``, ``open``. Numbers to twelve may be words.
+
+``<!-- = real | fact frame_head -->`` stands behind a fact, such as "(4, 2)". A sentence that tells of a verdict ends with
+``<!-- = real | several-heads-harmless: undecided -->``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from bertology_utils.claims import CLAIMS
+from bertology_utils.common import one_of
+from bertology_utils.judge import OUTCOMES, THIS_RUN
+from bertology_utils.record import REAL, REAL_GLUE
+from bertology_utils.results import RESULTS, Results, factor_of, read_results, tidy
+
+WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_NUMBER = rf"[-+−]?\d[\d,]*(?:\.\d+)?|\b(?:{'|'.join(WORDS)}|none)\b"
+_MARK = re.compile(
+    rf"(?:(?P<fact>\([^()]*\))|(?P<number>{_NUMBER}))?[ *]*(?:%|points?)?[*_]*<!-- = (?P<row>[^\n]*?) -->", re.IGNORECASE
+)
+_PARTS = ("value", "low", "high", "n", "trainings", "lowest", "highest", "held", "failed", "open")
+
+
+def wrong_numbers(text: str, root: Path, notebook: str = "") -> list[str]:
+    """The marked numbers, facts and verdicts of a page that are not what the results say, a line for each with its sentence.
+
+    Args:
+        text: the page.
+        root: the checkout.
+        notebook: whose page it is, by name ("6_disabling_heads"); "" for another page.
+    """
+    wrong = []
+    for match in _MARK.finditer(text):
+        line = text[text.rfind("\n", 0, match.start()) + 1 : match.end()]
+        where = f"in: {re.sub('<!--.*?-->', '', line).strip()}"
+        try:
+            if complaint := _complaint(match, root, notebook):
+                wrong.append(f"{complaint}, {where}")
+        except ValueError as error:
+            wrong.append(f"{match['row']!r}: {error}, {where}")
+    return wrong
+
+
+def _complaint(match: re.Match[str], root: Path, notebook: str) -> str:
+    """What is wrong with a mark; "" if it is right."""
+    place, what, *labels = match["row"].split(" | ")
+    run = _run(place, root, notebook)
+    claim, _, outcome = what.partition(": ")
+    if claim in CLAIMS and outcome:
+        found = _verdict(run, claim)["outcome"]
+        return "" if found.startswith(one_of("outcome", outcome, [one.removesuffix(" here") for one in OUTCOMES])) else (
+            f"{claim} is {found!r}"
+        )  # fmt: skip
+    if what.startswith("fact "):
+        found = str(run.content["facts"].get(what.removeprefix("fact ")))
+        told = match["fact"] or match["number"] or ""
+        return "" if re.findall(r"\w+", told) == re.findall(r"\w+", found) else f"{told} is {found}"
+    if match["number"] is None:
+        raise ValueError("no number stands before it")
+    number = _number(run, what, dict(label.split("=", 1) for label in labels))
+    written = match["number"].replace("−", "-").replace(",", "").lower().replace("none", "no")
+    if written in WORDS:
+        written = str(WORDS.index(written))
+    digits = len(written.partition(".")[2])
+    same = f"{round(number, digits) + 0.0:.{digits}f}" == f"{float(written):.{digits}f}"
+    return "" if same else f"{match['number']} is {number:.{digits + 1}f} in {match['row']!r}"
+
+
+def _run(place: str, root: Path, notebook: str) -> Results:
+    """The results that a mark is about."""
+    kind, _, number = place.partition(" ")
+    if kind not in ("real", "embedded"):
+        return read_results(root / place / RESULTS)
+    number = number or notebook.split("_")[0]
+    folder = "figures" if kind == "embedded" else REAL.get(number.rstrip("a"), REAL_GLUE)[0]
+    found = sorted((root / folder).glob(f"{number}_*/{RESULTS}")) if number else []
+    if not found:
+        raise ValueError(f"{folder} has no results of notebook {number or '(which?)'}")
+    return read_results(found[0])
+
+
+def _verdict(run: Results, claim: str) -> Mapping[str, str]:
+    found = [
+        one for (name, model), one in run.verdicts.items() if name == claim and (model == THIS_RUN or len(run.verdicts) == 1)
+    ]
+    if not found:
+        raise ValueError(f"{run.content['notebook']} has no verdict on {claim!r}")
+    return found[0]
+
+
+def _number(run: Results, what: str, options: dict[str, str]) -> float:
+    """One number of a run, as people read it."""
+    part = one_of("part", options.pop("part", "value"), _PARTS)
+    if part in ("held", "failed", "open"):
+        numbers = re.findall(r"\d+", _verdict(run, one_of("claim", what, CLAIMS)).get("tally", ""))
+        if len(numbers) != 4:
+            raise ValueError(f"the verdict on {what!r} has no tally")
+        return float(numbers[{"held": 0, "failed": 2, "open": 3}[part]])
+    at = {name: str(int(number) - 1) for name, number in options.items() if name in ("layer", "head")}
+    chosen = options | at
+    rows = [
+        one
+        for one in tidy(run.find(what)).to_dict("records")
+        if all(str(one.get(name)) in (value, f"{value}.0") for name, value in chosen.items())
+    ]
+    several = part in ("lowest", "highest")
+    column = "value" if several else part
+    numbers = [float(one[column]) for one in rows if one[column] == one[column]]
+    if not numbers or (len(numbers) > 1 and not several):
+        raise ValueError(f"there are {len(numbers)} such numbers; one is wanted")
+    factor = factor_of(rows[0]) if column in ("value", "low", "high") else 1
+    return factor * (min if part == "lowest" else max)(numbers)
