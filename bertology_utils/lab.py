@@ -17,6 +17,7 @@ from .annotation.inputs import AnnotatedInput, annotate_inputs
 from .attention import Batch, Measurement, batches, observe_once, weighed
 from .cache import Key, Later, once, where
 from .common import one_based, zero_based
+from .corpora import GENERATED
 from .disabling.sweep import Sweep, sweep
 from .drift.scores import restored_logits
 from .glue import TASKS, Task, predictions
@@ -381,7 +382,9 @@ class Lab(Record):
     @property
     def real_data(self) -> bool:
         """True if the rows are GLUE's own, not the project's corpora under GLUE's names."""
-        return self.settings.data.kind != "embedded"
+        data = self.settings.data
+        generated = data.path is not None and (data.path / GENERATED).exists()
+        return data.kind != "embedded" and not generated
 
     @property
     def titles(self) -> Mapping[str, str]:

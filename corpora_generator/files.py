@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 from bertology_utils.cache import write_atomically
+from bertology_utils.corpora import GENERATED
 from bertology_utils.glue import TASKS
 
 from . import generate
@@ -21,13 +22,20 @@ from .tables import table
 from .treebank import treebank
 
 RELEASE = "mini_framenet.zip"
+DEV = 320
 
 
-def contents() -> dict[str, bytes | dict[str, bytes]]:
-    """Every file, unpacked, by its name; a zip's members by theirs."""
+def contents(dev: int = DEV) -> dict[str, bytes | dict[str, bytes]]:
+    """Every file, unpacked, by its name; a zip's members by theirs.
+
+    Args:
+        dev: dev rows of each task. More of them begin with those of the default, and training rows stay.
+    """
     made: dict[str, bytes | dict[str, bytes]] = {}
+    if dev != DEV:
+        made[f"glue/{GENERATED}"] = b"Sentences of a grammar, in the form of GLUE's tasks.\n"
     for task in TASKS.values():
-        rows = generate(task.name)
+        rows = generate(task.name, validation=dev)
         for file, text in {
             "train.tsv": table(task, "train", rows["train"]),
             task.dev_file: table(task, "dev", rows["validation"]),
@@ -41,22 +49,28 @@ def contents() -> dict[str, bytes | dict[str, bytes]]:
 
 def unpacked(path: Path) -> bytes | dict[str, bytes]:
     """A written file as :func:`contents` gives it."""
+    if path.name == GENERATED:
+        return path.read_bytes()
     if path.suffix == ".gz":
         return gzip.decompress(path.read_bytes())
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def write(folder: Path) -> list[str]:
+def write(folder: Path, dev: int = DEV) -> list[str]:
     """Write the files whose content is not there yet.
+
+    Args:
+        folder: where to.
+        dev: dev rows of each task.
 
     Returns:
         The names of those written.
     """
     written = []
-    for name, content in contents().items():
+    for name, content in contents(dev).items():
         if not (folder / name).exists() or unpacked(folder / name) != content:
-            write_atomically(folder / name, _packed(content))
+            write_atomically(folder / name, content if name.endswith(GENERATED) else _packed(content))
             written.append(name)
     return written
 

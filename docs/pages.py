@@ -18,7 +18,7 @@ from typing import Any
 from bertology_utils.cache import write_atomically
 from bertology_utils.claims import CLAIMS, CONTROL_IDS, FIRST, Claim
 from bertology_utils.common import one_of
-from bertology_utils.judge import FAILS, HOLDS, PRETRAINED, THIS_RUN, UNTESTABLE
+from bertology_utils.judge import FAILS, HOLDS, OUTCOMES, PRETRAINED, THIS_RUN, UNTESTABLE
 from bertology_utils.record import TITLES, in_markdown, project_root
 from bertology_utils.results import RESULTS, Results, read_results, table_of, text_of
 
@@ -87,6 +87,8 @@ def summary(root: Path, which: str) -> list[str]:
     """Outcomes alone: of all claims of papers, or of the README's ten ("first")."""
     entries = [CLAIMS[name] for name in (FIRST if which == "first" else CLAIMS) if name not in CONTROL_IDS]
     columns = _columns(root)
+    if which == "first":
+        del columns[COLUMNS[0]]  # most of it is still to be measured
     rows = [[one.section, one.text, one.paper, *(_outcome(verdicts.get(one.id)) for verdicts in columns.values())]
             for one in entries]  # fmt: skip
     return table(["§", "claim", "the paper", *columns], rows)
@@ -110,6 +112,19 @@ def _told(verdict: Mapping[str, str]) -> str:
 
 def _is_published(verdict: Mapping[str, str]) -> bool:
     return verdict["model"].startswith(PUBLISHED)
+
+
+def tallies(root: Path, _: str) -> list[str]:
+    """How many claims of papers hold, fail and stay open on real data, a row for each section of the paper."""
+    found = _columns(root)[COLUMNS[1]]
+    outcomes = [*OUTCOMES, NOT_YET]
+    rows = []
+    for section in dict.fromkeys(one.section for one in CLAIMS.values() if one.id not in CONTROL_IDS):
+        own = [found.get(one.id, {}).get("outcome", NOT_YET) for one in CLAIMS.values()
+               if one.section == section and one.id not in CONTROL_IDS]  # fmt: skip
+        rows.append([section, len(own), *(own.count(outcome) for outcome in outcomes)])
+    total = ["all", *(sum(row[at] for row in rows) for at in range(1, len(outcomes) + 2))]
+    return table(["§", "claims", *outcomes], [*rows, total])
 
 
 def claims(root: Path, number: str) -> list[str]:
@@ -253,7 +268,7 @@ def table(head: Sequence[object], lines: Iterable[Sequence[object]]) -> list[str
 
 
 KINDS = {
-    "summary": summary, "claims": claims, "controls": controls, "pretrained": pretrained, "verdicts": verdicts,
+    "summary": summary, "tallies": tallies, "claims": claims, "controls": controls, "pretrained": pretrained, "verdicts": verdicts,
     "by-norm": by_norm, "missing": missing, "rows": rows, "json": of_json,
 }  # fmt: skip
 

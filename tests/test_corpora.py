@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from bertology_utils.annotation import annotators
 from bertology_utils.annotation.annotators import Sentence
-from bertology_utils.corpora import GLUE
+from bertology_utils.corpora import GENERATED, GLUE
 from bertology_utils.finetune import rows_digest
 from bertology_utils.glue import TASKS, load_rows, schema
+from bertology_utils.lab import Lab
 from bertology_utils.sources import parse_data
 from corpora_generator import digests, files, generate
 from corpora_generator.lexicon import held_out_lemmas
@@ -306,6 +307,18 @@ def test_writing_twice_gives_the_same_bytes(tmp_path):
         assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()
     (tmp_path / "one" / "glue" / "RTE" / "dev.tsv.gz").write_bytes(gzip.compress(b"other"))
     assert files.write(tmp_path / "one") == ["glue/RTE/dev.tsv.gz"]
+
+
+def test_more_dev_rows_keep_the_others_and_are_not_taken_for_glue_s(tmp_path):
+    few, many = files.contents(), files.contents(dev=330)
+    for name in ("glue/RTE/train.tsv.gz", files.RELEASE):
+        assert few[name] == many[name]
+    assert many["glue/RTE/dev.tsv.gz"].startswith(few["glue/RTE/dev.tsv.gz"])
+    files.write(tmp_path, dev=330)
+    lab = Lab("6_disabling_heads", data=f"folder:{tmp_path / 'glue'}", tasks="rte")
+    assert len(lab.dev_rows(lab.tasks[0])) == 330 and not lab.real_data
+    (tmp_path / "glue" / GENERATED).unlink()
+    assert lab.real_data
 
 
 @pytest.mark.parametrize("name", OFFICIAL_HEADERS)

@@ -10,3 +10,6 @@ from pathlib import Path
 
 GLUE = Path(__file__).parent / "glue"
 FRAMENET = Path(__file__).parent / "mini_framenet.zip"
+GENERATED = (
+    "generated.txt"  # a file beside tasks that says that their rows come from the grammar, though they lie in a folder
+)
