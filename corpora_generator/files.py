@@ -29,7 +29,7 @@ def contents(dev: int = DEV) -> dict[str, bytes | dict[str, bytes]]:
     """Every file, unpacked, by its name; a zip's members by theirs.
 
     Args:
-        dev: dev rows of each task. More of them begin with those of the default, and training rows stay.
+        dev: dev rows of each task. The default ones are among more, and training rows stay.
     """
     made: dict[str, bytes | dict[str, bytes]] = {}
     if dev != DEV:

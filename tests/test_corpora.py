@@ -1,6 +1,7 @@
 """The generated corpora: annotation, balance, held-out words, shortcuts, bytes."""
 
 import gzip
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -309,16 +310,19 @@ def test_writing_twice_gives_the_same_bytes(tmp_path):
     assert files.write(tmp_path / "one") == ["glue/RTE/dev.tsv.gz"]
 
 
-def test_more_dev_rows_keep_the_others_and_are_not_taken_for_glue_s(tmp_path):
-    few, many = files.contents(), files.contents(dev=330)
-    for name in ("glue/RTE/train.tsv.gz", files.RELEASE):
-        assert few[name] == many[name]
-    assert many["glue/RTE/dev.tsv.gz"].startswith(few["glue/RTE/dev.tsv.gz"])
-    files.write(tmp_path, dev=330)
-    lab = Lab("6_disabling_heads", data=f"folder:{tmp_path / 'glue'}", tasks="rte")
-    assert len(lab.dev_rows(lab.tasks[0])) == 330 and not lab.real_data
-    (tmp_path / "glue" / GENERATED).unlink()
+def test_more_dev_rows_keep_the_others():
+    few, many = generate("rte"), generate("rte", validation=330)
+    assert few["train"] == many["train"]
+    sentences = [{str(row.text) for row in rows["validation"]} for rows in (few, many)]
+    assert sentences[0] < sentences[1]
+
+
+def test_made_rows_in_a_folder_are_not_taken_for_glue_s(tmp_path):
+    shutil.copytree(GLUE / "RTE", tmp_path / "RTE")
+    lab = Lab("6_disabling_heads", data=f"folder:{tmp_path}", tasks="rte")
     assert lab.real_data
+    (tmp_path / GENERATED).write_text("made")
+    assert not lab.real_data and lab.titles["rte"] == "RTE-like"
 
 
 @pytest.mark.parametrize("name", OFFICIAL_HEADERS)
