@@ -116,15 +116,14 @@ def _is_published(verdict: Mapping[str, str]) -> bool:
 
 def tallies(root: Path, _: str) -> list[str]:
     """How many claims of papers hold, fail and stay open on real data, a row for each section of the paper."""
-    found = _columns(root)[COLUMNS[1]]
-    outcomes = [*OUTCOMES, NOT_YET]
-    rows = []
-    for section in dict.fromkeys(one.section for one in CLAIMS.values() if one.id not in CONTROL_IDS):
-        own = [found.get(one.id, {}).get("outcome", NOT_YET) for one in CLAIMS.values()
-               if one.section == section and one.id not in CONTROL_IDS]  # fmt: skip
-        rows.append([section, len(own), *(own.count(outcome) for outcome in outcomes)])
-    total = ["all", *(sum(row[at] for row in rows) for at in range(1, len(outcomes) + 2))]
-    return table(["§", "claims", *outcomes], [*rows, total])
+    found, outcomes = _columns(root)[COLUMNS[1]], (*OUTCOMES, NOT_YET)
+    by_section: dict[str, list[str]] = {}
+    for one in (one for one in CLAIMS.values() if one.id not in CONTROL_IDS):
+        section = one.section if one.section[0].isdigit() else "other papers"
+        by_section.setdefault(section, []).append(found[one.id]["outcome"] if one.id in found else NOT_YET)
+    by_section["all"] = [outcome for several in by_section.values() for outcome in several]
+    rows = [[name, len(several), *map(several.count, outcomes)] for name, several in by_section.items()]
+    return table(["§", "claims", *outcomes], rows)
 
 
 def claims(root: Path, number: str) -> list[str]:
