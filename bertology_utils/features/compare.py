@@ -22,7 +22,7 @@ from ..statistics import (
     bootstrap_mean,
     in_both,
     mean_over_seeds,
-    whole_and_resampled,
+    means_with_gaps,
 )
 from .measure import DESTINATIONS
 
@@ -67,23 +67,6 @@ def published_halves(panel: np.ndarray, reading_error: float, examples: int) -> 
     half = len(panel) // 2
     error = reading_error / np.sqrt(3) * np.sqrt(2)
     return Estimate(float(panel[:half].mean() - panel[-half:].mean()), float(error), examples)
-
-
-def resampled_type_means(values: np.ndarray, seed: Seed) -> np.ndarray:
-    """Means over the examples that have a type, for the data as they are and for resamples.
-
-    Args:
-        values: shape (examples, …), NaN where an example lacks the type.
-        seed: of the resampling of examples.
-
-    Returns:
-        Shape (1 + resamples, …), the data as they are first; NaN where no example has the type.
-    """
-    weights = whole_and_resampled(len(values), seed)  # (1 + resamples, examples)
-    flat = values.reshape(len(values), -1)
-    with np.errstate(invalid="ignore"):
-        means = weights @ np.nan_to_num(flat) / (weights @ np.isfinite(flat))
-    return means.reshape(-1, *values.shape[1:])
 
 
 @dataclass(frozen=True)
@@ -164,7 +147,7 @@ def against_marks(values: np.ndarray, seed: Seed, types: Sequence[int] = WORDS, 
     for kind in types:
         there = np.isfinite(values[:, [kind, *marks], 0, 0]).all(axis=1)
         both = np.where(there[:, None, None, None], values[:, [kind, *marks]], np.nan)
-        resampled = resampled_type_means(both, seed)  # (1 + resamples, 1 + marks, layers, heads)
+        resampled = means_with_gaps(both, seed)  # (1 + resamples, 1 + marks, layers, heads)
         means.append(resampled[:, 0])
         best.append(resampled[:, 1:].max(axis=1))
     return Stripes(np.stack(means, axis=1), np.stack(best, axis=1), len(values), seed)

@@ -17,7 +17,7 @@ from ..claims import WEIGHT
 from ..common import Head, head_name
 from ..glue import Task
 from ..judge import Support, all_of
-from ..statistics import ONE_SIDED, Bootstrap, ManyTest, Seed, largest, many_test, rank_correlations, whole_and_resampled
+from ..statistics import ONE_SIDED, Bootstrap, ManyTest, Seed, largest, many_test, means_with_gaps, rank_correlations
 
 PREDICATES = {"VERB", "AUX"}  # ClearNLP makes the copula the subject's head, UD the adjective or noun beside it
 BORROWED = 8  # places from other inputs
@@ -282,13 +282,9 @@ def correlations(found: Iterable[Found], kinds: Iterable[str], seed: Seed) -> di
     """
     found = list(found)
     actual, beside = _of_links(found, "actual"), _beside(found)
-    weights = whole_and_resampled(len(beside), seed)  # (1 + resamples, examples)
 
     def means(values: np.ndarray) -> np.ndarray:
-        """Over the examples that say something, shape (1 + resamples, all heads)."""
-        flat = values.reshape(len(values), -1)
-        with np.errstate(invalid="ignore"):  # where no such example was drawn
-            return weights @ np.nan_to_num(flat) / (weights @ np.isfinite(flat))
+        return means_with_gaps(values.reshape(len(values), -1), seed)  # (1 + resamples, all heads)
 
     rho: dict[str, dict[str, Bootstrap]] = {ALONG: {}, ABOVE: {}}
     for kind in kinds:

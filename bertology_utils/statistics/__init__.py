@@ -16,6 +16,7 @@ from .estimates import (
     bootstrap_weights,
     mean_of,
     mean_over_seeds,
+    means_with_gaps,
     pooled,
     resampled_means,
     weighted_scores,

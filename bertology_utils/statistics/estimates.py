@@ -143,6 +143,23 @@ def whole_and_resampled(n: int, seed: Seed) -> np.ndarray:
     return np.vstack([np.ones(n), bootstrap_weights(n, seed)])
 
 
+def means_with_gaps(values: np.ndarray, seed: Seed) -> np.ndarray:
+    """Means over the examples that say something, for the data as they are and for resamples of all examples.
+
+    Args:
+        values: shape (examples, …), NaN where an example says nothing.
+        seed: of the resampling of examples.
+
+    Returns:
+        Shape (1 + resamples, …), the data as they are first; NaN where no example says anything.
+    """
+    weights = whole_and_resampled(len(values), seed)  # (1 + resamples, examples)
+    flat = values.reshape(len(values), -1)
+    with np.errstate(invalid="ignore"):
+        means = weights @ np.nan_to_num(flat) / (weights @ np.isfinite(flat))
+    return means.reshape(-1, *values.shape[1:])
+
+
 def resampled_rows(n: int, seed: Seed, count: int) -> Iterator[np.ndarray]:
     """The one source of resamples: ``count`` times ``n`` indices of examples, drawn with replacement."""
     if n < 1:
