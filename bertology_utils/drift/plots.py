@@ -185,7 +185,8 @@ def table1_dots(runs: Runs) -> Figure:
     tasks = [TASKS[task] for task in _tasks(runs, "score")]
 
     def row(task: Task, column: str) -> dict:
-        metric, found = plain_metric(task), {}
+        metric = plain_metric(task)
+        found: dict[str, float | Entry] = {}
         points = paper_points(task, column, metric)
         if points is not None:
             found[PAPER] = points / 100
@@ -197,7 +198,7 @@ def table1_dots(runs: Runs) -> Figure:
     panels = {name: {task.title: row(task, column) for task in tasks} for column, name in COLUMNS.items()}
     figure = plots.dot_panels(panels, "score × 100", 100, columns=len(COLUMNS))
     known: dict[str, float] = {}
-    for run in reversed(runs.values()):  # the real one last
+    for run in reversed(list(runs.values())):  # the real one last
         known |= {one["task"]: 100 * one["value"] for one in run.find("score of always the same answer")}
     constant = {at: known[task.name] for at, task in enumerate(tasks) if task.name in known}
     for at, ax in enumerate(figure.axes):
