@@ -211,7 +211,7 @@ CONTROLS = (
     Claim("task-movement", "4.3", 3, "Two trainings change the maps more alike than trainings on two tasks", "",
           "mean cosine of the changes of maps", "each above", WEIGHT, needs=("two learned tasks",)),
     Claim("random-start-layers", "4.3", 3, "A random start that learns its task changes other layers most", "",
-          "lead of the last two layers' change, random start", "each below", 0.0, needs=("three tasks learned from random weights",)),
+          "lead of the last two layers' change, random start", "each below", 0.0, needs=("three tasks learned from random weights, with changed maps",)),
     Claim("stripes-exclusive", "4.4", 4, "No stripe stands on a word", "",
           "share of heads striped on words", "each below", WEIGHT, needs=(LEARNED,)),
     Claim("cls-early-deeper", "4.4", 4, "Earlier layers attend to [CLS] without the first layer, too", "",
