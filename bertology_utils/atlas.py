@@ -155,7 +155,8 @@ def example_maps(
     from .attention import attention_maps
     from .attention.batches import batches_of
 
-    (batch,) = batches_of([text], tokenizer)
+    texts: list[Any] = [text]
+    (batch,) = batches_of(texts, tokenizer)
     batch = batch.to(next(model.parameters()).device)
     with torch.inference_mode():
         maps = attention_maps(model, batch)
