@@ -169,7 +169,7 @@ def beyond(runs: Runs) -> Figure:
     """
     sources = {name: (run, STATES[0]) for name, run in runs.items()} | {RANDOM: (runs[THIS_RUN], RANDOM)}
     kinds = [kind for kind in LINK_TYPES if any(run.find(SCORES, kind=kind) for run in runs.values())]
-    panels = {"minus other sentences' places": EXCESS[AS_IS], "minus words of the same kind between the two": ABOVE_RIVALS}
+    panels = {"other sentences' places": EXCESS[AS_IS], "rivals": ABOVE_RIVALS}
     figure, axes = plt.subplots(1, 2, figsize=(10, 0.9 + 0.8 * len(kinds)), sharey=True)
     for ax, (label, what) in zip(axes, panels.items(), strict=True):
         for place, (source, (run, state)) in enumerate(sources.items()):
@@ -185,7 +185,7 @@ def beyond(runs: Runs) -> Figure:
             ax.plot([], [], label=source, **look)
         ax.axvline(WEIGHT, color=COLOURS["orange"], lw=1.5, zorder=0)
         ax.axvline(0, color=COLOURS["grey"], ls=":", lw=1, zorder=0)
-        ax.set(xlabel=f"weight along the link {label}", ylim=(len(kinds) - 0.5, -0.5))
+        ax.set(xlabel=f"weight along the link minus {label}", ylim=(len(kinds) - 0.5, -0.5))
     axes[0].set_yticks(range(len(kinds)), kinds)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(sources))
     return figure
