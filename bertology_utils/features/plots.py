@@ -41,7 +41,11 @@ def attention_flow(run: Results) -> Figure:
 
 def stripes(runs: Runs) -> Figure:
     """The share of heads with a stripe on a word, of how many more have one on a special token, and since when."""
-    titles = ("stripe on a word", "on [CLS] or [SEP]:\nso many more", "of the latter,\nbefore fine-tuning, too")
+    titles = (
+        "on a word",
+        "on [CLS] or [SEP],\nminus those on a word",
+        "of those on [CLS] or [SEP],\nhad it before fine-tuning",
+    )
     panels = {title: {"what": what} for title, what in zip(titles, (ON_WORDS, ON_SPECIAL, KEPT), strict=True)}
     figure = dots_by_task(runs, panels, "share of heads, %", 100)
     for ax in figure.axes:
