@@ -92,10 +92,10 @@ class Measure:
 
 @dataclass(frozen=True)
 class ExampleMaps:
-    """One sentence as all heads see it.
+    """One sentence, or one pair, as all heads see it.
 
     Attributes:
-        text: the sentence.
+        text: the sentence; of a pair both.
         model: whose heads, as people read it.
         tokens: its wordpieces.
         weights: shape (layers, heads, tokens, tokens); rows sum to 1.
@@ -134,30 +134,39 @@ class Page:
 
 
 def example_maps(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, text: str = SENTENCE, name: str = "the model"
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    text: str | tuple[str, str] = SENTENCE,
+    name: str = "the model",
 ) -> ExampleMaps:
-    """Every head's attention map of one sentence.
+    """Every head's attention map of one sentence, or of a pair.
 
     Args:
         model: encoder or classifier in evaluation mode.
         tokenizer: its own.
-        text: the sentence; up to about 30 wordpieces stay legible.
+        text: a sentence of one's own, or a pair; up to about 30 wordpieces stay legible.
         name: of the model, as people read it.
 
     Raises:
-        ValueError: see :func:`bertology_utils.attention_maps`.
+        ValueError, TypeError: see :func:`bertology_utils.attention_maps` and :func:`bertology_utils.batches_of`.
     """
     import torch
 
     from .attention import attention_maps
     from .attention.batches import batches_of
 
-    (batch,) = batches_of([text], tokenizer)
+    texts: list[Any] = [text]
+    (batch,) = batches_of(texts, tokenizer)
     batch = batch.to(next(model.parameters()).device)
     with torch.inference_mode():
         maps = attention_maps(model, batch)
     tokens = tokenizer.convert_ids_to_tokens(batch.inputs["input_ids"][0].tolist())
-    return ExampleMaps(text, name, tokens, np.stack([layer[0].cpu().numpy() for layer in maps]))
+    return ExampleMaps(
+        text if isinstance(text, str) else " / ".join(text),
+        name,
+        tokens,
+        np.stack([layer[0].cpu().numpy() for layer in maps]),
+    )
 
 
 def measures_of(path: str | Path) -> list[Measure]:
@@ -209,7 +218,7 @@ def head_atlas(
     Args:
         measures: a notebook's ``results.json``, or a folder with several below it; or name → values of shape
             (layers, heads), or (values, low, high) with the ends of 95 % intervals; or :class:`Measure` s.
-        maps: each head's map of one sentence, from :func:`example_maps`.
+        maps: each head's map of a sentence or pair of one's own, from :func:`example_maps`.
         title: of the page.
 
     Raises:

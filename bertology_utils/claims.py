@@ -69,7 +69,7 @@ PAPER = (
     Claim("vertical-labels", "4.1", 1, "Vertical maps are 30 % of those labelled", "30 %",
           "share of labels that are vertical", "each within", 0.25, most=0.35),
     Claim("repeat-heads", "4.1", 1, "A limited set of patterns repeats across heads", "consistently repeated",
-          "coverage by two patterns that are not heterogeneous, above lots and random weights", "each above", 0.0, needs=(LEARNED,)),
+          "coverage by two patterns that are not heterogeneous, above random drawing and random weights", "each above", 0.0, needs=(LEARNED,)),
     Claim("repeat-tasks", "4.1", 1, "The patterns repeat across tasks", "consistently repeated",
           "agreement of heads' patterns between tasks", "each above", 0.6, needs=("two learned tasks",)),
     Claim("first-three", "4.1", 1, "Vertical, diagonal and mixed maps make up a large portion", "a large portion",

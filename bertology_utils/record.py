@@ -165,7 +165,9 @@ class Record:
 
     @cached_property
     def real(self) -> Results | None:
-        """The committed run of this notebook on real data, to draw beside; None where it is missing or of another form."""
+        """The committed run of this notebook on real data, to draw beside; None where it is missing or weighs maps otherwise."""
+        if self.settings.weighing != "weight":
+            return None
         try:
             return read_results(project_root() / real_place(self.notebook)[0] / RESULTS)
         except ValueError:

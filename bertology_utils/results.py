@@ -257,8 +257,9 @@ def text_of(entry: Mapping[str, Any], sizes: bool = False) -> str:
         return "–"
     low, high = entry.get("low"), entry.get("high")
     ends = [] if low is None or high is None else [low, high]
-    if entry.get("unit") == "share":
-        ends = [min(max(end, 0.0), 1.0) for end in ends]  # no share is beyond
+    if entry.get("unit") in ("share", "difference of shares"):
+        least = 0.0 if entry["unit"] == "share" else -1.0
+        ends = [min(max(end, least), 1.0) for end in ends]  # no share, and no difference of two, is beyond
     while digits and ends and (ends[1] - ends[0]) * factor / 2 > 100 * 10**-digits:
         digits -= 1  # a wide interval has fewer digits: another machine moves its ends by more
 

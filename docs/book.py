@@ -37,7 +37,7 @@ hide-toc: true
 ---
 # Atlas of heads
 
-Every number that the notebooks have for a single head, and every head's attention map of one sentence. Choose what colours the heads; click a head, or choose it from the list, and see its numbers. The second picture sets two measures against each other, a dot for each head; with the frame or the lasso above it several heads are chosen, and marked in both pictures. [The same of your own model](docs/own_data.md#an-atlas-of-your-own).
+Every number that the notebooks have for a single head, and every head's attention map of one sentence. Choose what colours the heads; click a head, or choose it from the list, and see its numbers. The second picture sets two measures against each other, a dot for each head; with the frame or the lasso above it several heads are chosen, and marked in both pictures. [The same of your own model and your own sentence](docs/own_data.md#an-atlas-of-your-own).
 
 ```{raw} html
 :file: atlas_body.html

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from pages import outside
 
-from bertology_utils import head_atlas
-from bertology_utils.atlas import ExampleMaps, measures_of
+from bertology_utils import attention_maps, batches_of, head_atlas, load_encoder, load_tokenizer
+from bertology_utils.atlas import ExampleMaps, example_maps, measures_of
 from bertology_utils.glue import TASKS
 from bertology_utils.results import entries_of
 
@@ -61,6 +61,20 @@ def test_every_number_that_is_recorded_per_head_is_a_measure(tmp_path):
     assert gain.signed and not found["1_first", "share, b, MRPC, tuned"].signed
     assert gain.texts()[0] == "-50 points [-150, +50]"
     assert len(measures_of(first)) == 2
+
+
+def test_maps_are_of_a_sentence_or_a_pair_of_ones_own(tiny_bert):
+    model, tokenizer = load_encoder(str(tiny_bert)), load_tokenizer(str(tiny_bert))
+    pair = ("A swan sang.", "It was heard.")
+    for text in ("A swan sang.", pair):
+        maps = example_maps(model, tokenizer, text)
+        (batch,) = batches_of([text], tokenizer)
+        assert maps.tokens.count("[SEP]") == (2 if text is pair else 1) and "swan sang" in maps.text
+        assert maps.weights.shape == (3, 4, len(maps.tokens), len(maps.tokens))
+        np.testing.assert_allclose(maps.weights[2], attention_maps(model, batch)[2][0].detach(), atol=1e-5)
+    assert maps.text == "A swan sang. / It was heard."
+    with pytest.raises(ValueError, match="text 1 is empty"):
+        example_maps(model, tokenizer, " ")
 
 
 # The page

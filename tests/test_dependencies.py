@@ -30,7 +30,7 @@ from bertology_utils.statistics import max_statistic
 
 
 def test_clark_et_als_table_is_whole_and_one():
-    """Clark et al. (2019), Table 1: notebooks 5 and 8 must give the same numbers for the same row."""
+    """Clark et al. (2019), Table 1: notebooks 5a and 8 must give the same numbers for the same row."""
     assert {name: (head_name(*one.at), one.accuracy, one.offset) for name, one in CLARK.items()} == {
         "nsubj": ("(8, 2)", 58.5, 45.5),
         "obj": ("(8, 10)", 86.8, 40.0),
@@ -293,7 +293,7 @@ def test_a_treebank_that_says_too_little_is_refused_in_words(tiny_bert, tmp_path
         head_dependencies(model, tokenizer, treebank(tmp_path, 80, tail="1\tword\n\n"))
 
 
-# A treebank of one's own for notebooks 5 and 8.
+# A treebank of one's own for notebooks 5a and 8.
 
 
 def sentence(*words):

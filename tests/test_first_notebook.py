@@ -1,19 +1,22 @@
 """What notebook 0 is made of: a head by hand, the case that is shown, plain maps, lines, and described pictures."""
 
+import re
+import sys
+from types import SimpleNamespace
+
 import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 import pytest
 import torch
 from bs4 import BeautifulSoup
-from conftest import make_rows
+from conftest import ROOT, make_rows
 from precision import forward_tolerance
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, DistilBertConfig, DistilBertModel
 
-from bertology_utils import attention_maps, batches_of, disable_heads, sweep
+from bertology_utils import attention_maps, batches_of, disable_heads, plots, sweep
 from bertology_utils.attention import head_weights
 from bertology_utils.disabling import heads
-from bertology_utils.disabling.plots import head_on_and_off
 from bertology_utils.disabling.sweep import Sweep
 from bertology_utils.glue import TASKS
 from bertology_utils.record import OUTPUT_VARIABLE, Record
@@ -82,9 +85,6 @@ def test_the_case_is_the_largest_change_of_the_answers_probability(classifier, t
     assert (case.whole, case.without) == pytest.approx((whole[case.answer].item(), without[case.answer].item()), abs=1e-5)
     of_one = heads.largest_case(swept, (1, 2))
     assert of_one.head == (1, 2) and of_one.example == np.abs(changes[1, 2]).argmax()
-    figure = head_on_and_off(classifier, batch, ["x"] * int(batch.lengths[0]), case, "equivalent")
-    for ax, probability_then in zip(figure.axes, (case.whole, case.without), strict=True):
-        assert f"{probability_then:.2f}" in ax.get_title()
 
 
 def test_a_regression_has_no_case():
@@ -93,6 +93,60 @@ def test_a_regression_has_no_case():
         heads.first_with_labels([TASKS["stsb"]])
     with pytest.raises(ValueError, match="a regression gives no probabilities; choose a task with labels"):
         heads.largest_case(Sweep(np.zeros((3, 1)), np.zeros((2, 2, 3, 1)), np.zeros((2, 3, 1))))
+
+
+def text_of(kind, wanted):
+    """The notebook's one cell of a kind in which a text stands."""
+    cells = nbformat.read(ROOT / "notebooks" / "0_attention_head.ipynb", as_version=4).cells
+    (source,) = [cell.source for cell in cells if cell.cell_type == kind and wanted in cell.source]
+    return source
+
+
+@pytest.fixture
+def shown():
+    """What the notebook's figures are, by name."""
+    return {}
+
+
+@pytest.fixture(params=["pair", "sentence"])
+def own(classifier, tokenizer, shown, request):
+    """The names that stand after the reader's own pair, or one sentence, was run."""
+    lab = SimpleNamespace(tokenizer=tokenizer, device="cpu", figure=lambda figure, name, alt: shown.update({name: figure}))
+    at = {"at_layer": 1, "at_head": 2, "title": "head (2, 3)", "classifier": classifier, "lab": lab, "plots": plots}
+    names = at | {"batches_of": batches_of, "attention_maps": attention_maps}
+    code = text_of("code", "mine = ")
+    if request.param == "sentence":
+        code = re.sub(r"mine = .*", 'mine = "A swan sang."', code, count=1)
+    exec(code, names)
+    return names
+
+
+def test_a_reader_types_a_pair_or_a_sentence(own, shown):
+    (words,) = [ax for ax in shown["own_pair"].axes if ax.get_xlabel() == "to token"]
+    assert [label.get_text() for label in words.get_xticklabels()] == own["own_tokens"]
+    assert own["own_tokens"].count("[SEP]") == (2 if isinstance(own["mine"], tuple) else 1)
+    assert own["own_map"].shape == (len(own["own_tokens"]),) * 2
+    np.testing.assert_allclose(own["own_map"].sum(axis=1), 1, atol=1e-5)
+
+
+def test_what_the_notebook_hands_to_bertviz_is_what_bertviz_takes(own, monkeypatch):
+    """Layers of maps of shape (1, heads, tokens, tokens), and as many tokens; without bertviz."""
+    given = []
+    view = SimpleNamespace(head_view=lambda *values, **options: given.append((values, options)))
+    monkeypatch.setitem(sys.modules, "bertviz", view)
+    blocks = re.findall(r"```python\n(.*?)```", text_of("markdown", "bertviz"), re.DOTALL)
+    exec(next(block for block in blocks if "bertviz" in block), own)
+    (((maps, tokens), options),) = given
+    assert len(maps) == 3 and {tuple(layer.shape) for layer in maps} == {(1, 4, len(tokens), len(tokens))}
+    assert tokens == own["own_tokens"] and options == {"layer": 1, "heads": [2]}
+
+
+def test_the_notebooks_atlas_is_of_the_readers_own_text(own):
+    pytest.importorskip("bokeh", reason="the atlas is drawn by Bokeh, which `make site` installs")
+    blocks = re.findall(r"```python\n(.*?)```", text_of("markdown", "head_atlas"), re.DOTALL)
+    code = next(block for block in blocks if "head_atlas" in block)
+    exec(code.replace("head_atlas({", "page = head_atlas({"), own)
+    assert (own["mine"] if isinstance(own["mine"], str) else " / ".join(own["mine"])) in own["page"].html
 
 
 def test_a_described_figure_is_shown_once_with_its_description(tmp_path, monkeypatch):

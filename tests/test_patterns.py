@@ -16,7 +16,7 @@ from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS
 from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
 from bertology_utils.models import load_encoder, load_tokenizer
-from bertology_utils.patterns import classifiers, labels, measure, validation
+from bertology_utils.patterns import classifiers, labels, measure, plots, validation
 from bertology_utils.patterns.classifiers import STATISTICS, as_tensors, load_network, map_statistics, to_images
 from bertology_utils.patterns.labels import BY_NORM, FOLDER, PATTERNS, Picture, constructed_maps, load_maps, natural, targets
 from bertology_utils.patterns.measure import Patterns
@@ -311,6 +311,18 @@ def test_what_they_cover():
     assert len({labelled.group for labelled in load_maps()}) <= 72
     assert set(Counter(labelled.pattern for labelled in part("natural"))) == set(PATTERNS)
     assert min(Counter(labelled.pattern for labelled in load_maps()).values()) >= 30
+
+
+def test_maps_on_which_two_readers_disagree_are_found_whoever_said_which():
+    found = labels.disputed("heterogeneous", "vertical")
+    assert len(found) == 9 + 3 and found == labels.disputed("vertical", "heterogeneous")
+    assert all(one.first != one.second and one.pattern in ("vertical", "heterogeneous") for one in found)
+
+
+def test_a_share_is_drawn_between_0_and_1_though_its_interval_reaches_beyond():
+    rows = {"MRPC": {plots.THIS_RUN: {"value": 0.1, "low": -0.1, "high": 0.3}, plots.PAPER: 0.32}}
+    (line,) = (one for one in plots.heterogeneous(rows).axes[0].lines if one.get_gid() and max(one.get_xdata()) < 31)
+    assert list(line.get_xdata()) == [0.0, 30.0]
 
 
 def test_two_annotators_agree_and_the_card_says_how_far():

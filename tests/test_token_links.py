@@ -9,9 +9,10 @@ from precision import forward_tolerance
 from scipy.stats import rankdata, spearmanr
 
 from bertology_utils.attention import observe
+from bertology_utils.attention.batches import batches_of
 from bertology_utils.claims import WEIGHT
 from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
-from bertology_utils.links import measure
+from bertology_utils.links import looks, measure
 from bertology_utils.links.measure import LINK_TYPES, TokenLinkAttention, borrow, find_links, share_adjacent
 
 
@@ -390,3 +391,31 @@ def test_maps_of_one_input_are_those_of_the_input_alone():
         np.testing.assert_allclose(maps, plain[index].maps, atol=forward_tolerance(model), rtol=0)
     with pytest.raises(ValueError, match="no input -1"):
         measure.maps_of(model, lab.measured_batches(task), -1)
+
+
+def test_what_a_word_of_ones_own_sentence_gives_another_is_the_largest_weight_between_their_pieces():
+    lab, _, model, _ = measured("sst2")
+    sentence = "The bertology of the car disappeared."
+    maps = measure.maps_of(model, batches_of([sentence], lab.tokenizer), 0)
+    pieces = lab.tokenizer.convert_ids_to_tokens(lab.tokenizer(sentence)["input_ids"])
+    verb, rare = pieces.index("disappeared"), [pieces.index("bert"), pieces.index("##ology")]
+    gives = looks.from_word(model, lab.tokenizer, sentence, "disappeared")
+    assert set(gives) == {"The", "bertology", "of", "the", "car", "disappeared"}
+    np.testing.assert_array_equal(gives["bertology"], maps[:, :, verb, rare].max(axis=2))
+    np.testing.assert_array_equal(
+        looks.from_word(model, lab.tokenizer, sentence, "bertology")["car"],
+        maps[:, :, rare, pieces.index("car")].max(axis=2),
+    )
+    with pytest.raises(
+        ValueError, match="no word 'vanished' in 'The bertology of the car disappeared.'; it has The, bertology"
+    ):
+        looks.from_word(model, lab.tokenizer, sentence, "vanished")
+
+
+def test_pretending_not_to_know_links_a_pronoun_with_every_noun():
+    """The diluted excess is that of the links which parsed text would give."""
+    lab, task, model, plain = measured("sst2")
+    diluted = looks.with_every_noun(lab, model)
+    every = [find_links(annotated, antecedents=False) for annotated in lab.annotated_inputs(task)]
+    there = [any(link.places for link in of["pronoun → noun"]) for of in borrow(every, lab.resampling_seed(task))]
+    assert len(diluted) == len(plain) and np.isfinite(diluted[:, 0, 0]).tolist() == there and any(there)

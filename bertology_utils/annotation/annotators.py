@@ -249,7 +249,7 @@ class StoredAnnotation:
                 raise ValueError(
                     f"{self.name} has no annotation of {text[:80]!r}; annotation='spacy:NAME' annotates any text with a"
                     " spaCy pipeline, annotation='conllu:PATH' takes a CoNLL-U file in which it stands, and"
-                    " treebank='PATH' has notebooks 5 and 8 measure dependencies on a CoNLL-U file's own sentences"
+                    " treebank='PATH' has notebooks 5a and 8 measure dependencies on a CoNLL-U file's own sentences"
                 )
         return [self._sentences[text] if text else () for text in texts]
 

@@ -24,7 +24,6 @@ from ..glue import TASKS, Task
 from ..judge import THIS_RUN
 from ..results import Entry, Results
 from ..statistics import ONE_SIDED
-from .heads import Case
 from .switch import disable_heads
 
 Runs = Mapping[str, Results]
@@ -48,20 +47,6 @@ def _on_and_off(model, example: Batch, head: Head) -> list[np.ndarray]:
     with disable_heads(model, [head]):
         disabled = attention_maps(model, example)[layer][0, number]
     return [as_it_is.cpu().numpy(), disabled.cpu().numpy()]
-
-
-def head_on_and_off(model, example: Batch, tokens: Sequence[str], case: Case, answer: str) -> Figure:
-    """A figure of a head's attention as lines, and the same with the head disabled.
-
-    Args:
-        model: classifier in evaluation mode.
-        example: the case's, alone in its batch.
-        tokens: its wordpieces.
-        case: which head, and what it does to the answer.
-        answer: that label's name.
-    """
-    titles = (f"head {head_name(*case.head)}\n“{answer}”: {case.whole:.2f}", f"disabled\n“{answer}”: {case.without:.2f}")
-    return plots.line_panels(dict(zip(titles, _on_and_off(model, example, case.head), strict=True)), tokens)
 
 
 def map_on_and_off(model, example: Batch, tokens: Sequence[str], head: Head) -> Figure:

@@ -11,9 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..annotation.inputs import TOKEN_TYPES
-from ..claims import CLAIMS, WEIGHT
+from ..claims import CLAIMS, RANKED, WEIGHT
 from ..common import head_name
 from ..glue import TASKS
+from ..judge import THIS_RUN
 from ..plots import COLOURS, SOURCE_COLOURS, dot_panels, table_map, token_map
 from ..plots.dots import Dot
 from ..plots.style import SOURCE_MARKERS
@@ -21,15 +22,30 @@ from ..results import Results
 from ..statistics import bootstrap_mean
 from ..statistics.permutation import heads_by_size, largest
 from .dependencies import CLARK, FOUND
-from .measure import RIVALS, WAYS, Clear, TokenLink
+from .looks import BEFORE, FROM_CLS, RANDOM, TUNED
+from .measure import (
+    ABOVE,
+    ABOVE_RIVALS,
+    ALONG,
+    AS_IS,
+    EXCESS,
+    LINK_TYPES,
+    NEIGHBOURS,
+    RHO,
+    RIVALS,
+    SCORES,
+    WAYS,
+    Clear,
+    TokenLink,
+)
 
 NAMED = 3  # heads of each kind that carry their names
 # What the paper's text says of Figure 7, which shows no numbers: the type that gets most, by the task's title.
 _PUNCTUATION = CLAIMS["cls-reads-punctuation"].tasks
 NAMED_BY_PAPER = {task.title: "punctuation" if name in _PUNCTUATION else "[SEP]" for name, task in TASKS.items()}
 _FRAME: dict[str, Any] = {"fill": False, "edgecolor": COLOURS["orange"], "linestyle": ":", "linewidth": 1.8}
-FROM_CLS = "weight from [CLS], last layer"  # row of results.json, by state, task and type of token
-STATES = ("pre-trained", "fine-tuned")  # that Figure 7 shows
+STATES = (BEFORE, TUNED)  # that Figure 7 shows
+Runs = Mapping[str, Results]
 Table = Mapping[str, np.ndarray]  # by task's title what [CLS] gives each type, shape (types,), NaN where there is none
 
 
@@ -61,7 +77,6 @@ def links_and_neighbours(
     """Attention along links beside attention to neighbours, a panel for each type of link and a point for each head.
 
     Orange heads are surely above other inputs' places and rivals; the highest of all, and of these, carry their names.
-    Heads that give neighbours less than 0.01 stand at 0.01.
 
     Args:
         scores: by type of link, the weight along it, shape (layers, heads).
@@ -70,23 +85,60 @@ def links_and_neighbours(
         even: what an even head gives any token.
     """
     figure, axes = plt.subplots(1, len(scores), figsize=(3.3 * len(scores), 3.4), sharey=True, squeeze=False)
+    sure = "surely 0.02 more along links than at other inputs' places and to rivals"
     for ax, (kind, score) in zip(axes.flat, scores.items(), strict=True):
-        above, beside = clear[kind].heads, np.maximum(neighbours[kind], 0.01)
-        sure = "surely 0.02 more along links than at other inputs' places and to rivals"
-        for chosen, colour, marker, label in ((~above, "grey", "o", "other heads"), (above, "orange", "D", sure)):
-            look: dict[str, Any] = {"s": 18, "alpha": 0.7, "color": COLOURS[colour], "marker": marker, "lw": 0}
-            ax.scatter(beside[chosen], score[chosen], label=label, **look)
+        _beside(ax, score, clear[kind].heads, neighbours[kind], sure)
         ax.axhline(even, color=COLOURS["grey"], ls=":", lw=1)
-        ax.set(title=kind, xlabel="to the neighbour on that side (log scale)", xscale="log")
-        ax.set_xticks([0.01, 0.03, 0.1, 0.3, 1], ["≤ 0.01", "0.03", "0.1", "0.3", "1"], minor=False)
-        ax.minorticks_off()
-        order = heads_by_size(score)
-        named = sorted({*order[:NAMED], *[at for at in order if above[at]][:NAMED]})
-        points = {head_name(*at): (beside[at], score[at]) for at in named}
-        _name_heads(ax, points, np.stack([beside.ravel(), score.ravel()], axis=1))
+        ax.set(title=kind, xlabel="to the neighbour on that side (log scale)")
     axes.flat[0].set_ylabel("attention along links")
     figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
+
+
+def beside_neighbours(runs: Runs) -> Figure:
+    """The same of the pre-trained heads of several runs: a row of panels for each, from their rows.
+
+    Orange heads give the link 0.02 more than other inputs' places and, where there are any, than rivals, as it is and
+    with each word's popularity off.
+
+    Args:
+        runs: tables of results by whose they are.
+    """
+    kinds = [kind for kind in LINK_TYPES if any(run.find(SCORES, kind=kind) for run in runs.values())]
+    size = 2.6 * len(kinds) + 0.8, 2.5 * len(runs) + 0.7
+    figure, axes = plt.subplots(len(runs), len(kinds), figsize=size, sharex=True, sharey=True, squeeze=False)
+    yardsticks = (*EXCESS.values(), ABOVE_RIVALS)
+    for across, (name, run) in zip(axes, runs.items(), strict=True):
+        for ax, kind in zip(across, kinds, strict=True):
+            of = {"kind": kind, "state": STATES[0]}
+            if run.find(SCORES, **of):
+                above = [run.array(what, **of) > WEIGHT for what in yardsticks if run.find(what, **of)]
+                label = "more along the link than its position and rivals explain"
+                _beside(ax, run.array(SCORES, **of), np.all(above, axis=0), run.array(NEIGHBOURS, **of), label, named=2)
+            else:
+                ax.text(0.5, 0.5, "no such links", ha="center", va="center", transform=ax.transAxes)
+        across[0].set_ylabel(f"{name}\n\nattention along links")
+    for ax, kind in zip(axes[0], kinds, strict=True):
+        ax.set_title(kind)
+    for ax in axes[-1]:
+        ax.set_xlabel("to the neighbour (log scale)")
+    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return figure
+
+
+def _beside(ax: Axes, score: np.ndarray, above: np.ndarray, neighbours: np.ndarray, label: str, named: int = NAMED) -> None:
+    """One panel: a point for each head, orange where it is above. Heads that give neighbours less than 0.01 stand at 0.01."""
+    beside = np.maximum(neighbours, 0.01)
+    for those, colour, marker, name in ((~above, "grey", "o", "other heads"), (above, "orange", "D", label)):
+        look: dict[str, Any] = {"s": 18, "alpha": 0.7, "color": COLOURS[colour], "marker": marker, "lw": 0}
+        ax.scatter(beside[those], score[those], label=name, **look)
+    ax.set(xscale="log")
+    ax.set_xticks([0.01, 0.03, 0.1, 0.3, 1], ["≤ 0.01", "0.03", "0.1", "0.3", "1"], minor=False)
+    ax.minorticks_off()
+    order = heads_by_size(score)
+    chosen = sorted({*order[:named], *[at for at in order if above[at]][:named]})
+    points = {head_name(*at): (beside[at], score[at]) for at in chosen}
+    _name_heads(ax, points, np.stack([beside.ravel(), score.ravel()], axis=1))
 
 
 def _name_heads(ax: Axes, points: Mapping[str, tuple[float, float]], dots: np.ndarray) -> None:
@@ -107,31 +159,53 @@ def _name_heads(ax: Axes, points: Mapping[str, tuple[float, float]], dots: np.nd
         ax.annotate(name, point, textcoords="offset points", xytext=tuple(shift.tolist()), fontsize=7)
 
 
-def excess_strips(sources: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
-    """The excess of every head, a dot each, in a row for each type of link and source; the largest carries its name.
+def beyond(runs: Runs) -> Figure:
+    """Every head's weight along links above the two yardsticks, a dot each: other inputs' places, and rivals.
 
-    The orange line is the least effect.
+    A row for each type of link and source; the largest carries its name. The orange line is the least effect.
 
     Args:
-        sources: by source, one of :data:`bertology_utils.plots.SOURCE_COLOURS`, and type of link, shape (layers, heads).
+        runs: tables of results by whose they are; this run's also has a model with random weights.
     """
-    kinds = list(dict.fromkeys(kind for of_source in sources.values() for kind in of_source))
-    figure, ax = plt.subplots(figsize=(9, 0.3 + 0.85 * max(1, len(kinds))))
-    for place, (source, of_source) in enumerate(sources.items()):
-        colour, marker = SOURCE_COLOURS[source], SOURCE_MARKERS[source]
-        for kind, values in of_source.items():
-            height = kinds.index(kind) + 0.26 * (place - (len(sources) - 1) / 2)
-            ax.plot(values.ravel(), np.full(values.size, height), marker, ms=4, alpha=0.5, mew=0, color=colour)
-            at = largest(values)
-            if values[at] > WEIGHT:
-                ax.annotate(head_name(*at), (values[at], height), textcoords="offset points", xytext=(5, -3), fontsize=7)
-        ax.plot([], [], marker, color=colour, label=source)
-    ax.axvline(WEIGHT, color=COLOURS["orange"], lw=1.5, zorder=0)
-    ax.axvline(0, color=COLOURS["grey"], ls=":", lw=1, zorder=0)
-    ax.set_yticks(range(len(kinds)), kinds)
-    ax.set(xlabel="weight along links minus weight at other inputs' places", ylim=(len(kinds) - 0.5, -0.5))
-    figure.legend(loc="outside upper center", ncols=len(sources))
+    sources = {name: (run, STATES[0]) for name, run in runs.items()} | {RANDOM: (runs[THIS_RUN], RANDOM)}
+    kinds = [kind for kind in LINK_TYPES if any(run.find(SCORES, kind=kind) for run in runs.values())]
+    panels = {"other sentences' places": EXCESS[AS_IS], "rivals": ABOVE_RIVALS}
+    figure, axes = plt.subplots(1, 2, figsize=(10, 0.9 + 0.8 * len(kinds)), sharey=True)
+    for ax, (label, what) in zip(axes, panels.items(), strict=True):
+        for place, (source, (run, state)) in enumerate(sources.items()):
+            look: dict[str, Any] = {"color": SOURCE_COLOURS[source], "marker": SOURCE_MARKERS[source], "ls": ""}
+            for kind, entry in run.by("kind", what, state=state).items():
+                values, height = np.array(entry["value"], dtype=float), kinds.index(kind) + 0.26 * (place - 1)
+                if not np.isfinite(values).any():
+                    continue
+                ax.plot(values.ravel(), np.full(values.size, height), ms=4, alpha=0.5, mew=0, **look)
+                at = largest(values)
+                if values[at] > WEIGHT:
+                    ax.annotate(head_name(*at), (values[at], height), textcoords="offset points", xytext=(5, -3), fontsize=7)
+            ax.plot([], [], label=source, **look)
+        ax.axvline(WEIGHT, color=COLOURS["orange"], lw=1.5, zorder=0)
+        ax.axvline(0, color=COLOURS["grey"], ls=":", lw=1, zorder=0)
+        ax.set(xlabel=f"weight along the link minus {label}", ylim=(len(kinds) - 0.5, -0.5))
+    axes[0].set_yticks(range(len(kinds)), kinds)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(sources))
     return figure
+
+
+def correlations(runs: Runs) -> Figure:
+    """Rank correlations over heads with attention to neighbours: of attention along links, and of what is above places.
+
+    Args:
+        runs: tables of results by whose they are.
+    """
+    panels: dict[str, dict[str, dict[str, Dot]]] = {}
+    for label in (ALONG, ABOVE):
+        of_runs = {name: run.by("kind", RHO.format(label)) for name, run in runs.items()}
+        panels[label] = {
+            kind: {name: found[kind] for name, found in of_runs.items() if kind in found}
+            for kind in LINK_TYPES
+            if any(kind in found for found in of_runs.values())
+        }
+    return dot_panels(panels, "ρ with attention to neighbours", border=RANKED, columns=2)
 
 
 def highest(
@@ -161,24 +235,24 @@ def highest(
     return dot_panels(panels, "excess of the weight", colours=colours, markers=dict(zip(colours, "osD", strict=True)))
 
 
-def pointing(sources: Mapping[str, Mapping[str, Mapping[str, Dot]]]) -> Figure:
+def pointing(runs: Runs) -> Figure:
     """How often the best head, and the best fixed distance, find the other word of an arc, beside Clark et al.'s.
 
     Args:
-        sources: by source, by what (:data:`bertology_utils.links.dependencies.FOUND`) and relation, shares.
+        runs: tables of results by whose they are.
     """
     clark = "Clark et al., bert-base"
     panels: dict[str, dict[str, dict[str, Dot]]] = {}
     for title, what, of_clark in zip(
         ("the best head", "the best fixed distance"), FOUND, ("accuracy", "offset"), strict=True
     ):
-        shown = {name: of_source[what] for name, of_source in sources.items()}
+        shown = {name: run.by("kind", what) for name, run in runs.items()}
         panels[title] = {
             relation: {name: found[relation] for name, found in shown.items() if relation in found}
             | {clark: getattr(theirs, of_clark) / 100}
             for relation, theirs in CLARK.items()
         }
-    colours = {clark: SOURCE_COLOURS["the paper"], **{name: SOURCE_COLOURS[name] for name in sources}}
+    colours = {clark: SOURCE_COLOURS["the paper"], **{name: SOURCE_COLOURS[name] for name in runs}}
     markers = {**SOURCE_MARKERS, clark: SOURCE_MARKERS["the paper"]}
     return dot_panels(panels, "finds the other word, %", scale=100, colours=colours, columns=2, markers=markers)
 
@@ -199,15 +273,18 @@ def from_cls(tokens: Sequence[str], weights: np.ndarray, title: str) -> Figure:
     return figure
 
 
-def read_tables(results: Results) -> dict[str, Table]:
-    """Figure 7's tables by state of the model, out of a results.json."""
-    return {
-        state: {
-            TASKS[name].title: np.array(entry["value"], dtype=float)
-            for name, entry in results.by("task", FROM_CLS, state=state).items()
-        }
-        for state in STATES
-    }
+def last_layer(runs: Runs) -> Figure:
+    """What [CLS] gives each type of token in the last layer, pre-trained and fine-tuned, a row of tables for each run (Fig 7).
+
+    Args:
+        runs: tables of results by whose they are.
+    """
+    return tables({name: {state: _table(run, state) for state in STATES} for name, run in runs.items()})
+
+
+def _table(run: Results, state: str) -> Table:
+    rows = run.by("task", FROM_CLS, state=state)
+    return {TASKS[name].title: np.array(entry["value"], dtype=float) for name, entry in rows.items()}
 
 
 def tables(rows: Mapping[str, Mapping[str, Table]], named: bool = True) -> Figure:

@@ -138,6 +138,11 @@ def drawn(pattern: str, count: int, rng: np.random.Generator) -> list[LabelledMa
     return [maps[row] for row in sorted(rng.choice(len(maps), min(count, len(maps)), replace=False))]
 
 
+def disputed(one: str, other: str) -> list[LabelledMap]:
+    """The labelled maps that one labelling calls one pattern and the second labelling the other."""
+    return [each for each in load_maps() if {each.first, each.second} == {one, other}]
+
+
 # Changes that keep a map's pattern, to make more of few labelled maps. ---
 
 

@@ -11,10 +11,8 @@ import numpy as np
 import torch
 
 from ..attention import Batch
-from ..common import Head
 from ..glue import Task
 from ..statistics import Bootstrap, Estimate, Seed, apart, bootstrap_mean, mean_over_seeds, resampled_means
-from ..statistics.permutation import largest
 from .classifiers import Classifier
 from .labels import PATTERNS, SHORTEST
 
@@ -103,18 +101,16 @@ class Patterns:
         return FoundPatterns(np.array([self._rows[index] for index in sorted(self._rows)]), self._skipped)
 
 
-def of_length(batches: Sequence[Batch], length: int, among: Sequence[int] | np.ndarray = ()) -> Batch:
+def of_length(batches: Sequence[Batch], length: int) -> Batch:
     """The first example of those nearest to a length in wordpieces, by itself and without padding.
 
     Args:
         batches: of a pass.
         length: how long it should be.
-        among: positions in the data to choose from; if empty, all.
     """
     places = {index: (batch, row) for batch in batches for row, index in enumerate(batch.index)}
-    chosen = sorted(int(index) for index in among) or sorted(places)
-    of_example = {index: int(places[index][0].lengths[places[index][1]]) for index in chosen}
-    nearest = min(chosen, key=lambda index: abs(of_example[index] - length))
+    of_example = {index: int(batch.lengths[row]) for index, (batch, row) in places.items()}
+    nearest = min(sorted(places), key=lambda index: abs(of_example[index] - length))
     batch, row = places[nearest]
     return Batch({name: tensor[row][batch.mask[row]][None] for name, tensor in batch.inputs.items()}, [nearest])
 
@@ -354,16 +350,6 @@ def changed_by_examples(one_hot: np.ndarray, seed: Seed) -> Bootstrap:
     half = np.arange(len(one_hot)) % 2 == 0
     first, rest = _usual(one_hot[half], seed), _usual(one_hot[~half], seed)
     return Bootstrap.of((first != rest).mean(axis=(1, 2)), len(one_hot), seed)
-
-
-def most_changed(before: np.ndarray, after: np.ndarray) -> Head:
-    """The head whose shares of the patterns differ most; of ties the first.
-
-    Args:
-        before, after: shape (layers, heads, patterns).
-    """
-    layer, head = largest(np.abs(after - before).sum(axis=-1) / 2)
-    return layer, head
 
 
 def kappa(first: np.ndarray, second: np.ndarray) -> np.ndarray:

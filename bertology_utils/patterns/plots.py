@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -20,7 +19,8 @@ from ..results import Entry, Results
 from .labels import PATTERNS, LabelledMap
 from .validation import LABELLINGS, NETWORK, REGRESSION
 
-THIS_RUN, PAPER = "this run", "the paper"
+THIS_RUN, PAPER, REAL = "this run", "the paper", "MiniLM, real GLUE"
+BY_REGRESSION = "the same, by logistic regression"
 NOISE = "not fine-tuned, other examples"
 # Who names maps, how maps are counted, and what changes them.
 COLOURS = {
@@ -28,9 +28,9 @@ COLOURS = {
     LABELLINGS: plots.COLOURS["green"],
     NETWORK: plots.COLOURS["blue"],
     REGRESSION: plots.COLOURS["orange"],
-    "MiniLM, real GLUE": plots.SOURCE_COLOURS["MiniLM, real GLUE"],
+    REAL: plots.SOURCE_COLOURS[REAL],
+    BY_REGRESSION: plots.COLOURS["orange"],
     THIS_RUN: plots.SOURCE_COLOURS[THIS_RUN],
-    f"{THIS_RUN}, by {REGRESSION}": plots.COLOURS["orange"],
     NOISE: plots.COLOURS["grey"],
 }
 PATTERN_COLOURS = {pattern: plots.PATTERN_COLOURS(index) for index, pattern in enumerate(PATTERNS)}
@@ -63,21 +63,14 @@ def in_rows(rows: Mapping[str, Sequence[Shown]]) -> Figure:
     return figure
 
 
-def with_tokens(maps: Mapping[str, np.ndarray], tokens: Sequence[str]) -> Figure:
-    """Heads of one input side by side, tokens on the axes, on one scale from 0 to 1 that lifts faint weights.
+def in_grid(maps: Sequence[LabelledMap], columns: int) -> Figure:
+    """Labelled maps, each under its settled label.
 
     Args:
-        maps: by title, each of shape (tokens, tokens).
-        tokens: the wordpieces.
+        maps: the maps.
+        columns: maps in a row.
     """
-    side = 1.3 + 0.165 * len(tokens)  # inches
-    figure, axes = plt.subplots(1, len(maps), figsize=(side * len(maps) + 0.6, side), squeeze=False)
-    for ax, (title, weights) in zip(axes.flat, maps.items(), strict=True):
-        image = plots.attention_map(ax, weights, tokens, title)
-        image.set_norm(PowerNorm(0.5, 0, 1))
-        if ax is not axes.flat[0]:
-            ax.set(ylabel="", yticks=[])
-    figure.colorbar(image, ax=axes, label="attention weight", shrink=0.7, pad=0.01)
+    figure, _ = plots.map_grid(maps, [one.pattern for one in maps], columns)
     return figure
 
 
@@ -132,56 +125,94 @@ def shares(panels: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
     return figure
 
 
+def shares_of_runs(runs: Mapping[str, Results]) -> Figure:
+    """:func:`shares` after fine-tuning, corrected: what the paper gives in numbers, and every run (Fig 2).
+
+    Args:
+        runs: by title.
+    """
+    unknown = [float("nan")] * (len(PATTERNS) - 1)
+    panels = {f"{PAPER} (bert-base)": {TASKS[task].title: [*unknown, share] for task, share in HETEROGENEOUS.items()}}
+    for title, run in runs.items():
+        found = panels.setdefault(title, {})
+        for one in run.find("share of maps, corrected", state="fine-tuned"):
+            found.setdefault(TASKS[one["task"]].title, []).append(one["value"])
+    return shares(panels)
+
+
 def heterogeneous(rows: Mapping[str, Mapping[str, Dot]]) -> Figure:
     """The heterogeneous share by every count that there is; grey is the paper's range.
 
     Args:
         rows: see :func:`bertology_utils.plots.dots`; by source as in :data:`COLOURS`.
     """
-    figure = plots.dot_panels({"": rows}, "heterogeneous maps (%)", 100, COLOURS, columns=1)
+    within = {row: {source: _within(one) for source, one in found.items()} for row, found in rows.items()}
+    figure = plots.dot_panels({"": within}, "heterogeneous maps (%)", 100, COLOURS, columns=1)
     low, high = (100 * share for share in HETEROGENEOUS.values())
     figure.axes[0].axvspan(low, high, color=plots.COLOURS["grey"], alpha=0.18, lw=0, zorder=0)
     return figure
 
 
-def usual_patterns(panels: Mapping[str, np.ndarray]) -> Figure:
-    """The pattern that every head shows most often.
+def _within(one: Any) -> Dot:
+    """A share whose interval is cut at 0 and 1: being symmetric, it can reach beyond, and no share does."""
+    if isinstance(one, (int, float)):
+        return one
+    value, low, high = (one["value"], one["low"], one["high"]) if isinstance(one, Mapping) else (one.value, *one.interval)
+    return value, max(low, 0.0), min(high, 1.0)
+
+
+def heterogeneous_of_runs(runs: Mapping[str, Results]) -> Figure:
+    """:func:`heterogeneous` by task, among the labels, and with random weights.
 
     Args:
-        panels: by title, indices into PATTERNS, shape (layers, heads).
+        runs: by title, this one among them.
     """
+    what, other = (f"share of maps: heterogeneous, {how}" for how in ("corrected", f"by {REGRESSION}"))
+    sources: dict[str, Mapping[str, Dot]] = {PAPER: HETEROGENEOUS}
+    for title, run in runs.items():
+        sources[title] = of_learned(run, what)
+        sources.setdefault(BY_REGRESSION, of_learned(run, other))  # the first run's, which is of real data
+    tasks = [name for name in TASKS if any(name in found for source, found in sources.items() if source != PAPER)]
+    rows: dict[str, dict[str, Dot]] = {
+        TASKS[name].title: {source: found[name] for source, found in sources.items() if name in found} for name in tasks
+    }
+    for title, name in {"labels of maps": "share of labels", "labels of maps by norm": "share of labels by norm"}.items():
+        if found := runs[THIS_RUN].find(name, kind="heterogeneous"):
+            rows[title] = {REAL: found[0]}
+    rows["random weights"] = {title: float(run.array("share of maps, random weights")[-1]) for title, run in runs.items()}
+    figure = heterogeneous(rows)
+    figure.axes[0].set_xlim(-2, 102)
+    return figure
+
+
+def usual_patterns(runs: Mapping[str, Results], most: int = 3) -> Figure:
+    """The pattern that every head shows most often, on the first tasks that all runs have.
+
+    Args:
+        runs: by title, each a row of panels.
+        most: tasks.
+    """
+    found = {title: run.by("task", "share of maps by head", state="fine-tuned") for title, run in runs.items()}
+    if len(found) > 1 and not set.intersection(*map(set, found.values())):
+        found = {THIS_RUN: found[THIS_RUN]}  # of other tasks than the run on real data
+    tasks = [task for task in TASKS if all(task in of_run for of_run in found.values())][:most]
+    panels = {
+        f"{TASKS[task].title}, {title.removeprefix('MiniLM, ')}": np.array(of_run[task]["value"]).argmax(axis=-1)
+        for title, of_run in found.items()
+        for task in tasks
+    }
     limits = (-0.5, len(PATTERNS) - 0.5)
-    columns = 4 if len(panels) % 3 else 3
-    figure = plots.heatmap_grid(dict(panels), "", limits, cmap=plots.PATTERN_COLOURS, columns=columns)
+    figure = plots.heatmap_grid(panels, "", limits, cmap=plots.PATTERN_COLOURS, columns=len(tasks))
     figure.axes[-1].set_yticks(range(len(PATTERNS)), PATTERNS, fontsize=8)
     return figure
 
 
-def paper_shares() -> dict[str, list[float]]:
-    """By task's title what the paper gives in numbers: the heterogeneous share, NaN for the other four."""
-    return {TASKS[task].title: [*[float("nan")] * (len(PATTERNS) - 1), share] for task, share in HETEROGENEOUS.items()}
-
-
-def real_shares(real: Results | None) -> dict[str, list[float]]:
-    """By task's title the corrected shares of a run on real data, after fine-tuning; empty without a run."""
-    found: dict[str, list[float]] = {}
-    for one in real.find("share of maps, corrected", state="fine-tuned") if real else ():
-        found.setdefault(TASKS[one["task"]].title, []).append(one["value"])
-    return found
-
-
-def real_usual(real: Results | None) -> dict[str, np.ndarray]:
-    """By task's name the pattern that each head of a run on real data shows most often, shape (layers, heads)."""
-    found = real.by("task", "share of maps by head", state="fine-tuned") if real else {}
-    return {task: np.array(one["value"]).argmax(axis=-1) for task, one in found.items()}
-
-
-def of_learned(real: Results | None, what: str) -> dict[str, Entry]:
-    """Numbers of a run on real data, by name of the tasks that it learned; empty without a run."""
-    if not real:
-        return {}
-    learned = real.content["facts"]["learned"]
-    return {task: one for task, one in real.by("task", what).items() if learned.get(task) and one.get("low") is not None}
+def of_learned(run: Results, what: str) -> dict[str, Entry]:
+    """A run's numbers by name of the tasks that it learned."""
+    learned = run.content.get("facts", {}).get("learned", {})
+    return {
+        task: one for task, one in run.by("task", what).items() if learned.get(task, True) and one.get("low") is not None
+    }
 
 
 def rows_of(sources: Mapping[str, Mapping[Task, Dot] | Mapping[str, Dot]]) -> dict[str, dict[str, Dot]]:

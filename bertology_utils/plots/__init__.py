@@ -1,6 +1,6 @@
 """Every figure of the notebooks: ``style``, ``heatmaps`` with maps, ``dots`` with bars and lines."""
 
-from .dots import attention_lines, cut, dot_panels, dots, flow, flow_grid, layer_bars, line_panels
+from .dots import attention_lines, cut, dot_panels, dots, flow, flow_grid, line_panels
 from .heatmaps import (
     attention_map,
     confusion,

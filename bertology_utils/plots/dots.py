@@ -10,10 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from ..common import axis_numbers
-from ..statistics import Bootstrap
 from .style import COLOURS, FLOW_COLOURS, SOURCE_COLOURS, SOURCE_MARKERS, panel_grid
 
 FAINTEST = 0.4  # of an equal share: lines of smaller weights would only grey the picture
@@ -175,26 +173,6 @@ def flow_grid(panels: dict[str, np.ndarray], names: Sequence[str], columns: int 
         ax.set_xlabel("")
     figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(names))
     return figure
-
-
-def layer_bars(ax: Axes, gains: Sequence[Bootstrap], title: str) -> None:
-    """What disabling a whole layer does: one point per layer with its interval, the whole model at 0 (Fig 9).
-
-    Args:
-        ax: matplotlib axes.
-        gains: one Bootstrap per layer, from 0 to 1.
-        title: above it.
-    """
-    layers = axis_numbers(len(gains))
-    values = np.array([gain.value for gain in gains]) * 100
-    intervals = np.array([gain.interval for gain in gains]) * 100
-    ax.barh(layers, values, color=COLOURS["blue"], alpha=0.35, height=0.7)
-    ax.hlines(layers, *intervals.T, color="black", lw=1)
-    ax.plot(values, layers, "o", ms=4, color=COLOURS["blue"])
-    ax.axvline(0, color=COLOURS["orange"], lw=2)
-    ax.set(title=title, yticks=layers, xlabel="gain, points")
-    ax.xaxis.set_major_locator(MaxNLocator(4))
-    ax.invert_yaxis()
 
 
 def attention_lines(ax: Axes, weights: np.ndarray, tokens: Sequence[str], title: str = "") -> None:

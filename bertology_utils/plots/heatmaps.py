@@ -11,9 +11,7 @@ from matplotlib.colors import Colormap, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from ..common import axis_numbers
-from ..statistics import Bootstrap
-from .dots import layer_bars
+from ..common import Head, axis_numbers
 from .style import COLOURS, GAIN, MAP
 
 
@@ -275,7 +273,8 @@ def gallery(
     shares: np.ndarray,
     similarity: np.ndarray,
     gains: np.ndarray,
-    by_layer: Sequence[Bootstrap],
+    by_layer: Sequence[np.ndarray],
+    head: Head,
 ) -> Figure:
     """Five panels, lettered A to E: a map, a share, drift, gain, and dots with intervals.
 
@@ -285,7 +284,8 @@ def gallery(
         shares: what each head gives some token, from 0 to 1, shape (layers, heads).
         similarity: of each head's maps before and after fine-tuning, from 0 to 1, same shape.
         gains: score without each head minus the score with it, from −1 to 1, same shape.
-        by_layer: the same for whole layers.
+        by_layer: the same for whole layers, and the lower and upper ends of their intervals, each of shape (layers,).
+        head: the map's, (layer, head) from 0; it has a frame in the panels of heads.
 
     Returns:
         The figure.
@@ -298,8 +298,14 @@ def gallery(
     most = max(100 * float(np.nanmax(np.abs(gains))), 1.0)  # a point at least: no change at all is white
     heatmap(axes["D"], 100 * gains, "gain, points", (-most, most), GAIN)
     axes["D"].spines[:].set(visible=True, linewidth=0.5, color=COLOURS["grey"])  # white squares end somewhere
-    layer_bars(axes["E"], by_layer, "")
-    axes["E"].set(ylabel="layer")
+    for letter in "BCD":
+        axes[letter].add_patch(plt.Rectangle(head[::-1], 1, 1, fill=False, edgecolor=COLOURS["orange"], lw=2, clip_on=False))
+    values, low, high = (100 * np.asarray(part) for part in by_layer)
+    layers = axis_numbers(len(values))
+    axes["E"].axvline(0, color=COLOURS["orange"], lw=1.5, zorder=0)
+    axes["E"].hlines(layers, low, high, color=COLOURS["blue"], lw=1.5)
+    axes["E"].plot(values, layers, "o", ms=5, color=COLOURS["blue"])
+    axes["E"].set(ylabel="layer", yticks=layers, xlabel="gain, points", ylim=(len(values) + 0.5, 0.5))
     titles = {"A": "map", "B": "heads", "C": "drift", "D": "gain", "E": "dots with intervals"}
     for letter, title in titles.items():
         axes[letter].set_title(f"{letter} · {title}", loc="left", fontsize=10, fontweight="bold")

@@ -1,0 +1,221 @@
+"""The recipes of docs/own_data.md work as they stand there: code is executed, commands are checked."""
+
+import contextlib
+import io
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from conftest import ROOT, make_bert
+from test_dependencies import treebank
+from test_glue_folder import LAYOUTS, write
+
+from bertology_utils import __main__ as cli
+from bertology_utils import attention_maps, load_encoder
+from bertology_utils.corpora import FRAMENET
+from bertology_utils.framenet import release
+from bertology_utils.glue import TASKS, load_rows
+from bertology_utils.results import entries_of
+from bertology_utils.settings import resolve
+from bertology_utils.sources import parse_data
+from docs.publish import SETUP_CELL
+
+TEXT = (ROOT / "docs" / "own_data.md").read_text(encoding="utf-8")
+RECIPES = {
+    name: (language, code)
+    for name, language, code in re.findall(r"<!-- (\S+) -->\n```(\w*)\n(.*?)```\n<!-- end -->", TEXT, re.DOTALL)
+}
+COMMANDS = {name: code.splitlines() for name, (language, code) in RECIPES.items() if not language}
+TOOL = "python -m bertology_utils "
+
+
+def code_of(name):
+    language, code = RECIPES[name]
+    assert language == "python"
+    return code
+
+
+def test_recipes_are_short_and_each_has_a_sentence_before():
+    assert len(RECIPES) == TEXT.count("```") // 2 == len(re.findall(r"\.\n\n<!-- \S+ -->\n```", TEXT))
+    assert all(1 <= len(code.splitlines()) <= 5 for _, code in RECIPES.values())
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """A folder with a classifier of three layers, and its tokenizer."""
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    base, folder = make_bert(tmp_path / "base", 3, 4, 32), tmp_path / "mine"
+    AutoModelForSequenceClassification.from_pretrained(base, num_labels=2).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(base).save_pretrained(folder)
+    return folder
+
+
+# Commands.
+
+
+@pytest.fixture
+def places(mine, tmp_path, monkeypatch):
+    """What stands in capitals in the commands, and the file and the folder that they name."""
+    for name, (header, rows, _) in LAYOUTS.items():
+        for file in (None, "train.tsv"):
+            write(tmp_path / "glue", TASKS[name], header, rows, file)
+    write(tmp_path / "own", TASKS["sst2"], "sentence\tlabel", ["fine\t1", "dull\t0"])
+    write(tmp_path / "own", TASKS["sst2"], "sentence\tlabel", ["fine\t1", "dull\t0"], "train.tsv")
+    shutil.copytree(release.find_root(release._unpacked(FRAMENET)), tmp_path / "framenet")
+    monkeypatch.chdir(ROOT)
+    return {
+        "sst2=CLASSIFIER": f"sst2={mine}",
+        "folder:GLUE": f"folder:{tmp_path / 'glue'}",
+        "GLUE=GLUE": f"GLUE={tmp_path / 'glue'}",
+        "folder:FRAMENET": f"folder:{tmp_path / 'framenet'}",
+        "folder:mine": f"folder:{tmp_path / 'own'}",
+        "my.conllu": str(treebank(tmp_path, 80)),
+        "MODELS=MODEL,OWNER/NAME@REVISION": f"MODELS={tmp_path / 'base'}",
+        "MODEL=MODEL": f"MODEL={tmp_path / 'base'}",
+        "MODEL": str(tmp_path / "base"),
+    }
+
+
+def filled(line, places):
+    """A line with what a person puts in."""
+    return " ".join(
+        next((word.replace(name, value) for name, value in places.items() if name in word), word) for word in line.split()
+    )
+
+
+def checked(words):
+    """Check the call of a notebook that these words are, as far as no network or parser is needed."""
+    options = cli._parser().parse_args(words)
+    given = dict(options.parameters) | ({"profile": options.profile} if options.profile else {})
+    if given.get("profile") in ("colab", "bert-forward"):  # data from the Hub, annotation by spaCy
+        resolve(**given)
+        return
+    asked = [
+        *(["--only", options.only] if options.only else []),
+        *(part for pair in given.items() for part in ("-p", *pair)),
+    ]
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        assert cli.main(["check", *asked]) == 0, said.getvalue()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_are_calls_that_would_run(name, places, own_cache):
+    for line in COMMANDS[name]:
+        words = shlex.split(filled(line.partition(" #")[0], places))
+        if line.startswith(TOOL + "cache") or line == TOOL + "list":
+            assert cli.main(words[3:]) == 0
+        elif line.startswith(TOOL):
+            checked(words[3:])
+        elif line.startswith("make "):
+            if shutil.which("make") is None:
+                pytest.skip("make is not here")
+            told = subprocess.run([*words, "-n"], capture_output=True, text=True, cwd=ROOT)
+            assert told.returncode == 0, told.stderr
+            command = re.search(r"-m bertology_utils (run .*?)(;|$)", told.stdout.replace("\\\n", " "), re.MULTILINE)
+            if command:
+                checked([word.replace("$model", places["MODEL"]) for word in shlex.split(command[1].partition(" ||")[0])])
+        else:
+            assert name in ("gpu", "installing") and line.split()[0] in ("python", "source")
+
+
+def test_a_torch_with_cuda_is_the_locks_version_and_the_line_that_looks_for_it_runs():
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    lines = COMMANDS["gpu"]
+    assert re.search(r"torch==[\d.]+", lines[1])[0] == re.search(r"^torch==[\d.]+", lock, re.MULTILINE)[0]
+    exec(shlex.split(lines[2])[2], {})
+
+
+def test_colabs_two_fields_are_in_the_notebooks_and_take_these_values():
+    names: dict = {}
+    exec(code_of("colab"), names)
+    assert 'DRIVE = ""' in SETUP_CELL and names["DRIVE"]
+    assert resolve(profile=names["profile"]).profile.name == "colab"
+
+
+# Code.
+
+
+def test_rows_of_ones_own_are_read_as_the_tasks(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(code_of("rows"), {"TRAIN": [("fine", 1), ("schön “so”", 0), ("dull", 0)], "DEV": [("good", 1)]})
+    rows = load_rows(TASKS["sst2"], "train", parse_data("folder:mine"))
+    assert rows["sentence"] == ["fine", "schön “so”", "dull"] and rows["label"] == [1, 0, 0]
+    assert load_rows(TASKS["sst2"], "dev", parse_data("folder:mine"))["label"] == [1]
+
+
+def test_a_disabled_head_changes_what_the_classifier_says(mine, capsys):
+    names = {"MINE": str(mine), "TEXTS": ["It rains.", "The sun shines."]}
+    exec(code_of("disabled"), names)
+    plain = names["predict_logits"](names["model"], names["batches"])
+    assert plain.shape == (2, 2) and "[[" in capsys.readouterr().out
+    with names["disable_heads"](names["model"], [(2, 1)]):
+        maps = attention_maps(names["model"], names["batches"][0])
+    (length,) = set(names["batches"][0].lengths[:1].tolist())
+    np.testing.assert_allclose(maps[2][0, 1, :length, :length].detach(), 1 / length, atol=1e-6)
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_an_atlas_of_ones_own_in_five_lines(tmp_path, monkeypatch, parts):
+    pytest.importorskip("bokeh", reason="the atlas is drawn by Bokeh, which `make site` installs")
+    mine, results = make_bert(tmp_path / "mine", 3, 4, 32), tmp_path / "3_finetuning_drift" / "results.json"
+    results.parent.mkdir()
+    rows = entries_of("similarity of maps", {TASKS["rte"]: np.full((3, 4), 0.875)}, ["task"], kind="fine-tuning")
+    content = {"notebook": results.parent.name, "settings": {}, "versions": {}, "verdicts": [], "rows": rows}
+    results.write_text(json.dumps(content))
+    monkeypatch.chdir(tmp_path)
+    values = np.arange(12).reshape(3, 4) / 16
+    given = values if parts == 1 else (values, values - 1, values + 1)
+    names = {"MINE": str(mine), "VALUES": given, "RESULTS": tmp_path}
+    exec(code_of("atlas"), names)
+    assert names["maps"].weights.shape == (3, 4, 8, 8)
+    heads, run = ((tmp_path / name).read_text(encoding="utf-8") for name in ("my_heads.html", "my_run.html"))
+    assert "my measure" in heads and "She gave him the book." in heads and "0.6875" in heads
+    assert ("[-0.3, 1.7]" in heads) == (parts == 3)  # the ends of the last
+    assert "similarity of maps, RTE, fine-tuning" in run and "0.875" in run
+
+
+WORDS = "[CLS] she gave him the book . [SEP]".split()
+
+
+def test_what_is_handed_to_bertviz_is_what_it_takes(tmp_path, monkeypatch):
+    """Layers of maps of shape (1, heads, tokens, tokens), and as many tokens; without bertviz."""
+    given = []
+    view = SimpleNamespace(head_view=lambda *values, **options: given.append((values, options)))
+    monkeypatch.setitem(sys.modules, "bertviz", view)
+    exec(code_of("bertviz"), {"MINE": str(make_bert(tmp_path / "mine", 3, 4, 32))})
+    (((maps, tokens), options),) = given
+    assert tokens == WORDS and options == {"layer": 2, "heads": [1]}
+    assert len(maps) == 3 and {tuple(layer.shape) for layer in maps} == {(1, 4, len(WORDS), len(WORDS))}
+
+
+def test_maps_go_into_bertviz_as_they_are(monkeypatch):
+    bertviz = pytest.importorskip("bertviz", reason="bertviz is not installed; pip install bertviz")
+    handed = []  # what bertviz gives its script
+    for name in ("head_view", "model_view"):
+        module = sys.modules[f"bertviz.{name}"]
+        monkeypatch.setattr(module, "display", lambda _: None)
+        monkeypatch.setattr(module, "json", SimpleNamespace(dumps=lambda value: handed.append(value) or json.dumps(value)))
+    names = {"MINE": "embedded"}
+    exec(code_of("bertviz"), names)
+    maps = attention_maps(load_encoder("embedded"), names["batch"])
+    bertviz.model_view(maps, WORDS)
+    for shown_there in handed:
+        found = shown_there["attention"][0]
+        assert found["left_text"] == found["right_text"] == WORDS
+        np.testing.assert_allclose(np.array(found["attn"]), np.stack([layer[0].numpy() for layer in maps]), atol=1e-6)
+    assert len(handed) == 2
+
+
+def test_a_treebank_of_ones_own_in_five_lines(tmp_path, monkeypatch):
+    treebank(tmp_path, 80)
+    monkeypatch.chdir(tmp_path)
+    names = {"MINE": str(make_bert(tmp_path / "mine", 3, 4, 32))}
+    exec(code_of("treebank"), names)
+    assert set(names["table"]["relation"]) == {"det", "nsubj", "obj"}
