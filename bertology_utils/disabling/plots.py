@@ -7,7 +7,6 @@ stand under :data:`THIS_RUN`. Rows of a figure are in the order of this run's ta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -65,23 +64,6 @@ def map_on_and_off(model, example: Batch, tokens: Sequence[str], head: Head) -> 
         image = plots.attention_map(ax, weights, tokens, title)
     axes[1].set_ylabel("")
     figure.colorbar(image, ax=axes, label="attention weight", shrink=0.7)
-    return figure
-
-
-def layer_maps(model, example: Batch, layer: int, separators: Sequence[int]) -> Figure:
-    """A figure of the maps of all heads of a layer, small, as they are with no head disabled.
-
-    Args:
-        model: classifier in evaluation mode.
-        example: one, alone in its batch.
-        layer: from 0.
-        separators: positions of [SEP].
-    """
-    maps = attention_maps(model, example)[layer][0].cpu().numpy()  # (heads, tokens, tokens)
-    shown = [SimpleNamespace(weights=weights, separators=separators) for weights in maps]
-    figure = plots.map_grid(shown, [head_name(layer, head) for head in range(len(maps))], columns=6)[0]
-    figure.supxlabel("token attended to", fontsize=8)
-    figure.supylabel("token", fontsize=8)
     return figure
 
 
