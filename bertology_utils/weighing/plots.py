@@ -22,7 +22,7 @@ from .special_tokens import INSTEAD, MARKS
 Runs = Mapping[str, Results]
 WAY_COLOURS = {"by weight": COLOURS["grey"], "by norm": COLOURS["green"]}
 KIND_COLOURS = dict(zip(MARKS, FLOW_COLOURS, strict=False)) | {"words": COLOURS["orange"]}
-STATE_COLOURS = {"pre-trained": COLOURS["orange"], "fine-tuned": COLOURS["blue"]}
+STATE_COLOURS = {"pre-trained": COLOURS["grey"], "fine-tuned": COLOURS["blue"]}
 POINTS = "share of links that a head points along, by {}"
 LINKS = {  # rows of a figure: which links, and how the row's label in the results begins
     "subject (nsubj)": ("dependencies", "nsubj"),
@@ -128,7 +128,7 @@ def heads_both_ways(runs: Runs) -> Figure:
                 ax.annotate(head_name(*at), place, xytext=(-5, 5), textcoords="offset points", ha="right", fontsize=8)
         row[0].set_ylabel(f"{name}\n\nright by norm, %")
     for ax, relation in zip(axes[0], relations, strict=True):
-        ax.set_title(relation)
+        ax.set_title(next((row for row, (_, kind) in LINKS.items() if kind == relation), relation))
     for ax in axes[-1]:
         ax.set_xlabel("right by weight, %")
     return figure
@@ -140,7 +140,7 @@ def ranks(runs: Runs, border: float) -> Figure:
     for name, run in runs.items():
         panels[name] = {
             row: {
-                state: entry
+                state: entry | {"high": min(entry["high"], 1.0)}  # no correlation is beyond
                 for state in STATE_COLOURS
                 for entry in run.find(RANKS.format(links))
                 if entry["kind"].startswith(f"{kind}, {state}")
@@ -154,8 +154,12 @@ def ranks(runs: Runs, border: float) -> Figure:
 
 
 def _from_zero(figure: Figure) -> Figure:
+    """The figure with axes that begin at 0, and room for a dot that lies there."""
     for ax in figure.axes:
-        ax.set_xlim(left=0)
+        ax.set_xlim(left=-0.02 * ax.get_xlim()[1])
+        ax.spines["left"].set_visible(False)
+        ax.axvline(0, color="black", lw=0.8, zorder=0)
+        ax.tick_params(axis="y", length=0)
     return figure
 
 
