@@ -115,7 +115,7 @@ def of_lab(lab: Any) -> Measured:
     return Measured(special, before, after, random_weights)
 
 
-def over(lab: Any, found: Measured, measure: Callable[[dict[str, Any], Task], Estimate]) -> By:
+def over(lab: Any, found: Measured, measure: Callable[[dict[str, Any], Task], Bootstrap]) -> By:
     """A measure of every model, by state and task, estimated over trainings."""
     return {
         "pre-trained": {task: mean_over_seeds([measure(found.before[task], task)]) for task in lab.tasks},
@@ -212,18 +212,16 @@ def along_relations(lab: Any, found: Measured) -> dict[tuple[str, str], list[hea
     learned = [several for task, several in found.after.items() if lab.learned[task]]
     # Of every training the models of all tasks; the first so many, where tasks have different numbers of trainings.
     models = {"pre-trained": [list(found.before.values())], "fine-tuned": [list(of) for of in zip(*learned, strict=False)]}
-    compared = {
-        (relation, state): [
-            heads.along_relation(
-                *([one[way][relation] for one in of] for way in ("points", "points by norm")), lab.settings.seed
-            )
-            for of in trainings
-        ]
-        for relation in RELATIONS
-        for state, trainings in models.items()
-        if trainings
-    }
-    return {name: of for name, of in compared.items() if None not in of}
+    compared: dict[tuple[str, str], list[heads.Compared]] = {}
+    for relation in RELATIONS:
+        for state, trainings in models.items():
+            of_relation = []
+            for of in trainings:
+                by_weight, by_norm = ([one[way][relation] for one in of] for way in ("points", "points by norm"))
+                of_relation.append(heads.along_relation(by_weight, by_norm, lab.settings.seed))
+            if enough := [one for one in of_relation if one]:  # with too few arcs there are none
+                compared[relation, state] = enough
+    return compared
 
 
 def along_frames(lab: Any) -> dict[str, list[dict[str, np.ndarray]]]:

@@ -125,7 +125,9 @@ def heads_both_ways(runs: Runs) -> Figure:
             ax.plot(*(values.ravel() for values in both), "o", color=COLOURS["blue"], ms=4, alpha=0.6)
             for at in {largest(values) for values in both}:
                 place = [values[at] for values in both]
-                ax.annotate(head_name(*at), place, xytext=(-5, 5), textcoords="offset points", ha="right", fontsize=8)
+                ax.annotate(
+                    head_name(*at), place, xytext=(-9, -1), textcoords="offset points", ha="right", va="center", fontsize=8
+                )
         row[0].set_ylabel(f"{name}\n\nright by norm, %")
     for ax, relation in zip(axes[0], relations, strict=True):
         ax.set_title(next((row for row, (_, kind) in LINKS.items() if kind == relation), relation))
