@@ -23,6 +23,7 @@ from ..plots.style import SOURCE_MARKERS
 from ..results import Results
 from ..statistics import heads_by_size
 from ..weighing.plots import KIND_COLOURS, mixing
+from .measure import MEANINGS
 
 __all__ = [
     "arcs_in_map",
@@ -128,14 +129,14 @@ def by_depth(runs: Runs) -> Figure:
 
 def pointing(runs: Runs) -> Figure:
     """How many arcs the best head and the best fixed distance find, by dependency; beside Clark et al.'s, and random weights."""
-    clark, drawn = f"{PUBLISHED}, newspaper", "random weights"
+    clark, drawn = "bert-base, Clark et al.", "random weights"
     shown: dict[str, dict[str, dict[str, Dot]]] = {"the best head": {}, "the best fixed distance": {}}
     names = {
         name: name if name == THIS_RUN or "treebank" not in run.content["settings"] else UD for name, run in runs.items()
     }
     for rows, what in zip(shown.values(), FOUND, strict=True):
         for relation, theirs in CLARK.items():
-            row = rows[relation] = {clark: (theirs.accuracy if what == FOUND[0] else theirs.offset) / 100}
+            row = rows[f"{relation}, {MEANINGS[relation]}"] = {clark: (theirs.accuracy if what == FOUND[0] else theirs.offset) / 100}
             for name, run in runs.items():
                 for entry in run.find(what, kind=relation, state=PRETRAINED):
                     row[names[name]] = entry
