@@ -136,7 +136,9 @@ def pointing(runs: Runs) -> Figure:
     }
     for rows, what in zip(shown.values(), FOUND, strict=True):
         for relation, theirs in CLARK.items():
-            row = rows[f"{relation}, {MEANINGS[relation]}"] = {clark: (theirs.accuracy if what == FOUND[0] else theirs.offset) / 100}
+            row = rows[f"{relation}, {MEANINGS[relation]}"] = {
+                clark: (theirs.accuracy if what == FOUND[0] else theirs.offset) / 100
+            }
             for name, run in runs.items():
                 for entry in run.find(what, kind=relation, state=PRETRAINED):
                     row[names[name]] = entry
