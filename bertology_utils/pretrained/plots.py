@@ -47,7 +47,11 @@ UD = "MiniLM, UD English"  # where the run on real data had a treebank
 def _panels(runs: Runs, kind: str) -> dict[str, np.ndarray]:
     """The published panel of a kind and each run's, by title, shape (layers, heads)."""
     found = {PUBLISHED: published_panel(_PANELS.get(kind, kind))}
-    return found | {name: run.array(PANEL, kind=kind) for name, run in runs.items() if run.find(PANEL, kind=kind)}
+    for name, run in runs.items():
+        if run.find(PANEL, kind=kind):
+            title = "MiniLM, FrameNet" if kind in _PANELS and name != THIS_RUN else name
+            found[title] = run.array(PANEL, kind=kind)
+    return found
 
 
 def panels(runs: Runs, kinds: Sequence[str] = MARKS) -> Figure:
