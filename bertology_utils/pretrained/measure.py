@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,9 +26,12 @@ from ..patterns.classifiers import load_network
 from ..patterns.labels import natural
 from ..patterns.measure import ClassifierErrors, Patterns, classifier_errors
 from ..patterns.validation import load_judges
-from ..statistics import Bootstrap, ManyTest, Seed, in_both, many_test
+from ..statistics import Bootstrap, Estimate, ManyTest, Seed, in_both, many_test, mean_over_seeds
 from ..weighing import special_tokens
 from ..weighing.mixing import Mixing
+
+if TYPE_CHECKING:
+    from ..lab import Lab
 
 MOST = 1000  # sentences of the thousands that the paper's rules keep of a whole release
 ROOM = 2 * WEIGHT  # that a fixed distance must leave, or no head could be ahead of it by what counts
@@ -146,6 +149,12 @@ def look(
         return observe_once(model, batches, measurements)
 
 
+def of_types(lab: Lab, model) -> dict[Task, dict[str, np.ndarray]]:
+    """What the average token gives each type of token, in every example of each task, for :func:`on` and :func:`halves`."""
+    types = {task: Features([token_types(annotated) for annotated in lab.annotated_inputs(task)]) for task in lab.tasks}
+    return {task: lab.observe(model, task, {"types": of_task}) for task, of_task in types.items()}
+
+
 def on(found: Mapping[str, Any], kind: str) -> np.ndarray:
     """What the average token gives one token of a kind, shape (examples, layers, heads), out of :func:`look`'s."""
     return found["types"][:, TOKEN_TYPES.index(kind)]
@@ -161,6 +170,12 @@ def halves(found: Mapping[str, Any], kind: str, skipped: int, seed: Seed) -> Boo
         seed: of the resampling of examples.
     """
     return earlier_and_later(on(found, kind)[:, skipped:], seed)[1]
+
+
+def earlier(lab: Lab, found: Mapping[Task, Mapping[str, Any]], kind: str, skipped: int = 0) -> dict[Task, Estimate]:
+    """:func:`halves` of each task, found by :func:`look` or :func:`of_types`."""
+    seeds = {task: lab.resampling_seed(task) for task in found}
+    return {task: mean_over_seeds([halves(of_task, kind, skipped, seeds[task])]) for task, of_task in found.items()}
 
 
 def stripes(found: Mapping[str, Any], inputs: Sequence[AnnotatedInput], seed: Seed) -> Stripes:
