@@ -32,8 +32,11 @@ _SIGNS = {r"<(?=[A-Za-z/!?])": "&lt;", r"(?<=\])\(": r"\\(", r"\$": r"\\$"}
 _VERSIONS = ("bertology-utils", "torch", "transformers", "datasets", "numpy", "scikit-learn", "scipy", "spacy")
 TITLES = {name: task.title for name, task in TASKS.items()}
 LIKE = {name: f"{title}-like" for name, title in TITLES.items()}  # of the embedded corpora, which only have their form
-# The committed runs on real data, and what they are called: of notebook 2, and of the others.
-REAL = {"2": ("benchmarks/minilm_framenet15", "MiniLM, FrameNet 1.5")}
+# The committed runs on real data, and what they are called, where notebooks differ from the others.
+REAL = {
+    "2": ("benchmarks/minilm_framenet15", "MiniLM, FrameNet 1.5"),
+    "8": ("benchmarks/minilm_glue", "MiniLM, real text"),
+}
 REAL_GLUE = ("benchmarks/minilm_glue", "MiniLM, real GLUE")
 
 
