@@ -245,9 +245,11 @@ def few_complements(sentences: Sequence[FrameSentence]) -> str:
 
 def excess_test_on(sentences: Sequence[FrameSentence], encoder, tokenizer, direction: str, seed: Seed) -> ManyTest:
     """:func:`excess_test` of sentences by themselves, compared with one another's places; arguments as of :func:`scores_on`."""
-    options = {"elsewhere": "borrowed", "seed": seed}
-    both = [scores_on(sentences, encoder, tokenizer, direction, centred=off, **options) for off in (False, True)]
-    return excess_test(*both, seed)
+    plain, centred = (
+        scores_on(sentences, encoder, tokenizer, direction, elsewhere="borrowed", seed=seed, centred=off)
+        for off in (False, True)
+    )
+    return excess_test(plain, centred, seed)
 
 
 def scores_on(sentences: Sequence[FrameSentence], encoder, tokenizer, direction: str, **options) -> FrameLinkScores:

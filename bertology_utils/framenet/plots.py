@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 
 from .. import plots
 from ..claims import WEIGHT
@@ -54,9 +55,12 @@ def sentences_left(runs: Runs, protocol: str) -> Figure:
     steps = [entry["kind"] for entry in runs[THIS_RUN].find("sentences left")]
     rows: dict[str, dict[str, Dot]] = {step.replace(" (by coreType)", ""): {} for step in (*steps, last)}
     for name, run in runs.items():
-        left = run.by("kind", "sentences left") | {last: run.by("kind", "sentences kept").get(other)}
+        left = {
+            **run.by("kind", "sentences left"),
+            **dict(zip([last], run.find("sentences kept", kind=other), strict=False)),
+        }
         for row, step in zip(rows.values(), (*steps, last), strict=True):
-            if left.get(step):
+            if step in left:
                 row[name] = left[step]["value"]
     for row in list(rows.values())[-2:]:
         row["the paper"] = PAPER_SENTENCES
@@ -200,4 +204,5 @@ def excess_dots(panels: Mapping[str, Mapping[str, Mapping[str, Dot]]]) -> Figure
     figure = plots.dot_panels(panels, "excess of the weight", border=WEIGHT)
     for ax in figure.axes:
         ax.axvline(0, color=plots.COLOURS["grey"], lw=0.8, ls=":", zorder=0)
+        ax.xaxis.set_major_locator(MaxNLocator(4))
     return figure
