@@ -14,6 +14,7 @@ from ..claims import WEIGHT
 from ..common import Head, head_name
 from ..features import Features, Flow, marks
 from ..features.compare import Stripes, against_marks, earlier_and_later
+from ..framenet.comparisons import excess_test as excess_test
 from ..framenet.frame_links import EXAMPLE, OFFICIAL, PAPER_UNITS, FrameSentence, extract, rules
 from ..framenet.measure import FrameLinkAttention, FrameLinkScores, Seen, place, seen
 from ..framenet.release import load_release
@@ -26,7 +27,11 @@ from ..patterns.classifiers import load_network
 from ..patterns.labels import natural
 from ..patterns.measure import ClassifierErrors, Patterns, classifier_errors
 from ..patterns.validation import load_judges
+<<<<<<< HEAD
 from ..statistics import Bootstrap, Estimate, ManyTest, Seed, in_both, many_test, mean_over_seeds
+=======
+from ..statistics import Bootstrap, Seed
+>>>>>>> 1705fc3514543a66b09a1634bad11e61b44d3dfe
 from ..weighing import special_tokens
 from ..weighing.mixing import Mixing
 
@@ -105,11 +110,6 @@ class Frames:
         links = {"links": FrameLinkAttention(placed, OTHER_WAY, "zip")}
         found = observe_once(model, make_batches(inputs, self._tokenizer), links)["links"]
         return found.actual.mean(axis=0), len(placed), enough
-
-
-def excess_test(scores: FrameLinkScores, centred: FrameLinkScores, seed: Seed) -> ManyTest:
-    """Every head's excess along frame links, as it is and with popularity off, both above the least effect that counts."""
-    return in_both(*(many_test(one.excess, WEIGHT, seed) for one in (scores, centred)))
 
 
 def find(inputs: Sequence[AnnotatedInput], antecedents: bool, seed: Seed) -> list[OfInput]:
