@@ -27,11 +27,7 @@ from ..patterns.classifiers import load_network
 from ..patterns.labels import natural
 from ..patterns.measure import ClassifierErrors, Patterns, classifier_errors
 from ..patterns.validation import load_judges
-<<<<<<< HEAD
-from ..statistics import Bootstrap, Estimate, ManyTest, Seed, in_both, many_test, mean_over_seeds
-=======
-from ..statistics import Bootstrap, Seed
->>>>>>> 1705fc3514543a66b09a1634bad11e61b44d3dfe
+from ..statistics import Bootstrap, Estimate, Seed, mean_over_seeds
 from ..weighing import special_tokens
 from ..weighing.mixing import Mixing
 
