@@ -129,7 +129,6 @@ def real_pages(root: Path) -> dict[str, str]:
     titles = {notebook.number: notebook.title for notebook in find_notebooks()}
     for place in (pages.GLUE, pages.FRAMENET, pages.BERT_BASE):
         for number, run in place.runs(root).items():
-            folder = f"{place.folder}/{run.content['notebook']}"
             verdicts = [f"### {title}\n\n{chr(10).join(lines)}\n" for title, lines in _tables(run).items() if lines]
             settings = in_markdown(f"model {run.content['settings']['model']}, data {place.data}")
             parts = [
