@@ -133,7 +133,7 @@ def by_depth(runs: Runs) -> Figure:
 
 def pointing(runs: Runs) -> Figure:
     """How many arcs the best head and the best fixed distance find, by dependency; beside Clark et al.'s, and random weights."""
-    clark, drawn = "bert-base, Clark et al.", "random weights"
+    clark, drawn, random_here = "bert-base, Clark et al.", "random weights", f"{THIS_RUN}, random"
     shown: dict[str, dict[str, dict[str, Dot]]] = {"the best head": {}, "the best fixed distance": {}}
     names = {
         name: name if name == THIS_RUN or "treebank" not in run.content["settings"] else UD for name, run in runs.items()
@@ -147,10 +147,10 @@ def pointing(runs: Runs) -> Figure:
                 for entry in run.find(what, kind=relation, state=PRETRAINED):
                     row[names[name]] = entry
             for entry in runs[THIS_RUN].find(what, kind=relation, state=drawn):
-                row[drawn] = entry
+                row[random_here] = entry
     colours = {clark: SOURCE_COLOURS["the paper"]} | {names[name]: SOURCE_COLOURS[name] for name in runs}
-    colours[drawn] = SOURCE_COLOURS[drawn]
-    markers = {clark: "D", drawn: "^"} | {names[name]: SOURCE_MARKERS[name] for name in runs}
+    colours[random_here] = SOURCE_COLOURS[drawn]
+    markers = {clark: "D", random_here: "^"} | {names[name]: SOURCE_MARKERS[name] for name in runs}
     figure = dot_panels(shown, "finds the other word, % of arcs", 100, colours, columns=2, markers=markers)
     figure.axes[1].set_yticklabels([])  # the same rows
     return figure
