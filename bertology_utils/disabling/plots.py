@@ -141,7 +141,9 @@ def best_by_chance(runs: Runs) -> Figure:
     A panel for each run and one for the paper's numbers, which come without a test.
     """
     chance, largest, others = CHANCE
-    titles = dict.fromkeys(_title(entry) for _, run in _own_first(runs) for entry in run.find("largest gain without a head"))
+    found = [entry for _, run in _own_first(runs) for entry in run.find("largest gain without a head")]
+    tasks = list(dict.fromkeys(entry["task"] for entry in found))
+    titles = list(map(_title, sorted(found, key=lambda entry: (tasks.index(entry["task"]), entry["training"]))))
     panels: dict[str, dict[str, dict]] = {name: {title: {} for title in titles} for name in (PAPER, *runs)}
     for title, gain in _paper_best().items():
         panels[PAPER].get(title, {})[largest] = gain
@@ -219,6 +221,15 @@ def head_gains(runs: Runs, heads: Sequence[Head]) -> Figure:
                 if shapes[name] == shapes[THIS_RUN]:
                     rows.setdefault(_title(entry), {})[name] = entry
     return _from_zero(plots.dot_panels(panels, "gain, points", 100, border=-SCORE))
+
+
+def without_several(runs: Runs) -> Figure:
+    """A figure of the gain with a twelfth of the heads off, a row for each task, with a line at a loss of a point."""
+    rows: dict[str, dict[str, Entry]] = {}
+    for name, run in _own_first(runs):
+        for entry in run.find("gain with a twelfth of the heads off"):
+            rows.setdefault(TASKS[entry["task"]].title, {})[name] = entry
+    return _from_zero(plots.dot_panels({"": rows}, "gain, points", 100, border=-SCORE))
 
 
 def curves_of_scores(
