@@ -15,6 +15,7 @@ from .. import plots
 from ..common import axis_numbers
 from ..glue import TASKS, Task, plain_metric
 from ..judge import THIS_RUN
+from ..record import TITLES
 from ..results import Entry, Results
 from ..statistics import Bootstrap
 from .measure import trainings_in
@@ -153,10 +154,14 @@ def heads_changed(runs: Runs) -> Figure:
     return figure
 
 
-def change_by_layer(runs: Runs) -> Figure:
+def change_by_layer(runs: Runs, titles: Mapping[str, str]) -> Figure:
     """Mean similarity by layer of every training and of a random start, a panel for each task that has one.
 
     The scale begins at the lowest value; a line near 1 means that those maps hardly changed.
+
+    Args:
+        runs: tables of results by whose they are.
+        titles: what this run's tasks are called, by name.
     """
     there = [
         (name, run, task) for name, run in runs.items() for task in _tasks({name: run}, SIMILARITY, kind="random start")
@@ -169,7 +174,8 @@ def change_by_layer(runs: Runs) -> Figure:
         (start,) = _by_layer(run, task, ["random start"])
         numbers = axis_numbers(len(start))
         ax.plot(numbers, start, "s-", ms=4, color=plots.COLOURS["orange"], label="random start")
-        ax.set(title=f"{TASKS[task].title}\n{name}", xticks=numbers[:: 1 + len(numbers) // 8], xlabel="layer")
+        of_task = (titles if name == THIS_RUN else TITLES)[task]
+        ax.set(title=f"{of_task}\n{name}", xticks=numbers[:: 1 + len(numbers) // 8], xlabel="layer")
         ax.title.set_fontsize(8.5)
     for ax in axes[::3]:
         ax.set_ylabel("cosine similarity")
@@ -195,7 +201,10 @@ def table1_dots(runs: Runs) -> Figure:
                 found[name] = entry
         return found
 
-    panels = {name: {task.title: row(task, column) for task in tasks} for column, name in COLUMNS.items()}
+    panels = {
+        name.replace("normal distr.", "random start"): {task.title: row(task, column) for task in tasks}
+        for column, name in COLUMNS.items()
+    }
     figure = plots.dot_panels(panels, "score × 100", 100, columns=len(COLUMNS))
     known: dict[str, float] = {}
     for run in reversed(list(runs.values())):  # the real one last
@@ -251,3 +260,4 @@ def _limit(figure: Figure, points: Iterable[float]) -> None:
     lowest = min((value for value in points if np.isfinite(value)), default=0.0)
     for ax in figure.axes:
         plots.cut(ax, 1.25 * min(lowest, -2), max(5, -0.25 * lowest))
+        ax.tick_params(axis="y", length=0, pad=9)  # an arrowhead at the edge needs the room

@@ -93,7 +93,7 @@ def links_in_maps(rows: Sequence[Sequence[Seen]], columns: Sequence[str]) -> Fig
 
 
 def compared_places(seen: Seen, places: Mapping[str, Iterable[set[tuple[int, int]]]]) -> Figure:
-    """A map for each kind of places that a link is compared with: the link framed in orange, the places dashed in green.
+    """A map for each kind of places that a link is compared with: the link framed in orange, the places in green.
 
     Args:
         seen: the sentence and the head.
@@ -103,21 +103,28 @@ def compared_places(seen: Seen, places: Mapping[str, Iterable[set[tuple[int, int
     size = len(places) * (side + 0.3) + 0.8, side + 0.3
     figure, axes = plt.subplots(1, len(places), figsize=size, squeeze=False)
     for ax, (kind, of_kind) in zip(axes.flat, places.items(), strict=True):
-        image = plots.attention_map(ax, seen.weights, seen.tokens, f"the link and\n{kind}")
-        _frame(ax, set().union(*of_kind), OTHER, "--")
+        image = plots.attention_map(ax, seen.weights, seen.tokens, f"head {head_name(*seen.head)}: the link\nand {kind}")
+        for at, cells in enumerate(of_kind):
+            _frame(ax, cells, OTHER, 1.2, 0.04 + 0.05 * (at % 4))
         _frame(ax, seen.cells, LINK)
     marks = [
-        Rectangle((0, 0), 1, 1, fill=False, ec=colour, ls=line, lw=2, label=name)
-        for colour, line, name in ((LINK, "-", "link"), (OTHER, "--", "compared with it"))
+        Rectangle((0, 0), 1, 1, fill=False, ec=colour, lw=thick, label=name)
+        for colour, thick, name in ((LINK, 2.4, "link"), (OTHER, 1.2, "a place compared with it"))
     ]
     figure.legend(handles=marks, loc="outside upper center", ncols=2, handlelength=1.2, handleheight=1.2)
     figure.colorbar(image, ax=axes, label="attention weight", shrink=0.8)
     return figure
 
 
-def _frame(ax: Axes, cells: Iterable[tuple[int, int]], colour: str, line: str = "-") -> None:
-    for row, column in cells:
-        ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, ec=colour, ls=line, lw=2))
+def _frame(ax: Axes, cells: Iterable[tuple[int, int]], colour: str, thick: float = 2.4, inset: float = 0.0) -> None:
+    """One frame around cells that fill a rectangle, else one around each; inset, so that frames of two places do not touch."""
+    places = list(cells)
+    corner, (height, width) = np.min(places, axis=0), np.ptp(places, axis=0) + 1
+    for (row, column), high, wide in (
+        [(corner, height, width)] if len(places) == height * width else [(one, 1, 1) for one in places]
+    ):
+        left, top = column - 0.5 + inset, row - 0.5 + inset
+        ax.add_patch(Rectangle((left, top), wide - 2 * inset, high - 2 * inset, fill=False, ec=colour, lw=thick))
 
 
 def score_panels(runs: Runs) -> Figure:

@@ -15,6 +15,7 @@ from ..claims import HETEROGENEOUS
 from ..common import axis_numbers
 from ..glue import TASKS, Task
 from ..plots.dots import Dot
+from ..record import TITLES
 from ..results import Entry, Results
 from .labels import PATTERNS, LabelledMap
 from .validation import LABELLINGS, NETWORK, REGRESSION
@@ -186,24 +187,24 @@ def heterogeneous_of_runs(runs: Mapping[str, Results]) -> Figure:
     return figure
 
 
-def usual_patterns(runs: Mapping[str, Results], most: int = 3) -> Figure:
-    """The pattern that every head shows most often, on the first tasks that all runs have.
+def usual_patterns(runs: Mapping[str, Results], titles: Mapping[str, str]) -> Figure:
+    """The pattern that every head shows most often, on the tasks that all runs have.
 
     Args:
         runs: by title, each a row of panels.
-        most: tasks.
+        titles: what this run's tasks are called, by name.
     """
     found = {title: run.by("task", "share of maps by head", state="fine-tuned") for title, run in runs.items()}
     if len(found) > 1 and not set.intersection(*map(set, found.values())):
         found = {THIS_RUN: found[THIS_RUN]}  # of other tasks than the run on real data
-    tasks = [task for task in TASKS if all(task in of_run for of_run in found.values())][:most]
+    tasks = [task for task in TASKS if all(task in of_run for of_run in found.values())]
     panels = {
-        f"{TASKS[task].title}, {title.removeprefix('MiniLM, ')}": np.array(of_run[task]["value"]).argmax(axis=-1)
+        f"{(titles if title == THIS_RUN else TITLES)[task]}\n{title}": np.array(of_run[task]["value"]).argmax(axis=-1)
         for title, of_run in found.items()
         for task in tasks
     }
     limits = (-0.5, len(PATTERNS) - 0.5)
-    figure = plots.heatmap_grid(panels, "", limits, cmap=plots.PATTERN_COLOURS, columns=len(tasks))
+    figure = plots.heatmap_grid(panels, "", limits, cmap=plots.PATTERN_COLOURS, columns=len(tasks), panel=(2.1, 2.0))
     figure.axes[-1].set_yticks(range(len(PATTERNS)), PATTERNS, fontsize=8)
     return figure
 
