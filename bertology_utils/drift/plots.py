@@ -26,6 +26,18 @@ SIMILARITY = "similarity of maps"
 ENDS = {"the last two put back": plots.COLOURS["blue"], "all others put back": plots.COLOURS["red"]}
 
 
+def before_and_after(before: np.ndarray, after: np.ndarray, tokens: Sequence[str], title: str) -> Figure:
+    """One head's maps of one input, before and after fine-tuning; the scale ends at the largest weight.
+
+    Args:
+        before, after: shape (tokens, tokens).
+        tokens: the wordpieces.
+        title: above both.
+    """
+    maps = {f"{title},\npre-trained": before, "fine-tuned": after}
+    return plots.token_maps(maps, tokens, float(max(before.max(), after.max())))
+
+
 def restored(runs: Runs) -> Figure:
     """What putting two neighbouring layers back does to the score: a panel for each task, a row for each pair."""
     pairs = {"kind": {pair: pair for pair in _pairs(runs[THIS_RUN])}}
