@@ -17,16 +17,8 @@ from ..common import one_based, track
 from ..glue import Task, plain_metric, predictions, scale_of
 from ..judge import constant_score
 from ..models import NORMAL_STD, classifier_inputs, predict_logits
-from ..statistics.estimates import (
-    RESAMPLES,
-    Bootstrap,
-    Estimate,
-    Seed,
-    bootstrap_weights,
-    mean_over_seeds,
-    weighted_scores,
-    whole_and_resampled,
-)
+from ..statistics import RESAMPLES, Bootstrap, Estimate, Seed, bootstrap_weights, mean_over_seeds, weighted_scores
+from ..statistics.estimates import whole_and_resampled
 
 # The columns, in the paper's order and words.
 COLUMNS = {
