@@ -14,6 +14,7 @@ from matplotlib.patches import Rectangle
 
 from .. import plots
 from ..attention import Batch, attention_maps
+from ..claims import SCORE
 from ..common import Head, head_name, one_based
 from ..glue import TASKS
 from ..judge import THIS_RUN
@@ -147,3 +148,10 @@ def _cut(ax, rows: Mapping[str, Mapping[str, tuple]], sources: Sequence[str]) ->
             where, number = FURTHEST + 0.8 + 3.6 * place, f"−{-100 * row[name][0]:.0f}"
             ax.text(where, at, number, fontsize=8.5, color=colour, va="center")
     ax.set_xlim(left=FURTHEST)
+
+
+def without_several(runs: Runs) -> Figure:
+    """A figure of the gain with a twelfth of the heads off, a row for each task, with a line at a loss of a point."""
+    what = "gain with a twelfth of the heads off"
+    panels = plots.panels_of(runs, what, "what", "task", names={"what": {what: ""}})
+    return plots.dot_panels(panels, "gain, points", 100, border=-SCORE)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..annotation.inputs import TOKEN_TYPES, AnnotatedInput, token_types
 from ..attention import Batch, ByNorm, make_batches, observe_once
+from ..claims import REAL_TEXT as REAL_TEXT
 from ..claims import WEIGHT
 from ..common import Head, head_name
 from ..features import Features, Flow, marks

@@ -80,17 +80,17 @@ def by_depth(runs: Runs) -> Figure:
 
 def pointing(runs: Runs) -> Figure:
     """How many arcs the best head and the best fixed distance find, by dependency; beside Clark et al.'s, and random weights."""
-    clark, drawn = "bert-base, Clark et al.", "random weights"
+    clark, drawn, random_here = "bert-base, Clark et al.", "random weights", f"{THIS_RUN}, random"
     real = {name: UD for name, run in runs.items() if name != THIS_RUN and "treebank" in run.content["settings"]}
     names = {name: real.get(name, name) for name in runs}
     what = dict(zip(FOUND, ("the best head", "the best fixed distance"), strict=True))
     meanings = {"kind": {relation: f"{relation}, {MEANINGS[relation]}" for relation in CLARK}, "what": what}
     shown = plots.panels_of(runs, FOUND, "what", "kind", names=meanings | {"run": names}, state=PRETRAINED)
-    of_random = plots.panels_of({drawn: runs[THIS_RUN]}, FOUND, "what", "kind", names=meanings, state=drawn)
+    of_random = plots.panels_of({random_here: runs[THIS_RUN]}, FOUND, "what", "kind", names=meanings, state=drawn)
     for title, part in zip(shown, ("accuracy", "offset"), strict=True):
         for relation, row in meanings["kind"].items():
             known = {clark: getattr(CLARK[relation], part) / 100} | of_random.get(title, {}).get(row, {})
             shown[title][row] = known | shown[title].get(row, {})
-    styles = {clark: "the paper", **{told: name for name, told in names.items()}, drawn: drawn}
+    styles = {clark: "the paper", **{told: name for name, told in names.items()}, random_here: drawn}
     colours, markers = ({name: of[one] for name, one in styles.items()} for of in (SOURCE_COLOURS, SOURCE_MARKERS))
     return dot_panels(shown, "finds the other word, % of arcs", 100, colours, columns=2, markers=markers)

@@ -29,7 +29,7 @@ LINKS = {  # rows of a figure: which links, and how the row's label in the resul
     "adjective (amod)": ("dependencies", "amod"),
     "determiner (det)": ("dependencies", "det"),
     "frame link": ("frame links", "by norm"),
-    "frame link, words only": ("frame links among words", "words only"),
+    "frame link,\nwords only in both": ("frame links among words", "words only"),
 }
 
 
@@ -86,7 +86,7 @@ def answers_moved(runs: Runs, sink: str = "[CLS]") -> Figure:
 def heads_both_ways(runs: Runs) -> Figure:
     """Scatters of the pre-trained heads by weight and by norm, a row for each run and a panel for each dependency.
 
-    A dot is how often a head points right; the highest head by either is named.
+    A dot is how often a head points right; the highest head by either is orange and named.
     """
     known = {name: run for name, run in runs.items() if run.find(POINTS.format("weight"))}
     relations = [entry["kind"] for entry in next(iter(known.values())).find(POINTS.format("weight"))]
@@ -102,6 +102,7 @@ def heads_both_ways(runs: Runs) -> Figure:
             ax.plot(*(values.ravel() for values in both), "o", color=COLOURS["blue"], ms=4, alpha=0.6)
             for at in {largest(values) for values in both}:
                 place = [values[at] for values in both]
+                ax.plot(*place, "o", color=COLOURS["orange"], ms=5)
                 ax.annotate(
                     head_name(*at), place, xytext=(-9, -1), textcoords="offset points", ha="right", va="center", fontsize=8
                 )
