@@ -15,6 +15,7 @@ from .. import plots
 from ..common import axis_numbers
 from ..glue import TASKS, plain_metric
 from ..judge import THIS_RUN
+from ..record import TITLES
 from ..results import Results
 from .measure import trainings_in
 from .scores import COLUMNS, paper_points
@@ -43,6 +44,8 @@ def restored(runs: Runs) -> Figure:
     pairs = {"kind": {pair: pair for pair in _pairs(runs[THIS_RUN])}}
     panels = plots.panels_of(runs, PUT_BACK, "task", "kind", names=pairs)
     figure = plots.dot_panels(panels, "change of the score, points", 100, border=0.0, limits=_limits(panels))
+    for ax in figure.axes:
+        ax.tick_params(axis="y", length=0, pad=9)  # an arrowhead at the edge needs the room
     for ax in figure.axes[::4]:  # the first of each row
         ax.set_ylabel("layers put back")
     return figure
@@ -117,10 +120,14 @@ def heads_changed(runs: Runs) -> Figure:
     return plots.heatmap_grid(arrays, "cosine similarity (dark: changed)", limits, "mako", panel=size)
 
 
-def change_by_layer(runs: Runs) -> Figure:
+def change_by_layer(runs: Runs, titles: Mapping[str, str]) -> Figure:
     """Mean similarity by layer of every training and of a random start, a panel for each task that has one.
 
     The scale begins at the lowest value; a line near 1 means that those maps hardly changed.
+
+    Args:
+        runs: tables of results by whose they are.
+        titles: what this run's tasks are called, by name.
     """
     there = [
         (name, run, task) for name, run in runs.items() for task in _tasks({name: run}, SIMILARITY, kind="random start")
@@ -133,7 +140,8 @@ def change_by_layer(runs: Runs) -> Figure:
         (start,) = _by_layer(run, task, ["random start"])
         numbers = axis_numbers(len(start))
         ax.plot(numbers, start, "s-", ms=4, color=plots.COLOURS["orange"], label="random start")
-        ax.set(title=f"{TASKS[task].title}\n{name}", xticks=numbers[:: 1 + len(numbers) // 8], xlabel="layer")
+        of_task = (titles if name == THIS_RUN else TITLES)[task]
+        ax.set(title=f"{of_task}\n{name}", xticks=numbers[:: 1 + len(numbers) // 8], xlabel="layer")
         ax.title.set_fontsize(8.5)
     for ax in axes[::3]:
         ax.set_ylabel("cosine similarity")
@@ -147,14 +155,15 @@ def table1_dots(runs: Runs) -> Figure:
     A grey tick is what always the same answer scores: of the run on real data where that is known, else of this run.
     """
     tasks = {TASKS[name].title: TASKS[name] for name in _tasks(runs, "score")}
-    panels = {column: {title: {} for title in tasks} for column in COLUMNS.values()}  # type: dict[str, dict[str, dict]]
-    for column, state in COLUMNS.items():
+    names = [state.replace("normal distr.", "random start") for state in COLUMNS.values()]
+    panels: dict[str, dict[str, dict]] = {name: {title: {} for title in tasks} for name in names}
+    for name, (column, state) in zip(names, COLUMNS.items(), strict=True):
         for title, task in tasks.items():
             metric = plain_metric(task)
             points = paper_points(task, column, metric)
-            found = {name: run.find("score", task=task, kind=metric, state=state) for name, run in runs.items()}
+            found = {of: run.find("score", task=task, kind=metric, state=state) for of, run in runs.items()}
             known = {} if points is None else {PAPER: points / 100}
-            panels[state][title] = known | {name: of_run[0] for name, of_run in found.items() if of_run}
+            panels[name][title] = known | {of: of_run[0] for of, of_run in found.items() if of_run}
     figure = plots.dot_panels(panels, "score × 100", 100, limits=(-5, 103))
     constant: dict[str, float] = {}
     for run in reversed(list(runs.values())):  # the real one last

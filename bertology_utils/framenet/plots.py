@@ -59,27 +59,39 @@ def links_in_maps(rows: Sequence[Sequence[Seen]], columns: Sequence[str]) -> Fig
 
 
 def compared_places(seen: Seen, places: Mapping[str, Iterable[set[tuple[int, int]]]]) -> Figure:
-    """A map for each kind of places that a link is compared with: the link framed in orange, the places dashed in green.
+    """A map for each kind of places that a link is compared with: the link framed in orange, the places in green.
 
     Args:
         seen: the sentence and the head.
         places: by kind, the cells of every place.
     """
-    figure = plots.token_maps({f"the link and\n{kind}": seen.weights for kind in places}, seen.tokens)
+    maps = {f"head {head_name(*seen.head)}: the link\nand {kind}": seen.weights for kind in places}
+    figure = plots.token_maps(maps, seen.tokens)
     for ax, of_kind in zip(figure.axes, places.values(), strict=False):
-        _frame(ax, set().union(*of_kind), "green", "--")
+        for at, cells in enumerate(of_kind):
+            _frame(ax, cells, "green", 1.2, 0.04 + 0.05 * (at % 4))  # so that frames of two places do not touch
         _frame(ax, seen.cells)
-    names = (("orange", "-", "link"), ("green", "--", "compared with it"))
     marks = [
-        Rectangle((0, 0), 1, 1, fill=False, ec=plots.COLOURS[of], ls=line, lw=2, label=name) for of, line, name in names
+        Rectangle((0, 0), 1, 1, fill=False, ec=plots.COLOURS[colour], lw=thick, label=name)
+        for colour, thick, name in (("orange", 2.4, "link"), ("green", 1.2, "a place compared with it"))
     ]
     figure.legend(handles=marks, loc="outside upper center", ncols=2, handlelength=1.2, handleheight=1.2)
     return figure
 
 
-def _frame(ax: Axes, cells: Iterable[tuple[int, int]], colour: str = "orange", line: str = "-") -> None:
-    for row, column in cells:
-        plots.frame(ax, [row], [column], colour, line)
+def _frame(
+    ax: Axes, cells: Iterable[tuple[int, int]], colour: str = "orange", thick: float = 2.4, inset: float = 0.0
+) -> None:
+    """One frame around cells that fill a rectangle, else one around each, inset by so much of a cell."""
+    places = list(cells)
+    corner, (height, width) = np.min(places, axis=0), np.ptp(places, axis=0) + 1
+    for (row, column), high, wide in (
+        [(corner, height, width)] if len(places) == height * width else [(one, 1, 1) for one in places]
+    ):
+        left, top = column - 0.5 + inset, row - 0.5 + inset
+        ax.add_patch(
+            Rectangle((left, top), wide - 2 * inset, high - 2 * inset, fill=False, ec=plots.COLOURS[colour], lw=thick)
+        )
 
 
 def score_panels(runs: Runs) -> Figure:

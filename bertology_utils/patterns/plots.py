@@ -175,17 +175,16 @@ def heterogeneous_of_runs(runs: Mapping[str, Results]) -> Figure:
     return heterogeneous(rows)
 
 
-def usual_patterns(runs: Mapping[str, Results], most: int = 3) -> Figure:
-    """The pattern that every head shows most often, on the first tasks that all runs have.
+def usual_patterns(runs: Mapping[str, Results]) -> Figure:
+    """The pattern that every head shows most often, on the tasks that all runs have.
 
     Args:
         runs: by title, each a row of panels.
-        most: tasks.
     """
     found = {title: run.by("task", "share of maps by head", state="fine-tuned") for title, run in runs.items()}
     if len(found) > 1 and not set.intersection(*map(set, found.values())):
         found = {THIS_RUN: found[THIS_RUN]}  # of other tasks than the run on real data
-    tasks = [task for task in TASKS if all(task in of_run for of_run in found.values())][:most]
+    tasks = [task for task in TASKS if all(task in of_run for of_run in found.values())]
     panels = {
         (title, TASKS[task].title): np.array(of_run[task]["value"]).argmax(axis=-1)
         for title, of_run in found.items()

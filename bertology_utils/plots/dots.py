@@ -75,7 +75,9 @@ def dots(
                 inside = "white" if low == high else colours[source]
                 ax.plot(value, height, markers.get(source, "o"), color=colours[source], mfc=inside, ms=5)
     for source in sources:
-        ax.plot([], [], markers.get(source, "o"), color=colours[source], ms=5, label=source)
+        found = [_parts(row[source], within) for row in rows.values() if source in row]
+        inside = "white" if all(low == high for _, low, high in found) else colours[source]
+        ax.plot([], [], markers.get(source, "o"), color=colours[source], mfc=inside, ms=5, label=source)
     if border is not None:
         ax.axvline(scale * border, color=COLOURS["orange"], lw=1.5, zorder=0)
     ax.set(xlabel=label, ylim=(len(rows) - 0.5, -0.5))
