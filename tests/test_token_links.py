@@ -8,11 +8,12 @@ from plain import TASKS, made_input, measured, replay, to_previous, word
 from precision import forward_tolerance
 from scipy.stats import rankdata, spearmanr
 
+from bertology_utils import looks
 from bertology_utils.attention import observe
 from bertology_utils.attention.batches import batches_of
 from bertology_utils.claims import WEIGHT
 from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
-from bertology_utils.links import looks, measure
+from bertology_utils.links import measure
 from bertology_utils.links.measure import LINK_TYPES, TokenLinkAttention, borrow, find_links, share_adjacent
 
 

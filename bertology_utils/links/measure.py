@@ -35,6 +35,8 @@ AS_IS, POPULARITY_OFF = "links", "centred"  # the two ways in which links are me
 WAYS = (AS_IS, POPULARITY_OFF)
 PLACES, RIVALS = "places", "rivals"  # the two yardsticks that the weight along a link is compared with
 # Names of rows in results.json; of every head, by state of the model and type of link.
+BEFORE, TUNED, RANDOM = "pre-trained", "fine-tuned", "random weights"  # states of a model
+FROM_CLS = "weight from [CLS], last layer"  # row of results.json, by state, task and type of token
 SCORES, NEIGHBOURS = "weight along links", "weight on the neighbour on the links' side"
 EXCESS = {AS_IS: "weight along links above other inputs' places", POPULARITY_OFF: "the same with each word's popularity off"}
 ABOVE_RIVALS = "weight along links above rivals"

@@ -20,8 +20,7 @@ from ..plots import COLOURS, SOURCE_COLOURS
 from ..plots.style import SOURCE_MARKERS
 from ..results import Results
 from ..statistics.permutation import heads_by_size, largest
-from .looks import BEFORE, FROM_CLS, RANDOM, TUNED
-from .measure import ABOVE_RIVALS, AS_IS, EXCESS, LINK_TYPES, NEIGHBOURS, SCORES, TokenLink
+from .measure import ABOVE_RIVALS, AS_IS, BEFORE, EXCESS, FROM_CLS, LINK_TYPES, NEIGHBOURS, RANDOM, SCORES, TUNED, TokenLink
 
 NAMED = 2  # heads of each kind that carry their names
 _PUNCTUATION = CLAIMS["cls-reads-punctuation"].tasks  # of which the paper's text says so; of the others it names [SEP]

@@ -10,20 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from .. import passes
-from ..annotation.inputs import TOKEN_TYPES, AnnotatedInput, wordpieces
-from ..attention.batches import batches_of
-from ..common import track
-from ..features import compare
-from ..glue import Task
-from ..judge import Support, never_adjacent, no_sink
-from ..results import P_VALUE
-from ..statistics import Bootstrap, bootstrap_mean
-from . import measure
-from .measure import LINK_TYPES, PAIRS, Clear, Found, LinkHeads, OfInput
+from . import passes
+from .annotation.inputs import TOKEN_TYPES, AnnotatedInput, wordpieces
+from .attention.batches import batches_of
+from .common import track
+from .features import compare
+from .glue import Task
+from .judge import Support, never_adjacent, no_sink
+from .links import measure
+from .links.measure import BEFORE, FROM_CLS, LINK_TYPES, PAIRS, RANDOM, TUNED, Clear, Found, LinkHeads, OfInput
+from .results import P_VALUE
+from .statistics import Bootstrap, bootstrap_mean
 
-BEFORE, TUNED, RANDOM = "pre-trained", "fine-tuned", "random weights"  # states of a model
-FROM_CLS = "weight from [CLS], last layer"  # row of results.json, by state, task and type of token
 FIRST = "share of resamples in which [CLS] attends most to it"  # the same, by task, type and training
 LARGEST, SURE = "largest excess along links", "heads surely 0.02 above places and rivals"
 CLS_CLAIMS = {"cls-reads-sep": "[SEP]", "cls-reads-punctuation": "punctuation"}
