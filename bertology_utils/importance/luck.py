@@ -85,8 +85,9 @@ def flips_for(published: Published, level: float) -> int:
 
 
 def turned(task: Task, whole: np.ndarray, without: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How many answers become right or wrong without each head or layer, and which are not surely harmful: of these, what
-    they gain may be luck. Each of shape (heads,).
+    """How many answers become right or wrong without each head or layer, and which are not surely harmful, so may be idle.
+
+    Each of shape (heads,).
 
     Args:
         task: with labels; a regression has no answer that is right or wrong.

@@ -25,41 +25,42 @@ RISE, SHARE, AGREEMENT, MEASURED = (
     "agreement of two measurements",
     "agreement found between trainings",
 )
-REACH = 0.05  # the scale of losses ends here
 _SHADES = dict(zip(COMPONENTS, ("#1f3d5c", "#d9822b", "#8f3b76", "#c99bbb", "#7fa8c9", "#d5d8dc"), strict=True))
 _OF_TASK = dict(zip(TASKS, ("#2f5d8a", "#d9822b", "#3f8f6b", "#7c5c8e", "#b5483a", "#8a8f98", "#1a1a1a"), strict=True))
 _MARKS = dict(zip(TASKS, "osD^vPX", strict=True))
 
 
-def by_training(runs: Runs, tasks: Sequence[str], scale: float = REACH) -> Figure:
+def by_training(runs: Runs, tasks: Sequence[str]) -> Figure:
     """A figure of what every head costs, a row for each task and a column for each training, of the first run.
+
+    Each task has a scale of its own, at its left.
 
     Args:
         runs: those of this run come where there is no other.
         tasks: by name.
-        scale: losses at the ends of the colours.
     """
     name, run = next(iter(runs.items()))
-    found = {task: run.by("training", RISE, task=task) for task in tasks if run.find(RISE, task=task)}
-    columns = max(map(len, found.values()))
-    layers = len(next(iter(next(iter(found.values())).values()))["value"])
-    size = 1.9 * columns + 1.2, (0.16 * layers + 0.6) * len(found) + 0.3
+    found = {task: [np.asarray(one["value"]) for one in run.find(RISE, task=task)] for task in tasks}
+    found = {task: several for task, several in found.items() if several}
+    columns, (layers, heads) = max(map(len, found.values())), next(iter(found.values()))[0].shape
+    size = 2.0 * columns + 1.4, (0.16 * layers + 0.45) * len(found) + 0.4
     figure, axes = plt.subplots(len(found), columns, figsize=size, squeeze=False)
-    for row, (task, trainings) in zip(axes, found.items(), strict=True):
-        for ax in row[len(trainings) :]:
+    for row, (task, several) in zip(axes, found.items(), strict=True):
+        scale = float(np.percentile(np.abs(several), 97))
+        for ax, costs in zip(row, several, strict=False):
+            plots.heatmap(ax, costs / scale, limits=(-1, 1), cmap=plots.GAIN.reversed(), colour_bar=False)
+            ax.collections[0].set_edgecolor("#d5d8dc")
+            ax.set(xlabel="", ylabel="")
+            ax.set_xticks(np.array([1, heads // 2, heads]) - 0.5, ["1", str(heads // 2), str(heads)])
+        for ax in row[len(several) :]:
             ax.set_axis_off()
-        for ax, (number, entry) in zip(row, trainings.items(), strict=False):
-            mesh = plots.heatmap(
-                ax, np.asarray(entry["value"]), limits=(-scale, scale), cmap=plots.GAIN.reversed(), colour_bar=False
-            ).collections[0]
-            mesh.set_edgecolor("#d5d8dc")
-            ax.set_title(f"{TASKS[task].title}, training {number}", fontsize=9)
-            ax.set(xlabel="", ylabel="layer" if ax is row[0] else "")
+        row[0].set_ylabel(f"{TASKS[task].title}\n±{scale:.3f}\nlayer")
+    for number, ax in enumerate(axes[0], 1):
+        ax.set_title(f"training {number}")
     for ax in axes[-1]:
         ax.set_xlabel("head")
-    figure.colorbar(
-        mesh, ax=axes, label=f"rise of the loss without the head\n({name})", extend="both", aspect=14 * len(found)
-    )
+    bar = figure.colorbar(axes[0, 0].collections[0], ax=axes, extend="both", aspect=12 * len(found), label=name)
+    bar.set_ticks([-1, 0, 1], labels=["loss lower\nwithout it", "no change", "loss higher\nwithout it"], fontsize=8)
     return figure
 
 
