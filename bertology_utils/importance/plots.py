@@ -104,9 +104,9 @@ def stacked(runs: Runs) -> Figure:
             ax.barh(range(len(rows)), width, left=left, color=colour, label=part, height=0.78)
             for at in np.flatnonzero(width >= 0.05):
                 text = {"color": "white" if part in COMPONENTS[:3:2] else "black", "fontsize": 8}
-                ax.text(left[at] + width[at] / 2, at, f"{100 * width[at]:.0f}", ha="center", va="center", **text)
+                ax.text(left[at] + width[at] / 2, at, f"{100 * width[at]:.0f}", ha="center", va="center", zorder=5, **text)
             left += width
-        ax.axvline(0.5, color="black", lw=1, ls=":")
+        ax.axvline(0.5, color="black", lw=1, ls=":", alpha=0.5)
         ax.set(xlim=(0, 1), ylim=(len(rows) - 0.5, -0.5), title=title, xlabel="share of what heads differ by, %")
         ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100"])
         ax.set_yticks(range(len(rows)), [label for label, *_ in rows])
