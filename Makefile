@@ -24,8 +24,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 reproduce: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run
 
-# Notebook 8 with these parameters; what is left out is the profile's.
-FORWARD = $(BIN)/python -m bertology_utils run --only 8 --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
+# Notebook 8 and its appendix with these parameters; what is left out is the profile's.
+FORWARD = $(BIN)/python -m bertology_utils run --only 8,8a --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
   $(if $(FRAMENET),-p framenet '$(FRAMENET)') $(if $(ANNOTATION),-p annotation '$(ANNOTATION)') \
   $(if $(TASKS),-p tasks '$(TASKS)') $(if $(EXAMPLES),-p max_examples '$(EXAMPLES)')
 comma := ,
@@ -36,7 +36,7 @@ bert: $(INSTALLED)
 
 pretrainings: $(INSTALLED)
 	for model in $(subst $(comma), ,$(MODELS)); do $(FORWARD) -p model "$$model" --figures "runs/pretrainings/$$(basename "$$model")" || exit; done
-	$(BIN)/python benchmarks/count_holds.py runs/pretrainings/*/8_bert_base/results.json
+	$(BIN)/python benchmarks/count_holds.py runs/pretrainings/*/8*/results.json
 
 # Unit tests first: they say in minutes what is wrong. Then what the notebooks need is trained, and
 # they run anew, side by side, and are compared, numbers by their rules (bertology_utils/compare.py).

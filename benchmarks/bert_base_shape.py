@@ -21,7 +21,7 @@ import torch
 from safetensors.torch import save_file
 
 ROOT = Path(__file__).resolve().parent.parent
-COPIED = ("pyproject.toml", "*.md", "docs/*.md", "notebooks/8_*.ipynb", "figures/*/results.json", "benchmarks/**/*.json")
+COPIED = ("pyproject.toml", "*.md", "docs/*.md", "notebooks/8*.ipynb", "figures/*/results.json", "benchmarks/**/*.json")
 
 
 def write_model(like: Path, folder: Path, seed: int = 1) -> int:
@@ -56,19 +56,19 @@ def main() -> None:
     model, checkout = options.scratch / "model", options.scratch / "checkout"
     weights = write_model(options.like, model)
     copy_checkout(checkout)
-    command = [sys.executable, "-m", "bertology_utils", "run", "--only", "8", "--profile", "bert-forward"]
+    command = [sys.executable, "-m", "bertology_utils", "run", "--only", "8,8a", "--profile", "bert-forward"]
     command += ["-p", "model", str(model), *options.options]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(command, cwd=checkout, env=environment, stderr=subprocess.PIPE, text=True, check=False)
     print(done.stderr)
-    took = re.search(r"8_bert_base: done \((\d+) s\)", done.stderr)
+    took = re.findall(r"8a?_\w+: done \((\d+) s\)", done.stderr)
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20  # of the largest process, the kernel
-    if done.returncode or not took:
+    if done.returncode or len(took) < 2:
         sys.exit(f"the command ended with {done.returncode}, or did not say what it took")
     found = {
         "weights": weights,
         "options": options.options,
-        "took": {"minutes": round(int(took[1]) / 60, 1), "GiB": round(memory, 1)},
+        "took": {"minutes": round(sum(map(int, took)) / 60, 1), "GiB": round(memory, 1)},
         "threads": 1,
     }
     Path(__file__).with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")

@@ -1,6 +1,6 @@
 """In how many runs each claim holds, does not hold, or is undecided: one run for each pre-trained encoder.
 
-    python benchmarks/count_holds.py runs/pretrainings/*/8_bert_base/results.json
+    python benchmarks/count_holds.py runs/pretrainings/*/8*/results.json
 
 A pre-training is the unit: the interval is Clopper and Pearson's (1934) of the share of encoders in which a claim holds,
 of those in which it could be tested. Checkpoints of one pre-training are not independent; give one of each. Claims about
@@ -23,13 +23,13 @@ def count(paths: list[Path]) -> dict[str, Counter]:
     """Number of results files with each outcome, by claim.
 
     Raises:
-        ValueError: a file twice, by the fingerprint of its encoder.
+        ValueError: a notebook twice of the same encoder, by its fingerprint.
     """
     counts: dict[str, Counter] = {}
-    seen: dict[str, Path] = {}
+    seen: dict[tuple[str, str], Path] = {}
     for path in paths:
         results = json.loads(path.read_text(encoding="utf-8"))
-        encoder = results["settings"]["model_fingerprint"]
+        encoder = results["notebook"], results["settings"]["model_fingerprint"]
         if encoder in seen:
             raise ValueError(f"{path} and {seen[encoder]} are of the same encoder; a pre-training counts once")
         seen[encoder] = path

@@ -34,6 +34,7 @@ from .statistics.estimates import leaves
 HOLDS, FAILS, UNDECIDED, UNTESTABLE = "holds here", "does not hold here", "undecided", "not testable here"
 OUTCOMES = (HOLDS, FAILS, UNDECIDED, UNTESTABLE)
 THIS_RUN, PRETRAINED = "this run", "pre-trained"  # what a verdict is about, unless it names another model
+TINY = 0.001  # p values below it are alike: of several that are as sure, the most extreme number is told
 MIN_EXAMPLES = 30  # below it a mean over examples is an anecdote
 
 
@@ -213,9 +214,10 @@ def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str,
     def order(label: Any) -> tuple[float, float]:
         one, value = alone[label], _value(found[label])
         towards = value if claim.rule in upwards else -value  # of ties the more extreme
+        holds, fails = (max(p, TINY) for p in (one.holds, one.fails))
         if about_some:
-            return -one.holds, -towards
-        return (-one.fails if support.outcome == FAILS else one.holds), towards
+            return -holds, -towards
+        return (-fails if support.outcome == FAILS else holds), towards
 
     label = max(found, key=order)
     title = ", ".join(

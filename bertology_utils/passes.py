@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from .annotation.inputs import token_types
 from .attention import Batch, Measurement, observe_once, weighed
+from .common import track
 from .features import Features, Flow, marks
-from .features.reading import Examples
+from .features.reading import Examples, Reading
 from .glue import Task
 from .links import dependencies, measure
 from .patterns.classifiers import Classifier, load_network
@@ -28,6 +29,18 @@ if TYPE_CHECKING:
 def examples(lab: Any, task: Task) -> Examples:
     """A task's examples as notebook 4 measures them: by type of token, with matched words."""
     return Examples(lab.annotated_inputs(task), lab.settings.protocol, lab.resampling_seed(task))
+
+
+def readings(lab: Any) -> tuple[dict[Task, Reading], dict[Task, list[Reading]], dict[Task, Reading]]:
+    """Notebook 4's measurements by task: of the pre-trained model, of every training, and of a model with random weights."""
+
+    def read(model: PreTrainedModel, task: Task) -> Reading:
+        return examples(lab, task).read(lab.look(model, task))
+
+    before, untrained, after = lab.encoder(), lab.encoder("normal"), {}
+    for task in track(lab.tasks, "measuring"):
+        after[task] = [read(model, task) for model in lab.finetunings(task)]
+    return {task: read(before, task) for task in lab.tasks}, after, {task: read(untrained, task) for task in lab.tasks}
 
 
 @lru_cache(maxsize=32)

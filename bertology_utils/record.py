@@ -32,8 +32,8 @@ _SIGNS = {r"<(?=[A-Za-z/!?])": "&lt;", r"(?<=\])\(": r"\\(", r"\$": r"\\$"}
 _VERSIONS = ("bertology-utils", "torch", "transformers", "datasets", "numpy", "scikit-learn", "scipy", "spacy")
 TITLES = {name: task.title for name, task in TASKS.items()}
 LIKE = {name: f"{title}-like" for name, title in TITLES.items()}  # of the embedded corpora, which only have their form
-# The committed runs on real data, and what they are called: of notebook 2, and of the others.
-REAL = {"2": ("benchmarks/minilm_framenet15", "MiniLM, FrameNet 1.5")}
+# The committed runs on real data, and what they are called, where notebooks differ from the others.
+REAL = {"2": ("benchmarks/minilm_framenet15", "MiniLM, FrameNet 1.5"), "8": ("benchmarks/minilm_glue", "MiniLM, real text")}
 REAL_GLUE = ("benchmarks/minilm_glue", "MiniLM, real GLUE")
 
 
@@ -165,7 +165,9 @@ class Record:
 
     @cached_property
     def real(self) -> Results | None:
-        """The committed run of this notebook on real data, to draw beside; None where it is missing or of another form."""
+        """The committed run of this notebook on real data, to draw beside; None where it is missing or weighs maps otherwise."""
+        if self.settings.weighing != "weight":
+            return None
         try:
             return read_results(project_root() / real_place(self.notebook)[0] / RESULTS)
         except ValueError:
@@ -193,7 +195,8 @@ class Record:
         real = self.real.verdicts if self.real else {}
         rows = []
         for one in (one for one in self.verdicts if not names or one.id in names):
-            if found := real.get((one.id, one.model)):
+            found = real.get((one.id, one.model))
+            if found and one.model in (THIS_RUN, PRETRAINED):  # a published panel is the same beside both
                 rows.append(verdict_row(Verdict(**found), self.real_title))
             rows.append(verdict_row(one, "this run"))
         return pd.DataFrame(rows).set_index(["claim", "the paper", "measured on"])
@@ -262,7 +265,7 @@ def verdict_row(verdict: Verdict, where: str) -> dict[str, str]:
     return {
         "claim": claim.text,
         "the paper": claim.paper or "(control)",
-        "measured on": where if verdict.model == THIS_RUN else f"{where}, {verdict.model}",
+        "measured on": {THIS_RUN: where, PRETRAINED: f"{where}, {PRETRAINED}"}.get(verdict.model, verdict.model),
         "number": verdict.why if verdict.outcome == UNTESTABLE else verdict.number,
         "verdict": f"{verdict.outcome} ({verdict.tally})" if verdict.tally else verdict.outcome,
     }

@@ -121,7 +121,7 @@ def _tree(caption: str, names: Iterable[str]) -> str:
 
 
 def real_pages(root: Path) -> dict[str, str]:
-    """Name → Markdown: a page for each committed run on real data, with what came out, figures and verdicts.
+    """Name → Markdown: a page for each committed run on real data, with its verdicts.
 
     Executed notebooks would hold sentences of data that this project does not hand on.
     """
@@ -129,13 +129,13 @@ def real_pages(root: Path) -> dict[str, str]:
     titles = {notebook.number: notebook.title for notebook in find_notebooks()}
     for place in (pages.GLUE, pages.FRAMENET, pages.BERT_BASE):
         for number, run in place.runs(root).items():
-            folder = f"{place.folder}/{run.content['notebook']}"
             verdicts = [f"### {title}\n\n{chr(10).join(lines)}\n" for title, lines in _tables(run).items() if lines]
-            figures = [f"[![{path.stem}](../{folder}/{path.name})](../{folder}/{path.name})\n\n*{path.stem.replace('_', ' ')}*\n"
-                       for path in sorted((root / folder).glob("*.png"))]  # fmt: skip
             settings = in_markdown(f"model {run.content['settings']['model']}, data {place.data}")
-            parts = [f"# {titles[number]}, on {place.data}\n", f"This run: {settings}.\n", "\n## Verdicts\n", *verdicts,
-                     "## Figures\n", *figures]  # fmt: skip
+            parts = [
+                f"# {titles[number]}, on {place.data}\n",
+                f"This run: {settings}. Its figures: see the page.\n",
+                *verdicts,
+            ]
             found[f"real/{number}_{place.folder.split('/')[-1]}"] = "\n".join(parts)
     return found
 

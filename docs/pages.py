@@ -67,7 +67,7 @@ class Place:
 
 
 EMBEDDED = Place("embedded data", "figures", tuple("012345678"), "python -m bertology_utils run --in-place --only {}")
-GLUE = Place("GLUE", "benchmarks/minilm_glue", tuple("134567"),
+GLUE = Place("GLUE", "benchmarks/minilm_glue", tuple("1345678"),
              "python -m bertology_utils run --profile minilm -p data folder:PATH --only {}")  # fmt: skip
 FRAMENET = Place("FrameNet 1.5", "benchmarks/minilm_framenet15", ("2",),
                  "python -m bertology_utils run --profile minilm -p framenet folder:PATH --only {}")  # fmt: skip
@@ -79,8 +79,9 @@ def _columns(root: Path) -> dict[str, Verdicts]:
     """Verdicts on bert-base, on real data, and on the embedded data."""
     # Measured before read off a figure, and fine-tuned, as the paper's claims are, before pre-trained.
     bert = {**EMBEDDED.verdicts(root, PUBLISHED), **BERT_BASE.verdicts(root, PRETRAINED), **BERT_BASE.verdicts(root)}
-    real = {**FRAMENET.verdicts(root), **GLUE.verdicts(root)}
-    return dict(zip(COLUMNS, (bert, real, EMBEDDED.verdicts(root)), strict=True))
+    real = {**GLUE.verdicts(root, PRETRAINED), **FRAMENET.verdicts(root), **GLUE.verdicts(root)}
+    embedded = {**EMBEDDED.verdicts(root, PRETRAINED), **EMBEDDED.verdicts(root)}
+    return dict(zip(COLUMNS, (bert, real, embedded), strict=True))
 
 
 def summary(root: Path, which: str) -> list[str]:
@@ -140,12 +141,12 @@ def controls(root: Path, number: str) -> list[str]:
 
 
 def pretrained(root: Path, _: str) -> list[str]:
-    """Every claim and control that is judged of a pre-trained encoder: of bert-base, and of the default run's."""
+    """Every claim and control that is judged of a pre-trained encoder: of bert-base, and of MiniLM on real text and embedded."""
     found = (
         {name: {**one, "model": THIS_RUN} for name, one in place.verdicts(root, PRETRAINED).items()}
-        for place in (BERT_BASE, EMBEDDED)
+        for place in (BERT_BASE, GLUE, EMBEDDED)
     )
-    columns = dict(zip((COLUMNS[0], COLUMNS[2]), found, strict=True))
+    columns = dict(zip(COLUMNS, found, strict=True))
     return judged([one for one in CLAIMS.values() if one.id in columns[COLUMNS[2]]], columns)
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -221,3 +222,21 @@ def test_a_gain_is_paired_and_over_trainings():
     assert found.value == pytest.approx(0.5) and found.trainings == 2 and found.n == 40
     assert scores.answer_text(TASK, np.array([0.0, np.log(3)])) == "not_entailment (0.75)"
     assert scores.answer_text(TASKS["stsb"], np.array([0.9])) == "4.5 of 5"
+
+
+def test_groups_are_named_from_one_and_pairs_come_first():
+    assert scores.groups_of(3) == {"1, 2": (0, 1), "2, 3": (1, 2), "1 to 1": (0,), "1 to 2": (0, 1)}
+
+
+@pytest.mark.parametrize(("lowest", "counts"), [(0.97, True), (0.99, False)])
+def test_a_random_start_counts_only_where_it_changed_some_map(lowest, counts, monkeypatch):
+    monkeypatch.setattr(measure, "learned", lambda *_: True)
+    lab = SimpleNamespace(
+        random_tasks=(TASK,), resampling_seed=lambda _: 1, random_starts=lambda _: None, labels=lambda _: None
+    )
+    similarity = np.ones((40, 3, 2))
+    similarity[:, 0] = lowest
+    found = measure.leads_at_random({TASK: {"random start": similarity}}, lab)
+    assert (TASK in found) == counts and all(
+        lead["layer 3 above 1"].value == pytest.approx(-0.03) for lead in found.values()
+    )

@@ -232,10 +232,8 @@ def test_the_example_is_one_that_the_best_head_spoils_and_not_a_long_one():
     assert case.whole < 0.5 < case.without
     signs = heads.turned(MRPC, sweep, labels, case.head)
     assert (signs == 1).all() and len(signs) == 15
-    assert heads.coin(signs) == pytest.approx(0.5**15) and heads.coin(np.array([1, -1, -1])) == pytest.approx(7 / 8)
     assert heads.turned(MRPC, sweep, labels, (0, 1)).sum() == -20
-    idle = heads.turned(MRPC, sweep, labels, (2, 0))
-    assert not len(idle) and heads.coin(idle) == 1, "a head that changes nothing"
+    assert not len(heads.turned(MRPC, sweep, labels, (2, 0))), "a head that changes nothing"
 
 
 # What claims are judged on

@@ -12,9 +12,9 @@ from bertology_utils.annotation.annotators import Word
 from bertology_utils.annotation.inputs import LINGUISTIC, TOKEN_TYPES, AnnotatedInput, PlacedSentence, token_types
 from bertology_utils.attention import observe
 from bertology_utils.claims import NEGLIGIBLE, WEIGHT
-from bertology_utils.features import compare
+from bertology_utils.features import compare, tuned
 from bertology_utils.features.measure import ATTENDING, DESTINATIONS, Features, Flow, disregard, marks
-from bertology_utils.features.reading import Examples, in_even_shares, pooled
+from bertology_utils.features.reading import Examples, Reading, in_even_shares, pooled
 from bertology_utils.glue import TASKS as GLUE
 from bertology_utils.judge import FAILS, HOLDS, judge
 from bertology_utils.statistics import many_test
@@ -178,7 +178,7 @@ def test_a_control_passed_by_another_head_is_not_passed():
     assert judge("more-nouns-matched", {MRPC: [other]}).outcome == HOLDS, "as before"
     both = compare.also({MRPC: [alone]}, {MRPC: [other]})
     assert judge("more-nouns-matched", both).outcome == FAILS
-    assert compare.elsewhere(dict.fromkeys(compare.MORE_ATTENDED, both), {MRPC: True}).keys() == {"MRPC, negation"}
+    assert compare.elsewhere(dict.fromkeys(compare.MORE_ATTENDED, both), {MRPC: True}) == {MRPC: {"negation": both[MRPC]}}
 
 
 def test_stripes_are_on_words_or_on_marks_or_nowhere():
@@ -332,3 +332,26 @@ def test_a_token_that_is_two_marks_counts_once():
     annotated = AnnotatedInput((1, 2, 3), ("[CLS]", "[SEP]", "[SEP]"), (0,), (1, 2), (sentence,), (), 0)
     flow = replay(Flow([marks(annotated)]), [np.eye(3)[[1, 1, 1]][None, None]])
     np.testing.assert_allclose(flow.destinations[0, 0, 0], [0, 1, 0, 0, 0, 0, 0], atol=sum_tolerance(60))
+
+
+def test_heads_that_turned_to_words_are_counted_and_the_one_that_turned_most_is_found():
+    means = np.zeros((200, len(LINGUISTIC), 1, 3))
+    means[:, LINGUISTIC.index("nouns"), 0] = 0.1, 0.0, -0.1
+    means[:, LINGUISTIC.index("verbs"), 0, 2] = 0.2
+    means[:, LINGUISTIC.index("negation"), 0, 1] = 0.9
+    means[20:, LINGUISTIC.index("negation")] = np.nan  # too few examples
+    changes = {MRPC: [many_test(means + np.random.default_rng(0).normal(0, 1e-3, means.shape), WEIGHT, 1)]}
+    assert tuned.most(changes) == (MRPC, "verbs", (0, 2))
+    assert tuned.most(changes, ["nouns"]) == (MRPC, "nouns", (0, 0))
+    more, less = ({one["what"]: one["values"][MRPC]["nouns"]} for one in tuned.counted(changes))
+    assert more == {tuned.GAINERS: 1} and less[tuned.LOSERS] in (1, 2)
+
+
+def test_halves_are_signed_as_their_claims_are():
+    values = np.zeros((40, len(TOKEN_TYPES), 4, 2))
+    values[:, TOKEN_TYPES.index("[CLS]"), :2] = values[:, TOKEN_TYPES.index("[SEP]"), 2:] = 0.3
+    values[:, TOKEN_TYPES.index("[CLS]"), 0] = 0.0  # the first layer differs
+    reading = Reading(values, values, values[:, : len(LINGUISTIC)], None, np.full(40, 10), 1)
+    found = {claim: tuned.halves({MRPC: [reading]}, claim)["values"][MRPC].value for claim in tuned.HALVES}
+    expected = {"cls-early": 0.15, "cls-early-deeper": 0.3, "sep-late": 0.3, "sep-late-deeper": 0.3}
+    assert found == pytest.approx(expected)

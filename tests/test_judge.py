@@ -102,9 +102,8 @@ def test_a_claim_about_each_task_is_decided_by_the_worst():
     assert of(SURE, -SURE, 1).outcome == FAILS and "RTE" in of(SURE, -SURE, 1).number
     assert of(SURE, -2.3, SURE).outcome == UNDECIDED  # p = 0.01, which three tasks multiply
     assert of(SURE, 1, -SURE).tally == "1 of 3, 1 not, 1 open" and of(SURE).tally == ""
-    assert judge("pretraining-helps", {MRPC: Estimate(0.5, 0.01, 320)}, unit="gain").line == (
-        "*Fine-tuned from random weights scores lower, on every task*: holds here; MRPC +50.0 points [+48.0, +52.0]; n=320"
-    )
+    one = judge("pretraining-helps", {MRPC: Estimate(0.5, 0.01, 320)}, unit="gain", titles={"mrpc": "MRPC-like"})
+    assert one.number == "MRPC-like +50.0 points [+48.0, +52.0]; n=320"
 
 
 def test_a_task_with_several_parts_holds_if_each_does():
@@ -131,7 +130,6 @@ def test_without_its_precondition_or_a_number_nothing_is_judged():
     ):
         one = judge("cls-early", found, unmet)
         assert (one.outcome, one.why, one.number) == (UNTESTABLE, why, "–")
-        assert one.line.endswith(f"{UNTESTABLE}; {why}")
 
 
 def test_preconditions():

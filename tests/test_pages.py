@@ -1,7 +1,6 @@
 """README.md, RESULTS.md and docs/: they say what the results say, and lead somewhere."""
 
 import ast
-import itertools
 import json
 import re
 import shutil
@@ -220,21 +219,22 @@ def test_executed_in_order_without_errors_or_stderr(cells):
             assert output.get("name") != "stderr", output
 
 
+def tags_of(cell):
+    return set(cell["metadata"].get("tags", []))
+
+
 def is_page(path):
     """False for an appendix."""
     return path.stem.split("_")[0].isdigit()
 
 
-def test_prose_before_every_code_cell_and_short_cells(path, cells):
-    folded = ("setup", "defaults", "parameters")
-    for before, cell in itertools.pairwise(cells):
-        tags = before["metadata"].get("tags", [])
-        assert cell["cell_type"] == "markdown" or before["cell_type"] == "markdown" or set(tags) & set(folded), cell[
-            "source"
-        ]
+def test_prose_before_code_and_short_cells(path, cells):
+    folded = {"setup", "defaults", "parameters"}
+    told = ["p" if cell["cell_type"] == "markdown" else "c" for cell in cells if not tags_of(cell) & folded]
+    assert "ccc" not in "".join(told), "a sentence between cells"
     for cell in code(cells):
         lines = "".join(cell["source"]).splitlines()
-        allowed = 20 if not is_page(path) or set(cell["metadata"].get("tags", [])) & set(folded) else 12
+        allowed = 20 if not is_page(path) or tags_of(cell) & folded else 12
         assert len(lines) <= allowed, lines[0]
         assert all(len(line) <= 125 for line in lines), max(lines, key=len)
 

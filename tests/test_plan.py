@@ -47,10 +47,11 @@ def test_the_table_says_what_each_notebook_needs():
     assert len(needs(3, tasks="rte", profile="paper", trainings=2)) == 4, "no more random starts"
     with pytest.raises(ValueError, match="trainings=1: notebook 3 compares trainings"):
         needs(3, trainings=1)
-    six = needs(6, tasks="sst2,rte", trainings=1)
-    assert six[:2] == [FineTuning(SST2), FineTuning(RTE)]
-    ways = [(SST2, "uniform"), (RTE, "uniform"), (SST2, "zero"), (SST2, "mean"), (SST2, "interchange")]
-    assert [(need.training.task, need.ablation) for need in six[2:]] == ways
+    six, appendix = (needs(number, tasks="sst2,rte", trainings=1) for number in (6, "6a"))
+    assert six[:2] == [FineTuning(SST2), FineTuning(RTE)] and appendix[: len(six)] == six
+    assert [(need.training.task, need.ablation) for need in six[2:]] == [(SST2, "uniform"), (RTE, "uniform")]
+    assert [need.ablation for need in appendix[len(six) :]] == ["zero", "mean", "interchange"]
+    assert needs("1a", tasks="sst2,rte") == needs(1, tasks="sst2,rte"), "an appendix needs what its page needs"
     assert len(needs(7, tasks="sst2,qqp", trainings=1)) == 2, "it sweeps no heads"
 
 
@@ -110,13 +111,13 @@ def planned(tiny_bert, only, **parameters):
 
 
 def test_what_several_notebooks_need_is_planned_once_and_made_once(tiny_bert, capsys):
-    found = planned(tiny_bert, "1,3,6")
+    found = planned(tiny_bert, "1,3,6a")
     titles = [item.title for item in found.items]
     assert len(titles) == len(set(titles)) == 8  # two trainings, a random start, two sweeps and three more ways
     assert [isinstance(item.need, SweepOf) for item in found.items] == [False] * 3 + [True] * 5, "trainings first"
     assert found.items[0].need.init == "normal", "which has more epochs, and so begins"
     shared = next(item for item in found.items if item.need == FineTuning(SST2))
-    assert shared.notebooks == ("1_attention_patterns", "3_finetuning_drift", "6_disabling_heads")
+    assert shared.notebooks == ("1_attention_patterns", "3_finetuning_drift", "6a_appendix")
     assert found.text(2) == "to make: 3 trainings, 5 sweeps of heads; in the cache: 0; about 1 minute with 2 workers"
 
     threads = torch.get_num_threads()
@@ -124,7 +125,7 @@ def test_what_several_notebooks_need_is_planned_once_and_made_once(tiny_bert, ca
     assert plan.carry_out([shared], 1) == []
     assert torch.get_num_threads() == 3, "this process keeps its threads"
     torch.set_num_threads(threads)
-    again = planned(tiny_bert, "1,3,6")
+    again = planned(tiny_bert, "1,3,6a")
     assert (len(again.items), again.finished) == (7, 1) and shared.title not in [item.title for item in again.items]
     assert "[1/1] SST-2, pretrained, seed 1: " in capsys.readouterr().err
 

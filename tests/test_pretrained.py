@@ -97,7 +97,7 @@ def test_of_many_sentences_some_are_drawn_and_the_papers_own_is_kept():
 # ``make bert``: a miniature bert-base end to end, from the Hub.
 
 
-NAME = "8_bert_base"
+NAMES = ("8_bert_base", "8a_appendix")
 HIDDEN = 24
 
 
@@ -117,9 +117,10 @@ def annotation(tmp_path_factory):
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A copy of the project's pages, numbers and of the notebook."""
+    """A copy of the project's pages, numbers, and of the notebook with its appendix."""
     folder = tmp_path / "checkout"
-    found = [ROOT / "pyproject.toml", ROOT / "notebooks" / f"{NAME}.ipynb", *ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+    found = [ROOT / "pyproject.toml", *(ROOT / "notebooks" / f"{name}.ipynb" for name in NAMES)]
+    found += [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
     found += [*ROOT.glob("figures/*/results.json"), *ROOT.glob("benchmarks/**/*.json")]
     for path in found:
         target = folder / path.relative_to(ROOT)
@@ -137,7 +138,7 @@ def call(checkout, url, home, *options):
         "PYTHONPATH": os.pathsep.join([str(home / "site"), str(ROOT)]),
         "BERTOLOGY_CACHE": str(home / "cache"),
     }
-    command = [sys.executable, "-m", "bertology_utils", "run", "--only", "8", "--profile", "bert-forward"]
+    command = [sys.executable, "-m", "bertology_utils", "run", "--only", "8,8a", "--profile", "bert-forward"]
     command += ["--figures", "benchmarks/bert_base", *options]
     how = {"cwd": checkout, "env": environment, "capture_output": True, "text": True, "timeout": 900}
     done = subprocess.run(command, **how)
@@ -152,9 +153,9 @@ def columns(page, beginning):
 def check_run(checkout, done):
     """What a whole run leaves: results in their place, and the column bert-base filled in README and RESULTS.md."""
     assert done.returncode == 0, done.stderr[-3000:]
-    results = read_results(checkout / "benchmarks" / "bert_base" / NAME / RESULTS)
-    assert results.content["facts"]["encoder"] == {"bert-base": True, "layers": 12, "heads": 12}
-    outcomes = {claim: one["outcome"] for (claim, _), one in results.verdicts.items()}
+    page, appendix = (read_results(checkout / "benchmarks" / "bert_base" / name / RESULTS) for name in NAMES)
+    assert appendix.content["facts"]["encoder"] == {"bert-base": True, "layers": 12, "heads": 12}
+    outcomes = {claim: one["outcome"] for (claim, _), one in (page.verdicts | appendix.verdicts).items()}
     links = columns(checkout / "README.md", "4.2 | Some head attends along frame-semantic links")
     assert links[3] == f"{outcomes['frame-links']} (pre-trained)"
     first = columns(checkout / "RESULTS.md", "4.4 | Earlier layers attend to [CLS]")
@@ -162,7 +163,7 @@ def check_run(checkout, done):
     assert columns(checkout / "README.md", "4.3 | The last two layers change most, on all tasks but QQP")[3] == "not yet"
     text = (checkout / "README.md").read_text()
     assert "`make bert` does it" not in text and "No verdict is about bert-base yet" not in text
-    return results
+    return page, appendix
 
 
 def test_from_the_hub_it_fills_the_column_and_asks_for_nothing_else(checkout, tmp_path, repository, annotation):
@@ -178,13 +179,13 @@ def test_from_the_hub_it_fills_the_column_and_asks_for_nothing_else(checkout, tm
         given = {"annotation": f"conllu:{annotation}", "framenet": "embedded", "treebank": str(treebank(tmp_path, 80))}
         done = call(checkout, hub.url, tmp_path, *(part for pair in given.items() for part in ("-p", *pair)))
         asked = [path for _, path in hub.requests]
-    results = check_run(checkout, done)
-    assert {row["task"]: row["value"] for row in results.find("examples")} == dict.fromkeys(TASKS, 14)
+    results, appendix = check_run(checkout, done)
+    assert {row["task"]: row["value"] for row in appendix.find("examples")} == dict.fromkeys(TASKS, 14)
     assert {name: row["value"] for name, row in results.by("kind", "arcs").items()} == {"nsubj": 80, "obj": 80, "det": 80}
     assert results.content["facts"]["treebank"] == {"sentences": 80, "left out": 0}
     assert results.content["settings"]["treebank"] == "my.conllu"
     assert results.verdicts["relations-ahead", "pre-trained"]["outcome"] == "not testable here", "a distance is always right"
-    compared = results.by("kind", "rank correlation with the published panel")
+    compared = appendix.by("kind", "rank correlation with the published panel")
     assert set(compared) == {"[SEP]", "[CLS]"}  # QQP's rows, and no whole FrameNet
     assert all(f"/{GLUE}" in path or f"/{BERT_BASE}" in path for path in asked)
     fetched = [path for path in asked if "/resolve/" in path]

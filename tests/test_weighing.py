@@ -2,6 +2,7 @@
 
 import copy
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -11,7 +12,8 @@ from scipy.stats import spearmanr
 from bertology_utils import attention_maps, batches_of, observe
 from bertology_utils.attention import ByNorm, vectors
 from bertology_utils.attention.hooks import reaching
-from bertology_utils.weighing import heads, special_tokens
+from bertology_utils.results import Results
+from bertology_utils.weighing import heads, measure, plots, special_tokens
 
 
 @pytest.fixture(scope="module")
@@ -161,3 +163,23 @@ def test_words_only_leaves_special_tokens_out_by_weight_and_by_norm(model, token
     for name, way in (("weight", "weight"), ("outer", "norm"), ("inner", "norm")):
         expected = attention_maps(model, batch, way)[-1] * words
         torch.testing.assert_close(found[name], expected / expected.sum(dim=3, keepdim=True))
+
+
+def test_no_interval_of_a_distance_or_a_correlation_is_drawn_beyond_what_can_be():
+    def entry(what, value, low, high, **labels):
+        return {"what": what, "value": value, "low": low, "high": high} | labels
+
+    rows = [
+        entry(f"how far answers move, {way} instead", 0.01, -0.02, 0.04, task="mrpc", kind=kind)
+        for way in special_tokens.INSTEAD
+        for kind in special_tokens.CUT_FROM
+    ]
+    rows.append(entry(measure.RANKS.format("dependencies"), 0.98, 0.95, 1.01, kind="obj, pre-trained"))
+    runs = {"this run": Results({"notebook": "7", "rows": rows})}
+    for figure, beyond in (
+        (plots.answers_moved(runs), lambda ends: min(ends) < 0),
+        (plots.ranks(runs, measure.SAME), lambda ends: max(ends) > 1),
+    ):
+        intervals = [line.get_xdata() for ax in figure.axes for line in ax.lines if line.get_gid() == "interval"]
+        assert intervals and not any(beyond(ends) for ends in intervals)
+        plt.close(figure)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from scipy.special import softmax
-from scipy.stats import binom
 from torch import nn
 from torch.nn import functional
 
@@ -133,15 +132,6 @@ def turned(task: Task, sweep: Sweep, labels: np.ndarray, head: Head) -> np.ndarr
         before, after = ((answers(task, one) == labels).astype(float) for one in outputs)
     signs = np.sign(after - before).astype(int)
     return signs[signs != 0]
-
-
-def coin(signs: np.ndarray) -> float:
-    """The probability that a fair coin gives as many 1 as these signs, or more.
-
-    Args:
-        signs: 1 and −1, from :func:`turned`.
-    """
-    return float(binom.sf(int((signs > 0).sum()) - 1, len(signs), 0.5))
 
 
 def alone(batches: Sequence[Batch], example: int) -> Batch:

@@ -7,7 +7,6 @@ stand under :data:`THIS_RUN`. Rows of a figure are in the order of this run's ta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -65,23 +64,6 @@ def map_on_and_off(model, example: Batch, tokens: Sequence[str], head: Head) -> 
         image = plots.attention_map(ax, weights, tokens, title)
     axes[1].set_ylabel("")
     figure.colorbar(image, ax=axes, label="attention weight", shrink=0.7)
-    return figure
-
-
-def layer_maps(model, example: Batch, layer: int, separators: Sequence[int]) -> Figure:
-    """A figure of the maps of all heads of a layer, small, as they are with no head disabled.
-
-    Args:
-        model: classifier in evaluation mode.
-        example: one, alone in its batch.
-        layer: from 0.
-        separators: positions of [SEP].
-    """
-    maps = attention_maps(model, example)[layer][0].cpu().numpy()  # (heads, tokens, tokens)
-    shown = [SimpleNamespace(weights=weights, separators=separators) for weights in maps]
-    figure = plots.map_grid(shown, [head_name(layer, head) for head in range(len(maps))], columns=6)[0]
-    figure.supxlabel("token attended to", fontsize=8)
-    figure.supylabel("token", fontsize=8)
     return figure
 
 
@@ -159,7 +141,9 @@ def best_by_chance(runs: Runs) -> Figure:
     A panel for each run and one for the paper's numbers, which come without a test.
     """
     chance, largest, others = CHANCE
-    titles = dict.fromkeys(_title(entry) for _, run in _own_first(runs) for entry in run.find("largest gain without a head"))
+    found = [entry for _, run in _own_first(runs) for entry in run.find("largest gain without a head")]
+    tasks = list(dict.fromkeys(entry["task"] for entry in found))
+    titles = list(map(_title, sorted(found, key=lambda entry: (tasks.index(entry["task"]), entry["training"]))))
     panels: dict[str, dict[str, dict]] = {name: {title: {} for title in titles} for name in (PAPER, *runs)}
     for title, gain in _paper_best().items():
         panels[PAPER].get(title, {})[largest] = gain
@@ -237,6 +221,15 @@ def head_gains(runs: Runs, heads: Sequence[Head]) -> Figure:
                 if shapes[name] == shapes[THIS_RUN]:
                     rows.setdefault(_title(entry), {})[name] = entry
     return _from_zero(plots.dot_panels(panels, "gain, points", 100, border=-SCORE))
+
+
+def without_several(runs: Runs) -> Figure:
+    """A figure of the gain with a twelfth of the heads off, a row for each task, with a line at a loss of a point."""
+    rows: dict[str, dict[str, Entry]] = {}
+    for name, run in _own_first(runs):
+        for entry in run.find("gain with a twelfth of the heads off"):
+            rows.setdefault(TASKS[entry["task"]].title, {})[name] = entry
+    return _from_zero(plots.dot_panels({"": rows}, "gain, points", 100, border=-SCORE))
 
 
 def curves_of_scores(

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 
-from ..attention import Batch, Measurement, attention_maps, begin
+from ..attention import Batch, Measurement, attention_maps, begin, make_batches
 from ..attention.hooks import shape_of
-from ..common import PROTOCOLS, WEIGHINGS, Head, one_based, one_of
+from ..cache import once
+from ..claims import WEIGHT
+from ..common import PROTOCOLS, WEIGHINGS, Head, one_based, one_of, track
+from ..glue import Task
+from ..judge import learned
 from ..statistics import RESAMPLES, Bootstrap, Estimate, Seed, bootstrap_mean, mean_over_seeds, resampled_means
 from ..statistics.permutation import MARGIN, by_size, largest
 
+MOVEMENTS = ("same way", "other task")  # comparisons of changes, whose direction hangs on rounding where a map hardly moves
 OFFICIAL_LENGTH = 200  # the published code pads every input to this many tokens
 
 
@@ -245,6 +251,50 @@ def displacement_cosine(products: torch.Tensor, start: int, end: int, other: int
     return found.masked_fill(still[0] | still[1], torch.nan)
 
 
+def of_lab(lab: Any) -> dict[Task, dict[str, np.ndarray]]:
+    """What :func:`drifts` says of a lab's tasks, from the cache, by task and comparison.
+
+    "fine-tuning" and its like are the pre-trained model against each training, "another seed" two trainings, "random start"
+    random weights against what training made of them; "same way" and "other task" compare the changes of two trainings.
+    """
+    found = {}
+    for task in track(lab.tasks, "comparing maps"):
+        start, (tuned, again, *more) = lab.untrained(task), lab.finetunings(task)
+        names = names_of_trainings(len(more) + 2)
+        pairs = {name: (start, one) for name, one in zip(names, (tuned, again, *more), strict=True)}
+        pairs["another seed"] = tuned, again
+        if task in lab.random_tasks:
+            pairs["random start"] = lab.untrained(task, "normal"), lab.finetuned(task, "normal")
+        next_task = lab.tasks[(lab.tasks.index(task) + 1) % len(lab.tasks)]
+        movements = {"same way": (start, tuned, again), "other task": (start, tuned, lab.finetuned(next_task))}
+        protocol, weighing = lab.settings.protocol, lab.settings.weighing
+        inputs = lab.measured_batches(task, pad_to=OFFICIAL_LENGTH if protocol == "official" else None)
+        found[task] = once(drifts, pairs, inputs, protocol, movements, weighing)
+    return found
+
+
+def leads_of(similarity: Mapping[Task, Mapping[str, np.ndarray]], lab: Any) -> dict[Task, dict[str, Estimate]]:
+    """By task, what :func:`last_layers_lead` gives over all trainings."""
+    return {
+        task: over_trainings([last_layers_lead(found[name], lab.resampling_seed(task)) for name in trainings_in(found)])
+        for task, found in similarity.items()
+    }
+
+
+def leads_at_random(similarity: Mapping[Task, Mapping[str, np.ndarray]], lab: Any) -> dict[Task, dict[str, Estimate]]:
+    """As :func:`leads_of`, of the random starts that learned their task and changed the maps of some layer by an effect.
+
+    Where no layer changed, none changed most: random weights attend almost evenly, and may go on doing so.
+    """
+    found = {}
+    for task in lab.random_tasks:
+        of_task, seed = similarity[task]["random start"], lab.resampling_seed(task)
+        moved = of_task.mean(axis=(0, 2)).min() <= 1 - WEIGHT
+        if moved and learned(task, lab.random_starts(task), lab.labels(task), seed):
+            found[task] = over_trainings([last_layers_lead(of_task, seed)])
+    return found
+
+
 def mean_by_head(similarity: np.ndarray) -> np.ndarray:
     """Mean over examples, shape (layers, heads); NaN for a head whose map stayed in every example.
 
@@ -289,9 +339,11 @@ def changed_most(by_layer: np.ndarray, count: int = 2) -> str:
     return ", ".join(str(one_based(int(layer))) for layer in sorted(by_size(-by_layer)[:count]))
 
 
-def near_length(inputs: Sequence[Sequence[int]], wordpieces: int = 12) -> int:
-    """The first input whose length is nearest to so many wordpieces: long enough to see, short enough to read."""
-    return min(range(len(inputs)), key=lambda row: abs(len(inputs[row]) - wordpieces))
+def short_example(lab: Any, task: Task, wordpieces: int = 12) -> Batch:
+    """The first dev input whose length is nearest to so many wordpieces, alone: long enough to see, short enough to read."""
+    inputs = lab.dev_inputs(task)
+    row = min(range(len(inputs)), key=lambda row: abs(len(inputs[row]["input_ids"]) - wordpieces))
+    return make_batches(inputs.select([row]), lab.tokenizer)[0].to(lab.device)
 
 
 def middle_head(similarity: np.ndarray) -> Head:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from torch import nn
 
 from ..attention import Batch
 from ..attention.hooks import shape_of
+from ..cache import once
+from ..common import one_based, track
 from ..glue import Task, plain_metric, predictions, scale_of
-from ..models import NORMAL_STD, predict_logits
+from ..judge import constant_score
+from ..models import NORMAL_STD, classifier_inputs, predict_logits
 from ..statistics import (
     RESAMPLES,
     Bootstrap,
@@ -24,9 +27,6 @@ from ..statistics import (
     weighted_scores,
     whole_and_resampled,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # The columns, in the paper's order and words.
 COLUMNS = {
@@ -100,6 +100,54 @@ def share_ahead(task: Task, answers: np.ndarray, tuned: np.ndarray, labels: np.n
     return mean_over_seeds([Bootstrap.of(share, len(labels), seed) for share in ahead])
 
 
+def answers_of(lab: Any) -> dict[Task, dict[str, np.ndarray]]:
+    """Answers of all of a lab's classifiers, shape (classifiers, dev examples), by task and column of Table 1."""
+    found = {}
+    for task in track(lab.tasks, "predicting"):
+        features = once(classifier_inputs, lab.untrained(task), lab.dev_batches(task))  # one pass for all random classifiers
+        found[task] = {
+            "pretrained": random_answers(task, features, lab.settings.seed),
+            "finetuned": answers_of_task(lab, task),
+        }
+        if task in lab.random_tasks:
+            found[task]["normal"] = lab.random_starts(task)
+    return found
+
+
+def answers_of_task(lab: Any, task: Task) -> np.ndarray:
+    """What the fine-tuned classifiers answer, shape (trainings, dev examples)."""
+    return np.stack([lab.answers(task, seed_offset=number) for number in lab.trainings(task)])
+
+
+def rows_of(lab: Any, answers: Mapping[Task, Mapping[str, np.ndarray]]) -> Iterator[dict[str, Any]]:
+    """Arguments of :meth:`bertology_utils.record.Record.record` for Table 1, and for what fine-tuning and pre-training gain.
+
+    Args:
+        lab: whose tasks these are.
+        answers: from :func:`answers_of`.
+    """
+    gains: dict[str, dict[Task, Estimate]] = {"pretrained": {}, "normal": {}}
+    for task, columns in answers.items():
+        labels, seed = lab.labels(task), lab.resampling_seed(task)
+        scored = {column: score_task(task, several, labels, seed) for column, several in columns.items()}
+        for column, metrics in scored.items():
+            yield {
+                "what": "score",
+                "values": metrics,
+                "by": ("kind",),
+                "unit": "score",
+                "task": task,
+                "state": COLUMNS[column],
+            }
+        for column in gains.keys() & scored.keys():
+            worse = scored[column][plain_metric(task)]
+            gains[column][task] = gain(task, columns["finetuned"], worse, labels, seed)
+    constant = {task: constant_score(task, lab.labels(task)) for task in answers}
+    yield {"what": "score of always the same answer", "values": constant, "by": ("task",), "unit": "score"}
+    yield {"what": "gain by fine-tuning", "values": gains["pretrained"], "by": ("task",), "unit": "gain"}
+    yield {"what": "gain by pre-training", "values": gains["normal"], "by": ("task",), "unit": "gain"}
+
+
 def answer_text(task: Task, logits: np.ndarray) -> str:
     """What a classifier says of one input: the label with its probability, or the similarity from 0 to 5.
 
@@ -138,27 +186,6 @@ def paper_points(task: Task, column: str, metric: str) -> float | None:
     """The paper's number in points (0 to 100); None where it gives none (Spearman)."""
     numbers = dict(zip(task.metrics, getattr(task.table1, column), strict=False))
     return numbers.get(metric)
-
-
-def beside_paper(scores: Mapping[Task, Mapping[str, Mapping[str, Bootstrap]]]) -> pd.DataFrame:
-    """Table 1 in points, the paper's numbers and this run's, a row for each task and metric.
-
-    Args:
-        scores: by task, column (if it was run) and metric, from :func:`score_task`.
-    """
-    import pandas as pd
-
-    rows = {}
-    for task, columns in scores.items():
-        for metric in task.metrics:
-            cells = {}
-            for column, title in COLUMNS.items():
-                points = paper_points(task, column, metric)
-                cells[title, "paper"] = "–" if points is None else f"{points:.1f}"
-                cells[title, "here"] = f"{100 * columns[column][metric].value:.1f}" if column in columns else "–"
-            rows[task.title, metric] = cells
-    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["task", "metric"])
-    return table.set_axis(pd.MultiIndex.from_tuples(table.columns), axis="columns")
 
 
 def exchangeable(model: nn.Module) -> bool:
@@ -273,3 +300,32 @@ def neighbours(layers: int) -> list[tuple[int, int]]:
 def up_to(layers: int) -> list[tuple[int, ...]]:
     """All layers from the first up to each but the last, from 0."""
     return [tuple(range(count)) for count in range(1, layers)]
+
+
+def groups_of(layers: int) -> dict[str, tuple[int, ...]]:
+    """The groups of layers that are put back, by their names: "1, 2" is a pair, "1 to 3" all up to the third."""
+    pairs = {f"{one_based(one)}, {one_based(other)}": (one, other) for one, other in neighbours(layers)}
+    return pairs | {f"1 to {one_based(group[-1])}": group for group in up_to(layers)}
+
+
+def of_restoring(lab: Any) -> tuple[dict[Task, dict[str, Estimate]], dict[Task, Estimate]]:
+    """What the score loses with layers put back, over all trainings of a lab's tasks.
+
+    Returns:
+        The change of the score by task and group; and by task, that with all but the last two layers put back minus that
+        with the last two.
+    """
+    groups = groups_of(lab.config.num_hidden_layers)
+    last_two, others = list(groups)[lab.config.num_hidden_layers - 2], list(groups)[-2]
+    changes, above_others = {}, {}
+    for task in track(lab.tasks, "putting back"):
+        labels, seed = lab.labels(task), lab.resampling_seed(task)
+        tuned = score_task(task, answers_of_task(lab, task), labels, seed)[plain_metric(task)].value
+        every = [
+            dict(zip(groups, changes_of_score(task, logits, labels, seed), strict=True))
+            for logits in (lab.restored_layers(task, list(groups.values()), number) for number in lab.trainings(task))
+        ]
+        scale = scale_of(task, tuned)
+        changes[task] = {name: mean_over_seeds([one[name] for one in every], scale) for name in groups}
+        above_others[task] = mean_over_seeds([one[others] - one[last_two] for one in every], scale)
+    return changes, above_others

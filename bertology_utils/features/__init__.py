@@ -2,7 +2,7 @@
 
 ``measure``: what each type gets, and how each head divides its attention. ``reading``: all of that on one task's
 examples in one pass, with matched words to compare types with. ``compare``: stripes, halves of the layers, types
-against each other, what comes first for [CLS]. ``plots``: the figures.
+against each other, what comes first for [CLS]. ``tuned``: one model before and after fine-tuning. ``plots``: the figures.
 """
 
 from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES

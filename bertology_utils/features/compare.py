@@ -224,8 +224,8 @@ def fewest(tests: Mapping[Task, Sequence[ManyTest]], tasks: Sequence[str], learn
 
 def elsewhere(
     tests: Mapping[str, Mapping[Task, Sequence[ManyTest]]], learned: Mapping[Task, bool]
-) -> dict[str, Sequence[ManyTest]]:
-    """By "task, type" the tests of the types that the paper names, on the learned tasks that it does not name for them.
+) -> dict[Task, dict[str, Sequence[ManyTest]]]:
+    """By task and type the tests of the types that the paper names, on the learned tasks that it does not name for them.
 
     Left out are tasks on which fewer than :data:`MIN_EXAMPLES` examples have the type.
 
@@ -233,12 +233,12 @@ def elsewhere(
         tests: by type, task and training, of shape (layers, heads).
         learned: by task.
     """
-    return {
-        f"{task.title}, {kind}": of_task
-        for kind, names in MORE_ATTENDED.items()
-        for task, of_task in tests[kind].items()
-        if task.name not in names and learned[task] and of_task[0].n.max() >= MIN_EXAMPLES
-    }
+    found: dict[Task, dict[str, Sequence[ManyTest]]] = {}
+    for kind, names in MORE_ATTENDED.items():
+        for task, of_task in tests[kind].items():
+            if task.name not in names and learned[task] and of_task[0].n.max() >= MIN_EXAMPLES:
+                found.setdefault(task, {})[kind] = of_task
+    return found
 
 
 # From [CLS] in the last layer (Fig 7).

@@ -14,68 +14,97 @@ from .. import plots
 from ..annotation.inputs import TOKEN_TYPES, AnnotatedInput, token_types
 from ..claims import WEIGHT
 from ..common import axis_numbers
-from ..glue import TASKS, Task
-from ..judge import MIN_EXAMPLES
+from ..glue import TASKS
+from ..judge import MIN_EXAMPLES, THIS_RUN
 from ..plots.dots import Dot
 from ..plots.style import SOURCE_MARKERS
 from ..results import Entry, Results
-from ..statistics import Estimate, ManyTest
 from .compare import MORE_ATTENDED
+from .measure import DESTINATIONS
+from .tuned import BEYOND, KEPT, MORE, ON_SPECIAL, ON_WORDS, SHARES, STATES, WEIGHTS
 
-OURS = "this run"
-EXAMPLES, WEIGHTS = "examples with the type", "weight on the type"  # rows of results.json that are drawn beside a run
+EXAMPLES = "examples with the type"
+PUBLISHED = "weight by layer, published figure"  # read off, of bert-base; a row of this run
+BERT_BASE = "bert-base, published figure"
+ABOVE_MATCHED = ", above matched words"
 _CLS, _SEP, _POINTS = plots.FLOW_COLOURS[:3]  # as in the bars of where attention goes
 _ORANGE, _EVEN = plots.COLOURS["orange"], plots.COLOURS["grey"]
 _LOG_TICKS = (0.02, 0.05, 0.1, 0.2, 0.5)
-Rows = dict[str, dict[str, Dot]]  # by task's title and source
+Runs = Mapping[str, Results]
 Heads = dict[str, dict[str, dict[str, np.ndarray]]]  # by type, task's title and source a number for each head
 
 
-def shares(ours: Mapping[Task, Estimate], real: Mapping[str, Entry], title: str, least: float = 0.0) -> Rows:
-    """Estimates of shares by task and source, for :func:`bertology_utils.plots.dots`; no interval leaves what is possible.
+def attention_flow(run: Results) -> Figure:
+    """Where each layer's attention goes in one run: pre-trained, fine-tuned and with random weights."""
+    return plots.flow_grid({state: run.array(SHARES, state=state) for state in STATES}, DESTINATIONS)
+
+
+def stripes(runs: Runs) -> Figure:
+    """The share of heads with a stripe on a word, of how many more have one on a special token, and since when."""
+    titles = (
+        "on a word",
+        "on [CLS] or [SEP],\nminus those on a word",
+        "of those on [CLS] or [SEP],\nhad it before fine-tuning",
+    )
+    panels = {title: {"what": what} for title, what in zip(titles, (ON_WORDS, ON_SPECIAL, KEPT), strict=True)}
+    figure = dots_by_task(runs, panels, "share of heads, %", 100)
+    for ax in figure.axes:
+        ax.set_xlim(-4, 104)
+    return figure
+
+
+def dots_by_task(runs: Runs, panels: Mapping[str, Mapping[str, str]], label: str, scale: float = 1.0) -> Figure:
+    """A panel for each kind of number, a row for each task of this run, a dot for each run; no interval leaves what is possible.
 
     Args:
-        ours: of this run.
-        real: of the run to draw beside, by task's name; what it lacks is left out.
-        title: of that run.
-        least: the smallest possible; -1 for differences.
+        runs: by title.
+        panels: by title the labels of the rows to draw, such as {"what": "weight on [SEP]", "kind": "all [SEP] together"}.
+        label, scale: of the axis.
     """
-    rows: Rows = {}
-    for task, estimate in ours.items():
-        found = {title: real.get(task.name), OURS: estimate.summary()}
-        rows[task.title] = {
-            source: {**one, "low": max(one["low"], least), "high": min(one["high"], 1.0)}
-            for source, one in found.items()
-            if one and one["value"] is not None
-        }
-    return rows
+    drawn: dict[str, dict[str, dict[str, Dot]]] = {}
+    for title, labels in panels.items():
+        found = {name: run.by("task", **labels) for name, run in runs.items()}
+        rows = drawn[title] = {}
+        for task in found[THIS_RUN]:
+            there = {
+                name: by_task[task] for name, by_task in found.items() if by_task.get(task, {}).get("value") is not None
+            }
+            rows[TASKS[task].title] = {name: _possible(one) for name, one in there.items()}
+    return plots.dot_panels(drawn, label, scale)
 
 
-def changes(ours: Mapping[Task, Sequence[ManyTest]], real: Results | None, what: str, title: str) -> Heads:
-    """What fine-tuning adds in every head to the types that the paper names; nothing where under 30 examples have the type.
+def _possible(one: Entry) -> Entry:
+    """A share with an interval that ends at 0 and 1, or a difference with one that ends at -1 and 1."""
+    least = -1.0 if one["unit"].startswith("difference") else 0.0
+    return {**one, "low": max(one["low"], least), "high": min(one["high"], 1.0)}
+
+
+def changes(runs: Runs, kinds: Sequence[str], matched: bool = True) -> Heads:
+    """What fine-tuning adds in every head to some types of word, first training, for :func:`heads_as_dots`.
+
+    Nothing where under 30 examples have the type.
 
     Args:
-        ours: this run's tests by task and training, of shape (types, layers, heads); the first training is drawn.
-        real: the run to draw beside.
-        what: the row of it that holds the same.
-        title: of that run.
+        runs: by title; tasks are those of this run.
+        kinds: the types.
+        matched: with a second panel for each type, of what is above matched words.
     """
-    found: Heads = {kind: {} for kind in MORE_ATTENDED}
-    for kind, of_kind in found.items():
-        at = TOKEN_TYPES.index(kind)
-        for task, (first, *_) in ours.items():
-            row = of_kind[task.title] = {}
-            theirs = real.find(what, task=task.name, kind=kind) if real else []
-            if real and theirs and real.find(EXAMPLES, task=task.name, kind=kind)[0]["value"] >= MIN_EXAMPLES:
-                row[title] = np.array(theirs[0]["value"], dtype=float)
-            if first.n[at].max() >= MIN_EXAMPLES:
-                row[OURS] = first.means[at]
+    found: Heads = {}
+    for kind in kinds:
+        for what, behind in ((MORE, ""), (BEYOND, ABOVE_MATCHED))[: 1 + matched]:
+            panel = found[kind + behind] = {}
+            for task in dict.fromkeys(one["task"] for one in runs[THIS_RUN].find(EXAMPLES)):
+                row = panel[TASKS[task].title] = {}
+                for name, run in runs.items():
+                    present = run.find(EXAMPLES, task=task, kind=kind)
+                    if present and present[0]["value"] >= MIN_EXAMPLES and run.find(what, task=task, kind=kind):
+                        row[name] = run.array(what, task=task, kind=kind)
     return found
 
 
-def mean_heads(real: Results | None, kind: str, state: str = "fine-tuned") -> list[np.ndarray]:
+def mean_heads(run: Results, kind: str, state: str) -> list[np.ndarray]:
     """What every head of a run's models, fine-tuned or pre-trained, gives one type, a task each: shape (layers, heads)."""
-    return [np.array(one["value"]) for one in real.find(WEIGHTS, state=state, kind=kind)] if real else []
+    return [np.array(one["value"], dtype=float) for one in run.find(WEIGHTS, state=state, kind=kind)]
 
 
 def maps_over_columns(annotated: AnnotatedInput, maps: Mapping[str, np.ndarray], marked: str = "") -> Figure:
@@ -149,19 +178,21 @@ def figure_6(columns: Mapping[str, tuple[np.ndarray, np.ndarray]], even: float, 
     return figure
 
 
-def by_depth(lines: Mapping[str, Mapping[str, Sequence[np.ndarray]]], even: float) -> Figure:
-    """What [CLS] and [SEP] get from the first layer to the last, mean over heads, on one scale.
+def by_depth(runs: Runs, even: float) -> Figure:
+    """What [CLS] and [SEP] get from the first layer to the last, pre-trained, mean over heads, on one scale.
+
+    The line is the mean over tasks and the band their range; of bert-base there is the published panel of one task.
 
     Args:
-        lines: by type and then by source, one or several lines of shape (layers,), such as one for each task; drawn are
-            their mean and their range.
+        runs: by title; this run has the published rows.
         even: what an even head would give any token.
     """
-    figure, axes = plt.subplots(1, len(lines), figsize=(4.4 * len(lines), 3.1), sharey=True)
-    for ax, (kind, by_source) in zip(axes, lines.items(), strict=True):
+    figure, axes = plt.subplots(1, 2, figsize=(8.8, 3.1), sharey=True)
+    for ax, kind in zip(axes, ("[CLS]", "[SEP]"), strict=True):
+        by_source = {BERT_BASE: [runs[THIS_RUN].array(PUBLISHED, kind=kind)]} | {
+            name: [heads.mean(axis=1) for heads in mean_heads(run, kind, "pre-trained")] for name, run in runs.items()
+        }
         for source, several in by_source.items():
-            if not several:
-                continue
             depth, colour = np.linspace(0, 1, len(several[0])), plots.SOURCE_COLOURS[source]
             ax.plot(depth, np.mean(several, axis=0), "-", marker=SOURCE_MARKERS[source], ms=4, lw=1.5, color=colour,
                     label=source)  # fmt: skip
@@ -169,6 +200,8 @@ def by_depth(lines: Mapping[str, Mapping[str, Sequence[np.ndarray]]], even: floa
         ax.axhline(even, color=_EVEN, ls=":", lw=1.5, label="even share of this run's inputs")
         ax.set(title=kind, xlabel="depth", ylim=(0, None))
         ax.set_xticks([0, 0.5, 1], ["first layer", "", "last layer"])
+        for text, side in zip(ax.get_xticklabels()[::2], ("left", "right"), strict=True):
+            text.set_ha(side)  # neighbouring panels' labels would touch
     axes[0].set_ylabel("mean weight")
     handles, names = axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=2)
@@ -181,17 +214,17 @@ def heads_as_dots(panels: Heads, label: str) -> Figure:
     Tasks that the paper names for a type stand in bold with an asterisk.
 
     Args:
-        panels: by type, then by task's title, then by source; no source where examples are too few.
+        panels: from :func:`changes`; no source where examples are too few.
         label: of the axis.
     """
     tallest = max(map(len, panels.values()))
-    size = 3.4 * len(panels), 0.55 * tallest + 1.4
+    size = 3.0 * len(panels), 0.5 * tallest + 1.5
     figure, axes = plt.subplots(1, len(panels), figsize=size, sharex=True, squeeze=False)
     for ax, (kind, rows) in zip(axes.flat, panels.items(), strict=True):
         _rows_of_heads(ax, rows)
         ax.axvline(WEIGHT, color=_ORANGE, lw=1.5, zorder=0)
-        ax.set(title=kind, xlabel=label, ylim=(len(rows) - 0.5, -0.5))
-        starred = [TASKS[name].title for name in MORE_ATTENDED[kind]]
+        ax.set(title=kind.replace(", ", ",\n"), xlabel=label, ylim=(len(rows) - 0.5, -0.5))
+        starred = [TASKS[name].title for name in MORE_ATTENDED.get(kind.removesuffix(ABOVE_MATCHED), ())]
         ax.set_yticks(range(len(rows)), [f"{task} *" if task in starred else task for task in rows])
         for text in ax.get_yticklabels():
             text.set_fontweight("bold" if text.get_text().endswith("*") else "normal")

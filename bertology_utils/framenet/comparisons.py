@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from ..attention import make_batches, observe_once
+from ..claims import CLAIMS, WEIGHT
 from ..common import Head, head_name, one_of, zero_based
-from ..judge import Support, some_head
+from ..judge import Support, some_head, too_few
 from ..statistics import (
     ONE_SIDED,
     Bootstrap,
@@ -23,6 +24,8 @@ from ..statistics import (
     bootstrap_mean,
     corrected_p,
     count_of,
+    in_both,
+    many_test,
     mean_over_seeds,
 )
 from ..statistics.permutation import heads_by_size, p_is
@@ -115,10 +118,24 @@ def largest_excess(over_others: ManyTest, random_bar: float) -> Support:
         random_bar: the largest excess of a head with random weights.
     """
     head = heads_by_size(over_others.means)[0]
-    allowed = np.where(over_others.means > random_bar, over_others.above, 1.0)
+    allowed = p_of_following(over_others, random_bar)
     number = f"{head_name(*head)} {over_others.means[head]:+.3f}, {p_is(allowed[head])},"
     number += f" {count_of(allowed <= ONE_SIDED)} heads above (random weights {random_bar:+.3f}); n={over_others.n[head]}"
     return Support(float(allowed.min()), some_head(over_others).fails, number)
+
+
+def p_of_following(over_others: ManyTest, random_bar: float) -> np.ndarray:
+    """Every head's p value that its excess is above the least effect; 1 where a head with random weights has as much.
+
+    Args:
+        over_others, random_bar: see :func:`largest_excess`.
+    """
+    return np.where(over_others.means > random_bar, over_others.above, 1.0)
+
+
+def excess_test(scores: FrameLinkScores, centred: FrameLinkScores, seed: Seed) -> ManyTest:
+    """Every head's excess along frame links, as it is and with popularity off, both above the least effect that counts."""
+    return in_both(*(many_test(one.excess, WEIGHT, seed) for one in (scores, centred)))
 
 
 def tested_head(test: ManyTest, head: Head) -> Support:
@@ -219,6 +236,20 @@ def only_complements(sentences: Sequence[FrameSentence]) -> list[FrameSentence]:
         return {by_name[spans[0].name] for spans in sentence.elements}
 
     return [sentence for sentence in sentences if functions(sentence) == {COMPLEMENT}]
+
+
+def few_complements(sentences: Sequence[FrameSentence]) -> str:
+    """What is missing to test :func:`only_complements`; "" if nothing is."""
+    return too_few(len(sentences)) if sentences else CLAIMS["frame-functions"].needs[0]
+
+
+def excess_test_on(sentences: Sequence[FrameSentence], encoder, tokenizer, direction: str, seed: Seed) -> ManyTest:
+    """:func:`excess_test` of sentences by themselves, compared with one another's places; arguments as of :func:`scores_on`."""
+    plain, centred = (
+        scores_on(sentences, encoder, tokenizer, direction, elsewhere="borrowed", seed=seed, centred=off)
+        for off in (False, True)
+    )
+    return excess_test(plain, centred, seed)
 
 
 def scores_on(sentences: Sequence[FrameSentence], encoder, tokenizer, direction: str, **options) -> FrameLinkScores:

@@ -9,20 +9,29 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 
 from .. import plots
 from ..claims import WEIGHT
-from ..common import head_name
+from ..common import DIRECTIONS, head_name
+from ..judge import THIS_RUN
 from ..plots.dots import Dot
-from ..statistics import Seed, bootstrap_mean
+from ..results import Results
+from ..statistics import ONE_SIDED, Seed, bootstrap_mean
 from ..statistics.permutation import heads_by_size
 from .comparisons import READING_ERROR, published_panel
-from .frame_links import FrameSentence
+from .frame_links import PAPER_SENTENCES, FrameSentence
 from .measure import Seen
 
 LINK, OTHER = plots.COLOURS["orange"], plots.COLOURS["green"]
 PUBLISHED = "bert-base, published figure"  # as a source in figures
 RANKS = ("highest head", "second", "third", "fourth")
+WAYS = DIRECTIONS[:2]  # who attends: the predicate, as the paper's text says, or the element, as its code has it
+BOTH = "smaller of both"  # of the excess of the weight, and of the weight with each word's popularity off
+BEYOND = {"place": "weight", "place and word": BOTH}
+REACH = 0.1  # the scale of the excess ends here
+Runs = Mapping[str, Results]
+_WHITE_AT_ZERO = plots.GAIN.resampled(255)  # an odd number of colours: the middle one is pure white
 
 
 def annotated_sentence(sentence: FrameSentence) -> Figure:
@@ -34,12 +43,27 @@ def annotated_sentence(sentence: FrameSentence) -> Figure:
     return plots.frame_annotation(exemplar.text, marks, f"{exemplar.unit}: {exemplar.frame}")
 
 
-def sentences_left(rows: Mapping[str, Mapping[str, float]]) -> Figure:
-    """Dots for the sentences that every filter leaves, by source.
+def sentences_left(runs: Runs, protocol: str) -> Figure:
+    """Dots for the sentences that every filter leaves, by run; last, those that the other protocol's rules keep.
 
     Args:
-        rows: by filter, then by source.
+        runs: tables of results by whose they are.
+        protocol: whose filters this run has.
     """
+    other = "paper" if protocol == "official" else "official"
+    last = {"official": "by all of the published code's rules", "paper": "by the paper's text"}[other]
+    steps = [entry["kind"] for entry in runs[THIS_RUN].find("sentences left")]
+    rows: dict[str, dict[str, Dot]] = {step.replace(" (by coreType)", ""): {} for step in (*steps, last)}
+    for name, run in runs.items():
+        left = {
+            **run.by("kind", "sentences left"),
+            **dict(zip([last], run.find("sentences kept", kind=other), strict=False)),
+        }
+        for row, step in zip(rows.values(), (*steps, last), strict=True):
+            if step in left:
+                row[name] = left[step]["value"]
+    for row in list(rows.values())[-2:]:
+        row["the paper"] = PAPER_SENTENCES
     figure, ax = plt.subplots(figsize=(8.2, 0.34 * len(rows) + 1.1))
     plots.dots(ax, rows, "sentences left, on a logarithmic scale")
     ax.set_xscale("log")
@@ -76,8 +100,9 @@ def compared_places(seen: Seen, places: Mapping[str, Iterable[set[tuple[int, int
         places: by kind, the cells of every place.
     """
     side = 1.7 + 0.17 * len(seen.tokens)
-    figure, axes = plt.subplots(1, len(places), figsize=(len(places) * (side + 0.3) + 0.8, side + 0.3))
-    for ax, (kind, of_kind) in zip(axes, places.items(), strict=True):
+    size = len(places) * (side + 0.3) + 0.8, side + 0.3
+    figure, axes = plt.subplots(1, len(places), figsize=size, squeeze=False)
+    for ax, (kind, of_kind) in zip(axes.flat, places.items(), strict=True):
         image = plots.attention_map(ax, seen.weights, seen.tokens, f"the link and\n{kind}")
         _frame(ax, set().union(*of_kind), OTHER, "--")
         _frame(ax, seen.cells, LINK)
@@ -95,24 +120,59 @@ def _frame(ax: Axes, cells: Iterable[tuple[int, int]], colour: str, line: str = 
         ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, ec=colour, ls=line, lw=2))
 
 
-def score_panels(panels: Mapping[str, np.ndarray]) -> Figure:
-    """Scores of all heads by source, on one scale and with squares of one size (Fig 3, middle); the two highest framed.
+def score_panels(runs: Runs) -> Figure:
+    """Scores of all heads on one scale, the two highest framed: the published figure, then a column for each run (Fig 3).
 
-    Args:
-        panels: by title, shape (layers, heads); the models may have other numbers of layers.
+    A row for each direction; the published figure, which is of one direction, has twice as many layers and spans both.
     """
-    figure, axes = plt.subplots(1, len(panels), figsize=(3.1 * len(panels) + 0.8, 3.3), squeeze=False)
-    highest = max(panel.max() for panel in panels.values())
-    for ax, (title, panel) in zip(axes.flat, panels.items(), strict=True):
-        tops = heads_by_size(panel)[:2]
-        plots.heatmap(ax, panel, limits=(0, highest), colour_bar=False)
-        ax.set(title=f"{title}\nhighest {' and '.join(head_name(*head) for head in tops)}", aspect="equal")
-        for layer, head in tops:
-            ax.add_patch(Rectangle((head, layer), 1, 1, fill=False, ec=LINK, lw=1.5, clip_on=False))
-    bar = figure.colorbar(axes.flat[0].collections[0], ax=axes, label="mean largest weight along a link", shrink=0.8)
+    panels = {name: {way: run.array("score along frame links", kind=way) for way in WAYS}
+              for name, run in runs.items() if run.find("score along frame links", kind=WAYS[-1])}  # fmt: skip
+    published = published_panel("framenet")
+    highest = max(panel.max() for panel in (published, *(one for ways in panels.values() for one in ways.values())))
+    figure = plt.figure(figsize=(3.5 * len(panels) + 4.2, 4.6))
+    grid = figure.add_gridspec(len(WAYS), 1 + len(panels))
+    _score_panel(figure.add_subplot(grid[:, 0]), published, f"{PUBLISHED}\n{WAYS[-1]}", highest)
+    for column, (name, ways) in enumerate(panels.items(), start=1):
+        for row, (way, panel) in enumerate(ways.items()):
+            ax = figure.add_subplot(grid[row, column])
+            _score_panel(ax, panel, f"{name}\n{way}", highest)
+            ax.set(ylabel="", xlabel="head" if row else "")
+    axes = figure.axes
+    bar = figure.colorbar(axes[0].collections[0], ax=axes, label="score: mean largest weight along a link", shrink=0.8)
     bar.outline.set_visible(False)
-    for ax in axes.flat:
-        ax.set_anchor("N")  # the colour bar would centre them
+    return figure
+
+
+def _score_panel(ax: Axes, panel: np.ndarray, title: str, highest: float) -> None:
+    plots.heatmap(ax, panel, limits=(0, highest), colour_bar=False)
+    ax.set_title(title, fontsize=9)
+    for layer, head in heads_by_size(panel)[:2]:
+        ax.add_patch(Rectangle((head, layer), 1, 1, fill=False, ec=LINK, lw=1.8, clip_on=False))
+
+
+def excess_panels(runs: Runs) -> Figure:
+    """Every head's excess along links, a row for each direction; heads that surely follow links are framed.
+
+    Two columns for each run, before and after each word's popularity is taken off.
+    """
+    columns = {f"{name}\nbeyond {beyond}": (run, state) for name, run in runs.items()
+               if run.find("excess along frame links", kind=WAYS[-1]) for beyond, state in BEYOND.items()}  # fmt: skip
+    shape = 2.6 * len(columns) + 1.2, 4.3
+    figure, axes = plt.subplots(len(WAYS), len(columns), figsize=shape, squeeze=False)
+    for row, way in zip(axes, WAYS, strict=True):
+        for ax, (title, (run, state)) in zip(row, columns.items(), strict=True):
+            plots.heatmap(ax, run.array("excess along frame links", kind=way, state=state), limits=(-REACH, REACH),
+                          cmap=_WHITE_AT_ZERO, colour_bar=False)  # fmt: skip
+            ax.collections[0].set_edgecolor("#d5d8dc")  # white squares end somewhere
+            ax.set(title=title if way == WAYS[0] else "", xlabel="head" if way == WAYS[-1] else "")
+            ax.set_ylabel(f"{way}\n\nlayer" if ax is row[0] else "")
+            ax.title.set_fontsize(9)
+            if state == BOTH:
+                p = run.array("p of the excess beyond place and word", kind=way)
+                for layer, head in np.argwhere(p <= ONE_SIDED):
+                    ax.add_patch(Rectangle((head, layer), 1, 1, fill=False, ec="black", lw=1.8, clip_on=False))
+    scale = {"label": "excess of the weight", "shrink": 0.8, "aspect": 25, "pad": 0.01, "extend": "both"}
+    figure.colorbar(axes[0, 0].collections[0], ax=axes, **scale).outline.set_visible(False)
     return figure
 
 
@@ -144,4 +204,5 @@ def excess_dots(panels: Mapping[str, Mapping[str, Mapping[str, Dot]]]) -> Figure
     figure = plots.dot_panels(panels, "excess of the weight", border=WEIGHT)
     for ax in figure.axes:
         ax.axvline(0, color=plots.COLOURS["grey"], lw=0.8, ls=":", zorder=0)
+        ax.xaxis.set_major_locator(MaxNLocator(4))
     return figure

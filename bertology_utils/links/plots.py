@@ -40,6 +40,7 @@ from .measure import (
 )
 
 NAMED = 3  # heads of each kind that carry their names
+_LEAST = -0.2  # of the scale of what is above a yardstick; what is less stands there
 # What the paper's text says of Figure 7, which shows no numbers: the type that gets most, by the task's title.
 _PUNCTUATION = CLAIMS["cls-reads-punctuation"].tasks
 NAMED_BY_PAPER = {task.title: "punctuation" if name in _PUNCTUATION else "[SEP]" for name, task in TASKS.items()}
@@ -113,7 +114,7 @@ def beside_neighbours(runs: Runs) -> Figure:
             of = {"kind": kind, "state": STATES[0]}
             if run.find(SCORES, **of):
                 above = [run.array(what, **of) > WEIGHT for what in yardsticks if run.find(what, **of)]
-                label = "more along the link than its position and rivals explain"
+                label = "0.02 more than position and popularity explain, and, where there are any, rivals"
                 _beside(ax, run.array(SCORES, **of), np.all(above, axis=0), run.array(NEIGHBOURS, **of), label, named=2)
             else:
                 ax.text(0.5, 0.5, "no such links", ha="center", va="center", transform=ax.transAxes)
@@ -162,7 +163,8 @@ def _name_heads(ax: Axes, points: Mapping[str, tuple[float, float]], dots: np.nd
 def beyond(runs: Runs) -> Figure:
     """Every head's weight along links above the two yardsticks, a dot each: other inputs' places, and rivals.
 
-    A row for each type of link and source; the largest carries its name. The orange line is the least effect.
+    A row for each type of link and source; the largest carries its name, and in the right panel the left one's, too, where
+    it is to the right of the orange line, the least effect.
 
     Args:
         runs: tables of results by whose they are; this run's also has a model with random weights.
@@ -170,7 +172,8 @@ def beyond(runs: Runs) -> Figure:
     sources = {name: (run, STATES[0]) for name, run in runs.items()} | {RANDOM: (runs[THIS_RUN], RANDOM)}
     kinds = [kind for kind in LINK_TYPES if any(run.find(SCORES, kind=kind) for run in runs.values())]
     panels = {"other sentences' places": EXCESS[AS_IS], "rivals": ABOVE_RIVALS}
-    figure, axes = plt.subplots(1, 2, figsize=(10, 0.9 + 0.8 * len(kinds)), sharey=True)
+    highest_heads: dict[tuple[str, str], list[tuple[int, ...]]] = {}  # by source and type, one in each panel
+    figure, axes = plt.subplots(1, 2, figsize=(10, 0.9 + 0.8 * len(kinds)), sharex=True, sharey=True)
     for ax, (label, what) in zip(axes, panels.items(), strict=True):
         for place, (source, (run, state)) in enumerate(sources.items()):
             look: dict[str, Any] = {"color": SOURCE_COLOURS[source], "marker": SOURCE_MARKERS[source], "ls": ""}
@@ -178,14 +181,18 @@ def beyond(runs: Runs) -> Figure:
                 values, height = np.array(entry["value"], dtype=float), kinds.index(kind) + 0.26 * (place - 1)
                 if not np.isfinite(values).any():
                     continue
+                values = np.maximum(values, _LEAST)
                 ax.plot(values.ravel(), np.full(values.size, height), ms=4, alpha=0.5, mew=0, **look)
-                at = largest(values)
-                if values[at] > WEIGHT:
-                    ax.annotate(head_name(*at), (values[at], height), textcoords="offset points", xytext=(5, -3), fontsize=7)
+                told = highest_heads.setdefault((source, kind), [])
+                told.append(largest(values))
+                names = dict.fromkeys(head_name(*at) for at in reversed(told) if values[at] > WEIGHT)
+                right = (float(np.nanmax(values)), height)
+                ax.annotate(", ".join(names), right, textcoords="offset points", xytext=(5, -3), fontsize=7)
             ax.plot([], [], label=source, **look)
         ax.axvline(WEIGHT, color=COLOURS["orange"], lw=1.5, zorder=0)
         ax.axvline(0, color=COLOURS["grey"], ls=":", lw=1, zorder=0)
         ax.set(xlabel=f"weight along the link minus {label}", ylim=(len(kinds) - 0.5, -0.5))
+        ax.set_xticks([_LEAST, -0.1, 0, 0.1, 0.2], [f"≤ {_LEAST}".replace("-", "−"), "−0.1", "0", "0.1", "0.2"])
     axes[0].set_yticks(range(len(kinds)), kinds)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(sources))
     return figure

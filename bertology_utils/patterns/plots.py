@@ -29,6 +29,7 @@ COLOURS = {
     NETWORK: plots.COLOURS["blue"],
     REGRESSION: plots.COLOURS["orange"],
     REAL: plots.SOURCE_COLOURS[REAL],
+    "MiniLM, real text": plots.SOURCE_COLOURS["MiniLM, real text"],
     BY_REGRESSION: plots.COLOURS["orange"],
     THIS_RUN: plots.SOURCE_COLOURS[THIS_RUN],
     NOISE: plots.COLOURS["grey"],

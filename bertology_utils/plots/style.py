@@ -19,6 +19,7 @@ SOURCE_COLOURS = {
     "the paper": "#1a1a1a",
     "bert-base, published figure": "#1a1a1a",
     "MiniLM, real GLUE": COLOURS["green"],
+    "MiniLM, real text": COLOURS["green"],
     "MiniLM, FrameNet 1.5": COLOURS["green"],
     "FrameNet 1.5": COLOURS["green"],
     "this run": COLOURS["blue"],

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..annotation.inputs import TOKEN_TYPES, AnnotatedInput, token_types
 from ..attention import Batch, ByNorm, make_batches, observe_once
+from ..claims import REAL_TEXT as REAL_TEXT
 from ..claims import WEIGHT
 from ..common import Head, head_name
 from ..features import Features, Flow, marks
 from ..features.compare import Stripes, against_marks, earlier_and_later
+from ..framenet.comparisons import excess_test as excess_test
 from ..framenet.frame_links import EXAMPLE, OFFICIAL, PAPER_UNITS, FrameSentence, extract, rules
 from ..framenet.measure import FrameLinkAttention, FrameLinkScores, Seen, place, seen
 from ..framenet.release import load_release
@@ -26,9 +28,12 @@ from ..patterns.classifiers import load_network
 from ..patterns.labels import natural
 from ..patterns.measure import ClassifierErrors, Patterns, classifier_errors
 from ..patterns.validation import load_judges
-from ..statistics import Bootstrap, ManyTest, Seed, in_both, many_test
+from ..statistics import Bootstrap, Estimate, Seed, mean_over_seeds
 from ..weighing import special_tokens
 from ..weighing.mixing import Mixing
+
+if TYPE_CHECKING:
+    from ..lab import Lab
 
 MOST = 1000  # sentences of the thousands that the paper's rules keep of a whole release
 ROOM = 2 * WEIGHT  # that a fixed distance must leave, or no head could be ahead of it by what counts
@@ -104,11 +109,6 @@ class Frames:
         return found.actual.mean(axis=0), len(placed), enough
 
 
-def excess_test(scores: FrameLinkScores, centred: FrameLinkScores, seed: Seed) -> ManyTest:
-    """Every head's excess along frame links, as it is and with popularity off, both above the least effect that counts."""
-    return in_both(*(many_test(one.excess, WEIGHT, seed) for one in (scores, centred)))
-
-
 def find(inputs: Sequence[AnnotatedInput], antecedents: bool, seed: Seed) -> list[OfInput]:
     """Links between words of one task's inputs, with the places to compare them with.
 
@@ -146,6 +146,12 @@ def look(
         return observe_once(model, batches, measurements)
 
 
+def of_types(lab: Lab, model) -> dict[Task, dict[str, np.ndarray]]:
+    """What the average token gives each type of token, in every example of each task, for :func:`on` and :func:`halves`."""
+    types = {task: Features([token_types(annotated) for annotated in lab.annotated_inputs(task)]) for task in lab.tasks}
+    return {task: lab.observe(model, task, {"types": of_task}) for task, of_task in types.items()}
+
+
 def on(found: Mapping[str, Any], kind: str) -> np.ndarray:
     """What the average token gives one token of a kind, shape (examples, layers, heads), out of :func:`look`'s."""
     return found["types"][:, TOKEN_TYPES.index(kind)]
@@ -161,6 +167,12 @@ def halves(found: Mapping[str, Any], kind: str, skipped: int, seed: Seed) -> Boo
         seed: of the resampling of examples.
     """
     return earlier_and_later(on(found, kind)[:, skipped:], seed)[1]
+
+
+def earlier(lab: Lab, found: Mapping[Task, Mapping[str, Any]], kind: str, skipped: int = 0) -> dict[Task, Estimate]:
+    """:func:`halves` of each task, found by :func:`look` or :func:`of_types`."""
+    seeds = {task: lab.resampling_seed(task) for task in found}
+    return {task: mean_over_seeds([halves(of_task, kind, skipped, seeds[task])]) for task, of_task in found.items()}
 
 
 def stripes(found: Mapping[str, Any], inputs: Sequence[AnnotatedInput], seed: Seed) -> Stripes:

@@ -2,5 +2,5 @@
 
 ``special_tokens``: what [CLS], [SEP] and punctuation lose when weights become norms, how long their vectors are, and
 whether attention to them is a no-op. ``heads``: do heads keep their rank along dependencies and frame-semantic links.
-``mixing``: how much of a token's new vector comes from other tokens. ``plots``: the figures of notebook 7.
+``mixing``: how much of a token's new vector comes from other tokens. ``measure``: what notebook 7 and its appendix share.
 """

@@ -30,15 +30,18 @@ CUT_FROM = ("the sink", "words")
 INSTEAD = ("nothing", "the mean")  # what stands where attention was cut
 
 
-def cases(by_state: Mapping[str, Mapping[Task, Estimate]], learned: Mapping[Task, bool]) -> dict[str, Estimate]:
+def cases(
+    by_state: Mapping[str, Mapping[Task, Estimate]], learned: Mapping[Task, bool], titles: Mapping[str, str] | None = None
+) -> dict[str, Estimate]:
     """Estimates that a claim about all models is judged on, by what people call them.
 
     Args:
         by_state: of every task, "pre-trained" and "fine-tuned".
         learned: by task; of the fine-tuned models only these count.
+        titles: what tasks are called, by name, if not by their titles.
     """
     return {
-        f"{task.title}, {state}": estimate
+        f"{(titles or {}).get(task.name, task.title)}, {state}": estimate
         for state, by_task in by_state.items()
         for task, estimate in by_task.items()
         if state == PRETRAINED or learned[task]

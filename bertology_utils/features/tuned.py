@@ -1,0 +1,192 @@
+"""One model before and after fine-tuning (§4.4): rows of results, stripes, halves of the layers, heads that turn to words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES
+from ..claims import CLAIMS, WEIGHT
+from ..common import Head
+from ..glue import Task
+from ..judge import MIN_EXAMPLES, no_sink, too_few
+from ..results import SHARE
+from ..statistics import Bootstrap, Estimate, ManyTest, largest, many_test, mean_over_seeds, pooled
+from .compare import MORE_ATTENDED, Stripes, against_marks, also, beside_marks, earlier_and_later, fewest, of_type
+from .measure import DESTINATIONS
+from .reading import Examples, Reading, in_even_shares, typical
+
+STATES = ("pre-trained", "fine-tuned", "random weights")
+# Rows of results that figures draw.
+WEIGHTS, SHARES, IN_EVEN = "weight on the type", "share of attention", "attention to one token, in even shares"
+MORE, BEYOND = "increase of the weight", "increase of the weight above matched words"
+GAINERS, LOSERS = f"heads that give the type {WEIGHT} more", "heads that give the type less"
+ON_WORDS, ON_SPECIAL, KEPT = (
+    CLAIMS[name].estimate for name in ("stripes-exclusive", "stripes-special", "stripes-pretraining")
+)
+# By claim: the special token, layers left out at the start, and 1 if it is to get more early, -1 if late.
+HALVES = {
+    "cls-early": ("[CLS]", 0, 1),
+    "cls-early-deeper": ("[CLS]", 1, 1),
+    "sep-late": ("[SEP]", 0, -1),
+    "sep-late-deeper": ("[SEP]", 1, -1),
+}
+Changes = Mapping[Task, Sequence[ManyTest]]
+Before = Mapping[Task, Reading]
+After = Mapping[Task, Sequence[Reading]]
+
+
+def rows_of(before: Before, after: After, untrained: Before) -> Iterator[dict[str, Any]]:
+    """What to record of every model, as arguments of :meth:`bertology_utils.record.Record.record`; first trainings.
+
+    Args:
+        before, after, untrained: from :func:`bertology_utils.passes.readings`.
+    """
+    found = dict(zip(STATES, (before, {task: several[0] for task, several in after.items()}, untrained), strict=True))
+    weights = {
+        state: {task: {kind: one.heads(kind) for kind in TOKEN_TYPES} for task, one in each.items()}
+        for state, each in found.items()
+    }
+    yield {"what": WEIGHTS, "values": weights, "by": ("state", "task", "kind"), "unit": "weight"}
+    divided = {
+        state: np.mean([one.flow.destinations.mean(axis=(0, 2)) for one in each.values()], axis=0)
+        for state, each in found.items()
+    }  # each (layers, destinations)
+    yield {"what": SHARES, "values": divided, "by": ("state",), "over": ("layer", "kind"), "kinds": DESTINATIONS,
+           "unit": "share"}  # fmt: skip
+    in_even = {kind: in_even_shares(before.values(), kind) for kind in ("[CLS]", "[SEP]")}
+    yield {"what": IN_EVEN, "values": in_even, "by": ("kind",), "state": "pre-trained"}
+
+
+def stripes_of(models: Before) -> dict[Task, Stripes]:
+    """Types of word against special tokens, by task."""
+    return {task: against_marks(one.even_shares, one.seed) for task, one in models.items()}
+
+
+def stripes(before: Before, after: After) -> Iterator[dict[str, Any]]:
+    """What is judged of stripes, trainings as one, as arguments of :meth:`bertology_utils.record.Record.record`."""
+    had = stripes_of(before)
+    has = {task: [against_marks(one.even_shares, one.seed) for one in several] for task, several in after.items()}
+    measures: dict[str, Callable[[Task, Stripes], Bootstrap]] = {
+        ON_WORDS: lambda task, one: one.on_words(),
+        ON_SPECIAL: lambda task, one: one.marks_ahead(),
+        KEPT: lambda task, one: one.kept(had[task]),
+    }
+    for what, measure in measures.items():
+        unit = "difference of shares" if what == ON_SPECIAL else "share"
+        yield {"what": what, "values": over_trainings(has, measure), "by": ("task",), "unit": unit, "tolerance": SHARE}
+
+
+def beside_special(after: After, changes: Changes) -> dict[Task, dict[str, Estimate]]:
+    """What words get in the heads that turned to them, beside [CLS] and [SEP]; see :func:`.compare.beside_marks`."""
+    has = {task: [against_marks(one.even_shares, one.seed) for one in several] for task, several in after.items()}
+    return beside_marks(has, changes)
+
+
+def sink_missing(before: Before) -> str:
+    """What is missing if the pre-trained model has no [SEP] sink; see :func:`bertology_utils.judge.no_sink`."""
+    return no_sink(in_even_shares(before.values(), "[SEP]"))
+
+
+def halves(after: After, claim: str) -> dict[str, Any]:
+    """How far one half of the layers gives a special token more than the other, to record under the claim's estimate.
+
+    Args:
+        after: the fine-tuned models.
+        claim: one of :data:`HALVES`.
+    """
+    kind, skipped, sign = HALVES[claim]
+    drops = over_trainings(after, lambda task, one: earlier_and_later(one.of(kind)[:, skipped:], one.seed)[1])
+    values = {task: drop if sign > 0 else -drop for task, drop in drops.items()}
+    return {"what": CLAIMS[claim].estimate, "values": values, "by": ("task",), "unit": "difference"}
+
+
+def over_trainings(models: Mapping[Task, Sequence[Any]], measure: Callable[[Task, Any], Bootstrap]) -> dict[Task, Estimate]:
+    """A number of every model, by task: mean over trainings, with what all tasks say of how trainings differ."""
+    return pooled({task: mean_over_seeds([measure(task, one) for one in several]) for task, several in models.items()})
+
+
+def changes(before: Before, after: After, of: str) -> dict[Task, list[ManyTest]]:
+    """What fine-tuning adds in every head, tested against :data:`WEIGHT`, by task and training.
+
+    Args:
+        before, after: the models.
+        of: "weights" for every type of token, or "above_matched" for every type of word, minus its matched words.
+    """
+    return {
+        task: [many_test(getattr(one, of) - getattr(before[task], of), WEIGHT, one.seed) for one in several]
+        for task, several in after.items()
+    }
+
+
+def recorded(changes: Changes, what: str) -> dict[str, Any]:
+    """The first training's changes as arguments of :meth:`bertology_utils.record.Record.record`.
+
+    Args:
+        changes: from :func:`changes`.
+        what: :data:`MORE` or :data:`BEYOND`.
+    """
+    kinds = TOKEN_TYPES if what == MORE else LINGUISTIC
+    values = {task: dict(zip(kinds, first.means, strict=True)) for task, (first, *_) in changes.items()}
+    return {"what": what, "values": values, "by": ("task", "kind"), "unit": "difference", "training": 1}
+
+
+def counted(changes: Changes) -> Iterator[dict[str, Any]]:
+    """How many heads give a type of word more by :data:`WEIGHT`, and how many less; first training, to record."""
+    for what, counts in ((GAINERS, lambda means: means >= WEIGHT), (LOSERS, lambda means: means < 0)):
+        values = {
+            task: {kind: int(counts(first.means[at]).sum()) for at, kind in enumerate(LINGUISTIC)}
+            for task, (first, *_) in changes.items()
+        }
+        yield {"what": what, "values": values, "by": ("task", "kind"), "unit": "count", "training": 1, "tolerance": 1}
+
+
+def tests_of(changes: Changes, beyond: Changes) -> tuple[dict[str, dict[Task, list[ManyTest]]], ...]:
+    """By type of word, task and training the tests of the heads' changes, and of the same heads by both measures."""
+    plain = {kind: of_type(changes, at) for at, kind in enumerate(LINGUISTIC)}
+    return plain, {kind: also(plain[kind], of_type(beyond, at)) for at, kind in enumerate(LINGUISTIC)}
+
+
+def scarce(plain: Mapping[str, Changes], kind: str, learned: Mapping[Task, bool]) -> str:
+    """What is missing if too few examples have a type of word on some task that the paper names for it."""
+    return too_few(fewest(plain[kind], MORE_ATTENDED[kind], learned))
+
+
+def most(changes: Changes, kinds: Sequence[str] = LINGUISTIC) -> tuple[Task, str, Head]:
+    """Task, type of word and head of the largest change, first training; with :data:`MIN_EXAMPLES` examples at least."""
+    peaks = {
+        (task, kind): first.means[LINGUISTIC.index(kind)]
+        for task, (first, *_) in changes.items()
+        for kind in kinds
+        if first.n[LINGUISTIC.index(kind)].max() >= MIN_EXAMPLES
+    }
+    task, kind = max(peaks, key=lambda place: np.nanmax(peaks[place]))
+    layer, head = largest(peaks[task, kind])
+    return task, kind, (layer, head)
+
+
+def matched(examples: Examples, at: int, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Of one example the words of a type that have a matched word, and these; each of shape (wordpieces,)."""
+    masks, number = examples.matched.masks[at], LINGUISTIC.index(kind)
+    return masks[number], masks[len(LINGUISTIC) + number]
+
+
+def above_matched(reading: Reading, kind: str) -> np.ndarray:
+    """What a model gives words of a type above their matched words, shape (examples, layers, heads)."""
+    return reading.above_matched[:, LINGUISTIC.index(kind)]
+
+
+def usual_case(before: Reading, after: Reading, kind: str, head: Head, longest: int) -> int:
+    """Of the examples whose words of a type have matched words, one in which the head changes about as on average.
+
+    Args:
+        before, after: of one task.
+        kind: of word.
+        head: (layer, head) from 0.
+        longest: wordpieces that fit on a picture.
+    """
+    change = (after.of(kind) - before.of(kind))[(slice(None), *head)]  # (examples,)
+    paired = np.isfinite(before.above_matched[:, LINGUISTIC.index(kind), 0, 0])
+    return typical(np.where(paired, change, np.nan), before.lengths, longest)
