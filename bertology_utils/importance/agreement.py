@@ -47,7 +47,7 @@ def agreement(first: np.ndarray, second: np.ndarray, error: np.ndarray) -> dict[
     gains, again = first < -SIGMAS * error, second < 0  # the loss is lower without the head; and so once more
     usual = again.mean()
     helps = (again[gains].mean() - usual) / (1 - usual) if gains.any() and usual < 1 else np.nan
-    order = float(np.nanmean(rank_correlations(first, second)))
+    order = _mean(rank_correlations(first, second))
     return dict(zip(STATEMENTS, (order, shared(TOP), float(helps), shared(heads // 2)), strict=True))
 
 
@@ -86,7 +86,13 @@ def measured(effects: np.ndarray, trainings: int, seed: Seed, splits: int = 10) 
                 first, second = (effects[:, list(at)][..., rows].mean(axis=1) for at, rows in ((some, one), (others, other)))
                 error = first.std(axis=1, ddof=1) / np.sqrt(len(one))
                 found.append(agreement(first.mean(axis=1)[None], second.mean(axis=1)[None], error))
-    return {name: float(np.nanmean([one[name] for one in found] or [np.nan])) for name in STATEMENTS}
+    return {name: _mean(np.array([one[name] for one in found])) for name in STATEMENTS}
+
+
+def _mean(values: np.ndarray) -> float:
+    """Of those that are known; NaN where none is."""
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else float("nan")
 
 
 def expected(components: Components, trainings: int, share: float, seed: Seed, draws: int = DRAWS) -> dict[str, float]:
