@@ -17,19 +17,9 @@ import numpy as np
 from .claims import CLAIMS, LEARNED, Claim
 from .glue import Task, plain_metric
 from .results import text_of
-from .statistics import (
-    ONE_SIDED,
-    Bootstrap,
-    Estimate,
-    ManyTest,
-    Seed,
-    largest,
-    mean_over_seeds,
-    pooled,
-    weighted_scores,
-    whole_and_resampled,
-)
+from .statistics import Bootstrap, Estimate, Seed, mean_over_seeds, pooled, weighted_scores, whole_and_resampled
 from .statistics.estimates import leaves
+from .statistics.permutation import ONE_SIDED, ManyTest, largest
 
 HOLDS, FAILS, UNDECIDED, UNTESTABLE = "holds here", "does not hold here", "undecided", "not testable here"
 OUTCOMES = (HOLDS, FAILS, UNDECIDED, UNTESTABLE)

@@ -17,20 +17,8 @@ from scipy import stats
 from ..common import Head
 from ..glue import Task, plain_metric, scale_of
 from ..results import GAIN, MEASURED, P_VALUE
-from ..statistics import (
-    ONE_SIDED,
-    Bootstrap,
-    Estimate,
-    ManyTest,
-    Seed,
-    bootstrap_weights,
-    corrected_p,
-    many_test,
-    mean_of,
-    rank_correlation,
-    weighted_scores,
-)
-from ..statistics.permutation import DRAWS, ROUNDING, by_size
+from ..statistics.estimates import Bootstrap, Estimate, Seed, bootstrap_weights, mean_of, weighted_scores
+from ..statistics.permutation import DRAWS, ONE_SIDED, ROUNDING, ManyTest, by_size, corrected_p, many_test, rank_correlation
 from .switch import answers, rightness, scores_of
 
 if TYPE_CHECKING:
@@ -403,38 +391,27 @@ def of_lab(lab: Any) -> dict[Task, list[Effects]]:
 def rows_of(found: Mapping[Task, Sequence[Effects]]) -> Iterator[dict[str, Any]]:
     """Arguments of :meth:`bertology_utils.record.Record.record` for all effects, of every training by task."""
     for task, several in found.items():
-        shared: dict[str, Any] = {"by": ("task", "training"), "tolerance": tolerance(task)}
-        yield shared | {
-            "what": "score of the whole model",
-            "values": {task: [one.baseline for one in several]},
-            "unit": "score",
-        }
+
+        def of(what: str, values: list[Any], task: Task = task, **options: Any) -> dict[str, Any]:
+            labels = {"by": ("task", "training"), "tolerance": tolerance(task), "unit": "gain"}
+            return labels | {"what": what, "values": {task: values}} | options
+
+        yield of("score of the whole model", [one.baseline for one in several], unit="score")
         for name in ("head", "layer"):
             parts: list[Variants] = [getattr(one, f"{name}s") for one in several]
-            of_parts = {
-                f"gain without a {name}": [one.values if name == "head" else with_intervals(one.gains) for one in parts],
-                f"mean gain without a {name}": [one.mean for one in parts],
-                f"largest gain without a {name}": [one.gains[one.best] for one in parts],
-                f"gain without the chosen {name}, on other examples": [one.selected for one in parts],
-            }
-            for what, values in of_parts.items():
-                yield shared | {"what": what, "values": {task: values}, "unit": "gain"}
+            whole = [one.values if name == "head" else with_intervals(one.gains) for one in parts]
+            yield of(f"gain without a {name}", whole)
+            yield of(f"mean gain without a {name}", [one.mean for one in parts])
+            yield of(f"largest gain without a {name}", [one.gains[one.best] for one in parts])
+            yield of(f"gain without the chosen {name}, on other examples", [one.selected for one in parts])
             sure = [int(np.count_nonzero(one.significant())) for one in parts]
-            yield shared | {"what": f"{name}s that surely gain", "values": {task: sure}, "unit": "count", "tolerance": 1}
-            yield shared | {
-                "what": f"largest gain without a {name} by chance",
-                "values": {task: [np.percentile(one.test.best_by_chance, [50, 95]) for one in parts]},
-                "over": ("kind",),
-                "kinds": ("median", "95 %"),
-                "unit": "gain",
-            }
-            yield {
-                "what": f"p of the gain without a {name}",
-                "values": {task: [{side: one.p(side) for side in ("better", "worse")} for one in parts]},
-                "by": ("task", "training", "kind"),
-                "unit": "p",
-                "tolerance": P_VALUE,
-            }
+            yield of(f"{name}s that surely gain", sure, unit="count", tolerance=1)
+            chance = [np.percentile(one.test.best_by_chance, [50, 95]) for one in parts]
+            what = f"largest gain without a {name} by chance"
+            yield of(what, chance, over=("kind",), kinds=("median", "95 %"))
+            p = [{side: one.p(side) for side in ("better", "worse")} for one in parts]
+            by = ("task", "training", "kind")
+            yield of(f"p of the gain without a {name}", p, by=by, unit="p", tolerance=P_VALUE)
 
 
 def with_intervals(parts: Sequence[Bootstrap]) -> dict[str, Any]:

@@ -16,18 +16,9 @@ from ..common import Head, head_name, one_based, track
 from ..glue import Task, plain_metric
 from ..judge import HOLDS, Support, above, all_of, some_head
 from ..results import text_of
-from ..statistics import (
-    RESAMPLES,
-    Bootstrap,
-    Estimate,
-    Seed,
-    many_test,
-    mean_over_seeds,
-    weighted_scores,
-    whole_and_resampled,
-)
+from ..statistics import RESAMPLES, Bootstrap, Estimate, Seed, mean_over_seeds, weighted_scores, whole_and_resampled
 from ..statistics.estimates import of_same_examples
-from ..statistics.permutation import DRAWS, MARGIN, heads_by_size, p_is
+from ..statistics.permutation import DRAWS, MARGIN, heads_by_size, many_test, p_is
 from .effects import Effects, Variants, heads_by_score
 from .switch import answers, logits_without
 

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import MaxNLocator
 
 from .. import plots
 from ..attention import Batch, attention_maps
 from ..claims import SCORE
 from ..common import Head, head_name, one_based
-from ..glue import TASKS, Task
+from ..glue import TASKS
 from ..judge import THIS_RUN
-from ..results import Entry, Results
+from ..results import Results
 from ..statistics import ONE_SIDED
 from .switch import disable_heads
 
@@ -36,16 +33,6 @@ CHANCE = {
     "the best head": plots.COLOURS["orange"],
     "chosen on one half, measured on the other": plots.COLOURS["blue"],
 }
-_WHITE_AT_ZERO = plots.GAIN.resampled(255)  # an odd number of colours: the middle one is pure white
-
-
-def _on_and_off(model, example: Batch, head: Head) -> list[np.ndarray]:
-    """A head's map, shape (tokens, tokens), and the same disabled."""
-    layer, number = head
-    as_it_is = attention_maps(model, example)[layer][0, number]
-    with disable_heads(model, [head]):
-        disabled = attention_maps(model, example)[layer][0, number]
-    return [as_it_is.cpu().numpy(), disabled.cpu().numpy()]
 
 
 def map_on_and_off(model, example: Batch, tokens: Sequence[str], head: Head) -> Figure:
@@ -57,82 +44,41 @@ def map_on_and_off(model, example: Batch, tokens: Sequence[str], head: Head) -> 
         tokens: its wordpieces.
         head: (layer, head) from 0.
     """
-    side = 1.3 + 0.16 * len(tokens)  # inches
-    figure, axes = plt.subplots(1, 2, figsize=(2 * side + 0.8, side), sharey=True)
-    titles = (f"head {head_name(*head)}", "disabled")
-    for ax, weights, title in zip(axes, _on_and_off(model, example, head), titles, strict=True):
-        image = plots.attention_map(ax, weights, tokens, title)
-    axes[1].set_ylabel("")
-    figure.colorbar(image, ax=axes, label="attention weight", shrink=0.7)
-    return figure
+    layer, number = head
+    maps = {f"head {head_name(*head)}": attention_maps(model, example)[layer][0, number].cpu().numpy()}
+    with disable_heads(model, [head]):
+        maps["disabled"] = attention_maps(model, example)[layer][0, number].cpu().numpy()
+    return plots.token_maps(maps, tokens)
 
 
 def gain_maps(runs: Runs) -> Figure:
     """A figure of the gain of every head, first training of each task: a row for each run, one scale for all (Fig 8).
 
     Red is a gain, blue a loss, white no change; what is beyond the scale is hatched. ▲ is a gain and ▼ a loss that is
-    more than chance. The paper's best heads are marked on the scale.
+    more than chance. The paper's best heads are lines on the scale.
     """
-    tasks = list(dict.fromkeys(entry["task"] for _, run in _own_first(runs) for entry in run.find("gain without a head")))
-    layers = len(runs[THIS_RUN].find("gain without a head")[0]["value"])
-    size = 2.7 * len(tasks) + 1.6, (0.2 * layers + 0.75) * len(runs) + 0.3
-    figure, axes = plt.subplots(len(runs), len(tasks), figsize=size, squeeze=False)
-    for row, (name, run) in zip(axes, runs.items(), strict=True):
-        for ax, task in zip(row, tasks, strict=True):
-            if run.find("gain without a head", task=task, training=1):
-                _gain_map(ax, run, task)
-            else:
-                ax.set_axis_off()
-                ax.text(0.5, 0.5, "not measured", ha="center", va="center", color=plots.COLOURS["grey"])
-            ax.set(ylabel="", xlabel="")
-        row[0].set_ylabel(f"{name}\n\nlayer")
-    for ax, task in zip(axes[0], tasks, strict=True):
-        ax.set_title(TASKS[task].title)
-    for ax in axes[-1]:
-        ax.set_xlabel("head")
-    _scale(figure, axes)
+    what, panels = "gain without a head", {}
+    tasks = {entry["task"] for run in runs.values() for entry in run.find(what)}
+    for name, run in runs.items():
+        for task in (task for task in TASKS if task in tasks):
+            there = run.find(what, task=task, training=1)
+            panels[name, TASKS[task].title] = 100 * run.array(what, task=task, training=1) if there else None
+    layers = max(len(one) for one in panels.values() if one is not None)
+    label = "gain, points (hatched: beyond; lines: the paper)"
+    size = 2.7, 0.2 * layers + 0.75
+    figure = plots.heatmap_grid(panels, label, (-REACH, REACH), plots.GAIN, panel=size, extend="both")
+    figure.axes[-1].hlines([100 * gain for gain in PAPER_BEST.values()], 0, 1, color="black", lw=1.5)
+    named = {task.title: name for name, task in TASKS.items()}
+    for ax, ((name, title), gains) in zip(figure.axes, panels.items(), strict=False):
+        if gains is None:
+            continue
+        for layer, head in np.argwhere(np.abs(gains) > REACH):
+            ax.add_patch(Rectangle((head, layer), 1, 1, fill=False, hatch="////", edgecolor="white", lw=0))
+        for side, marker in (("better", "^"), ("worse", "v")):
+            p = runs[name].array("p of the gain without a head", task=named[title], training=1, kind=side)
+            for layer, head in np.argwhere(p < ONE_SIDED):
+                ax.plot(head + 0.5, layer + 0.5, marker, ms=6.5, color="black", mec="white", mew=0.8)
     return figure
-
-
-def _gain_map(ax, run: Results, task: str) -> None:
-    gains = 100 * run.array("gain without a head", task=task, training=1)
-    plots.heatmap(ax, gains, limits=(-REACH, REACH), cmap=_WHITE_AT_ZERO, colour_bar=False)
-    ax.collections[0].set_edgecolor("#d5d8dc")  # white squares end somewhere
-    for layer, head in np.argwhere(np.abs(gains) > REACH):
-        ax.add_patch(Rectangle((head, layer), 1, 1, fill=False, hatch="////", edgecolor="white", lw=0))
-    for side, marker in (("better", "^"), ("worse", "v")):
-        p = run.array("p of the gain without a head", task=task, training=1, kind=side)
-        for layer, head in np.argwhere(p < ONE_SIDED):
-            ax.plot(head + 0.5, layer + 0.5, marker, ms=6.5, color="black", mec="white", mew=0.8)
-
-
-def _scale(figure: Figure, axes: np.ndarray) -> None:
-    """The one scale of gains, its ends and the paper's range marked."""
-    drawn = next(ax for ax in axes.flat if ax.collections)
-    bar = figure.colorbar(drawn.collections[0], ax=axes, aspect=12 * len(axes), pad=0.07, label="gain, points")
-    ends = [f"−{REACH:.0f} or less\n(hatched)", "−1", "0", "+1", f"+{REACH:.0f} or more\n(hatched)"]
-    bar.set_ticks([-REACH, -1, 0, 1, REACH], labels=ends, fontsize=7)
-    low, high = (100 * side(PAPER_BEST.values()) for side in (min, max))
-    bar.ax.plot([-0.35, -0.35], [low, high], color="black", lw=3, clip_on=False, solid_capstyle="butt")
-    bar.ax.annotate(
-        "the paper's\nbest heads", (-0.45, (low + high) / 2), ha="right", va="center", fontsize=7, annotation_clip=False
-    )
-
-
-def best_heads(runs: Runs) -> Figure:
-    """A figure of the best head's gain and the mean gain over heads, of every training; the paper's best as a band."""
-    panels: dict[str, dict[str, dict]] = {"the best head": {}, "mean over all heads": {}}
-    for name, run in _own_first(runs):
-        for rows, what in zip(panels.values(), ("largest gain without a head", "mean gain without a head"), strict=True):
-            for entry in run.find(what):
-                rows.setdefault(_title(entry), {})[name] = entry
-    for title, gain in _paper_best().items():
-        if title in panels["the best head"]:
-            panels["the best head"][title][PAPER] = gain
-    figure = plots.dot_panels(panels, "gain, points", 100)
-    low, high = (100 * side(PAPER_BEST.values()) for side in (min, max))
-    figure.axes[0].axvspan(low, high, color="black", alpha=0.12, lw=0, zorder=0)
-    return _from_zero(figure)
 
 
 def best_by_chance(runs: Runs) -> Figure:
@@ -141,23 +87,21 @@ def best_by_chance(runs: Runs) -> Figure:
     A panel for each run and one for the paper's numbers, which come without a test.
     """
     chance, largest, others = CHANCE
-    found = [entry for _, run in _own_first(runs) for entry in run.find("largest gain without a head")]
-    tasks = list(dict.fromkeys(entry["task"] for entry in found))
-    titles = list(map(_title, sorted(found, key=lambda entry: (tasks.index(entry["task"]), entry["training"]))))
-    panels: dict[str, dict[str, dict]] = {name: {title: {} for title in titles} for name in (PAPER, *runs)}
-    for title, gain in _paper_best().items():
-        panels[PAPER].get(title, {})[largest] = gain
-    for name, run in runs.items():
-        for entry in run.find("largest gain without a head"):
-            model = {"task": entry["task"], "training": entry["training"]}
-            median, high = run.array("largest gain without a head by chance", **model)
-            (elsewhere,) = run.find("gain without the chosen head, on other examples", **model)
-            panels[name][_title(entry)] = {chance: (median, median, high), largest: entry["value"], others: elsewhere}
-    figure = plots.dot_panels(panels, "gain, points", 100, CHANCE)
-    figure.axes[0].set_title(f"{PAPER}\n(one training, no test)")
-    for ax in figure.axes[1:]:
-        ax.set_yticklabels([])  # the same rows
-    return _from_zero(figure)
+    what = {
+        "largest gain without a head by chance": chance,
+        "largest gain without a head": largest,
+        "gain without the chosen head, on other examples": others,
+    }
+    found = plots.panels_of(runs, list(what), "run", ("task", "training"), "what", {"what": what})
+    for of_run in found.values():
+        for row in of_run.values():
+            if row:
+                median, high = row[chance]["value"]
+                row |= {chance: (median, median, high), largest: row[largest]["value"]}  # type: ignore[dict-item]
+    best = {f"{TASKS[task].title}, training 1": gain for task, gain in PAPER_BEST.items()}
+    title = f"{PAPER}\n(one training, no test)"
+    paper = {row: {largest: best[row]} if row in best else {} for row in next(iter(found.values()))}
+    return plots.dot_panels({title: paper, **found}, "gain, points", 100, CHANCE)
 
 
 def layer_gains(runs: Runs) -> Figure:
@@ -182,8 +126,8 @@ def layer_gains(runs: Runs) -> Figure:
     figure = plots.dot_panels(inside, "gain, points", 100)
     for ax, rows, drawn in zip(figure.axes, panels.values(), inside.values(), strict=False):
         _cut(ax, rows, [name for name in plots.SOURCE_COLOURS if any(name in row for row in drawn.values())])
-        ax.set_ylabel("layer")
-    return _from_zero(figure)
+    figure.axes[0].set_ylabel("layer")
+    return figure
 
 
 def _cut(ax, rows: Mapping[str, Mapping[str, tuple]], sources: Sequence[str]) -> None:
@@ -206,80 +150,8 @@ def _cut(ax, rows: Mapping[str, Mapping[str, tuple]], sources: Sequence[str]) ->
     ax.set_xlim(left=FURTHEST)
 
 
-def head_gains(runs: Runs, heads: Sequence[Head]) -> Figure:
-    """A figure of the gain of the frame heads, a panel each, of every training, with a line at a loss of a point.
-
-    Args:
-        runs: one with another number of layers or heads is left out, since its heads are others.
-        heads: (layer, head) from 0.
-    """
-    panels: dict[str, dict[str, dict]] = {f"head {head_name(*head)}": {} for head in heads}
-    shapes = {name: np.shape(run.find("gain without a head")[0]["value"]) for name, run in runs.items()}
-    for name, run in _own_first(runs):
-        for rows, head in zip(panels.values(), heads, strict=True):
-            for entry in run.find("gain without a frame head", kind=head_name(*head)):
-                if shapes[name] == shapes[THIS_RUN]:
-                    rows.setdefault(_title(entry), {})[name] = entry
-    return _from_zero(plots.dot_panels(panels, "gain, points", 100, border=-SCORE))
-
-
 def without_several(runs: Runs) -> Figure:
     """A figure of the gain with a twelfth of the heads off, a row for each task, with a line at a loss of a point."""
-    rows: dict[str, dict[str, Entry]] = {}
-    for name, run in _own_first(runs):
-        for entry in run.find("gain with a twelfth of the heads off"):
-            rows.setdefault(TASKS[entry["task"]].title, {})[name] = entry
-    return _from_zero(plots.dot_panels({"": rows}, "gain, points", 100, border=-SCORE))
-
-
-def curves_of_scores(
-    curves: Mapping[Task, Mapping[int, float]],
-    spared: Mapping[Task, int],
-    examples: Mapping[Task, int],
-    at_random: Mapping[Task, Sequence[Mapping[int, float]]] | None = None,
-) -> Figure:
-    """A figure of scores with more and more heads disabled, and the line a point below the whole model.
-
-    Args:
-        curves: by task, number of disabled heads → score, from 0 to 1; the last number is that of all heads.
-        spared: by task, how many heads can go, which an orange line marks.
-        examples: by task, how many each score is of.
-        at_random: by task, for some of them, the same in random orders.
-    """
-    figure, axes = plots.panel_grid(len(curves), 3.2, 2.8)
-    grey, blue, orange = (plots.COLOURS[name] for name in ("grey", "blue", "orange"))
-    handles: dict[str, Artist] = {}
-    for ax, (task, curve) in zip(axes, curves.items(), strict=True):
-        for drawn in (at_random or {}).get(task, ()):
-            ax.plot(list(drawn), [100 * score for score in drawn.values()], lw=0.8, color=grey, label="a random order")
-        ax.plot(list(curve), [100 * score for score in curve.values()], "o-", ms=3, color=blue, label="ordered by gain")
-        ax.axhline(100 * (curve[0] - 0.01), color=grey, ls=":", label="a point below the whole model")
-        ax.axvline(spared[task], color=orange, lw=2, label="so many can go")
-        handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-        title = f"{task.title}: {spared[task]} of {max(curve)} can go, n={examples[task]}"
-        ax.set(xlabel="heads disabled", ylabel="score, points")
-        ax.set_title(title, fontsize=9)
-    figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=len(handles))
-    return figure
-
-
-def _own_first(runs: Runs) -> list[tuple[str, Results]]:
-    return sorted(runs.items(), key=lambda item: item[0] != THIS_RUN)
-
-
-def _title(entry: Entry) -> str:
-    """ "MRPC, training 1"."""
-    return f"{TASKS[entry['task']].title}, training {entry['training']}"
-
-
-def _paper_best() -> dict[str, float]:
-    """The paper's best gains by the title of a row."""
-    return {_title({"task": task, "training": 1}): gain for task, gain in PAPER_BEST.items()}
-
-
-def _from_zero(figure: Figure) -> Figure:
-    """The figure with the whole model marked at 0, and a scale in whole points."""
-    for ax in figure.axes:
-        ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-        ax.axvline(0, color=plots.COLOURS["grey"], lw=0.8, zorder=0)
-    return figure
+    what = "gain with a twelfth of the heads off"
+    panels = plots.panels_of(runs, what, "what", "task", names={"what": {what: ""}})
+    return plots.dot_panels(panels, "gain, points", 100, border=-SCORE)

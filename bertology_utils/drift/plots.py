@@ -5,18 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from .. import plots
 from ..common import axis_numbers
-from ..glue import TASKS, Task, plain_metric
+from ..glue import TASKS, plain_metric
 from ..judge import THIS_RUN
-from ..results import Entry, Results
-from ..statistics import Bootstrap
+from ..record import TITLES
+from ..results import Results
 from .measure import trainings_in
 from .scores import COLUMNS, paper_points
 
@@ -35,27 +35,17 @@ def before_and_after(before: np.ndarray, after: np.ndarray, tokens: Sequence[str
         tokens: the wordpieces.
         title: above both.
     """
-    side = 1.6 + 0.2 * len(tokens)  # inches
-    figure, axes = plt.subplots(1, 2, figsize=(2 * side + 0.8, side))
-    for ax, weights, name in zip(axes, (before, after), ("pre-trained", "fine-tuned"), strict=True):
-        image = plots.attention_map(ax, weights, tokens, name)
-        image.set_clim(0, float(max(before.max(), after.max())))
-    figure.suptitle(title)
-    figure.colorbar(image, ax=axes, label="attention weight", shrink=0.8)
-    return figure
+    maps = {f"{title},\npre-trained": before, "fine-tuned": after}
+    return plots.token_maps(maps, tokens, float(max(before.max(), after.max())))
 
 
 def restored(runs: Runs) -> Figure:
     """What putting two neighbouring layers back does to the score: a panel for each task, a row for each pair."""
-    panels: dict[str, dict[str, dict[str, Entry]]] = {
-        TASKS[task].title: {pair: {} for pair in _pairs(runs[THIS_RUN])} for task in _tasks(runs, PUT_BACK)
-    }
-    for name, run in runs.items():
-        for entry in run.find(PUT_BACK):
-            if entry["kind"] in panels[TASKS[entry["task"]].title]:
-                panels[TASKS[entry["task"]].title][entry["kind"]][name] = entry
-    figure = plots.dot_panels(panels, "change of the score, points", 100, border=0.0)
-    _limit(figure, [100 * one["value"] for rows in panels.values() for of in rows.values() for one in of.values()])
+    pairs = {"kind": {pair: pair for pair in _pairs(runs[THIS_RUN])}}
+    panels = plots.panels_of(runs, PUT_BACK, "task", "kind", names=pairs)
+    figure = plots.dot_panels(panels, "change of the score, points", 100, border=0.0, limits=_limits(panels))
+    for ax in figure.axes:
+        ax.tick_params(axis="y", length=0, pad=9)  # an arrowhead at the edge needs the room
     for ax in figure.axes[::4]:  # the first of each row
         ax.set_ylabel("layers put back")
     return figure
@@ -101,62 +91,43 @@ def last_two(runs: Runs) -> Figure:
 
     A grey tick marks where all that fine-tuning gained is lost.
     """
-    kinds = _pairs(runs[THIS_RUN])[-1], f"1 to {len(_pairs(runs[THIS_RUN])) - 1}"
-    tasks = [TASKS[task] for task in _tasks(runs, PUT_BACK)]
-    figure, axes = plt.subplots(1, len(runs), figsize=(4.6 * len(runs), 0.4 * len(tasks) + 1.5), squeeze=False, sharey=True)
-    points: list[float] = []
-    for ax, (name, run) in zip(axes.flat, runs.items(), strict=True):
-        found = [run.by("task", PUT_BACK, kind=kind) for kind in kinds]
-        rows = {
-            task.title: {source: of[task.name] for source, of in zip(ENDS, found, strict=True) if task.name in of}
-            for task in tasks
-        }
-        plots.dots(ax, rows, "change of the score, points", 100, ENDS, markers={"all others put back": "s"})
-        gains = run.by("task", "gain by fine-tuning")
-        lost = {at: -100 * gains[task.name]["value"] for at, task in enumerate(tasks) if task.name in gains}
+    pairs = _pairs(runs[THIS_RUN])
+    kinds = {"kind": dict(zip((pairs[-1], f"1 to {len(pairs) - 1}"), ENDS, strict=True))}
+    panels = plots.panels_of(runs, PUT_BACK, "run", "task", "kind", kinds)
+    markers, limits = {"all others put back": "s"}, _limits(panels)
+    figure = plots.dot_panels(panels, "change of the score, points", 100, ENDS, limits=limits, markers=markers)
+    for ax, run in zip(figure.axes, runs.values(), strict=True):
+        gains = {TASKS[name].title: one for name, one in run.by("task", "gain by fine-tuning").items()}
+        lost = {at: -100 * gains[title]["value"] for at, title in enumerate(panels[ax.get_title()]) if title in gains}
         ax.plot(list(lost.values()), list(lost), "|", color="black", ms=16, mew=1.5, label="all that fine-tuning gained")
-        ax.axvline(0, color="black", lw=0.8, zorder=0)
-        ax.set_title(name)
-        points += [*lost.values(), *(100 * one["value"] for row in rows.values() for one in row.values())]
-    _limit(figure, points)
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    figure.legends[0].remove()
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return figure
 
 
 def heads_changed(runs: Runs) -> Figure:
     """Similarity of every head's maps before and after the first training: a row for each run, one scale (Fig 5)."""
-    tasks, arrays = _tasks(runs, SIMILARITY), {}
-    for name, run in runs.items():
-        for task in tasks:
-            if run.find(SIMILARITY, task=task, kind="fine-tuning"):
-                arrays[name, task] = run.array(SIMILARITY, task=task, kind="fine-tuning")
-    layers = max(map(len, arrays.values()))
-    size = 1.75 * len(tasks) + 1.6, (0.19 * layers + 0.75) * len(runs) + 0.2
-    figure, axes = plt.subplots(len(runs), len(tasks), figsize=size, squeeze=False)
-    limits = np.floor(10 * min(map(np.min, arrays.values()))) / 10, 1.0
-    for row, name in zip(axes, runs, strict=True):
-        for ax, task in zip(row, tasks, strict=True):
-            if (name, task) in arrays:
-                plots.heatmap(ax, arrays[name, task], limits=limits, cmap="mako", colour_bar=False)
-                ax.set_xticks(ax.get_xticks()[::3], [label.get_text() for label in ax.get_xticklabels()[::3]])
-            else:
-                ax.set_axis_off()
-                ax.text(0.5, 0.5, "not measured", ha="center", va="center", color=plots.COLOURS["grey"])
-            ax.set(ylabel="", xlabel="head" if name == THIS_RUN else "")
-        row[0].set_ylabel(f"{name}\n\nlayer")
-    for ax, task in zip(axes[0], tasks, strict=True):
-        ax.set_title(TASKS[task].title)
-    drawn = next(ax for ax in axes.flat if ax.collections).collections[0]
-    figure.colorbar(drawn, ax=axes, label="cosine similarity (dark: changed)", aspect=30, pad=0.01).outline.set_visible(
-        False
-    )
-    return figure
+    arrays = {
+        (name, TASKS[task].title): run.array(SIMILARITY, task=task, kind="fine-tuning")
+        if run.find(SIMILARITY, task=task, kind="fine-tuning")
+        else None
+        for name, run in runs.items()
+        for task in _tasks(runs, SIMILARITY)
+    }
+    measured = [one for one in arrays.values() if one is not None]
+    limits = float(np.floor(10 * min(map(np.min, measured))) / 10), 1.0
+    size = 1.75, 0.19 * max(map(len, measured)) + 0.75
+    return plots.heatmap_grid(arrays, "cosine similarity (dark: changed)", limits, "mako", panel=size)
 
 
-def change_by_layer(runs: Runs) -> Figure:
+def change_by_layer(runs: Runs, titles: Mapping[str, str]) -> Figure:
     """Mean similarity by layer of every training and of a random start, a panel for each task that has one.
 
     The scale begins at the lowest value; a line near 1 means that those maps hardly changed.
+
+    Args:
+        runs: tables of results by whose they are.
+        titles: what this run's tasks are called, by name.
     """
     there = [
         (name, run, task) for name, run in runs.items() for task in _tasks({name: run}, SIMILARITY, kind="random start")
@@ -169,7 +140,8 @@ def change_by_layer(runs: Runs) -> Figure:
         (start,) = _by_layer(run, task, ["random start"])
         numbers = axis_numbers(len(start))
         ax.plot(numbers, start, "s-", ms=4, color=plots.COLOURS["orange"], label="random start")
-        ax.set(title=f"{TASKS[task].title}\n{name}", xticks=numbers[:: 1 + len(numbers) // 8], xlabel="layer")
+        of_task = (titles if name == THIS_RUN else TITLES)[task]
+        ax.set(title=f"{of_task}\n{name}", xticks=numbers[:: 1 + len(numbers) // 8], xlabel="layer")
         ax.title.set_fontsize(8.5)
     for ax in axes[::3]:
         ax.set_ylabel("cosine similarity")
@@ -182,50 +154,27 @@ def table1_dots(runs: Runs) -> Figure:
 
     A grey tick is what always the same answer scores: of the run on real data where that is known, else of this run.
     """
-    tasks = [TASKS[task] for task in _tasks(runs, "score")]
-
-    def row(task: Task, column: str) -> dict:
-        metric = plain_metric(task)
-        found: dict[str, float | Entry] = {}
-        points = paper_points(task, column, metric)
-        if points is not None:
-            found[PAPER] = points / 100
-        for name, run in runs.items():
-            for entry in run.find("score", task=task, kind=metric, state=COLUMNS[column]):
-                found[name] = entry
-        return found
-
-    panels = {name: {task.title: row(task, column) for task in tasks} for column, name in COLUMNS.items()}
-    figure = plots.dot_panels(panels, "score × 100", 100, columns=len(COLUMNS))
-    known: dict[str, float] = {}
+    tasks = {TASKS[name].title: TASKS[name] for name in _tasks(runs, "score")}
+    names = [state.replace("normal distr.", "random start") for state in COLUMNS.values()]
+    panels: dict[str, dict[str, dict]] = {name: {title: {} for title in tasks} for name in names}
+    for name, (column, state) in zip(names, COLUMNS.items(), strict=True):
+        for title, task in tasks.items():
+            metric = plain_metric(task)
+            points = paper_points(task, column, metric)
+            found = {of: run.find("score", task=task, kind=metric, state=state) for of, run in runs.items()}
+            known = {} if points is None else {PAPER: points / 100}
+            panels[name][title] = known | {of: of_run[0] for of, of_run in found.items() if of_run}
+    figure = plots.dot_panels(panels, "score × 100", 100, limits=(-5, 103))
+    constant: dict[str, float] = {}
     for run in reversed(list(runs.values())):  # the real one last
-        known |= {one["task"]: 100 * one["value"] for one in run.find("score of always the same answer")}
-    constant = {at: known[task.name] for at, task in enumerate(tasks) if task.name in known}
-    for at, ax in enumerate(figure.axes):
-        ticks = list(constant.values()), list(constant)
-        ax.plot(*ticks, "|", color="grey", ms=20, mew=1, zorder=0, label="always the same answer")
-        ax.set(xlim=(min(-5, ax.get_xlim()[0]), 103), xticks=range(0, 101, 20))
-        if at:
-            ax.set_yticklabels([])
+        constant |= {one["task"]: 100 * one["value"] for one in run.find("score of always the same answer")}
+    places = [at for at, task in enumerate(tasks.values()) if task.name in constant]
+    values = [constant[task.name] for task in tasks.values() if task.name in constant]
+    for ax in figure.axes:
+        ax.plot(values, places, "|", color="grey", ms=20, mew=1, zorder=0, label="always the same answer")
+        ax.set_xticks(range(0, 101, 20))
     figure.legends[0].remove()
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
-    return figure
-
-
-def movements(cosines: Mapping[str, Mapping[Task, Bootstrap]]) -> Figure:
-    """Similarity of the changes that two trainings make to the maps, by task.
-
-    Args:
-        cosines: by comparison as it is to be called, and by task; the second is with another task.
-    """
-    colours = dict(zip(cosines, (plots.COLOURS["blue"], plots.COLOURS["grey"]), strict=True))
-    rows = {task.title: {title: of[task] for title, of in cosines.items()} for task in next(iter(cosines.values()))}
-    figure, ax = plt.subplots(figsize=(7, 0.42 * len(rows) + 1.3))
-    markers = dict(zip(colours, "o^", strict=True))
-    plots.dots(ax, rows, "cosine of the two changes (0: unrelated, 1: the same)", 1, colours, None, markers)
-    ax.set_xlim(right=1.05)
-    ax.axvline(0, color="black", lw=0.8, zorder=0)
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return figure
 
 
@@ -246,8 +195,8 @@ def _by_layer(run: Results, task: str, kinds: Sequence[str] = ()) -> list[np.nda
     return [run.array(SIMILARITY, task=task, kind=name).mean(axis=1) for name in names]
 
 
-def _limit(figure: Figure, points: Iterable[float]) -> None:
+def _limits(panels: Mapping[str, Mapping[str, Mapping[str, Mapping]]]) -> tuple[float, float]:
     """Horizontal limits by what was measured: with two trainings an interval may be wider than any score."""
-    lowest = min((value for value in points if np.isfinite(value)), default=0.0)
-    for ax in figure.axes:
-        plots.cut(ax, 1.25 * min(lowest, -2), max(5, -0.25 * lowest))
+    points = [100 * one["value"] for rows in panels.values() for row in rows.values() for one in row.values()]
+    lowest = min(points, default=0.0)
+    return 1.25 * min(lowest, -2), max(5, -0.25 * lowest)

@@ -17,16 +17,8 @@ from ..common import one_based, track
 from ..glue import Task, plain_metric, predictions, scale_of
 from ..judge import constant_score
 from ..models import NORMAL_STD, classifier_inputs, predict_logits
-from ..statistics import (
-    RESAMPLES,
-    Bootstrap,
-    Estimate,
-    Seed,
-    bootstrap_weights,
-    mean_over_seeds,
-    weighted_scores,
-    whole_and_resampled,
-)
+from ..statistics import RESAMPLES, Bootstrap, Estimate, Seed, bootstrap_weights, mean_over_seeds, weighted_scores
+from ..statistics.estimates import whole_and_resampled
 
 # The columns, in the paper's order and words.
 COLUMNS = {
@@ -105,10 +97,8 @@ def answers_of(lab: Any) -> dict[Task, dict[str, np.ndarray]]:
     found = {}
     for task in track(lab.tasks, "predicting"):
         features = once(classifier_inputs, lab.untrained(task), lab.dev_batches(task))  # one pass for all random classifiers
-        found[task] = {
-            "pretrained": random_answers(task, features, lab.settings.seed),
-            "finetuned": answers_of_task(lab, task),
-        }
+        untuned = random_answers(task, features, lab.settings.seed)
+        found[task] = {"pretrained": untuned, "finetuned": answers_of_task(lab, task)}
         if task in lab.random_tasks:
             found[task]["normal"] = lab.random_starts(task)
     return found
@@ -131,14 +121,8 @@ def rows_of(lab: Any, answers: Mapping[Task, Mapping[str, np.ndarray]]) -> Itera
         labels, seed = lab.labels(task), lab.resampling_seed(task)
         scored = {column: score_task(task, several, labels, seed) for column, several in columns.items()}
         for column, metrics in scored.items():
-            yield {
-                "what": "score",
-                "values": metrics,
-                "by": ("kind",),
-                "unit": "score",
-                "task": task,
-                "state": COLUMNS[column],
-            }
+            labels = {"task": task, "state": COLUMNS[column], "unit": "score"}
+            yield {"what": "score", "values": metrics, "by": ("kind",), **labels}
         for column in gains.keys() & scored.keys():
             worse = scored[column][plain_metric(task)]
             gains[column][task] = gain(task, columns["finetuned"], worse, labels, seed)

@@ -12,18 +12,8 @@ from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES, AnnotatedInput
 from ..claims import CLAIMS
 from ..glue import Task
 from ..judge import MIN_EXAMPLES
-from ..statistics import (
-    ONE_SIDED,
-    Bootstrap,
-    Estimate,
-    ManyTest,
-    Seed,
-    apart,
-    bootstrap_mean,
-    in_both,
-    mean_over_seeds,
-    means_with_gaps,
-)
+from ..statistics.estimates import Bootstrap, Estimate, Seed, apart, bootstrap_mean, mean_over_seeds, means_with_gaps
+from ..statistics.permutation import ONE_SIDED, ManyTest, in_both
 from .measure import DESTINATIONS
 
 STRIPE = 2.0  # times an even share: a type that gets more has a stripe

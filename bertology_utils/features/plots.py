@@ -7,18 +7,15 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from .. import plots
 from ..annotation.inputs import TOKEN_TYPES, AnnotatedInput, token_types
 from ..claims import WEIGHT
-from ..common import axis_numbers
 from ..glue import TASKS
 from ..judge import MIN_EXAMPLES, THIS_RUN
-from ..plots.dots import Dot
 from ..plots.style import SOURCE_MARKERS
-from ..results import Entry, Results
+from ..results import Results
 from .compare import MORE_ATTENDED
 from .measure import DESTINATIONS
 from .tuned import BEYOND, KEPT, MORE, ON_SPECIAL, ON_WORDS, SHARES, STATES, WEIGHTS
@@ -29,7 +26,6 @@ BERT_BASE = "bert-base, published figure"
 ABOVE_MATCHED = ", above matched words"
 _CLS, _SEP, _POINTS = plots.FLOW_COLOURS[:3]  # as in the bars of where attention goes
 _ORANGE, _EVEN = plots.COLOURS["orange"], plots.COLOURS["grey"]
-_LOG_TICKS = (0.02, 0.05, 0.1, 0.2, 0.5)
 Runs = Mapping[str, Results]
 Heads = dict[str, dict[str, dict[str, np.ndarray]]]  # by type, task's title and source a number for each head
 
@@ -41,42 +37,13 @@ def attention_flow(run: Results) -> Figure:
 
 def stripes(runs: Runs) -> Figure:
     """The share of heads with a stripe on a word, of how many more have one on a special token, and since when."""
-    titles = (
-        "on a word",
-        "on [CLS] or [SEP],\nminus those on a word",
-        "of those on [CLS] or [SEP],\nhad it before fine-tuning",
-    )
-    panels = {title: {"what": what} for title, what in zip(titles, (ON_WORDS, ON_SPECIAL, KEPT), strict=True)}
-    figure = dots_by_task(runs, panels, "share of heads, %", 100)
-    for ax in figure.axes:
-        ax.set_xlim(-4, 104)
-    return figure
-
-
-def dots_by_task(runs: Runs, panels: Mapping[str, Mapping[str, str]], label: str, scale: float = 1.0) -> Figure:
-    """A panel for each kind of number, a row for each task of this run, a dot for each run; no interval leaves what is possible.
-
-    Args:
-        runs: by title.
-        panels: by title the labels of the rows to draw, such as {"what": "weight on [SEP]", "kind": "all [SEP] together"}.
-        label, scale: of the axis.
-    """
-    drawn: dict[str, dict[str, dict[str, Dot]]] = {}
-    for title, labels in panels.items():
-        found = {name: run.by("task", **labels) for name, run in runs.items()}
-        rows = drawn[title] = {}
-        for task in found[THIS_RUN]:
-            there = {
-                name: by_task[task] for name, by_task in found.items() if by_task.get(task, {}).get("value") is not None
-            }
-            rows[TASKS[task].title] = {name: _possible(one) for name, one in there.items()}
-    return plots.dot_panels(drawn, label, scale)
-
-
-def _possible(one: Entry) -> Entry:
-    """A share with an interval that ends at 0 and 1, or a difference with one that ends at -1 and 1."""
-    least = -1.0 if one["unit"].startswith("difference") else 0.0
-    return {**one, "low": max(one["low"], least), "high": min(one["high"], 1.0)}
+    titles = {
+        ON_WORDS: "on a word",
+        ON_SPECIAL: "on [CLS] or [SEP],\nminus those on a word",
+        KEPT: "of those on [CLS] or [SEP],\nhad it before fine-tuning",
+    }
+    panels = plots.panels_of(runs, list(titles), "what", "task", names={"what": titles})
+    return plots.dot_panels(panels, "share of heads, %", 100, limits=(-4, 104))
 
 
 def changes(runs: Runs, kinds: Sequence[str], matched: bool = True) -> Heads:
@@ -139,43 +106,6 @@ def _bar_colours(annotated: AnnotatedInput, marked: str) -> list[str]:
         if kind:
             colours[of_type[TOKEN_TYPES.index(kind)]] = colour
     return colours.tolist()
-
-
-def figure_6(columns: Mapping[str, tuple[np.ndarray, np.ndarray]], even: float, label: str = "mean weight") -> Figure:
-    """What [SEP] (upper row) and [CLS] (lower row) get in every head, all on one scale from 0 to 1 (Fig 6).
-
-    The scale is of square roots, so that small weights can be told apart.
-
-    Args:
-        columns: by title, the two of shape (layers, heads); models may differ in shape.
-        even: an even share, marked on the scale.
-        label: of the scale.
-    """
-    figure, axes = plt.subplots(2, len(columns), figsize=(1.65 * len(columns) + 1.2, 3.9), squeeze=False)
-    shapes = [np.shape(pair[0]) for pair in columns.values()]
-    for at, (title, pair) in enumerate(columns.items()):
-        for ax, values in zip(axes[:, at], pair, strict=True):
-            plots.heatmap(ax, values, limits=(0, 1), colour_bar=False).set(xlabel="", ylabel="")
-            ax.collections[0].set_norm(PowerNorm(0.5, 0, 1))
-            layers, heads = np.shape(values)
-            for axis, count in ((ax.xaxis, heads), (ax.yaxis, layers)):
-                places = sorted({0, count // 2 - 1, count - 1})
-                axis.set_ticks([at + 0.5 for at in places], np.array(axis_numbers(count))[places].tolist())
-            ax.tick_params(labelsize=10)
-            if at and shapes[at] == shapes[at - 1]:
-                ax.set_yticks([])
-        axes[0, at].set_xticks([])
-        axes[0, at].set_title(title, fontsize=9)
-        axes[1, at].set_xlabel("head", fontsize=9)
-    for ax, kind in zip(axes[:, 0], ("[SEP]", "[CLS]"), strict=True):
-        ax.set_ylabel(f"{kind}\nlayer", fontsize=10)
-    bar = figure.colorbar(axes[0, 0].collections[0], ax=axes, label=label, shrink=0.9, aspect=30, pad=0.01)
-    bar.set_ticks([0.0, 0.1, 0.3, 1.0], labels=["0", "0.1", "0.3", "1"])
-    bar.ax.axhline(even, color=_ORANGE, lw=2)
-    bar.ax.annotate("even\nshare", (1, even), xytext=(6, 0), textcoords="offset points", xycoords=("axes fraction", "data"),
-                    va="center", fontsize=8, color=_ORANGE)  # fmt: skip
-    bar.outline.set_visible(False)
-    return figure
 
 
 def by_depth(runs: Runs, even: float) -> Figure:
@@ -246,22 +176,3 @@ def _rows_of_heads(ax: Axes, rows: Mapping[str, Mapping[str, np.ndarray]]) -> No
             height = at + 0.4 * (place - (len(row) - 1) / 2) + beside
             mark, colour = SOURCE_MARKERS[source], plots.SOURCE_COLOURS[source]
             ax.plot(values, height, mark, ms=3, alpha=0.6, mew=0, color=colour)
-
-
-def types_on_a_log_scale(
-    rows: Mapping[str, Mapping[str, Dot]], label: str, colours: Mapping[str, str], even: float
-) -> Figure:
-    """Estimates that differ by factors, as :func:`bertology_utils.plots.dots`.
-
-    Args:
-        rows, label, colours: as there.
-        even: an even share, dotted.
-    """
-    figure, ax = plt.subplots(figsize=(6.4, 0.36 * len(rows) + 1.4))
-    ax.set_xscale("log")
-    plots.dots(ax, rows, label, colours=colours)
-    ax.axvline(even, color=_EVEN, ls=":", lw=1.5, zorder=0, label="even share")
-    ax.minorticks_off()
-    ax.set_xticks(_LOG_TICKS, list(map(str, _LOG_TICKS)))
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=len(colours) + 1)
-    return figure

@@ -15,20 +15,8 @@ from ..attention import make_batches, observe_once
 from ..claims import CLAIMS, WEIGHT
 from ..common import Head, head_name, one_of, zero_based
 from ..judge import Support, some_head, too_few
-from ..statistics import (
-    ONE_SIDED,
-    Bootstrap,
-    Estimate,
-    ManyTest,
-    Seed,
-    bootstrap_mean,
-    corrected_p,
-    count_of,
-    in_both,
-    many_test,
-    mean_over_seeds,
-)
-from ..statistics.permutation import heads_by_size, p_is
+from ..statistics.estimates import Bootstrap, Estimate, Seed, bootstrap_mean, mean_over_seeds
+from ..statistics.permutation import ONE_SIDED, ManyTest, corrected_p, count_of, heads_by_size, in_both, many_test, p_is
 from .frame_links import PAPER_SENTENCES, FrameSentence
 from .measure import FrameLinkAttention, FrameLinkScores, FramePlaces, Seen, place
 

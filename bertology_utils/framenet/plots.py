@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import MaxNLocator
 
 from .. import plots
-from ..claims import WEIGHT
-from ..common import DIRECTIONS, head_name
-from ..judge import THIS_RUN
-from ..plots.dots import Dot
+from ..common import DIRECTIONS, Head, head_name
 from ..results import Results
-from ..statistics import ONE_SIDED, Seed, bootstrap_mean
+from ..statistics import ONE_SIDED
 from ..statistics.permutation import heads_by_size
-from .comparisons import READING_ERROR, published_panel
-from .frame_links import PAPER_SENTENCES, FrameSentence
+from .comparisons import published_panel
+from .frame_links import FrameSentence
 from .measure import Seen
 
-LINK, OTHER = plots.COLOURS["orange"], plots.COLOURS["green"]
 PUBLISHED = "bert-base, published figure"  # as a source in figures
 RANKS = ("highest head", "second", "third", "fourth")
 WAYS = DIRECTIONS[:2]  # who attends: the predicate, as the paper's text says, or the element, as its code has it
@@ -31,7 +27,6 @@ BOTH = "smaller of both"  # of the excess of the weight, and of the weight with 
 BEYOND = {"place": "weight", "place and word": BOTH}
 REACH = 0.1  # the scale of the excess ends here
 Runs = Mapping[str, Results]
-_WHITE_AT_ZERO = plots.GAIN.resampled(255)  # an odd number of colours: the middle one is pure white
 
 
 def annotated_sentence(sentence: FrameSentence) -> Figure:
@@ -41,35 +36,6 @@ def annotated_sentence(sentence: FrameSentence) -> Figure:
     marks = [("predicate", span.start, span.end, plots.COLOURS["blue"]) for span in sentence.target]
     marks += [(*span, plots.COLOURS["orange" if span in linked else "grey"]) for span in exemplar.elements]
     return plots.frame_annotation(exemplar.text, marks, f"{exemplar.unit}: {exemplar.frame}")
-
-
-def sentences_left(runs: Runs, protocol: str) -> Figure:
-    """Dots for the sentences that every filter leaves, by run; last, those that the other protocol's rules keep.
-
-    Args:
-        runs: tables of results by whose they are.
-        protocol: whose filters this run has.
-    """
-    other = "paper" if protocol == "official" else "official"
-    last = {"official": "by all of the published code's rules", "paper": "by the paper's text"}[other]
-    steps = [entry["kind"] for entry in runs[THIS_RUN].find("sentences left")]
-    rows: dict[str, dict[str, Dot]] = {step.replace(" (by coreType)", ""): {} for step in (*steps, last)}
-    for name, run in runs.items():
-        left = {
-            **run.by("kind", "sentences left"),
-            **dict(zip([last], run.find("sentences kept", kind=other), strict=False)),
-        }
-        for row, step in zip(rows.values(), (*steps, last), strict=True):
-            if step in left:
-                row[name] = left[step]["value"]
-    for row in list(rows.values())[-2:]:
-        row["the paper"] = PAPER_SENTENCES
-    figure, ax = plt.subplots(figsize=(8.2, 0.34 * len(rows) + 1.1))
-    plots.dots(ax, rows, "sentences left, on a logarithmic scale")
-    ax.set_xscale("log")
-    ax.xaxis.set_major_formatter("{x:,.0f}")
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    return figure
 
 
 def links_in_maps(rows: Sequence[Sequence[Seen]], columns: Sequence[str]) -> Figure:
@@ -87,67 +53,72 @@ def links_in_maps(rows: Sequence[Sequence[Seen]], columns: Sequence[str]) -> Fig
         for ax, seen, name in zip(of_head, row, columns, strict=True):
             title = f"{head_name(*seen.head)}, {name}\n{seen.text}"
             image = plots.attention_map(ax, seen.weights, seen.tokens, title)
-            _frame(ax, seen.cells, LINK)
+            _frame(ax, seen.cells)
     figure.colorbar(image, ax=axes, label="attention weight", shrink=0.6)
     return figure
 
 
 def compared_places(seen: Seen, places: Mapping[str, Iterable[set[tuple[int, int]]]]) -> Figure:
-    """A map for each kind of places that a link is compared with: the link framed in orange, the places dashed in green.
+    """A map for each kind of places that a link is compared with: the link framed in orange, the places in green.
 
     Args:
         seen: the sentence and the head.
         places: by kind, the cells of every place.
     """
-    side = 1.7 + 0.17 * len(seen.tokens)
-    size = len(places) * (side + 0.3) + 0.8, side + 0.3
-    figure, axes = plt.subplots(1, len(places), figsize=size, squeeze=False)
-    for ax, (kind, of_kind) in zip(axes.flat, places.items(), strict=True):
-        image = plots.attention_map(ax, seen.weights, seen.tokens, f"the link and\n{kind}")
-        _frame(ax, set().union(*of_kind), OTHER, "--")
-        _frame(ax, seen.cells, LINK)
+    maps = {f"head {head_name(*seen.head)}: the link\nand {kind}": seen.weights for kind in places}
+    figure = plots.token_maps(maps, seen.tokens)
+    for ax, of_kind in zip(figure.axes, places.values(), strict=False):
+        for at, cells in enumerate(of_kind):
+            _frame(ax, cells, "green", 1.2, 0.04 + 0.05 * (at % 4))  # so that frames of two places do not touch
+        _frame(ax, seen.cells)
     marks = [
-        Rectangle((0, 0), 1, 1, fill=False, ec=colour, ls=line, lw=2, label=name)
-        for colour, line, name in ((LINK, "-", "link"), (OTHER, "--", "compared with it"))
+        Rectangle((0, 0), 1, 1, fill=False, ec=plots.COLOURS[colour], lw=thick, label=name)
+        for colour, thick, name in (("orange", 2.4, "link"), ("green", 1.2, "a place compared with it"))
     ]
     figure.legend(handles=marks, loc="outside upper center", ncols=2, handlelength=1.2, handleheight=1.2)
-    figure.colorbar(image, ax=axes, label="attention weight", shrink=0.8)
     return figure
 
 
-def _frame(ax: Axes, cells: Iterable[tuple[int, int]], colour: str, line: str = "-") -> None:
-    for row, column in cells:
-        ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, ec=colour, ls=line, lw=2))
+def _frame(
+    ax: Axes, cells: Iterable[tuple[int, int]], colour: str = "orange", thick: float = 2.4, inset: float = 0.0
+) -> None:
+    """One frame around cells that fill a rectangle, else one around each, inset by so much of a cell."""
+    places = list(cells)
+    corner, (height, width) = np.min(places, axis=0), np.ptp(places, axis=0) + 1
+    for (row, column), high, wide in (
+        [(corner, height, width)] if len(places) == height * width else [(one, 1, 1) for one in places]
+    ):
+        left, top = column - 0.5 + inset, row - 0.5 + inset
+        ax.add_patch(
+            Rectangle((left, top), wide - 2 * inset, high - 2 * inset, fill=False, ec=plots.COLOURS[colour], lw=thick)
+        )
 
 
 def score_panels(runs: Runs) -> Figure:
     """Scores of all heads on one scale, the two highest framed: the published figure, then a column for each run (Fig 3).
 
-    A row for each direction; the published figure, which is of one direction, has twice as many layers and spans both.
+    A row for each direction; the published figure is of one.
     """
-    panels = {name: {way: run.array("score along frame links", kind=way) for way in WAYS}
-              for name, run in runs.items() if run.find("score along frame links", kind=WAYS[-1])}  # fmt: skip
-    published = published_panel("framenet")
-    highest = max(panel.max() for panel in (published, *(one for ways in panels.values() for one in ways.values())))
-    figure = plt.figure(figsize=(3.5 * len(panels) + 4.2, 4.6))
-    grid = figure.add_gridspec(len(WAYS), 1 + len(panels))
-    _score_panel(figure.add_subplot(grid[:, 0]), published, f"{PUBLISHED}\n{WAYS[-1]}", highest)
-    for column, (name, ways) in enumerate(panels.items(), start=1):
-        for row, (way, panel) in enumerate(ways.items()):
-            ax = figure.add_subplot(grid[row, column])
-            _score_panel(ax, panel, f"{name}\n{way}", highest)
-            ax.set(ylabel="", xlabel="head" if row else "")
-    axes = figure.axes
-    bar = figure.colorbar(axes[0].collections[0], ax=axes, label="score: mean largest weight along a link", shrink=0.8)
-    bar.outline.set_visible(False)
+    panels: dict[tuple[str, str], np.ndarray | None] = {}
+    for way in WAYS:
+        panels[way, PUBLISHED] = published_panel("framenet") if way == WAYS[-1] else None
+        for name, run in _measured(runs, "score along frame links").items():
+            panels[way, name] = run.array("score along frame links", kind=way)
+    highest = max(float(panel.max()) for panel in panels.values() if panel is not None)
+    figure = plots.heatmap_grid(panels, "score: mean largest weight", (0, highest), panel=(3.3, 2.5))
+    for ax, panel in zip(figure.axes, panels.values(), strict=False):
+        for at in [] if panel is None else heads_by_size(panel)[:2]:
+            _frame_head(ax, at, plots.COLOURS["orange"])
     return figure
 
 
-def _score_panel(ax: Axes, panel: np.ndarray, title: str, highest: float) -> None:
-    plots.heatmap(ax, panel, limits=(0, highest), colour_bar=False)
-    ax.set_title(title, fontsize=9)
-    for layer, head in heads_by_size(panel)[:2]:
-        ax.add_patch(Rectangle((head, layer), 1, 1, fill=False, ec=LINK, lw=1.8, clip_on=False))
+def _measured(runs: Runs, what: str) -> dict[str, Results]:
+    """The runs that have such numbers of both directions."""
+    return {name: run for name, run in runs.items() if run.find(what, kind=WAYS[-1])}
+
+
+def _frame_head(ax: Axes, at: Head, colour: str) -> None:
+    ax.add_patch(Rectangle(at[::-1], 1, 1, fill=False, ec=colour, lw=1.8, clip_on=False))
 
 
 def excess_panels(runs: Runs) -> Figure:
@@ -155,54 +126,17 @@ def excess_panels(runs: Runs) -> Figure:
 
     Two columns for each run, before and after each word's popularity is taken off.
     """
-    columns = {f"{name}\nbeyond {beyond}": (run, state) for name, run in runs.items()
-               if run.find("excess along frame links", kind=WAYS[-1]) for beyond, state in BEYOND.items()}  # fmt: skip
-    shape = 2.6 * len(columns) + 1.2, 4.3
-    figure, axes = plt.subplots(len(WAYS), len(columns), figsize=shape, squeeze=False)
-    for row, way in zip(axes, WAYS, strict=True):
-        for ax, (title, (run, state)) in zip(row, columns.items(), strict=True):
-            plots.heatmap(ax, run.array("excess along frame links", kind=way, state=state), limits=(-REACH, REACH),
-                          cmap=_WHITE_AT_ZERO, colour_bar=False)  # fmt: skip
-            ax.collections[0].set_edgecolor("#d5d8dc")  # white squares end somewhere
-            ax.set(title=title if way == WAYS[0] else "", xlabel="head" if way == WAYS[-1] else "")
-            ax.set_ylabel(f"{way}\n\nlayer" if ax is row[0] else "")
-            ax.title.set_fontsize(9)
-            if state == BOTH:
-                p = run.array("p of the excess beyond place and word", kind=way)
-                for layer, head in np.argwhere(p <= ONE_SIDED):
-                    ax.add_patch(Rectangle((head, layer), 1, 1, fill=False, ec="black", lw=1.8, clip_on=False))
-    scale = {"label": "excess of the weight", "shrink": 0.8, "aspect": 25, "pad": 0.01, "extend": "both"}
-    figure.colorbar(axes[0, 0].collections[0], ax=axes, **scale).outline.set_visible(False)
-    return figure
-
-
-def highest_heads(committed: Mapping[str, np.ndarray], measured: Mapping[str, np.ndarray], seed: Seed) -> Figure:
-    """Dots for the four highest scores of each model; those of the published figure with the error of reading them off.
-
-    Args:
-        committed: scores by source, shape (layers, heads).
-        measured: scores by source, shape (sentences, layers, heads); "this run" among them.
-        seed: of the resampling of sentences.
-    """
-    published = [published_panel("framenet")[head] for head in heads_by_size(published_panel("framenet"))[: len(RANKS)]]
-    numbers: dict[str, list[Dot]] = {PUBLISHED: [(one, one - READING_ERROR, one + READING_ERROR) for one in published]}
-    for name, panel in committed.items():
-        numbers[name] = [float(panel[head]) for head in heads_by_size(panel)[: len(RANKS)]]
-    for name, scores in measured.items():
-        heads = heads_by_size(scores.mean(axis=0))[: len(RANKS)]
-        numbers[name] = [bootstrap_mean(scores[:, *head], seed) for head in heads]
-    ours = heads_by_size(measured["this run"].mean(axis=0))
-    rows = {
-        f"{rank}, in this run {head_name(*ours[at])}": {name: of_source[at] for name, of_source in numbers.items()}
-        for at, rank in enumerate(RANKS)
-    }
-    return plots.dot_panels({"four heads of the highest score, by model": rows}, "score: mean largest weight along a link")
-
-
-def excess_dots(panels: Mapping[str, Mapping[str, Mapping[str, Dot]]]) -> Figure:
-    """Excess as dots with intervals, a panel for each title; 0 and the effect that counts are marked."""
-    figure = plots.dot_panels(panels, "excess of the weight", border=WEIGHT)
-    for ax in figure.axes:
-        ax.axvline(0, color=plots.COLOURS["grey"], lw=0.8, ls=":", zorder=0)
-        ax.xaxis.set_major_locator(MaxNLocator(4))
+    what, panels = "excess along frame links", dict[tuple[str, str], np.ndarray]()
+    framed: list[Any] = []
+    for way in WAYS:
+        for name, run in _measured(runs, what).items():
+            p = run.array("p of the excess beyond place and word", kind=way)
+            for beyond, state in BEYOND.items():
+                panels[way, f"{name}\nbeyond {beyond}"] = run.array(what, kind=way, state=state)
+                framed.append(np.argwhere(p <= ONE_SIDED) if state == BOTH else [])
+    label, scale = "excess of the weight", (-REACH, REACH)
+    figure = plots.heatmap_grid(panels, label, scale, plots.GAIN, panel=(2.6, 2.1), extend="both")
+    for ax, heads in zip(figure.axes, framed, strict=False):
+        for at in heads:
+            _frame_head(ax, tuple(at), "black")
     return figure

@@ -28,6 +28,7 @@ FIRST = "share of resamples in which [CLS] attends most to it"  # the same, by t
 LARGEST, SURE = "largest excess along links", "heads surely 0.02 above places and rivals"
 CLS_CLAIMS = {"cls-reads-sep": "[SEP]", "cls-reads-punctuation": "punctuation"}
 _DIAGONAL = {f"{words}-diagonal": names for words, names in PAIRS.items()}
+LINK_CLAIMS = (*_DIAGONAL, *measure.INDISTINCT)
 
 
 @dataclass(frozen=True)

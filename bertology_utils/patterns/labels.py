@@ -133,8 +133,8 @@ def natural(folder: Path = FOLDER) -> np.ndarray:
 
 
 def drawn(pattern: str, count: int, rng: np.random.Generator) -> list[LabelledMap]:
-    """At most ``count`` labelled maps of a pattern, at random."""
-    maps = [one for one in load_maps() if one.pattern == pattern]
+    """At most ``count`` maps that both annotators gave a pattern, at random."""
+    maps = [one for one in load_maps() if one.first == one.second == pattern]
     return [maps[row] for row in sorted(rng.choice(len(maps), min(count, len(maps)), replace=False))]
 
 

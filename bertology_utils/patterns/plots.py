@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from .. import plots
 from ..claims import HETEROGENEOUS
 from ..common import axis_numbers
-from ..glue import TASKS, Task
+from ..glue import TASKS
 from ..plots.dots import Dot
 from ..results import Entry, Results
 from .labels import PATTERNS, LabelledMap
@@ -147,19 +147,10 @@ def heterogeneous(rows: Mapping[str, Mapping[str, Dot]]) -> Figure:
     Args:
         rows: see :func:`bertology_utils.plots.dots`; by source as in :data:`COLOURS`.
     """
-    within = {row: {source: _within(one) for source, one in found.items()} for row, found in rows.items()}
-    figure = plots.dot_panels({"": within}, "heterogeneous maps (%)", 100, COLOURS, columns=1)
+    figure = plots.dot_panels({"": rows}, "heterogeneous maps (%)", 100, COLOURS, limits=(-2, 102), within=(0, 1))
     low, high = (100 * share for share in HETEROGENEOUS.values())
     figure.axes[0].axvspan(low, high, color=plots.COLOURS["grey"], alpha=0.18, lw=0, zorder=0)
     return figure
-
-
-def _within(one: Any) -> Dot:
-    """A share whose interval is cut at 0 and 1: being symmetric, it can reach beyond, and no share does."""
-    if isinstance(one, (int, float)):
-        return one
-    value, low, high = (one["value"], one["low"], one["high"]) if isinstance(one, Mapping) else (one.value, *one.interval)
-    return value, max(low, 0.0), min(high, 1.0)
 
 
 def heterogeneous_of_runs(runs: Mapping[str, Results]) -> Figure:
@@ -181,29 +172,25 @@ def heterogeneous_of_runs(runs: Mapping[str, Results]) -> Figure:
         if found := runs[THIS_RUN].find(name, kind="heterogeneous"):
             rows[title] = {REAL: found[0]}
     rows["random weights"] = {title: float(run.array("share of maps, random weights")[-1]) for title, run in runs.items()}
-    figure = heterogeneous(rows)
-    figure.axes[0].set_xlim(-2, 102)
-    return figure
+    return heterogeneous(rows)
 
 
-def usual_patterns(runs: Mapping[str, Results], most: int = 3) -> Figure:
-    """The pattern that every head shows most often, on the first tasks that all runs have.
+def usual_patterns(runs: Mapping[str, Results]) -> Figure:
+    """The pattern that every head shows most often, on the tasks that all runs have.
 
     Args:
         runs: by title, each a row of panels.
-        most: tasks.
     """
     found = {title: run.by("task", "share of maps by head", state="fine-tuned") for title, run in runs.items()}
     if len(found) > 1 and not set.intersection(*map(set, found.values())):
         found = {THIS_RUN: found[THIS_RUN]}  # of other tasks than the run on real data
-    tasks = [task for task in TASKS if all(task in of_run for of_run in found.values())][:most]
+    tasks = [task for task in TASKS if all(task in of_run for of_run in found.values())]
     panels = {
-        f"{TASKS[task].title}, {title.removeprefix('MiniLM, ')}": np.array(of_run[task]["value"]).argmax(axis=-1)
+        (title, TASKS[task].title): np.array(of_run[task]["value"]).argmax(axis=-1)
         for title, of_run in found.items()
         for task in tasks
     }
-    limits = (-0.5, len(PATTERNS) - 0.5)
-    figure = plots.heatmap_grid(panels, "", limits, cmap=plots.PATTERN_COLOURS, columns=len(tasks))
+    figure = plots.heatmap_grid(panels, "", (-0.5, len(PATTERNS) - 0.5), plots.PATTERN_COLOURS)
     figure.axes[-1].set_yticks(range(len(PATTERNS)), PATTERNS, fontsize=8)
     return figure
 
@@ -214,16 +201,3 @@ def of_learned(run: Results, what: str) -> dict[str, Entry]:
     return {
         task: one for task, one in run.by("task", what).items() if learned.get(task, True) and one.get("low") is not None
     }
-
-
-def rows_of(sources: Mapping[str, Mapping[Task, Dot] | Mapping[str, Dot]]) -> dict[str, dict[str, Dot]]:
-    """Rows of :func:`bertology_utils.plots.dots` for the tasks of this run, by task's title and source.
-
-    Args:
-        sources: by source, one of which is "this run", and by task or task's name.
-    """
-    by_title = {
-        source: {(TASKS[task] if isinstance(task, str) else task).title: one for task, one in found.items()}
-        for source, found in sources.items()
-    }
-    return {row: {source: found[row] for source, found in by_title.items() if row in found} for row in by_title[THIS_RUN]}

@@ -12,6 +12,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from ..common import axis_numbers
+from ..glue import TASKS
+from ..results import Entry, Results
 from .style import COLOURS, FLOW_COLOURS, SOURCE_COLOURS, SOURCE_MARKERS, panel_grid
 
 FAINTEST = 0.4  # of an equal share: lines of smaller weights would only grey the picture
@@ -26,6 +28,7 @@ class _Estimate(Protocol):
 
 Dot = float | tuple[float, float, float] | Mapping[str, float] | _Estimate
 
+_POSSIBLE = {"share": (0.0, 1.0), "weight": (0.0, 1.0), "difference of shares": (-1.0, 1.0), "correlation": (-1.0, 1.0)}
 _INTERVAL = "interval"  # how the lines of intervals are known again
 
 
@@ -47,6 +50,7 @@ def dots(
     colours: Mapping[str, str] = SOURCE_COLOURS,
     border: float | None = None,
     markers: Mapping[str, str] = SOURCE_MARKERS,
+    within: tuple[float, float] | None = None,
 ) -> None:
     """A row for each title, a dot with its interval for each source.
 
@@ -59,20 +63,23 @@ def dots(
         colours: by source.
         border: where a claim would begin to hold, drawn as an orange line.
         markers: by source, matplotlib's names of shapes.
+        within: where intervals are cut, since a symmetric one may go on to what cannot be; by default as the unit says.
     """
     sources = [name for name in colours if any(name in row for row in rows.values())]
     for at, row in enumerate(rows.values()):
         for place, source in enumerate(sources):
             if source in row:
-                value, low, high = (scale * part for part in _parts(row[source]))
+                value, low, high = (scale * part for part in _parts(row[source], within))
                 height = at + 0.22 * (place - (len(sources) - 1) / 2)
                 ax.plot([low, high], [height] * 2, color=colours[source], lw=1.3, gid=_INTERVAL)
                 inside = "white" if low == high else colours[source]
                 ax.plot(value, height, markers.get(source, "o"), color=colours[source], mfc=inside, ms=5)
     for source in sources:
-        ax.plot([], [], markers.get(source, "o"), color=colours[source], ms=5, label=source)
+        found = [_parts(row[source], within) for row in rows.values() if source in row]
+        inside = "white" if all(low == high for _, low, high in found) else colours[source]
+        ax.plot([], [], markers.get(source, "o"), color=colours[source], mfc=inside, ms=5, label=source)
     if border is not None:
-        ax.axvline(scale * border, color="#d9822b", lw=1.5, zorder=0)
+        ax.axvline(scale * border, color=COLOURS["orange"], lw=1.5, zorder=0)
     ax.set(xlabel=label, ylim=(len(rows) - 0.5, -0.5))
     ax.set_yticks(range(len(rows)), list(rows))
 
@@ -82,44 +89,122 @@ def dot_panels(
     label: str,
     scale: float = 1.0,
     colours: Mapping[str, str] = SOURCE_COLOURS,
-    border: float | None = None,
     columns: int = 4,
-    markers: Mapping[str, str] = SOURCE_MARKERS,
+    limits: tuple[float | None, float | None] = (None, None),
+    **options: Any,
 ) -> Figure:
-    """Several :func:`dots` under one legend, on one scale.
+    """Several :func:`dots` under one legend, on one scale; 0 is marked where numbers lie on both sides.
 
     Args:
         panels: by title, each as ``rows`` of :func:`dots`.
-        label, scale, colours, border, markers: as there.
+        label, scale, colours: as there.
         columns: panels in a row.
+        limits: ends of the axis; see :func:`cut`.
+        options: the others of :func:`dots`.
 
     Returns:
         The figure.
     """
-    tallest = max(map(len, panels.values()))
+    titles = [list(rows) for rows in panels.values()]
     width = 6.2 if len(panels) == 1 else 3.4
-    figure, axes = panel_grid(len(panels), width, 0.36 * tallest + 1.2, columns=columns)
-    for ax, (title, rows) in zip(axes, panels.items(), strict=True):
-        dots(ax, rows, label, scale, colours, border, markers)
-        ax.set_title(title)
-    limits = [ax.get_xlim() for ax in axes]
+    figure, axes = panel_grid(len(panels), width, 0.36 * max(map(len, titles)) + 1.2, columns=columns)
     handles: dict[str, Artist] = {}
-    for ax in axes:
-        ax.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
+    for at, (ax, (title, rows)) in enumerate(zip(axes, panels.items(), strict=True)):
+        dots(ax, rows, label, scale, colours, **options)
+        ax.set_title(title)
+        if at % columns and titles[at] == titles[at - 1]:
+            ax.set_yticklabels([])
         handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-    figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=len(handles))
+    own = np.array([ax.get_xlim() for ax in axes])
+    low, high = (given if given is not None else end for given, end in zip(limits, (own.min(), own.max()), strict=True))
+    for ax in axes:
+        cut(ax, low, high)
+        if low < 0 < high:
+            ax.axvline(0, color=COLOURS["grey"], lw=0.8, zorder=0)
+    figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=min(4, len(handles)))
     return figure
 
 
-def _parts(of: Dot) -> tuple[float, float, float]:
+def panels_of(
+    runs: Mapping[str, Results],
+    what: str | Sequence[str],
+    panel: str | Sequence[str],
+    row: str | Sequence[str],
+    source: str = "run",
+    names: Mapping[str, Mapping[Any, str]] | None = None,
+    **labels: object,
+) -> dict[str, dict[str, dict[str, Entry]]]:
+    """Recorded numbers of several runs as :func:`dot_panels` draws them; all panels have the same rows.
+
+    Args:
+        runs: tables of results by whose they are.
+        what: a kind of number, or several.
+        panel, row, source: which label, or labels, tell panels, rows and sources apart: "run", "what", "task", "kind" …
+        names: by label, what its values are called, in their order; what has another value is left out.
+        labels: that all numbers have.
+    """
+    titles = {"task": {name: task.title for name, task in TASKS.items()}} | dict(names or {})
+    found = [
+        entry | {"run": name}
+        for name, run in runs.items()
+        for one in ([what] if isinstance(what, str) else what)
+        for entry in run.find(one, **labels)
+    ]
+    for label, known in titles.items():
+        found = [entry for entry in found if label not in entry or entry[label] in known]
+        order = {value: at for at, value in enumerate(known)}
+        found.sort(key=lambda entry, label=label, order=order: order.get(entry.get(label), 0))  # type: ignore[misc]
+
+    def called(entry: Entry, label: str | Sequence[str], between: str = ", ") -> str:
+        parts = [label] if isinstance(label, str) else label
+        told = (titles[part][entry[part]] if part in titles else entry[part] for part in parts)
+        return between.join(f"training {one}" if part == "training" else one for part, one in zip(parts, told, strict=True))
+
+    rows = list(dict.fromkeys(called(entry, row) for entry in found))
+    panels: dict[str, dict[str, dict[str, Entry]]] = {}
+    for entry in found:
+        of_panel = panels.setdefault(called(entry, panel, "\n"), {title: {} for title in rows})
+        if entry["value"] is not None:
+            of_panel[called(entry, row)][called(entry, source)] = entry
+    return panels
+
+
+def layer_lines(
+    panels: Mapping[str, Mapping[str, np.ndarray]],
+    label: str,
+    colours: Mapping[str, str],
+    limits: tuple[float, float | None] = (0, None),
+) -> Figure:
+    """Numbers by layer: a panel for each title, a line for each name, one scale.
+
+    Args:
+        panels: by title and name, each of shape (layers,).
+        label: of the upright axis.
+        colours: by name.
+        limits: of that axis.
+    """
+    figure, axes = panel_grid(len(panels), 3.2, 2.9, sharey=True)
+    for ax, (title, lines) in zip(axes, panels.items(), strict=True):
+        for (name, values), marker in zip(lines.items(), "osD^", strict=False):
+            layers = axis_numbers(len(values))
+            ax.plot(layers, values, f"{marker}-", color=colours[name], ms=4, lw=1.6, label=name)
+        ax.set(title=title, xlabel="layer", xticks=layers)
+    axes[0].set(ylabel=label, ylim=limits)  # of all, which share it; once all lines are drawn
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    return figure
+
+
+def _parts(of: Dot, within: tuple[float, float] | None) -> tuple[float, float, float]:
     """Value and the two ends of its interval; of a plain number thrice the number."""
     if isinstance(of, (int, float)):
         return of, of, of
     if isinstance(of, Mapping):
-        return of["value"], of["low"], of["high"]
-    if isinstance(of, tuple):
-        return of
-    return of.value, *of.interval
+        value, low, high, unit = of["value"], of["low"], of["high"], str(of.get("unit"))
+        within = within or _POSSIBLE.get(unit)
+    else:
+        value, low, high = of if isinstance(of, tuple) else (of.value, *of.interval)
+    least, most = within or (-np.inf, np.inf)
+    return value, max(low, least), min(high, most)
 
 
 def flow(ax: Axes, shares: np.ndarray, names: Sequence[str], title: str = "") -> None:

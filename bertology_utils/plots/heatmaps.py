@@ -1,13 +1,13 @@
 """Layers × heads and self-attention maps as colours, annotated sentences, and a gallery of the forms of figure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap, PowerNorm
+from matplotlib.colors import Colormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
@@ -19,7 +19,7 @@ def heatmap(
     ax: Axes,
     values: np.ndarray,
     label: str = "",
-    limits: tuple[float, float] | None = None,
+    limits: tuple[float, float] | Normalize | None = None,
     cmap: str | Colormap = MAP,
     colour_bar: bool = True,
 ) -> Axes:
@@ -29,7 +29,7 @@ def heatmap(
         ax: matplotlib axes.
         values: shape (layers, heads).
         label: what the colours mean, with the unit.
-        limits: values at the two ends of the colour scale; the data's own by default.
+        limits: values at the two ends of the colour scale, or matplotlib's norm; the data's own range by default.
         cmap: colour map.
         colour_bar: draw the scale beside the map.
 
@@ -39,11 +39,12 @@ def heatmap(
     if np.ndim(values) != 2:
         raise ValueError(f"a heatmap wants (layers, heads), not shape {np.shape(values)}")
     layers, heads = np.shape(values)
-    low, high = limits or (np.nanmin(values), np.nanmax(values))
+    norm = limits if isinstance(limits, Normalize) else Normalize(*(limits or (np.nanmin(values), np.nanmax(values))))
     # As seaborn's heatmap, which draws the whole figure once more for each, to see whether labels overlap.
     sns.despine(ax=ax, left=True, bottom=True)
     there = np.ma.masked_invalid(values)
-    mesh = ax.pcolormesh(there, cmap=cmap, vmin=low, vmax=high, linewidths=0.4, edgecolor="white")
+    edge = "#d5d8dc" if cmap is GAIN else "white"  # white squares end somewhere
+    mesh = ax.pcolormesh(there, cmap=cmap, norm=norm, linewidths=0.4, edgecolor=edge)
     ax.set(xlim=(0, heads), ylim=(layers, 0))
     if colour_bar:
         ax.figure.colorbar(mesh, ax=ax, label=label).outline.set_linewidth(0)
@@ -55,45 +56,63 @@ def heatmap(
 
 
 def heatmap_grid(
-    values: dict[str, np.ndarray],
+    values: Mapping[Any, np.ndarray | None],
     label: str,
-    limits: tuple[float, float] | list[tuple[float, float]],
+    limits: tuple[float, float] | Normalize,
     cmap: str | Colormap = MAP,
     columns: int = 4,
     panel: tuple[float, float] = (2.9, 2.5),
     extend: Literal["neither", "both", "min", "max"] = "neither",
 ) -> Figure:
-    """Several heatmaps under their titles.
+    """Several heatmaps on one scale, each under its title; or in named rows and columns.
 
     Args:
-        values: by title, each of shape (layers, heads).
+        values: by title, or by (row, column), each of shape (layers, heads); None for what was not measured.
         label: what the colours mean, with the unit; short, since it stands beside the scale.
-        limits: values at the two ends of the one colour scale; or a list with those of each row of panels.
+        limits: values at the two ends of the scale, or matplotlib's norm.
         cmap: colour map.
-        columns: panels in a row.
+        columns: panels in a row, where rows have no names.
         panel: width and height of a panel in inches.
         extend: at which ends of the scale an arrow says that there are values beyond it.
 
     Returns:
-        The figure.
+        The figure; its axes are in the order of the values, the scale's last.
     """
-    rows = -(-len(values) // columns)
-    width = min(columns, len(values))
-    by_row = limits if isinstance(limits, list) else [limits] * rows
-    figure, axes = plt.subplots(rows, width, figsize=(panel[0] * width + 0.8, panel[1] * rows + 0.2), squeeze=False)
-    for index, (ax, (title, heads)) in enumerate(zip(axes.flat, values.items(), strict=False)):
-        heatmap(ax, heads, limits=by_row[index // width], cmap=cmap, colour_bar=False).set_title(title)
+    in_rows = isinstance(next(iter(values)), tuple)
+    if in_rows:
+        columns = len({column for _, column in values})
+    width, rows = min(columns, len(values)), -(-len(values) // columns)
+    size = panel[0] * width + 0.8 + 0.4 * in_rows, panel[1] * rows + 0.2
+    figure, axes = plt.subplots(rows, width, figsize=size, squeeze=False)
+    shapes = [None if heads is None else heads.shape for heads in values.values()]
+    for index, (ax, (name, heads)) in enumerate(zip(axes.flat, values.items(), strict=False)):
+        row, title = name if in_rows else ("", name)
+        if heads is None:
+            ax.text(0.5, 0.5, "not measured", ha="center", va="center", color=COLOURS["grey"])
+            ax.set(xticks=[], yticks=[])
+            ax.spines[:].set_visible(False)
+        else:
+            heatmap(ax, heads, limits=limits, cmap=cmap, colour_bar=False)
+            ax.set_xticks(ax.get_xticks()[:: 1 if panel[0] > 2 else 3])  # labels of a narrow panel would touch
+            ax.set_xticklabels([str(int(place + 0.5)) for place in ax.get_xticks()])
+        if not in_rows or index < width:
+            ax.set_title(title, fontsize=9)
         if index % width:
-            ax.set(ylabel="", yticks=[])
-        if index + width < len(values):  # another panel stands below
-            ax.set(xlabel="", xticks=[])
+            ax.set_ylabel("")
+            if shapes[index] == shapes[index - 1]:
+                ax.set_yticks([])
+        elif row:
+            ax.set_ylabel(f"{row}\n\nlayer")
+        if index + width < len(values) and shapes[index] and shapes[index + width]:  # another panel stands below
+            ax.set(xlabel="")
+            if shapes[index][1] == shapes[index + width][1]:  # type: ignore[index]
+                ax.set_xticks([])
     for ax in axes.flat[len(values) :]:
         ax.set_axis_off()
-    for sharing in axes if isinstance(limits, list) else [axes]:
-        long = 15 * rows if sharing is axes else 12
-        look = {"label": label, "shrink": 0.8, "aspect": long, "pad": 0.01, "extend": extend}
-        bar = figure.colorbar(sharing.flat[0].collections[0], ax=sharing, **look)
-        bar.outline.set_visible(False)
+    drawn = next(ax for ax in axes.flat if ax.collections).collections[0]
+    figure.colorbar(drawn, ax=axes, label=label, shrink=0.8, aspect=15 * rows, pad=0.01, extend=extend).outline.set_visible(
+        False
+    )
     return figure
 
 
@@ -109,55 +128,11 @@ def table_map(
         limits: values at the two ends of the colour scale.
         title: above it.
     """
-    sns.heatmap(
-        values,
-        ax=ax,
-        cmap=MAP,
-        vmin=limits[0],
-        vmax=limits[1],
-        annot=True,
-        fmt=".2f",
-        cbar=False,
-        linewidths=0.4,
-        linecolor="white",
-        annot_kws={"fontsize": 8},
-        xticklabels=list(columns),
-        yticklabels=list(rows),
-    )
+    names = {"xticklabels": list(columns), "yticklabels": list(rows)}
+    look: dict[str, Any] = {"linewidths": 0.4, "linecolor": "white", "annot_kws": {"fontsize": 8}}
+    sns.heatmap(values, ax=ax, cmap=MAP, vmin=limits[0], vmax=limits[1], annot=True, fmt=".2f", cbar=False, **look, **names)
     ax.set_title(title)
     ax.tick_params(length=0, labelsize=8)
-    ax.tick_params(axis="x", rotation=40)
-    ax.tick_params(axis="y", rotation=0)
-
-
-def confusion(ax: Axes, counts: np.ndarray, rows: list[str], columns: list[str], title: str) -> None:
-    """Confusion matrix: numbers are counts, colours shares of the row.
-
-    Args:
-        ax: matplotlib axes.
-        counts: shape (rows, columns).
-        rows: what the maps are.
-        columns: what they were taken for.
-        title: above it.
-    """
-    sns.heatmap(
-        counts / counts.sum(axis=1, keepdims=True),
-        ax=ax,
-        cmap=MAP,
-        vmin=0,
-        vmax=1,
-        annot=counts,
-        fmt="d",
-        cbar=False,
-        square=True,
-        linewidths=0.4,
-        linecolor="white",
-        annot_kws={"fontsize": 8},
-        xticklabels=[name.replace("+", "\n+ ") for name in columns],
-        yticklabels=[name.replace("+", "\n+ ") for name in rows],
-    )
-    ax.set(title=title, xlabel="the network says", ylabel="the label is")
-    ax.tick_params(length=0, labelsize=7)
     ax.tick_params(axis="x", rotation=40)
     ax.tick_params(axis="y", rotation=0)
 
@@ -186,20 +161,36 @@ def attention_map(ax: Axes, weights: np.ndarray, tokens: Sequence[str], title: s
 
 
 def token_map(weights: np.ndarray, tokens: Sequence[str], title: str = "") -> Figure:
-    """A figure of one :func:`attention_map` alone, with its scale.
+    """:func:`token_maps` of one map."""
+    return token_maps({title: weights}, tokens)
+
+
+def token_maps(maps: Mapping[str, np.ndarray], tokens: Sequence[str], most: float = 1.0) -> Figure:
+    """Maps of one input side by side, each an :func:`attention_map` under its title, with their scale.
 
     Args:
-        weights: shape (tokens, tokens), rows summing to 1.
+        maps: by title, each of shape (tokens, tokens), rows summing to 1.
         tokens: the wordpieces.
-        title: above the map.
+        most: where the scale ends.
 
     Returns:
         The figure.
     """
     side = 2 + 0.17 * len(tokens)  # inches
-    figure, ax = plt.subplots(figsize=(side + 0.8, side))
-    figure.colorbar(attention_map(ax, weights, tokens, title), ax=ax, label="attention weight", shrink=0.8)
+    figure, axes = plt.subplots(1, len(maps), figsize=(len(maps) * side + 0.8, side), squeeze=False)
+    for ax, (title, weights) in zip(axes.flat, maps.items(), strict=True):
+        image = attention_map(ax, weights, tokens, title)
+        image.set_clim(0, most)
+        if ax is not axes[0, 0]:
+            ax.set_ylabel("")
+    figure.colorbar(image, ax=axes, label="attention weight", shrink=0.8)
     return figure
+
+
+def frame(ax: Axes, rows: Sequence[int], columns: Sequence[int], colour: str = "orange", line: str = "-") -> None:
+    """A frame around the cells of some rows and columns of an :func:`attention_map`; colour of :data:`COLOURS`."""
+    corner, size = (min(columns) - 0.5, min(rows) - 0.5), (np.ptp(columns) + 1, np.ptp(rows) + 1)
+    ax.add_patch(plt.Rectangle(corner, *size, fill=False, edgecolor=COLOURS[colour], linestyle=line, linewidth=1.8))
 
 
 def map_picture(ax: Axes, weights: np.ndarray, separators: Sequence[int] = (), title: str = "") -> None:
@@ -297,7 +288,6 @@ def gallery(
     heatmap(axes["C"], similarity, "similarity", (min(0.5, np.nanmin(similarity)), 1), "mako")  # dark is more change
     most = max(100 * float(np.nanmax(np.abs(gains))), 1.0)  # a point at least: no change at all is white
     heatmap(axes["D"], 100 * gains, "gain, points", (-most, most), GAIN)
-    axes["D"].spines[:].set(visible=True, linewidth=0.5, color=COLOURS["grey"])  # white squares end somewhere
     for letter in "BCD":
         axes[letter].add_patch(plt.Rectangle(head[::-1], 1, 1, fill=False, edgecolor=COLOURS["orange"], lw=2, clip_on=False))
     values, low, high = (100 * np.asarray(part) for part in by_layer)

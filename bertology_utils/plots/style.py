@@ -33,8 +33,8 @@ SOURCE_MARKERS = {name: "D" if name in ("the paper", "bert-base, published figur
 # Of flow.DESTINATIONS: special tokens dark, punctuation between, neighbours warm, the rest pale.
 FLOW_COLOURS = ["#1f3d5c", "#5b8db8", "#b7a8cf", "#b5483a", "#e8a33d", "#f2d08b", "#e4e6e9"]
 MAP = "mako_r"  # light to dark: dark is more, and it stays readable in grey
-# Below zero, zero and above it; zero is pure white.
-GAIN = LinearSegmentedColormap.from_list("gain", ["#1f4e8c", "#ffffff", "#a8322a"])
+# Below zero, zero and above it; zero is pure white, the middle one of an odd number of colours.
+GAIN = LinearSegmentedColormap.from_list("gain", ["#1f4e8c", "#ffffff", "#a8322a"], N=255)
 
 
 def set_style() -> None:

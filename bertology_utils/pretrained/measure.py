@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,10 +19,10 @@ from ..framenet.frame_links import EXAMPLE, OFFICIAL, PAPER_UNITS, FrameSentence
 from ..framenet.measure import FrameLinkAttention, FrameLinkScores, Seen, place, seen
 from ..framenet.release import load_release
 from ..glue import Task
-from ..judge import MIN_EXAMPLES, Support, never_adjacent
+from ..judge import MIN_EXAMPLES, Support
 from ..links import measure as links
 from ..links.dependencies import CLARK, Arcs, Pointing, RelationTest, relation_test
-from ..links.measure import PAIRS, OfInput, borrow, find_links, share_adjacent
+from ..links.measure import OfInput, borrow, find_links
 from ..patterns.classifiers import load_network
 from ..patterns.labels import natural
 from ..patterns.measure import ClassifierErrors, Patterns, classifier_errors
@@ -195,50 +194,6 @@ def in_even_shares(
 def network_errors(seed: Seed) -> ClassifierErrors:
     """How the pattern network errs on natural maps (notebook 1)."""
     return classifier_errors(load_judges()["network"].of(natural()), seed)
-
-
-@dataclass(frozen=True)
-class Links:
-    """Heads along links between words, beside neighbours, over all tasks (notebook 5).
-
-    Attributes:
-        examples: with such a link, by type.
-        clear: by type, which heads give links more than other inputs' places and rivals.
-        heads: what each head gives to links and to neighbours.
-        adjacent: share of links between neighbours, by kind.
-        supports: by claim what it is judged on; of claims about heads that attend to neighbours, ρ by type.
-        missing: by claim the precondition that fails; empty if none does.
-    """
-
-    examples: Mapping[str, int]
-    clear: Mapping[str, links.Clear]
-    heads: links.LinkHeads
-    adjacent: Mapping[str, float]
-    supports: Mapping[str, Mapping[str, Support | Bootstrap]]
-    missing: Mapping[str, str]
-
-
-def along_links(found: Sequence[Mapping[str, Any]], of_inputs: Sequence[OfInput], seed: Seed) -> Links:
-    """Heads along links, beside neighbours.
-
-    Args:
-        found: of every task, from :func:`look`.
-        of_inputs: links of all tasks' inputs.
-        seed: of tests and of the resampling.
-    """
-    examples = links.examples(found)
-    clear = links.clear(found, examples, seed)
-    heads = links.of_heads(found, clear)
-    adjacent = {words: share_adjacent(of_inputs, kinds) for words, kinds in PAIRS.items()}
-    rho = links.correlations(found, examples, seed)[links.ALONG]
-    supports: dict[str, Mapping[str, Support | Bootstrap]] = {
-        f"{words}-diagonal": {kind: rho[kind] for kind in kinds if kind in rho} for words, kinds in PAIRS.items()
-    }
-    supports |= {claim: links.some_head({"pre-trained": clear}, kinds) for claim, kinds in links.INDISTINCT.items()}
-    missing = {
-        claim: never_adjacent(adjacent["pronouns" if claim.startswith("pronouns") else "verbs"]) for claim in supports
-    }
-    return Links(examples, clear, heads, adjacent, supports, missing)
 
 
 def relation_tests(arcs: Mapping[str, Arcs], seed: Seed) -> dict[str, RelationTest]:

@@ -23,11 +23,9 @@ from .estimates import (
     whole_and_resampled,
 )
 from .permutation import (
-    LEVEL,
     ONE_SIDED,
     ManyTest,
     by_size,
-    corrected_p,
     count_of,
     heads_by_size,
     in_both,
@@ -35,7 +33,6 @@ from .permutation import (
     many_test,
     max_statistic,
     name_of_largest,
-    p_is,
     p_text,
     rank_agreement,
     rank_correlation,

@@ -61,23 +61,17 @@ class Measured:
     @property
     def states(self) -> dict[str, list[dict[str, Any]]]:
         """All models by state."""
-        return {
-            "pre-trained": list(self.before.values()),
-            "fine-tuned": [one for several in self.after.values() for one in several],
-        }
+        return {"pre-trained": list(self.before.values()), "fine-tuned": [one for of in self.after.values() for one in of]}
 
     def destinations(self, way: str) -> dict[str, np.ndarray]:
         """Shares of attention by state, mean over heads, examples and tasks, shape (layers, destinations)."""
-        return {
-            state: np.mean([one[way].destinations.mean(axis=(0, 2)) for one in found], axis=0)
-            for state, found in self.states.items()
-        }
+        means = {state: [one[way].destinations.mean(axis=(0, 2)) for one in found] for state, found in self.states.items()}
+        return {state: np.mean(each, axis=0) for state, each in means.items()}
 
     def even_shares(self, way: str) -> dict[str, float]:
         """What one token of each kind gets of the pre-trained encoder, in multiples of an even share, mean of the tasks."""
-        of_tasks = [
-            special_tokens.in_even_shares(found[way].destinations, self.special[task]) for task, found in self.before.items()
-        ]
+        found = {task: one[way].destinations for task, one in self.before.items()}
+        of_tasks = [special_tokens.in_even_shares(shares, self.special[task]) for task, shares in found.items()]
         return {kind: float(np.mean([one[kind] for one in of_tasks])) for kind in special_tokens.MARKS}
 
     @property
@@ -117,22 +111,19 @@ def of_lab(lab: Any) -> Measured:
 
 def over(lab: Any, found: Measured, measure: Callable[[dict[str, Any], Task], Bootstrap]) -> By:
     """A measure of every model, by state and task, estimated over trainings."""
-    return {
-        "pre-trained": {task: mean_over_seeds([measure(found.before[task], task)]) for task in lab.tasks},
-        "fine-tuned": pooled(
-            {task: mean_over_seeds([measure(one, task) for one in found.after[task]]) for task in lab.tasks}
-        ),
-    }
+    after = {task: mean_over_seeds([measure(one, task) for one in found.after[task]]) for task in lab.tasks}
+    before = {task: mean_over_seeds([measure(found.before[task], task)]) for task in lab.tasks}
+    return {"pre-trained": before, "fine-tuned": pooled(after)}
 
 
 def shares(lab: Any, found: Measured, kind: str, way: str) -> By:
     """What tokens of a kind get of all attention, mean over layers and heads."""
-    at = DESTINATIONS.index(kind)
-    return over(
-        lab,
-        found,
-        lambda one, task: bootstrap_mean(one[way].destinations[..., at].mean(axis=(1, 2)), lab.resampling_seed(task)),
-    )
+
+    def share(one: dict[str, Any], task: Task) -> Bootstrap:
+        of_examples = one[way].destinations[..., DESTINATIONS.index(kind)].mean(axis=(1, 2))
+        return bootstrap_mean(of_examples, lab.resampling_seed(task))
+
+    return over(lab, found, share)
 
 
 def fall(lab: Any, one: dict[str, Any], task: Task, kind: str, way: str = "norm") -> Bootstrap:
@@ -147,17 +138,19 @@ def falls(lab: Any, found: Measured, kind: str) -> By:
 
 def falls_above_exchanged(lab: Any, found: Measured, kind: str) -> dict[Task, Estimate]:
     """By how much a kind falls further than with lengths exchanged among an input's tokens, fine-tuned."""
-    return over(lab, found, lambda one, task: fall(lab, one, task, kind) - fall(lab, one, task, kind, "exchanged"))[
-        "fine-tuned"
-    ]
+
+    def further(one: dict[str, Any], task: Task) -> Bootstrap:
+        return fall(lab, one, task, kind) - fall(lab, one, task, kind, "exchanged")
+
+    return over(lab, found, further)["fine-tuned"]
 
 
 def mean_lengths(lab: Any, model, found: Measured) -> dict[str, np.ndarray]:
     """Mean of ‖f(x)‖ by kind of token, words among them, over heads and tasks, shape (layers,)."""
-    kinds = {
-        task: [np.vstack([of_type, ~of_type.any(axis=0)]) for of_type in of_task] for task, of_task in found.special.items()
-    }
-    of_tasks = [special_tokens.mean_lengths(model, lab.measured_batches(task), kinds[task]) for task in lab.tasks]
+    of_tasks = []
+    for task in lab.tasks:
+        kinds = [np.vstack([of_type, ~of_type.any(axis=0)]) for of_type in found.special[task]]
+        of_tasks.append(special_tokens.mean_lengths(model, lab.measured_batches(task), kinds))
     return dict(zip((*special_tokens.MARKS, "words"), np.nanmean(of_tasks, axis=0), strict=True))
 
 
@@ -171,40 +164,32 @@ def cuts(lab: Any, found: Measured) -> Cuts:
     for task in track(lab.tasks, "cutting"):
         is_sink = [of_type[kind] for of_type in found.special[task]]
         is_word = [~of_type.any(axis=0) for of_type in found.special[task]]
+        arguments = lab.measured_batches(task), is_sink, is_word, lab.settings.seed
+        models = lab.finetunings(task)
         made[task] = {
-            way: [
-                once(special_tokens.cut, model, lab.measured_batches(task), is_sink, is_word, lab.settings.seed, way)
-                for model in lab.finetunings(task)
-            ]
-            for way in special_tokens.INSTEAD
+            way: [once(special_tokens.cut, model, *arguments, way) for model in models] for way in special_tokens.INSTEAD
         }
     return made
 
 
-def _over_trainings(lab: Any, task: Task, several: Sequence[special_tokens.Cut], part: Callable) -> Estimate:
-    return mean_over_seeds([bootstrap_mean(part(one.moved), lab.resampling_seed(task)) for one in several])
-
-
 def moved(lab: Any, made: Cuts, way: str) -> dict[Task, dict[str, Estimate]]:
     """How far answers move by task, without attention to the sink and without as much to words."""
-    return {
-        task: {
-            name: _over_trainings(lab, task, ways[way], lambda both, at=at: both[:, at])
-            for at, name in enumerate(special_tokens.CUT_FROM)
-        }
-        for task, ways in made.items()
-    }
+    parts = zip(special_tokens.CUT_FROM, (lambda both: both[:, 0], lambda both: both[:, 1]), strict=True)
+    by_part = {name: _over_trainings(lab, made, way, part) for name, part in parts}
+    return {task: {name: of_tasks[task] for name, of_tasks in by_part.items()} for task in made}
 
 
 def spared(lab: Any, made: Cuts) -> dict[Task, dict[str, Estimate]]:
     """By how much less answers move without attention to the sink than without as much to words, by what stands instead."""
-    return {
-        task: {
-            f"{way} instead": _over_trainings(lab, task, several, lambda both: both[:, 1] - both[:, 0])
-            for way, several in ways.items()
-        }
-        for task, ways in made.items()
-    }
+    by_way = {way: _over_trainings(lab, made, way, lambda both: both[:, 1] - both[:, 0]) for way in special_tokens.INSTEAD}
+    return {task: {f"{way} instead": of_tasks[task] for way, of_tasks in by_way.items()} for task in made}
+
+
+def _over_trainings(lab: Any, made: Cuts, way: str, part: Callable[[np.ndarray], np.ndarray]) -> dict[Task, Estimate]:
+    def of_task(task: Task) -> Estimate:
+        return mean_over_seeds([bootstrap_mean(part(one.moved), lab.resampling_seed(task)) for one in made[task][way]])
+
+    return {task: of_task(task) for task in made}
 
 
 def along_relations(lab: Any, found: Measured) -> dict[tuple[str, str], list[heads.Compared]]:
@@ -246,20 +231,16 @@ def agreements(
 
     Along frame links two readings of words only stand beside the weights, too; and last both of words only.
     """
+
+    def beside(first: str, second: str, trainings: Sequence[Mapping[str, np.ndarray]]) -> list[heads.Agreement]:
+        return [heads.agreement(one[first], one[second], lab.settings.seed) for one in trainings]
+
+    ways, only = heads.FrameReadings.WAYS, "words only"
     return {
-        "dependencies": {
-            f"{relation}, {state}": [one.agreement for one in compared] for (relation, state), compared in along.items()
-        },
-        "frame links": {
-            f"{way}, {state}": [heads.agreement(one["by weight"], one[way], lab.settings.seed) for one in trainings]
-            for state, trainings in frames.items()
-            for way in heads.FrameReadings.WAYS
-        },
+        "dependencies": {f"{name}, {state}": [one.agreement for one in of] for (name, state), of in along.items()},
+        "frame links": {f"{way}, {state}": beside("by weight", way, of) for state, of in frames.items() for way in ways},
         "frame links among words": {
-            f"words only, {state}": [
-                heads.agreement(one["words only"], one["words only, by norm"], lab.settings.seed) for one in trainings
-            ]
-            for state, trainings in frames.items()
+            f"{only}, {state}": beside(only, f"{only}, by norm", of) for state, of in frames.items()
         },
     }
 

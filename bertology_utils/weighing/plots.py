@@ -10,14 +10,13 @@ from matplotlib.figure import Figure
 
 from .. import plots
 from ..attention import Batch, attention_maps, vectors
-from ..common import Head, axis_numbers, head_name
-from ..glue import TASKS
+from ..common import Head, head_name
 from ..plots import COLOURS, FLOW_COLOURS, attention_map
 from ..results import Results
 from ..statistics import largest
 from .measure import RANKS
 from .mixing import DEFINITIONS, PUBLISHED
-from .special_tokens import INSTEAD, MARKS
+from .special_tokens import CUT_FROM, INSTEAD, MARKS
 
 Runs = Mapping[str, Results]
 WAY_COLOURS = {"by weight": COLOURS["grey"], "by norm": COLOURS["green"]}
@@ -59,51 +58,29 @@ def map_both_ways(model, batch: Batch, tokens: Sequence[str], head: Head) -> Fig
 
 def lengths(runs: Runs) -> Figure:
     """Mean length of f(x) by layer, a panel for each run, a line for each kind of token."""
-    figure, axes = plots.panel_grid(len(runs), 3.6, 2.9)
-    for ax, (name, run) in zip(axes, runs.items(), strict=True):
-        for entry in run.find("mean length of vectors", state="pre-trained"):
-            layers = axis_numbers(len(entry["value"]))
-            ax.plot(layers, entry["value"], "o-", color=KIND_COLOURS[entry["kind"]], ms=4, lw=1.6, label=entry["kind"])
-            ax.set_xticks(layers)
-        ax.set(title=name, xlabel="layer", ylim=(0, None))
-    axes[0].set_ylabel("mean length ‖f(x)‖")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(KIND_COLOURS))
-    return figure
+    found = {name: run.find("mean length of vectors", state="pre-trained") for name, run in runs.items()}
+    panels = {name: {one["kind"]: one["value"] for one in of_run} for name, of_run in found.items()}
+    return plots.layer_lines(panels, "mean length ‖f(x)‖", KIND_COLOURS)
 
 
-def flow_both_ways(runs: Runs, state: str = "pre-trained") -> Figure:
-    """Where each layer's attention goes, left by weight and right by norm, a row for each run."""
+def flow_both_ways(runs: Runs) -> Figure:
+    """Where each layer's attention goes, pre-trained, left by weight and right by norm, a row for each run."""
     panels, names = {}, []
     for name, run in runs.items():
         for way in ("weight", "norm"):
-            (entry,) = run.find(f"share of attention by destination, by {way}", state=state)
+            (entry,) = run.find(f"share of attention by destination, by {way}", state="pre-trained")
             panels[f"{name}\nby {way}"], names = np.array(entry["value"]), entry["kinds"]
     return plots.flow_grid(panels, names, columns=2)
 
 
-def cls_by_task(runs: Runs, state: str = "fine-tuned") -> Figure:
-    """What [CLS] gets of all attention on each task, by weight and by norm, a panel for each run."""
-    panels: dict[str, dict[str, dict]] = {}
-    for name, run in runs.items():
-        rows = panels[name] = {}
-        for way in WAY_COLOURS:
-            for entry in run.find(f"share of [CLS], {way}", state=state):
-                rows.setdefault(TASKS[entry["task"]].title, {})[way] = entry
-    return _from_zero(plots.dot_panels(panels, "share of attention, %", 100, WAY_COLOURS))
-
-
 def answers_moved(runs: Runs, sink: str = "[CLS]") -> Figure:
     """How far answers move without attention to the sink and without as much to words, a panel for each run and way."""
-    colours = {f"attention cut from {sink}": KIND_COLOURS[sink], "as much cut from words": KIND_COLOURS["words"]}
-    panels: dict[str, dict[str, dict]] = {}
-    for name, run in runs.items():
-        for way in INSTEAD:
-            rows = panels[f"{name}\n{way} instead"] = {}
-            for entry in run.find(f"how far answers move, {way} instead"):
-                colour = list(colours)[entry["kind"] == "words"]
-                # No distance is below 0, where a symmetric interval may end.
-                rows.setdefault(TASKS[entry["task"]].title, {})[colour] = entry | {"low": max(entry["low"], 0.0)}
-    return _from_zero(plots.dot_panels(panels, "how far the answer moves", 1, colours, columns=2))
+    cut = dict(zip(CUT_FROM, (f"attention cut from {sink}", "as much cut from words"), strict=True))
+    colours = dict(zip(cut.values(), (KIND_COLOURS[sink], KIND_COLOURS["words"]), strict=True))
+    what = {f"how far answers move, {way} instead": f"{way} instead" for way in INSTEAD}
+    panels = plots.panels_of(runs, list(what), ("run", "what"), "task", "kind", {"kind": cut, "what": what})
+    least = -0.005, None  # room for a dot at 0
+    return plots.dot_panels(panels, "how far the answer moves", 1, colours, columns=2, limits=least, within=(0, np.inf))
 
 
 def heads_both_ways(runs: Runs) -> Figure:
@@ -143,27 +120,15 @@ def ranks(runs: Runs, border: float) -> Figure:
     for name, run in runs.items():
         panels[name] = {
             row: {
-                state: entry | {"high": min(entry["high"], 1.0)}  # no correlation is beyond
+                state: entry
                 for state in STATE_COLOURS
                 for entry in run.find(RANKS.format(links))
                 if entry["kind"].startswith(f"{kind}, {state}")
             }
             for row, (links, kind) in LINKS.items()
         }
-    figure = plots.dot_panels(panels, "rank correlation over heads", 1, STATE_COLOURS, border)
-    for ax in figure.axes:
-        ax.set_xlim(0.6, 1.02)
-    return figure
-
-
-def _from_zero(figure: Figure) -> Figure:
-    """The figure with axes that begin at 0, and room for a dot that lies there."""
-    for ax in figure.axes:
-        ax.set_xlim(left=-0.02 * ax.get_xlim()[1])
-        ax.spines["left"].set_visible(False)
-        ax.axvline(0, color="black", lw=0.8, zorder=0)
-        ax.tick_params(axis="y", length=0)
-    return figure
+    label = "rank correlation over heads"
+    return plots.dot_panels(panels, label, 1, STATE_COLOURS, limits=(0.6, 1.02), border=border, within=(-1, 1))
 
 
 def mixing(ratios: Mapping[str, np.ndarray]) -> Figure:
@@ -172,16 +137,13 @@ def mixing(ratios: Mapping[str, np.ndarray]) -> Figure:
     Args:
         ratios: by model, shape (layers, definitions), in the order of ``DEFINITIONS``.
     """
-    figure, axes = plt.subplots(1, len(DEFINITIONS), figsize=(2.5 * len(DEFINITIONS), 2.9), sharey=True)
     few = ("blue",) if len(ratios) == 1 else ("orange", "blue", "grey")  # blue is this run's, wherever it stands alone
-    colours = dict(zip(ratios, (COLOURS[name] for name in few), strict=False))
-    for at, (ax, name) in enumerate(zip(axes, DEFINITIONS, strict=True)):
-        for model, values in ratios.items():
-            ax.plot(axis_numbers(len(values)), values[:, at], "o-", ms=3.5, lw=1.5, color=colours[model], label=model)
+    colours = {"bert-base, published": "black", **dict(zip(ratios, (COLOURS[name] for name in few), strict=False))}
+    panels: dict[str, dict[str, np.ndarray]] = {}
+    for at, name in enumerate(DEFINITIONS):
+        lines = panels[name.replace(" with", "\nwith").replace(" and", "\nand")] = {
+            of: one[:, at] for of, one in ratios.items()
+        }
         if name in PUBLISHED:
-            ax.axhline(PUBLISHED[name], color="black", ls="--", lw=1, label="bert-base, published")
-        ax.set(title=name.replace(" with", "\nwith").replace(" and", "\nand"), xlabel="layer", ylim=(0, 1))
-        ax.set_xticks(axis_numbers(len(values)))
-    axes[0].set_ylabel("mixing ratio")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    return figure
+            lines["bert-base, published"] = np.full(max(map(len, ratios.values())), PUBLISHED[name])
+    return plots.layer_lines(panels, "mixing ratio", colours, (0, 1))
