@@ -187,6 +187,14 @@ OTHERS = (
           "pointing along a dependency above the best fixed distance", "as tested, each", WEIGHT, needs=("30 arcs of a relation, and room beside a fixed distance", REAL_TEXT)),
     Claim("clark-heads", "Clark et al. (2019)", 8, "The heads that Clark et al. name beat the best fixed distance on other text", "(8, 2), (8, 10), (4, 10), (8, 11)",
           "Clark et al.'s heads above the best fixed distance", "as tested, each", 0.0, needs=("bert-base-uncased, whose heads are published",)),
+    Claim("head-own", "asked here", 9, "Most of a head's measured effect is the head's own", "taken for granted",
+          "the head's share of what heads differ by", "as tested, each", 0.5, needs=("two trainings of a task", LEARNED)),
+    Claim("head-order", "asked here", 9, "The order of heads is the same from training to training", "taken for granted",
+          "rank correlation of heads' effects in two trainings", "each above", RANK, needs=("two trainings of a task", LEARNED)),
+    Claim("ways-agree", "asked here", 9, "Ways of disabling a head agree on the order of heads", "1/L only",
+          "rank correlation of heads' effects by two ways", "each above", RANK, needs=("two ways of disabling", LEARNED)),
+    Claim("gains-beyond-luck", "asked here", 9, "The paper's largest gains are beyond luck", "+1.2 of 144 heads, +3.2 of 12 layers",
+          "probability of such a gain by idle heads", "as tested, each", 0.0, tasks=("mrpc", "rte"), needs=(GLUE_DATA, LEARNED)),
 )
 CONTROLS = (
     Claim("beats-baseline", "4.1", 1, "The network beats logistic regression on map statistics", "",

@@ -130,6 +130,14 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
         "6": [*trained, *sweeps],
         "6a": [*trained, *sweeps, *(SweepOf(training, ablation) for training in first for ablation in ABLATIONS)],
         "7": trained,
+        "9": [
+            *trained,
+            *(
+                SweepOf(training, way)
+                for training in tuned
+                for way in ways_of(settings, training.task, training.seed_offset)
+            ),
+        ],
     }
     given = {name for name, _ in settings.checkpoints}
     return [
@@ -137,6 +145,21 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
         for need in needs.get(number, needs.get(number.rstrip("a"), []))
         if not isinstance(need, FineTuning) or need.init == "normal" or need.task.name not in given
     ]
+
+
+def ways_of(settings: Settings, task: Task, at: int) -> tuple[str, ...]:
+    """The ways by which notebook 9 disables a training's heads: 1/L; on the compared task all, or one more where it is cheap.
+
+    Args:
+        settings: what it runs with.
+        task: one of its tasks.
+        at: number of the training.
+    """
+    if task not in compared(settings.tasks):
+        return ("uniform",)
+    if at == 0:
+        return ("uniform", *ABLATIONS)
+    return ("uniform", "zero") if settings.trainings_of(task) == 2 else ("uniform",)
 
 
 def _tuned(settings: Settings, task: Task, at: int = 0) -> FineTuning:
