@@ -118,14 +118,14 @@ def rows_of(lab: Any, answers: Mapping[Task, Mapping[str, np.ndarray]]) -> Itera
     """
     gains: dict[str, dict[Task, Estimate]] = {"pretrained": {}, "normal": {}}
     for task, columns in answers.items():
-        labels, seed = lab.labels(task), lab.resampling_seed(task)
-        scored = {column: score_task(task, several, labels, seed) for column, several in columns.items()}
+        gold, seed = lab.labels(task), lab.resampling_seed(task)
+        scored = {column: score_task(task, several, gold, seed) for column, several in columns.items()}
         for column, metrics in scored.items():
             labels = {"task": task, "state": COLUMNS[column], "unit": "score"}
             yield {"what": "score", "values": metrics, "by": ("kind",), **labels}
         for column in gains.keys() & scored.keys():
             worse = scored[column][plain_metric(task)]
-            gains[column][task] = gain(task, columns["finetuned"], worse, labels, seed)
+            gains[column][task] = gain(task, columns["finetuned"], worse, gold, seed)
     constant = {task: constant_score(task, lab.labels(task)) for task in answers}
     yield {"what": "score of always the same answer", "values": constant, "by": ("task",), "unit": "score"}
     yield {"what": "gain by fine-tuning", "values": gains["pretrained"], "by": ("task",), "unit": "gain"}
