@@ -84,7 +84,7 @@ def test_checks_do_not_import_torch():
 def test_a_value_is_dropped_only_where_it_changes_no_notebook(capsys):
     """Notebook 6 has other defaults than the rest: what is its default is no default of the others."""
     assert cli.main(["check", "-p", "tasks", "mrpc,stsb,sst2,rte"]) == 0
-    assert "with tasks='mrpc,stsb,sst2,rte'\n  2_framenet_heads: takes no tasks" in capsys.readouterr().out
+    assert "with tasks='mrpc,stsb,sst2,rte'\n  2_framenet_heads, 2a_appendix: takes no tasks" in capsys.readouterr().out
     assert cli.main(["check", "--only", "2,6", "--profile", "minilm", "-p", "framenet", "embedded"]) == 0
     assert "framenet='embedded'" in capsys.readouterr().out
     assert cli.main(["check", "--only", "6", "-p", "tasks", "mrpc,stsb,sst2,rte", "-p", "seed", "1"]) == 0
