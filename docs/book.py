@@ -88,6 +88,9 @@ def write_source(root: Path, source: Path) -> None:
         content = nbformat.read(notebook, as_version=4)
         # The badge's picture comes from elsewhere.
         content.cells[0].source = content.cells[0].source.replace(BADGE_IMAGE, "Open in Colab")
+        for cell in content.cells:
+            if cell.cell_type == "markdown":  # the README is the site's first page
+                cell.source = cell.source.replace("(../README.md", "(../index.md")
         nbformat.write(with_descriptions(folded(content)), notebook)
     made = {"atlas": _ATLAS, **real_pages(root), **api_pages()}
     for name, text in made.items():
@@ -129,7 +132,7 @@ def real_pages(root: Path) -> dict[str, str]:
     titles = {notebook.number: notebook.title for notebook in find_notebooks()}
     for place in (pages.GLUE, pages.FRAMENET, pages.BERT_BASE):
         for number, run in place.runs(root).items():
-            verdicts = [f"### {title}\n\n{chr(10).join(lines)}\n" for title, lines in _tables(run).items() if lines]
+            verdicts = [f"## {title}\n\n{chr(10).join(lines)}\n" for title, lines in _tables(run).items() if lines]
             settings = in_markdown(f"model {run.content['settings']['model']}, data {place.data}")
             parts = [
                 f"# {titles[number]}, on {place.data}\n",
