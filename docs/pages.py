@@ -78,7 +78,12 @@ PLACES = (EMBEDDED, GLUE, FRAMENET, BERT_BASE)
 def _columns(root: Path) -> dict[str, Verdicts]:
     """Verdicts on bert-base, on real data, and on the embedded data."""
     # Measured before read off a figure, and fine-tuned, as the paper's claims are, before pre-trained.
-    bert = {**EMBEDDED.verdicts(root, PUBLISHED), **GLUE.verdicts(root, PUBLISHED), **BERT_BASE.verdicts(root, PRETRAINED), **BERT_BASE.verdicts(root)}
+    bert = {
+        **EMBEDDED.verdicts(root, PUBLISHED),
+        **GLUE.verdicts(root, PUBLISHED),
+        **BERT_BASE.verdicts(root, PRETRAINED),
+        **BERT_BASE.verdicts(root),
+    }
     real = {**GLUE.verdicts(root, PRETRAINED), **FRAMENET.verdicts(root), **GLUE.verdicts(root)}
     embedded = {**EMBEDDED.verdicts(root, PRETRAINED), **EMBEDDED.verdicts(root)}
     return dict(zip(COLUMNS, (bert, real, embedded), strict=True))
