@@ -180,24 +180,24 @@ def test_a_dying_kernel_is_a_failed_notebook(project, capsys):
 def two_notebooks(project, source):
     """The light notebook, and another one like it."""
     first = without_the_experiment(project, source)
-    first.path.with_name("9_other.ipynb").write_bytes(first.path.read_bytes())
+    first.path.with_name("19_other.ipynb").write_bytes(first.path.read_bytes())
 
 
 def test_notebooks_run_side_by_side_and_one_that_fails_stops_no_other(project, capfd, monkeypatch):
     monkeypatch.setenv("BERTOLOGY_CACHE", "/dev/null/cache")  # where nothing has to be made, nothing is written there
     two_notebooks(project, "1 + 1")
-    other = project / "notebooks" / "9_other.ipynb"
+    other = project / "notebooks" / "19_other.ipynb"
     content = nbformat.read(other, 4)
     content.cells[-1].source = "assert 0, 'this one fails'"
     nbformat.write(content, other)
     assert cli.main(["run", "--jobs", "2"]) == 1
     errors = capfd.readouterr().err
     assert "8_trial: done" in errors
-    assert "9_other: failed, cell 3: AssertionError: this one fails" in errors
+    assert "19_other: failed, cell 3: AssertionError: this one fails" in errors
     assert "Traceback" not in errors
     assert {path.name for path in (project / "runs" / "embedded").glob("*.ipynb")} == {
         "8_trial.ipynb",
-        "failed_9_other.ipynb",
+        "failed_19_other.ipynb",
     }
 
 
