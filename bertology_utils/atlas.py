@@ -180,7 +180,11 @@ def measures_of(path: str | Path) -> list[Measure]:
     """
     path = Path(path)
     files = sorted(path.rglob(RESULTS)) if path.is_dir() else [path]
-    measures = [measure for file in files for measure in _per_head(read_results(file), file.parent.parent.name)]
+    measures: list[Measure] = []
+    for file in files:  # what a page and its appendix both record stands once
+        own = _per_head(read_results(file), file.parent.parent.name)
+        known = {(one.name, one.values.tobytes()) for one in measures}
+        measures += [one for one in own if (one.name, one.values.tobytes()) not in known]
     if not measures:
         run = "run a notebook of this version: python -m bertology_utils run --only 3"
         raise ValueError(f"nothing was measured for single heads in {path.name}; {run}")
@@ -288,9 +292,9 @@ def _drawn(measures: Sequence[Measure], maps: ExampleMaps | None) -> str:
         options.setdefault(_plain(one.topic), []).append((str(number), _plain(one.name)))
     all_heads = [(str(index), head_name(*place)) for index, place in enumerate(zip(*at.tolist(), strict=True))]
     lists = {
-        "x": Select(title="Colour, and across", options=options, value="0"),
-        "y": Select(title="Up, in the second picture", options=options, value=str(min(1, len(measures) - 1))),
-        "head": Select(title="Head (layer, head)", options=all_heads, value="0"),
+        "x": Select(title="Colour, and across", options=options, value="0", max_width=350),
+        "y": Select(title="Up, in the second picture", options=options, value=str(min(1, len(measures) - 1)), max_width=350),
+        "head": Select(title="Head (layer, head)", options=all_heads, value="0", max_width=200),
     }
     catalogue = [
         {

@@ -151,16 +151,16 @@ def columns(page, beginning):
 
 
 def check_run(checkout, done):
-    """What a whole run leaves: results in their place, and the column bert-base filled in README and RESULTS.md."""
+    """What a whole run leaves: results in their place, and the column bert-base filled in RESULTS.md."""
     assert done.returncode == 0, done.stderr[-3000:]
     page, appendix = (read_results(checkout / "benchmarks" / "bert_base" / name / RESULTS) for name in NAMES)
     assert appendix.content["facts"]["encoder"] == {"bert-base": True, "layers": 12, "heads": 12}
     outcomes = {claim: one["outcome"] for (claim, _), one in (page.verdicts | appendix.verdicts).items()}
-    links = columns(checkout / "README.md", "4.2 | Some head attends along frame-semantic links")
+    links = columns(checkout / "RESULTS.md", "4.2 | Some head attends along frame-semantic links")
     assert links[3] == f"{outcomes['frame-links']} (pre-trained)"
     first = columns(checkout / "RESULTS.md", "4.4 | Earlier layers attend to [CLS]")
     assert outcomes["cls-early"] in first[3] and "(pre-trained)" in first[3]
-    assert columns(checkout / "README.md", "4.3 | The last two layers change most, on all tasks but QQP")[3] == "not yet"
+    assert columns(checkout / "RESULTS.md", "4.3 | The last two layers change most, on all tasks but QQP")[3] == "not yet"
     text = (checkout / "README.md").read_text()
     assert "`make bert` does it" not in text and "No verdict is about bert-base yet" not in text
     return page, appendix
