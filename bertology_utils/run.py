@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -246,17 +246,19 @@ def only_run(output: Path, figures: Path) -> Iterator[None]:
     from filelock import Timeout
 
     output.parent.mkdir(parents=True, exist_ok=True)
-    lock = lock_beside(output.with_name(f".{output.name}.lock"), timeout=0)  # the system frees it when the process ends
-    try:
-        lock.acquire()
-    except Timeout:
-        raise BlockingIOError(f"another run is writing to {output}; wait until it ends, or choose other settings") from None
-    try:
-        _clear(output, figures)  # of no living run: that would hold the lock
-        yield
-    finally:
-        _clear(output, figures)  # of this run's workers, if they were killed with it
-        lock.release()
+    with ExitStack() as held:
+        for folder, name in ((output, output.name), (figures, f"figures-{digest({"figures": str(figures.resolve())})[:8]}")):
+            lock = lock_beside(output.with_name(f".{name}.lock"), timeout=0)  # the system frees it when the process ends
+            try:
+                held.enter_context(lock)
+            except Timeout:
+                what = f"another run is writing to {folder}; wait until it ends, or choose other settings"
+                raise BlockingIOError(what) from None
+        _clear(output, figures)  # of no living run: that would hold the locks
+        try:
+            yield
+        finally:
+            _clear(output, figures)  # of this run's workers, if they were killed with it
 
 
 def _clear(output: Path, figures: Path) -> None:

@@ -151,6 +151,8 @@ def test_what_killed_runs_left_is_cleared_and_figures_set_aside_return(project):
         assert files(figures) == ["8_trial/results.json"]
         with pytest.raises(BlockingIOError, match="another run"), run.only_run(project / "runs" / "embedded", figures):
             pass
+        with pytest.raises(BlockingIOError, match="is writing to"), run.only_run(project / "runs" / "other", figures):
+            pass  # other settings, the same figures
         with run.only_run(project / "runs" / "other", project / "runs" / "other" / "figures"):
             pass  # other settings, another folder
     assert not list(figures.glob(".staging-*"))
