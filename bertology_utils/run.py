@@ -247,7 +247,8 @@ def only_run(output: Path, figures: Path) -> Iterator[None]:
 
     output.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
-        for folder, name in ((output, output.name), (figures, f"figures-{digest({"figures": str(figures.resolve())})[:8]}")):
+        of_figures = digest({"figures": str(figures.resolve())})[:8]
+        for folder, name in ((output, output.name), (figures, f"figures-{of_figures}")):
             lock = lock_beside(output.with_name(f".{name}.lock"), timeout=0)  # the system frees it when the process ends
             try:
                 held.enter_context(lock)
