@@ -243,7 +243,7 @@ CONTROLS = (
           "excess over matched words, fine-tuned", "no head in any", WEIGHT, needs=(LEARNED,)),
     Claim("subjects-indistinct", "4.5", 5, "What a subject gives its verb cannot be told from neighbours, either", "",
           "weight along links above other inputs' places and rivals", "as tested, none", WEIGHT, needs=("adjacent links",)),
-    Claim("subjects-distance", "4.5", 5, "No head points from verb to subject more often than the best fixed distance", "",
+    Claim("subjects-distance", "4.5", 5, "No head points between verb and subject more often than the best fixed distance", "",
           "best head above the best fixed distance", "as tested, none", WEIGHT),
     Claim("gain-elsewhere", "4.6", 6, "A head chosen for its gain gains on other examples, too", "",
           "gain without the chosen head, on other examples", "each above", 0.0, needs=(LEARNED,)),
