@@ -84,14 +84,10 @@ def _frame(
 ) -> None:
     """One frame around cells that fill a rectangle, else one around each, inset by so much of a cell."""
     places = list(cells)
-    corner, (height, width) = np.min(places, axis=0), np.ptp(places, axis=0) + 1
-    for (row, column), high, wide in (
-        [(corner, height, width)] if len(places) == height * width else [(one, 1, 1) for one in places]
-    ):
-        left, top = column - 0.5 + inset, row - 0.5 + inset
-        ax.add_patch(
-            Rectangle((left, top), wide - 2 * inset, high - 2 * inset, fill=False, ec=plots.COLOURS[colour], lw=thick)
-        )
+    rectangle = len(places) == np.prod(np.ptp(places, axis=0) + 1)
+    for part in [places] if rectangle else [[one] for one in places]:
+        rows, columns = zip(*part, strict=True)
+        plots.frame(ax, rows, columns, colour, thick=thick, inset=inset)
 
 
 def score_panels(runs: Runs) -> Figure:

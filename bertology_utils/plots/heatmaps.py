@@ -187,10 +187,22 @@ def token_maps(maps: Mapping[str, np.ndarray], tokens: Sequence[str], most: floa
     return figure
 
 
-def frame(ax: Axes, rows: Sequence[int], columns: Sequence[int], colour: str = "orange", line: str = "-") -> None:
-    """A frame around the cells of some rows and columns of an :func:`attention_map`; colour of :data:`COLOURS`."""
-    corner, size = (min(columns) - 0.5, min(rows) - 0.5), (np.ptp(columns) + 1, np.ptp(rows) + 1)
-    ax.add_patch(plt.Rectangle(corner, *size, fill=False, edgecolor=COLOURS[colour], linestyle=line, linewidth=1.8))
+def frame(
+    ax: Axes,
+    rows: Sequence[int],
+    columns: Sequence[int],
+    colour: str = "orange",
+    line: str = "-",
+    thick: float = 1.8,
+    inset: float = 0.0,
+) -> None:
+    """A frame around the cells of some rows and columns of an :func:`attention_map`, inset by so much of a cell.
+
+    Its colour is one of :data:`COLOURS`.
+    """
+    corner = min(columns) - 0.5 + inset, min(rows) - 0.5 + inset
+    size = np.ptp(columns) + 1 - 2 * inset, np.ptp(rows) + 1 - 2 * inset
+    ax.add_patch(plt.Rectangle(corner, *size, fill=False, edgecolor=COLOURS[colour], linestyle=line, linewidth=thick))
 
 
 def map_picture(ax: Axes, weights: np.ndarray, separators: Sequence[int] = (), title: str = "") -> None:
