@@ -13,7 +13,7 @@ from ..common import Head
 from ..glue import Task
 from ..judge import MIN_EXAMPLES, no_sink, too_few
 from ..results import SHARE
-from ..statistics import Bootstrap, Estimate, ManyTest, largest, many_test, mean_over_seeds, pooled
+from ..statistics import Bootstrap, Estimate, ManyTest, largest, many_test, over_trainings
 from .compare import MORE_ATTENDED, Stripes, against_marks, also, beside_marks, earlier_and_later, fewest, of_type
 from .measure import DESTINATIONS
 from .reading import Examples, Reading, in_even_shares, typical
@@ -101,11 +101,6 @@ def halves(after: After, claim: str) -> dict[str, Any]:
     drops = over_trainings(after, lambda task, one: earlier_and_later(one.of(kind)[:, skipped:], one.seed)[1])
     values = {task: drop if sign > 0 else -drop for task, drop in drops.items()}
     return {"what": CLAIMS[claim].estimate, "values": values, "by": ("task",), "unit": "difference"}
-
-
-def over_trainings(models: Mapping[Task, Sequence[Any]], measure: Callable[[Task, Any], Bootstrap]) -> dict[Task, Estimate]:
-    """A number of every model, by task: mean over trainings, with what all tasks say of how trainings differ."""
-    return pooled({task: mean_over_seeds([measure(task, one) for one in several]) for task, several in models.items()})
 
 
 def changes(before: Before, after: After, of: str) -> dict[Task, list[ManyTest]]:

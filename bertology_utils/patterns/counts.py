@@ -10,7 +10,7 @@ import numpy as np
 
 from ..glue import Task
 from ..results import SHARE
-from ..statistics import Bootstrap, Estimate, Seed, mean_over_seeds, pooled
+from ..statistics import Bootstrap, Estimate, Seed, mean_over_seeds, over_trainings
 from . import labels, measure, validation
 from .labels import PATTERNS
 from .validation import NETWORK, REGRESSION, Evidence
@@ -88,12 +88,11 @@ class Counts:
 
     def over(self, by: str, *patterns: str) -> dict[Task, Estimate]:
         """The same over all trainings."""
-        return pooled({task: mean_over_seeds(several) for task, several in self.each(by, *patterns).items()})
+        return over_trainings(self.each(by, *patterns), lambda task, share: share)
 
     def mean(self, function: Callable[[Task, np.ndarray], Bootstrap]) -> dict[Task, Estimate]:
         """A function of the task and of which pattern the network finds where, mean over trainings."""
-        return pooled({task: mean_over_seeds([function(task, one[NETWORK].one_hot) for one in several])
-                       for task, several in self.after.items()})  # fmt: skip
+        return over_trainings(self.after, lambda task, one: function(task, one[NETWORK].one_hot))
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """What the results keep of the shares, as arguments of :meth:`bertology_utils.record.Record.record`."""

@@ -325,6 +325,16 @@ def pooled(found: Mapping[Any, Any], prior: float = PRIOR) -> dict[Any, Any]:
     return rebuilt(found, ())
 
 
+def over_trainings(models: Mapping[Any, Sequence[Any]], measure: Callable[[Any, Any], Bootstrap]) -> dict[Any, Estimate]:
+    """A number of every training, by task: the mean over trainings, pooled over tasks.
+
+    Args:
+        models: by task, what was found of each training.
+        measure: of the task and of one training.
+    """
+    return pooled({task: mean_over_seeds([measure(task, one) for one in several]) for task, several in models.items()})
+
+
 def _moderated(several: Mapping[Any, Estimate], prior: float) -> dict[Any, Estimate]:
     """Each with the variance between trainings that it and all of them say; one alone as it is."""
     own = {at: len(one.each) - 1 for at, one in several.items()}

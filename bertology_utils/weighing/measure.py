@@ -17,7 +17,7 @@ from ..features import DESTINATIONS, Flow, marks
 from ..glue import Task
 from ..judge import no_sink, unlearned
 from ..links.dependencies import RELATIONS, Pointing
-from ..statistics import Bootstrap, Estimate, bootstrap_mean, largest, mean_over_seeds, pooled
+from ..statistics import Bootstrap, Estimate, bootstrap_mean, largest, mean_over_seeds, over_trainings
 from . import heads, special_tokens
 from .mixing import Mixing
 
@@ -111,9 +111,8 @@ def of_lab(lab: Any) -> Measured:
 
 def over(lab: Any, found: Measured, measure: Callable[[dict[str, Any], Task], Bootstrap]) -> By:
     """A measure of every model, by state and task, estimated over trainings."""
-    after = {task: mean_over_seeds([measure(one, task) for one in found.after[task]]) for task in lab.tasks}
     before = {task: mean_over_seeds([measure(found.before[task], task)]) for task in lab.tasks}
-    return {"pre-trained": before, "fine-tuned": pooled(after)}
+    return {"pre-trained": before, "fine-tuned": over_trainings(found.after, lambda task, one: measure(one, task))}
 
 
 def shares(lab: Any, found: Measured, kind: str, way: str) -> By:
