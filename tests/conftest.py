@@ -45,6 +45,12 @@ def own_cache(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
+@pytest.fixture
+def stored_weights(monkeypatch):
+    """Weights are loaded as they are stored, also on an emulated machine (tests/machines), which moves them by a rounding."""
+    monkeypatch.delenv("BERTOLOGY_NOISE", raising=False)
+
+
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory):
     """Folder of a random BERT: 3 layers × 4 heads, hidden size 32, the embedded model's vocabulary."""

@@ -31,11 +31,13 @@ def check_legacy(encoder, stored):
     assert len(encoder.state_dict()) == sum(name.startswith("bert.") for name in stored)
 
 
+@pytest.mark.usefixtures("stored_weights")
 @pytest.mark.parametrize("load", [models.load_encoder, lambda source: models.load_classifier(source, TASKS["rte"])])
 def test_legacy_names_load_with_every_tensor(legacy, load):
     check_legacy(load(parse_model(str(legacy))).base_model, load_file(legacy / "model.safetensors"))
 
 
+@pytest.mark.usefixtures("stored_weights")
 @needs_shared
 def test_published_checkpoint_of_bert_base_loads_whole(tmp_path):
     """The real names and shapes, with random values: each must arrive."""
@@ -81,6 +83,7 @@ def test_an_encoder_tensor_that_is_missing_unexpected_or_misshapen_is_an_error(l
             load(source)
 
 
+@pytest.mark.usefixtures("stored_weights")
 def test_normal_initialisation_draws_every_matrix(tiny_bert):
     model = models.load_classifier(parse_model(str(tiny_bert)), TASKS["mnli"], init="normal", seed=3)
     again = models.load_classifier(parse_model(str(tiny_bert)), TASKS["mnli"], init="normal", seed=3)
@@ -137,6 +140,7 @@ def test_a_checkpoint_whose_classifier_does_not_fit_the_task_is_refused(tiny_ber
         models.load_classifier(str(tmp_path), wanted, init="finetuned")
 
 
+@pytest.mark.usefixtures("stored_weights")
 @pytest.mark.parametrize("kind", ["Roberta", "Electra"])
 @pytest.mark.parametrize("saved_as", ["Model", "ForMaskedLM", "ForSequenceClassification"])
 def test_other_encoders_load_from_any_of_their_checkpoints(kind, saved_as, tmp_path):

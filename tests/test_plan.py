@@ -68,6 +68,7 @@ def test_a_task_begins_where_trainings_of_another_ended_in_turns():
     assert counts == {"mrpc": 5, "stsb": 3, "sst2": 3, "qqp": 2, "rte": 5, "mnli": 2}
 
 
+@pytest.mark.usefixtures("stored_weights")
 def test_the_encoder_of_the_task_before_is_what_a_training_begins_with(tiny_bert, tmp_path, monkeypatch):
     from bertology_utils import finetune
     from bertology_utils.glue import load_rows
