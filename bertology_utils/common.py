@@ -3,6 +3,8 @@
 Layers and heads are counted from 0 in code and from 1 for people, as in the paper; this is where the two meet.
 """
 
+from __future__ import annotations
+
 import errno
 import gzip
 import io
@@ -14,9 +16,12 @@ import sys
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
+
+if TYPE_CHECKING:
+    import torch
 
 _ROOT = Path(__file__).parent
 # The package's code as this process has it: an edit while it runs must not file old results under a new key.
@@ -151,18 +156,44 @@ def environment(changes: Mapping[str, str]) -> Iterator[None]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
+DEVICE_VARIABLE = "BERTOLOGY_DEVICE"
+
+
+def device() -> torch.device:
+    """Where models compute: what the variable BERTOLOGY_DEVICE names, else a GPU of CUDA, else the CPU.
+
+    Raises:
+        ValueError: there is no such device here, or statistics cannot be computed on it.
+    """
+    import torch
+
+    named = os.environ.get(DEVICE_VARIABLE) or ("cuda" if torch.cuda.is_available() else "cpu")
+    problem = "there is none here"
+    with suppress(RuntimeError, AssertionError, NotImplementedError, TypeError):
+        found = torch.device(named)
+        if found.index is not None:
+            problem = "which of several GPUs is taken, the variable CUDA_VISIBLE_DEVICES says"
+        elif found.type == "mps":
+            problem = "Apple's GPUs have no float64, in which statistics are computed"
+        elif torch.ones(1, dtype=torch.float64, device=found).item():
+            return found
+    there = "cpu or cuda" if torch.cuda.is_available() else "cpu (no GPU is seen here)"
+    raise ValueError(f"{DEVICE_VARIABLE}={named!r} cannot be used: {problem}. Choose {there}")
+
+
 def device_name() -> str:
     """The kind of GPU, or of processor where there is none."""
     import torch
 
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else platform.machine()
+    kind = device().type
+    return {"cuda": torch.cuda.get_device_name, "cpu": platform.machine}.get(kind, lambda: kind)()
 
 
 def precision(on_cpu: str = "float32") -> str:
-    """Number format of trainings: ``on_cpu`` on a CPU; on a GPU "bf16" where the hardware has it, else "fp16"."""
+    """Number format of trainings: on a GPU of CUDA "bf16" where the hardware has it, else "fp16"; elsewhere ``on_cpu``."""
     import torch
 
-    if not torch.cuda.is_available():
+    if device().type != "cuda":
         return on_cpu
     return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
 

@@ -24,7 +24,7 @@ import torch
 
 from . import cache
 from .attention.batches import tokenize
-from .common import note, precision
+from .common import device, note, precision
 from .glue import Task
 from .models import load_classifier, load_tokenizer
 from .settings import Recipe
@@ -161,8 +161,8 @@ def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArgument
         train_sampling_strategy="group_by_length",
         bf16=number_format == "bf16",
         fp16=number_format == "fp16",
-        use_cpu=not torch.cuda.is_available(),
-        dataloader_pin_memory=torch.cuda.is_available(),
+        use_cpu=device().type == "cpu",
+        dataloader_pin_memory=device().type == "cuda",
         seed=training.seed,
         save_strategy="epoch",  # and within an epoch, see _watch
         save_total_limit=1,

@@ -27,10 +27,18 @@ from .common import SOURCES
 _PACKAGE = __package__
 _PLAIN = {type(None), bool, int, float, complex, str, bytes}
 _KNOWN = {_PACKAGE, "torch", "transformers", "sklearn"}  # whose code is told by a digest, or by their versions
-# What brings files and results to their places and words to people, and decides no result: modules, and parts of them.
+# What brings files and results to their places and words to people, and decides no result; and the device, which keys name.
 IGNORED = {
     f"{_PACKAGE}.{name}"
-    for name in ("cache", "fingerprint", "common.note", "common.track", "hub.hub_errors", "hub.with_retries")
+    for name in (
+        "cache",
+        "fingerprint",
+        "common.note",
+        "common.track",
+        "common.device",
+        "hub.hub_errors",
+        "hub.with_retries",
+    )
 }
 
 

@@ -8,7 +8,6 @@ from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from . import finetune, glue, models
 from .annotation import annotators
@@ -16,12 +15,12 @@ from .annotation.annotators import Annotator
 from .annotation.inputs import AnnotatedInput, annotate_inputs
 from .attention import Batch, Measurement, batches, observe_once, weighed
 from .cache import Key, Later, once, where
-from .common import one_based, zero_based
+from .common import device, one_based, zero_based
 from .corpora import GENERATED
 from .disabling.sweep import Sweep, sweep
 from .drift.scores import restored_logits
 from .glue import TASKS, Task, predictions
-from .judge import MIN_EXAMPLES, learned
+from .judge import MIN_EXAMPLES, learned, unlearned
 from .links import treebank
 from .links.dependencies import RELATIONS, Arcs, Pointing, joined
 from .plan import FineTuning, Need, PassOf, SweepOf, compared, prepare
@@ -56,7 +55,7 @@ class Lab(Record):
         super().__init__(notebook, replace(settings, model=source))
         # Of the treebank that was given, by text; {} where none was.
         self.sentences = annotators.sentences_of(settings.treebank, MIN_EXAMPLES) if settings.treebank else {}
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = device()
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -378,6 +377,17 @@ class Lab(Record):
             answers = np.stack([self.answers(task, seed_offset=number) for number in self.trainings(task)])
             found[task] = learned(task, answers, self.labels(task), self.resampling_seed(task))
         return found
+
+    @property
+    def learned_tasks(self) -> list[Task]:
+        """The tasks that every training learned.
+
+        Raises:
+            ValueError: there is none, so there is nothing to measure.
+        """
+        if problem := unlearned(self.tasks, self.learned):
+            raise ValueError(f"{problem}; choose other tasks, or more train_examples")
+        return [task for task in self.tasks if self.learned[task]]
 
     @property
     def real_data(self) -> bool:

@@ -169,7 +169,8 @@ def largest_excess(seen: Looks) -> dict[str, Bootstrap]:
         if seen.examples.keys() & set(names):
             name, at = measure.furthest(excess, names)
             values = measure.differences(seen.of(BEFORE), name)[:, *at]
-            found[words] = bootstrap_mean(values[np.isfinite(values)], seen.seed)
+            if len(known := values[np.isfinite(values)]):
+                found[words] = bootstrap_mean(known, seen.seed)
     return found
 
 

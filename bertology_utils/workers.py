@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .common import LOG_VARIABLE, is_full
+from .common import LOG_VARIABLE, device, is_full
 
 KERNEL = 2.5 * 2**30  # bytes that a notebook's kernel takes at most with the embedded model (measured: 2.2 GiB)
 KEPT = "what was finished is in the cache, and a new run goes on from there"
@@ -202,10 +202,10 @@ def one_thread() -> Iterator[None]:
 
 
 def gpus() -> int:
-    """Number of GPUs that this process sees."""
+    """Number of GPUs that this process sees, and is to use."""
     import torch
 
-    return torch.cuda.device_count()
+    return torch.cuda.device_count() if device().type == "cuda" else 0
 
 
 def free_memory() -> int:

@@ -1,5 +1,7 @@
 """The captured maps are the model's own, and padding never counts."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -196,13 +198,31 @@ def test_a_tokenizer_that_cannot_make_the_inputs_is_refused(missing, texts, mess
         batches_of(["a"], tokenizer)
 
 
-def test_a_gpu_takes_larger_batches_as_far_as_its_memory_reaches(monkeypatch):
+@pytest.fixture
+def gpu_of(monkeypatch):
+    """A call that makes a GPU of so many GiB seen; no tensor can be made on it."""
+
+    def of(gibibytes):
+        monkeypatch.setattr(batches, "device", lambda: torch.device("cuda"))
+        properties = SimpleNamespace(total_memory=gibibytes * 2**30)
+        monkeypatch.setattr("torch.cuda.get_device_properties", lambda _: properties)
+
+    return of
+
+
+def test_a_gpu_takes_batches_as_large_as_its_memory_allows(gpu_of):
     assert batches.tokens_per_batch(12, 12, 128) == batches.TOKENS_PER_BATCH, "on a CPU as ever"
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    found = []
-    for gigabytes in (1, 15, 140):
-        monkeypatch.setattr("torch.cuda.mem_get_info", lambda free=gigabytes * 2**30: (free, free))
-        found.append(batches.tokens_per_batch(12, 12, 128))
-        held = 8 * 12 * 12 * 128 * 4 * found[-1]  # bytes of the maps of eight models
-        assert held <= 0.25 * gigabytes * 2**30 or found[-1] == batches.TOKENS_PER_BATCH
-    assert found[0] == batches.TOKENS_PER_BATCH < found[1] < found[2]
+    found = {}
+    for gibibytes in (1, 16, 140):
+        gpu_of(gibibytes)
+        found[gibibytes] = batches.tokens_per_batch(12, 12, 128)
+        assert found[gibibytes] * batches.bytes_of_token(12, 12, 128) <= gibibytes * 2**29
+    assert found[16] > 2 * batches.TOKENS_PER_BATCH > found[1] and found[140] > 8 * found[16]
+
+
+def test_a_gpu_too_small_for_one_input_is_refused_in_words(gpu_of):
+    gpu_of(0.1)
+    with pytest.raises(
+        ValueError, match=r"an input of 512 wordpieces takes 1.7 GiB .* this GPU's 0.1 GiB .* BERTOLOGY_DEVICE=cpu"
+    ):
+        batches.tokens_per_batch(12, 12, 512)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
+from ..common import device
 from ..glue import Task
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 TOKENS_PER_BATCH = 2048  # bounds the memory of one batch's maps
 _MODELS = 8  # whose maps of all layers are held at once, when models are compared
-_SHARE = 0.25  # of a GPU's free memory that these may take
+_SHARE = 0.5  # of a GPU's memory that these may take; the rest is for weights, and for what libraries take
 Columns = dict[str, list[Any]]  # by name: of every row a text, a label or the list of ids
 
 
@@ -108,18 +109,40 @@ def tokenize(rows: Dataset, task: Task, tokenizer: PreTrainedTokenizerBase, max_
     return rows.map(encode, batched=True, remove_columns=rows.column_names, load_from_cache_file=False)
 
 
+def bytes_of_token(layers: int, heads: int, longest: int, models: int = _MODELS) -> int:
+    """Bytes of memory that one token of a batch takes at most, while maps of models are compared (§4.3).
+
+    Of every model the maps of all layers in float32, and of one layer three times more in float64: masked, beside those
+    of the other models, and multiplied. Weights come on top.
+
+    Args:
+        layers, heads: of the models.
+        longest: wordpieces of the longest input.
+        models: whose maps are compared.
+    """
+    return models * heads * longest * (4 * layers + 3 * 8)
+
+
 def tokens_per_batch(layers: int, heads: int, longest: int) -> int:
-    """Largest number of tokens, padding counted, in a batch: :data:`TOKENS_PER_BATCH`, on a GPU more where its memory allows.
+    """Largest number of tokens, padding counted, in a batch: :data:`TOKENS_PER_BATCH`, on a GPU what its memory allows.
 
     Args:
         layers, heads: of the model.
         longest: wordpieces of the longest input.
+
+    Raises:
+        ValueError: the GPU's memory does not allow one such input.
     """
-    if not torch.cuda.is_available():
+    if device().type != "cuda":
         return TOKENS_PER_BATCH
-    free, _ = torch.cuda.mem_get_info()
-    maps_of_token = _MODELS * layers * heads * longest * 4  # bytes: a float32 for each key, of each head
-    return max(TOKENS_PER_BATCH, int(_SHARE * free / maps_of_token))
+    memory = torch.cuda.get_device_properties(0).total_memory  # what is free just now would decide on last digits
+    tokens = int(_SHARE * memory / bytes_of_token(layers, heads, longest))
+    if tokens < longest:
+        raise ValueError(
+            f"an input of {longest} wordpieces takes {longest * bytes_of_token(layers, heads, longest) / 2**30:.1f} GiB beside"
+            f" the models, and of this GPU's {memory / 2**30:.1f} GiB {_SHARE:.0%} are for that; choose BERTOLOGY_DEVICE=cpu"
+        )
+    return tokens
 
 
 def batches_of(

@@ -150,12 +150,14 @@ def scarce(plain: Mapping[str, Changes], kind: str, learned: Mapping[Task, bool]
 
 
 def most(changes: Changes, kinds: Sequence[str] = LINGUISTIC) -> tuple[Task, str, Head]:
-    """Task, type of word and head of the largest change, first training; with :data:`MIN_EXAMPLES` examples at least."""
+    """Task, type of word and head of the largest change, first training; of types in :data:`MIN_EXAMPLES` examples or more, if any."""
+    counts = [int(first.n[LINGUISTIC.index(kind)].max()) for first, *_ in changes.values() for kind in kinds]
+    enough = min(MIN_EXAMPLES, max(counts))
     peaks = {
         (task, kind): first.means[LINGUISTIC.index(kind)]
         for task, (first, *_) in changes.items()
         for kind in kinds
-        if first.n[LINGUISTIC.index(kind)].max() >= MIN_EXAMPLES
+        if first.n[LINGUISTIC.index(kind)].max() >= enough
     }
     task, kind = max(peaks, key=lambda place: np.nanmax(peaks[place]))
     layer, head = largest(peaks[task, kind])

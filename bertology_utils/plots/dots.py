@@ -199,7 +199,8 @@ def _parts(of: Dot, within: tuple[float, float] | None) -> tuple[float, float, f
     if isinstance(of, (int, float)):
         return of, of, of
     if isinstance(of, Mapping):
-        value, low, high, unit = of["value"], of["low"], of["high"], str(of.get("unit"))
+        value, low, high = (np.nan if of[part] is None else of[part] for part in ("value", "low", "high"))  # not measurable
+        unit = str(of.get("unit"))
         within = within or _POSSIBLE.get(unit)
     else:
         value, low, high = of if isinstance(of, tuple) else (of.value, *of.interval)

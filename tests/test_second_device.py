@@ -1,0 +1,127 @@
+"""Nothing hangs on the CPU: every cell of every notebook, trainings and sweeps included, on a device that is not the CPU."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import ROOT, make_bert
+
+from bertology_utils import common
+
+HERE = Path(__file__).parent
+RUN = HERE / "second_device_run.py"
+# Of another device, kernel or moment; and what follows the order of sums: tests of thousands of draws near a limit.
+OTHER = {"device", "seconds"}
+
+
+def environment():
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(HERE)]), "OMP_NUM_THREADS": "1"}
+
+
+def python(code):
+    program = f"import second_device, torch; second_device.register()\n{code}"
+    return subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, text=True, check=False)
+
+
+def test_every_cell_runs_on_another_device_to_the_same_results(tmp_path):
+    notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    runs = {}
+    for device in ("cpu", "second"):
+        make_bert((folder := tmp_path / device) / "model", layers=3, heads=4, hidden=32)
+        command = [sys.executable, str(RUN), device, str(folder), *map(str, notebooks)]
+        with (folder / "output").open("w") as output:
+            runs[device] = subprocess.Popen(command, env=environment(), stdout=output, stderr=subprocess.STDOUT)
+    for device, run in runs.items():
+        assert run.wait(timeout=1800) == 0, (tmp_path / device / "output").read_text()[-3000:]
+    written = [path.parent.name for path in tmp_path.glob("cpu/*/results.json")]
+    assert len(written) == len(notebooks)
+    for name in written:
+        here, there = (json.loads((tmp_path / device / name / "results.json").read_text()) for device in runs)
+        assert different(here["rows"], there["rows"]) == [], name
+
+
+def different(here, there, where=""):
+    """Places at which two results say otherwise, beyond one part in a thousand."""
+    if isinstance(here, dict):
+        return [
+            place for key in here if key not in OTHER for place in different(here[key], there.get(key), f"{where} {key}")
+        ]
+    if isinstance(here, list) and isinstance(there, list) and len(here) == len(there):
+        return [
+            place for at, pair in enumerate(zip(here, there, strict=True)) for place in different(*pair, f"{where} {at}")
+        ]
+    numbers = isinstance(here, (int, float)) and isinstance(there, (int, float))
+    same = math.isclose(here, there, rel_tol=1e-3, abs_tol=1e-3) if numbers else here == there
+    return [] if same else [f"{where}: {here}, {there}"]
+
+
+@pytest.mark.parametrize(
+    "code, problem",
+    [
+        ("torch.ones(2, device='second') + torch.ones(2)", "all tensors have to be on second:0"),
+        ("torch.ones(2, 2)[torch.tensor([0, 1]).to('second')]", "all tensors have to be on second:0"),
+        ("torch.ones(2, device='second').numpy()", "numpy"),
+        ("torch.randn(2, device='second', generator=torch.Generator())", "a generator of second is wanted"),
+    ],
+)
+def test_the_second_device_refuses_what_a_gpu_refuses(code, problem):
+    done = python(code)
+    assert done.returncode == 1 and problem in done.stderr.splitlines()[-1]
+
+
+def test_the_second_device_computes_what_the_cpu_computes():
+    done = python(
+        "x = torch.arange(6.).reshape(2, 3); y = x.to('second')\n"
+        "assert y.device.type == 'second' and torch.equal((y @ y.T).cpu(), x @ x.T)\n"
+        "y[:, 1] = 7; assert y.sum(dim=1).tolist() == [9, 15] and x[0, 1] == 1\n"
+        "assert torch.ones(2, 2, device='second')[torch.tensor([1])].shape == (1, 2)"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "named, problem",
+    [("tpu", "there is none here"), ("mps", "Apple's GPUs have no float64"), ("cuda:1", "CUDA_VISIBLE_DEVICES says")],
+)
+def test_a_device_that_cannot_be_used_is_refused_in_words(monkeypatch, named, problem):
+    monkeypatch.setenv(common.DEVICE_VARIABLE, named)
+    with pytest.raises(ValueError, match=problem) as refusal:
+        common.device()
+    assert f"BERTOLOGY_DEVICE='{named}'" in str(refusal.value) and "Choose cpu" in str(refusal.value)
+
+
+def test_the_cpu_can_be_asked_for_where_there_is_a_gpu(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setenv(common.DEVICE_VARIABLE, "cpu")
+    assert common.device() == torch.device("cpu") and common.precision("bf16") == "bf16"
+
+
+MEASURED_PEAK = """
+import sys
+from transformers import BertConfig, BertModel
+from bertology_utils.attention.batches import Batch, bytes_of_token
+from bertology_utils.drift.measure import drifts
+layers, heads, hidden, length, examples, models = map(int, sys.argv[1:])
+config = BertConfig(num_hidden_layers=layers, num_attention_heads=heads, hidden_size=hidden, intermediate_size=4 * hidden)
+config.vocab_size = 50
+compared = [BertModel(config).eval().to("second") for _ in range(models)]
+inputs = {"input_ids": torch.full((examples, length), 5), "attention_mask": torch.ones(examples, length, dtype=torch.long)}
+weights = second_device.peak["most"] = second_device.peak["now"]
+pairs = {str(at): (compared[0], other) for at, other in enumerate(compared[1:])}
+drifts(pairs, [Batch(inputs, list(range(examples)))])
+print((second_device.peak["most"] - weights) / (examples * length * bytes_of_token(layers, heads, length, models)))
+"""
+
+
+@pytest.mark.parametrize("shape", [(6, 12, 384), (12, 12, 768)], ids=["MiniLM", "bert-base"])
+def test_memory_is_as_the_formula_says(shape):
+    program = f"import second_device, torch; second_device.register()\n{MEASURED_PEAK}"
+    command = [sys.executable, "-c", program, *map(str, (*shape, 128, 4, 3))]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert 0.7 <= float(done.stdout) <= 1, "what is taken, by what the formula gives"
