@@ -118,8 +118,10 @@ def _executor(jobs: int, scheduler: str, alone: bool) -> Iterator[tuple[Executor
 def _begin(parent: int) -> None:
     """Take a GPU, leave Ctrl-C to the parent, and end with it: one that is killed tells its workers nothing."""
     import psutil
+    from tqdm import tqdm
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    tqdm.set_lock(threading.RLock())  # its own is a semaphore, of which a worker that is stopped with its run leaves one
     _take_gpu()
 
     def watch() -> None:

@@ -58,11 +58,15 @@ def model_and_tokenizer(name):
 def in_batches_of(size, texts, tokenizer):
     """The texts in batches of so many, shortest first."""
     (whole,) = batches_of(texts, tokenizer, tokens_per_batch=10**6)
-    starts = range(0, len(texts), size)
-    parts = [(slice(at, at + size), int(whole.lengths[at : at + size].max())) for at in starts]
+    return parts_of(whole, size)
+
+
+def parts_of(whole, size):
+    """A batch, shortest examples first, in batches of so many, each cut to its longest."""
+    parts = [slice(at, at + size) for at in range(0, len(whole.index), size)]
     return [
-        Batch({name: tensor[rows, :longest] for name, tensor in whole.inputs.items()}, whole.index[rows])
-        for rows, longest in parts
+        Batch({name: ids[rows, : int(whole.lengths[rows].max())] for name, ids in whole.inputs.items()}, whole.index[rows])
+        for rows in parts
     ]
 
 

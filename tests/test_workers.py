@@ -1,5 +1,6 @@
 """Workers, of this machine and of a Dask cluster, on made-up work: who dies, goes away or does not fit is told."""
 
+import io
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 from conftest import ROOT
+from tqdm import tqdm
 
 from bertology_utils import __main__ as cli
 from bertology_utils import workers
@@ -55,6 +57,12 @@ def fail_at(number):
 def last_long(folder):
     (Path(folder) / f"{os.getpid()}.begun").touch()
     time.sleep(600)
+
+
+def last_long_with_a_bar(folder):
+    """Like all that libraries show the progress of."""
+    list(tqdm([1], file=io.StringIO()))
+    last_long(folder)
 
 
 def last_long_once(folder):
@@ -114,6 +122,24 @@ def test_workers_end_with_their_run(tmp_path, how):
         run.send_signal(how)
     _, alive = psutil.wait_procs(children, timeout=30)
     assert not alive
+
+
+def test_ctrl_c_says_nothing_but_that_the_run_is_interrupted(tmp_path):
+    """In a terminal it reaches the whole group: the run, its workers, and the process that counts their semaphores."""
+    code = f"""
+import signal, sys, test_workers as t
+from bertology_utils.workers import work
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    list(work(t.last_long_with_a_bar, {[str(tmp_path)] * 2}, 2))
+except KeyboardInterrupt:
+    print("interrupted", file=sys.stderr)
+"""
+    call = [sys.executable, "-c", code]
+    with subprocess.Popen(call, stderr=subprocess.PIPE, text=True, start_new_session=True) as run:
+        wait_until(lambda: len(list(tmp_path.glob("*.begun"))) == 2 or run.poll() is not None)
+        os.killpg(run.pid, signal.SIGINT)
+        assert run.stderr.read() == "interrupted\n"
 
 
 def test_more_workers_than_memory_or_gpus_allow_are_refused_before_anything_is_made(monkeypatch, capsys):

@@ -1,0 +1,176 @@
+"""Batches decide no result: every measurement, and all that is disabled or cut, with batches of 1, 7 and 64.
+
+On a GPU the batch follows from the memory that is free. What is drawn at random is drawn for each example, by seed and index.
+"""
+
+import dataclasses
+import inspect
+import pkgutil
+from importlib import import_module
+
+import numpy as np
+import pytest
+from conftest import make_bert, make_rows
+from eight_models import parts_of
+
+import bertology_utils
+from bertology_utils.annotation.inputs import token_types
+from bertology_utils.attention import ByNorm, make_batches, observe
+from bertology_utils.attention.batches import tokenize
+from bertology_utils.attention.norms import Exchanged
+from bertology_utils.disabling.heads import MapStatistics, TwinWords, lengths_added
+from bertology_utils.disabling.sweep import reference_sweep, sweep
+from bertology_utils.disabling.switch import ABLATIONS, INTERCHANGE, replacement
+from bertology_utils.drift.measure import Drift
+from bertology_utils.features import Features, Flow, marks
+from bertology_utils.framenet.measure import FrameLinkAttention, place_release
+from bertology_utils.glue import TASKS
+from bertology_utils.lab import Lab
+from bertology_utils.links.dependencies import Pointing
+from bertology_utils.links.measure import TokenLinkAttention
+from bertology_utils.models import load_classifier, load_encoder, load_tokenizer
+from bertology_utils.patterns.classifiers import load_network
+from bertology_utils.patterns.measure import Patterns
+from bertology_utils.pretrained.measure import find
+from bertology_utils.weighing.heads import WordsOnly
+from bertology_utils.weighing.mixing import Mixing
+from bertology_utils.weighing.special_tokens import INSTEAD, cut, mean_lengths
+
+SIZES = (1, 7, 64)
+COUNT, TASK = 70, TASKS["mrpc"]
+
+
+@pytest.fixture
+def lab(tiny_bert):
+    return Lab("8_bert_base", model=str(tiny_bert), tasks=TASK.name, max_examples=COUNT)
+
+
+def in_batches(inputs, tokenizer):
+    """By size; each of inputs of similar length, as ever."""
+    (whole,) = make_batches(inputs, tokenizer, tokens_per_batch=10**6)
+    assert len(whole.index) == COUNT
+    return {size: parts_of(whole, size) for size in SIZES}
+
+
+def leaves(result, name=""):
+    """All numbers of a result, by the way to them."""
+    if dataclasses.is_dataclass(result):
+        result = vars(result)
+    if isinstance(result, dict):
+        for key, part in result.items():
+            yield from leaves(part, f"{name} {key}")
+    elif isinstance(result, (list, tuple)):
+        for at, part in enumerate(result):
+            yield from leaves(part, f"{name} {at}")
+    elif result is not None:
+        yield name, np.asarray(result)
+
+
+def check_equal(results, atol=1e-6):
+    """Results by size are the same, and say something."""
+    (_, expected), *others = ((size, dict(leaves(result))) for size, result in results.items())
+    assert expected
+    for name, values in expected.items():
+        if values.dtype.kind == "f":
+            assert np.isfinite(values).any(), name
+    for size, found in others:
+        assert found.keys() == expected.keys()
+        for name, values in expected.items():
+            if values.dtype.kind in "OUS":
+                assert (found[name] == values).all(), f"{name}, batches of {size}"
+            else:
+                np.testing.assert_allclose(found[name], values, rtol=0, atol=atol, err_msg=f"{name}, batches of {size}")
+
+
+def of_inputs(lab, model, reference):
+    """Measurements of a task's inputs, by name; made anew for each pass, as they keep what they saw."""
+    inputs, tokenizer = lab.annotated_inputs(TASK), lab.tokenizer
+    special, links = [marks(one) for one in inputs], find(inputs, lab.annotator.antecedents, 1)
+    ids = tuple(tokenizer.all_special_ids)
+    types = [token_types(annotated) for annotated in inputs]
+    return lambda: {
+        "patterns": Patterns(load_network(), tokenizer.sep_token_id),
+        "types": Features(types),
+        "types from [CLS]": Features(types, "[CLS]"),
+        "flow": Flow(special),
+        "flow by norm": ByNorm(Flow(special)),
+        "flow with exchanged lengths": Exchanged(Flow(special), 1),
+        "flow of words": WordsOnly(Flow(special), ids),
+        "links": TokenLinkAttention(links),
+        "links, popularity off": TokenLinkAttention(links, centred=True),
+        "pointing": Pointing(inputs),
+        "drift": Drift(reference),
+        "drift by norm": Drift(reference, weighing="norm"),
+        "statistics": MapStatistics(ids),
+        "twins": TwinWords(tokenizer),
+        "mixing": Mixing(model),
+    }
+
+
+def own_inputs(lab):
+    return in_batches(tokenize(lab.measured_rows(TASK), TASK, lab.tokenizer, 128), lab.tokenizer)
+
+
+def test_no_measurement_depends_on_batches(lab, tiny_bert, tmp_path):
+    model = load_encoder(str(tiny_bert)).double()
+    reference = load_encoder(str(make_bert(tmp_path, layers=3, heads=4, hidden=32, seed=1))).double()
+    made, results, tried = of_inputs(lab, model, reference), {}, {FrameLinkAttention}
+    for size, batches in own_inputs(lab).items():
+        measurements = made()
+        tried |= {type(one) for one in measurements.values()}
+        with measurements["mixing"]:
+            results[size] = observe(model, batches, measurements)
+    check_equal(results)
+    assert {kind for kind in every_class() if hasattr(kind, "update") and hasattr(kind, "compute")} == tried
+
+
+def every_class():
+    """Classes that modules of the package define, the protocol of measurements left out."""
+    for found in pkgutil.walk_packages(bertology_utils.__path__, "bertology_utils."):
+        if not found.name.endswith("__main__"):
+            module = import_module(found.name)
+            for _, kind in inspect.getmembers(module, inspect.isclass):
+                if kind.__module__ == found.name and not getattr(kind, "_is_protocol", False):
+                    yield kind
+
+
+@pytest.mark.parametrize("elsewhere", ["borrowed", "moved"])
+def test_no_score_of_frame_links_depends_on_batches(lab, elsewhere):
+    placed, inputs, _ = place_release("embedded", lab.tokenizer)
+    placed, batches = placed[:COUNT], in_batches(inputs.select(range(COUNT)), lab.tokenizer)
+    model, results = lab.encoder().double(), {}
+    for size, made in batches.items():
+        links = FrameLinkAttention(placed, "predicate to element", elsewhere=elsewhere, seed=1)
+        results[size] = observe(model, made, {"links": links})
+    check_equal(results)
+
+
+@pytest.fixture
+def classifier(tiny_bert):
+    return load_classifier(str(tiny_bert), TASK).double()
+
+
+@pytest.mark.parametrize(("way", "ablation"), [*((sweep, one) for one in ABLATIONS), (reference_sweep, INTERCHANGE)])
+def test_no_effect_of_disabling_depends_on_batches(tiny_bert, classifier, way, ablation):
+    """With "interchange" inputs of one length are paired across all of the data, however it is cut into batches."""
+    tokenizer = load_tokenizer(str(tiny_bert))
+    made = in_batches(tokenize(make_rows(TASK, COUNT), TASK, tokenizer, 64), tokenizer)
+    results = {size: way(classifier, batches, layers=[0], ablation=ablation) for size, batches in made.items()}
+    check_equal(results)
+    assert results[1].heads.shape[:3] == (1, 4, COUNT)
+
+
+def test_no_mean_over_tokens_and_no_cut_depends_on_batches(lab, classifier):
+    special = [marks(annotated) for annotated in lab.annotated_inputs(TASK)]  # each (kinds, wordpieces)
+    separators, words = [one[1] for one in special], [~one.any(axis=0) for one in special]
+    check_equal(
+        {
+            size: {
+                "mean outputs": replacement(classifier, batches, "mean"),
+                "lengths": mean_lengths(classifier, batches, special),
+                "lengths added": lengths_added(classifier, batches),
+                **{way: cut(classifier, batches, separators, words, seed=1, instead=way) for way in INSTEAD},
+            }
+            for size, batches in own_inputs(lab).items()
+        }
+    )
