@@ -28,18 +28,22 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 reproduce: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run
 
-# Notebook 8 and its appendix with these parameters; what is left out is the profile's.
-FORWARD = $(BIN)/python -m bertology_utils run --only 8,8a --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
+# Notebook 8 and its appendix with these parameters, after what they read was fetched; what is left out is the profile's.
+FORWARD = --fetch --only 8,8a --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
   $(if $(FRAMENET),-p framenet '$(FRAMENET)') $(if $(ANNOTATION),-p annotation '$(ANNOTATION)') \
   $(if $(TASKS),-p tasks '$(TASKS)') $(if $(EXAMPLES),-p max_examples '$(EXAMPLES)')
 comma := ,
 
 bert: $(INSTALLED)
-	$(FORWARD) $(if $(MODEL),-p model '$(MODEL)') --figures benchmarks/bert_base
+	$(BIN)/python -m bertology_utils run $(FORWARD) $(if $(MODEL),-p model '$(MODEL)') --figures benchmarks/bert_base
 	$(BIN)/python docs/pages.py
 
 pretrainings: $(INSTALLED)
-	for model in $(subst $(comma), ,$(MODELS)); do $(FORWARD) -p model "$$model" --figures "runs/pretrainings/$$(basename "$$model")" || exit; done
+	missing=; for model in $(subst $(comma), ,$(MODELS)); do \
+	  $(BIN)/python -m bertology_utils check $(FORWARD) -p model "$$model" || missing=1; done; test -z "$$missing"
+	for model in $(subst $(comma), ,$(MODELS)); do \
+	  $(BIN)/python -m bertology_utils run $(FORWARD) -p model "$$model" --figures "runs/pretrainings/$$(basename "$$model")" \
+	  || exit; done
 	$(BIN)/python benchmarks/count_holds.py runs/pretrainings/*/8*/results.json
 
 # Unit tests first: they say in minutes what is wrong. Then what the notebooks need is trained, and

@@ -76,7 +76,9 @@ def recipe(target, *settings):
     """What make would run for a target, a line each."""
     if shutil.which("make") is None:
         pytest.skip("make is not here")
-    told = subprocess.run(["make", "--dry-run", "--always-make", *settings, target], capture_output=True, text=True, cwd=ROOT)
+    told = subprocess.run(
+        ["make", "--dry-run", "--always-make", *settings, target], capture_output=True, text=True, cwd=ROOT
+    )
     assert told.returncode == 0, told.stderr
     return told.stdout.replace("\\\n", " ").splitlines()
 
@@ -165,11 +167,12 @@ CALL = ["--repository", "https://github.com/someone/some.thing", "--tag", "v1.2"
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    """The project's own pyproject.toml and two of its notebooks, alone and unpublished."""
+    """The project's own pyproject.toml, its README and two of its notebooks, alone and unpublished."""
     (tmp_path / "notebooks").mkdir()
     for name in ("0_attention_head.ipynb", "2_framenet_heads.ipynb"):
         shutil.copy2(ROOT / "notebooks" / name, tmp_path / "notebooks")
-    shutil.copy2(ROOT / "pyproject.toml", tmp_path)
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy2(ROOT / name, tmp_path)
     monkeypatch.chdir(tmp_path)
     assert publish.main(["--repository", ""]) == 0
     return tmp_path
@@ -186,7 +189,8 @@ def test_all_places_are_written_and_taken_back(checkout, capsys):
     assert after.keys() == before.keys() and all(after[name] != before[name] for name in before)
     assert f"{len(before)} files changed\nnext: git commit" in capsys.readouterr().out
     assert publish.published() == publish.Published("https://github.com/someone/some.thing", "v1.2")
-    for name in after.keys() - {"pyproject.toml"}:
+    assert b"\nBegin with `git clone --branch v1.2 https://github.com/someone/some.thing`.\n" in after["README.md"]
+    for name in after.keys() - {"pyproject.toml", "README.md"}:
         old, new = (json.loads(content[name]) for content in (before, after))
         changed = [a["metadata"]["tags"] for a, b in zip(old["cells"], new["cells"], strict=True) if a != b]
         assert changed == [["badge"], ["setup"]]

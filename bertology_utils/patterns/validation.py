@@ -66,7 +66,7 @@ def folds(labelled: Sequence[LabelledMap], seed: int) -> list[np.ndarray]:
     """Indices of the maps in each fold; no head in two folds, patterns spread evenly."""
     names, heads = np.unique(["/".join(map(str, one.group)) for one in labelled], return_inverse=True)
     # Shuffled here: scikit-learn shuffles otherwise in other versions, and this generator's numbers are fixed for good.
-    groups = np.argsort(np.random.RandomState(seed).permutation(len(names)))[heads]  # noqa: NPY002
+    groups = np.argsort(np.random.RandomState(seed).permutation(len(names)))[heads]
     return [test for _, test in StratifiedGroupKFold(FOLDS).split(groups, targets(labelled), groups)]
 
 
