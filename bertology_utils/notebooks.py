@@ -6,21 +6,21 @@ import ast
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 
 from .annotation.annotators import load_annotator, sentences_of
 from .common import one_of
-from .framenet.release import check_release
+from .framenet.release import check_release, from_nltk
 from .glue import check_folder, load_rows, sample
 from .hub import GLUE
 from .judge import MIN_EXAMPLES
 from .record import project_root
 from .settings import PARAMETERS, Settings, convert, resolve
-from .sources import parse_source
+from .sources import PIPELINE, install_pipeline, parse_source
 
 # The cell of the parameters that a reader changes, and a folded one before it with the others.
 PARAMETERS_TAG, DEFAULTS_TAG = "parameters", "defaults"
@@ -30,6 +30,13 @@ _PATHS = {
     "treebank": r".+",
     "checkpoint": r"(?<==)[^,]+",
     **dict.fromkeys(("data", "annotation", "framenet"), r"(?<=:).+"),
+}
+# What takes the place of what cannot be fetched.
+_INSTEAD = {
+    "model": "-p model FOLDER",
+    "data": "-p data folder:PATH",
+    "framenet": "-p framenet folder:PATH or zip:PATH",
+    "annotation": "-p annotation spacy:FOLDER or conllu:PATH",
 }
 _folder, _release = cache(check_folder), cache(check_release)  # several notebooks read the same
 _annotator, _treebank = cache(load_annotator), cache(sentences_of)
@@ -157,15 +164,17 @@ class Checked:
     remarks: tuple[str, ...]
 
 
-def check_call(notebooks: list[Notebook], texts: dict[str, str]) -> Checked:
+def check_call(notebooks: list[Notebook], texts: dict[str, str], fetch: bool = False) -> Checked:
     """Values for the notebooks' parameters, checked as the notebooks themselves will check them.
 
     Args:
         notebooks: those that will run; each parameter must be declared by one at least.
         texts: name → text, from the command line.
+        fetch: also bring what they read from elsewhere, before anything else is looked into.
 
     Raises:
         ValueError, TypeError, FileNotFoundError: naming what is wrong and what is allowed.
+        ConnectionError: something cannot be fetched; all of it in one list, with the parameters that name another place.
     """
     takers = {name: [notebook for notebook in notebooks if name in notebook.parameters] for name in PARAMETERS}
     allowed = [name for name, taking in takers.items() if taking]
@@ -175,7 +184,11 @@ def check_call(notebooks: list[Notebook], texts: dict[str, str]) -> Checked:
         name: value for name, value in given.items() if any(nb.parameters[name] != value for nb in takers[name])
     }
     settings = [resolve(**(notebook.parameters | notebook.declared(values))) for notebook in notebooks]
-    looked = [what for of_one, nb in zip(settings, notebooks, strict=True) for what in _look_into(of_one, nb.parameters)]
+    if fetch:
+        _fetch(list(zip(settings, notebooks, strict=True)))
+    looked = [
+        what for of_one, nb in zip(settings, notebooks, strict=True) for what in _look_into(of_one, nb.parameters, fetch)
+    ]
     remarks = [f"not checked: {what}" for what in dict.fromkeys(looked)]
     without = {name: [notebook.name for notebook in notebooks if notebook not in takers[name]] for name in values}
     remarks += [f"{', '.join(names)}: takes no {name}" for name, names in without.items() if names]
@@ -192,8 +205,46 @@ def _absolute(name: str, value: str | int) -> str | int:
     return re.sub(_PATHS[name], place, value) if name in _PATHS and isinstance(value, str) else value
 
 
-def _look_into(settings: Settings, declared: dict[str, object]) -> list[str]:
-    """Open what a notebook will read; returns what only the network could answer."""
+def _fetch(runs: list[tuple[Settings, Notebook]]) -> None:
+    """Bring everything, and only then say what could not be had."""
+    steps: dict[tuple[str, object], Callable[[], object]] = {}  # several notebooks read the same
+    for settings, notebook in runs:
+        steps |= _steps(settings, notebook.parameters)
+    missing = []
+    for (parameter, _), bring in steps.items():
+        try:
+            bring()
+        except (OSError, ValueError, ImportError) as error:
+            missing.append(f"  {_INSTEAD[parameter]}: {error}")
+    if missing:
+        listed = "\n".join(dict.fromkeys(missing))
+        raise ConnectionError(f"not all could be fetched; from the disk it is taken by these parameters:\n{listed}")
+
+
+def _steps(settings: Settings, declared: dict[str, object]) -> dict[tuple[str, object], Callable[[], object]]:
+    """What a notebook reads from elsewhere: the parameter that names it and what it is → the function that brings it."""
+    from .models import load_encoder, load_tokenizer
+
+    steps: dict[tuple[str, object], Callable[[], object]] = {}
+    model, data = settings.model, settings.data
+    if not model.is_local:
+        steps["model", model] = lambda: (load_tokenizer(model), load_encoder(model))
+    if "data" in declared and data.kind == "hub":
+        for task in settings.tasks:
+            trains = "train_files" in declared and task.name not in dict(settings.checkpoints)
+            wanted = [(task, "dev")] + ([(task, "train")] if trains else [])
+            wanted += [(before[0], "train")] if trains and (before := settings.before(task)) else []
+            for of_task, split in wanted:
+                steps["data", (of_task.name, split)] = partial(load_rows, of_task, split, data)
+    if "annotation" in declared and settings.annotation == f"spacy:{PIPELINE}":
+        steps["annotation", PIPELINE] = install_pipeline
+    if "framenet" in declared and settings.framenet == "nltk":
+        steps["framenet", "nltk"] = from_nltk
+    return steps
+
+
+def _look_into(settings: Settings, declared: dict[str, object], fetched: bool) -> list[str]:
+    """Open what a notebook will read; returns what only the network could answer, nothing where all was fetched."""
     data = settings.data
     unknown = [] if settings.model.is_local else [f"the model {settings.model.location} on the Hub"]
     # Where it is not declared, the profile's may be a pipeline that is not installed.
@@ -210,7 +261,7 @@ def _look_into(settings: Settings, declared: dict[str, object]) -> list[str]:
             _folder((task,), data.path, data.train_files, ("train", "dev") if trains else ("dev",))
             if trains and (before := settings.before(task)):
                 _folder(before[:1], data.path, data.train_files, ("train",))
-    if annotates == "conllu" and data.kind != "hub":
+    if annotates == "conllu" and (data.kind != "hub" or fetched):
         for task in settings.tasks:
             rows = sample(load_rows(task, "dev", data), settings.max_examples, settings.seed)
             _annotator(settings.annotation).annotate([text for field in task.fields for text in rows[field]])
@@ -218,7 +269,7 @@ def _look_into(settings: Settings, declared: dict[str, object]) -> list[str]:
         _release(settings.framenet)
         if settings.framenet == "nltk":
             unknown.append("FrameNet, which NLTK downloads if it is not there")
-    return unknown
+    return [] if fetched else unknown
 
 
 def notebook_text(content: dict[str, object]) -> str:

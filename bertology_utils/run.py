@@ -83,6 +83,7 @@ def run_notebook(
         executed = staging / notebook.path.name
         of_kernel = {OUTPUT_VARIABLE: folder, LOG_VARIABLE: str(staging / "progress")}
         of_kernel[CACHE_VARIABLE] = str(cache_folder().resolve())  # the kernel works in another folder
+        of_kernel["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # or the debugger of an old ipykernel warns at every start
         # One thread, however many cores there are: sums of floats depend on it in their last digits.
         of_kernel |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         with environment(of_kernel), _progress_shown(notebook.number, staging / "progress"):

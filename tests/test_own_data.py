@@ -125,11 +125,9 @@ def test_commands_are_calls_that_would_run(name, places, own_cache):
             assert name in ("gpu", "installing") and line.split()[0] in ("python", "source")
 
 
-def test_a_torch_with_cuda_is_the_locks_version_and_the_line_that_looks_for_it_runs():
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    lines = COMMANDS["gpu"]
-    assert re.search(r"torch==[\d.]+", lines[1])[0] == re.search(r"^torch==[\d.]+", lock, re.MULTILINE)[0]
-    exec(shlex.split(lines[2])[2], {})
+def test_the_line_that_looks_for_cuda_runs(capsys):
+    exec(shlex.split(COMMANDS["gpu"][1])[2], {})
+    assert capsys.readouterr().out.endswith((" True\n", " False\n"))
 
 
 def test_colabs_two_fields_are_in_the_notebooks_and_take_these_values():

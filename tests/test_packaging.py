@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import tomllib
 from importlib import metadata
 
@@ -71,6 +72,38 @@ def test_lock_satisfies_the_projects_bounds():
         assert requirement.specifier.contains(here[requirement.name]), text
 
 
+def recipe(target, *settings):
+    """What make would run for a target, a line each."""
+    if shutil.which("make") is None:
+        pytest.skip("make is not here")
+    told = subprocess.run(
+        ["make", "--dry-run", "--always-make", *settings, target], capture_output=True, text=True, cwd=ROOT
+    )
+    assert told.returncode == 0, told.stderr
+    return told.stdout.replace("\\\n", " ").splitlines()
+
+
+def test_the_lowest_versions_are_resolved_installed_and_tested_beside_the_locked_torch():
+    lines = recipe("test-lowest")
+    resolved, pinned, installed, tested = (
+        next(number for number, line in enumerate(lines) if part in line)
+        for part in ("pip compile", "packages.lock", "-r .venv-lowest/packages.lock", "pytest")
+    )
+    assert resolved < pinned < installed < tested
+    assert "--resolution lowest-direct" in lines[resolved] and lines[resolved].endswith("pyproject.toml")
+    assert "(torch|uv)==" in lines[pinned] and '-m "not locked" tests' in lines[tested]
+    assert not [line for line in lines if re.search(r"(?<!-lowest)/bin/", line)], "it leaves the person's environment alone"
+
+
+@pytest.mark.parametrize(("settings", "backend", "by_pip"), [([], "auto", True), (["TORCH=cu130"], "cu130", False)])
+def test_torch_is_the_build_for_the_driver_or_the_one_that_is_named(settings, backend, by_pip):
+    lines = recipe(".venv/.installed", *settings)
+    (taken,) = (number for number, line in enumerate(lines) if "--torch-backend" in line)
+    assert f"--torch-backend {backend} " in lines[taken] and ("||" in lines[taken]) == by_pip
+    assert "torch.version.cuda" in lines[taken + 1], "it says which"
+    assert taken < next(number for number, line in enumerate(lines) if "--require-hashes -r .venv/packages.lock" in line)
+
+
 def test_the_sites_lock_satisfies_its_bounds():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     here = {pin.name: str(pin.specifier)[2:] for pin in PINS + SITE_PINS if pin.marker is None or pin.marker.evaluate()}
@@ -95,6 +128,7 @@ def test_no_package_has_two_versions_on_one_machine_nor_another_for_the_site(pyt
     assert len(names) == len(set(names))
 
 
+@pytest.mark.locked
 def test_what_runs_is_what_is_locked():
     # A torch with CUDA brings packages of its own; what is locked must be there as locked.
     installed = {
@@ -133,11 +167,12 @@ CALL = ["--repository", "https://github.com/someone/some.thing", "--tag", "v1.2"
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    """The project's own pyproject.toml and two of its notebooks, alone and unpublished."""
+    """The project's own pyproject.toml, its README and two of its notebooks, alone and unpublished."""
     (tmp_path / "notebooks").mkdir()
     for name in ("0_attention_head.ipynb", "2_framenet_heads.ipynb"):
         shutil.copy2(ROOT / "notebooks" / name, tmp_path / "notebooks")
-    shutil.copy2(ROOT / "pyproject.toml", tmp_path)
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy2(ROOT / name, tmp_path)
     monkeypatch.chdir(tmp_path)
     assert publish.main(["--repository", ""]) == 0
     return tmp_path
@@ -154,7 +189,8 @@ def test_all_places_are_written_and_taken_back(checkout, capsys):
     assert after.keys() == before.keys() and all(after[name] != before[name] for name in before)
     assert f"{len(before)} files changed\nnext: git commit" in capsys.readouterr().out
     assert publish.published() == publish.Published("https://github.com/someone/some.thing", "v1.2")
-    for name in after.keys() - {"pyproject.toml"}:
+    assert b"\nBegin with `git clone --branch v1.2 https://github.com/someone/some.thing`.\n" in after["README.md"]
+    for name in after.keys() - {"pyproject.toml", "README.md"}:
         old, new = (json.loads(content[name]) for content in (before, after))
         changed = [a["metadata"]["tags"] for a, b in zip(old["cells"], new["cells"], strict=True) if a != b]
         assert changed == [["badge"], ["setup"]]

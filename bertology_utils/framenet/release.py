@@ -116,7 +116,7 @@ def load_release(source: str, processes: int = 2) -> Release:
     kind, place = parse_source("framenet", source)
     places: dict[str, Callable[[], Path]] = {
         "embedded": lambda: _unpacked(FRAMENET),
-        "nltk": _from_nltk,
+        "nltk": from_nltk,
         "folder": lambda: Path(place),
         "zip": lambda: _unpacked(Path(place)),
     }
@@ -217,7 +217,8 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> None:
         )
 
 
-def _from_nltk() -> Path:
+def from_nltk() -> Path:
+    """NLTK's release, downloaded by NLTK if it is not there; raises as :func:`load_release`."""
     try:
         import nltk
     except ImportError:
