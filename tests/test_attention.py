@@ -226,3 +226,13 @@ def test_a_gpu_too_small_for_one_input_is_refused_in_words(gpu_of):
         ValueError, match=r"an input of 512 wordpieces takes 1.7 GiB .* this GPU's 0.1 GiB .* BERTOLOGY_DEVICE=cpu"
     ):
         batches.tokens_per_batch(12, 12, 512)
+
+
+@pytest.mark.parametrize("weighing", ["weight", "norm"])
+def test_a_model_in_bf16_is_measured_in_float32(tiny_bert, tokenizer, weighing):
+    model, batch = models.load_encoder(parse_model(str(tiny_bert))), some_batch(tokenizer)
+    usual = attention.attention_maps(model, batch, weighing)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = attention.attention_maps(model, batch, weighing)
+    for one, other in zip(usual, found, strict=True):
+        assert other.dtype == torch.float32 and 0 < (one - other).abs().max() < 0.1

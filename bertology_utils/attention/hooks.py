@@ -90,11 +90,12 @@ def _observed_attention(
     for reach in reaches:
         if reach.edit_maps is not None:
             weights = reach.edit_maps(reach.layer, weights, attention_mask)
-    for reach in reaches:  # after all edits, so that every measurement sees what the model uses
-        if reach.observe_values is not None:
-            reach.observe_values(reach.layer, module, value)
-        if reach.observe is not None:
-            reach.observe(reach.layer, weights)
+    with torch.autocast(weights.device.type, enabled=False):  # what is measured is summed in single precision at least
+        for reach in reaches:  # after all edits, so that every measurement sees what the model uses
+            if reach.observe_values is not None:
+                reach.observe_values(reach.layer, module, at_least_single(value))
+            if reach.observe is not None:
+                reach.observe(reach.layer, at_least_single(weights))
     weights = nn.functional.dropout(weights, p=dropout, training=module.training)
     context = torch.matmul(weights, value).transpose(1, 2).contiguous()  # (examples, tokens, heads, head size)
     for reach in reaches:
@@ -102,6 +103,11 @@ def _observed_attention(
             context = reach.edit_outputs(reach.layer, context)
         reach.layer += 1
     return context, None
+
+
+def at_least_single(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, in float32 if it had fewer bits (bf16, fp16)."""
+    return tensor if tensor.dtype.itemsize >= 4 else tensor.float()
 
 
 def shape_of(model: PreTrainedModel) -> tuple[int, int]:
