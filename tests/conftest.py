@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 
 # Files whose tests start many processes, or train: they begin first, and `make test-quick` leaves them out.
-SLOW = "digits faults finetune hub paper_profile pretrained run security workers"
+SLOW = "batch_sizes digits faults finetune hub paper_profile pretrained run second_device security workers"
 
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the folder of third-party data is not here")
 
