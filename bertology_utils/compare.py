@@ -237,8 +237,9 @@ def drawn(pdf: Path) -> list[str]:
     page = re.findall(rb"/MediaBox \[ 0 0 (\S+) (\S+) \]", content)[0]
     lines = re.findall(r"/CA \S+ /ca \S+", content.decode("latin-1"))
     for found in _PDF_STREAM.finditer(content):
-        if size := re.search(rb"/Subtype /Image /Width \d+ /Height \d+", found[1]):
-            lines.append(size[0].decode())  # how it looks is the PNG's
+        if size := re.search(rb"/Subtype /Image /Width (\d+) /Height (\d+)", found[1]):
+            width, height = (int(pixels) / 50 for pixels in size.groups())
+            lines.append(f"image {width:.1f} × {height:.1f}")  # how it looks is the PNG's
             continue
         stream = zlib.decompressobj().decompress(content[found.end() :]).decode("latin-1")
         if " d1\n" not in stream and "begincmap" not in stream:  # of fonts

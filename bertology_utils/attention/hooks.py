@@ -8,7 +8,7 @@ measurements included, sees the changed ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -90,7 +90,7 @@ def _observed_attention(
     for reach in reaches:
         if reach.edit_maps is not None:
             weights = reach.edit_maps(reach.layer, weights, attention_mask)
-    with torch.autocast(weights.device.type, enabled=False):  # what is measured is summed in single precision at least
+    with _single_precision(weights.device.type):  # what is measured is summed in float32 at least
         for reach in reaches:  # after all edits, so that every measurement sees what the model uses
             if reach.observe_values is not None:
                 reach.observe_values(reach.layer, module, at_least_single(value))
@@ -103,6 +103,11 @@ def _observed_attention(
             context = reach.edit_outputs(reach.layer, context)
         reach.layer += 1
     return context, None
+
+
+def _single_precision(device: str) -> AbstractContextManager[object]:
+    """A context without mixed precision, where there is any."""
+    return torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else nullcontext()
 
 
 def at_least_single(tensor: torch.Tensor) -> torch.Tensor:
