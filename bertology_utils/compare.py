@@ -46,7 +46,7 @@ _NUMBER = r"[+\-−]?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _ALONE = rf"(?<![\w.]){_NUMBER}"
 _ANY = re.compile(
     rf"\((?P<head>{_NUMBER}, {_NUMBER})\)"
-    rf"|(?P<range>{_ALONE} \[{_NUMBER}, {_NUMBER}\])"
+    rf"|(?P<range>{_ALONE}(?: ?%)? \[{_NUMBER}, {_NUMBER}\])"
     rf"|\b(?P<p>p (?:[=<] )?{_NUMBER})|(?P<small>< {_NUMBER})"
     rf"|(?P<count>{_ALONE} of {_NUMBER})(?![.\d])"
     rf"|(?P<number>{_ALONE}(?: ?%)?)"

@@ -65,6 +65,8 @@ def test_what_changed_fails_and_is_named(old, new, message):
         ("6 of 7 tasks", "5 of 7 tasks", False),
         ("64 [62, 65] %", "65 [61, 65] %", True),
         ("64 [62, 65] %", "66 [62, 65] %", False),
+        ("59 % [5, 44]", "60 % [6, 43]", True),
+        ("59 % [5, 44]", "59 % [7, 44]", False),
         ("88%", "89%", True),
         ("88%", "90%", False),
         ("+0.0", "-0.0", True),
