@@ -7,7 +7,6 @@ kind of number: the largest difference from float32; and the verdicts that move.
 
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -19,24 +18,14 @@ SIZES = {"tasks": "mrpc,sst2", "max_examples": 200, "sweep_examples": 160}
 FORMATS = ("float32", "bfloat16", "float16")
 
 
-def run(number_format: str, folder: Path) -> None:
+def run(number_format: str) -> None:
     """Run the notebooks' cells in this process, with models in this format."""
-    import matplotlib.pyplot as plt
+    import cells
     import torch
 
-    from bertology_utils import plan
-
-    torch.set_num_threads(1)
-    plan.jobs_for = lambda *_: 1  # in this process, which computes in the format
     torch.set_autocast_dtype("cpu", getattr(torch, number_format))
     torch.set_autocast_enabled("cpu", number_format != "float32")
-    for name in NOTEBOOKS:
-        space: dict = {"display": lambda *_: None}
-        for cell in json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]:
-            if cell["cell_type"] == "code":
-                exec(re.sub(r"^(\s*)%.*$", r"\1pass", "".join(cell["source"]), flags=re.MULTILINE), space)
-                space |= {key: value for key, value in SIZES.items() if "parameters" in cell["metadata"].get("tags", [])}
-                plt.close("all")
+    cells.run([ROOT / "notebooks" / f"{name}.ipynb" for name in NOTEBOOKS], SIZES)
 
 
 def trainings_only(cache: Path) -> None:
@@ -49,37 +38,21 @@ def trainings_only(cache: Path) -> None:
             (cache / MADE / manifest.parent.name).symlink_to(manifest.parent)
 
 
-def numbers_of(results: dict) -> dict[tuple[str, str], list[float]]:
-    """Every number by its row and unit."""
-    found: dict[tuple[str, str], list[float]] = {}
-
-    def walk(row: str, unit: str, value: object) -> None:
-        if isinstance(value, list):
-            for at, one in enumerate(value):
-                walk(f"{row} {at}", unit, one)
-        elif isinstance(value, (int, float)):
-            found.setdefault((row, unit), []).append(value)
-
-    for at, row in enumerate(results["rows"]):
-        walk(f"{at} {row['what']}", row["unit"], row["value"])
-    return found
-
-
 def compare(usual: Path, other: Path) -> dict:
     """Largest differences by notebook and unit, and the verdicts that move."""
+    from bertology_utils.results import RESULTS, read_results, tidy
+
     largest: dict[str, dict[str, float]] = {}
     moved = []
     for name in NOTEBOOKS:
-        one, two = (json.loads((folder / name / "results.json").read_text()) for folder in (usual, other))
-        here, there = numbers_of(one), numbers_of(two)
-        of_unit = largest.setdefault(name, {})
-        for (row, unit), values in here.items():
-            for first, second in zip(values, there.get((row, unit), values), strict=False):
-                of_unit[unit] = max(of_unit.get(unit, 0.0), float(f"{abs(first - second):.2g}"))
+        one, two = (read_results(folder / name / RESULTS) for folder in (usual, other))
+        numbers = tidy(one.entries)
+        apart = (numbers["value"] - tidy(two.entries)["value"]).abs().groupby(numbers["unit"]).max()
+        largest[name] = {unit: float(f"{difference:.2g}") for unit, difference in apart.items()}
         moved += [
-            f"{first['id']}: {first['outcome']}, then {second['outcome']}"
-            for first, second in zip(one["verdicts"], two["verdicts"], strict=True)
-            if first["outcome"] != second["outcome"]
+            f"{claim}: {verdict['outcome']}, then {two.verdicts[claim, model]['outcome']}"
+            for (claim, model), verdict in one.verdicts.items()
+            if verdict["outcome"] != two.verdicts[claim, model]["outcome"]
         ]
     return {"largest difference": largest, "verdicts that move": moved}
 
@@ -91,12 +64,13 @@ def main() -> None:
             folder = Path(place) / number_format
             trainings_only(folder / "cache")
             variables = {"BERTOLOGY_CACHE": str(folder / "cache"), "BERTOLOGY_OUTPUT": str(folder), "MPLBACKEND": "agg"}
-            command = [sys.executable, __file__, number_format, str(folder)]
-            subprocess.run(command, env=os.environ | variables, check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(
+                [sys.executable, __file__, number_format], env=os.environ | variables, check=True, stdout=subprocess.DEVNULL
+            )
         table = {one: compare(Path(place) / FORMATS[0], Path(place) / one) for one in FORMATS[1:]}
     content = {"sizes": SIZES} | table
     (ROOT / "benchmarks" / "number_formats.json").write_text(json.dumps(content, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    run(sys.argv[1], Path(sys.argv[2])) if len(sys.argv) > 1 else main()
+    run(sys.argv[1]) if len(sys.argv) > 1 else main()

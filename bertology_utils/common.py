@@ -16,7 +16,7 @@ import sys
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
@@ -167,16 +167,21 @@ def device() -> torch.device:
     """
     import torch
 
-    named = os.environ.get(DEVICE_VARIABLE) or ("cuda" if torch.cuda.is_available() else "cpu")
-    problem = "there is none here"
-    with suppress(RuntimeError, AssertionError, NotImplementedError, TypeError):
-        found = torch.device(named)
-        if found.index is not None:
-            problem = "which of several GPUs is taken, the variable CUDA_VISIBLE_DEVICES says"
-        elif found.type == "mps":
-            problem = "Apple's GPUs have no float64, in which statistics are computed"
-        elif torch.ones(1, dtype=torch.float64, device=found).item():
-            return found
+    named = os.environ.get(DEVICE_VARIABLE)
+    if not named:  # the usual case, asked for with every key of the cache
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    kind, _, number = named.partition(":")
+    if number:
+        problem = "which of several GPUs is taken, the variable CUDA_VISIBLE_DEVICES says"
+    elif kind == "mps":
+        problem = "Apple's GPUs have no float64, in which statistics are computed"
+    else:
+        try:
+            torch.ones(1, dtype=torch.float64, device=kind).item()
+        except (RuntimeError, AssertionError, NotImplementedError, TypeError):
+            problem = "there is none here"
+        else:
+            return torch.device(kind)
     there = "cpu or cuda" if torch.cuda.is_available() else "cpu (no GPU is seen here)"
     raise ValueError(f"{DEVICE_VARIABLE}={named!r} cannot be used: {problem}. Choose {there}")
 

@@ -1,6 +1,6 @@
 """Batches decide no result: every measurement, and all that is disabled or cut, with batches of 1, 7 and 64.
 
-On a GPU the batch follows from the memory that is free. What is drawn at random is drawn for each example, by seed and index.
+On a GPU the batch follows from its memory. What is drawn at random is drawn for each example, by seed and index.
 """
 
 import dataclasses
