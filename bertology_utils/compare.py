@@ -76,8 +76,13 @@ class Number:
         return Decimal(self.text.replace("−", "-"))
 
 
-def masked(text: str) -> tuple[list[str], list[Number]]:
-    """A text's lines with every number masked and runs of blanks joined, and its numbers in order."""
+def masked(text: str, whole: int = 0) -> tuple[list[str], list[Number]]:
+    """A text's lines with every number masked and runs of blanks joined, and its numbers in order.
+
+    Args:
+        text: any.
+        whole: by how much whole numbers may differ.
+    """
     lines: list[str] = []
     numbers: list[Number] = []
     for place, line in enumerate(text.strip().splitlines(), start=1):
@@ -85,7 +90,7 @@ def masked(text: str) -> tuple[list[str], list[Number]]:
         def take(match: re.Match[str], place: int = place) -> str:
             kind = str(match.lastgroup)
             found = re.findall(_NUMBER, match[0])
-            numbers.extend(Number(one, _tolerance(kind, one, found, match[0]), kind, place) for one in found)
+            numbers.extend(Number(one, _tolerance(kind, one, found, match[0], whole), kind, place) for one in found)
             # "p < 0.01" and "p = 0.01" are neighbours.
             return {"p": "p #", "small": "#"}.get(kind) or re.sub(_NUMBER, "#", match[0])
 
@@ -94,24 +99,27 @@ def masked(text: str) -> tuple[list[str], list[Number]]:
     return lines, numbers
 
 
-def _tolerance(kind: str, text: str, found: list[str], whole: str) -> Decimal:
+def _tolerance(kind: str, text: str, found: list[str], match: str, whole: int) -> Decimal:
     exponent = Decimal(text.replace("−", "-")).as_tuple().exponent
     unit = Decimal(1).scaleb(int(exponent))
     if kind in ("p", "small"):
         return max(unit, Decimal("0.01"))
     if kind == "count":
         return Decimal(text is found[0] and Decimal(found[1]) >= MANY)
-    return unit if kind == "range" or (kind == "number" and (unit < 1 or "%" in whole)) else Decimal(0)
+    if kind == "range" or (kind == "number" and (unit < 1 or "%" in match)):
+        return unit
+    return Decimal(whole if kind == "number" else 0)
 
 
-def text_differences(expected: str, got: str) -> Iterator[str]:
+def text_differences(expected: str, got: str, whole: int = 0) -> Iterator[str]:
     """Differences between two texts that their rules do not allow, a sentence each; empty if there are none.
 
     Args:
         expected: the earlier text.
         got: the new one.
+        whole: by how much whole numbers may differ, where they are known to be rounded ones.
     """
-    (lines, numbers), (new_lines, new_numbers) = masked(expected), masked(got)
+    (lines, numbers), (new_lines, new_numbers) = masked(expected, whole), masked(got)
     if len(lines) != len(new_lines):
         missing = next((line for line in lines if line not in new_lines), None)
         added = next((line for line in new_lines if line not in lines), None)
@@ -297,8 +305,8 @@ def picture_difference(expected: Path, got: Path, same_numbers: bool = False) ->
 
     Args:
         expected, got: PNG files; their PDFs stand beside them.
-        same_numbers: what is drawn is known to be the same by rules that pass more than rounding. Then places may move by
-            0.5 % and the canvas by :data:`CANVAS` of its size, which is another machine's layout, and the PNGs are
+        same_numbers: what is drawn is known to be the same by rules that pass more than rounding. Then a whole number may be
+            the next one, as a share of 40.5 is printed as either, places may move by 0.5 % and the canvas by :data:`CANVAS` of its size, which is another machine's layout, and the PNGs are
             compared by blocks: another map of colours changes some by 104 levels and more, data moved by 0.1 % by
             21 at most. Otherwise by pixels.
     """
@@ -312,7 +320,7 @@ def picture_difference(expected: Path, got: Path, same_numbers: bool = False) ->
         return f"{new.width} × {new.height} pixels instead of {old.width} × {old.height}"
     of_pdfs = (drawn(path.with_suffix(".pdf")) if path.with_suffix(".pdf").exists() else [] for path in (expected, got))
     for before, after in zip_longest(*of_pdfs, fillvalue="nothing"):
-        if any(text_differences(before, after)):
+        if any(text_differences(before, after, whole=int(same_numbers))):
             return f"drawn is {after!r} instead of {before!r}"
     size = (max(1, old.width // BLOCK), max(1, old.height // BLOCK)) if same_numbers else old.size
     # Each (rows, columns, colours).

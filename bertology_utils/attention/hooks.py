@@ -93,9 +93,9 @@ def _observed_attention(
     with _single_precision(weights.device.type):  # what is measured is summed in float32 at least
         for reach in reaches:  # after all edits, so that every measurement sees what the model uses
             if reach.observe_values is not None:
-                reach.observe_values(reach.layer, module, at_least_single(value))
+                reach.observe_values(reach.layer, module, _at_least_single(value))
             if reach.observe is not None:
-                reach.observe(reach.layer, at_least_single(weights))
+                reach.observe(reach.layer, _at_least_single(weights))
     weights = nn.functional.dropout(weights, p=dropout, training=module.training)
     context = torch.matmul(weights, value).transpose(1, 2).contiguous()  # (examples, tokens, heads, head size)
     for reach in reaches:
@@ -110,7 +110,7 @@ def _single_precision(device: str) -> AbstractContextManager[object]:
     return torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else nullcontext()
 
 
-def at_least_single(tensor: torch.Tensor) -> torch.Tensor:
+def _at_least_single(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor, in float32 if it had fewer bits (bf16, fp16)."""
     return tensor if tensor.dtype.itemsize >= 4 else tensor.float()
 
