@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from transformers import PreTrainedModel, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
+    from .pruning.cuts import Cut
 
 PREPARED = "BERTOLOGY_PREPARED"  # set where all that is planned is in the cache: a training is then missing in the plan
 LOSS_CHECK_STEPS = 10  # steps between two looks at the loss
@@ -52,6 +53,7 @@ class Training:
         init: "pretrained" or "normal" (see :mod:`bertology_utils.models`).
         seed: of the classifier's first weights, the order of the rows, dropout.
         after: a training of another task, with whose encoder this one begins.
+        cut: what it has to do without; nothing if None.
     """
 
     task: Task
@@ -61,11 +63,13 @@ class Training:
     init: str = "pretrained"
     seed: int = 1
     after: Training | None = None
+    cut: Cut | None = None
 
     @property
     def name(self) -> str:
         """Name of the training, for messages."""
-        return f"{self.task.title}, {f'after {self.after.task.title}' if self.after else self.init}, seed {self.seed}"
+        start = f"after {self.after.task.title}" if self.after else self.init
+        return ", ".join([self.task.title, start, f"seed {self.seed}", *([self.cut.name] if self.cut else [])])
 
     @property
     def start(self) -> ModelSource:
@@ -125,7 +129,11 @@ def train(training: Training, target: Path, scratch: Path) -> None:
     start = training.start
     tokenizer = load_tokenizer(start)
     model = load_classifier(start, training.task, training.init, training.seed)
-    inputs = tokenize(training.rows, training.task, tokenizer, training.recipe.max_length)
+    rows = training.rows
+    if training.cut:
+        rows = training.cut.rows(training)
+        training.cut.hold(model, training)
+    inputs = tokenize(rows, training.task, tokenizer, training.recipe.max_length)
     if training.task.is_regression:
         inputs = inputs.cast_column("labels", Value("float32"))
     trainer = Trainer(

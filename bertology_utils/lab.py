@@ -17,13 +17,15 @@ from .attention import Batch, Measurement, batches, observe_once, weighed
 from .cache import Key, Later, once, where
 from .common import device, one_based, zero_based
 from .corpora import GENERATED
-from .disabling.sweep import Sweep, sweep
+from .disabling.sweep import Sweep, sweep, without_sets
 from .drift.scores import restored_logits
 from .glue import TASKS, Task, predictions
 from .judge import MIN_EXAMPLES, learned, unlearned
 from .links import treebank
 from .links.dependencies import RELATIONS, Arcs, Pointing, joined
-from .plan import FineTuning, Need, PassOf, SweepOf, compared, prepare
+from .plan import FineTuning, Need, PassOf, SetsOf, SweepOf, compared, prepare
+from .pruning.cuts import Cut
+from .pruning.pairs import PAIR_ROWS, sets_of
 from .record import LIKE, TITLES, Record
 from .settings import resolve
 from .sources import ModelSource
@@ -99,37 +101,38 @@ class Lab(Record):
         }
 
     @cache
-    def _training(self, task: Task, init: str, seed_offset: int) -> finetune.Training:
+    def _training(self, task: Task, init: str, seed_offset: int, cut: Cut | None = None) -> finetune.Training:
         s, before = self.settings, self.settings.before(task, seed_offset) if init == "pretrained" else None
         after = self._training(before[0], init, before[1]) if before else None
         rows, recipe = self.train_rows(task), s.profile.recipe_of(init)
-        return finetune.Training(task, s.model, rows, recipe, init, s.seed + seed_offset, after)
+        return finetune.Training(task, s.model, rows, recipe, init, s.seed + seed_offset, after, cut)
 
-    def _checkpoint(self, task: Task, init: str, seed_offset: int) -> ModelSource | None:
+    def _checkpoint(self, task: Task, init: str, seed_offset: int, cut: Cut | None = None) -> ModelSource | None:
         """The classifier that was given instead of this training."""
         source = dict(self.settings.checkpoints).get(task.name) if init == "pretrained" else None
-        if source and seed_offset:
+        if source and (seed_offset or cut):
             raise ValueError(
                 f"{task.title}: there is one training only, the checkpoint {source.name}; another, to compare it with,"
                 " needs trainings by this suite: leave checkpoint empty"
             )
         return source
 
-    def finetuned(self, task: Task, init: str = "pretrained", seed_offset: int = 0):
+    def finetuned(self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None):
         """The classifier fine-tuned on the task, or the checkpoint that was given for it.
 
         Args:
             task: the task.
             init: what the training starts from; see :func:`bertology_utils.models.load_classifier`.
             seed_offset: another number gives another training of the same kind.
+            cut: what the training has to do without; see :mod:`bertology_utils.pruning.cuts`.
 
         Raises:
             ValueError: another training is wanted where a checkpoint was given.
         """
-        checkpoint = self._checkpoint(task, init, seed_offset)
+        checkpoint = self._checkpoint(task, init, seed_offset, cut)
         if checkpoint:
             return models.load_classifier(checkpoint, task, "finetuned").to(self.device)
-        return finetune.finetuned(self._training(task, init, seed_offset)).to(self.device)
+        return finetune.finetuned(self._training(task, init, seed_offset, cut)).to(self.device)
 
     def trainings(self, task: Task) -> range:
         """Numbers of the task's trainings, for ``seed_offset``: one where a checkpoint was given."""
@@ -268,6 +271,20 @@ class Lab(Record):
             batches.tokenize(self.swept_rows(task), task, self.tokenizer, max_length), self.tokenizer, self._tokens_per_batch
         )
 
+    @cache
+    def paired_rows(self, task: Task) -> Dataset:
+        """Those of these rows on which pairs of heads are disabled, drawn by the seed."""
+        return glue.sample(self.swept_rows(task), PAIR_ROWS, self.settings.seed)
+
+    def paired_batches(self, task: Task) -> list[Batch]:
+        """Inputs of these rows."""
+        inputs = batches.tokenize(self.paired_rows(task), task, self.tokenizer, self.settings.profile.recipe.max_length)
+        return batches.make_batches(inputs, self.tokenizer, self._tokens_per_batch)
+
+    def without_sets(self, task: Task, seed_offset: int = 0) -> np.ndarray:
+        """Outputs of the fine-tuned classifier on these rows without each of :func:`sets_of`, in each layer."""
+        return once(*self._call(SetsOf(FineTuning(task, seed_offset=seed_offset))))
+
     def sweep(self, task: Task, seed_offset: int = 0, ablation: str = "uniform") -> Sweep:
         """Outputs of the fine-tuned classifier on these rows with every head and every layer disabled (§4.6)."""
         return once(*self._call(SweepOf(FineTuning(task, seed_offset=seed_offset), ablation)))
@@ -279,12 +296,14 @@ class Lab(Record):
     def _call(self, need: Need) -> tuple:
         """The function and the arguments that make it."""
         if isinstance(need, FineTuning):
-            return finetune.train, self._training(need.task, need.init, need.seed_offset)
+            return finetune.train, self._training(need.task, need.init, need.seed_offset, need.cut)
         if isinstance(need, PassOf):
             return self._pass(need)
-        task = need.training.task
-        inputs = self._inputs(task, self.swept_rows(task), self.swept_batches)
-        return sweep, self._classifier(task, seed_offset=need.training.seed_offset), inputs, 0, None, need.ablation
+        task, model = need.training.task, self._classifier(need.training.task, seed_offset=need.training.seed_offset)
+        if isinstance(need, SetsOf):
+            inputs = self._inputs(task, self.paired_rows(task), self.paired_batches)
+            return without_sets, model, inputs, sets_of(self.config.num_attention_heads)
+        return sweep, model, self._inputs(task, self.swept_rows(task), self.swept_batches), 0, None, need.ablation
 
     def _pass(self, need: PassOf) -> tuple:
         from .passes import together, wanted
@@ -301,11 +320,11 @@ class Lab(Record):
         )
         return together, model, inputs, measured
 
-    def _classifier(self, task: Task, init: str = "pretrained", seed_offset: int = 0) -> Later:
+    def _classifier(self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None) -> Later:
         """The fine-tuned classifier, loaded only where something is asked of it."""
-        checkpoint = self._checkpoint(task, init, seed_offset)
-        what = (checkpoint, task) if checkpoint else (finetune.finetuned, self._training(task, init, seed_offset))
-        return Later(lambda: self.finetuned(task, init, seed_offset), (models.load_classifier, *what))
+        checkpoint = self._checkpoint(task, init, seed_offset, cut)
+        what = (checkpoint, task) if checkpoint else (finetune.finetuned, self._training(task, init, seed_offset, cut))
+        return Later(lambda: self.finetuned(task, init, seed_offset, cut), (models.load_classifier, *what))
 
     def _inputs(self, task: Task, rows: Dataset, make: Callable[[Task], list[Batch]]) -> Later:
         """Inputs of these rows, made only where something is asked of a model."""
@@ -322,7 +341,7 @@ class Lab(Record):
     def make(self, need: Need) -> None:
         """Leave in the cache what is needed."""
         if isinstance(need, FineTuning):
-            finetune.trained(self._training(need.task, need.init, need.seed_offset))
+            finetune.trained(self._training(need.task, need.init, need.seed_offset, need.cut))
         else:
             once(*self._call(need))
 
@@ -337,20 +356,21 @@ class Lab(Record):
     def title(self, need: Need) -> str:
         """Name of what is needed, for messages."""
         if isinstance(need, FineTuning):
-            return self._training(need.task, need.init, need.seed_offset).name
+            return self._training(need.task, need.init, need.seed_offset, need.cut).name
         if isinstance(need, PassOf):
             of = f"{need.task.title}, {need.model} encoder" if isinstance(need.model, str) else self.title(need.model)
             return f"{of}, maps measured"
-        return f"{need.training.task.title}, seed {self.settings.seed + need.training.seed_offset}, heads {need.ablation}"
+        what = "pairs of heads" if isinstance(need, SetsOf) else f"heads {need.ablation}"
+        return f"{need.training.task.title}, seed {self.settings.seed + need.training.seed_offset}, {what}"
 
     def predictions(self, model, task: Task) -> np.ndarray:
         """Predicted labels (or scores from 0 to 1, for a regression) of all dev rows, shape (rows,)."""
         return predictions(task, models.predict_logits(model, self.dev_batches(task)))
 
-    def answers(self, task: Task, init: str = "pretrained", seed_offset: int = 0) -> np.ndarray:
+    def answers(self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None) -> np.ndarray:
         """What the fine-tuned classifier predicts of all dev rows, from the cache; as :meth:`predictions`."""
         inputs = self._inputs(task, self.dev_rows(task), self.dev_batches)
-        return predictions(task, once(models.predict_logits, self._classifier(task, init, seed_offset), inputs))
+        return predictions(task, once(models.predict_logits, self._classifier(task, init, seed_offset, cut), inputs))
 
     def restored_layers(self, task: Task, groups: Sequence[Sequence[int]], seed_offset: int = 0) -> list[np.ndarray]:
         """What the fine-tuned classifier outputs, from the cache, and then what with each group of layers put back (§4.3).

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from .cache import CACHE_VARIABLE, cache_folder, digest, is_finished, not_writable
 from .common import environment, is_closed, is_full, note, quiet
 from .glue import Task
+from .pruning.cuts import Cut, cuts_of
 from .workers import KERNEL, in_words, jobs_for, one_thread, work
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 ABLATIONS = ("zero", "mean", "interchange")  # compared with the usual one, "uniform"
 # Bytes of a worker for each weight: gradient, moments and activations in a training; stacked inputs in a sweep.
-BYTES = {"FineTuning": 45, "SweepOf": 12, "PassOf": 12}
+BYTES = {"FineTuning": 45, "SweepOf": 12, "SetsOf": 12, "PassOf": 12}
 SPEED = 5e10  # operations a second of one worker: half of what a core of 100 GFLOP/s can do (measured)
 PROCESS = 2**30  # bytes that the libraries take for themselves
 DIED = "its worker died twice; a common cause is too little memory: try fewer --jobs"
@@ -46,12 +47,14 @@ class FineTuning:
         init: what it starts from, "pretrained" or "normal".
         seed_offset: another number is another training of the same kind.
         after: the one with whose encoder it begins.
+        cut: what it has to do without.
     """
 
     task: Task
     init: str = "pretrained"
     seed_offset: int = 0
     after: FineTuning | None = None
+    cut: Cut | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,17 @@ class SweepOf:
 
     training: FineTuning
     ablation: str = "uniform"
+
+
+@dataclass(frozen=True)
+class SetsOf:
+    """The outputs of a fine-tuned classifier without sets of heads of each layer; see :mod:`bertology_utils.pruning.pairs`.
+
+    Attributes:
+        training: the classifier.
+    """
+
+    training: FineTuning
 
 
 @dataclass(frozen=True)
@@ -82,7 +96,7 @@ class PassOf:
     notebooks: tuple[tuple[str, tuple[tuple[str, object], ...]], ...] = ()
 
 
-Need = FineTuning | SweepOf | PassOf
+Need = FineTuning | SweepOf | SetsOf | PassOf
 
 
 def _made_of(need: Need) -> object:
@@ -92,7 +106,9 @@ def _made_of(need: Need) -> object:
 
 def _turn(need: Need) -> int:
     """What has to be made before what: trainings, those that come after others, and what looks at them."""
-    return (1 if need.after else 0) if isinstance(need, FineTuning) else 2
+    if not isinstance(need, FineTuning):
+        return 3
+    return 2 if need.cut else 1 if need.after else 0
 
 
 def compared(tasks: Sequence[Task]) -> Sequence[Task]:
@@ -118,6 +134,7 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
     random = [FineTuning(task, "normal", at) for task in tasks for at in range(settings.random_starts_of(task))]
     one = next((training for training in tuned if training.task.labels), None)
     sweeps = [SweepOf(training) for training in tuned]
+    cut = [replace(training, cut=one) for training in tuned for one in cuts_of(training.seed_offset)]
     first = [_tuned(settings, task) for task in compared(tasks)]
     looks = [*(PassOf("pretrained", task) for task in tasks), *(PassOf(training, training.task) for training in tuned)]
     and_random = [*looks, *(PassOf("normal", task) for task in tasks)]
@@ -138,6 +155,7 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
                 for way in ways_of(settings, training.task, training.seed_offset)
             ),
         ],
+        "10": [*trained, *random, *cut, *map(SetsOf, tuned)],
     }
     given = {name for name, _ in settings.checkpoints}
     return [
@@ -227,7 +245,7 @@ class Plan:
         """Counts and about how long, in a sentence."""
         if not self.items:
             return f"nothing to train; in the cache: {self.finished}"
-        names = {FineTuning: "trainings", SweepOf: "sweeps of heads", PassOf: "passes over maps"}
+        names = {FineTuning: "trainings", SweepOf: "sweeps of heads", SetsOf: "sweeps of pairs", PassOf: "passes over maps"}
         counts = {name: sum(isinstance(item.need, kind) for item in self.items) for kind, name in names.items()}
         made = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
         each = [item.operations / SPEED / 60 for item in self.items]
@@ -307,9 +325,12 @@ def _estimate(lab: Any, need: Need) -> tuple[float, float]:
     """Operations and bytes of one worker, roughly: a weight takes two operations a token forward, and four backward."""
     config, recipe = lab.config, lab.settings.profile.recipe
     layers = 12 * config.num_hidden_layers * config.hidden_size**2
-    if isinstance(need, SweepOf):
+    if isinstance(need, (SweepOf, SetsOf)):
         rows, task = lab.swept_rows(need.training.task), need.training.task
-        passes = (config.num_attention_heads + 1) * config.num_hidden_layers / 2  # layers below are shared
+        variants = config.num_attention_heads + 1
+        if isinstance(need, SetsOf):
+            rows, variants = lab.paired_rows(task), variants * (variants + 2) // 2  # pairs of heads, too
+        passes = variants * config.num_hidden_layers / 2  # layers below are shared
     elif isinstance(need, PassOf):
         rows, task, passes = lab.dev_rows(need.task), need.task, 3  # with what is measured
     else:

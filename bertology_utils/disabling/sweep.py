@@ -19,7 +19,8 @@ What a forward pass per head would compute again and again is computed once:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -38,6 +39,8 @@ from .switch import INTERCHANGE, Instead, disabled, layer_heads, replacement
 
 TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 262_144}  # bounds the memory: variants × examples × length of one stack
 TOLERANCE = 1e-4  # of the outputs of a model that the fast way is to be used for
+# Of a layer, its number, its context, values and projected context: the projected context in every variant.
+Change = Callable[["Layer", int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 PARTNERS = 8  # fewest inputs that exchange among each other, where there are as many of one length
 
 
@@ -89,14 +92,65 @@ def sweep(
     layers = range(shape_of(model)[0]) if layers is None else layers
     with torch.inference_mode():
         edited = is_edited(model)  # the fast way reads the weights, and would not see what a context changes
-        pieces = None if edited else _known(model, batches[0])
+        pieces = None if edited else known_pieces(model, batches[0])
         if pieces is None:
             why = "has heads that are disabled already" if edited else "is not known to the fast sweep"
             note(f"{type(model).__name__} {why}; one forward pass per head instead")
             return reference_sweep(model, batches, layers, ablation)
-        bound = tokens_at_once or TOKENS_AT_ONCE.get(next(model.parameters()).device.type, TOKENS_AT_ONCE["cpu"])
+        bound = tokens_at_once or _bound(model)
         groups = partners(batches) if ablation == INTERCHANGE else by_length(batches, pieces.variants, bound)
-        return _fast(pieces, groups, bound, layers, replacement(model, batches, ablation), scratch)
+        instead = replacement(model, batches, ablation)
+
+        def disable(layer: Layer, number: int, context: torch.Tensor, value: torch.Tensor, projected: torch.Tensor):
+            own = instead[number] if isinstance(instead, torch.Tensor) else instead
+            return layer.disabled(context, value, projected, own)
+
+        outputs, changed = _fast(pieces, groups, bound, layers, disable, scratch)
+        return Sweep(outputs, changed[:, :-1], changed[:, -1])
+
+
+def without_sets(model, batches: Sequence[Batch], sets: np.ndarray, scratch: Path | None = None) -> np.ndarray:
+    """Outputs without each of some sets of heads, in each layer: what these heads give is zero.
+
+    Args:
+        model: classifier in evaluation mode; see :func:`sweep`.
+        batches: the dev set.
+        sets: True for the heads of a layer that go, shape (sets, heads); the same in every layer.
+        scratch: a folder for finished layers.
+
+    Returns:
+        Shape (layers, sets, examples, labels).
+
+    Raises:
+        ValueError: sets of another number of heads, or see :func:`bertology_utils.models.check`.
+        FloatingPointError: an output is NaN or infinite.
+    """
+    layers, heads = shape_of(model)
+    if sets.ndim != 2 or sets.shape[1] != heads:
+        raise ValueError(f"sets of shape {sets.shape}: (sets, {heads} heads) are wanted")
+    check(model, batches)
+    with torch.inference_mode():
+        pieces = None if is_edited(model) else known_pieces(model, batches[0])
+        if pieces is None:
+            note(f"{type(model).__name__} is not known to the fast sweep; one forward pass per set of heads instead")
+            zeros = replacement(model, batches, "zero")
+            gone = [[[(layer, int(head)) for head in np.flatnonzero(one)] for one in sets] for layer in range(layers)]
+            return np.array([[_outputs_without(model, batches, some, zeros) for some in of_layer] for of_layer in gone])
+
+        def take(layer: Layer, number: int, context: torch.Tensor, value: torch.Tensor, projected: torch.Tensor):
+            return layer.without(context, projected, torch.from_numpy(sets))
+
+        bound = _bound(model)
+        return _fast(pieces, by_length(batches, len(sets), bound), bound, range(layers), take, scratch)[1]
+
+
+def _outputs_without(model, batches: Sequence[Batch], heads: list[Head], instead: Instead) -> np.ndarray:
+    with disabled(model, heads, instead) if heads else nullcontext():
+        return predict_logits(model, batches)
+
+
+def _bound(model) -> int:
+    return TOKENS_AT_ONCE.get(next(model.parameters()).device.type, TOKENS_AT_ONCE["cpu"])
 
 
 def reference_sweep(
@@ -120,20 +174,16 @@ def reference_sweep(
     if isinstance(instead, str):
         batches = partner_batches(batches)
 
-    def outputs(heads: list[Head]) -> np.ndarray:
-        with disabled(model, heads, instead):
-            return predict_logits(model, batches)
-
     heads, whole = [], []
     layers = range(shape_of(model)[0]) if layers is None else layers
     for layer, _ in zip(layers, track([f"layer {one_based(layer)}" for layer in layers], "disabling heads"), strict=True):
         own = layer_heads(model, layer)
-        heads.append([outputs([head]) for head in own])
-        whole.append(outputs(own))
+        heads.append([_outputs_without(model, batches, [head], instead) for head in own])
+        whole.append(_outputs_without(model, batches, own, instead))
     return Sweep(predict_logits(model, batches), np.array(heads), np.array(whole))
 
 
-def _known(model, batch: Batch) -> Pieces | None:
+def known_pieces(model, batch: Batch) -> Pieces | None:
     """The model in pieces, if it is made of BERT's; else None. What the pieces give is checked on one example."""
     example = {name: ids[:1][:, batch.mask[0]] for name, ids in batch.inputs.items()}
     example = {name: ids.to(next(model.parameters()).device) for name, ids in example.items()}
@@ -149,8 +199,9 @@ def _known(model, batch: Batch) -> Pieces | None:
 
 
 def _fast(
-    pieces: Pieces, groups: list[Group], tokens_at_once: int, layers: Sequence[int], instead: Instead, scratch: Path | None
-) -> Sweep:
+    pieces: Pieces, groups: list[Group], tokens_at_once: int, layers: Sequence[int], change: Change, scratch: Path | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Outputs of the whole model, (examples, labels), and of every variant, (layers, variants, examples, labels)."""
     device = next(pieces.model.parameters()).device
     back = np.argsort([index for group in groups for index in group.index])
     hidden = [pieces.embed({name: ids.to(device) for name, ids in group.inputs.items()}) for group in groups]
@@ -158,9 +209,9 @@ def _fast(
     for number, _ in enumerate(track([f"layer {name}" for name in axis_numbers(len(pieces.layers))], "disabling heads")):
         finished = _finished(scratch, number)
         if number in layers and finished is None:
-            pairs = [_one_layer(pieces, number, states, instead, tokens_at_once) for states in hidden]
+            pairs = [_one_layer(pieces, number, states, change, tokens_at_once) for states in hidden]
             found, hidden = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-            finished = torch.cat(found, dim=1).double().cpu().numpy()[:, back]  # (heads + 1, examples, labels)
+            finished = torch.cat(found, dim=1).double().cpu().numpy()[:, back]  # (variants, examples, labels)
             _finish(scratch, number, finished)
         else:
             hidden = [pieces.layers[number].whole(states) for states in hidden]
@@ -169,7 +220,7 @@ def _fast(
     chosen = np.stack([disabled[number] for number in layers])  # type: ignore[misc]  # None only where not in ``layers``
     if not (np.isfinite(outputs).all() and np.isfinite(chosen).all()):
         raise FloatingPointError("some outputs are NaN or infinite")
-    return Sweep(outputs, chosen[:, :-1], chosen[:, -1])
+    return outputs, chosen
 
 
 def _finished(scratch: Path | None, number: int) -> np.ndarray | None:
@@ -184,20 +235,20 @@ def _finish(scratch: Path | None, number: int, outputs: np.ndarray) -> None:
 
 
 def _one_layer(
-    pieces: Pieces, number: int, hidden: torch.Tensor, instead: Instead, tokens_at_once: int
+    pieces: Pieces, number: int, hidden: torch.Tensor, change: Change, tokens_at_once: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Outputs (heads + 1, examples, labels) with each head, and all heads, of one layer disabled; and the layer's own output."""
+    """Outputs (variants, examples, labels) with one layer's projected context changed; and the layer's own output."""
     layer = pieces.layers[number]
     context, value = layer.attend(hidden)
     if number == len(pieces.layers) - 1:  # of the last layer only [CLS] is read
         context, hidden = context[:, :, :1], hidden[:, :1]
     projected = layer.join(context)
-    stack = layer.disabled(context, value, projected, instead[number] if isinstance(instead, torch.Tensor) else instead)
-    variants = torch.stack(list(_variants(pieces, layer, stack, hidden, number + 1, tokens_at_once)))
+    stack = change(layer, number, context, value, projected)
+    variants = torch.stack(list(variants_of(pieces, layer, stack, hidden, number + 1, tokens_at_once)))
     return variants, layer.finish(projected, hidden)
 
 
-def _variants(
+def variants_of(
     pieces: Pieces, layer: Layer, stack: torch.Tensor, hidden: torch.Tensor, start: int, tokens_at_once: int
 ) -> Iterator[torch.Tensor]:
     """Outputs (examples, labels) of every variant, from the projected contexts (variants, examples, tokens, hidden)."""
@@ -301,10 +352,18 @@ class Layer:
             target = value.mean(dim=2, keepdim=True)
         else:
             target = context.roll(-1, dims=0) if isinstance(instead, str) else instead[None, :, None].to(value)
-        by_head = self.output.weight.view(-1, self.heads, self.width).permute(1, 2, 0)  # (heads, head size, hidden)
-        change = torch.einsum("ihtw,hwd->hitd", target - context, by_head)  # (heads, inputs, tokens, hidden)
+        change = self.by_head(target - context)
         all_disabled = self.join(target.expand_as(context)).unsqueeze(0)
         return torch.cat([projected + change, all_disabled])
+
+    def by_head(self, context: torch.Tensor) -> torch.Tensor:
+        """What each head adds to the projection, (heads, inputs, tokens, hidden), of (inputs, heads, tokens, head size)."""
+        weight = self.output.weight.view(-1, self.heads, self.width).permute(1, 2, 0)  # (heads, head size, hidden)
+        return torch.einsum("ihtw,hwd->hitd", context, weight)
+
+    def without(self, context: torch.Tensor, projected: torch.Tensor, sets: torch.Tensor) -> torch.Tensor:
+        """The projected context without each set of heads, (sets, inputs, tokens, hidden); ``sets`` are (sets, heads)."""
+        return projected - torch.einsum("sh,hitd->sitd", sets.to(projected), self.by_head(context))
 
 
 # Inputs of one length side by side, without padding: for the fast way, and for heads that exchange their outputs.

@@ -180,7 +180,9 @@ def random_order(shape: tuple[int, int], seed: Seed) -> list[Head]:
     return [divmod(int(at), shape[1]) for at in np.random.default_rng(seed).permutation(shape[0] * shape[1])]
 
 
-def cumulative(model, batches: Sequence[Batch], order: Sequence[Head], step: int = 1) -> dict[int, np.ndarray]:
+def cumulative(
+    model, batches: Sequence[Batch], order: Sequence[Head], step: int = 1, instead: Instead = None
+) -> dict[int, np.ndarray]:
     """Outputs, shape (examples, labels), by how many of the first heads of an order are disabled; 0 is the whole model.
 
     Args:
@@ -188,6 +190,7 @@ def cumulative(model, batches: Sequence[Batch], order: Sequence[Head], step: int
         batches: the dev set.
         order: the heads, the first to go first.
         step: heads between two measurements; the last one has all.
+        instead: what a disabled head gives; see :func:`replacement`.
 
     Raises:
         ValueError: ``step`` below 1, or see :func:`disable_heads`.
@@ -197,7 +200,8 @@ def cumulative(model, batches: Sequence[Batch], order: Sequence[Head], step: int
     counts = sorted({*range(step, len(order) + 1, step), len(order)})
     found = {0: predict_logits(model, batches)}
     for count, _ in zip(counts, track([f"{count} heads" for count in counts], "disabling"), strict=True):
-        found[count] = logits_without(model, batches, order[:count])
+        with disabled(model, order[:count], instead):
+            found[count] = predict_logits(model, batches)
     return found
 
 

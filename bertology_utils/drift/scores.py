@@ -27,6 +27,7 @@ COLUMNS = {
     "finetuned": "pre-trained, fine-tuned",
 }
 RANDOM_CLASSIFIERS = 1000
+EMBEDDINGS = -1  # in place of a layer's number
 _LAYER = re.compile(r"\.layers?\.(\d+)\.")
 
 
@@ -213,9 +214,16 @@ def restored_logits(
     Args:
         tuned: a classifier.
         start: the same architecture before fine-tuning.
-        groups: layers from 0.
+        groups: layers from 0, and :data:`EMBEDDINGS`.
         batches: the dev set.
+
+    Raises:
+        ValueError: the two have other tensors.
     """
+    if {name: one.shape for name, one in tuned.state_dict().items()} != {
+        name: one.shape for name, one in start.state_dict().items()
+    }:
+        raise ValueError("layers can be put back from a model of the same tensors only; this one has others")
     if exchangeable(start):
         return _restored_logits(tuned, start, groups, batches)
     config: Any = tuned.config
@@ -227,11 +235,12 @@ def _restored_logits(
     tuned: nn.Module, start: nn.Module, groups: Sequence[Sequence[int]], batches: Sequence[Batch]
 ) -> list[np.ndarray]:
     """As :func:`restored_logits`, of an architecture whose layers can be exchanged."""
-    own, before = _layer_modules(tuned), _layer_modules(start)
-    origins = [tuple(layer in group for layer in range(len(own))) for group in groups]  # is each layer put back?
+    own, before = _parts(tuned), _parts(start)
+    # Of the embeddings and of each layer: is it put back?
+    origins = [tuple(part in group for part in range(EMBEDDINGS, len(own) + EMBEDDINGS)) for group in groups]
     parts: list[list[np.ndarray]] = [[] for _ in groups]
     for batch in batches:
-        known: dict[tuple[bool, ...], object] = {}  # what a layer gave, by the origin of all layers up to it
+        known: dict[tuple[bool, ...], object] = {}  # what a part gave, by the origin of all parts up to it
         # In the order of a tree, so that only one path through it is kept.
         for at in sorted(range(len(groups)), key=origins.__getitem__):
             known = {path: given for path, given in known.items() if path == origins[at][: len(path)]}
@@ -241,20 +250,21 @@ def _restored_logits(
     return [np.concatenate(of_group)[order] for of_group in parts]
 
 
-def _layer_modules(model: nn.Module) -> list[nn.Module]:
+def _parts(model: Any) -> list[nn.Module]:
+    """The embeddings, then the layers."""
     found = {
         int(match[1]): module
         for name, module in model.named_modules()
         if (match := _LAYER.search(f"{name}.")) and match.end() == len(name) + 1
     }
-    return [found[layer] for layer in sorted(found)]
+    return [model.base_model.embeddings, *(found[layer] for layer in sorted(found))]
 
 
 @contextmanager
 def _restored_within(
     own: Sequence[nn.Module], before: Sequence[nn.Module], origin: tuple[bool, ...], known: dict[tuple[bool, ...], object]
 ) -> Iterator[None]:
-    """Within it layers of ``own`` compute as those of ``before`` where ``origin`` says so, and nothing that is known."""
+    """Within it parts of ``own`` compute as those of ``before`` where ``origin`` says so, and nothing that is known."""
 
     def instead(layer: int):
         module, path = (before if origin[layer] else own)[layer], origin[: layer + 1]

@@ -1,0 +1,182 @@
+"""What the score loses without layers' fine-tuning, weights or heads; every number paired with the whole model's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from ..attention import Batch
+from ..cache import once
+from ..common import Head
+from ..disabling.switch import all_heads, answers, cumulative, disabled, random_order, replacement, scores_of
+from ..drift.scores import EMBEDDINGS
+from ..glue import Task, plain_metric, predictions, scale_of
+from ..models import predict_logits
+from ..statistics import Bootstrap, Estimate, Seed, mean_of, mean_over_seeds, weighted_scores, whole_and_resampled
+from .cuts import ANY, SMALLEST, Cut, cuts_of, importance, weighing_batches, weight_masks, zero
+from .pairs import Pairs
+
+STEPS = 12  # measurements on the way to a model without heads
+RANDOM_ORDERS = 3
+
+
+def differences(task: Task, one: np.ndarray, other: np.ndarray, labels: np.ndarray, seed: Seed) -> list[Bootstrap]:
+    """Score of one set of answers minus that of another, by training, from −1 to 1, on the same resamples.
+
+    Args:
+        task: the task.
+        one, other: answers, shape (trainings, examples).
+        labels: gold, shape (examples,).
+        seed: of the resampling of examples.
+    """
+    weights = whole_and_resampled(len(labels), seed)  # (1 + resamples, examples)
+    scores = [weighted_scores(plain_metric(task), said, labels, weights) for said in (one, other)]
+    return [Bootstrap.of(gain, len(labels), seed) for gain in (scores[0] - scores[1]).T]
+
+
+def change(lab: Any, task: Task, one: np.ndarray, other: np.ndarray) -> Estimate:
+    """The mean over trainings of :func:`differences`, on all dev rows of a lab's task."""
+    labels = lab.labels(task)
+    scale = scale_of(task, float(scores_of(task, other, labels).mean()))
+    return mean_over_seeds(differences(task, one, other, labels, lab.resampling_seed(task)), scale)
+
+
+def whole(lab: Any, task: Task, count: int = 0) -> np.ndarray:
+    """Answers of the trainings without a cut, shape (trainings, dev rows); of the first ``count`` if it is not 0."""
+    return np.stack([lab.answers(task, seed_offset=at) for at in lab.trainings(task)[: count or None]])
+
+
+def after_cut(lab: Any, task: Task, cut: Cut) -> np.ndarray:
+    """Answers of the trainings that had to do without something, shape (trainings that have this cut, dev rows)."""
+    return np.stack([lab.answers(task, seed_offset=at, cut=cut) for at in lab.trainings(task) if cut in cuts_of(at)])
+
+
+def cut_afterwards(lab: Any, task: Task, cut: Cut, count: int = 2) -> np.ndarray:
+    """Answers after the same weights, or such heads, were taken from fine-tuned models, which are not trained again.
+
+    Args:
+        lab: whose task it is.
+        task: the task.
+        cut: of weights.
+        count: of how many trainings.
+
+    Returns:
+        Shape (trainings, dev rows).
+    """
+    found = []
+    for at in lab.trainings(task)[:count]:
+        model = lab.finetuned(task, seed_offset=at)
+        zero(model, weight_masks(model, cut.size, None if cut.kind == SMALLEST else lab.settings.seed + at))
+        found.append(predictions(task, once(predict_logits, model, lab.dev_batches(task))))
+    return np.stack(found)
+
+
+def costs_of_cuts(lab: Any, task: Task) -> dict[str, dict[str, Estimate]]:
+    """Changes of the score by cuts of weights and heads: by when ("before fine-tuning", "after") and by the cut's name."""
+    cuts = [cut for cut in cuts_of(0) if not cut.shuffled]
+    before = {cut.name: after_cut(lab, task, cut) for cut in cuts}
+    weights = [cut for cut in cuts if cut.kind in (SMALLEST, ANY)]
+    after = {cut.name: cut_afterwards(lab, task, cut) for cut in weights}
+    return {
+        when: {name: change(lab, task, said, whole(lab, task, len(said))) for name, said in of_time.items()}
+        for when, of_time in (("before", before), ("after", after))
+    }
+
+
+def restored(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
+    """Change of the score with layers as they were before fine-tuning: "from below", with the embeddings, and "from above".
+
+    By how many layers are put back.
+    """
+    layers = lab.config.num_hidden_layers
+    groups = {
+        "from below": {count: tuple(range(EMBEDDINGS, count)) for count in range(1, layers + 1)},
+        "from above": {count: tuple(range(layers - count, layers)) for count in range(1, layers + 1)},
+    }
+    every = [group for of_side in groups.values() for group in of_side.values()]
+    logits = [lab.restored_layers(task, every, at) for at in lab.trainings(task)]  # the first is the model as it is
+    said = [np.stack([predictions(task, of_training[at]) for of_training in logits]) for at in range(1 + len(every))]
+    changes = iter([change(lab, task, one, said[0]) for one in said[1:]])
+    return {side: {count: next(changes) for count in of_side} for side, of_side in groups.items()}
+
+
+def pruning_order(model, batches: Sequence[Batch], step: int) -> list[Head]:
+    """All heads in the order in which they go: so many at a time, the least important first, which is asked anew each time.
+
+    Importance is by gradients, each layer's in its own scale (Michel et al., 2019, §4.1).
+
+    Args:
+        model: classifier in evaluation mode.
+        batches: with gold labels, not those on which the order is tried.
+        step: heads that go at a time; as many as there are for one ranking of all.
+    """
+    gone: list[Head] = []
+    zeros = replacement(model, batches, "zero")
+    while left := [head for head in all_heads(model) if head not in gone]:
+        with disabled(model, gone, zeros) if gone else nullcontext():
+            weight = importance(model, batches)
+        gone += sorted(left, key=lambda head: weight[head])[:step]
+    return gone
+
+
+def orders(lab: Any, task: Task, at: int) -> dict[str, list[list[Head]]]:
+    """Orders in which a training's heads can go, by name: several only where they are drawn at random."""
+    settings, shape = lab.settings, (lab.config.num_hidden_layers, lab.config.num_attention_heads)
+    rows = weighing_batches(task, lab.train_rows(task), lab.tokenizer, settings.profile.recipe.max_length, settings.seed)
+
+    def own(number: int, step: int) -> list[Head]:
+        return [tuple(head) for head in once(pruning_order, lab.finetuned(task, seed_offset=number), rows, step)]
+
+    drawn = [random_order(shape, (settings.seed, at, number)) for number in range(RANDOM_ORDERS)]
+    found = {"ranked anew": [own(at, step_of(lab))], "ranked once": [own(at, shape[0] * shape[1])], "random": drawn}
+    others = [number for number in lab.trainings(task) if number != at]
+    return found | ({"another training's": [own(others[0], step_of(lab))]} if others else {})
+
+
+def step_of(lab: Any) -> int:
+    """Heads that go at a time."""
+    return -(-lab.config.num_hidden_layers * lab.config.num_attention_heads // STEPS)
+
+
+def heads_gone(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
+    """Change of the score with heads gone one after the other, by order and by how many are gone; over the first two trainings."""
+    labels, seed = lab.swept_labels(task), lab.resampling_seed(task)
+    parts: dict[str, dict[int, list[Bootstrap]]] = {}
+    for at in lab.trainings(task)[:2]:
+        model, batches = lab.finetuned(task, seed_offset=at), lab.swept_batches(task)
+        for name, several in orders(lab, task, at).items():
+            outputs = [once(_cumulative, model, batches, order, step_of(lab)) for order in several]
+            for place, count in enumerate(outputs[0]["counts"]):
+                said = np.stack([answers(task, one["outputs"][place]) for one in outputs])
+                own = np.repeat(answers(task, outputs[0]["outputs"][0])[None], len(said), axis=0)
+                gain = mean_of(differences(task, said, own, labels, seed))
+                parts.setdefault(name, {}).setdefault(int(count), []).append(gain)
+    return {name: {count: mean_over_seeds(some) for count, some in of_order.items()} for name, of_order in parts.items()}
+
+
+def _cumulative(model, batches: Sequence[Batch], order: Sequence[Head], step: int) -> dict[str, np.ndarray]:
+    found = cumulative(model, batches, order, step, replacement(model, batches, "zero"))
+    return {"counts": np.array(list(found)), "outputs": np.stack(list(found.values()))}
+
+
+def one_head_left(pairs: Pairs, seed: Seed) -> list[Bootstrap]:
+    """Change of the score with all but one head of a layer gone, by layer: the head that stays is chosen on other examples.
+
+    Each half of the examples is answered with the head that the other half chose.
+
+    Args:
+        pairs: of one training.
+        seed: of the halves and of the resampling of examples.
+    """
+    said = answers(pairs.task, pairs.alone_left())  # (layers, heads, examples)
+    own = answers(pairs.task, pairs.outputs[0, 0])
+    half = np.random.default_rng(seed).permutation(len(own)) < len(own) // 2
+    best = np.empty_like(said[:, 0])  # (layers, examples)
+    for chooses, answered in ((half, ~half), (~half, half)):
+        for layer, of_layer in enumerate(said):
+            score = scores_of(pairs.task, of_layer[:, chooses], pairs.labels[chooses])
+            best[layer, answered] = of_layer[score.argmax(), answered]
+    return [differences(pairs.task, one[None], own[None], pairs.labels, seed)[0] for one in best]

@@ -1,0 +1,262 @@
+"""Can one head stand in for another? Pairs of heads of a layer are removed together (the causal form of §5's inference).
+
+Without both, the loss rises by what it rises without each, and by what is left: the interaction. If one head stands in for
+the other, its own removal costs little as long as the other is there, and the interaction is positive. To remove a head is
+to make its output zero.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+import torch
+
+from ..attention import Batch
+from ..common import Head
+from ..disabling.effects import losses
+from ..glue import Task
+from ..judge import Support, above
+from ..patterns.labels import PATTERNS
+from ..statistics import Bootstrap, Seed, bootstrap_mean
+
+PAIR_ROWS = 160
+ALIKE = 1 / 6  # of a layer's pairs: those whose maps are nearest
+DRAWS = 1000
+HETEROGENEOUS = PATTERNS.index("heterogeneous")  # no pattern that two heads could share
+
+
+def sets_of(heads: int) -> np.ndarray:
+    """Sets of a layer's heads that are removed, shape (sets, heads): none, each, each pair, and all but each."""
+    pairs = np.array(list(combinations(range(heads), 2)), dtype=int).reshape(-1, 2)
+    own = np.eye(heads, dtype=bool)
+    return np.concatenate([np.zeros((1, heads), dtype=bool), own, own[pairs].any(axis=1), ~own])
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What removing heads one by one, two by two, and all but one of a layer gives.
+
+    Attributes:
+        task: the task.
+        outputs: of :func:`bertology_utils.disabling.sweep.without_sets` with :func:`sets_of`, (layers, sets, examples, labels).
+        labels: gold, shape (examples,).
+    """
+
+    task: Task
+    outputs: np.ndarray
+    labels: np.ndarray
+
+    @cached_property
+    def heads(self) -> int:
+        """Heads in a layer."""
+        return next(heads for heads in range(1, self.outputs.shape[1]) if len(sets_of(heads)) == self.outputs.shape[1])
+
+    @cached_property
+    def pairs(self) -> np.ndarray:
+        """The two heads of each pair, from 0, shape (pairs, 2)."""
+        return np.array(list(combinations(range(self.heads), 2)))
+
+    @cached_property
+    def rises(self) -> np.ndarray:
+        """Rise of the loss without each set, shape (layers, sets, examples)."""
+        of_sets = losses(self.task, self.outputs, self.labels)
+        return of_sets - of_sets[:, :1]
+
+    @cached_property
+    def interactions(self) -> np.ndarray:
+        """Rise of the loss without both heads beyond the sum of those without each, shape (layers, pairs, examples)."""
+        alone = self.rises[:, 1 : 1 + self.heads]
+        both = self.rises[:, 1 + self.heads : 1 + self.heads + len(self.pairs)]
+        return both - alone[:, self.pairs[:, 0]] - alone[:, self.pairs[:, 1]]
+
+    @cached_property
+    def single(self) -> np.ndarray:
+        """Mean rises of the loss without either head of a pair, the larger first, shape (layers, pairs, 2)."""
+        alone = self.rises[:, 1 : 1 + self.heads].mean(axis=2)
+        return -np.sort(-alone[:, self.pairs], axis=2)
+
+    def alone_left(self) -> np.ndarray:
+        """Outputs with one head left in a layer, shape (layers, heads, examples, labels)."""
+        return self.outputs[:, -self.heads :]
+
+    def matched(self, chosen: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """For each chosen pair, one of others of its layer whose single rises are nearest.
+
+        Args:
+            chosen, among: True for pairs, shape (layers, pairs).
+
+        Returns:
+            Places (layer, pair) of the chosen ones and of their matches, each of shape (matched, 2). A layer without others
+            gives none.
+        """
+        found: list[tuple[tuple[int, int], tuple[int, int]]] = []
+        for layer, single in enumerate(self.single):
+            others = np.flatnonzero(among[layer])
+            for pair in np.flatnonzero(chosen[layer]) if others.size else ():
+                distance = ((single[others] - single[pair]) ** 2).sum(axis=1)
+                found.append(((layer, int(pair)), (layer, int(others[distance.argmin()]))))
+        one, other = np.array(found, dtype=int).reshape(-1, 2, 2).transpose(1, 0, 2)
+        return one, other
+
+    def beyond_matched(self, chosen: np.ndarray, among: np.ndarray, seed: Seed) -> Bootstrap:
+        """Mean interaction of the chosen pairs minus that of their matches, examples resampled; NaN without any.
+
+        Args:
+            chosen, among: see :meth:`matched`.
+            seed: of the resampling.
+        """
+        one, other = self.matched(chosen, among)
+        if not len(one):
+            return bootstrap_mean(np.full(len(self.labels), np.nan), seed)
+        difference = self.interactions[tuple(one.T)] - self.interactions[tuple(other.T)]  # (matched, examples)
+        return bootstrap_mean(difference.mean(axis=0), seed)
+
+    def chance(self, patterns: np.ndarray, seed: Seed, draws: int = DRAWS) -> float:
+        """How often such a difference or a larger one comes out if the patterns are exchanged among the heads of each layer.
+
+        Args:
+            patterns: usual pattern of each head, shape (layers, heads).
+            seed: of the exchanges.
+            draws: how many.
+        """
+        mean = self.interactions.mean(axis=2)
+
+        def difference(of_heads: np.ndarray) -> float:
+            one, other = self.matched(*alike_and_other(of_heads, self.pairs))
+            return float((mean[tuple(one.T)] - mean[tuple(other.T)]).mean()) if len(one) else np.nan
+
+        rng, found = np.random.default_rng(seed), difference(patterns)
+        drawn = [difference(rng.permuted(patterns, axis=1)) for _ in range(draws)]
+        return (1 + np.sum(np.array(drawn) >= found)) / (1 + draws)
+
+
+def alike_and_other(patterns: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which pairs have one pattern, and which have two, each of shape (layers, pairs).
+
+    Args:
+        patterns: usual pattern of each head, shape (layers, heads).
+        pairs: shape (pairs, 2).
+    """
+    one, other = patterns[:, pairs[:, 0]], patterns[:, pairs[:, 1]]
+    return (one == other) & (one != HETEROGENEOUS), one != other
+
+
+def nearest(distances: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """True for the :data:`ALIKE` share of each layer's pairs whose maps are most alike, shape (layers, pairs).
+
+    Args:
+        distances: between all heads, shape (layers, heads, layers, heads).
+        pairs: shape (pairs, 2).
+    """
+    layers = len(distances)
+    within = np.stack([distances[layer, pairs[:, 0], layer, pairs[:, 1]] for layer in range(layers)])
+    return within.argsort(axis=1, kind="stable").argsort(axis=1) < ALIKE * len(pairs)
+
+
+def redundant(found: Sequence[tuple[Pairs, np.ndarray]], estimate: object, seed: Seed) -> Support:
+    """Support for more interaction in pairs of one pattern: surely above 0, and more than exchanged patterns give.
+
+    Args:
+        found: of every training, with the usual patterns of its heads.
+        estimate: of :meth:`Pairs.beyond_matched` over all trainings.
+        seed: of the exchanges.
+    """
+    from ..results import text_of
+
+    by_examples = above(estimate)  # type: ignore[arg-type]
+    by_heads = max(pairs.chance(patterns, seed) for pairs, patterns in found)
+    number = text_of(estimate.summary() | {"unit": "loss"}, sizes=True)  # type: ignore[attr-defined]
+    return Support(max(by_examples.holds, by_heads), by_examples.fails, number)
+
+
+class HeadDistances:
+    """Measurement: Jensen–Shannon divergence between the maps of every two heads, in bits, from 0 to 1.
+
+    The mean over an input's tokens, whose rows of attention are distributions (Clark et al., 2019, §6, who sum).
+    """
+
+    def __init__(self) -> None:
+        self._maps: list[torch.Tensor] = []
+        self._batch: Batch | None = None
+        self._rows: dict[int, np.ndarray] = {}
+
+    def start(self, batch: Batch) -> None:
+        """Compare the maps of the batch before."""
+        self._compare()
+        self._batch = batch
+
+    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
+        """Keep one layer's maps until the batch is whole; see :class:`bertology_utils.attention.Measurement`."""
+        self._maps.append(maps)
+
+    def _compare(self) -> None:
+        if self._batch is None:
+            return
+        layers, heads = len(self._maps), self._maps[0].shape[1]
+        maps = torch.cat(self._maps, dim=1)  # (examples, layers · heads, queries, keys)
+        weights = (self._batch.mask / self._batch.lengths[:, None])[:, None].to(maps)  # (examples, 1, queries)
+        own = (_entropy(maps) * weights).sum(dim=2)  # (examples, layers · heads)
+        found = torch.zeros(len(maps), layers * heads, layers * heads, device=maps.device)
+        for head in range(layers * heads - 1):
+            mixed = (maps[:, head : head + 1] + maps[:, head + 1 :]) / 2
+            between = (_entropy(mixed) * weights).sum(dim=2) - (own[:, head : head + 1] + own[:, head + 1 :]) / 2
+            found[:, head, head + 1 :] = found[:, head + 1 :, head] = between
+        shaped = found.view(-1, layers, heads, layers, heads).cpu().numpy()
+        self._rows |= dict(zip(self._batch.index, shaped, strict=True))
+        self._maps, self._batch = [], None
+
+    def compute(self) -> np.ndarray:
+        """Shape (examples, layers, heads, layers, heads), float32, examples in the order of the data."""
+        self._compare()
+        return np.stack([self._rows[index] for index in sorted(self._rows)])
+
+
+def _entropy(maps: torch.Tensor) -> torch.Tensor:
+    """Of each row, in bits: (…, queries, keys) to (…, queries)."""
+    return -torch.special.xlogy(maps, maps).sum(dim=-1) / np.log(2)
+
+
+def closer_within(distances: np.ndarray, seed: Seed) -> Bootstrap:
+    """Mean distance of heads of different layers minus that of heads of one layer, examples resampled.
+
+    Args:
+        distances: of :class:`HeadDistances`.
+        seed: of the resampling.
+    """
+    _, layers, heads = distances.shape[:3]
+    same = np.kron(np.eye(layers), np.ones((heads, heads))).astype(bool)
+    within, across = same & ~np.eye(layers * heads, dtype=bool), ~same
+    flat = distances.reshape(len(distances), layers * heads, layers * heads).astype(float)
+    return bootstrap_mean(flat[:, across].mean(axis=1) - flat[:, within].mean(axis=1), seed)
+
+
+def with_copy(model, head: Head, place: int):
+    """A copy of a classifier in which a head takes the place of another of its layer, and each gives half: a known redundancy.
+
+    Args:
+        model: BERT, or built like it.
+        head: (layer, head) from 0, which is copied.
+        place: the head of the same layer that is lost.
+
+    Raises:
+        ValueError: the two are one.
+    """
+    layer, source = head
+    if source == place:
+        raise ValueError(f"head {source} cannot be copied to its own place; choose another head of the layer")
+    planted = copy.deepcopy(model)
+    attention = planted.base_model.encoder.layer[layer].attention
+    size = attention.output.dense.weight.shape[1] // planted.config.num_attention_heads
+    here, there = (slice(at * size, (at + 1) * size) for at in (source, place))
+    with torch.no_grad():
+        for part in (attention.self.query, attention.self.key, attention.self.value):
+            part.weight[there], part.bias[there] = part.weight[here].clone(), part.bias[here].clone()
+        weight = attention.output.dense.weight  # (hidden, heads · head size)
+        weight[:, here] /= 2
+        weight[:, there] = weight[:, here].clone()
+    return planted
