@@ -57,6 +57,10 @@ class Cut:
         """In messages."""
         return f"{self.kind} {self.size:.0%}" + (", labels shuffled" if self.shuffled else "")
 
+    def count(self, of: int) -> int:
+        """How many of so many are frozen or taken."""
+        return math.floor(self.size * of + 0.5)
+
     def rows(self, training: Training) -> Dataset:
         """The rows that it trains on."""
         if not self.shuffled:
@@ -76,7 +80,7 @@ class Cut:
             ValueError: no layer, weight or head would be left.
         """
         if self.kind == FROZEN:
-            freeze(model, math.floor(self.size * model.config.num_hidden_layers + 0.5))
+            freeze(model, self.count(model.config.num_hidden_layers))
         elif self.kind in (SMALLEST, ANY):
             keep_zero(model, weight_masks(model, self.size, None if self.kind == SMALLEST else training.seed))
         else:
@@ -93,7 +97,7 @@ class Cut:
         else:
             weight = importance_of(training)
         order = np.argsort(weight.ravel(), kind="stable")  # the least important first
-        count = math.floor(self.size * order.size + 0.5)
+        count = self.count(order.size)
         kept = order[count:] if self.kind != BAD else order[: order.size - count]
         if not kept.size:
             raise ValueError(f"size={self.size:g}: no head would be left; take less than all")

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from ..attention import Batch
+from ..attention import Batch, observe_once
 from ..cache import once
 from ..common import Head
+from ..disabling.effects import losses
+from ..disabling.sweep import without_sets
 from ..disabling.switch import all_heads, answers, cumulative, disabled, random_order, replacement, scores_of
-from ..drift.scores import EMBEDDINGS
+from ..drift.scores import EMBEDDINGS, gain, score_task
 from ..glue import Task, plain_metric, predictions, scale_of
 from ..models import predict_logits
-from ..statistics import Bootstrap, Estimate, Seed, mean_of, mean_over_seeds, weighted_scores, whole_and_resampled
-from .cuts import ANY, SMALLEST, Cut, cuts_of, importance, weighing_batches, weight_masks, zero
-from .pairs import Pairs
+from ..patterns.classifiers import load_network
+from ..patterns.measure import Patterns, usual_patterns
+from ..statistics import (
+    Bootstrap,
+    Estimate,
+    Seed,
+    bootstrap_mean,
+    mean_of,
+    mean_over_seeds,
+    weighted_scores,
+    whole_and_resampled,
+)
+from .cuts import ANY, BAD, FROZEN, GOOD, RANDOM, SMALLEST, Cut, cuts_of, importance, weighing_batches, weight_masks, zero
+from .pairs import HeadDistances, Pairs, alike_and_other, nearest, with_copy
 
+HALVED = {kind: Cut(kind, 0.5) for kind in (GOOD, RANDOM, BAD)}
+SHUFFLED = Cut(GOOD, 0.5, shuffled=True)
 STEPS = 12  # measurements on the way to a model without heads
 RANDOM_ORDERS = 3
 
@@ -74,16 +89,49 @@ def cut_afterwards(lab: Any, task: Task, cut: Cut, count: int = 2) -> np.ndarray
     return np.stack(found)
 
 
-def costs_of_cuts(lab: Any, task: Task) -> dict[str, dict[str, Estimate]]:
-    """Changes of the score by cuts of weights and heads: by when ("before fine-tuning", "after") and by the cut's name."""
-    cuts = [cut for cut in cuts_of(0) if not cut.shuffled]
-    before = {cut.name: after_cut(lab, task, cut) for cut in cuts}
-    weights = [cut for cut in cuts if cut.kind in (SMALLEST, ANY)]
-    after = {cut.name: cut_afterwards(lab, task, cut) for cut in weights}
-    return {
-        when: {name: change(lab, task, said, whole(lab, task, len(said))) for name, said in of_time.items()}
-        for when, of_time in (("before", before), ("after", after))
+def weights_gone(lab: Any, task: Task) -> dict[str, dict[str, Estimate]]:
+    """Changes of the score without weights, by which and when they went, and by how many in percent."""
+    found: dict[str, dict[str, Estimate]] = {}
+    for cut in cuts_of(0):
+        if cut.kind in (SMALLEST, ANY):
+            said = {"before": after_cut(lab, task, cut), "after": cut_afterwards(lab, task, cut)}
+            for when, one in said.items():
+                changed = change(lab, task, one, whole(lab, task, len(one)))
+                found.setdefault(f"{cut.kind}, {when}", {})[f"{cut.size:.0%}".rstrip("%")] = changed
+    return found
+
+
+def frozen(lab: Any, task: Task) -> dict[int, Estimate]:
+    """Change of the score with the lowest layers frozen in fine-tuning, by how many."""
+    layers = lab.config.num_hidden_layers
+    found = {cut: after_cut(lab, task, cut) for cut in cuts_of(0) if cut.kind == FROZEN}
+    return {cut.count(layers): change(lab, task, said, whole(lab, task, len(said))) for cut, said in found.items()}
+
+
+def halves(lab: Any, task: Task) -> dict[str, np.ndarray]:
+    """Answers of trainings with half of the heads, with shuffled labels, and from a random start, (trainings, dev rows)."""
+    found = {kind: after_cut(lab, task, cut) for kind, cut in HALVED.items()} | {
+        "labels shuffled": after_cut(lab, task, SHUFFLED)
     }
+    return found | ({"random start": lab.random_starts(task)} if task in lab.random_tasks else {})
+
+
+def scores(lab: Any, task: Task, answered: Mapping[str, np.ndarray]) -> dict[str, Estimate]:
+    """Scores over trainings, by name; each of ``answered`` has shape (trainings, dev rows)."""
+    labels, seed, metric = lab.labels(task), lab.resampling_seed(task), plain_metric(task)
+    return {
+        name: mean_over_seeds([score_task(task, one[None], labels, seed)[metric] for one in said])
+        for name, said in answered.items()
+    }
+
+
+def over_random_start(lab: Any, task: Task, answered: Mapping[str, np.ndarray]) -> dict[str, Estimate]:
+    """What the bad and the random half gain over a random start, by name; {} where there is none."""
+    if "random start" not in answered:
+        return {}
+    labels, seed = lab.labels(task), lab.resampling_seed(task)
+    worse = score_task(task, answered["random start"], labels, seed)[plain_metric(task)]
+    return {kind: gain(task, answered[kind], worse, labels, seed) for kind in (BAD, RANDOM)}
 
 
 def restored(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
@@ -180,3 +228,57 @@ def one_head_left(pairs: Pairs, seed: Seed) -> list[Bootstrap]:
             score = scores_of(pairs.task, of_layer[:, chooses], pairs.labels[chooses])
             best[layer, answered] = of_layer[score.argmax(), answered]
     return [differences(pairs.task, one[None], own[None], pairs.labels, seed)[0] for one in best]
+
+
+def pairs_of(lab: Any, task: Task) -> list[tuple[Pairs, np.ndarray, np.ndarray]]:
+    """Of every training what removing sets of heads gives, each head's usual pattern, and the distances between maps.
+
+    Shapes (layers, heads) and (examples, layers, heads, layers, heads).
+    """
+    network, separator = load_network().to(lab.device), lab.tokenizer.sep_token_id
+    labels, found = np.asarray(lab.paired_rows(task)["label"]), []
+    for at in lab.trainings(task):
+        looks = {"patterns": Patterns(network, separator), "distances": HeadDistances()}
+        seen = observe_once(lab.finetuned(task, seed_offset=at), lab.paired_batches(task), looks)
+        pairs = Pairs(task, lab.without_sets(task, at), labels)
+        found.append((pairs, usual_patterns(seen["patterns"].one_hot), seen["distances"]))
+    return found
+
+
+def beyond_matched(lab: Any, task: Task, found: Sequence[tuple[Pairs, np.ndarray, np.ndarray]]) -> dict[str, Estimate]:
+    """How much more pairs of "one pattern", and those whose "maps are most alike", interact than matched others.
+
+    Matched for the layer and for what each head costs alone. NaN where there is no such pair.
+
+    Args:
+        lab: whose task it is.
+        task: the task.
+        found: of :func:`pairs_of`.
+    """
+    parts: dict[str, list[Bootstrap]] = {}
+    for pairs, patterns, distances in found:
+        near = nearest(distances.mean(axis=0), pairs.pairs)
+        for kind, (chosen, among) in {
+            "one pattern": alike_and_other(patterns, pairs.pairs),
+            "maps most alike": (near, ~near),
+        }.items():
+            parts.setdefault(kind, []).append(pairs.beyond_matched(chosen, among, lab.resampling_seed(task)))
+    return {kind: mean_over_seeds(several) for kind, several in parts.items()}
+
+
+def planted(lab: Any, task: Task, pairs: Pairs) -> Bootstrap:
+    """Interaction of the most needed head of the first training with a copy of it, which takes its layer's least needed place.
+
+    Args:
+        lab: whose task it is.
+        task: the task.
+        pairs: of that training.
+    """
+    rises = pairs.rises[:, 1 : 1 + pairs.heads].mean(axis=2)
+    layer, head = np.unravel_index(rises.argmax(), rises.shape)
+    place = int(np.where(np.arange(pairs.heads) == head, np.inf, np.abs(rises[layer])).argmin())
+    model = with_copy(lab.finetuned(task), (int(layer), int(head)), place)
+    one, other = np.eye(pairs.heads, dtype=bool)[[head, place]]
+    sets = np.array([one & other, one, other, one | other])
+    loss = losses(task, once(without_sets, model, lab.paired_batches(task), sets)[layer], pairs.labels)
+    return bootstrap_mean(loss[3] - loss[1] - loss[2] + loss[0], lab.resampling_seed(task))
