@@ -195,6 +195,22 @@ OTHERS = (
           "rank correlation of heads' effects by two ways", "each above", RANK, needs=("two ways of disabling", LEARNED)),
     Claim("gains-beyond-luck", "asked here", 9, "The paper's largest gains are beyond luck", "+1.2 of 144 heads, +3.2 of 12 layers",
           "probability of such a gain by idle heads", "as tested, each", 0.0, tasks=("mrpc", "rte"), needs=(GLUE_DATA, LEARNED)),
+    Claim("same-pattern", "asked here, of §5", 10, "Heads of one pattern can stand in for each other", "concluded, not tested",
+          "interaction above matched pairs", "as tested, each", 0.0, needs=("pairs of one pattern", LEARNED)),
+    Claim("third-put-back", "asked here", 10, "The lowest third of the layers can be put back for at most two points", "not measured",
+          "gain with the lowest third put back", "each above", -2 * SCORE, needs=(LEARNED,)),
+    Claim("third-frozen", "Lee et al. (2019)", 10, "The lowest third of the layers can be frozen for at most two points", "90 % of the score with three quarters frozen",
+          "gain with the lowest third frozen", "each above", -2 * SCORE, needs=(LEARNED,)),
+    Claim("weights-gone", "Gordon et al. (2020)", 10, "30 and 40 % of the weights can go before fine-tuning for at most a point", "-0.1 at 40 % (MNLI)",
+          "gain with the smallest weights gone before fine-tuning", "each above", -SCORE, needs=(LEARNED,)),
+    Claim("halves-learn", "Prasanna et al. (2020)", 10, "Random and bad halves of the heads, trained again, beat a random start", "0.790 and 0.803 of 0.845 (MNLI)",
+          "gain of half of the heads over a random start", "each above", 0.0, needs=("a random start of a learned task",)),
+    Claim("good-half", "Prasanna et al. (2020)", 10, "A half of good heads, trained again, beats one of bad heads", "0.773 and 0.677 (MRPC)",
+          "gain of the good half over the bad half", "each above", 0.0, needs=(LEARNED,)),
+    Claim("one-head-left", "Michel et al. (2019)", 10, "In some layer all heads but one can go for at most a point", "in 12 of 12 layers (MNLI)",
+          "gain with one head left in a layer", "as tested, each", -SCORE, needs=(LEARNED,)),
+    Claim("layers-alike", "Clark et al. (2019)", 10, "Heads of one layer attend more alike than those of two, beyond random weights", "often fairly close",
+          "divergence of two layers' heads above that of one layer's, beyond random weights", "each above", 0.0, needs=(LEARNED,)),
 )
 CONTROLS = (
     Claim("beats-baseline", "4.1", 1, "The network beats logistic regression on map statistics", "",
@@ -261,6 +277,10 @@ CONTROLS = (
           "mixing ratio above that with random weights", "each above", WEIGHT, needs=(LEARNED,)),
     Claim("relations-random", "Clark et al. (2019)", 8, "With random weights no head points along a dependency better than the best fixed distance", "",
           "heads with random weights above the best fixed distance", "equal", 0, needs=("30 arcs of a relation",)),
+    Claim("planted-copy", "5", 10, "A planted copy of a head interacts with it", "",
+          "interaction of a planted copy", "each above", 0.0, needs=(LEARNED,)),
+    Claim("shuffled-labels", "Prasanna et al. (2020)", 10, "From shuffled labels nothing is learnt", "",
+          "shuffled labels above always one answer", "each below", SCORE, needs=(LEARNED,)),
 )
 # fmt: on
 CLAIMS = {claim.id: claim for claim in (*PAPER, *OTHERS, *CONTROLS)}

@@ -203,6 +203,14 @@ def precision(on_cpu: str = "float32") -> str:
     return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
 
 
+def emulates(number_format: str) -> bool:
+    """True for bf16 on a processor without instructions for it, where it takes longer than float32."""
+    import torch
+
+    able = torch.cpu.get_capabilities()
+    return number_format == "bf16" and device().type == "cpu" and not (able.get("avx512_bf16") or able.get("bf16"))
+
+
 LARGEST = 2**30  # bytes of an unpacked file, more than any of GLUE's
 
 

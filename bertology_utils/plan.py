@@ -19,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .cache import CACHE_VARIABLE, cache_folder, digest, is_finished, not_writable
-from .common import environment, is_closed, is_full, note, quiet
+from .common import emulates, environment, is_closed, is_full, note, quiet
 from .glue import Task
 from .pruning.cuts import Cut, cuts_of
 from .workers import KERNEL, in_words, jobs_for, one_thread, work
@@ -304,6 +304,9 @@ def plan_of(labs: Mapping[str, Any], parameters: Mapping[str, dict[str, object]]
             items.append(Item(tuple(names), given[names[0]], type(lab), need, lab.title(need), entry, *_estimate(lab, need)))
     items.sort(key=lambda item: (not isinstance(item.need, FineTuning), -item.operations))
     models = {name: sum(isinstance(need, FineTuning) for need in some) for name, some in needs.items()}
+    trained = any(isinstance(item.need, FineTuning) for item in items)
+    if trained and any(emulates(lab.settings.profile.recipe.on_cpu) for lab in labs.values()):
+        note("this processor has no instructions for bf16, in which this profile trains: it takes longer than float32 would")
     return Plan(tuple(items), finished, models)
 
 

@@ -252,3 +252,11 @@ def test_notebooks_that_look_at_the_same_maps_share_one_pass(tiny_bert, monkeypa
     assert seen == []
     alone = planned(tiny_bert, "4", max_examples=8)
     assert alone.items == () and alone.finished == 2, "a notebook by itself plans its trainings alone"
+
+
+@pytest.mark.parametrize(("able", "said"), [({"avx512_bf16": True}, False), ({"avx2": True}, True), ({"bf16": True}, False)])
+def test_a_processor_without_bf16_is_told_before_training(tiny_bert, monkeypatch, capsys, able, said):
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: able)
+    lab = Lab("1_trial", profile="minilm", data="embedded", model=str(tiny_bert), tasks="sst2", train_examples=8)
+    plan.plan_of({"1_trial": lab}, {"1_trial": lab._parameters})
+    assert ("no instructions for bf16" in capsys.readouterr().err) == said

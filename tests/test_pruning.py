@@ -152,8 +152,8 @@ def test_sets_of_heads_are_removed_as_by_a_pass_for_each(model, batches):
 
 
 def test_interactions_and_matches_by_a_plain_reading(model, batches):
-    found = pairs.Pairs(TASK, without_sets(model, batches, pairs.sets_of(4)), LABELS)
-    assert found.heads == 4 and len(found.pairs) == 6
+    found = pairs.Pairs(TASK, without_sets(model, batches, pairs.sets_of(4)), LABELS, 4)
+    assert len(found.pairs) == 6
     loss = losses(TASK, found.outputs, LABELS)
     for pair, (a, b) in enumerate(found.pairs):
         both = loss[:, 5 + pair] - loss[:, 1 + a] - loss[:, 1 + b] + loss[:, 0]
@@ -172,7 +172,7 @@ def test_interactions_and_matches_by_a_plain_reading(model, batches):
 
 def test_patterns_that_two_heads_share_do_not_count_heterogeneous():
     patterns = np.array([[0, 0, pairs.HETEROGENEOUS, pairs.HETEROGENEOUS, 1]])
-    of_heads = pairs.Pairs(TASK, np.zeros((1, len(pairs.sets_of(5)), 2, 2)), np.zeros(2, int)).pairs
+    of_heads = pairs.Pairs(TASK, np.zeros((1, len(pairs.sets_of(5)), 2, 2)), np.zeros(2, int), 5).pairs
     same, other = pairs.alike_and_other(patterns, of_heads)
     assert [tuple(pair) for pair in of_heads[same[0]]] == [(0, 1)]
     assert other.sum() == 10 - 2, "the two heterogeneous ones are neither"
@@ -194,7 +194,7 @@ def test_made_up_interactions_are_found_and_exchanged_patterns_give_the_p_value(
     rises = 0.1 * sets.sum(axis=1) + 0.2 * (sets[:, :3].sum(axis=1) == 2) * (sets.sum(axis=1) == 2)
     loss = np.broadcast_to(0.5 + rises, (4, len(sets)))[..., None] + 0.01 * rng.standard_normal((4, len(sets), 60))
     outputs = np.stack([np.zeros_like(loss), np.log(np.expm1(loss))], axis=-1)  # of label 0: −log p = loss
-    found = pairs.Pairs(TASK, outputs, np.zeros(60, dtype=int))
+    found = pairs.Pairs(TASK, outputs, np.zeros(60, dtype=int), 6)
     patterns = np.tile([0, 0, 0, 1, 2, pairs.HETEROGENEOUS], (4, 1))
     estimate = found.beyond_matched(*pairs.alike_and_other(patterns, found.pairs), 1)
     assert estimate.value == pytest.approx(0.2, abs=0.02)
@@ -251,7 +251,7 @@ def test_the_head_that_stays_is_chosen_on_other_examples():
     outputs = np.zeros((2, len(pairs.sets_of(3)), 40, 2))
     outputs[:, 0, :, 1] = 1.0
     outputs[:, -3:, :, 1] = np.where(right, 1.0, -1.0)
-    found = pairs.Pairs(TASK, outputs, np.ones(40, dtype=int))
+    found = pairs.Pairs(TASK, outputs, np.ones(40, dtype=int), 3)
     changes = measure.one_head_left(found, 1)
     assert [change.value for change in changes] == pytest.approx([-0.5, -0.5], abs=0.2)
     assert max(right.mean(axis=2).max(axis=1)) - 1 > min(change.value for change in changes)

@@ -57,7 +57,7 @@ def dots(
     Args:
         ax: matplotlib axes.
         rows: by title from top to bottom, and then by source: an estimate, its summary in a results file ("value",
-            "low", "high"), those three, or a number that has no interval, drawn hollow.
+            "low", "high"; without these it has no interval), those three, or a number that has no interval, drawn hollow.
         label: of the axis, with the unit.
         scale: factor of every number, such as 100 for percent.
         colours: by source.
@@ -199,7 +199,8 @@ def _parts(of: Dot, within: tuple[float, float] | None) -> tuple[float, float, f
     if isinstance(of, (int, float)):
         return of, of, of
     if isinstance(of, Mapping):
-        value, low, high = (np.nan if of[part] is None else of[part] for part in ("value", "low", "high"))  # not measurable
+        found = [of.get(part, of["value"]) for part in ("value", "low", "high")]
+        value, low, high = (np.nan if one is None else one for one in found)  # not measurable
         unit = str(of.get("unit"))
         within = within or _POSSIBLE.get(unit)
     else:

@@ -10,53 +10,32 @@ import numpy as np
 
 from ..attention import Batch, observe_once
 from ..cache import once
+from ..claims import SCORE
 from ..common import Head
-from ..disabling.effects import losses
+from ..disabling.effects import gains, losses
 from ..disabling.sweep import without_sets
 from ..disabling.switch import all_heads, answers, cumulative, disabled, random_order, replacement, scores_of
 from ..drift.scores import EMBEDDINGS, gain, score_task
 from ..glue import Task, plain_metric, predictions, scale_of
+from ..judge import Support, above, any_of
 from ..models import predict_logits
 from ..patterns.classifiers import load_network
 from ..patterns.measure import Patterns, usual_patterns
-from ..statistics import (
-    Bootstrap,
-    Estimate,
-    Seed,
-    bootstrap_mean,
-    mean_of,
-    mean_over_seeds,
-    weighted_scores,
-    whole_and_resampled,
-)
+from ..results import text_of
+from ..statistics import Bootstrap, Estimate, Seed, bootstrap_mean, mean_of, mean_over_seeds
 from .cuts import ANY, BAD, FROZEN, GOOD, RANDOM, SMALLEST, Cut, cuts_of, importance, weighing_batches, weight_masks, zero
 from .pairs import HeadDistances, Pairs, alike_and_other, nearest, with_copy
 
-HALVED = {kind: Cut(kind, 0.5) for kind in (GOOD, RANDOM, BAD)}
-SHUFFLED = Cut(GOOD, 0.5, shuffled=True)
-STEPS = 12  # measurements on the way to a model without heads
+HALVES = {kind: Cut(kind, 0.5) for kind in (GOOD, RANDOM, BAD)} | {"labels shuffled": Cut(GOOD, 0.5, shuffled=True)}
+STEPS = 9  # measurements on the way to a model without heads
 RANDOM_ORDERS = 3
 
 
-def differences(task: Task, one: np.ndarray, other: np.ndarray, labels: np.ndarray, seed: Seed) -> list[Bootstrap]:
-    """Score of one set of answers minus that of another, by training, from −1 to 1, on the same resamples.
-
-    Args:
-        task: the task.
-        one, other: answers, shape (trainings, examples).
-        labels: gold, shape (examples,).
-        seed: of the resampling of examples.
-    """
-    weights = whole_and_resampled(len(labels), seed)  # (1 + resamples, examples)
-    scores = [weighted_scores(plain_metric(task), said, labels, weights) for said in (one, other)]
-    return [Bootstrap.of(gain, len(labels), seed) for gain in (scores[0] - scores[1]).T]
-
-
 def change(lab: Any, task: Task, one: np.ndarray, other: np.ndarray) -> Estimate:
-    """The mean over trainings of :func:`differences`, on all dev rows of a lab's task."""
-    labels = lab.labels(task)
-    scale = scale_of(task, float(scores_of(task, other, labels).mean()))
-    return mean_over_seeds(differences(task, one, other, labels, lab.resampling_seed(task)), scale)
+    """Score of one set of answers minus that of another, from −1 to 1, mean over trainings; each (trainings, dev rows)."""
+    labels, seed = lab.labels(task), lab.resampling_seed(task)
+    parts = [gains(task, before, after[None], labels, seed)[0] for after, before in zip(one, other, strict=True)]
+    return mean_over_seeds(parts, scale_of(task, float(scores_of(task, other, labels).mean())))
 
 
 def whole(lab: Any, task: Task, count: int = 0) -> np.ndarray:
@@ -110,9 +89,7 @@ def frozen(lab: Any, task: Task) -> dict[int, Estimate]:
 
 def halves(lab: Any, task: Task) -> dict[str, np.ndarray]:
     """Answers of trainings with half of the heads, with shuffled labels, and from a random start, (trainings, dev rows)."""
-    found = {kind: after_cut(lab, task, cut) for kind, cut in HALVED.items()} | {
-        "labels shuffled": after_cut(lab, task, SHUFFLED)
-    }
+    found = {name: after_cut(lab, task, cut) for name, cut in HALVES.items()}
     return found | ({"random start": lab.random_starts(task)} if task in lab.random_tasks else {})
 
 
@@ -126,9 +103,7 @@ def scores(lab: Any, task: Task, answered: Mapping[str, np.ndarray]) -> dict[str
 
 
 def over_random_start(lab: Any, task: Task, answered: Mapping[str, np.ndarray]) -> dict[str, Estimate]:
-    """What the bad and the random half gain over a random start, by name; {} where there is none."""
-    if "random start" not in answered:
-        return {}
+    """What the bad and the random half gain over a random start, by name."""
     labels, seed = lab.labels(task), lab.resampling_seed(task)
     worse = score_task(task, answered["random start"], labels, seed)[plain_metric(task)]
     return {kind: gain(task, answered[kind], worse, labels, seed) for kind in (BAD, RANDOM)}
@@ -170,38 +145,33 @@ def pruning_order(model, batches: Sequence[Batch], step: int) -> list[Head]:
     return gone
 
 
-def orders(lab: Any, task: Task, at: int) -> dict[str, list[list[Head]]]:
+def orders(lab: Any, task: Task, at: int, step: int) -> dict[str, list[list[Head]]]:
     """Orders in which a training's heads can go, by name: several only where they are drawn at random."""
     settings, shape = lab.settings, (lab.config.num_hidden_layers, lab.config.num_attention_heads)
     rows = weighing_batches(task, lab.train_rows(task), lab.tokenizer, settings.profile.recipe.max_length, settings.seed)
 
-    def own(number: int, step: int) -> list[Head]:
+    def ranked(number: int) -> list[Head]:
         return [tuple(head) for head in once(pruning_order, lab.finetuned(task, seed_offset=number), rows, step)]
 
     drawn = [random_order(shape, (settings.seed, at, number)) for number in range(RANDOM_ORDERS)]
-    found = {"ranked anew": [own(at, step_of(lab))], "ranked once": [own(at, shape[0] * shape[1])], "random": drawn}
     others = [number for number in lab.trainings(task) if number != at]
-    return found | ({"another training's": [own(others[0], step_of(lab))]} if others else {})
-
-
-def step_of(lab: Any) -> int:
-    """Heads that go at a time."""
-    return -(-lab.config.num_hidden_layers * lab.config.num_attention_heads // STEPS)
+    found = {"ranked anew": [ranked(at)], "another training's": [ranked(number) for number in others[:1]], "random": drawn}
+    return {name: several for name, several in found.items() if several}
 
 
 def heads_gone(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
     """Change of the score with heads gone one after the other, by order and by how many are gone; over the first two trainings."""
     labels, seed = lab.swept_labels(task), lab.resampling_seed(task)
+    step = -(-lab.config.num_hidden_layers * lab.config.num_attention_heads // STEPS)
     parts: dict[str, dict[int, list[Bootstrap]]] = {}
     for at in lab.trainings(task)[:2]:
         model, batches = lab.finetuned(task, seed_offset=at), lab.swept_batches(task)
-        for name, several in orders(lab, task, at).items():
-            outputs = [once(_cumulative, model, batches, order, step_of(lab)) for order in several]
+        for name, several in orders(lab, task, at, step).items():
+            outputs = [once(_cumulative, model, batches, order, step) for order in several]
             for place, count in enumerate(outputs[0]["counts"]):
                 said = np.stack([answers(task, one["outputs"][place]) for one in outputs])
-                own = np.repeat(answers(task, outputs[0]["outputs"][0])[None], len(said), axis=0)
-                gain = mean_of(differences(task, said, own, labels, seed))
-                parts.setdefault(name, {}).setdefault(int(count), []).append(gain)
+                of_orders = gains(task, answers(task, outputs[0]["outputs"][0]), said, labels, seed)
+                parts.setdefault(name, {}).setdefault(int(count), []).append(mean_of(of_orders))
     return {name: {count: mean_over_seeds(some) for count, some in of_order.items()} for name, of_order in parts.items()}
 
 
@@ -219,7 +189,7 @@ def one_head_left(pairs: Pairs, seed: Seed) -> list[Bootstrap]:
         pairs: of one training.
         seed: of the halves and of the resampling of examples.
     """
-    said = answers(pairs.task, pairs.alone_left())  # (layers, heads, examples)
+    said = answers(pairs.task, pairs.outputs[:, -pairs.heads :])  # (layers, heads, examples)
     own = answers(pairs.task, pairs.outputs[0, 0])
     half = np.random.default_rng(seed).permutation(len(own)) < len(own) // 2
     best = np.empty_like(said[:, 0])  # (layers, examples)
@@ -227,7 +197,7 @@ def one_head_left(pairs: Pairs, seed: Seed) -> list[Bootstrap]:
         for layer, of_layer in enumerate(said):
             score = scores_of(pairs.task, of_layer[:, chooses], pairs.labels[chooses])
             best[layer, answered] = of_layer[score.argmax(), answered]
-    return [differences(pairs.task, one[None], own[None], pairs.labels, seed)[0] for one in best]
+    return gains(pairs.task, own, best, pairs.labels, seed)
 
 
 def pairs_of(lab: Any, task: Task) -> list[tuple[Pairs, np.ndarray, np.ndarray]]:
@@ -240,7 +210,7 @@ def pairs_of(lab: Any, task: Task) -> list[tuple[Pairs, np.ndarray, np.ndarray]]
     for at in lab.trainings(task):
         looks = {"patterns": Patterns(network, separator), "distances": HeadDistances()}
         seen = observe_once(lab.finetuned(task, seed_offset=at), lab.paired_batches(task), looks)
-        pairs = Pairs(task, lab.without_sets(task, at), labels)
+        pairs = Pairs(task, lab.without_sets(task, at), labels, lab.config.num_attention_heads)
         found.append((pairs, usual_patterns(seen["patterns"].one_hot), seen["distances"]))
     return found
 
@@ -282,3 +252,16 @@ def planted(lab: Any, task: Task, pairs: Pairs) -> Bootstrap:
     sets = np.array([one & other, one, other, one | other])
     loss = losses(task, once(without_sets, model, lab.paired_batches(task), sets)[layer], pairs.labels)
     return bootstrap_mean(loss[3] - loss[1] - loss[2] + loss[0], lab.resampling_seed(task))
+
+
+def some_layer(changes: Mapping[str, Estimate]) -> Support:
+    """Support for a layer whose change of the score is surely above minus a point; its number is the surest layer's.
+
+    Args:
+        changes: by layer, from 1.
+    """
+    parts = {layer: above(one, -SCORE) for layer, one in changes.items()}
+    surest = min(parts, key=lambda layer: parts[layer].holds)
+    support = any_of(parts.values())
+    number = text_of(changes[surest].summary() | {"unit": "gain"}, sizes=True)
+    return Support(support.holds, support.fails, f"layer {surest} {number}")

@@ -45,16 +45,13 @@ class Pairs:
         task: the task.
         outputs: of :func:`bertology_utils.disabling.sweep.without_sets` with :func:`sets_of`, (layers, sets, examples, labels).
         labels: gold, shape (examples,).
+        heads: in a layer.
     """
 
     task: Task
     outputs: np.ndarray
     labels: np.ndarray
-
-    @cached_property
-    def heads(self) -> int:
-        """Heads in a layer."""
-        return next(heads for heads in range(1, self.outputs.shape[1]) if len(sets_of(heads)) == self.outputs.shape[1])
+    heads: int
 
     @cached_property
     def pairs(self) -> np.ndarray:
@@ -79,10 +76,6 @@ class Pairs:
         """Mean rises of the loss without either head of a pair, the larger first, shape (layers, pairs, 2)."""
         alone = self.rises[:, 1 : 1 + self.heads].mean(axis=2)
         return -np.sort(-alone[:, self.pairs], axis=2)
-
-    def alone_left(self) -> np.ndarray:
-        """Outputs with one head left in a layer, shape (layers, heads, examples, labels)."""
-        return self.outputs[:, -self.heads :]
 
     def matched(self, chosen: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """For each chosen pair, one of others of its layer whose single rises are nearest.

@@ -65,9 +65,8 @@ def changes(runs: Runs, what: str, across: str, names: Mapping[str, str], border
             found = sorted(run.find(what, task=task, state=state), key=lambda entry: float(entry["kind"]))
             if found:
                 x = [float(entry["kind"]) for entry in found]
-                value, low, high = (
-                    100 * np.array([e[part] for e in found], dtype=float) for part in ("value", "low", "high")
-                )
+                parts = [[e.get(part, e["value"]) for e in found] for part in ("value", "low", "high")]
+                value, low, high = 100 * np.array(parts, dtype=float)
                 ax.errorbar(
                     x, value, [value - low, high - value], fmt=look, color=colour, ms=4, lw=1.4, elinewidth=0.8, label=label
                 )
