@@ -236,6 +236,7 @@ _WORDS = {
     "cosine": (1, 2, False, ""),
     "correlation": (1, 2, True, ""),
     "correlation over heads": (1, 2, True, ""),  # whose n counts heads
+    "interaction": (1000, 1, True, " thousandths of the loss"),
     "p": (1, 2, False, ""),
     "count": (1, 0, False, ""),
 }

@@ -32,6 +32,7 @@ from bertology_utils.models import load_classifier, load_encoder, load_tokenizer
 from bertology_utils.patterns.classifiers import load_network
 from bertology_utils.patterns.measure import Patterns
 from bertology_utils.pretrained.measure import find
+from bertology_utils.pruning.pairs import HeadDistances
 from bertology_utils.weighing.heads import WordsOnly
 from bertology_utils.weighing.mixing import Mixing
 from bertology_utils.weighing.special_tokens import INSTEAD, cut, mean_lengths
@@ -104,6 +105,7 @@ def of_inputs(lab, model, reference):
         "statistics": MapStatistics(ids),
         "twins": TwinWords(tokenizer),
         "mixing": Mixing(model),
+        "distances": HeadDistances(),
     }
 
 

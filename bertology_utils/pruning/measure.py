@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -66,6 +66,13 @@ def cut_afterwards(lab: Any, task: Task, cut: Cut, count: int = 2) -> np.ndarray
         zero(model, weight_masks(model, cut.size, None if cut.kind == SMALLEST else lab.settings.seed + at))
         found.append(predictions(task, once(predict_logits, model, lab.dev_batches(task))))
     return np.stack(found)
+
+
+def by_setting(found: Mapping[Task, Mapping[str, Mapping[Any, Any]]]) -> Iterator[tuple[str, Any, dict[Task, Any]]]:
+    """Numbers by task, state and kind as (state, kind, numbers by task): what differs between trainings is told for each."""
+    settings = dict.fromkeys((state, kind) for of_task in found.values() for state, some in of_task.items() for kind in some)
+    for state, kind in settings:
+        yield state, kind, {task: each[state][kind] for task, each in found.items() if kind in each.get(state, {})}
 
 
 def weights_gone(lab: Any, task: Task) -> dict[str, dict[str, Estimate]]:
@@ -250,7 +257,7 @@ def planted(lab: Any, task: Task, pairs: Pairs) -> Bootstrap:
     model = with_copy(lab.finetuned(task), (int(layer), int(head)), place)
     one, other = np.eye(pairs.heads, dtype=bool)[[head, place]]
     sets = np.array([one & other, one, other, one | other])
-    loss = losses(task, once(without_sets, model, lab.paired_batches(task), sets)[layer], pairs.labels)
+    loss = losses(task, once(without_sets, model, lab.swept_batches(task), sets)[layer], lab.swept_labels(task))
     return bootstrap_mean(loss[3] - loss[1] - loss[2] + loss[0], lab.resampling_seed(task))
 
 

@@ -163,7 +163,7 @@ def redundant(found: Sequence[tuple[Pairs, np.ndarray]], estimate: object, seed:
 
     by_examples = above(estimate)  # type: ignore[arg-type]
     by_heads = max(pairs.chance(patterns, seed) for pairs, patterns in found)
-    number = text_of(estimate.summary() | {"unit": "loss"}, sizes=True)  # type: ignore[attr-defined]
+    number = text_of(estimate.summary() | {"unit": "interaction"}, sizes=True)  # type: ignore[attr-defined]
     return Support(max(by_examples.holds, by_heads), by_examples.fails, number)
 
 

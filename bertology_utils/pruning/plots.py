@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from .. import plots
 from ..common import one_based
@@ -15,12 +16,13 @@ from ..results import Results
 from .pairs import Pairs
 
 Runs = Mapping[str, Results]
-PUT_BACK, GONE, WEIGHTS, HALVES, BEYOND = (
+PUT_BACK, GONE, WEIGHTS, HALVES, BEYOND, ONE_LEFT = (
     "gain with layers not fine-tuned",
     "gain with heads gone",
     "gain with weights gone",
     "score of half of the heads, trained again",
     "interaction above matched pairs",
+    "gain with one head left in a layer",
 )
 _LOOKS = ("o-", "s--", "^:", "D-.")
 
@@ -73,6 +75,7 @@ def changes(runs: Runs, what: str, across: str, names: Mapping[str, str], border
         ax.axhline(100 * border, color="black", lw=1, ls=":")
         ax.axhline(0, color=plots.COLOURS["grey"], lw=0.8, zorder=0)
         ax.set(title=f"{TASKS[task].title}, {name}", xlabel=across)
+        ax.xaxis.set_major_locator(MaxNLocator(8, integer=True))
     axes[0].set_ylabel("change of the score, points")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(names))
     return figure
@@ -86,5 +89,5 @@ def beyond(runs: Runs) -> Figure:
 
 def halves(runs: Runs) -> Figure:
     """A figure of the scores of halves of the heads, and of what they are compared with."""
-    return plots.dot_panels(plots.panels_of(runs, HALVES, ("run", "task"), "kind", "state"), "score", 100,
+    return plots.dot_panels(plots.panels_of(runs, HALVES, ("task", "run"), "kind", "state"), "score", 100,
                             {"trained": plots.COLOURS["blue"], "compared with": plots.COLOURS["grey"]}, columns=3)  # fmt: skip
