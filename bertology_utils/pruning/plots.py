@@ -72,6 +72,11 @@ def changes(runs: Runs, what: str, across: str, names: Mapping[str, str], border
                 ax.errorbar(
                     x, value, [value - low, high - value], fmt=look, color=colour, ms=4, lw=1.4, elinewidth=0.8, label=label
                 )
+        shown = 100 * np.array(
+            [entry["value"] for entry in run.find(what, task=task) if entry["state"] in names], dtype=float
+        )
+        room = 0.25 * max(float(np.ptp(shown)), 1.0)
+        ax.set_ylim(shown.min() - room, max(float(shown.max()), 0.0) + room)  # intervals may go on beyond
         ax.axhline(100 * border, color="black", lw=1, ls=":")
         ax.axhline(0, color=plots.COLOURS["grey"], lw=0.8, zorder=0)
         ax.set(title=f"{TASKS[task].title}, {name}", xlabel=across)
@@ -83,7 +88,7 @@ def changes(runs: Runs, what: str, across: str, names: Mapping[str, str], border
 
 def beyond(runs: Runs) -> Figure:
     """A figure of how much more pairs of one pattern, and pairs of like maps, interact than matched ones."""
-    return plots.dot_panels(plots.panels_of(runs, BEYOND, "run", "task", "kind"), "interaction above matched pairs, thousandths of the loss",
+    return plots.dot_panels(plots.panels_of(runs, BEYOND, "run", "task", "kind"), "thousandths of the loss",
                             1000, {"one pattern": plots.COLOURS["blue"], "maps most alike": plots.COLOURS["orange"]})  # fmt: skip
 
 
