@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -217,9 +216,11 @@ def save(network: PatternCNN) -> None:
     write_atomically(WEIGHTS, content)
 
 
-@lru_cache(maxsize=1)
 def load_network() -> PatternCNN:
-    """The network that the package ships, trained on all labelled maps; in evaluation mode."""
+    """The network that the package ships, trained on all labelled maps; in evaluation mode, on the CPU.
+
+    A new one each time: a measurement takes its own along to another device.
+    """
     with safe_open(WEIGHTS, "pt") as file:
         network = PatternCNN(Design(**json.loads(file.metadata()["design"])))
         network.load_state_dict({name: file.get_tensor(name) for name in file.keys()})

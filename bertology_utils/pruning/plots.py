@@ -75,7 +75,7 @@ def changes(runs: Runs, what: str, across: str, names: Mapping[str, str], border
         shown = 100 * np.array(
             [entry["value"] for entry in run.find(what, task=task) if entry["state"] in names], dtype=float
         )
-        room = 0.25 * max(float(np.ptp(shown)), 1.0)
+        room = max(0.25 * float(np.ptp(shown)), 4.0)
         ax.set_ylim(shown.min() - room, max(float(shown.max()), 0.0) + room)  # intervals may go on beyond
         ax.axhline(100 * border, color="black", lw=1, ls=":")
         ax.axhline(0, color=plots.COLOURS["grey"], lw=0.8, zorder=0)
