@@ -129,10 +129,8 @@ def train(training: Training, target: Path, scratch: Path) -> None:
     start = training.start
     tokenizer = load_tokenizer(start)
     model = load_classifier(start, training.task, training.init, training.seed)
-    rows = training.rows
-    if training.cut:
-        rows = training.cut.rows(training)
-        training.cut.hold(model, training)
+    rows = training.cut.rows(training) if training.cut else training.rows
+    masks = training.cut.masks(model, training) if training.cut else {}  # before Trainer sets the seed
     inputs = tokenize(rows, training.task, tokenizer, training.recipe.max_length)
     if training.task.is_regression:
         inputs = inputs.cast_column("labels", Value("float32"))
@@ -144,6 +142,8 @@ def train(training: Training, target: Path, scratch: Path) -> None:
         callbacks=[_watch(training.name)],
     )
     trainer.remove_callback(PrinterCallback)
+    if training.cut:  # now that the model is on its device: moving it may give it new parameters
+        training.cut.hold(model, masks)
     trainer.train(resume_from_checkpoint=last_whole_checkpoint(scratch))
     _check_finite(model, training.task)
     model.save_pretrained(target, safe_serialization=True)

@@ -69,22 +69,32 @@ class Cut:
         labels = np.asarray(training.rows["label"])[order].tolist()
         return training.rows.remove_columns("label").add_column("label", labels, feature=training.rows.features["label"])
 
-    def hold(self, model: PreTrainedModel, training: Training) -> None:
-        """Take from the model what it has to do without, and see to it that the training does not give it back.
+    def masks(self, model: PreTrainedModel, training: Training) -> dict[str, torch.Tensor]:
+        """True for the weights that are kept, by parameter; {} where layers are frozen.
 
         Args:
             model: as it is before the training.
             training: which one.
 
         Raises:
-            ValueError: no layer, weight or head would be left.
+            ValueError: no weight or head would be left.
+        """
+        if self.kind == FROZEN:
+            return {}
+        if self.kind in (SMALLEST, ANY):
+            return weight_masks(model, self.size, None if self.kind == SMALLEST else training.seed)
+        return head_masks(model, self.kept_heads(training))
+
+    def hold(self, model: PreTrainedModel, masks: Mapping[str, torch.Tensor]) -> None:
+        """Take from the model what it has to do without, and see to it that a training does not give it back.
+
+        Args:
+            model: on the device on which it is trained.
+            masks: of :meth:`masks`.
         """
         if self.kind == FROZEN:
             freeze(model, self.count(model.config.num_hidden_layers))
-        elif self.kind in (SMALLEST, ANY):
-            keep_zero(model, weight_masks(model, self.size, None if self.kind == SMALLEST else training.seed))
-        else:
-            keep_zero(model, head_masks(model, self.kept_heads(training)))
+        keep_zero(model, masks)
 
     def kept_heads(self, training: Training) -> np.ndarray:
         """True for the heads that are kept, shape (layers, heads)."""
