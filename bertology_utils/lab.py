@@ -266,10 +266,11 @@ class Lab(Record):
 
     def swept_batches(self, task: Task) -> list[Batch]:
         """Inputs of these rows."""
-        max_length = self.settings.profile.recipe.max_length
-        return batches.make_batches(
-            batches.tokenize(self.swept_rows(task), task, self.tokenizer, max_length), self.tokenizer, self._tokens_per_batch
-        )
+        return self._in_batches(task, self.swept_rows(task))
+
+    def _in_batches(self, task: Task, rows: Dataset) -> list[Batch]:
+        inputs = batches.tokenize(rows, task, self.tokenizer, self.settings.profile.recipe.max_length)
+        return batches.make_batches(inputs, self.tokenizer, self._tokens_per_batch)
 
     @cache
     def paired_rows(self, task: Task) -> Dataset:
@@ -278,8 +279,7 @@ class Lab(Record):
 
     def paired_batches(self, task: Task) -> list[Batch]:
         """Inputs of these rows."""
-        inputs = batches.tokenize(self.paired_rows(task), task, self.tokenizer, self.settings.profile.recipe.max_length)
-        return batches.make_batches(inputs, self.tokenizer, self._tokens_per_batch)
+        return self._in_batches(task, self.paired_rows(task))
 
     def without_sets(self, task: Task, seed_offset: int = 0) -> np.ndarray:
         """Outputs of the fine-tuned classifier on these rows without each of :func:`sets_of`, in each layer."""

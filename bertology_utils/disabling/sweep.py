@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -35,7 +34,7 @@ from ..attention.hooks import is_edited, shape_of
 from ..cache import write_atomically
 from ..common import Head, axis_numbers, note, one_based, track
 from ..models import check, predict_logits
-from .switch import INTERCHANGE, Instead, disabled, layer_heads, replacement
+from .switch import INTERCHANGE, layer_heads, logits_without, replacement
 
 TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 262_144}  # bounds the memory: variants × examples × length of one stack
 TOLERANCE = 1e-4  # of the outputs of a model that the fast way is to be used for
@@ -92,7 +91,7 @@ def sweep(
     layers = range(shape_of(model)[0]) if layers is None else layers
     with torch.inference_mode():
         edited = is_edited(model)  # the fast way reads the weights, and would not see what a context changes
-        pieces = None if edited else known_pieces(model, batches[0])
+        pieces = None if edited else _known(model, batches[0])
         if pieces is None:
             why = "has heads that are disabled already" if edited else "is not known to the fast sweep"
             note(f"{type(model).__name__} {why}; one forward pass per head instead")
@@ -130,23 +129,22 @@ def without_sets(model, batches: Sequence[Batch], sets: np.ndarray, scratch: Pat
         raise ValueError(f"sets of shape {sets.shape}: (sets, {heads} heads) are wanted")
     check(model, batches)
     with torch.inference_mode():
-        pieces = None if is_edited(model) else known_pieces(model, batches[0])
+        pieces = None if is_edited(model) else _known(model, batches[0])
         if pieces is None:
             note(f"{type(model).__name__} is not known to the fast sweep; one forward pass per set of heads instead")
             zeros = replacement(model, batches, "zero")
+
+            def outputs(heads: list[Head]) -> np.ndarray:
+                return logits_without(model, batches, heads, zeros) if heads else predict_logits(model, batches)
+
             gone = [[[(layer, int(head)) for head in np.flatnonzero(one)] for one in sets] for layer in range(layers)]
-            return np.array([[_outputs_without(model, batches, some, zeros) for some in of_layer] for of_layer in gone])
+            return np.array([[outputs(some) for some in of_layer] for of_layer in gone])
 
         def take(layer: Layer, number: int, context: torch.Tensor, value: torch.Tensor, projected: torch.Tensor):
             return layer.without(context, projected, torch.from_numpy(sets))
 
         bound = _bound(model)
         return _fast(pieces, by_length(batches, len(sets), bound), bound, range(layers), take, scratch)[1]
-
-
-def _outputs_without(model, batches: Sequence[Batch], heads: list[Head], instead: Instead) -> np.ndarray:
-    with disabled(model, heads, instead) if heads else nullcontext():
-        return predict_logits(model, batches)
 
 
 def _bound(model) -> int:
@@ -178,12 +176,12 @@ def reference_sweep(
     layers = range(shape_of(model)[0]) if layers is None else layers
     for layer, _ in zip(layers, track([f"layer {one_based(layer)}" for layer in layers], "disabling heads"), strict=True):
         own = layer_heads(model, layer)
-        heads.append([_outputs_without(model, batches, [head], instead) for head in own])
-        whole.append(_outputs_without(model, batches, own, instead))
+        heads.append([logits_without(model, batches, [head], instead) for head in own])
+        whole.append(logits_without(model, batches, own, instead))
     return Sweep(predict_logits(model, batches), np.array(heads), np.array(whole))
 
 
-def known_pieces(model, batch: Batch) -> Pieces | None:
+def _known(model, batch: Batch) -> Pieces | None:
     """The model in pieces, if it is made of BERT's; else None. What the pieces give is checked on one example."""
     example = {name: ids[:1][:, batch.mask[0]] for name, ids in batch.inputs.items()}
     example = {name: ids.to(next(model.parameters()).device) for name, ids in example.items()}
@@ -244,11 +242,11 @@ def _one_layer(
         context, hidden = context[:, :, :1], hidden[:, :1]
     projected = layer.join(context)
     stack = change(layer, number, context, value, projected)
-    variants = torch.stack(list(variants_of(pieces, layer, stack, hidden, number + 1, tokens_at_once)))
+    variants = torch.stack(list(_variants(pieces, layer, stack, hidden, number + 1, tokens_at_once)))
     return variants, layer.finish(projected, hidden)
 
 
-def variants_of(
+def _variants(
     pieces: Pieces, layer: Layer, stack: torch.Tensor, hidden: torch.Tensor, start: int, tokens_at_once: int
 ) -> Iterator[torch.Tensor]:
     """Outputs (examples, labels) of every variant, from the projected contexts (variants, examples, tokens, hidden)."""

@@ -156,17 +156,18 @@ def disabled(model, heads: Sequence[Head], instead: Instead) -> AbstractContextM
     return disable_heads(model, heads) if instead is None else replace_outputs(model, heads, instead)
 
 
-def logits_without(model, batches: Sequence[Batch], heads: Sequence[Head]) -> np.ndarray:
+def logits_without(model, batches: Sequence[Batch], heads: Sequence[Head], instead: Instead = None) -> np.ndarray:
     """A classifier's outputs with some heads disabled, shape (examples, labels), in the order of the data.
 
     Args:
         model, heads: see :func:`disable_heads`.
         batches: see :mod:`bertology_utils.attention.batches`.
+        instead: what a disabled head gives; see :func:`replacement`.
 
     Raises:
         ValueError: see :func:`disable_heads`.
     """
-    with disable_heads(model, heads):
+    with disabled(model, heads, instead):
         return predict_logits(model, batches)
 
 
@@ -200,8 +201,7 @@ def cumulative(
     counts = sorted({*range(step, len(order) + 1, step), len(order)})
     found = {0: predict_logits(model, batches)}
     for count, _ in zip(counts, track([f"{count} heads" for count in counts], "disabling"), strict=True):
-        with disabled(model, order[:count], instead):
-            found[count] = predict_logits(model, batches)
+        found[count] = logits_without(model, batches, order[:count], instead)
     return found
 
 

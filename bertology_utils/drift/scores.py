@@ -220,9 +220,8 @@ def restored_logits(
     Raises:
         ValueError: the two have other tensors.
     """
-    if {name: one.shape for name, one in tuned.state_dict().items()} != {
-        name: one.shape for name, one in start.state_dict().items()
-    }:
+    shapes, others = ({name: one.shape for name, one in model.state_dict().items()} for model in (tuned, start))
+    if shapes != others:
         raise ValueError("layers can be put back from a model of the same tensors only; this one has others")
     if exchangeable(start):
         return _restored_logits(tuned, start, groups, batches)

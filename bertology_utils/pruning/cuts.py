@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -167,7 +167,7 @@ def importance(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:
     return found / np.maximum(np.sqrt((found**2).mean(axis=1, keepdims=True)), 1e-30)
 
 
-def layers_of(model: PreTrainedModel) -> torch.nn.ModuleList:
+def layers_of(model: PreTrainedModel) -> Any:  # torch knows a list of modules, and no names in them
     """The list of the encoder's layers; raises ValueError for a model that is not built like BERT."""
     there = getattr(getattr(model.base_model, "encoder", None), "layer", None)
     if there is None:
@@ -237,12 +237,10 @@ def head_masks(model: PreTrainedModel, kept: np.ndarray) -> dict[str, torch.Tens
     if kept.shape != shape_of(model):
         raise ValueError(f"a mask of {kept.shape} for a model of {shape_of(model)} (layers, heads)")
     masks: dict[str, torch.Tensor] = {}
-    layers_of(model)
-    for layer, of_layer in enumerate(kept):
-        name = f"{model.base_model_prefix}.encoder.layer.{layer}.attention.output.dense.weight"
-        weight = model.get_parameter(name)  # (hidden, heads · head size)
-        columns = torch.from_numpy(of_layer).repeat_interleave(weight.shape[1] // len(of_layer))
-        masks[name] = columns.expand(weight.shape)
+    for layer, (part, of_layer) in enumerate(zip(layers_of(model), kept, strict=True)):
+        shape = part.attention.output.dense.weight.shape  # (hidden, heads · head size)
+        columns = torch.from_numpy(of_layer).repeat_interleave(shape[1] // len(of_layer))
+        masks[f"{model.base_model_prefix}.encoder.layer.{layer}.attention.output.dense.weight"] = columns.expand(shape)
     return masks
 
 

@@ -15,7 +15,7 @@ from ..common import Head
 from ..disabling.effects import gains, losses
 from ..disabling.sweep import without_sets
 from ..disabling.switch import all_heads, answers, cumulative, disabled, random_order, replacement, scores_of
-from ..drift.scores import EMBEDDINGS, gain, score_task
+from ..drift.scores import EMBEDDINGS, answers_of_task, gain, score_task
 from ..glue import Task, plain_metric, predictions, scale_of
 from ..judge import Support, above, any_of
 from ..models import predict_logits
@@ -38,18 +38,13 @@ def change(lab: Any, task: Task, one: np.ndarray, other: np.ndarray) -> Estimate
     return mean_over_seeds(parts, scale_of(task, float(scores_of(task, other, labels).mean())))
 
 
-def whole(lab: Any, task: Task, count: int = 0) -> np.ndarray:
-    """Answers of the trainings without a cut, shape (trainings, dev rows); of the first ``count`` if it is not 0."""
-    return np.stack([lab.answers(task, seed_offset=at) for at in lab.trainings(task)[: count or None]])
-
-
 def after_cut(lab: Any, task: Task, cut: Cut) -> np.ndarray:
     """Answers of the trainings that had to do without something, shape (trainings that have this cut, dev rows)."""
     return np.stack([lab.answers(task, seed_offset=at, cut=cut) for at in lab.trainings(task) if cut in cuts_of(at)])
 
 
 def cut_afterwards(lab: Any, task: Task, cut: Cut, count: int = 2) -> np.ndarray:
-    """Answers after the same weights, or such heads, were taken from fine-tuned models, which are not trained again.
+    """Answers after weights were taken from fine-tuned models, which are not trained again.
 
     Args:
         lab: whose task it is.
@@ -77,27 +72,28 @@ def by_setting(found: Mapping[Task, Mapping[str, Mapping[Any, Any]]]) -> Iterato
 
 def weights_gone(lab: Any, task: Task) -> dict[str, dict[str, Estimate]]:
     """Changes of the score without weights, by which and when they went, and by how many in percent."""
-    found: dict[str, dict[str, Estimate]] = {}
+    whole, found = answers_of_task(lab, task), dict[str, dict[str, Estimate]]()
     for cut in cuts_of(0):
         if cut.kind in (SMALLEST, ANY):
             said = {"before": after_cut(lab, task, cut), "after": cut_afterwards(lab, task, cut)}
             for when, one in said.items():
-                changed = change(lab, task, one, whole(lab, task, len(one)))
+                changed = change(lab, task, one, whole[: len(one)])
                 found.setdefault(f"{cut.kind}, {when}", {})[f"{cut.size:.0%}".rstrip("%")] = changed
     return found
 
 
 def frozen(lab: Any, task: Task) -> dict[int, Estimate]:
     """Change of the score with the lowest layers frozen in fine-tuning, by how many."""
-    layers = lab.config.num_hidden_layers
+    layers, whole = lab.config.num_hidden_layers, answers_of_task(lab, task)
     found = {cut: after_cut(lab, task, cut) for cut in cuts_of(0) if cut.kind == FROZEN}
-    return {cut.count(layers): change(lab, task, said, whole(lab, task, len(said))) for cut, said in found.items()}
+    return {cut.count(layers): change(lab, task, said, whole[: len(said)]) for cut, said in found.items()}
 
 
 def halves(lab: Any, task: Task) -> dict[str, np.ndarray]:
-    """Answers of trainings with half of the heads, with shuffled labels, and from a random start, (trainings, dev rows)."""
+    """Answers of trainings with half of the heads, on shuffled labels, from a random start and whole, (trainings, dev rows)."""
     found = {name: after_cut(lab, task, cut) for name, cut in HALVES.items()}
-    return found | ({"random start": lab.random_starts(task)} if task in lab.random_tasks else {})
+    found |= {"random start": lab.random_starts(task)} if task in lab.random_tasks else {}
+    return found | {"all heads": answers_of_task(lab, task)}
 
 
 def scores(lab: Any, task: Task, answered: Mapping[str, np.ndarray]) -> dict[str, Estimate]:
@@ -175,10 +171,11 @@ def heads_gone(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
         model, batches = lab.finetuned(task, seed_offset=at), lab.swept_batches(task)
         for name, several in orders(lab, task, at, step).items():
             outputs = [once(_cumulative, model, batches, order, step) for order in several]
+            whole = answers(task, outputs[0]["outputs"][0])
             for place, count in enumerate(outputs[0]["counts"]):
                 said = np.stack([answers(task, one["outputs"][place]) for one in outputs])
-                of_orders = gains(task, answers(task, outputs[0]["outputs"][0]), said, labels, seed)
-                parts.setdefault(name, {}).setdefault(int(count), []).append(mean_of(of_orders))
+                gained = mean_of(gains(task, whole, said, labels, seed))
+                parts.setdefault(name, {}).setdefault(int(count), []).append(gained)
     return {name: {count: mean_over_seeds(some) for count, some in of_order.items()} for name, of_order in parts.items()}
 
 

@@ -22,7 +22,9 @@ from ..disabling.effects import losses
 from ..glue import Task
 from ..judge import Support, above
 from ..patterns.labels import PATTERNS
-from ..statistics import Bootstrap, Seed, bootstrap_mean
+from ..results import text_of
+from ..statistics import Bootstrap, Estimate, Seed, bootstrap_mean
+from .cuts import layers_of
 
 PAIR_ROWS = 160
 ALIKE = 1 / 6  # of a layer's pairs: those whose maps are nearest
@@ -151,7 +153,7 @@ def nearest(distances: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     return within.argsort(axis=1, kind="stable").argsort(axis=1) < ALIKE * len(pairs)
 
 
-def redundant(found: Sequence[tuple[Pairs, np.ndarray]], estimate: object, seed: Seed) -> Support:
+def redundant(found: Sequence[tuple[Pairs, np.ndarray]], estimate: Estimate, seed: Seed) -> Support:
     """Support for more interaction in pairs of one pattern: surely above 0, and more than exchanged patterns give.
 
     Args:
@@ -159,11 +161,9 @@ def redundant(found: Sequence[tuple[Pairs, np.ndarray]], estimate: object, seed:
         estimate: of :meth:`Pairs.beyond_matched` over all trainings.
         seed: of the exchanges.
     """
-    from ..results import text_of
-
-    by_examples = above(estimate)  # type: ignore[arg-type]
+    by_examples = above(estimate)
     by_heads = max(pairs.chance(patterns, seed) for pairs, patterns in found)
-    number = text_of(estimate.summary() | {"unit": "interaction"}, sizes=True)  # type: ignore[attr-defined]
+    number = text_of(estimate.summary() | {"unit": "interaction"}, sizes=True)
     return Support(max(by_examples.holds, by_heads), by_examples.fails, number)
 
 
@@ -243,7 +243,7 @@ def with_copy(model, head: Head, place: int):
     if source == place:
         raise ValueError(f"head {source} cannot be copied to its own place; choose another head of the layer")
     planted = copy.deepcopy(model)
-    attention = planted.base_model.encoder.layer[layer].attention
+    attention = layers_of(planted)[layer].attention
     size = attention.output.dense.weight.shape[1] // planted.config.num_attention_heads
     here, there = (slice(at * size, (at + 1) * size) for at in (source, place))
     with torch.no_grad():
