@@ -19,7 +19,7 @@ from bertology_utils.drift.scores import EMBEDDINGS, restored_logits
 from bertology_utils.glue import TASKS
 from bertology_utils.models import load_classifier, load_tokenizer, predict_logits
 from bertology_utils.pruning import cuts, measure, pairs
-from bertology_utils.pruning.cuts import ANY, BAD, FROZEN, GOOD, RANDOM, SMALLEST, Cut
+from bertology_utils.pruning.cuts import ANY, BAD, FROZEN, GOOD, NONE, RANDOM, SMALLEST, Cut
 from bertology_utils.settings import Recipe
 from bertology_utils.sources import parse_model
 
@@ -80,10 +80,12 @@ def test_good_and_bad_halves_share_no_head_and_what_goes_stays_gone(training):
     assert (kept[GOOD] ^ kept[BAD]).all()
     importance = cuts.importance_of(training)
     assert importance[kept[GOOD]].min() >= importance[kept[BAD]].max()
-    tuned = finetune.finetuned(dataclasses.replace(training, cut=Cut(BAD, 0.5)))
-    for layer, of_layer in zip(tuned.base_model.encoder.layer, kept[BAD], strict=True):
-        by_head = layer.attention.output.dense.weight.unflatten(1, (4, -1)).abs().sum(dim=(0, 2))
-        assert ((by_head > 0).numpy() == of_layer).all()
+    kept[NONE] = np.zeros_like(kept[BAD])
+    for kind in (BAD, NONE):
+        tuned = finetune.finetuned(dataclasses.replace(training, cut=Cut(kind, 0.5)))
+        for layer, of_layer in zip(tuned.base_model.encoder.layer, kept[kind], strict=True):
+            by_head = layer.attention.output.dense.weight.unflatten(1, (4, -1)).abs().sum(dim=(0, 2))
+            assert ((by_head > 0).numpy() == of_layer).all()
 
 
 @pytest.mark.parametrize(("size", "frozen"), [(1 / 3, 1), (2 / 3, 2), (1, 3), (0, 0)])
@@ -107,7 +109,7 @@ def test_nothing_can_be_learnt_from_shuffled_labels(training):
 
 def test_every_cut_has_a_training_of_its_own(training):
     keys = [cache.where(finetune.train, dataclasses.replace(training, cut=cut)) for cut in (None, *cuts.cuts_of(0))]
-    assert len({cache.digest(key) for _, key in keys}) == len(keys) == 12
+    assert len({cache.digest(key) for _, key in keys}) == len(keys) == 13
     assert set(cuts.cuts_of(2)) < set(cuts.cuts_of(0))
 
 

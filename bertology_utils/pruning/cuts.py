@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ..finetune import Training
 
 FROZEN, SMALLEST, ANY = "frozen", "smallest weights", "random weights"
-GOOD, RANDOM, BAD = "good heads", "random heads", "bad heads"  # those that are kept
-KINDS = (FROZEN, SMALLEST, ANY, GOOD, RANDOM, BAD)
+GOOD, RANDOM, BAD, NONE = "good heads", "random heads", "bad heads", "no heads"  # those that are kept
+KINDS = (FROZEN, SMALLEST, ANY, GOOD, RANDOM, BAD, NONE)
 WEIGHED_ON = 256  # training rows that say how important a head is
 THIRD = 1 / 3
 
@@ -39,7 +39,7 @@ class Cut:
         kind: "frozen": the embeddings and the lowest layers stay as they are. "smallest weights": of every matrix of the
             encoder's layers those of the smallest magnitude are zero (Gordon et al., 2020, §2); "random weights": any.
             "good heads", "bad heads": only the most, or the least important ones are kept, by their gradients in the same
-            training without a cut (Prasanna et al., 2020, §3); "random heads": any.
+            training without a cut (Prasanna et al., 2020, §3); "random heads": any; "no heads": none, whatever the size.
         size: the share that is frozen or taken, from 0 to 1.
         shuffled: the training rows' labels are exchanged among them: a control, from which nothing can be learnt.
     """
@@ -98,14 +98,13 @@ class Cut:
 
     def kept_heads(self, training: Training) -> np.ndarray:
         """True for the heads that are kept, shape (layers, heads)."""
-        if self.kind == RANDOM:
-            from ..models import load_config
+        from ..models import load_config
 
-            config = load_config(training.source)
-            shape = config.num_hidden_layers, config.num_attention_heads
-            weight = np.random.default_rng(training.seed).random(shape)
-        else:
-            weight = importance_of(training)
+        config = load_config(training.source)
+        shape = config.num_hidden_layers, config.num_attention_heads
+        if self.kind == NONE:
+            return np.zeros(shape, dtype=bool)
+        weight = np.random.default_rng(training.seed).random(shape) if self.kind == RANDOM else importance_of(training)
         order = np.argsort(weight.ravel(), kind="stable")  # the least important first
         count = self.count(order.size)
         kept = order[count:] if self.kind != BAD else order[: order.size - count]
@@ -123,8 +122,9 @@ def cuts_of(at: int) -> tuple[Cut, ...]:
         at: number of the training.
     """
     claimed = Cut(FROZEN, THIRD), Cut(SMALLEST, 0.3), Cut(SMALLEST, 0.4), *(Cut(kind, 0.5) for kind in (GOOD, RANDOM, BAD))
-    more = Cut(FROZEN, 2 * THIRD), Cut(SMALLEST, 0.6), Cut(ANY, 0.3), Cut(ANY, 0.6), Cut(GOOD, 0.5, shuffled=True)
-    return claimed + (more if at < 2 else ())
+    more = Cut(FROZEN, 2 * THIRD), Cut(SMALLEST, 0.6), Cut(ANY, 0.3), Cut(ANY, 0.6)
+    controls = Cut(NONE, 1.0), Cut(GOOD, 0.5, shuffled=True)
+    return claimed + (more + controls if at < 2 else ())
 
 
 def check_share(size: float) -> None:
