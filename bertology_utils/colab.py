@@ -50,8 +50,7 @@ def on_colab() -> bool:
 def set_up(drive: str = "") -> None:
     """Keep libraries' notices out of the page; on Colab, print versions, the GPU and which profile fits it.
 
-    There it also installs the spaCy pipeline of all profiles that take GLUE's rows; what else these read, the notebook
-    itself fetches.
+    What a profile reads is fetched where it is read.
 
     Args:
         drive: on Colab, a folder on the reader's Google Drive for models and results; "" for none.
@@ -74,12 +73,6 @@ def _look_around(drive: str) -> None:
         sys.exit("\n".join([*lacking, do]))
     print(", ".join([f"Python {platform.python_version()}", *(f"{name} {installed(name)}" for name in _SHOWN)]))
     print(_gpu())
-    from .sources import install_pipeline
-
-    try:
-        install_pipeline()
-    except ConnectionError as error:  # the default profile needs none
-        print(f'{error}\nOnly profile = "embedded" does without, or annotation = "conllu:PATH".')
     if drive:
         _keep_on_drive(drive)
 

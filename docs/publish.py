@@ -29,7 +29,7 @@ _BLOCK = re.compile(r"(?<=# published: begin\n).*?(?=# published: end\n)", re.DO
 _CLONE = re.compile(r"(?<=<!-- clone -->\n).*?(?=\n<!-- end -->)", re.DOTALL)
 _COMMAND = "python docs/publish.py --repository https://github.com/OWNER/NAME --tag TAG"
 SETUP_CELL = """\
-# Installs the project where it is missing; on Colab it also fetches a parser, and says what is there.
+# Installs the project where it is missing; on Colab it also says what is there.
 import importlib.util
 REPOSITORY, TAG = "{address}", "{tag}"  # from pyproject.toml
 DRIVE = ""  # @param {{type:"string"}}  # on Colab, a folder of your Drive that keeps models and results

@@ -13,8 +13,7 @@ from ..cache import once
 from ..claims import SCORE
 from ..common import Head
 from ..disabling.effects import gains, losses
-from ..disabling.sweep import without_sets
-from ..disabling.switch import all_heads, answers, cumulative, disabled, random_order, replacement, scores_of
+from ..disabling.switch import all_heads, answers, cumulative, disabled, logits_without, random_order, replacement, scores_of
 from ..drift.scores import EMBEDDINGS, answers_of_task, gain, score_task
 from ..glue import Task, plain_metric, predictions, scale_of
 from ..judge import Support, above, any_of
@@ -23,11 +22,13 @@ from ..patterns.classifiers import load_network
 from ..patterns.measure import Patterns, usual_patterns
 from ..results import text_of
 from ..statistics import Bootstrap, Estimate, Seed, bootstrap_mean, mean_of, mean_over_seeds
-from .cuts import ANY, BAD, FROZEN, GOOD, RANDOM, SMALLEST, Cut, cuts_of, importance, weighing_batches, weight_masks, zero
+from . import cuts
+from .cuts import ANY, BAD, FROZEN, GOOD, NONE, RANDOM, SMALLEST, Cut
 from .pairs import HeadDistances, Pairs, alike_and_other, nearest, with_copy
 
-HALVES = {kind: Cut(kind, 0.5) for kind in (GOOD, RANDOM, BAD)} | {"labels shuffled": Cut(GOOD, 0.5, shuffled=True)}
-STEPS = 9  # measurements on the way to a model without heads
+HALVES = {kind: Cut(kind, 0.5) for kind in (GOOD, RANDOM, BAD)}
+CONTROLS = {NONE: Cut(NONE, 1.0), "labels shuffled": Cut(GOOD, 0.5, shuffled=True)}
+STEPS = 8  # measurements on the way to a model without heads; the fourth is without half of them
 RANDOM_ORDERS = 3
 
 
@@ -40,7 +41,7 @@ def change(lab: Any, task: Task, one: np.ndarray, other: np.ndarray) -> Estimate
 
 def after_cut(lab: Any, task: Task, cut: Cut) -> np.ndarray:
     """Answers of the trainings that had to do without something, shape (trainings that have this cut, dev rows)."""
-    return np.stack([lab.answers(task, seed_offset=at, cut=cut) for at in lab.trainings(task) if cut in cuts_of(at)])
+    return np.stack([lab.answers(task, seed_offset=at, cut=cut) for at in lab.trainings(task) if cut in cuts.cuts_of(at)])
 
 
 def cut_afterwards(lab: Any, task: Task, cut: Cut, count: int = 2) -> np.ndarray:
@@ -58,7 +59,7 @@ def cut_afterwards(lab: Any, task: Task, cut: Cut, count: int = 2) -> np.ndarray
     found = []
     for at in lab.trainings(task)[:count]:
         model = lab.finetuned(task, seed_offset=at)
-        zero(model, weight_masks(model, cut.size, None if cut.kind == SMALLEST else lab.settings.seed + at))
+        cuts.zero(model, cuts.weight_masks(model, cut.size, None if cut.kind == SMALLEST else lab.settings.seed + at))
         found.append(predictions(task, once(predict_logits, model, lab.dev_batches(task))))
     return np.stack(found)
 
@@ -73,7 +74,7 @@ def by_setting(found: Mapping[Task, Mapping[str, Mapping[Any, Any]]]) -> Iterato
 def weights_gone(lab: Any, task: Task) -> dict[str, dict[str, Estimate]]:
     """Changes of the score without weights, by which and when they went, and by how many in percent."""
     whole, found = answers_of_task(lab, task), dict[str, dict[str, Estimate]]()
-    for cut in cuts_of(0):
+    for cut in cuts.cuts_of(0):
         if cut.kind in (SMALLEST, ANY):
             said = {"before": after_cut(lab, task, cut), "after": cut_afterwards(lab, task, cut)}
             for when, one in said.items():
@@ -85,15 +86,18 @@ def weights_gone(lab: Any, task: Task) -> dict[str, dict[str, Estimate]]:
 def frozen(lab: Any, task: Task) -> dict[int, Estimate]:
     """Change of the score with the lowest layers frozen in fine-tuning, by how many."""
     layers, whole = lab.config.num_hidden_layers, answers_of_task(lab, task)
-    found = {cut: after_cut(lab, task, cut) for cut in cuts_of(0) if cut.kind == FROZEN}
+    found = {cut: after_cut(lab, task, cut) for cut in cuts.cuts_of(0) if cut.kind == FROZEN}
     return {cut.count(layers): change(lab, task, said, whole[: len(said)]) for cut, said in found.items()}
 
 
 def halves(lab: Any, task: Task) -> dict[str, np.ndarray]:
-    """Answers of trainings with half of the heads, on shuffled labels, from a random start and whole, (trainings, dev rows)."""
-    found = {name: after_cut(lab, task, cut) for name, cut in HALVES.items()}
-    found |= {"random start": lab.random_starts(task)} if task in lab.random_tasks else {}
-    return found | {"all heads": answers_of_task(lab, task)}
+    """Answers of trainings whole, with half of the heads, and of the controls, shape (trainings, dev rows), by name.
+
+    The controls: without any head, on shuffled labels, and from a random start.
+    """
+    found = {"all heads": answers_of_task(lab, task)}
+    found |= {name: after_cut(lab, task, cut) for name, cut in (HALVES | CONTROLS).items()}
+    return found | ({"random start": lab.random_starts(task)} if task in lab.random_tasks else {})
 
 
 def scores(lab: Any, task: Task, answered: Mapping[str, np.ndarray]) -> dict[str, Estimate]:
@@ -143,7 +147,7 @@ def pruning_order(model, batches: Sequence[Batch], step: int) -> list[Head]:
     zeros = replacement(model, batches, "zero")
     while left := [head for head in all_heads(model) if head not in gone]:
         with disabled(model, gone, zeros) if gone else nullcontext():
-            weight = importance(model, batches)
+            weight = cuts.importance(model, batches)
         gone += sorted(left, key=lambda head: weight[head])[:step]
     return gone
 
@@ -151,7 +155,9 @@ def pruning_order(model, batches: Sequence[Batch], step: int) -> list[Head]:
 def orders(lab: Any, task: Task, at: int, step: int) -> dict[str, list[list[Head]]]:
     """Orders in which a training's heads can go, by name: several only where they are drawn at random."""
     settings, shape = lab.settings, (lab.config.num_hidden_layers, lab.config.num_attention_heads)
-    rows = weighing_batches(task, lab.train_rows(task), lab.tokenizer, settings.profile.recipe.max_length, settings.seed)
+    rows = cuts.weighing_batches(
+        task, lab.train_rows(task), lab.tokenizer, settings.profile.recipe.max_length, settings.seed
+    )
 
     def ranked(number: int) -> list[Head]:
         return [tuple(head) for head in once(pruning_order, lab.finetuned(task, seed_offset=number), rows, step)]
@@ -163,10 +169,13 @@ def orders(lab: Any, task: Task, at: int, step: int) -> dict[str, list[list[Head
 
 
 def heads_gone(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
-    """Change of the score with heads gone one after the other, by order and by how many are gone; over the first two trainings."""
+    """Change of the score with heads gone one after the other, by order and by how many; over the first two trainings.
+
+    And "ranked above random": how much less is lost by rank than in random orders, of the same examples.
+    """
     labels, seed = lab.swept_labels(task), lab.resampling_seed(task)
     step = -(-lab.config.num_hidden_layers * lab.config.num_attention_heads // STEPS)
-    parts: dict[str, dict[int, list[Bootstrap]]] = {}
+    found: dict[str, dict[int, list[Bootstrap]]] = {}
     for at in lab.trainings(task)[:2]:
         model, batches = lab.finetuned(task, seed_offset=at), lab.swept_batches(task)
         for name, several in orders(lab, task, at, step).items():
@@ -175,8 +184,12 @@ def heads_gone(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
             for place, count in enumerate(outputs[0]["counts"]):
                 said = np.stack([answers(task, one["outputs"][place]) for one in outputs])
                 gained = mean_of(gains(task, whole, said, labels, seed))
-                parts.setdefault(name, {}).setdefault(int(count), []).append(gained)
-    return {name: {count: mean_over_seeds(some) for count, some in of_order.items()} for name, of_order in parts.items()}
+                found.setdefault(name, {}).setdefault(int(count), []).append(gained)
+    found["ranked above random"] = {
+        count: [one - other for one, other in zip(ranked, found["random"][count], strict=True)]
+        for count, ranked in found["ranked anew"].items()
+    }
+    return {name: {count: mean_over_seeds(some) for count, some in of_order.items()} for name, of_order in found.items()}
 
 
 def _cumulative(model, batches: Sequence[Batch], order: Sequence[Head], step: int) -> dict[str, np.ndarray]:
@@ -240,8 +253,10 @@ def beyond_matched(lab: Any, task: Task, found: Sequence[tuple[Pairs, np.ndarray
     return {kind: mean_over_seeds(several) for kind, several in parts.items()}
 
 
-def planted(lab: Any, task: Task, pairs: Pairs) -> Bootstrap:
-    """Interaction of the most needed head of the first training with a copy of it, which takes its layer's least needed place.
+def planted(lab: Any, task: Task, pairs: Pairs) -> dict[str, Bootstrap]:
+    """Interactions of heads of the first training with copies of them, which take their layers' least needed places.
+
+    Of "the most needed head", and the mean over layers of "typical heads": those of the median rise of the loss.
 
     Args:
         lab: whose task it is.
@@ -249,13 +264,33 @@ def planted(lab: Any, task: Task, pairs: Pairs) -> Bootstrap:
         pairs: of that training.
     """
     rises = pairs.rises[:, 1 : 1 + pairs.heads].mean(axis=2)
-    layer, head = np.unravel_index(rises.argmax(), rises.shape)
-    place = int(np.where(np.arange(pairs.heads) == head, np.inf, np.abs(rises[layer])).argmin())
-    model = with_copy(lab.finetuned(task), (int(layer), int(head)), place)
-    one, other = np.eye(pairs.heads, dtype=bool)[[head, place]]
-    sets = np.array([one & other, one, other, one | other])
-    loss = losses(task, once(without_sets, model, lab.swept_batches(task), sets)[layer], lab.swept_labels(task))
-    return bootstrap_mean(loss[3] - loss[1] - loss[2] + loss[0], lab.resampling_seed(task))
+    ranked = rises.argsort(axis=1)  # the most needed last
+    layer = int(rises.max(axis=1).argmax())
+    chosen = {
+        "the most needed head": [(layer, int(ranked[layer, -1]))],
+        "typical heads": [(at, int(ranked[at, pairs.heads // 2])) for at in range(len(rises))],
+    }
+    tuned, batches, labels, seed = (
+        lab.finetuned(task),
+        lab.swept_batches(task),
+        lab.swept_labels(task),
+        lab.resampling_seed(task),
+    )
+    found = {}
+    for kind, heads in chosen.items():
+        each = [once(_with_copy, tuned, batches, head, int(ranked[head[0], 0])) for head in heads]
+        loss = np.mean([losses(task, outputs["outputs"], labels) for outputs in each], axis=0)
+        found[kind] = bootstrap_mean(loss[3] - loss[1] - loss[2] + loss[0], seed)
+    return found
+
+
+def _with_copy(model, batches: Sequence[Batch], head: Head, place: int) -> dict[str, np.ndarray]:
+    """Outputs with a copy planted, as it is and without the head, its copy and both, shape (4, examples, labels)."""
+    planted, copied = with_copy(model, head, place), (head[0], place)
+    zeros = replacement(planted, batches, "zero")
+    gone = [[head], [copied], [head, copied]]
+    without = [logits_without(planted, batches, heads, zeros) for heads in gone]
+    return {"outputs": np.stack([predict_logits(planted, batches), *without])}
 
 
 def some_layer(changes: Mapping[str, Estimate]) -> Support:

@@ -10,8 +10,9 @@ from matplotlib.ticker import MaxNLocator
 
 from .. import plots
 from ..common import one_based
-from ..glue import TASKS
+from ..judge import THIS_RUN
 from ..patterns.labels import PATTERNS
+from ..record import TITLES
 from ..results import Results
 from .pairs import Pairs
 
@@ -28,7 +29,9 @@ _LOOKS = ("o-", "s--", "^:", "D-.")
 
 
 def interactions(pairs: Pairs, patterns: np.ndarray, layer: int) -> Figure:
-    """A figure of one layer's interactions: a square for every pair of heads, the heads in the order of their patterns.
+    """A figure of one layer's interactions: a square for each pair of heads, the heads in the order of their patterns.
+
+    Lines part the patterns.
 
     Args:
         pairs: of one training.
@@ -36,53 +39,61 @@ def interactions(pairs: Pairs, patterns: np.ndarray, layer: int) -> Figure:
         layer: from 0.
     """
     order = np.argsort(patterns[layer], kind="stable")
-    square = np.zeros((pairs.heads, pairs.heads))
+    square = np.full((pairs.heads, pairs.heads), np.nan)
     a, b = pairs.pairs.T
     square[a, b] = square[b, a] = pairs.interactions[layer].mean(axis=1)
-    square = 1000 * square[np.ix_(order, order)]
-    limit = max(float(np.abs(square).max()), 1e-3)
+    square = np.where(np.tri(pairs.heads, dtype=bool), 1000 * square[np.ix_(order, order)], np.nan)
+    limit = max(float(np.nanmax(np.abs(square))), 1e-3)
     figure, (ax,) = plots.panel_grid(1, 6.2, 4.6)
     plots.heatmap(ax, square, limits=(-limit, limit), cmap=plots.GAIN.reversed())
     names = [f"{PATTERNS[patterns[layer, head]]} {one_based(int(head))}" for head in order]
     ax.set_xticks(np.arange(pairs.heads) + 0.5, [name.split()[-1] for name in names])
     ax.set_yticks(np.arange(pairs.heads) + 0.5, names, rotation=0)
-    ax.set(xlabel="head", ylabel="", title=f"interaction in layer {one_based(layer)}, thousandths of the loss")
+    for border in (1 + np.flatnonzero(np.diff(patterns[layer, order]))).tolist():
+        ax.plot([0, border, border], [border, border, pairs.heads], color=plots.COLOURS["grey"], lw=1.2)
+    ax.set(xlabel="head", ylabel="pattern and head")
+    ax.set_title(f"interaction in layer {one_based(layer)}, thousandths of the loss")
     return figure
 
 
-def changes(runs: Runs, what: str, across: str, names: Mapping[str, str], border: float = -0.01) -> Figure:
+def changes(
+    runs: Runs, titles: Mapping[str, str], what: str, across: str, names: Mapping[str, str], border: float = -0.01
+) -> Figure:
     """A figure of what the score changes by, in points, a panel for each task and run, a line for each name.
 
     Args:
         runs: each with rows of ``what``, with a state, and a kind that is a number.
+        titles: what this run's tasks are called, by name.
         what: kind of number.
         across: label of the horizontal axis, with the unit.
         names: of the lines, by state.
         border: change at which a claim is decided.
     """
-    tasks = [(name, run, task) for name, run in runs.items() for task in dict.fromkeys(e["task"] for e in run.find(what))]
-    figure, axes = plots.panel_grid(len(tasks), 3.9, 3.1, columns=3)
-    for ax, (name, run, task) in zip(axes, tasks, strict=True):
-        for look, colour, (state, label) in zip(_LOOKS, plots.COLOURS.values(), names.items(), strict=False):
+    there = [(name, run, task) for name, run in runs.items() for task in dict.fromkeys(e["task"] for e in run.find(what))]
+    figure, axes = plots.panel_grid(len(there), 3.3, 3.1, columns=3, sharey=True)
+    shown = []
+    for ax, (name, run, task) in zip(axes, there, strict=True):
+        for at, (look, colour, (state, label)) in enumerate(
+            zip(_LOOKS, plots.COLOURS.values(), names.items(), strict=False)
+        ):
             found = sorted(run.find(what, task=task, state=state), key=lambda entry: float(entry["kind"]))
             if found:
-                x = [float(entry["kind"]) for entry in found]
+                x = np.array([float(entry["kind"]) for entry in found])
                 parts = [[e.get(part, e["value"]) for e in found] for part in ("value", "low", "high")]
                 value, low, high = 100 * np.array(parts, dtype=float)
-                ax.errorbar(
-                    x, value, [value - low, high - value], fmt=look, color=colour, ms=4, lw=1.4, elinewidth=0.8, label=label
-                )
-        shown = 100 * np.array(
-            [entry["value"] for entry in run.find(what, task=task) if entry["state"] in names], dtype=float
-        )
-        room = max(0.25 * float(np.ptp(shown)), 4.0)
-        ax.set_ylim(shown.min() - room, max(float(shown.max()), 0.0) + room)  # intervals may go on beyond
-        ax.axhline(100 * border, color="black", lw=1, ls=":")
+                ax.plot(x, value, look, color=colour, ms=4, lw=1.4, label=label)
+                beside = x + 0.012 * x.max() * (at - (len(names) - 1) / 2)  # intervals at one place would hide each other
+                ax.vlines(beside, low, high, color=colour, lw=1)
+                shown += value.tolist()
+        ax.axhline(100 * border, color="black", lw=1, ls=":", label="limit of the claim")
         ax.axhline(0, color=plots.COLOURS["grey"], lw=0.8, zorder=0)
-        ax.set(title=f"{TASKS[task].title}, {name}", xlabel=across)
+        ax.set(title=f"{(titles if name == THIS_RUN else TITLES)[task]}, {name}", xlabel=across)
         ax.xaxis.set_major_locator(MaxNLocator(8, integer=True))
-    axes[0].set_ylabel("change of the score, points")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(names))
+    room = max(0.25 * float(np.ptp(shown)), 4.0)
+    axes[0].set_ylim(min(shown) - room, max(*shown, 0.0) + room)  # intervals may go on beyond
+    for ax in axes[::3]:
+        ax.set_ylabel("change of the score, points")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return figure
 
 
