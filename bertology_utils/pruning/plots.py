@@ -104,6 +104,8 @@ def beyond(runs: Runs) -> Figure:
 
 
 def halves(runs: Runs) -> Figure:
-    """A figure of the scores of halves of the heads, and of what they are compared with."""
-    return plots.dot_panels(plots.panels_of(runs, HALVES, ("task", "run"), "kind", "state"), "score", 100,
-                            {"trained": plots.COLOURS["blue"], "compared with": plots.COLOURS["grey"]}, columns=3)  # fmt: skip
+    """A figure of the scores of halves of the heads, and of what they are compared with; an interval may go on beyond it."""
+    lowest = 100 * min(entry["value"] for run in runs.values() for entry in run.find(HALVES))
+    return plots.dot_panels(plots.panels_of(runs, HALVES, ("task", "run"), "kind", "state"), "score × 100", 100,
+                            {"trained": plots.COLOURS["blue"], "compared with": plots.COLOURS["grey"]}, columns=3,
+                            limits=(lowest - 6, 103))  # fmt: skip
