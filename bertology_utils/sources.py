@@ -22,6 +22,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from .cache import file_sha256
+from .colab import on_colab
 from .common import one_of
 from .glue import DataSource, Task, get_task
 from .hub import BERT_BASE, HUB_REVISIONS
@@ -166,7 +167,8 @@ def install_pipeline() -> None:
             said.append("".join(done.stderr.partition("ERROR: ")[1:])[:300] or done.stderr[-300:])
     raise ConnectionError(
         f"the spaCy pipeline {PIPELINE} {PIPELINE_VERSION} cannot be installed from {_PIPELINE_AT}"
-        f" (PIP_FIND_LINKS=FOLDER has pip look elsewhere); pip says: {' '.join(' … '.join(said).split())}"
+        f" (PIP_FIND_LINKS=FOLDER has pip look elsewhere); pip says: {' '.join(' … '.join(said).split())}."
+        ' Only profile = "embedded" does without, or annotation = "conllu:PATH".'
     )
 
 
@@ -258,14 +260,19 @@ def _checkpoint(task: Task, place: str, model: ModelSource) -> ModelSource:
 def parse_source(parameter: str, text: str) -> tuple[str, str]:
     """Read ``data``, ``annotation`` or ``framenet``: kind, and the place or name behind its colon, "" where there is none.
 
+    On Colab the default spaCy pipeline is installed where it is asked for.
+
     Raises:
         ValueError: it is of no such kind.
         FileNotFoundError: there is no such folder, file or spaCy pipeline.
+        ConnectionError: see :func:`install_pipeline`.
     """
     kind, _, place = text.partition(":")
     if not place or kind not in [one.partition(":")[0] for one in _ALLOWED[parameter] if ":" in one]:
         return one_of(parameter, text, _ALLOWED[parameter]), ""
     path, what = Path(place).expanduser(), _PLACES[kind]
+    if text == f"spacy:{PIPELINE}" and on_colab():
+        install_pipeline()
     installed = kind == "spacy" and place.isidentifier() and find_spec(place) is not None
     if not (installed or (path.is_file() if what == "file" else path.is_dir())):
         hint = "; wanted is GLUE's layout, PATH/MRPC/dev.tsv and so on" if parameter == "data" else ""

@@ -13,7 +13,7 @@ import torch
 from IPython.core.inputtransformer2 import TransformerManager
 
 from bertology_utils import colab, sources
-from bertology_utils.annotation import annotators
+from bertology_utils.annotation.annotators import load_annotator
 from bertology_utils.settings import PROFILES
 from bertology_utils.sources import PACKAGE, VERSION
 from docs.publish import SETUP_CELL
@@ -52,7 +52,7 @@ def on_colab(machine, monkeypatch, tmp_path):
         monkeypatch.setenv(name, "before")
     machine.package = False
     machine.pipelines = []
-    monkeypatch.setattr(annotators, "install_pipeline", lambda: machine.pipelines.append("installed"))
+    monkeypatch.setattr(sources, "install_pipeline", lambda: machine.pipelines.append("installed"))
     yield machine
     for name in [name for name in sys.modules if name.split(".")[0] == "google"]:
         del sys.modules[name]
@@ -93,13 +93,21 @@ def test_the_project_and_the_embedded_model_are_installed_and_what_is_there_is_s
     assert len(on_colab.commands) == 2 and capsys.readouterr().out == first
 
 
-def test_the_parser_is_fetched_where_a_profile_asks_for_it(on_colab, monkeypatch):
+def test_the_parser_is_fetched_where_a_profile_asks_for_it(on_colab):
     run_cell(on_colab)
-    annotators.load_annotator("gold", ["mrpc"])
+    load_annotator("gold", ["mrpc"])
     assert not on_colab.pipelines
     with contextlib.suppress(FileNotFoundError):  # it was not really installed
-        annotators.load_annotator(f"spacy:{sources.PIPELINE}")
+        load_annotator(f"spacy:{sources.PIPELINE}")
     assert on_colab.pipelines == ["installed"]
+
+
+def test_what_can_be_done_without_the_parser_is_said(monkeypatch):
+    monkeypatch.setattr(sources, "find_spec", lambda name: None)
+    failed = SimpleNamespace(returncode=1, stderr="ERROR: pip says no")
+    monkeypatch.setattr(subprocess, "run", lambda *arguments, **options: failed)
+    with pytest.raises(ConnectionError, match='pip says no.* Only profile = "embedded" does without'):
+        sources.install_pipeline()
 
 
 def test_models_and_results_go_to_drive(on_colab, tmp_path, capsys):

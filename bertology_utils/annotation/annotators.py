@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import cache
-from ..colab import on_colab
 from ..common import opened
 from ..corpora import GLUE
 from ..glue import TASKS, get_task
-from ..sources import PIPELINE, install_pipeline, parse_source
+from ..sources import parse_source
 
 if TYPE_CHECKING:
     from conllu.models import Token, TokenList
@@ -268,7 +267,7 @@ def gold(tasks: Iterable[str] = TASKS) -> StoredAnnotation:
 
 
 def load_annotator(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
-    """The annotator that the parameter ``annotation`` names; on Colab the default spaCy pipeline is installed for it.
+    """The annotator that the parameter ``annotation`` names.
 
     Args:
         annotation: "gold", "spacy:NAME" (or a folder) or "conllu:PATH".
@@ -278,10 +277,8 @@ def load_annotator(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
         ValueError, FileNotFoundError: see :func:`bertology_utils.sources.parse_source`,
             :class:`bertology_utils.annotation.annotators.Pipeline` and
             :func:`bertology_utils.annotation.annotators.read`.
-        ConnectionError: see :func:`bertology_utils.sources.install_pipeline`.
+        ConnectionError: see :func:`bertology_utils.sources.parse_source`.
     """
-    if annotation == f"spacy:{PIPELINE}" and on_colab():
-        install_pipeline()
     kind, place = parse_source("annotation", annotation)
     if kind == "gold":
         return gold(tasks)
