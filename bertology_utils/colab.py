@@ -4,7 +4,6 @@ Imported before the package's dependencies are there: it needs the standard libr
 """
 
 import importlib
-import importlib.util
 import os
 import platform
 import sys
@@ -12,6 +11,8 @@ from importlib import metadata
 from pathlib import Path, PurePosixPath
 
 from packaging.requirements import Requirement
+
+from .common import on_colab, quiet
 
 DISTRIBUTION = "bertology-utils"
 # A GPU's least memory in GiB for a profile, the largest first: a T4 has 15, an L4 22, an A100 40 or 80.
@@ -39,14 +40,6 @@ def installed(name: str) -> str:
         return ""
 
 
-def on_colab() -> bool:
-    """True in a notebook on Colab."""
-    try:
-        return importlib.util.find_spec("google.colab") is not None
-    except ModuleNotFoundError:  # there is no package "google"
-        return False
-
-
 def set_up(drive: str = "") -> None:
     """Keep libraries' notices out of the page; on Colab, print versions, the GPU and which profile fits it.
 
@@ -62,8 +55,6 @@ def set_up(drive: str = "") -> None:
         _look_around(drive)
     elif drive:
         sys.exit("DRIVE is for Colab. Elsewhere the environment variable BERTOLOGY_CACHE says where models are kept.")
-    from .common import quiet  # the package's requirements are there
-
     quiet()
 
 

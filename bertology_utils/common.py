@@ -17,6 +17,7 @@ import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
@@ -259,6 +260,14 @@ def is_full(error: BaseException) -> bool:
 def is_closed(error: OSError) -> bool:
     """True if a place cannot be written to at all, whatever is written."""
     return error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+def on_colab() -> bool:
+    """True in a notebook on Colab."""
+    try:
+        return find_spec("google.colab") is not None
+    except ModuleNotFoundError:  # there is no package "google"
+        return False
 
 
 def quiet() -> None:

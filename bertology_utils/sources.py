@@ -22,8 +22,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from .cache import file_sha256
-from .colab import on_colab
-from .common import one_of
+from .common import on_colab, one_of
 from .glue import DataSource, Task, get_task
 from .hub import BERT_BASE, HUB_REVISIONS
 
