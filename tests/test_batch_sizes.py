@@ -105,7 +105,7 @@ def of_inputs(lab, model, reference):
         "statistics": MapStatistics(ids),
         "twins": TwinWords(tokenizer),
         "mixing": Mixing(model),
-        "distances": HeadDistances(),
+        "distances": HeadDistances(model.config.num_hidden_layers),
     }
 
 

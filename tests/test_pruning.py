@@ -205,7 +205,7 @@ def test_made_up_interactions_are_found_and_exchanged_patterns_give_the_p_value(
 
 
 def test_distances_between_heads_are_those_of_scipy(model, batches):
-    found = observe(model, batches, {"distances": pairs.HeadDistances()})["distances"]
+    found = observe(model, batches, {"distances": pairs.HeadDistances(3)})["distances"]
     assert found.shape == (24, 3, 4, 3, 4)
     batch = batches[0]
     maps, length = attention_maps(model, batch), int(batch.lengths[0])

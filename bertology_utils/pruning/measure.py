@@ -13,7 +13,7 @@ from ..cache import once
 from ..claims import SCORE
 from ..common import Head
 from ..disabling.effects import gains, losses
-from ..disabling.switch import all_heads, answers, cumulative, disabled, logits_without, random_order, replacement, scores_of
+from ..disabling.switch import all_heads, answers, disabled, logits_without, random_order, replacement, scores_of
 from ..drift.scores import EMBEDDINGS, answers_of_task, gain, score_task
 from ..glue import Task, plain_metric, predictions, scale_of
 from ..judge import Support, above, any_of
@@ -174,17 +174,18 @@ def heads_gone(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
     And "ranked above random": how much less is lost by rank than in random orders, of the same examples.
     """
     labels, seed = lab.swept_labels(task), lab.resampling_seed(task)
-    step = -(-lab.config.num_hidden_layers * lab.config.num_attention_heads // STEPS)
+    heads = lab.config.num_hidden_layers * lab.config.num_attention_heads
+    step = -(-heads // STEPS)
+    counts = [*range(0, heads, step), heads]
     found: dict[str, dict[int, list[Bootstrap]]] = {}
     for at in lab.trainings(task)[:2]:
         model, batches = lab.finetuned(task, seed_offset=at), lab.swept_batches(task)
+        whole = answers(task, without(model, batches, []))
         for name, several in orders(lab, task, at, step).items():
-            outputs = [once(_cumulative, model, batches, order, step) for order in several]
-            whole = answers(task, outputs[0]["outputs"][0])
-            for place, count in enumerate(outputs[0]["counts"]):
-                said = np.stack([answers(task, one["outputs"][place]) for one in outputs])
-                gained = mean_of(gains(task, whole, said, labels, seed))
-                found.setdefault(name, {}).setdefault(int(count), []).append(gained)
+            for count in counts:
+                said = [answers(task, without(model, batches, order[:count])) for order in several]
+                gained = mean_of(gains(task, whole, np.stack(said), labels, seed))
+                found.setdefault(name, {}).setdefault(count, []).append(gained)
     found["ranked above random"] = {
         count: [one - other for one, other in zip(ranked, found["random"][count], strict=True)]
         for count, ranked in found["ranked anew"].items()
@@ -192,9 +193,11 @@ def heads_gone(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
     return {name: {count: mean_over_seeds(some) for count, some in of_order.items()} for name, of_order in found.items()}
 
 
-def _cumulative(model, batches: Sequence[Batch], order: Sequence[Head], step: int) -> dict[str, np.ndarray]:
-    found = cumulative(model, batches, order, step, replacement(model, batches, "zero"))
-    return {"counts": np.array(list(found)), "outputs": np.stack(list(found.values()))}
+def without(model, batches: Sequence[Batch], heads: Sequence[Head]) -> np.ndarray:
+    """Outputs of a classifier in which these heads give zero, from the cache, shape (examples, labels)."""
+    if not heads:
+        return once(predict_logits, model, batches)
+    return once(logits_without, model, batches, sorted(heads), replacement(model, batches, "zero"))
 
 
 def one_head_left(pairs: Pairs, seed: Seed) -> list[Bootstrap]:
@@ -225,7 +228,7 @@ def pairs_of(lab: Any, task: Task) -> list[tuple[Pairs, np.ndarray, np.ndarray]]
     network, separator = load_network().to(lab.device), lab.tokenizer.sep_token_id
     labels, found = np.asarray(lab.paired_rows(task)["label"]), []
     for at in lab.trainings(task):
-        looks = {"patterns": Patterns(network, separator), "distances": HeadDistances()}
+        looks = {"patterns": Patterns(network, separator), "distances": HeadDistances(lab.config.num_hidden_layers)}
         seen = observe_once(lab.finetuned(task, seed_offset=at), lab.paired_batches(task), looks)
         pairs = Pairs(task, lab.without_sets(task, at), labels, lab.config.num_attention_heads)
         found.append((pairs, usual_patterns(seen["patterns"].one_hot), seen["distances"]))
@@ -270,27 +273,20 @@ def planted(lab: Any, task: Task, pairs: Pairs) -> dict[str, Bootstrap]:
         "the most needed head": [(layer, int(ranked[layer, -1]))],
         "typical heads": [(at, int(ranked[at, pairs.heads // 2])) for at in range(len(rises))],
     }
-    tuned, batches, labels, seed = (
-        lab.finetuned(task),
-        lab.swept_batches(task),
-        lab.swept_labels(task),
-        lab.resampling_seed(task),
-    )
     found = {}
     for kind, heads in chosen.items():
-        each = [once(_with_copy, tuned, batches, head, int(ranked[head[0], 0])) for head in heads]
-        loss = np.mean([losses(task, outputs["outputs"], labels) for outputs in each], axis=0)
-        found[kind] = bootstrap_mean(loss[3] - loss[1] - loss[2] + loss[0], seed)
+        each = [_copied(lab, task, head, int(ranked[head[0], 0])) for head in heads]
+        found[kind] = bootstrap_mean(np.mean(each, axis=0), lab.resampling_seed(task))
     return found
 
 
-def _with_copy(model, batches: Sequence[Batch], head: Head, place: int) -> dict[str, np.ndarray]:
-    """Outputs with a copy planted, as it is and without the head, its copy and both, shape (4, examples, labels)."""
-    planted, copied = with_copy(model, head, place), (head[0], place)
-    zeros = replacement(planted, batches, "zero")
-    gone = [[head], [copied], [head, copied]]
-    without = [logits_without(planted, batches, heads, zeros) for heads in gone]
-    return {"outputs": np.stack([predict_logits(planted, batches), *without])}
+def _copied(lab: Any, task: Task, head: Head, place: int) -> np.ndarray:
+    """Interaction of a head of the first training with its copy, by example."""
+    batches, copied = lab.swept_batches(task), (head[0], place)
+    model = with_copy(lab.finetuned(task), head, place)
+    outputs = np.stack([without(model, batches, heads) for heads in ([], [head], [copied], [head, copied])])
+    whole, one, other, both = losses(task, outputs, lab.swept_labels(task))
+    return both - one - other + whole
 
 
 def some_layer(changes: Mapping[str, Estimate]) -> Support:

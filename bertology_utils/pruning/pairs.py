@@ -171,41 +171,35 @@ class HeadDistances:
     """Measurement: Jensen–Shannon divergence between the maps of every two heads, in bits, from 0 to 1.
 
     The mean over an input's tokens, whose rows of attention are distributions (Clark et al., 2019, §6, who sum).
+
+    Args:
+        layers: of the model.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, layers: int):
+        self._layers = layers
         self._maps: list[torch.Tensor] = []
-        self._batch: Batch | None = None
         self._rows: dict[int, np.ndarray] = {}
 
-    def start(self, batch: Batch) -> None:
-        """Compare the maps of the batch before."""
-        self._compare()
-        self._batch = batch
-
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Keep one layer's maps until the batch is whole; see :class:`bertology_utils.attention.Measurement`."""
+        """Keep one layer's maps until those of all are there; see :class:`bertology_utils.attention.Measurement`."""
         self._maps.append(maps)
-
-    def _compare(self) -> None:
-        if self._batch is None:
+        if len(self._maps) < self._layers:
             return
-        layers, heads = len(self._maps), self._maps[0].shape[1]
-        maps = torch.cat(self._maps, dim=1)  # (examples, layers · heads, queries, keys)
-        weights = (self._batch.mask / self._batch.lengths[:, None])[:, None].to(maps)  # (examples, 1, queries)
-        own = (_entropy(maps) * weights).sum(dim=2)  # (examples, layers · heads)
-        found = torch.zeros(len(maps), layers * heads, layers * heads, device=maps.device)
-        for head in range(layers * heads - 1):
-            mixed = (maps[:, head : head + 1] + maps[:, head + 1 :]) / 2
+        heads = maps.shape[1]
+        every, self._maps = torch.cat(self._maps, dim=1), []  # (examples, layers · heads, queries, keys)
+        weights = (batch.mask / batch.lengths[:, None])[:, None].to(maps)  # (examples, 1, queries)
+        own = (_entropy(every) * weights).sum(dim=2)  # (examples, layers · heads)
+        found = maps.new_zeros(len(maps), self._layers * heads, self._layers * heads)
+        for head in range(self._layers * heads - 1):
+            mixed = (every[:, head : head + 1] + every[:, head + 1 :]) / 2
             between = (_entropy(mixed) * weights).sum(dim=2) - (own[:, head : head + 1] + own[:, head + 1 :]) / 2
             found[:, head, head + 1 :] = found[:, head + 1 :, head] = between
-        shaped = found.view(-1, layers, heads, layers, heads).cpu().numpy()
-        self._rows |= dict(zip(self._batch.index, shaped, strict=True))
-        self._maps, self._batch = [], None
+        shaped = found.view(-1, self._layers, heads, self._layers, heads).cpu().numpy()
+        self._rows |= dict(zip(batch.index, shaped, strict=True))
 
     def compute(self) -> np.ndarray:
         """Shape (examples, layers, heads, layers, heads), float32, examples in the order of the data."""
-        self._compare()
         return np.stack([self._rows[index] for index in sorted(self._rows)])
 
 
