@@ -111,6 +111,16 @@ def _turn(need: Need) -> int:
     return 2 if need.cut else 1 if need.after else 0
 
 
+def order(notebook: str, models: Mapping[str, int]) -> tuple[bool, int]:
+    """Sorts notebooks that run side by side: pages first, so that appendices find what these measured; the longest first.
+
+    Args:
+        notebook: its name.
+        models: how many models notebooks look at, by name.
+    """
+    return notebook.split("_")[0].endswith("a"), -models.get(notebook, 0)
+
+
 def compared(tasks: Sequence[Task]) -> Sequence[Task]:
     """The task on whose first training the ways of disabling a head are compared: the first one, three sweeps more."""
     return tasks[:1]
@@ -233,9 +243,9 @@ class Plan:
     def stages(self, notebooks: Sequence[Notebook]) -> list[tuple[list[Notebook], list[Item]]]:
         """Notebooks to run after each other, with what has to be made before: notebook 0 alone, so that a first result is early.
 
-        Where nothing has to be made, and within the last stage, those that look at most models come first: they take longest.
+        Where nothing has to be made, and within the last stage, see :func:`order`.
         """
-        ordered = sorted(notebooks, key=lambda notebook: -self.models.get(notebook.name, 0))
+        ordered = sorted(notebooks, key=lambda notebook: order(notebook.name, self.models))
         first = [notebook for notebook in ordered if notebook.number == "0" and self.items and len(ordered) > 1]
         early = [item for item in self.items if {notebook.name for notebook in first} & set(item.notebooks)]
         late = [item for item in self.items if item not in early]

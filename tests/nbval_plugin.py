@@ -36,15 +36,15 @@ def pytest_xdist_auto_num_workers(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Notebooks that look at most models begin, as in the runner, so that at the end no process is left alone with one."""
+    """Notebooks run in the runner's order."""
     names = {item.path.stem for item in items if isinstance(item.parent, IPyNbFile)}
     if names:
-        from bertology_utils.plan import needs_of
+        from bertology_utils.plan import needs_of, order
         from bertology_utils.settings import resolve  # slow to import, and unit tests do not need it
 
         models = {name: len(needs_of(name, resolve())) for name in names}
         cells = Counter(item.path.stem for item in items)
-        items.sort(key=lambda item: (-models.get(item.path.stem, 0), -cells[item.path.stem], item.path))
+        items.sort(key=lambda item: (*order(item.path.stem, models), -cells[item.path.stem], item.path))
 
 
 def compare_outputs(self, test, ref, skip_compare=None):

@@ -226,12 +226,12 @@ def test_a_cache_that_cannot_be_written_to_is_refused_before_any_work(world, mon
 
 
 def test_notebook_0_comes_first_where_anything_has_to_be_made():
-    one, three, zero = (next(nb for nb in find_notebooks() if nb.number == number) for number in "130")
+    one, three, zero, appendix = (next(nb for nb in find_notebooks() if nb.number == n) for n in ("1", "3", "0", "3a"))
     early = plan.Item((zero.name, one.name), (), Lab, FineTuning(SST2), "early", ("made", {}), 1, 1)
     late = plan.Item((three.name,), (), Lab, FineTuning(RTE), "late", ("made", {}), 1, 1)
-    wanted = {zero.name: 1, one.name: 2, three.name: 3}
-    stages = plan.Plan((late, early), 0, wanted).stages([zero, one, three])
-    assert stages == [([zero], [early]), ([three, one], [late])]
+    wanted = {zero.name: 1, one.name: 2, three.name: 3, appendix.name: 3}
+    stages = plan.Plan((late, early), 0, wanted).stages([zero, one, appendix, three])
+    assert stages == [([zero], [early]), ([three, one, appendix], [late])], "an appendix finds what the page measured"
     assert plan.Plan((), 2, wanted).stages([zero, one, three]) == [([three, one, zero], [])], "warm, all side by side"
     assert plan.Plan((early,), 0, wanted).stages([zero]) == [([zero], [early])]
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from .. import plots
 from ..common import one_based
@@ -81,14 +80,14 @@ def changes(
                 x = np.array([float(entry["kind"]) for entry in found])
                 parts = [[e.get(part, e["value"]) for e in found] for part in ("value", "low", "high")]
                 value, low, high = 100 * np.array(parts, dtype=float)
-                ax.plot(x, value, look, color=colour, ms=4, lw=1.4, label=label)
                 beside = x + 0.012 * x.max() * (at - (len(names) - 1) / 2)  # intervals at one place would hide each other
+                ax.plot(beside, value, look, color=colour, ms=4, lw=1.4, label=label)
                 ax.vlines(beside, low, high, color=colour, lw=1)
                 shown += value.tolist()
         ax.axhline(100 * border, color="black", lw=1, ls=":", label="limit of the claim")
         ax.axhline(0, color=plots.COLOURS["grey"], lw=0.8, zorder=0)
         ax.set(title=f"{(titles if name == THIS_RUN else TITLES)[task]}, {name}", xlabel=across)
-        ax.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        ax.set_xticks(sorted({float(entry["kind"]) for entry in run.find(what, task=task)}))
     room = max(0.25 * float(np.ptp(shown)), 4.0)
     axes[0].set_ylim(min(shown) - room, max(*shown, 0.0) + room)  # intervals may go on beyond
     for ax in axes[::3]:
