@@ -258,9 +258,9 @@ def _look_into(settings: Settings, declared: dict[str, object], fetched: bool) -
     if "data" in declared and data.kind == "folder":
         for task in settings.tasks:
             trains = "train_files" in declared and task.name not in dict(settings.checkpoints)
-            _folder((task,), data.path, data.train_files, ("train", "dev") if trains else ("dev",))
+            _folder((task,), data, ("train", "dev") if trains else ("dev",))
             if trains and (before := settings.before(task)):
-                _folder(before[:1], data.path, data.train_files, ("train",))
+                _folder(before[:1], data, ("train",))
     if annotates == "conllu" and (data.kind != "hub" or fetched):
         for task in settings.tasks:
             rows = sample(load_rows(task, "dev", data), settings.max_examples, settings.seed)
