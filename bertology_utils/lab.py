@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -301,15 +301,15 @@ class Lab(Record):
             return self._pass(need)
         task, model = need.training.task, self._classifier(need.training.task, seed_offset=need.training.seed_offset)
         if isinstance(need, SetsOf):
-            inputs = self._inputs(task, self.paired_rows(task), self.paired_batches)
+            inputs = self._inputs(task, self.paired_rows(task))
             return without_sets, model, inputs, sets_of(self.config.num_attention_heads)
-        return sweep, model, self._inputs(task, self.swept_rows(task), self.swept_batches), 0, None, need.ablation
+        return sweep, model, self._inputs(task, self.swept_rows(task)), 0, None, need.ablation
 
     def _pass(self, need: PassOf) -> tuple:
         from .passes import together, wanted
 
         task, of = need.task, need.model
-        inputs = self._inputs(task, self.measured_rows(task), self.measured_batches)
+        inputs = self._inputs(task, self.measured_rows(task))
         if isinstance(of, FineTuning):
             model = self._classifier(of.task, of.init, of.seed_offset)
         else:
@@ -326,17 +326,11 @@ class Lab(Record):
         what = (checkpoint, task) if checkpoint else (finetune.finetuned, self._training(task, init, seed_offset, cut))
         return Later(lambda: self.finetuned(task, init, seed_offset, cut), (models.load_classifier, *what))
 
-    def _inputs(self, task: Task, rows: Dataset, make: Callable[[Task], list[Batch]]) -> Later:
+    def _inputs(self, task: Task, rows: Dataset) -> Later:
         """Inputs of these rows, made only where something is asked of a model."""
-        what = (
-            batches.make_batches,
-            batches.tokenize,
-            rows,
-            task,
-            self.settings.model,
-            self.settings.profile.recipe.max_length,
-        )
-        return Later(lambda: make(task), what)
+        max_length = self.settings.profile.recipe.max_length
+        what = (batches.make_batches, batches.tokenize, rows, task, self.settings.model, max_length)
+        return Later(lambda: self._in_batches(task, rows), what)
 
     def make(self, need: Need) -> None:
         """Leave in the cache what is needed."""
@@ -369,7 +363,7 @@ class Lab(Record):
 
     def answers(self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None) -> np.ndarray:
         """What the fine-tuned classifier predicts of all dev rows, from the cache; as :meth:`predictions`."""
-        inputs = self._inputs(task, self.dev_rows(task), self.dev_batches)
+        inputs = self._inputs(task, self.dev_rows(task))
         return predictions(task, once(models.predict_logits, self._classifier(task, init, seed_offset, cut), inputs))
 
     def restored_layers(self, task: Task, groups: Sequence[Sequence[int]], seed_offset: int = 0) -> list[np.ndarray]:
@@ -384,7 +378,7 @@ class Lab(Record):
             Each of shape (rows, labels), of all dev rows; NaN for a model whose layers cannot be exchanged.
         """
         start = Later(lambda: self.untrained(task), (models.load_classifier, self.settings.model, task, self.settings.seed))
-        inputs = self._inputs(task, self.dev_rows(task), self.dev_batches)
+        inputs = self._inputs(task, self.dev_rows(task))
         return once(
             restored_logits, self._classifier(task, seed_offset=seed_offset), start, [(), *map(tuple, groups)], inputs
         )
