@@ -9,7 +9,7 @@ them, on purpose: they hold unbalanced quotation marks, and an error must name t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -218,20 +218,9 @@ class DataSource:
     train_files: tuple[tuple[str, str], ...] = ()
 
 
-def check_folder(tasks: Sequence[Task], source: DataSource, splits: Sequence[str] = ("train", "dev")) -> None:
-    """Refuse a folder in which some task's files cannot be read, by the header and the first row of each.
-
-    Args:
-        tasks: those that will be read.
-        source: of kind "folder".
-        splits: of "train" and "dev" those that will be read.
-
-    Raises:
-        FileNotFoundError, ValueError: as :func:`load_rows`.
-    """
-    for task in tasks:
-        for split in splits:
-            read_table(task, _file(task, split, source), most=1)
+def check_split(task: Task, split: str, source: DataSource) -> None:
+    """Refuse a split of a folder whose file cannot be read, by its header and first row; raises as :func:`load_rows`."""
+    read_table(task, _file(task, split, source), most=1)
 
 
 def _file(task: Task, split: str, source: DataSource) -> Path:

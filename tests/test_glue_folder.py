@@ -8,7 +8,7 @@ from datasets import Dataset
 
 from bertology_utils import __main__ as cli
 from bertology_utils import glue
-from bertology_utils.glue import TASKS, check_folder, load_rows
+from bertology_utils.glue import TASKS, check_split, load_rows
 from bertology_utils.sources import parse_data
 
 # One good file per task, in GLUE's layout: header, rows, and the labels they stand for.
@@ -179,16 +179,16 @@ def test_a_folder_is_checked_by_the_beginning_of_its_files(tmp_path):
     rte, mrpc = TASKS["rte"], TASKS["mrpc"]
     plain, own = parse_data(f"folder:{tmp_path}"), parse_data(f"folder:{tmp_path}", "rte=mine.tsv")
     with pytest.raises(FileNotFoundError, match=r"missing file .*RTE/train.tsv \(.*RTE has no .tsv file\)"):
-        check_folder([rte], plain)
+        check_split(rte, "train", plain)
     header, rows, _ = LAYOUTS["rte"]
     write(tmp_path, rte, header, [*rows, "2\tonly two"])
     with pytest.raises(FileNotFoundError, match=r"missing file .*train.tsv \(the folder has: dev.tsv\)"):
-        check_folder([rte], plain)
-    check_folder([rte], plain, splits=("dev",))  # the third row is not looked at
+        check_split(rte, "train", plain)
+    check_split(rte, "dev", plain)  # the third row is not looked at
     write(tmp_path, rte, header, rows, "mine.tsv")
-    check_folder([rte], own)
+    check_split(rte, "train", own)
     with pytest.raises(FileNotFoundError, match="MRPC has no .tsv file"):
-        check_folder([rte, mrpc], own)
+        check_split(mrpc, "train", own)
     write(tmp_path, rte, header.replace("label", "gold"), rows, "mine.tsv")
     with pytest.raises(ValueError, match="mine.tsv, line 1: no column 'label' for RTE"):
-        check_folder([rte], own)
+        check_split(rte, "train", own)
