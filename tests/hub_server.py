@@ -22,8 +22,6 @@ import os
 import re
 import socket
 import struct
-import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -33,7 +31,7 @@ import pyarrow.parquet as pq
 import safetensors.torch
 import torch
 import yaml
-from conftest import ROOT
+from conftest import python
 
 from bertology_utils.sources import embedded_folder
 
@@ -251,14 +249,8 @@ def told(code: str, url: str, home: str | os.PathLike, **changes: str) -> tuple[
 
     The first is a list of [name, "loaded" with the seconds waited or the error]; a question would be answered by yes.
     """
-    run = subprocess.run(
-        [sys.executable, "-c", _TELL + code],
-        input="y\n" * 50,
-        capture_output=True,
-        text=True,
-        env=hub_environment(url, home) | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | changes,
-        timeout=300,
-    )
+    environment = hub_environment(url, home) | {"OMP_NUM_THREADS": "1"} | changes
+    run = python(_TELL + code, input="y\n" * 50, env=environment, timeout=300)
     assert run.returncode == 0, run.stderr
     lines = [line.split("TOLD|", 1)[1] for line in run.stdout.splitlines() if "TOLD|" in line]
     return [line.split("|", 1) for line in lines], run.stderr

@@ -8,7 +8,6 @@ import io
 import logging
 import multiprocessing
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -16,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT, make_bert, make_rows, slow_entry
+from conftest import ROOT, loaded, make_bert, make_rows, python, slow_entry
 from filelock import FileLock
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -43,12 +42,12 @@ TEXTS = ["A small lamp stood near the window.", "The river was cold.", "Who wrot
 
 @pytest.fixture(scope="module")
 def encoder(tiny_bert):
-    return models.load_encoder(parse_model(str(tiny_bert)))
+    return loaded(tiny_bert)[0]
 
 
 @pytest.fixture
 def inputs(tiny_bert):
-    return batches_of(TEXTS, models.load_tokenizer(parse_model(str(tiny_bert))))
+    return batches_of(TEXTS, loaded(tiny_bert)[1])
 
 
 @pytest.fixture
@@ -306,7 +305,7 @@ def test_different_values_have_different_fingerprints_and_equal_ones_the_same():
 
 @pytest.mark.parametrize("change", ["a weight", "the configuration", "training", "the shape"])
 def test_another_model_has_another_fingerprint(tiny_bert, tmp_path, change):
-    model, plain = (models.load_encoder(parse_model(str(tiny_bert))) for _ in range(2))
+    model, plain = (loaded(tiny_bert)[0] for _ in range(2))
     assert same(model, plain)
     if change == "a weight":
         with torch.no_grad():
@@ -316,7 +315,7 @@ def test_another_model_has_another_fingerprint(tiny_bert, tmp_path, change):
     elif change == "training":
         model.train()
     else:
-        model = models.load_encoder(parse_model(str(make_bert(tmp_path / "other", layers=3, heads=2, hidden=32))))
+        model, _ = loaded(make_bert(tmp_path / "other", layers=3, heads=2, hidden=32))
     assert not same(model, plain)
 
 
@@ -328,9 +327,7 @@ def test_a_folder_elsewhere_and_another_process_give_the_same(tiny_bert, tmp_pat
         f" batches_of({TEXTS!r}, models.load_tokenizer(source)), {{'b', 'a', 'c'}})))"
     )
     (tmp_path / "elsewhere").symlink_to(tiny_bert)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), "PYTHONHASHSEED": "7"}
-    command = [sys.executable, "-c", code, str(tmp_path / "elsewhere")]
-    told = subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout
+    told = python(code, tmp_path / "elsewhere", env=os.environ | {"PYTHONHASHSEED": "7"}, check=True).stdout
     assert told.split()[-1] == fingerprint.fingerprint((encoder, models.draw_normal, inputs, {"a", "b", "c"}))
 
 

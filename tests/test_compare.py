@@ -1,7 +1,6 @@
 """The comparison of a new run with an earlier one: what it lets pass, what it does not, and what it says."""
 
 import json
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import nbformat
@@ -213,9 +212,7 @@ def test_a_run_replaces_only_what_really_changed(tmp_path, change, kept, reasons
 # --- the plugin ---
 
 
-def test_the_plugin_names_notebook_cell_number_expected_and_got(pytester, monkeypatch):
-    root = Path(nbval_plugin.__file__).parents[1]  # where `tests` is found from another folder
-    monkeypatch.setenv("PYTHONPATH", str(root))
+def test_the_plugin_names_notebook_cell_number_expected_and_got(pytester):
     pytester.makeini("[pytest]\naddopts = -p tests.nbval_plugin")
     content = notebook(
         ("value = 0.5\nprint('share 0.49')", [stream("share 0.48\n")]),

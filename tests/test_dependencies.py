@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from conftest import loaded
 from made_up import SURE, resampled
 from plain import TASKS, made_input, measured, replay, word
 from transformers import BertModel
 
-from bertology_utils import head_dependencies
+from bertology_utils import head_dependencies, load_tokenizer
 from bertology_utils.attention import observe
 from bertology_utils.claims import WEIGHT
 from bertology_utils.common import head_name
@@ -24,8 +25,6 @@ from bertology_utils.links.dependencies import (
     joined,
     relation_test,
 )
-from bertology_utils.models import load_encoder, load_tokenizer
-from bertology_utils.sources import parse_model
 from bertology_utils.statistics import max_statistic
 
 
@@ -252,7 +251,7 @@ def treebank(folder, sentences, tail=""):
 
 
 def test_heads_of_any_encoder_on_any_treebank_in_one_call(tiny_bert, tmp_path):
-    model, tokenizer = load_encoder(parse_model(str(tiny_bert))), load_tokenizer(parse_model(str(tiny_bert)))
+    model, tokenizer = loaded(tiny_bert)
     table = head_dependencies(model, tokenizer, treebank(tmp_path, 80))
     assert list(dict.fromkeys(table["relation"])) == ["det", "nsubj", "obj"] and table.attrs["left out"] == 0
     assert table["direction"].tolist() == [*WAYS] * 3 and (table["arcs"] == 40).all(), "measured on one half"
@@ -280,7 +279,7 @@ def test_head_and_distance_are_chosen_on_other_sentences():
 
 
 def test_a_treebank_that_says_too_little_is_refused_in_words(tiny_bert, tmp_path):
-    model, tokenizer = load_encoder(parse_model(str(tiny_bert))), load_tokenizer(parse_model(str(tiny_bert)))
+    model, tokenizer = loaded(tiny_bert)
     with pytest.raises(ValueError, match="my.conllu is too small: no relation is in 60 of its sentences"):
         head_dependencies(model, tokenizer, treebank(tmp_path, 20))
     with pytest.raises(
@@ -309,7 +308,7 @@ def even_bert(tiny_bert, tmp_path):
         for layer in model.encoder.layer:
             layer.attention.self.query.weight.zero_(), layer.attention.self.query.bias.zero_()
     model.save_pretrained(tmp_path / "even")
-    load_tokenizer(parse_model(str(tiny_bert))).save_pretrained(tmp_path / "even")
+    load_tokenizer(str(tiny_bert)).save_pretrained(tmp_path / "even")
     return str(tmp_path / "even")
 
 

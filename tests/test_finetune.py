@@ -6,11 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 
 import pytest
 import torch
-from conftest import ROOT, make_rows
+from conftest import make_rows
 
 from bertology_utils import cache, finetune, models
 from bertology_utils.attention.batches import make_batches, tokenize
@@ -83,8 +82,7 @@ def test_diverging_loss_stops_with_advice_and_leaves_nothing(tiny_bert, own_cach
 
 
 _JOB = """
-import sys, time
-sys.path.insert(0, {tests!r})
+import time
 from conftest import make_rows
 from bertology_utils.settings import Recipe
 from bertology_utils import finetune
@@ -110,7 +108,7 @@ for name in ("sst2", "rte"):
 
 
 def start_job(tiny_bert, folder, pause, between=600):
-    code = textwrap.dedent(_JOB.format(tests=str(ROOT / "tests"), model=str(tiny_bert), pause=pause, between=between))
+    code = _JOB.format(model=str(tiny_bert), pause=pause, between=between)
     environment = os.environ | {"BERTOLOGY_CACHE": str(folder)}
     return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
 

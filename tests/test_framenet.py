@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from conftest import SHARED, make_bert, needs_shared
+from conftest import SHARED, loaded, make_bert, needs_shared
 from made_up import many
 from plain import replay
 from precision import forward_tolerance
@@ -24,8 +24,6 @@ from bertology_utils.framenet.frame_links import PAPER, extract
 from bertology_utils.framenet.measure import FrameLinkAttention, FrameLinkScores, FramePlaces, place
 from bertology_utils.framenet.release import Exemplar, Span, read_unit
 from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
-from bertology_utils.models import load_encoder, load_tokenizer
-from bertology_utils.sources import parse_model
 from bertology_utils.statistics import in_both, many_test
 from bertology_utils.statistics.permutation import heads_by_size
 from corpora_generator import mini_framenet
@@ -281,11 +279,10 @@ def test_the_funnel_counts_down_to_what_is_kept(mini):
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory, mini):
-    source = parse_model(str(make_bert(tmp_path_factory.mktemp("bert"), layers=2, heads=3, hidden=24)))
-    tokenizer = load_tokenizer(source)
+    model, tokenizer = loaded(make_bert(tmp_path_factory.mktemp("bert"), layers=2, heads=3, hidden=24))
     placed, inputs, left_out = place(extract(mini, PAPER)[0], tokenizer)
     assert left_out == 0
-    return load_encoder(source), tokenizer, placed, inputs
+    return model, tokenizer, placed, inputs
 
 
 def test_places_hold_the_annotated_words(measured):
@@ -426,8 +423,7 @@ def planted(encoder, predicates, layer=0, head=4):
 
 
 def test_a_planted_head_is_found_and_nothing_on_shuffled_labels(mini):
-    source = parse_model("embedded")
-    tokenizer = load_tokenizer(source)
+    encoder, tokenizer = loaded("embedded")
     placed, inputs, _ = place(extract(mini, PAPER)[0][::3], tokenizer)
     predicates = sorted(
         {ids[position] for sentence, ids in zip(placed, inputs["input_ids"], strict=True) for position in sentence.predicate}
@@ -439,7 +435,7 @@ def test_a_planted_head_is_found_and_nothing_on_shuffled_labels(mini):
     ]
     placed, inputs = [placed[row] for row in clear], inputs.select(clear)
     assert len(placed) >= 100
-    model = planted(load_encoder(source), predicates)
+    model = planted(encoder, predicates)
 
     def run(places):
         kinds = {kind: FrameLinkAttention(places, "element to predicate", elsewhere=kind) for kind in ("moved", "borrowed")}

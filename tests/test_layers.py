@@ -1,11 +1,7 @@
 """The package's rooms stand on each other as pyproject.toml says, and importing one stays cheap."""
 
-import os
-import subprocess
-import sys
-
 import pytest
-from conftest import ROOT
+from conftest import ROOT, python
 
 # Nothing heavy: a wrong parameter is refused at once, and tables are made without them.
 CHEAP = (
@@ -27,22 +23,11 @@ CHEAP = (
 HEAVY = {"torch", "transformers", "datasets", "spacy"}
 
 
-def run(*command):
-    return subprocess.run(
-        [sys.executable, *command],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
-    )
-
-
 def lint(tmp_path, contract: str):
     config = tmp_path / "contract.toml"
     config.write_text(contract)
-    return run(
-        "-c", "from importlinter.cli import lint_imports_command as lint; lint()", "--no-cache", "--config", str(config)
-    )
+    code = "from importlinter.cli import lint_imports_command as lint; lint()"
+    return python(code, "--no-cache", "--config", config)
 
 
 def test_layers_hold_without_exceptions(tmp_path):
@@ -63,5 +48,5 @@ def test_a_room_in_the_wrong_place_is_found(tmp_path):
 @pytest.mark.parametrize("module", CHEAP)
 def test_cheap_to_import(module):
     code = f"import sys, bertology_utils.{module}; print({HEAVY} & set(sys.modules) or '')"
-    found = run("-c", code)
+    found = python(code)
     assert found.returncode == 0 and not found.stdout.strip(), found.stderr or f"{module} imports {found.stdout}"

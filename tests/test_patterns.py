@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-from conftest import make_bert, make_rows
+from conftest import loaded, make_bert, make_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score, confusion_matrix, f1_score
@@ -15,12 +15,10 @@ from bertology_utils.attention import attention_maps, observe
 from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS
 from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
-from bertology_utils.models import load_encoder, load_tokenizer
 from bertology_utils.patterns import classifiers, labels, measure, plots, validation
 from bertology_utils.patterns.classifiers import STATISTICS, as_tensors, load_network, map_statistics, to_images
 from bertology_utils.patterns.labels import BY_NORM, FOLDER, PATTERNS, Picture, constructed_maps, load_maps, natural, targets
 from bertology_utils.patterns.measure import Patterns
-from bertology_utils.sources import parse_model
 from bertology_utils.statistics import Estimate, bootstrap, bootstrap_mean
 
 UNIFORM = torch.full((1, 6, 6), 1 / 6)
@@ -195,10 +193,8 @@ def test_f1_from_counts_is_that_of_the_maps_and_resampling_keeps_a_heads_maps_to
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
     """A small BERT, its batches of pairs with one tiny input, and the network."""
-    source = parse_model(str(make_bert(tmp_path_factory.mktemp("bert"), layers=2, heads=3, hidden=24)))
-    rows = make_rows(TASKS["mrpc"], 12)
-    tokenizer = load_tokenizer(source)
-    return load_encoder(source), tokenizer, tokenize(rows, TASKS["mrpc"], tokenizer, 40)
+    model, tokenizer = loaded(make_bert(tmp_path_factory.mktemp("bert"), layers=2, heads=3, hidden=24))
+    return model, tokenizer, tokenize(make_rows(TASKS["mrpc"], 12), TASKS["mrpc"], tokenizer, 40)
 
 
 def seen(model, batches, separator):

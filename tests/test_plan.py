@@ -22,7 +22,6 @@ SMALL = {"tasks": "sst2", "train_examples": 16, "sweep_examples": 8}
 @pytest.fixture(autouse=True)
 def in_the_checkout(monkeypatch):
     monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
 def needs(number, **parameters):
@@ -90,14 +89,8 @@ def test_the_encoder_of_the_task_before_is_what_a_training_begins_with(tiny_bert
     assert not torch.equal(finetune.finetuned(second).state_dict()[name], finetune.finetuned(alone).state_dict()[name])
 
 
-def test_a_given_checkpoint_is_swept_and_not_trained(tmp_path, tiny_bert):
-    from bertology_utils.models import load_classifier, load_tokenizer
-    from bertology_utils.sources import parse_model
-
-    source = parse_model(str(tiny_bert))
-    load_classifier(source, SST2).save_pretrained(tmp_path)
-    load_tokenizer(source).save_pretrained(tmp_path)
-    given = {"model": str(tiny_bert), "checkpoint": f"sst2={tmp_path}", "tasks": "sst2", "trainings": 1}
+def test_a_given_checkpoint_is_swept_and_not_trained(tiny_bert, tiny_classifier):
+    given = {"model": str(tiny_bert), "checkpoint": f"sst2={tiny_classifier}", "tasks": "sst2", "trainings": 1}
     assert {type(need) for need in needs(6, **given)} == {SweepOf}
     assert needs(7, **given) == []
     both = needs(6, **given | {"tasks": "sst2,qqp", "trainings": 0})

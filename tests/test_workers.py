@@ -20,14 +20,10 @@ from bertology_utils import __main__ as cli
 from bertology_utils import workers
 from bertology_utils.workers import work
 
-TESTS = str(Path(__file__).parent)
-
 
 @pytest.fixture(autouse=True)
 def in_the_checkout(monkeypatch):
-    """Workers find this file."""
     monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), TESTS]))
 
 
 # What workers are given to do
