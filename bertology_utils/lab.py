@@ -324,9 +324,7 @@ class Lab(Record):
         """The fine-tuned classifier, loaded only where something is asked of it."""
         checkpoint = self._checkpoint(one)
         what = (checkpoint, one.task) if checkpoint else (finetune.finetuned, self._training(one))
-        return Later(
-            lambda: self.finetuned(one.task, one.init, one.seed_offset, one.cut), (models.load_classifier, *what)
-        )
+        return Later(lambda: self.finetuned(one.task, one.init, one.seed_offset, one.cut), (models.load_classifier, *what))
 
     def _inputs(self, task: Task, rows: Dataset) -> Later:
         """Inputs of these rows, made only where something is asked of a model."""
