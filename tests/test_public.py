@@ -10,31 +10,14 @@ import bertology_utils
 from bertology_utils import load_classifier
 
 
-def in_a_new_process(code):
-    """Standard output of an interpreter that has imported nothing yet."""
-    result = python(code)
-    assert result.returncode == 0, result.stderr[-1000:]
-    return result.stdout
-
-
 def test_importing_the_package_imports_nothing_heavy():
     code = (
         "import sys, time; before = set(sys.modules); start = time.process_time(); import bertology_utils;"
         "print(time.process_time() - start, *(name.split('.')[0] for name in set(sys.modules) - before))"
     )
-    seconds, *modules = in_a_new_process(code).split()
+    seconds, *modules = python(code, check=True).stdout.split()
     assert not {"torch", "transformers", "datasets", "numpy", "pandas", "scipy"} & set(modules)
     assert float(seconds) < 0.1
-
-
-@pytest.mark.parametrize(
-    "module", ["lab", "framenet.measure", "framenet.comparisons", "disabling.sweep", "drift.measure", "finetune"]
-)
-def test_measuring_does_not_wait_for_the_trainer(module):
-    """torch is most of what is left; the rest comes when a model or a data set is loaded."""
-    heavy = ("transformers", "datasets", "pandas", "accelerate", "sklearn", "spacy", "torch._dynamo")
-    code = f"import bertology_utils.{module}, sys; print([name for name in {heavy} if name in sys.modules])"
-    assert in_a_new_process(code).strip() == "[]"
 
 
 def test_every_public_name_is_there_and_no_other():
