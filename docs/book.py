@@ -22,7 +22,7 @@ import nbformat
 import bertology_utils
 from bertology_utils.judge import THIS_RUN
 from bertology_utils.notebooks import find_notebooks
-from bertology_utils.record import in_markdown, project_root
+from bertology_utils.record import project_root
 from docs import pages
 from docs.publish import BADGE_IMAGE
 
@@ -133,7 +133,7 @@ def real_pages(root: Path) -> dict[str, str]:
     for place in (pages.GLUE, pages.FRAMENET, pages.BERT_BASE):
         for number, run in place.runs(root).items():
             verdicts = [f"## {title}\n\n{chr(10).join(lines)}\n" for title, lines in _tables(run).items() if lines]
-            settings = in_markdown(f"model {run.content['settings']['model']}, data {place.data}")
+            settings = pages.in_markdown(f"model {run.content['settings']['model']}, data {place.data}")
             parts = [
                 f"# {titles[number]}, on {place.data}\n",
                 f"This run: {settings}. Its figures: see the page.\n",

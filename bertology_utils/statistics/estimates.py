@@ -337,19 +337,14 @@ def over_trainings(models: Mapping[Any, Sequence[Any]], measure: Callable[[Any, 
 
 def _moderated(several: Mapping[Any, Estimate], prior: float) -> dict[Any, Estimate]:
     """Each with the variance between trainings that it and all of them say; one alone as it is."""
+    if len(several) == 1:
+        return dict(several)
     own = {at: len(one.each) - 1 for at, one in several.items()}
     total = sum(own.values())
     mean = sum(own[at] * one.between for at, one in several.items()) / total
-    return {
-        at: _with_between(
-            one,
-            (prior * mean + own[at] * one.between) / (prior + own[at]),
-            max(own[at], min(prior + own[at], total - own[at])),
-        )
-        if len(several) > 1
-        else one
-        for at, one in several.items()
-    }
+    between = {at: (prior * mean + own[at] * one.between) / (prior + own[at]) for at, one in several.items()}
+    degrees = {at: max(of, min(prior + of, total - of)) for at, of in own.items()}
+    return {at: _with_between(one, between[at], degrees[at]) for at, one in several.items()}
 
 
 def leaves(found: Any, at: tuple[Hashable, ...] = ()) -> Iterator[tuple[tuple[Hashable, ...], Any]]:
