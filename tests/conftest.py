@@ -1,5 +1,6 @@
 """Shared fixtures: small random encoders, a few rows, a cache and a Hub of the test's own."""
 
+import gzip
 import importlib.util
 import json
 import os
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -140,6 +142,41 @@ def batches_of_rows(task, count, tokenizer, max_length=64, seed=0, **options):
     from bertology_utils.attention.batches import make_batches, tokenize
 
     return make_batches(tokenize(make_rows(task, count, seed), task, tokenizer, max_length), tokenizer, **options)
+
+
+def write_results(folder, rows, notebook="8_trial"):
+    """A run's results.json with these entries."""
+    folder.mkdir(parents=True, exist_ok=True)
+    content = {"notebook": notebook, "settings": {}, "versions": {}, "verdicts": [], "rows": list(rows)}
+    (folder / "results.json").write_text(json.dumps(content))
+    return folder / "results.json"
+
+
+def copy_of(paths, folder):
+    """A folder with these files of the checkout."""
+    for path in paths:
+        target = folder / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    return folder
+
+
+def gold_annotation(folder):
+    """The embedded corpora's annotation in one CoNLL-U file."""
+    from bertology_utils.corpora import GLUE
+
+    parts = [gzip.decompress(file.read_bytes()).decode().strip() for file in sorted(GLUE.glob("*/dev*.conllu.gz"))]
+    (folder / "gold.conllu").write_text("\n\n".join(parts) + "\n\n", encoding="utf-8")
+    return folder / "gold.conllu"
+
+
+@pytest.fixture
+def head_view(monkeypatch):
+    """What is given to bertviz's head_view, which is not there: positional arguments and options of every call."""
+    given = []
+    view = SimpleNamespace(head_view=lambda *values, **options: given.append((values, options)))
+    monkeypatch.setitem(sys.modules, "bertviz", view)
+    return given
 
 
 def python(code, *arguments, **options):

@@ -92,16 +92,8 @@ def test_inputs_longer_than_the_model_can_read_are_refused(tiny_bert, run):
 def test_roberta_counts_positions_from_behind_its_padding():
     from transformers import RobertaConfig, RobertaModel
 
-    config = RobertaConfig(
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        hidden_size=8,
-        intermediate_size=8,
-        vocab_size=50,
-        max_position_embeddings=20,
-        pad_token_id=1,
-    )
-    model = RobertaModel(config).eval()
+    sizes = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 8, "intermediate_size": 8, "vocab_size": 50}
+    model = RobertaModel(RobertaConfig(**sizes, max_position_embeddings=20, pad_token_id=1)).eval()
     assert attention.longest_input(model) == 18
     for length in (18, 19):
         ids = torch.full((1, length), 7)
@@ -213,9 +205,8 @@ def test_a_gpu_takes_batches_as_large_as_its_memory_allows(gpu_of):
 
 def test_a_gpu_too_small_for_one_input_is_refused_in_words(gpu_of):
     gpu_of(0.1)
-    with pytest.raises(
-        ValueError, match=r"an input of 512 wordpieces takes 1.7 GiB .* this GPU's 0.1 GiB .* BERTOLOGY_DEVICE=cpu"
-    ):
+    told = r"an input of 512 wordpieces takes 1.7 GiB .* this GPU's 0.1 GiB .* BERTOLOGY_DEVICE=cpu"
+    with pytest.raises(ValueError, match=told):
         batches.tokens_per_batch(12, 12, 512)
 
 

@@ -285,12 +285,8 @@ VALUES = (
     + [torch.zeros(2), torch.zeros(2, 1), torch.zeros(2, dtype=torch.bfloat16), torch.zeros(()), torch.float32]
     + [FlowShares(np.zeros(1), np.ones(1)), FlowShares(np.ones(1), np.zeros(1)), FlowShares, make_rows(TASKS["rte"], 4)]
     + [np.array(["a", None], object), np.array([None, "a"], object), models.draw_normal, models._draw_head]
-    + [
-        functools.partial(models.draw_normal, std=1),
-        functools.partial(models.draw_normal, std=2),
-        TASKS["rte"],
-        TASKS["qqp"],
-    ]
+    + [functools.partial(models.draw_normal, std=std) for std in (1, 2)]
+    + [TASKS["rte"], TASKS["qqp"]]
 )
 
 

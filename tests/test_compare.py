@@ -5,6 +5,7 @@ import json
 import matplotlib.pyplot as plt
 import nbformat
 import pytest
+from conftest import write_results
 from nbval.plugin import IPyNbFile
 
 from bertology_utils import compare, finetune
@@ -120,9 +121,7 @@ def draw(folder, value=0.3, title="a title", result=0.5, colour="C0", marker="s"
     for kind in ("png", "pdf"):
         figure.savefig(folder / f"picture.{kind}", bbox_inches="tight", pad_inches=pad)
     plt.close(figure)
-    rows = [{"what": "answer", "value": result, "unit": "share", "tolerance": 0.001}]
-    content = {"notebook": "8_trial", "settings": {}, "versions": {}, "verdicts": [], "rows": rows}
-    (folder / "results.json").write_text(json.dumps(content))
+    write_results(folder, [{"what": "answer", "value": result, "unit": "share", "tolerance": 0.001}])
     return folder
 
 

@@ -240,13 +240,8 @@ def kept(exemplar, **rules):
 
 
 def test_every_rule_at_its_border():
-    near = exemplar(
-        "She has seen a big old red house near it .",
-        "seen",
-        ("Agent", "She"),
-        ("Theme", "a big old red house"),
-        ("Place", "near it"),
-    )
+    elements = ("Agent", "She"), ("Theme", "a big old red house"), ("Place", "near it")
+    near = exemplar("She has seen a big old red house near it .", "seen", *elements)
     assert kept(near) == ["Agent"]  # the theme is too long and too near
     assert kept(near, sentence_tokens=11) == ["Agent"] and kept(near, sentence_tokens=10) == []
     assert kept(near, element_tokens=5, nearest=1) == ["Agent", "Theme"]
@@ -254,12 +249,8 @@ def test_every_rule_at_its_border():
     assert kept(near, nearest=3) == []  # "She" is two tokens away
     assert kept(near, scope="sentence") == []
     assert kept(near, core="sets") == ["Agent"]
-    far = exemplar(
-        "She has often seen it with the old glasses of hers .",
-        "seen",
-        ("Agent", "She"),
-        ("Instrument", "the old glasses of hers"),
-    )
+    elements = ("Agent", "She"), ("Instrument", "the old glasses of hers")
+    far = exemplar("She has often seen it with the old glasses of hers .", "seen", *elements)
     assert kept(far, scope="sentence") == ["Agent"]
     assert kept(far, scope="every element") == []
     # The first "the" stands beside the predicate, the element's own does not.
@@ -454,13 +445,8 @@ def test_a_planted_head_is_found_and_nothing_on_shuffled_labels(mini):
     for sentence in placed:  # the same cells at a random one of all their places
         used = [*sentence.predicate, *(position for element in sentence.elements for position in element)]
         shift = int(rng.integers(1 - min(used), sentence.length - 1 - max(used)))
-        shuffled.append(
-            replace(
-                sentence,
-                predicate=tuple(p + shift for p in sentence.predicate),
-                elements=tuple(tuple(p + shift for p in element) for element in sentence.elements),
-            )
-        )
+        elements = tuple(tuple(p + shift for p in element) for element in sentence.elements)
+        shuffled.append(replace(sentence, predicate=tuple(p + shift for p in sentence.predicate), elements=elements))
     assert (run(shuffled)[1]["moved"].above > 0.05).all()
 
 

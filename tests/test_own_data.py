@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import ROOT, write_results
 from test_dependencies import treebank
 from test_glue_folder import LAYOUTS, write
 
@@ -151,11 +151,8 @@ def test_a_disabled_head_changes_what_the_classifier_says(tiny_classifier, capsy
 @pytest.mark.parametrize("parts", [1, 3])
 def test_an_atlas_of_ones_own_in_five_lines(tiny_bert, tmp_path, monkeypatch, parts):
     pytest.importorskip("bokeh", reason="the atlas is drawn by Bokeh, which `make site` installs")
-    results = tmp_path / "3_finetuning_drift" / "results.json"
-    results.parent.mkdir()
     rows = entries_of("similarity of maps", {TASKS["rte"]: np.full((3, 4), 0.875)}, ["task"], kind="fine-tuning")
-    content = {"notebook": results.parent.name, "settings": {}, "versions": {}, "verdicts": [], "rows": rows}
-    results.write_text(json.dumps(content))
+    write_results(tmp_path / "3_finetuning_drift", rows, "3_finetuning_drift")
     monkeypatch.chdir(tmp_path)
     values = np.arange(12).reshape(3, 4) / 16
     given = values if parts == 1 else (values, values - 1, values + 1)
@@ -171,13 +168,10 @@ def test_an_atlas_of_ones_own_in_five_lines(tiny_bert, tmp_path, monkeypatch, pa
 WORDS = "[CLS] she gave him the book . [SEP]".split()
 
 
-def test_what_is_handed_to_bertviz_is_what_it_takes(tiny_bert, monkeypatch):
+def test_what_is_handed_to_bertviz_is_what_it_takes(tiny_bert, head_view):
     """Layers of maps of shape (1, heads, tokens, tokens), and as many tokens; without bertviz."""
-    given = []
-    view = SimpleNamespace(head_view=lambda *values, **options: given.append((values, options)))
-    monkeypatch.setitem(sys.modules, "bertviz", view)
     exec(code_of("bertviz"), {"MINE": str(tiny_bert)})
-    (((maps, tokens), options),) = given
+    (((maps, tokens), options),) = head_view
     assert tokens == WORDS and options == {"layer": 2, "heads": [1]}
     assert len(maps) == 3 and {tuple(layer.shape) for layer in maps} == {(1, 4, len(WORDS), len(WORDS))}
 

@@ -10,7 +10,7 @@ from importlib import metadata
 
 import lock
 import pytest
-from conftest import ROOT
+from conftest import ROOT, copy_of
 from packaging.requirements import Requirement
 
 from docs import publish
@@ -168,11 +168,8 @@ CALL = ["--repository", "https://github.com/someone/some.thing", "--tag", "v1.2"
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """The project's own pyproject.toml, its README and two of its notebooks, alone and unpublished."""
-    (tmp_path / "notebooks").mkdir()
-    for name in ("0_attention_head.ipynb", "2_framenet_heads.ipynb"):
-        shutil.copy2(ROOT / "notebooks" / name, tmp_path / "notebooks")
-    for name in ("pyproject.toml", "README.md"):
-        shutil.copy2(ROOT / name, tmp_path)
+    names = "notebooks/0_attention_head.ipynb notebooks/2_framenet_heads.ipynb pyproject.toml README.md".split()
+    copy_of([ROOT / name for name in names], tmp_path)
     monkeypatch.chdir(tmp_path)
     assert publish.main(["--repository", ""]) == 0
     return tmp_path

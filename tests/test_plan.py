@@ -1,6 +1,7 @@
 """What notebooks need, what of it is planned, and how it is carried out."""
 
 import errno
+from dataclasses import replace
 
 import pytest
 import torch
@@ -138,16 +139,7 @@ def test_a_failure_sets_the_exit_code_and_notebooks_that_need_it_are_not_run(mon
 def test_a_worker_refuses_what_does_not_fit(tiny_bert):
     item = planned(tiny_bert, "1").items[0]
     kind, key = item.entry
-    other = Item(
-        item.notebooks,
-        item.parameters,
-        item.open_lab,
-        item.need,
-        "other",
-        (kind, key | {"versions": {"torch": "2.9.0"}}),
-        0,
-        0,
-    )
+    other = replace(item, title="other", entry=(kind, key | {"versions": {"torch": "2.9.0"}}))
     (failure,) = plan.carry_out([other], 1)
     assert "would make something else than this run needs" in failure.problem
 
