@@ -227,6 +227,14 @@ def load_script(name):
     return module
 
 
+KEY = {"what": "numbers", "seed": 1}  # of an entry of the cache
+
+
+def fill_with(text):
+    """What fills an entry with a file of this text."""
+    return lambda target, scratch: (target / "data.txt").write_text(text)
+
+
 def slow_entry(folder, log, key):
     """For a process of its own: fill an entry of the cache in that folder, slowly, and say so in the log."""
     import time

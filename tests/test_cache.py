@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT, loaded, make_bert, make_rows, python, slow_entry
+from conftest import KEY, ROOT, fill_with, loaded, make_bert, make_rows, python, slow_entry
 from filelock import FileLock
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,7 +36,6 @@ from bertology_utils.patterns.measure import Patterns
 from bertology_utils.settings import Recipe
 from bertology_utils.sources import parse_model
 
-KEY = {"what": "numbers", "seed": 1}
 TEXTS = ["A small lamp stood near the window.", "The river was cold.", "Who wrote this letter about winter bread?"]
 
 
@@ -70,15 +69,6 @@ def flow(inputs):
 
 def same(one, other):
     return fingerprint.fingerprint(one) == fingerprint.fingerprint(other)
-
-
-def fill_with(text, calls=None):
-    def fill(target, scratch):
-        if calls is not None:
-            calls.append(text)
-        (target / "data.txt").write_text(text)
-
-    return fill
 
 
 # Entries

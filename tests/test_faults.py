@@ -11,7 +11,7 @@ import sys
 import time
 
 import pytest
-from conftest import ROOT
+from conftest import KEY, ROOT, fill_with
 from filelock import FileLock
 from hub_server import LocalHub, glue_repository, tiny_bert_repository, told
 from papermill import PapermillExecutionError
@@ -21,12 +21,6 @@ from bertology_utils.hub import GLUE, HUB_REVISIONS
 from bertology_utils.notebooks import Notebook
 from bertology_utils.run import execute
 from bertology_utils.workers import in_words
-
-KEY = {"what": "numbers", "seed": 1}
-
-
-def fill_with(text):
-    return lambda target, scratch: (target / "data.txt").write_text(text)
 
 
 def never(target, scratch):
