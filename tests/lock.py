@@ -75,9 +75,9 @@ def conda() -> list[str]:
     return re.findall(r"^      - (\S.*)$", CONDA.read_text(), flags=re.MULTILINE)
 
 
-def here() -> dict[str, str]:
-    """name -> version of the pins that count on this platform and this Python."""
-    pins = [Requirement(line) for line in locked()]
+def here(path: Path = LOCK) -> dict[str, str]:
+    """name -> version of the pins of a lock that count on this platform and this Python."""
+    pins = [Requirement(line) for line in locked(path)]
     return {pin.name: str(pin.specifier).removeprefix("==") for pin in pins if pin.marker is None or pin.marker.evaluate()}
 
 

@@ -194,15 +194,9 @@ close = {"rtol": 0, "atol": 1e-10}
 
 def tiny(kind=BertModel):
     """Random in every parameter: a new BERT has biases of 0 and LayerNorms of 1, which would hide what is left out."""
-    sizes = {
-        "num_hidden_layers": 2,
-        "num_attention_heads": 3,
-        "hidden_size": 12,
-        "intermediate_size": 20,
-        "vocab_size": 50,
-        "layer_norm_eps": 0.1,
-    }
-    model = kind(BertConfig(**sizes, max_position_embeddings=16, attn_implementation="eager")).double().eval()
+    sizes = {"num_hidden_layers": 2, "num_attention_heads": 3, "hidden_size": 12, "intermediate_size": 20, "vocab_size": 50}
+    config = BertConfig(**sizes, layer_norm_eps=0.1, max_position_embeddings=16, attn_implementation="eager")
+    model = kind(config).double().eval()
     torch.manual_seed(4)
     with torch.no_grad():
         for parameter in model.parameters():
