@@ -130,13 +130,10 @@ def test_mixing_ratios_do_not_see_padding(case):
         np.testing.assert_allclose(ratios([pair])[0], together[at], atol=1e-5)
 
 
-def made_up(mask, index=None):
-    return Batch({"attention_mask": torch.as_tensor(mask)}, list(range(len(mask))) if index is None else index)
-
-
 def test_exchanged_lengths_stay_in_their_input():
     lengths = torch.rand(3, 2, 7)
-    batch = made_up([[1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1, 1]])
+    mask = torch.tensor([[1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1, 1]])
+    batch = Batch({"attention_mask": mask}, [0, 1, 2])
     found = Exchanged(Keep(), 1).exchange(0, lengths, batch)
     assert not torch.equal(found, lengths)
     for row, real in enumerate(batch.mask):

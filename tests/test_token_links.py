@@ -125,8 +125,8 @@ SENTENCE = words("Ines PROPN 1 nsubj | paints VERB -1 root | what DET 3 det | sh
 OTHER = words("now ADV 4 advmod | and CCONJ 4 cc | he PRON 3 appos 3 | Carl PROPN 4 nsubj | sings VERB -1 root")
 
 
-def by_type(annotated, maps, others=(OTHER,)):
-    known = borrow([find_links(item, True) for item in (annotated, *map(made_input, others))], seed=1)[:1]
+def by_type(annotated, maps):
+    known = borrow([find_links(item, True) for item in (annotated, made_input(OTHER))], seed=1)[:1]
     result = replay(TokenLinkAttention(known), [maps])
     return {name: (result.actual[0, at, 0, 0], result.elsewhere[0, at, 0, 0]) for at, name in enumerate(LINK_TYPES)}, result
 
