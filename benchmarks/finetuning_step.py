@@ -25,6 +25,7 @@ from bertology_utils import finetune
 from bertology_utils.common import quiet
 from bertology_utils.glue import TASKS
 from bertology_utils.lab import Lab
+from bertology_utils.plan import FineTuning
 
 STEPS = 20
 
@@ -79,7 +80,7 @@ def main() -> None:
     weights = write_model(options.like, options.scratch / "model")
     task = TASKS["mrpc"]
     lab = Lab("3_finetuning_drift", profile="paper", model=str(options.scratch / "model"), data=options.data, tasks="mrpc")
-    training = lab._training(task, "pretrained", 0)
+    training = lab._training(FineTuning(task))
     clock = measure(training, options.scratch / "training")
     inputs = lab.train_rows(task)
     lengths = [len(ids) for ids in lab.tokenizer(inputs["sentence1"][:], inputs["sentence2"][:], truncation=True,

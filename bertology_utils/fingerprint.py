@@ -28,18 +28,8 @@ _PACKAGE = __package__
 _PLAIN = {type(None), bool, int, float, complex, str, bytes}
 _KNOWN = {_PACKAGE, "torch", "transformers", "sklearn"}  # whose code is told by a digest, or by their versions
 # What brings files and results to their places and words to people, and decides no result; and the device, which keys name.
-IGNORED = {
-    f"{_PACKAGE}.{name}"
-    for name in (
-        "cache",
-        "fingerprint",
-        "common.note",
-        "common.track",
-        "common.device",
-        "hub.hub_errors",
-        "hub.with_retries",
-    )
-}
+_NAMES = "cache fingerprint common.note common.track common.device hub.hub_errors hub.with_retries".split()
+IGNORED = {f"{_PACKAGE}.{name}" for name in _NAMES}
 
 
 Part = tuple[str, str]  # module and name

@@ -9,7 +9,7 @@ them, on purpose: they hold unbalanced quotation marks, and an error must name t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -218,46 +218,16 @@ class DataSource:
     train_files: tuple[tuple[str, str], ...] = ()
 
 
-def read_split(task: Task, split: str, folder: Path, train_files: dict[str, str] | None = None) -> Columns:
-    """Columns of one split, under the Hub's names, with ``idx`` counted from 0.
-
-    Args:
-        task: the task.
-        split: "train" or "dev".
-        folder: the folder that holds one folder per task.
-        train_files: training files named on their own, by task name.
-
-    Raises:
-        FileNotFoundError: no such file; the message lists what is there.
-        ValueError: no rows, a missing column, a truncated row or an unknown
-            label; the message gives file and line.
-    """
-    return read_table(task, _file(task, split, folder, train_files))
+def check_split(task: Task, split: str, source: DataSource) -> None:
+    """Refuse a split of a folder whose file cannot be read, by its header and first row; raises as :func:`load_rows`."""
+    read_table(task, _file(task, split, source), most=1)
 
 
-def check_folder(
-    tasks: Sequence[Task], folder: Path, train_files: dict[str, str] | None = None, splits: Sequence[str] = ("train", "dev")
-) -> None:
-    """Refuse a folder in which some task's files cannot be read, by the header and the first row of each.
-
-    Args:
-        tasks: those that will be read.
-        folder: as in :func:`read_split`.
-        train_files: as in :func:`read_split`.
-        splits: of "train" and "dev" those that will be read.
-
-    Raises:
-        FileNotFoundError, ValueError: as :func:`read_split`.
-    """
-    for task in tasks:
-        for split in splits:
-            read_table(task, _file(task, split, folder, train_files), most=1)
-
-
-def _file(task: Task, split: str, folder: Path, train_files: dict[str, str] | None) -> Path:
-    """The file of a split, plain or packed."""
-    name = (train_files or {}).get(task.name, "train.tsv") if split == "train" else task.dev_file
-    path = folder / task.folder / name
+def _file(task: Task, split: str, source: DataSource) -> Path:
+    """The file of a split, plain or packed; where there is none, the message lists what is there."""
+    assert source.path is not None  # of kind "folder"
+    name = dict(source.train_files).get(task.name, "train.tsv") if split == "train" else task.dev_file
+    path = source.path / task.folder / name
     packed = path.with_name(f"{path.name}.gz")
     if path.is_file() or packed.is_file():
         return path if path.is_file() else packed
@@ -269,7 +239,17 @@ def _file(task: Task, split: str, folder: Path, train_files: dict[str, str] | No
 
 
 def read_table(task: Task, path: Path, most: int | None = None) -> Columns:
-    """Columns of one .tsv or .tsv.gz file of ``task``, at most so many rows; see :func:`read_split`."""
+    """Columns of one .tsv or .tsv.gz file of ``task``, under the Hub's names, with ``idx`` counted from 0.
+
+    Args:
+        task: the task.
+        path: the file.
+        most: rows that are read; all by default.
+
+    Raises:
+        ValueError: no rows, a missing column, a truncated row or an unknown
+            label; the message gives file and line.
+    """
     with opened(path) as file:
         lines = [line.rstrip("\r\n").split("\t") for line in islice(file, most and most + 1)]
     if len(lines) < 2:
@@ -342,9 +322,7 @@ def load_rows(task: Task, split: str, source: DataSource) -> Dataset:
 def _folder(task: Task, split: str, source: DataSource) -> Dataset:
     from datasets import Dataset
 
-    assert source.path is not None  # of the kind "folder"
-    rows = read_split(task, split, source.path, dict(source.train_files))
-    return Dataset.from_dict(rows, features=schema(task))
+    return Dataset.from_dict(read_table(task, _file(task, split, source)), features=schema(task))
 
 
 def _embedded(task: Task, split: str, source: DataSource) -> Dataset:

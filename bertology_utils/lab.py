@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -101,18 +101,18 @@ class Lab(Record):
         }
 
     @cache
-    def _training(self, task: Task, init: str, seed_offset: int, cut: Cut | None = None) -> finetune.Training:
-        s, before = self.settings, self.settings.before(task, seed_offset) if init == "pretrained" else None
-        after = self._training(before[0], init, before[1]) if before else None
-        rows, recipe = self.train_rows(task), s.profile.recipe_of(init)
-        return finetune.Training(task, s.model, rows, recipe, init, s.seed + seed_offset, after, cut)
+    def _training(self, one: FineTuning) -> finetune.Training:
+        s, before = self.settings, self.settings.before(one.task, one.seed_offset) if one.init == "pretrained" else None
+        after = self._training(FineTuning(before[0], one.init, before[1])) if before else None
+        rows, recipe = self.train_rows(one.task), s.profile.recipe_of(one.init)
+        return finetune.Training(one.task, s.model, rows, recipe, one.init, s.seed + one.seed_offset, after, one.cut)
 
-    def _checkpoint(self, task: Task, init: str, seed_offset: int, cut: Cut | None = None) -> ModelSource | None:
+    def _checkpoint(self, one: FineTuning) -> ModelSource | None:
         """The classifier that was given instead of this training."""
-        source = dict(self.settings.checkpoints).get(task.name) if init == "pretrained" else None
-        if source and (seed_offset or cut):
+        source = dict(self.settings.checkpoints).get(one.task.name) if one.init == "pretrained" else None
+        if source and (one.seed_offset or one.cut):
             raise ValueError(
-                f"{task.title}: there is one training only, the checkpoint {source.name}; another, to compare it with,"
+                f"{one.task.title}: there is one training only, the checkpoint {source.name}; another, to compare it with,"
                 " needs trainings by this suite: leave checkpoint empty"
             )
         return source
@@ -129,10 +129,10 @@ class Lab(Record):
         Raises:
             ValueError: another training is wanted where a checkpoint was given.
         """
-        checkpoint = self._checkpoint(task, init, seed_offset, cut)
-        if checkpoint:
+        one = FineTuning(task, init, seed_offset, cut=cut)
+        if checkpoint := self._checkpoint(one):
             return models.load_classifier(checkpoint, task, "finetuned").to(self.device)
-        return finetune.finetuned(self._training(task, init, seed_offset, cut)).to(self.device)
+        return finetune.finetuned(self._training(one)).to(self.device)
 
     def trainings(self, task: Task) -> range:
         """Numbers of the task's trainings, for ``seed_offset``: one where a checkpoint was given."""
@@ -296,22 +296,22 @@ class Lab(Record):
     def _call(self, need: Need) -> tuple:
         """The function and the arguments that make it."""
         if isinstance(need, FineTuning):
-            return finetune.train, self._training(need.task, need.init, need.seed_offset, need.cut)
+            return finetune.train, self._training(need)
         if isinstance(need, PassOf):
             return self._pass(need)
-        task, model = need.training.task, self._classifier(need.training.task, seed_offset=need.training.seed_offset)
+        task, model = need.training.task, self._classifier(need.training)
         if isinstance(need, SetsOf):
-            inputs = self._inputs(task, self.paired_rows(task), self.paired_batches)
+            inputs = self._inputs(task, self.paired_rows(task))
             return without_sets, model, inputs, sets_of(self.config.num_attention_heads)
-        return sweep, model, self._inputs(task, self.swept_rows(task), self.swept_batches), 0, None, need.ablation
+        return sweep, model, self._inputs(task, self.swept_rows(task)), 0, None, need.ablation
 
     def _pass(self, need: PassOf) -> tuple:
         from .passes import together, wanted
 
         task, of = need.task, need.model
-        inputs = self._inputs(task, self.measured_rows(task), self.measured_batches)
+        inputs = self._inputs(task, self.measured_rows(task))
         if isinstance(of, FineTuning):
-            model = self._classifier(of.task, of.init, of.seed_offset)
+            model = self._classifier(of)
         else:
             model = Later(lambda: self.encoder(of), (models.load_encoder, self.settings.model, of, self.settings.seed))
         open_lab: Any = type(self)
@@ -320,28 +320,22 @@ class Lab(Record):
         )
         return together, model, inputs, measured
 
-    def _classifier(self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None) -> Later:
+    def _classifier(self, one: FineTuning) -> Later:
         """The fine-tuned classifier, loaded only where something is asked of it."""
-        checkpoint = self._checkpoint(task, init, seed_offset, cut)
-        what = (checkpoint, task) if checkpoint else (finetune.finetuned, self._training(task, init, seed_offset, cut))
-        return Later(lambda: self.finetuned(task, init, seed_offset, cut), (models.load_classifier, *what))
+        checkpoint = self._checkpoint(one)
+        what = (checkpoint, one.task) if checkpoint else (finetune.finetuned, self._training(one))
+        return Later(lambda: self.finetuned(one.task, one.init, one.seed_offset, one.cut), (models.load_classifier, *what))
 
-    def _inputs(self, task: Task, rows: Dataset, make: Callable[[Task], list[Batch]]) -> Later:
+    def _inputs(self, task: Task, rows: Dataset) -> Later:
         """Inputs of these rows, made only where something is asked of a model."""
-        what = (
-            batches.make_batches,
-            batches.tokenize,
-            rows,
-            task,
-            self.settings.model,
-            self.settings.profile.recipe.max_length,
-        )
-        return Later(lambda: make(task), what)
+        max_length = self.settings.profile.recipe.max_length
+        what = (batches.make_batches, batches.tokenize, rows, task, self.settings.model, max_length)
+        return Later(lambda: self._in_batches(task, rows), what)
 
     def make(self, need: Need) -> None:
         """Leave in the cache what is needed."""
         if isinstance(need, FineTuning):
-            finetune.trained(self._training(need.task, need.init, need.seed_offset, need.cut))
+            finetune.trained(self._training(need))
         else:
             once(*self._call(need))
 
@@ -356,7 +350,7 @@ class Lab(Record):
     def title(self, need: Need) -> str:
         """Name of what is needed, for messages."""
         if isinstance(need, FineTuning):
-            return self._training(need.task, need.init, need.seed_offset, need.cut).name
+            return self._training(need).name
         if isinstance(need, PassOf):
             of = f"{need.task.title}, {need.model} encoder" if isinstance(need.model, str) else self.title(need.model)
             return f"{of}, maps measured"
@@ -369,8 +363,8 @@ class Lab(Record):
 
     def answers(self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None) -> np.ndarray:
         """What the fine-tuned classifier predicts of all dev rows, from the cache; as :meth:`predictions`."""
-        inputs = self._inputs(task, self.dev_rows(task), self.dev_batches)
-        return predictions(task, once(models.predict_logits, self._classifier(task, init, seed_offset, cut), inputs))
+        model = self._classifier(FineTuning(task, init, seed_offset, cut=cut))
+        return predictions(task, once(models.predict_logits, model, self._inputs(task, self.dev_rows(task))))
 
     def restored_layers(self, task: Task, groups: Sequence[Sequence[int]], seed_offset: int = 0) -> list[np.ndarray]:
         """What the fine-tuned classifier outputs, from the cache, and then what with each group of layers put back (§4.3).
@@ -384,10 +378,8 @@ class Lab(Record):
             Each of shape (rows, labels), of all dev rows; NaN for a model whose layers cannot be exchanged.
         """
         start = Later(lambda: self.untrained(task), (models.load_classifier, self.settings.model, task, self.settings.seed))
-        inputs = self._inputs(task, self.dev_rows(task), self.dev_batches)
-        return once(
-            restored_logits, self._classifier(task, seed_offset=seed_offset), start, [(), *map(tuple, groups)], inputs
-        )
+        model, inputs = self._classifier(FineTuning(task, seed_offset=seed_offset)), self._inputs(task, self.dev_rows(task))
+        return once(restored_logits, model, start, [(), *map(tuple, groups)], inputs)
 
     @cached_property
     def learned(self) -> dict[Task, bool]:

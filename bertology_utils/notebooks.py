@@ -6,7 +6,7 @@ import ast
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
@@ -15,7 +15,7 @@ from pathlib import Path
 from .annotation.annotators import load_annotator, sentences_of
 from .common import one_of
 from .framenet.release import check_release, from_nltk
-from .glue import check_folder, load_rows, sample
+from .glue import Task, check_split, load_rows, sample
 from .hub import GLUE
 from .judge import MIN_EXAMPLES
 from .record import project_root
@@ -38,7 +38,7 @@ _INSTEAD = {
     "framenet": "-p framenet folder:PATH or zip:PATH",
     "annotation": "-p annotation spacy:FOLDER or conllu:PATH",
 }
-_folder, _release = cache(check_folder), cache(check_release)  # several notebooks read the same
+_split, _release = cache(check_split), cache(check_release)  # several notebooks read the same
 _annotator, _treebank = cache(load_annotator), cache(sentences_of)
 
 
@@ -230,17 +230,22 @@ def _steps(settings: Settings, declared: dict[str, object]) -> dict[tuple[str, o
     if not model.is_local:
         steps["model", model] = lambda: (load_tokenizer(model), load_encoder(model))
     if "data" in declared and data.kind == "hub":
-        for task in settings.tasks:
-            trains = "train_files" in declared and task.name not in dict(settings.checkpoints)
-            wanted = [(task, "dev")] + ([(task, "train")] if trains else [])
-            wanted += [(before[0], "train")] if trains and (before := settings.before(task)) else []
-            for of_task, split in wanted:
-                steps["data", (of_task.name, split)] = partial(load_rows, of_task, split, data)
+        for task, split in _splits(settings, declared):
+            steps["data", (task.name, split)] = partial(load_rows, task, split, data)
     if "annotation" in declared and settings.annotation == f"spacy:{PIPELINE}":
         steps["annotation", PIPELINE] = install_pipeline
     if "framenet" in declared and settings.framenet == "nltk":
         steps["framenet", "nltk"] = from_nltk
     return steps
+
+
+def _splits(settings: Settings, declared: dict[str, object]) -> Iterator[tuple[Task, str]]:
+    """Whose rows a notebook reads, and which: to train on, and to measure."""
+    for task in settings.tasks:
+        trains = "train_files" in declared and task.name not in dict(settings.checkpoints)
+        yield from [(task, "train"), (task, "dev")] if trains else [(task, "dev")]
+        if trains and (before := settings.before(task)):
+            yield before[0], "train"
 
 
 def _look_into(settings: Settings, declared: dict[str, object], fetched: bool) -> list[str]:
@@ -256,11 +261,8 @@ def _look_into(settings: Settings, declared: dict[str, object], fetched: bool) -
     if "data" in declared and data.kind == "hub":
         unknown.append(f"the data set {GLUE} on the Hub" + ", and whether its rows are annotated" * (annotates == "conllu"))
     if "data" in declared and data.kind == "folder":
-        for task in settings.tasks:
-            trains = "train_files" in declared and task.name not in dict(settings.checkpoints)
-            _folder((task,), data.path, data.train_files, ("train", "dev") if trains else ("dev",))
-            if trains and (before := settings.before(task)):
-                _folder(before[:1], data.path, data.train_files, ("train",))
+        for task, split in _splits(settings, declared):
+            _split(task, split, data)
     if annotates == "conllu" and (data.kind != "hub" or fetched):
         for task in settings.tasks:
             rows = sample(load_rows(task, "dev", data), settings.max_examples, settings.seed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # the runner's staging folder
-# What would open a tag or a comment, a link's address, or mathematics; "p < 0.05" and intervals stay as they are.
-_SIGNS = {r"<(?=[A-Za-z/!?])": "&lt;", r"(?<=\])\(": r"\\(", r"\$": r"\\$"}
 _VERSIONS = ("bertology-utils", "torch", "transformers", "datasets", "numpy", "scikit-learn", "scipy", "spacy")
 TITLES = {name: task.title for name, task in TASKS.items()}
 LIKE = {name: f"{title}-like" for name, title in TITLES.items()}  # of the embedded corpora, which only have their form
@@ -269,14 +266,6 @@ def verdict_row(verdict: Verdict, where: str) -> dict[str, str]:
         "number": verdict.why if verdict.outcome == UNTESTABLE else verdict.number,
         "verdict": f"{verdict.outcome} ({verdict.tally})" if verdict.tally else verdict.outcome,
     }
-
-
-def in_markdown(text: object) -> str:
-    """A text of data or models, or what it is written as, in which no browser finds a tag, a link or a formula."""
-    told = str(text)
-    for pattern, instead in _SIGNS.items():
-        told = re.sub(pattern, instead, told)
-    return told
 
 
 def real_place(notebook: str) -> tuple[str, str]:

@@ -307,13 +307,8 @@ def _spread(entries: Sequence[Entry]) -> Iterator[Entry]:
     """Arrays as an entry for each of their numbers."""
     for entry in entries:
         if "over" in entry:
-            for row in tidy([entry]).to_dict("records"):
-                known = {name: row[name] for name in ("value", "low", "high") if name in entry}
-                yield (
-                    row
-                    | dict.fromkeys(("low", "high"))
-                    | {name: None if math.isnan(number) else number for name, number in known.items()}
-                )
+            for row in tidy([entry]).to_dict("records"):  # where what is missing is NaN
+                yield {str(name): None if value != value else value for name, value in row.items()}
         else:
             yield entry
 
@@ -321,7 +316,7 @@ def _spread(entries: Sequence[Entry]) -> Iterator[Entry]:
 def _title(name: str, value: Any, titles: Mapping | None) -> str:
     from .common import one_based
 
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if value is None:
         return ""
     if name in ("layer", "head"):
         return f"{name} {one_based(int(value))}"

@@ -208,6 +208,12 @@ def publish(new: Path, old: Path) -> list[str]:
     if not new.is_dir():  # the notebook writes nothing
         return []
     changes = _keep_what_is_the_same(new, old) if old.is_dir() else []
+    put_in_place(new, old)
+    return changes
+
+
+def put_in_place(new: Path, old: Path) -> None:
+    """Move a folder to another's place, or leave that one as it was if this fails."""
     aside = new.with_name(f"{new.name}.before")
     if old.exists():
         os.replace(old, aside)
@@ -218,7 +224,6 @@ def publish(new: Path, old: Path) -> list[str]:
             os.replace(aside, old)
         raise
     shutil.rmtree(aside, ignore_errors=True)
-    return changes
 
 
 def _keep_what_is_the_same(new: Path, old: Path) -> list[str]:

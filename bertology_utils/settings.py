@@ -312,6 +312,13 @@ class Settings:
         """All that decides what comes out, as plain values; of a path only its last part, the rest says nothing to others."""
         own_folder = self.model.is_local and self.model.name != "embedded"
         special = {name: getattr(self.given, name) for name in _SPECIAL}
+        differ = self.given.trainings == 0 and self.profile.trainings_by_task
+        only_some = {  # told where there are some: a run that trains its classifiers says so by its recipe
+            "treebank": Path(self.treebank).name,
+            "trainings_by_task": {task.name: self.trainings_of(task) for task in self.tasks} if differ else {},
+            "after": dict(self.profile.after),
+            "checkpoints": {task: source.fingerprint for task, source in self.checkpoints},
+        }
         return {
             "profile": self.profile.name,
             "model": Path(self.model.location).name if own_folder else self.model.name,
@@ -325,15 +332,7 @@ class Settings:
             "head": self.head and [one_based(index) for index in self.head],
             "recipe": asdict(self.profile.recipe),
             **{name: value for name, value in special.items() if value != PARAMETERS[name].default},
-            **({"treebank": Path(self.treebank).name} if self.treebank else {}),
-            # Only where there are some: a run that trains its classifiers says so by its recipe.
-            **(
-                {"trainings_by_task": {task.name: self.trainings_of(task) for task in self.tasks}}
-                if self.given.trainings == 0 and self.profile.trainings_by_task
-                else {}
-            ),
-            **({"after": dict(self.profile.after)} if self.profile.after else {}),
-            **({"checkpoints": {task: source.fingerprint for task, source in self.checkpoints}} if self.checkpoints else {}),
+            **{name: value for name, value in only_some.items() if value},
         }
 
 

@@ -54,11 +54,14 @@ def work(
         ConnectionError: no scheduler at the address, or it, or all its workers, went away.
         Exception: of ``function``.
     """
+    if jobs == 1 and not (scheduler or alone):
+        yield from ((item, function(item)) for item in items)
+        return
     queue, broken = iter(items), True
     in_hand: dict[Future, Any] = {}
     while broken:  # by a dead worker, with which loky gives up the others
         broken = False
-        with _executor(jobs, scheduler, alone) as (executor, check):
+        with _executor(jobs, scheduler) as (executor, check):
             while True:
                 while len(in_hand) < jobs and not broken and (item := next(queue, None)) is not None:
                     in_hand[executor.submit(function, item)] = item
@@ -78,17 +81,8 @@ def work(
                         yield item, future.result()
 
 
-class _Here(Executor):
-    """This process itself."""
-
-    def submit(self, function: Callable, /, *arguments: Any, **named: Any) -> Future:
-        future: Future = Future()
-        future.set_result(function(*arguments, **named))
-        return future
-
-
 @contextmanager
-def _executor(jobs: int, scheduler: str, alone: bool) -> Iterator[tuple[Executor, Callable[[], None]]]:
+def _executor(jobs: int, scheduler: str) -> Iterator[tuple[Executor, Callable[[], None]]]:
     """Who works, and a function that raises ConnectionError where they went away."""
     if scheduler:
         with cluster(scheduler) as client:
@@ -97,8 +91,6 @@ def _executor(jobs: int, scheduler: str, alone: bool) -> Iterator[tuple[Executor
                 yield executor, partial(_check_alive, client, scheduler)
             finally:
                 executor.shutdown(wait=False)
-    elif jobs == 1 and not alone:
-        yield _Here(), lambda: None
     else:
         from joblib.externals.loky import get_reusable_executor
 

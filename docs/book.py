@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import html
 import importlib.util
-import os
 import pkgutil
 import shutil
 import subprocess
@@ -22,7 +21,8 @@ import nbformat
 import bertology_utils
 from bertology_utils.judge import THIS_RUN
 from bertology_utils.notebooks import find_notebooks
-from bertology_utils.record import in_markdown, project_root
+from bertology_utils.record import project_root
+from bertology_utils.run import put_in_place
 from docs import pages
 from docs.publish import BADGE_IMAGE
 
@@ -57,20 +57,13 @@ def build_site(root: Path) -> Path:
     site = root / SITE
     site.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".site-", dir=site.parent) as folder:
-        source, built, aside = (Path(folder) / name for name in ("source", "built", "before"))
+        source, built = Path(folder) / "source", Path(folder) / "built"
         write_source(root, source)
         options = ["-q", "-W", "--keep-going", "-j", "2", "-c", str(source / "docs")]
         if subprocess.run([sys.executable, "-m", "sphinx", *options, str(source), str(built)], check=False).returncode:
             raise RuntimeError("the site was not built; what is wrong stands above")
         shutil.rmtree(built / ".doctrees", ignore_errors=True)
-        if site.exists():
-            os.replace(site, aside)
-        try:
-            os.replace(built, site)
-        except OSError:
-            if aside.exists():
-                os.replace(aside, site)
-            raise
+        put_in_place(built, site)
     return site / "index.html"
 
 
@@ -133,7 +126,7 @@ def real_pages(root: Path) -> dict[str, str]:
     for place in (pages.GLUE, pages.FRAMENET, pages.BERT_BASE):
         for number, run in place.runs(root).items():
             verdicts = [f"## {title}\n\n{chr(10).join(lines)}\n" for title, lines in _tables(run).items() if lines]
-            settings = in_markdown(f"model {run.content['settings']['model']}, data {place.data}")
+            settings = pages.in_markdown(f"model {run.content['settings']['model']}, data {place.data}")
             parts = [
                 f"# {titles[number]}, on {place.data}\n",
                 f"This run: {settings}. Its figures: see the page.\n",

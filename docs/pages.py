@@ -19,7 +19,7 @@ from bertology_utils.cache import write_atomically
 from bertology_utils.claims import CLAIMS, CONTROL_IDS, FIRST, Claim
 from bertology_utils.common import one_of
 from bertology_utils.judge import FAILS, HOLDS, OUTCOMES, PRETRAINED, THIS_RUN, UNTESTABLE
-from bertology_utils.record import TITLES, in_markdown, project_root
+from bertology_utils.record import TITLES, project_root
 from bertology_utils.results import RESULTS, Results, read_results, table_of, text_of
 
 NOT_YET = "not yet"
@@ -27,6 +27,8 @@ PAGES = ("README.md", "RESULTS.md", "docs/*.md")
 PUBLISHED = "bert-base-uncased"  # how models begin that published figures are of
 COLUMNS = ("bert-base", "MiniLM, real data", "MiniLM, embedded")
 Verdicts = Mapping[str, Mapping[str, str]]  # by claim
+# What would open a tag or a comment, a link's address, or mathematics; "p < 0.05" and intervals stay as they are.
+_SIGNS = {r"<(?=[A-Za-z/!?])": "&lt;", r"(?<=\])\(": r"\\(", r"\$": r"\\$"}
 
 
 @dataclass(frozen=True)
@@ -270,6 +272,14 @@ def table(head: Sequence[object], lines: Iterable[Sequence[object]]) -> list[str
     """Lines of a Markdown table; text of data and models stays text."""
     cells = [head, ["---"] * len(head), *lines]
     return [f"| {' | '.join(in_markdown(one).replace('|', chr(92) + '|') for one in line)} |" for line in cells]
+
+
+def in_markdown(text: object) -> str:
+    """A text of data or models, or what it is written as, in which no browser finds a tag, a link or a formula."""
+    told = str(text)
+    for pattern, instead in _SIGNS.items():
+        told = re.sub(pattern, instead, told)
+    return told
 
 
 KINDS = {

@@ -1,11 +1,15 @@
 """Shared fixtures: small random encoders, a few rows, a cache and a Hub of the test's own."""
 
+import gzip
 import importlib.util
 import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +21,9 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 ROOT = Path(__file__).parent.parent
 SHARED = ROOT.parent / "shared" / "data"
+
+# Processes that tests start find the project and the tests, as these do.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH")]))
 
 # Files whose tests start many processes, or train: they begin first, and `make test-quick` leaves them out.
 SLOW = "batch_sizes digits faults finetune hub paper_profile pretrained run second_device security workers"
@@ -77,6 +84,37 @@ def make_bert(folder: Path, layers: int, heads: int, hidden: int, seed: int = 0)
     return folder
 
 
+@pytest.fixture(scope="session")
+def tiny_classifier(tiny_bert, tmp_path_factory):
+    """Folder of a classifier of two outputs on top of it, and its tokenizer."""
+    from bertology_utils import load_classifier, load_tokenizer
+
+    folder = tmp_path_factory.mktemp("tiny-classifier")
+    load_classifier(str(tiny_bert), "rte", seed=7).save_pretrained(folder)
+    load_tokenizer(str(tiny_bert)).save_pretrained(folder)
+    return folder
+
+
+def loaded(folder):
+    """The encoder in a folder, and its tokenizer."""
+    from bertology_utils import load_encoder, load_tokenizer
+
+    return load_encoder(str(folder)), load_tokenizer(str(folder))
+
+
+def random_classifier(folder, task, seed=0):
+    """A classifier with weights far from uniform attention, so that its answers depend on every head."""
+    import torch
+
+    from bertology_utils import load_classifier
+
+    model = load_classifier(str(folder), task)
+    torch.manual_seed(seed)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.25)
+    return model
+
+
 def make_rows(task, count: int = 64, seed: int = 0):
     """Rows of nonsense for any task, with labels that the first word gives away."""
     import random
@@ -97,6 +135,54 @@ def make_rows(task, count: int = 64, seed: int = 0):
         columns["label"].append(label)
         columns["idx"].append(index)
     return Dataset.from_dict(columns, features=schema(task))
+
+
+def batches_of_rows(task, count, tokenizer, max_length=64, seed=0, **options):
+    """Such rows in batches."""
+    from bertology_utils.attention.batches import make_batches, tokenize
+
+    return make_batches(tokenize(make_rows(task, count, seed), task, tokenizer, max_length), tokenizer, **options)
+
+
+def write_results(folder, rows, notebook="8_trial"):
+    """A run's results.json with these entries."""
+    folder.mkdir(parents=True, exist_ok=True)
+    content = {"notebook": notebook, "settings": {}, "versions": {}, "verdicts": [], "rows": list(rows)}
+    (folder / "results.json").write_text(json.dumps(content))
+    return folder / "results.json"
+
+
+def copy_of(paths, folder):
+    """A folder with these files of the checkout."""
+    for path in paths:
+        target = folder / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    return folder
+
+
+def gold_annotation(folder):
+    """The embedded corpora's annotation in one CoNLL-U file."""
+    from bertology_utils.corpora import GLUE
+
+    parts = [gzip.decompress(file.read_bytes()).decode().strip() for file in sorted(GLUE.glob("*/dev*.conllu.gz"))]
+    (folder / "gold.conllu").write_text("\n\n".join(parts) + "\n\n", encoding="utf-8")
+    return folder / "gold.conllu"
+
+
+@pytest.fixture
+def head_view(monkeypatch):
+    """What is given to bertviz's head_view, which is not there: positional arguments and options of every call."""
+    given = []
+    view = SimpleNamespace(head_view=lambda *values, **options: given.append((values, options)))
+    monkeypatch.setitem(sys.modules, "bertviz", view)
+    return given
+
+
+def python(code, *arguments, **options):
+    """What a process of its own that runs this code leaves."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, **({"capture_output": True, "text": True, "cwd": ROOT} | options))
 
 
 @pytest.fixture(scope="session")
@@ -139,6 +225,14 @@ def load_script(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+KEY = {"what": "numbers", "seed": 1}  # of an entry of the cache
+
+
+def fill_with(text):
+    """What fills an entry with a file of this text."""
+    return lambda target, scratch: (target / "data.txt").write_text(text)
 
 
 def slow_entry(folder, log, key):

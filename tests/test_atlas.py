@@ -1,9 +1,8 @@
 """The atlas of heads: all that is recorded per head arrives, text stays text, and a page is whole."""
 
-import json
-
 import numpy as np
 import pytest
+from conftest import write_results
 from pages import outside
 
 from bertology_utils import attention_maps, batches_of, head_atlas, load_encoder, load_tokenizer
@@ -27,28 +26,18 @@ def page():
     return head_atlas(measures, maps, HOSTILE)
 
 
-def write_results(folder, notebook, *entries):
-    path = folder / "figures" / notebook / "results.json"
-    path.parent.mkdir(parents=True)
-    content = {"notebook": notebook, "settings": {}, "versions": {}, "verdicts": [], "rows": list(entries)}
-    path.write_text(json.dumps(content))
-    return path
-
-
 # The numbers
 
 
 def test_every_number_that_is_recorded_per_head_is_a_measure(tmp_path):
     shares = np.random.default_rng(1).random((3, 4, 2))
     mrpc, rte = TASKS["mrpc"], TASKS["rte"]
-    first = write_results(
-        tmp_path,
-        "1_first",
-        *entries_of("share", {mrpc: shares}, ["task"], over=("layer", "head", "kind"), kinds=("a", "b"), state="tuned"),
-        *entries_of("by layer", VALUES[:, 0], over=("layer",)),
-    )
+    over = {"over": ("layer", "head", "kind"), "kinds": ("a", "b"), "state": "tuned"}
+    rows = entries_of("share", {mrpc: shares}, ["task"], **over) + entries_of("by layer", VALUES[:, 0], over=("layer",))
+    first = write_results(tmp_path / "figures" / "1_first", rows, "1_first")
     ends = {"value": VALUES, "low": VALUES - 1, "high": VALUES + 1, "n": 5}
-    write_results(tmp_path, "2_second", *entries_of("gain", {rte: [ends]}, ["task", "training"], unit="gain"))
+    rows = entries_of("gain", {rte: [ends]}, ["task", "training"], unit="gain")
+    write_results(tmp_path / "figures" / "2_second", rows, "2_second")
     found = {(one.topic, one.name): one for one in measures_of(tmp_path)}
     assert set(found) == {
         ("1_first", "share, a, MRPC, tuned"),

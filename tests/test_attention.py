@@ -5,29 +5,24 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from conftest import make_rows
+from conftest import batches_of_rows, loaded, make_rows
 from precision import forward_tolerance
 
-from bertology_utils import batches_of, load_tokenizer, models
+from bertology_utils import batches_of, load_classifier, load_tokenizer
 from bertology_utils.attention import batches
 from bertology_utils.attention import maps as attention
 from bertology_utils.attention.batches import make_batches, tokenize
-from bertology_utils.glue import TASKS, get_task
-from bertology_utils.sources import parse_model
+from bertology_utils.glue import TASKS
 
 
 @pytest.fixture(scope="module")
 def model_and_tokenizer(tiny_bert):
-    source = parse_model(str(tiny_bert))
-    return models.load_classifier(source, TASKS["mrpc"]), models.load_tokenizer(source)
+    return load_classifier(str(tiny_bert), "mrpc"), load_tokenizer(str(tiny_bert))
 
 
-def some_batch(tokenizer, task="mrpc", count=6, pad_to=None):
-    task = get_task(task)
-    inputs = batches.tokenize(make_rows(task, count), task, tokenizer, 64)
-    made = batches.make_batches(inputs, tokenizer, tokens_per_batch=10_000, pad_to=pad_to)
-    assert len(made) == 1
-    return made[0]
+def some_batch(tokenizer):
+    (made,) = batches_of_rows(TASKS["mrpc"], 6, tokenizer)
+    return made
 
 
 def test_prediction_is_unchanged_by_looking(model_and_tokenizer):
@@ -57,12 +52,10 @@ class Mean:
 
 
 def test_one_pass_feeds_many_measurements_whatever_the_batches(tiny_bert):
-    source, task = parse_model(str(tiny_bert)), TASKS["sst2"]
-    model, tokenizer = models.load_encoder(source), models.load_tokenizer(source)
-    inputs = batches.tokenize(make_rows(task, 40), task, tokenizer, 32)
+    model, tokenizer = loaded(tiny_bert)
     results = []
     for budget in (40, 200, 10_000):
-        made = batches.make_batches(inputs, tokenizer, budget)
+        made = batches_of_rows(TASKS["sst2"], 40, tokenizer, 32, tokens_per_batch=budget)
         seen = attention.observe(model, made, {"a": Mean(), "b": Mean()})
         assert seen["a"] == seen["b"]
         assert sorted(index for batch in made for index in batch.index) == list(range(40))
@@ -72,15 +65,13 @@ def test_one_pass_feeds_many_measurements_whatever_the_batches(tiny_bert):
 
 
 def test_training_mode_is_refused(tiny_bert):
-    model = models.load_encoder(parse_model(str(tiny_bert)))
-    tokenizer = models.load_tokenizer(parse_model(str(tiny_bert)))
+    model, tokenizer = loaded(tiny_bert)
     with pytest.raises(ValueError, match="evaluation mode"):
         attention.attention_maps(model.train(), some_batch(tokenizer))
 
 
 def test_a_model_that_shows_no_maps_is_refused(tiny_bert, monkeypatch):
-    model = models.load_encoder(parse_model(str(tiny_bert)))
-    tokenizer = models.load_tokenizer(parse_model(str(tiny_bert)))
+    model, tokenizer = loaded(tiny_bert)
     batch = some_batch(tokenizer)
     attention.attention_maps(model, batch)
     monkeypatch.setattr(model, "set_attn_implementation", lambda name: None)
@@ -95,22 +86,14 @@ def test_inputs_longer_than_the_model_can_read_are_refused(tiny_bert, run):
     ids = torch.full((1, 513), 1000)
     with pytest.raises(ValueError, match="an input of 513 wordpieces is longer than the 512 that BertModel can read"):
         batch = attention.Batch({"input_ids": ids, "attention_mask": ids > 0}, [0])
-        run(models.load_encoder(parse_model(str(tiny_bert))), batch)
+        run(loaded(tiny_bert)[0], batch)
 
 
 def test_roberta_counts_positions_from_behind_its_padding():
     from transformers import RobertaConfig, RobertaModel
 
-    config = RobertaConfig(
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        hidden_size=8,
-        intermediate_size=8,
-        vocab_size=50,
-        max_position_embeddings=20,
-        pad_token_id=1,
-    )
-    model = RobertaModel(config).eval()
+    sizes = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 8, "intermediate_size": 8, "vocab_size": 50}
+    model = RobertaModel(RobertaConfig(**sizes, max_position_embeddings=20, pad_token_id=1)).eval()
     assert attention.longest_input(model) == 18
     for length in (18, 19):
         ids = torch.full((1, length), 7)
@@ -222,15 +205,14 @@ def test_a_gpu_takes_batches_as_large_as_its_memory_allows(gpu_of):
 
 def test_a_gpu_too_small_for_one_input_is_refused_in_words(gpu_of):
     gpu_of(0.1)
-    with pytest.raises(
-        ValueError, match=r"an input of 512 wordpieces takes 1.7 GiB .* this GPU's 0.1 GiB .* BERTOLOGY_DEVICE=cpu"
-    ):
+    told = r"an input of 512 wordpieces takes 1.7 GiB .* this GPU's 0.1 GiB .* BERTOLOGY_DEVICE=cpu"
+    with pytest.raises(ValueError, match=told):
         batches.tokens_per_batch(12, 12, 512)
 
 
 @pytest.mark.parametrize("weighing", ["weight", "norm"])
 def test_a_model_in_bf16_is_measured_in_float32(tiny_bert, tokenizer, weighing):
-    model, batch = models.load_encoder(parse_model(str(tiny_bert))), some_batch(tokenizer)
+    model, batch = loaded(tiny_bert)[0], some_batch(tokenizer)
     usual = attention.attention_maps(model, batch, weighing)
     with torch.autocast("cpu", torch.bfloat16):
         found = attention.attention_maps(model, batch, weighing)

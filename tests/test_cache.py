@@ -8,7 +8,6 @@ import io
 import logging
 import multiprocessing
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -16,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT, make_bert, make_rows, slow_entry
+from conftest import KEY, ROOT, fill_with, loaded, make_bert, make_rows, python, slow_entry
 from filelock import FileLock
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -37,18 +36,17 @@ from bertology_utils.patterns.measure import Patterns
 from bertology_utils.settings import Recipe
 from bertology_utils.sources import parse_model
 
-KEY = {"what": "numbers", "seed": 1}
 TEXTS = ["A small lamp stood near the window.", "The river was cold.", "Who wrote this letter about winter bread?"]
 
 
 @pytest.fixture(scope="module")
 def encoder(tiny_bert):
-    return models.load_encoder(parse_model(str(tiny_bert)))
+    return loaded(tiny_bert)[0]
 
 
 @pytest.fixture
 def inputs(tiny_bert):
-    return batches_of(TEXTS, models.load_tokenizer(parse_model(str(tiny_bert))))
+    return batches_of(TEXTS, loaded(tiny_bert)[1])
 
 
 @pytest.fixture
@@ -71,15 +69,6 @@ def flow(inputs):
 
 def same(one, other):
     return fingerprint.fingerprint(one) == fingerprint.fingerprint(other)
-
-
-def fill_with(text, calls=None):
-    def fill(target, scratch):
-        if calls is not None:
-            calls.append(text)
-        (target / "data.txt").write_text(text)
-
-    return fill
 
 
 # Entries
@@ -286,12 +275,8 @@ VALUES = (
     + [torch.zeros(2), torch.zeros(2, 1), torch.zeros(2, dtype=torch.bfloat16), torch.zeros(()), torch.float32]
     + [FlowShares(np.zeros(1), np.ones(1)), FlowShares(np.ones(1), np.zeros(1)), FlowShares, make_rows(TASKS["rte"], 4)]
     + [np.array(["a", None], object), np.array([None, "a"], object), models.draw_normal, models._draw_head]
-    + [
-        functools.partial(models.draw_normal, std=1),
-        functools.partial(models.draw_normal, std=2),
-        TASKS["rte"],
-        TASKS["qqp"],
-    ]
+    + [functools.partial(models.draw_normal, std=std) for std in (1, 2)]
+    + [TASKS["rte"], TASKS["qqp"]]
 )
 
 
@@ -306,7 +291,7 @@ def test_different_values_have_different_fingerprints_and_equal_ones_the_same():
 
 @pytest.mark.parametrize("change", ["a weight", "the configuration", "training", "the shape"])
 def test_another_model_has_another_fingerprint(tiny_bert, tmp_path, change):
-    model, plain = (models.load_encoder(parse_model(str(tiny_bert))) for _ in range(2))
+    model, plain = (loaded(tiny_bert)[0] for _ in range(2))
     assert same(model, plain)
     if change == "a weight":
         with torch.no_grad():
@@ -316,7 +301,7 @@ def test_another_model_has_another_fingerprint(tiny_bert, tmp_path, change):
     elif change == "training":
         model.train()
     else:
-        model = models.load_encoder(parse_model(str(make_bert(tmp_path / "other", layers=3, heads=2, hidden=32))))
+        model, _ = loaded(make_bert(tmp_path / "other", layers=3, heads=2, hidden=32))
     assert not same(model, plain)
 
 
@@ -328,9 +313,7 @@ def test_a_folder_elsewhere_and_another_process_give_the_same(tiny_bert, tmp_pat
         f" batches_of({TEXTS!r}, models.load_tokenizer(source)), {{'b', 'a', 'c'}})))"
     )
     (tmp_path / "elsewhere").symlink_to(tiny_bert)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), "PYTHONHASHSEED": "7"}
-    command = [sys.executable, "-c", code, str(tmp_path / "elsewhere")]
-    told = subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout
+    told = python(code, tmp_path / "elsewhere", env=os.environ | {"PYTHONHASHSEED": "7"}, check=True).stdout
     assert told.split()[-1] == fingerprint.fingerprint((encoder, models.draw_normal, inputs, {"a", "b", "c"}))
 
 

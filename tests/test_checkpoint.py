@@ -12,26 +12,14 @@ from bertology_utils.lab import Lab
 from bertology_utils.settings import resolve
 
 
-@pytest.fixture(scope="module")
-def classifier(tiny_bert, tmp_path_factory):
-    """A folder with a classifier of two outputs on top of the random BERT."""
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    folder = tmp_path_factory.mktemp("classifier")
-    torch.manual_seed(7)
-    AutoModelForSequenceClassification.from_pretrained(tiny_bert, num_labels=2).save_pretrained(folder)
-    AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(folder)
-    return folder
-
-
-def test_it_is_taken_as_it_is(tiny_bert, classifier, monkeypatch):
+def test_it_is_taken_as_it_is(tiny_bert, tiny_classifier, monkeypatch):
     from safetensors.torch import load_file
 
     monkeypatch.setattr("bertology_utils.finetune.finetuned", lambda _: pytest.fail("a training was started"))
     lab = Lab(
-        "6_disabling_heads", model=str(tiny_bert), checkpoint=f"SST-2={classifier}", tasks="sst2,rte", sweep_examples=4
+        "6_disabling_heads", model=str(tiny_bert), checkpoint=f"SST-2={tiny_classifier}", tasks="sst2,rte", sweep_examples=4
     )
-    found, expected = lab.finetuned(TASKS["sst2"]).state_dict(), load_file(classifier / "model.safetensors")
+    found, expected = lab.finetuned(TASKS["sst2"]).state_dict(), load_file(tiny_classifier / "model.safetensors")
     assert all(torch.equal(found[name].cpu(), value) for name, value in expected.items())
     assert lab.sweep(TASKS["sst2"]).heads.shape == (3, 4, 4, 2)
     assert lab.settings.trainings == 1
@@ -44,8 +32,8 @@ def test_it_is_taken_as_it_is(tiny_bert, classifier, monkeypatch):
     assert set(lab.settings.as_json()["checkpoints"]) == {"sst2"}
 
 
-def test_answers_are_predicted_once_and_say_what_was_learned(tiny_bert, classifier, monkeypatch):
-    lab = Lab("4_feature_attention", model=str(tiny_bert), checkpoint=f"SST-2={classifier}", tasks="sst2")
+def test_answers_are_predicted_once_and_say_what_was_learned(tiny_bert, tiny_classifier, monkeypatch):
+    lab = Lab("4_feature_attention", model=str(tiny_bert), checkpoint=f"SST-2={tiny_classifier}", tasks="sst2")
     task = TASKS["sst2"]
     assert list(lab.trainings(task)) == [0] and list(lab.trainings(TASKS["rte"])) == [0, 1]
     answers = lab.answers(task)
@@ -56,29 +44,29 @@ def test_answers_are_predicted_once_and_say_what_was_learned(tiny_bert, classifi
     assert not lab.real_data
 
 
-def test_it_must_fit_the_task_and_the_model(tiny_bert, classifier, tmp_path):
+def test_it_must_fit_the_task_and_the_model(tiny_bert, tiny_classifier, tmp_path):
     def refused(checkpoint, **parameters):
         with pytest.raises(ValueError) as error:  # noqa: PT011, the message is looked at below
             resolve(**{"model": str(tiny_bert), "checkpoint": checkpoint} | parameters)
         return str(error.value)
 
-    assert "2 outputs; MNLI-m wants 3: entailment, neutral, contradiction" in refused(f"mnli={classifier}")
-    assert "2 outputs; STS-B wants 1, the score" in refused(f"stsb={classifier}")
-    assert "its num_hidden_layers is 3, that of the model 'embedded' is 6" in refused(f"rte={classifier}", model="")
-    assert "num_hidden_layers is 3" in refused(f"rte={classifier}", model="google-bert/bert-base-uncased")
+    assert "2 outputs; MNLI-m wants 3: entailment, neutral, contradiction" in refused(f"mnli={tiny_classifier}")
+    assert "2 outputs; STS-B wants 1, the score" in refused(f"stsb={tiny_classifier}")
+    assert "its num_hidden_layers is 3, that of the model 'embedded' is 6" in refused(f"rte={tiny_classifier}", model="")
+    assert "num_hidden_layers is 3" in refused(f"rte={tiny_classifier}", model="google-bert/bert-base-uncased")
     assert "no classification layer (architecture: BertModel)" in refused(f"rte={tiny_bert}")
-    assert "rte is given twice" in refused(f"rte={classifier},RTE={classifier}")
-    assert "unknown task 'cola'" in refused(f"cola={classifier}")
-    assert "there is one training only" in refused(f"rte={classifier}", trainings=2)
+    assert "rte is given twice" in refused(f"rte={tiny_classifier},RTE={tiny_classifier}")
+    assert "unknown task 'cola'" in refused(f"cola={tiny_classifier}")
+    assert "there is one training only" in refused(f"rte={tiny_classifier}", trainings=2)
 
-    broken = shutil.copytree(classifier, tmp_path / "broken")
+    broken = shutil.copytree(tiny_classifier, tmp_path / "broken")
     config = json.loads((broken / "config.json").read_text())
     (broken / "config.json").write_text(json.dumps(config | {"vocab_size": 99}))
     assert "its vocab_size is 99" in refused(f"rte={broken}")
     (broken / "config.json").write_text("[]")
     assert "config.json describes no model" in refused(f"rte={broken}")
     (broken / "config.json").write_text(json.dumps(config))
-    (broken / "model.safetensors").write_bytes((classifier / "model.safetensors").read_bytes()[:-8])
+    (broken / "model.safetensors").write_bytes((tiny_classifier / "model.safetensors").read_bytes()[:-8])
     assert "cut off" in refused(f"rte={broken}")
     (broken / "model.safetensors").rename(broken / "pytorch_model.bin")
     assert "lacks model.safetensors" in refused(f"rte={broken}")

@@ -5,11 +5,11 @@ import importlib.util
 import os
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
+from conftest import python
 from IPython.core.inputtransformer2 import TransformerManager
 
 from bertology_utils import colab, sources
@@ -142,5 +142,5 @@ def test_it_needs_nothing_that_colab_lacks():
         "import sys; sys.modules.update(dict.fromkeys(('conllu', 'papermill', 'filelock', 'numpy', 'torch')));"
         "import bertology_utils.colab"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(colab.__file__).parents[1])
+    done = python(code)
     assert done.returncode == 0, done.stderr

@@ -1,11 +1,11 @@
 """The comparison of a new run with an earlier one: what it lets pass, what it does not, and what it says."""
 
 import json
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import nbformat
 import pytest
+from conftest import write_results
 from nbval.plugin import IPyNbFile
 
 from bertology_utils import compare, finetune
@@ -121,9 +121,7 @@ def draw(folder, value=0.3, title="a title", result=0.5, colour="C0", marker="s"
     for kind in ("png", "pdf"):
         figure.savefig(folder / f"picture.{kind}", bbox_inches="tight", pad_inches=pad)
     plt.close(figure)
-    rows = [{"what": "answer", "value": result, "unit": "share", "tolerance": 0.001}]
-    content = {"notebook": "8_trial", "settings": {}, "versions": {}, "verdicts": [], "rows": rows}
-    (folder / "results.json").write_text(json.dumps(content))
+    write_results(folder, [{"what": "answer", "value": result, "unit": "share", "tolerance": 0.001}])
     return folder
 
 
@@ -213,9 +211,7 @@ def test_a_run_replaces_only_what_really_changed(tmp_path, change, kept, reasons
 # --- the plugin ---
 
 
-def test_the_plugin_names_notebook_cell_number_expected_and_got(pytester, monkeypatch):
-    root = Path(nbval_plugin.__file__).parents[1]  # where `tests` is found from another folder
-    monkeypatch.setenv("PYTHONPATH", str(root))
+def test_the_plugin_names_notebook_cell_number_expected_and_got(pytester):
     pytester.makeini("[pytest]\naddopts = -p tests.nbval_plugin")
     content = notebook(
         ("value = 0.5\nprint('share 0.49')", [stream("share 0.48\n")]),

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from conftest import loaded
 from made_up import SURE, resampled
-from plain import TASKS, made_input, measured, replay, word
+from plain import TASKS, made_input, measured, replay, words
 from transformers import BertModel
 
-from bertology_utils import head_dependencies
+from bertology_utils import head_dependencies, load_tokenizer
 from bertology_utils.attention import observe
 from bertology_utils.claims import WEIGHT
 from bertology_utils.common import head_name
@@ -24,8 +25,6 @@ from bertology_utils.links.dependencies import (
     joined,
     relation_test,
 )
-from bertology_utils.models import load_encoder, load_tokenizer
-from bertology_utils.sources import parse_model
 from bertology_utils.statistics import max_statistic
 
 
@@ -79,12 +78,7 @@ def test_hits_are_the_plain_ones(task):
     assert len(found["nsubj"].offset) >= 40 and len(found["det"].offset) >= 40
 
 
-SENTENCE = [
-    word("The", "DET", 1, "det"),
-    word("gardener", "NOUN", 2, "nsubj"),
-    word("waters", "VERB", -1, "root"),
-    word("roses", "NOUN", 2, "dobj"),
-]
+SENTENCE = words("The DET 1 det | gardener NOUN 2 nsubj | waters VERB -1 root | roses NOUN 2 dobj")
 
 
 def pointing_at(targets, length):
@@ -99,12 +93,8 @@ def test_a_head_that_points_from_dependents_to_heads():
     found = replay(Pointing([made_input(SENTENCE)]), [pointing_at({1: 2, 2: 3, 4: 3, 3: 4}, 6)])
     hits = {name: arcs.hits[:, :, 0, 0].tolist() for name, arcs in found.items()}
     assert hits == {"nsubj": [[True], [False]], "obj": [[True], [True]], "amod": [[], []], "det": [[True], [False]]}
-    assert {name: arcs.offset.tolist() for name, arcs in found.items()} == {
-        "nsubj": [1],
-        "obj": [-1],
-        "amod": [],
-        "det": [1],
-    }
+    offsets = {name: arcs.offset.tolist() for name, arcs in found.items()}
+    assert offsets == {"nsubj": [1], "obj": [-1], "amod": [], "det": [1]}
 
 
 def test_pieces_are_summed_where_attended_and_averaged_where_attending():
@@ -252,7 +242,7 @@ def treebank(folder, sentences, tail=""):
 
 
 def test_heads_of_any_encoder_on_any_treebank_in_one_call(tiny_bert, tmp_path):
-    model, tokenizer = load_encoder(parse_model(str(tiny_bert))), load_tokenizer(parse_model(str(tiny_bert)))
+    model, tokenizer = loaded(tiny_bert)
     table = head_dependencies(model, tokenizer, treebank(tmp_path, 80))
     assert list(dict.fromkeys(table["relation"])) == ["det", "nsubj", "obj"] and table.attrs["left out"] == 0
     assert table["direction"].tolist() == [*WAYS] * 3 and (table["arcs"] == 40).all(), "measured on one half"
@@ -280,12 +270,11 @@ def test_head_and_distance_are_chosen_on_other_sentences():
 
 
 def test_a_treebank_that_says_too_little_is_refused_in_words(tiny_bert, tmp_path):
-    model, tokenizer = load_encoder(parse_model(str(tiny_bert))), load_tokenizer(parse_model(str(tiny_bert)))
+    model, tokenizer = loaded(tiny_bert)
     with pytest.raises(ValueError, match="my.conllu is too small: no relation is in 60 of its sentences"):
         head_dependencies(model, tokenizer, treebank(tmp_path, 20))
-    with pytest.raises(
-        ValueError, match="'amod' is in 0 sentences of my.conllu, and 60 are wanted; choose of: det, nsubj, obj"
-    ):
+    told = "'amod' is in 0 sentences of my.conllu, and 60 are wanted; choose of: det, nsubj, obj"
+    with pytest.raises(ValueError, match=told):
         head_dependencies(model, tokenizer, treebank(tmp_path, 80), relations=["amod"])
     with pytest.raises(FileNotFoundError):
         head_dependencies(model, tokenizer, tmp_path / "none.conllu")
@@ -309,7 +298,7 @@ def even_bert(tiny_bert, tmp_path):
         for layer in model.encoder.layer:
             layer.attention.self.query.weight.zero_(), layer.attention.self.query.bias.zero_()
     model.save_pretrained(tmp_path / "even")
-    load_tokenizer(parse_model(str(tiny_bert))).save_pretrained(tmp_path / "even")
+    load_tokenizer(str(tiny_bert)).save_pretrained(tmp_path / "even")
     return str(tmp_path / "even")
 
 
@@ -356,9 +345,8 @@ def test_without_a_treebank_they_are_of_the_tasks_rows_and_of_the_pass_that_was_
 
 def test_a_lab_refuses_a_treebank_before_it_loads_anything(tiny_bert, tmp_path, monkeypatch):
     monkeypatch.setattr("bertology_utils.models.load_encoder", lambda *_: pytest.fail("a model was loaded"))
-    with pytest.raises(
-        ValueError, match="my.conllu' has too few dependencies .nsubj 20, obj 20, amod 0, det 20.; wanted are 30"
-    ):
+    told = "my.conllu' has too few dependencies .nsubj 20, obj 20, amod 0, det 20.; wanted are 30"
+    with pytest.raises(ValueError, match=told):
         Lab("8_bert_base", model=str(tiny_bert), treebank=str(treebank(tmp_path, 20)))
     with pytest.raises(FileNotFoundError, match="treebank='conllu:my.conllu': there is no file conllu:my.conllu; wanted is"):
         Lab("8_bert_base", model=str(tiny_bert), treebank="conllu:my.conllu")

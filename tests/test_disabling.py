@@ -5,12 +5,10 @@ import copy
 import numpy as np
 import pytest
 import torch
-from conftest import make_bert, make_rows
+from conftest import batches_of_rows, random_classifier
 from precision import forward_tolerance, sum_tolerance
-from transformers import AutoTokenizer
 
 from bertology_utils.attention import Batch, attention_maps
-from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.attention.norms import vectors
 from bertology_utils.disabling.effects import effects
 from bertology_utils.disabling.heads import MapStatistics, alone, gradient_importance, lengths_added
@@ -27,23 +25,16 @@ from bertology_utils.disabling.switch import (
 )
 from bertology_utils.glue import TASKS
 from bertology_utils.models import load_classifier, load_tokenizer, predict_logits
-from bertology_utils.sources import embedded_folder, parse_model
 
 
 @pytest.fixture(scope="module")
 def model(tiny_bert):
-    """A classifier with weights far from uniform attention."""
-    model = load_classifier(parse_model(str(tiny_bert)), TASKS["mrpc"])
-    torch.manual_seed(0)
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.25)
-    return model
+    return random_classifier(tiny_bert, "mrpc")
 
 
 @pytest.fixture(scope="module")
 def batches():
-    tokenizer = AutoTokenizer.from_pretrained(embedded_folder())
-    return make_batches(tokenize(make_rows(TASKS["mrpc"], 24), TASKS["mrpc"], tokenizer, 64), tokenizer, 400)
+    return batches_of_rows(TASKS["mrpc"], 24, load_tokenizer("embedded"), tokens_per_batch=400)
 
 
 def projections(model):
@@ -294,18 +285,16 @@ SIZE = 8  # of a head
 
 
 @pytest.fixture(scope="module")
-def planted(tmp_path_factory):
+def planted(tiny_bert):
     """A classifier in which one head picks single tokens and shouts; labels that are right but for one in ten without it."""
-    source = parse_model(str(make_bert(tmp_path_factory.mktemp("planted"), layers=3, heads=4, hidden=32)))
-    model, task = load_classifier(source, TASKS["mrpc"]), TASKS["mrpc"]
+    model = load_classifier(str(tiny_bert), "mrpc")
     attention = model.bert.encoder.layer[PLANTED[0]].attention.self
     own = slice(SIZE * PLANTED[1], SIZE * (PLANTED[1] + 1))
     with torch.no_grad():
         for module, factor in ((attention.query, 4), (attention.key, 4), (attention.value, 8)):
             module.weight[own] *= factor
         model.classifier.weight.normal_(std=1, generator=torch.Generator().manual_seed(3))
-    rows = make_rows(task, 400, seed=5)
-    batches = make_batches(tokenize(rows, task, load_tokenizer(source), 64), load_tokenizer(source))
+    batches = batches_of_rows(TASKS["mrpc"], 400, load_tokenizer("embedded"), seed=5)
     with disable_heads(model, [PLANTED]):
         logits = predict_logits(model, batches)
     # The classes of the model without the head, split in the middle, so that neither is rare.

@@ -7,17 +7,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from conftest import make_bert, make_rows
+from conftest import batches_of_rows, loaded, make_bert, make_rows
 from precision import forward_tolerance
 from transformers import AlbertConfig, AlbertForSequenceClassification
 
-from bertology_utils import models
-from bertology_utils.attention import batches, observe
+from bertology_utils import load_classifier
+from bertology_utils.attention import observe
 from bertology_utils.drift import measure, scores
 from bertology_utils.glue import TASKS
 from bertology_utils.judge import FAILS, judge
 from bertology_utils.models import classifier_inputs, predict_logits
-from bertology_utils.sources import parse_model
 
 TASK = TASKS["rte"]
 
@@ -25,8 +24,7 @@ TASK = TASKS["rte"]
 @pytest.fixture(scope="module")
 def two_models(tmp_path_factory):
     folders = [make_bert(tmp_path_factory.mktemp(f"seed{seed}"), 3, 4, 32, seed) for seed in (0, 1)]
-    sources = [parse_model(str(folder)) for folder in folders]
-    return [models.load_encoder(source) for source in sources], models.load_tokenizer(sources[0])
+    return [loaded(folder)[0] for folder in folders], loaded(folders[0])[1]
 
 
 def plain_similarity(before, after, tokenizer, row, pad_to=None):
@@ -49,7 +47,7 @@ def plain_similarity(before, after, tokenizer, row, pad_to=None):
 @pytest.mark.parametrize("protocol", ["paper", "official"])
 def test_several_pairs_from_one_pass_of_each_model(two_models, protocol, monkeypatch):
     (before, after), tokenizer = two_models
-    made = batches.make_batches(batches.tokenize(make_rows(TASK, 12), TASK, tokenizer, 64), tokenizer)
+    made = batches_of_rows(TASK, 12, tokenizer)
     pairs = {"there": (before, after), "back": (after, before), "same": (after, after)}
     seen, maps_of = [], measure.attention_maps
     monkeypatch.setattr(measure, "attention_maps", lambda model, *rest: seen.append(model) or maps_of(model, *rest))
@@ -65,8 +63,7 @@ def test_several_pairs_from_one_pass_of_each_model(two_models, protocol, monkeyp
 def test_equals_the_plain_definition(two_models, protocol, pad_to):
     (before, after), tokenizer = two_models
     rows = make_rows(TASK, 12)
-    inputs = batches.tokenize(rows, TASK, tokenizer, 64)
-    made = batches.make_batches(inputs, tokenizer, tokens_per_batch=200, pad_to=pad_to)
+    made = batches_of_rows(TASK, 12, tokenizer, tokens_per_batch=200, pad_to=pad_to)
     assert len(made) > 1
     measured = observe(after, made, {"drift": measure.Drift(before, protocol)})["drift"]
     assert measured.shape == (12, 3, 4)
@@ -78,8 +75,8 @@ def test_equals_the_plain_definition(two_models, protocol, pad_to):
 @pytest.mark.parametrize("layers, heads, message", [(4, 4, "4 layers"), (2, 4, "2 layers"), (3, 2, "2 heads per layer")])
 def test_a_reference_of_another_shape_is_refused(two_models, tmp_path, layers, heads, message):
     (model, _), tokenizer = two_models
-    reference = models.load_encoder(parse_model(str(make_bert(tmp_path, layers, heads, 32))))
-    made = batches.make_batches(batches.tokenize(make_rows(TASK, 12), TASK, tokenizer, 64), tokenizer, 100)
+    reference, _ = loaded(make_bert(tmp_path, layers, heads, 32))
+    made = batches_of_rows(TASK, 12, tokenizer, tokens_per_batch=100)
     assert len(made) > 1
     for observed in (made, made[:1]):
         with pytest.raises(ValueError, match=f"the reference has {message} and the observed model"):
@@ -128,7 +125,7 @@ def test_displacements_have_the_cosine_of_what_changed(two_models):
     assert torch.isnan(measure.displacement_cosine(products, 0, 0, 1)).all(), "nothing moved"
     np.testing.assert_allclose(measure.cosine(products, 0, 3), measure.map_cosine(start, start + 1e-3 * other, mask))
     (before, after), tokenizer = two_models
-    made = batches.make_batches(batches.tokenize(make_rows(TASK, 4), TASK, tokenizer, 64), tokenizer)
+    made = batches_of_rows(TASK, 4, tokenizer)
     found = measure.drifts({}, made, displacements={"same": (before, after, after)})
     np.testing.assert_allclose(found["same"], 1)
 
@@ -137,8 +134,8 @@ def test_displacements_have_the_cosine_of_what_changed(two_models):
 def classifiers(two_models):
     """One start and another model to take for its fine-tuned self, with inputs."""
     (before, after), tokenizer = two_models
-    start, tuned = (models.load_classifier(parse_model(model.name_or_path), TASK) for model in (before, after))
-    return start, tuned, batches.make_batches(batches.tokenize(make_rows(TASK, 12), TASK, tokenizer, 64), tokenizer)
+    start, tuned = (load_classifier(model.name_or_path, TASK) for model in (before, after))
+    return start, tuned, batches_of_rows(TASK, 12, tokenizer)
 
 
 def restored(tuned, start, layers):

@@ -1,5 +1,7 @@
 """Which gains are real: exact scores, the right level, a planted gain, none on shuffled labels; what is judged (§4.6)."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -293,13 +295,16 @@ def test_layers_and_chosen_heads_at_their_borders():
     assert judged("worst-layer-small", variants(0), spared, (QNLI,)).outcome == HOLDS
 
 
+def with_gains(gains):
+    """The heads of a model with these gains, by number."""
+    one = variants(0, shape=(4, 6))
+    return replace(one, gains=[gains.get(at, gain) for at, gain in enumerate(one.gains)])
+
+
 def needing(heads):
     """A model that needs some heads more than all others, the first most."""
-    one = variants(0, shape=(4, 6))
     gains = {at: resampled(0, -0.06 + 0.01 * rank, 1e-4) for rank, at in enumerate(heads)}
-    all_gains = [gains.get(at, gain) for at, gain in enumerate(one.gains)]
-    of_heads = effects.Variants((4, 6), all_gains, one.test, one.selected, None)
-    return effects.Effects(0.8, of_heads, variants(0, shape=(3,)), many(0))
+    return effects.Effects(0.8, with_gains(gains), variants(0, shape=(3,)), many(0))
 
 
 @pytest.mark.parametrize("other, outcome", [(range(5), HOLDS), (range(5, 10), UNDECIDED), (range(10, 15), FAILS)])
@@ -330,9 +335,8 @@ def test_shared_heads_are_those_that_both_need():
 
 def test_heads_that_tie_for_the_last_places_count_in_part():
     """Two models need one head most, the same, and then any four of ten: chosen by index they would share all five."""
-    one = variants(0, shape=(4, 6))
-    gains = [resampled(0, -0.02 if at < 10 else -0.04 if at == 23 else 0.0, 1e-6) for at in range(24)]
-    model = effects.Variants((4, 6), gains, one.test, one.selected, None)
+    means = [-0.02] * 10 + [0.0] * 13 + [-0.04]
+    model = with_gains({at: resampled(0, mean, 1e-6) for at, mean in enumerate(means)})
     assert needs.shared(model, model).value == pytest.approx(1 + 10 * 0.4**2)
 
 
@@ -352,12 +356,8 @@ def test_profiles_differ_between_tasks_by_a_permutation_of_models():
         found = {}
         for task in list(TASKS.values())[:tasks]:
             profile = rng.normal(0, 0.01, 24)
-            several = []
-            for _ in range(2):
-                one = variants(0, shape=(4, 6))
-                gains = [resampled(0, value, 1e-4) for value in profile + rng.normal(0, noise, 24)]
-                several.append(effects.Variants((4, 6), gains, one.test, one.selected, None))
-            found[task] = several
+            trainings = [profile + rng.normal(0, noise, 24) for _ in range(2)]
+            found[task] = [with_gains({at: resampled(0, mean, 1e-4) for at, mean in enumerate(one)}) for one in trainings]
         return found
 
     assert needs.profiles_apart(models(0.005), 1).outcome == HOLDS

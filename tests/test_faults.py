@@ -8,11 +8,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 
 import pytest
-from conftest import ROOT
+from conftest import KEY, ROOT, fill_with
 from filelock import FileLock
 from hub_server import LocalHub, glue_repository, tiny_bert_repository, told
 from papermill import PapermillExecutionError
@@ -23,26 +22,20 @@ from bertology_utils.notebooks import Notebook
 from bertology_utils.run import execute
 from bertology_utils.workers import in_words
 
-KEY = {"what": "numbers", "seed": 1}
-
-
-def fill_with(text):
-    return lambda target, scratch: (target / "data.txt").write_text(text)
-
 
 def never(target, scratch):
     pytest.fail("computed again")
 
 
-def python(code, *arguments, mounts="", **options):
+def python(code, *arguments, mounts=""):
     """A process; ``mounts`` are commands of a shell by which it sees other disks than everybody else."""
-    command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
+    command = [sys.executable, "-c", code, *map(str, arguments)]
     if mounts:
         if not can_mount():
             pytest.skip("this machine allows no disks of one's own (unshare -Urm)")
         command = ["unshare", "-Urm", "sh", "-ec", f'{mounts}\nexec "$@"', "sh", *command]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600, **options)
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600, cwd=ROOT)
 
 
 def can_mount():
@@ -80,13 +73,12 @@ print(cache.entry("things", {"what": "numbers", "seed": 1}, fill))
 def test_a_run_that_is_killed_while_it_holds_a_lock_stops_no_other(tmp_path):
     """The second run waits, goes on from what the first has finished, and mixes nothing of the rest in."""
     call = [sys.executable, "-c", HELD]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    first = subprocess.Popen([*call, "hang", str(tmp_path / "here")], env=environment)
+    first = subprocess.Popen([*call, "hang", str(tmp_path / "here")])
     try:
         while not (tmp_path / "here").exists():
             assert first.poll() is None
             time.sleep(0.05)
-        second = subprocess.Popen([*call, "work", "-"], env=environment, stdout=-1, text=True)
+        second = subprocess.Popen([*call, "work", "-"], stdout=-1, text=True)
         with pytest.raises(subprocess.TimeoutExpired):  # it waits
             second.wait(timeout=5)
     finally:
@@ -151,7 +143,6 @@ def test_a_full_disk_costs_nothing_that_was_whole(tmp_path, monkeypatch):
 
 TRAINING = """
 import subprocess, sys
-sys.path.insert(0, "tests")
 from conftest import make_rows
 from bertology_utils import cache, finetune
 from bertology_utils.settings import Recipe
@@ -172,11 +163,11 @@ print("weights:", cache.file_sha256(finetune.trained(training) / "model.safetens
 
 
 def test_a_training_on_a_full_disk_goes_on_when_there_is_room_to_the_same_weights(tiny_bert, tmp_path, monkeypatch):
-    undisturbed = python(TRAINING, tiny_bert, cwd=ROOT)
+    undisturbed = python(TRAINING, tiny_bert)
     assert undisturbed.returncode == 0, undisturbed.stderr
     disk = tmp_path / "disk"
     monkeypatch.setenv("BERTOLOGY_CACHE", str(disk))
-    disturbed = python(TRAINING, tiny_bert, disk, mounts=small_disk(disk, "18m"), cwd=ROOT)
+    disturbed = python(TRAINING, tiny_bert, disk, mounts=small_disk(disk, "18m"))
     assert disturbed.returncode == 0, disturbed.stderr
     first, weights = disturbed.stdout.splitlines()
     assert first.startswith("first: the disk is full") and weights == undisturbed.stdout.strip()

@@ -282,11 +282,8 @@ def test_shares_are_the_plain_ones(task):
                 np.testing.assert_allclose(flow.destinations[index, layer, head], destinations, atol=tolerance, rtol=0)
                 np.testing.assert_allclose(flow.neighbours[index, layer, head], neighbours, atol=tolerance, rtol=0)
     np.testing.assert_allclose(flow.destinations.sum(axis=-1), 1, atol=sum_tolerance(64))
-    assert (
-        flow.destinations.min() > -sum_tolerance(64)
-        and flow.neighbours.min() >= 0
-        and flow.neighbours.sum(axis=-1).max() < 1 + sum_tolerance(64)
-    )
+    assert flow.destinations.min() > -sum_tolerance(64) and flow.neighbours.min() >= 0
+    assert flow.neighbours.sum(axis=-1).max() < 1 + sum_tolerance(64)
 
 
 def test_padding_on_either_side_leaves_the_flow():

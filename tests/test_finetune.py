@@ -6,11 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 
 import pytest
 import torch
-from conftest import ROOT, make_rows
+from conftest import make_rows
 
 from bertology_utils import cache, finetune, models
 from bertology_utils.attention.batches import make_batches, tokenize
@@ -54,16 +53,10 @@ def test_everything_that_matters_is_in_the_key(tiny_bert):
     base = cache.where(finetune.train, training(tiny_bert))
     rows = make_rows(TASKS["sst2"])
     changed_rows = rows.map(lambda row: {"sentence": row["sentence"] + "!"} if row["idx"] == 5 else row)
-    for change in (
-        {"seed": 2},
-        {"init": "normal"},
-        {"rows": changed_rows},
-        {"rows": rows.select(range(63))},
-        *(
-            {"recipe": dataclasses.replace(RECIPE, **{name: value})}
-            for name, value in {"learning_rate": 1e-3, "epochs": 1, "batch_size": 4, "warmup": 0.0, "max_length": 16}.items()
-        ),
-    ):
+    changes = [{"seed": 2}, {"init": "normal"}, {"rows": changed_rows}, {"rows": rows.select(range(63))}]
+    others = {"learning_rate": 1e-3, "epochs": 1, "batch_size": 4, "warmup": 0.0, "max_length": 16}
+    changes += [{"recipe": dataclasses.replace(RECIPE, **{name: value})} for name, value in others.items()]
+    for change in changes:
         assert cache.where(finetune.train, training(tiny_bert, **change)) != base, change
 
 
@@ -83,8 +76,7 @@ def test_diverging_loss_stops_with_advice_and_leaves_nothing(tiny_bert, own_cach
 
 
 _JOB = """
-import sys, time
-sys.path.insert(0, {tests!r})
+import time
 from conftest import make_rows
 from bertology_utils.settings import Recipe
 from bertology_utils import finetune
@@ -110,7 +102,7 @@ for name in ("sst2", "rte"):
 
 
 def start_job(tiny_bert, folder, pause, between=600):
-    code = textwrap.dedent(_JOB.format(tests=str(ROOT / "tests"), model=str(tiny_bert), pause=pause, between=between))
+    code = _JOB.format(model=str(tiny_bert), pause=pause, between=between)
     environment = os.environ | {"BERTOLOGY_CACHE": str(folder)}
     return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
 

@@ -1,7 +1,6 @@
 """What notebook 0 is made of: a head by hand, the case that is shown, plain maps, lines, and described pictures."""
 
 import re
-import sys
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
@@ -129,14 +128,11 @@ def test_a_reader_types_a_pair_or_a_sentence(own, shown):
     np.testing.assert_allclose(own["own_map"].sum(axis=1), 1, atol=1e-5)
 
 
-def test_what_the_notebook_hands_to_bertviz_is_what_bertviz_takes(own, monkeypatch):
+def test_what_the_notebook_hands_to_bertviz_is_what_bertviz_takes(own, head_view):
     """Layers of maps of shape (1, heads, tokens, tokens), and as many tokens; without bertviz."""
-    given = []
-    view = SimpleNamespace(head_view=lambda *values, **options: given.append((values, options)))
-    monkeypatch.setitem(sys.modules, "bertviz", view)
     blocks = re.findall(r"```python\n(.*?)```", text_of("markdown", "bertviz"), re.DOTALL)
     exec(next(block for block in blocks if "bertviz" in block), own)
-    (((maps, tokens), options),) = given
+    (((maps, tokens), options),) = head_view
     assert len(maps) == 3 and {tuple(layer.shape) for layer in maps} == {(1, 4, len(tokens), len(tokens))}
     assert tokens == own["own_tokens"] and options == {"layer": 1, "heads": [2]}
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from conftest import SHARED, make_bert, needs_shared
+from conftest import SHARED, loaded, make_bert, needs_shared
 from made_up import many
 from plain import replay
 from precision import forward_tolerance
@@ -24,8 +24,6 @@ from bertology_utils.framenet.frame_links import PAPER, extract
 from bertology_utils.framenet.measure import FrameLinkAttention, FrameLinkScores, FramePlaces, place
 from bertology_utils.framenet.release import Exemplar, Span, read_unit
 from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
-from bertology_utils.models import load_encoder, load_tokenizer
-from bertology_utils.sources import parse_model
 from bertology_utils.statistics import in_both, many_test
 from bertology_utils.statistics.permutation import heads_by_size
 from corpora_generator import mini_framenet
@@ -242,13 +240,8 @@ def kept(exemplar, **rules):
 
 
 def test_every_rule_at_its_border():
-    near = exemplar(
-        "She has seen a big old red house near it .",
-        "seen",
-        ("Agent", "She"),
-        ("Theme", "a big old red house"),
-        ("Place", "near it"),
-    )
+    elements = ("Agent", "She"), ("Theme", "a big old red house"), ("Place", "near it")
+    near = exemplar("She has seen a big old red house near it .", "seen", *elements)
     assert kept(near) == ["Agent"]  # the theme is too long and too near
     assert kept(near, sentence_tokens=11) == ["Agent"] and kept(near, sentence_tokens=10) == []
     assert kept(near, element_tokens=5, nearest=1) == ["Agent", "Theme"]
@@ -256,12 +249,8 @@ def test_every_rule_at_its_border():
     assert kept(near, nearest=3) == []  # "She" is two tokens away
     assert kept(near, scope="sentence") == []
     assert kept(near, core="sets") == ["Agent"]
-    far = exemplar(
-        "She has often seen it with the old glasses of hers .",
-        "seen",
-        ("Agent", "She"),
-        ("Instrument", "the old glasses of hers"),
-    )
+    elements = ("Agent", "She"), ("Instrument", "the old glasses of hers")
+    far = exemplar("She has often seen it with the old glasses of hers .", "seen", *elements)
     assert kept(far, scope="sentence") == ["Agent"]
     assert kept(far, scope="every element") == []
     # The first "the" stands beside the predicate, the element's own does not.
@@ -281,11 +270,10 @@ def test_the_funnel_counts_down_to_what_is_kept(mini):
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory, mini):
-    source = parse_model(str(make_bert(tmp_path_factory.mktemp("bert"), layers=2, heads=3, hidden=24)))
-    tokenizer = load_tokenizer(source)
+    model, tokenizer = loaded(make_bert(tmp_path_factory.mktemp("bert"), layers=2, heads=3, hidden=24))
     placed, inputs, left_out = place(extract(mini, PAPER)[0], tokenizer)
     assert left_out == 0
-    return load_encoder(source), tokenizer, placed, inputs
+    return model, tokenizer, placed, inputs
 
 
 def test_places_hold_the_annotated_words(measured):
@@ -426,8 +414,7 @@ def planted(encoder, predicates, layer=0, head=4):
 
 
 def test_a_planted_head_is_found_and_nothing_on_shuffled_labels(mini):
-    source = parse_model("embedded")
-    tokenizer = load_tokenizer(source)
+    encoder, tokenizer = loaded("embedded")
     placed, inputs, _ = place(extract(mini, PAPER)[0][::3], tokenizer)
     predicates = sorted(
         {ids[position] for sentence, ids in zip(placed, inputs["input_ids"], strict=True) for position in sentence.predicate}
@@ -439,7 +426,7 @@ def test_a_planted_head_is_found_and_nothing_on_shuffled_labels(mini):
     ]
     placed, inputs = [placed[row] for row in clear], inputs.select(clear)
     assert len(placed) >= 100
-    model = planted(load_encoder(source), predicates)
+    model = planted(encoder, predicates)
 
     def run(places):
         kinds = {kind: FrameLinkAttention(places, "element to predicate", elsewhere=kind) for kind in ("moved", "borrowed")}
@@ -458,13 +445,8 @@ def test_a_planted_head_is_found_and_nothing_on_shuffled_labels(mini):
     for sentence in placed:  # the same cells at a random one of all their places
         used = [*sentence.predicate, *(position for element in sentence.elements for position in element)]
         shift = int(rng.integers(1 - min(used), sentence.length - 1 - max(used)))
-        shuffled.append(
-            replace(
-                sentence,
-                predicate=tuple(p + shift for p in sentence.predicate),
-                elements=tuple(tuple(p + shift for p in element) for element in sentence.elements),
-            )
-        )
+        elements = tuple(tuple(p + shift for p in element) for element in sentence.elements)
+        shuffled.append(replace(sentence, predicate=tuple(p + shift for p in sentence.predicate), elements=elements))
     assert (run(shuffled)[1]["moved"].above > 0.05).all()
 
 

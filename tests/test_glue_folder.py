@@ -3,11 +3,12 @@
 import gzip
 
 import pytest
-from conftest import SHARED, needs_shared
+from conftest import ROOT, SHARED, needs_shared
 from datasets import Dataset
 
+from bertology_utils import __main__ as cli
 from bertology_utils import glue
-from bertology_utils.glue import TASKS, check_folder, load_rows
+from bertology_utils.glue import TASKS, check_split, load_rows
 from bertology_utils.sources import parse_data
 
 # One good file per task, in GLUE's layout: header, rows, and the labels they stand for.
@@ -60,13 +61,17 @@ def test_every_layout(tmp_path, name):
     assert loaded.column_names == [*task.fields, "label", "idx"]
 
 
-def test_training_file_named_on_its_own(tmp_path):
+def test_training_file_named_on_its_own(tmp_path, monkeypatch):
     task, (header, rows, labels) = TASKS["rte"], LAYOUTS["rte"]
     write(tmp_path, task, header, rows, "train_subset.tsv")
     source = parse_data(f"folder:{tmp_path}", "RTE=train_subset.tsv")
     assert load_rows(task, "train", source)["label"] == labels
     with pytest.raises(FileNotFoundError, match=r"missing file .*train.tsv \(the folder has: train_subset.tsv\)"):
         load_rows(task, "train", parse_data(f"folder:{tmp_path}"))
+    write(tmp_path, task, header, rows)
+    monkeypatch.chdir(ROOT)
+    call = ["check", "--only", "3", "-p", "tasks", "rte", "-p", "data", f"folder:{tmp_path}", "-p", "train_files"]
+    assert cli.main([*call, "RTE=train_subset.tsv"]) == 0 and cli.main([*call, "RTE=none.tsv"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -172,17 +177,18 @@ def test_what_is_no_text_is_refused_with_its_name(tmp_path, name, content, messa
 
 def test_a_folder_is_checked_by_the_beginning_of_its_files(tmp_path):
     rte, mrpc = TASKS["rte"], TASKS["mrpc"]
+    plain, own = parse_data(f"folder:{tmp_path}"), parse_data(f"folder:{tmp_path}", "rte=mine.tsv")
     with pytest.raises(FileNotFoundError, match=r"missing file .*RTE/train.tsv \(.*RTE has no .tsv file\)"):
-        check_folder([rte], tmp_path)
+        check_split(rte, "train", plain)
     header, rows, _ = LAYOUTS["rte"]
     write(tmp_path, rte, header, [*rows, "2\tonly two"])
     with pytest.raises(FileNotFoundError, match=r"missing file .*train.tsv \(the folder has: dev.tsv\)"):
-        check_folder([rte], tmp_path)
-    check_folder([rte], tmp_path, splits=("dev",))  # the third row is not looked at
+        check_split(rte, "train", plain)
+    check_split(rte, "dev", plain)  # the third row is not looked at
     write(tmp_path, rte, header, rows, "mine.tsv")
-    check_folder([rte], tmp_path, {"rte": "mine.tsv"})
+    check_split(rte, "train", own)
     with pytest.raises(FileNotFoundError, match="MRPC has no .tsv file"):
-        check_folder([rte, mrpc], tmp_path, {"rte": "mine.tsv"})
+        check_split(mrpc, "train", own)
     write(tmp_path, rte, header.replace("label", "gold"), rows, "mine.tsv")
     with pytest.raises(ValueError, match="mine.tsv, line 1: no column 'label' for RTE"):
-        check_folder([rte], tmp_path, {"rte": "mine.tsv"})
+        check_split(rte, "train", own)

@@ -6,9 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT, load_script, make_bert, make_rows
+from conftest import ROOT, batches_of_rows, load_script, make_rows
 
-from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.claims import CLAIMS
 from bertology_utils.disabling.sweep import Sweep, sweep
 from bertology_utils.glue import TASKS
@@ -18,7 +17,6 @@ from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, UNTESTABLE, judge
 from bertology_utils.models import load_classifier, load_tokenizer
 from bertology_utils.plan import ABLATIONS, ways_of
 from bertology_utils.settings import resolve
-from bertology_utils.sources import parse_model
 from bertology_utils.statistics import Bootstrap
 
 MRPC, RTE = TASKS["mrpc"], TASKS["rte"]
@@ -166,15 +164,14 @@ def test_sweeps_that_do_not_fit_are_refused(sweeps, message):
         effects_on_parts(MRPC, sweeps, labels, 1)
 
 
-def test_random_weights_share_no_head_and_a_shouting_head_is_found_in_two_models(tmp_path):
-    source = parse_model(str(make_bert(tmp_path, layers=3, heads=4, hidden=32)))
-    rows, tokenizer = make_rows(MRPC, 200, seed=5), load_tokenizer(source)
-    batches, labels = make_batches(tokenize(rows, MRPC, tokenizer, 64), tokenizer), np.asarray(rows["label"])
+def test_random_weights_share_no_head_and_a_shouting_head_is_found_in_two_models(tiny_bert):
+    batches = batches_of_rows(MRPC, 200, load_tokenizer(str(tiny_bert)), seed=5)
+    labels = np.asarray(make_rows(MRPC, 200, seed=5)["label"])
 
     def effects(loud):
         sweeps = {}
         for at in range(3):
-            model = load_classifier(source, MRPC, "normal", seed=at).eval()
+            model = load_classifier(str(tiny_bert), MRPC, "normal", seed=at).eval()
             attention = model.base_model.encoder.layer[1].attention.self
             with torch.no_grad():
                 model.classifier.weight.normal_(std=1, generator=torch.Generator().manual_seed(at))

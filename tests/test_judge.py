@@ -30,12 +30,11 @@ from bertology_utils.statistics import Bootstrap, Estimate
 MRPC, RTE, QQP = TASKS["mrpc"], TASKS["rte"], TASKS["qqp"]
 ERROR = 0.0001
 ESTIMATED = {
-    "each above": lambda claim, z: Estimate(claim.least + z * ERROR, ERROR, 320),
-    "each below": lambda claim, z: Estimate(claim.least - z * ERROR, ERROR, 320),
-    "each within": lambda claim, z: Estimate(claim.least + z * ERROR, ERROR, 320),
-    "not each above": lambda claim, z: Estimate(claim.least - z * ERROR, ERROR, 320),
-    "some above": lambda claim, z: Estimate(claim.least + z * ERROR, ERROR, 320),
-    "some beyond, of either sign": lambda claim, z: Estimate(claim.least + z * ERROR, ERROR, 320),
+    **dict.fromkeys(
+        ("each above", "each within", "some above", "some beyond, of either sign"),
+        lambda claim, z: Estimate(claim.least + z * ERROR, ERROR, 320),
+    ),
+    **dict.fromkeys(("each below", "not each above"), lambda claim, z: Estimate(claim.least - z * ERROR, ERROR, 320)),
     "some head in each": lambda claim, z: many(z),
     "no head in any": lambda claim, z: many(-z),
     "in none of them some head": lambda claim, z: many(-z),

@@ -60,14 +60,8 @@ def edited(folder, change):
     return parse_model(str(folder))
 
 
-QUERY, NORM, BIAS = (
-    f"bert.{name}"
-    for name in (
-        "encoder.layer.1.attention.self.query.weight",
-        "embeddings.LayerNorm.gamma",
-        "encoder.layer.0.output.dense.bias",
-    )
-)
+QUERY, NORM = "bert.encoder.layer.1.attention.self.query.weight", "bert.embeddings.LayerNorm.gamma"
+BIAS = "bert.encoder.layer.0.output.dense.bias"
 
 
 @pytest.mark.parametrize("change, message", [

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import ROOT, make_bert
+from conftest import ROOT, write_results
 from test_dependencies import treebank
 from test_glue_folder import LAYOUTS, write
 
@@ -46,22 +46,11 @@ def test_recipes_are_short_and_each_has_a_sentence_before():
     assert all(1 <= len(code.splitlines()) <= 5 for _, code in RECIPES.values())
 
 
-@pytest.fixture
-def mine(tmp_path):
-    """A folder with a classifier of three layers, and its tokenizer."""
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    base, folder = make_bert(tmp_path / "base", 3, 4, 32), tmp_path / "mine"
-    AutoModelForSequenceClassification.from_pretrained(base, num_labels=2).save_pretrained(folder)
-    AutoTokenizer.from_pretrained(base).save_pretrained(folder)
-    return folder
-
-
 # Commands.
 
 
 @pytest.fixture
-def places(mine, tmp_path, monkeypatch):
+def places(tiny_bert, tiny_classifier, tmp_path, monkeypatch):
     """What stands in capitals in the commands, and the file and the folder that they name."""
     for name, (header, rows, _) in LAYOUTS.items():
         for file in (None, "train.tsv"):
@@ -71,15 +60,15 @@ def places(mine, tmp_path, monkeypatch):
     shutil.copytree(release.find_root(release._unpacked(FRAMENET)), tmp_path / "framenet")
     monkeypatch.chdir(ROOT)
     return {
-        "sst2=CLASSIFIER": f"sst2={mine}",
+        "sst2=CLASSIFIER": f"sst2={tiny_classifier}",
         "folder:GLUE": f"folder:{tmp_path / 'glue'}",
         "GLUE=GLUE": f"GLUE={tmp_path / 'glue'}",
         "folder:FRAMENET": f"folder:{tmp_path / 'framenet'}",
         "folder:mine": f"folder:{tmp_path / 'own'}",
         "my.conllu": str(treebank(tmp_path, 80)),
-        "MODELS=MODEL,OWNER/NAME@REVISION": f"MODELS={tmp_path / 'base'}",
-        "MODEL=MODEL": f"MODEL={tmp_path / 'base'}",
-        "MODEL": str(tmp_path / "base"),
+        "MODELS=MODEL,OWNER/NAME@REVISION": f"MODELS={tiny_bert}",
+        "MODEL=MODEL": f"MODEL={tiny_bert}",
+        "MODEL": str(tiny_bert),
     }
 
 
@@ -148,8 +137,8 @@ def test_rows_of_ones_own_are_read_as_the_tasks(tmp_path, monkeypatch):
     assert load_rows(TASKS["sst2"], "dev", parse_data("folder:mine"))["label"] == [1]
 
 
-def test_a_disabled_head_changes_what_the_classifier_says(mine, capsys):
-    names = {"MINE": str(mine), "TEXTS": ["It rains.", "The sun shines."]}
+def test_a_disabled_head_changes_what_the_classifier_says(tiny_classifier, capsys):
+    names = {"MINE": str(tiny_classifier), "TEXTS": ["It rains.", "The sun shines."]}
     exec(code_of("disabled"), names)
     plain = names["predict_logits"](names["model"], names["batches"])
     assert plain.shape == (2, 2) and "[[" in capsys.readouterr().out
@@ -160,17 +149,14 @@ def test_a_disabled_head_changes_what_the_classifier_says(mine, capsys):
 
 
 @pytest.mark.parametrize("parts", [1, 3])
-def test_an_atlas_of_ones_own_in_five_lines(tmp_path, monkeypatch, parts):
+def test_an_atlas_of_ones_own_in_five_lines(tiny_bert, tmp_path, monkeypatch, parts):
     pytest.importorskip("bokeh", reason="the atlas is drawn by Bokeh, which `make site` installs")
-    mine, results = make_bert(tmp_path / "mine", 3, 4, 32), tmp_path / "3_finetuning_drift" / "results.json"
-    results.parent.mkdir()
     rows = entries_of("similarity of maps", {TASKS["rte"]: np.full((3, 4), 0.875)}, ["task"], kind="fine-tuning")
-    content = {"notebook": results.parent.name, "settings": {}, "versions": {}, "verdicts": [], "rows": rows}
-    results.write_text(json.dumps(content))
+    write_results(tmp_path / "3_finetuning_drift", rows, "3_finetuning_drift")
     monkeypatch.chdir(tmp_path)
     values = np.arange(12).reshape(3, 4) / 16
     given = values if parts == 1 else (values, values - 1, values + 1)
-    names = {"MINE": str(mine), "VALUES": given, "RESULTS": tmp_path}
+    names = {"MINE": str(tiny_bert), "VALUES": given, "RESULTS": tmp_path}
     exec(code_of("atlas"), names)
     assert names["maps"].weights.shape == (3, 4, 8, 8)
     heads, run = ((tmp_path / name).read_text(encoding="utf-8") for name in ("my_heads.html", "my_run.html"))
@@ -182,13 +168,10 @@ def test_an_atlas_of_ones_own_in_five_lines(tmp_path, monkeypatch, parts):
 WORDS = "[CLS] she gave him the book . [SEP]".split()
 
 
-def test_what_is_handed_to_bertviz_is_what_it_takes(tmp_path, monkeypatch):
+def test_what_is_handed_to_bertviz_is_what_it_takes(tiny_bert, head_view):
     """Layers of maps of shape (1, heads, tokens, tokens), and as many tokens; without bertviz."""
-    given = []
-    view = SimpleNamespace(head_view=lambda *values, **options: given.append((values, options)))
-    monkeypatch.setitem(sys.modules, "bertviz", view)
-    exec(code_of("bertviz"), {"MINE": str(make_bert(tmp_path / "mine", 3, 4, 32))})
-    (((maps, tokens), options),) = given
+    exec(code_of("bertviz"), {"MINE": str(tiny_bert)})
+    (((maps, tokens), options),) = head_view
     assert tokens == WORDS and options == {"layer": 2, "heads": [1]}
     assert len(maps) == 3 and {tuple(layer.shape) for layer in maps} == {(1, 4, len(WORDS), len(WORDS))}
 
@@ -211,9 +194,9 @@ def test_maps_go_into_bertviz_as_they_are(monkeypatch):
     assert len(handed) == 2
 
 
-def test_a_treebank_of_ones_own_in_five_lines(tmp_path, monkeypatch):
+def test_a_treebank_of_ones_own_in_five_lines(tiny_bert, tmp_path, monkeypatch):
     treebank(tmp_path, 80)
     monkeypatch.chdir(tmp_path)
-    names = {"MINE": str(make_bert(tmp_path / "mine", 3, 4, 32))}
+    names = {"MINE": str(tiny_bert)}
     exec(code_of("treebank"), names)
     assert set(names["table"]["relation"]) == {"det", "nsubj", "obj"}

@@ -10,7 +10,7 @@ from importlib import metadata
 
 import lock
 import pytest
-from conftest import ROOT
+from conftest import ROOT, copy_of
 from packaging.requirements import Requirement
 
 from docs import publish
@@ -63,11 +63,11 @@ def test_every_pin_is_exact_and_has_hashes(path, pins):
         assert len(hashes) == len(set(hashes)), entry
 
 
-def test_lock_satisfies_the_projects_bounds():
-    here = lock.here()
+def test_the_locks_satisfy_the_projects_bounds():
+    here = lock.here(lock.SITE) | lock.here()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["test"], *project["optional-dependencies"]["lab"]]
-    for text in wanted:
+    extras = project["optional-dependencies"]
+    for text in project["dependencies"] + extras["test"] + extras["lab"] + extras["site"]:
         requirement = Requirement(text)
         assert requirement.specifier.contains(here[requirement.name]), text
 
@@ -104,23 +104,10 @@ def test_torch_is_the_build_for_the_driver_or_the_one_that_is_named(settings, ba
     assert taken < next(number for number, line in enumerate(lines) if "--require-hashes -r .venv/packages.lock" in line)
 
 
-def test_the_sites_lock_satisfies_its_bounds():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    here = {pin.name: str(pin.specifier)[2:] for pin in PINS + SITE_PINS if pin.marker is None or pin.marker.evaluate()}
-    for text in project["optional-dependencies"]["site"]:
-        requirement = Requirement(text)
-        assert requirement.specifier.contains(here[requirement.name]), text
-
-
 @pytest.mark.parametrize("python", ["3.11.0", "3.11.9", "3.12.0", "3.13.0"])
-@pytest.mark.parametrize("system", [("linux", "posix"), ("darwin", "posix")])
+@pytest.mark.parametrize("system", ["linux", "darwin"])
 def test_no_package_has_two_versions_on_one_machine_nor_another_for_the_site(python, system):
-    environment = {
-        "python_full_version": python,
-        "python_version": python[:4],
-        "sys_platform": system[0],
-        "os_name": system[1],
-    }
+    environment = {"python_full_version": python, "python_version": python[:4], "sys_platform": system, "os_name": "posix"}
     here = {
         (pin.name, str(pin.specifier)) for pin in PINS + SITE_PINS if pin.marker is None or pin.marker.evaluate(environment)
     }
@@ -168,11 +155,8 @@ CALL = ["--repository", "https://github.com/someone/some.thing", "--tag", "v1.2"
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """The project's own pyproject.toml, its README and two of its notebooks, alone and unpublished."""
-    (tmp_path / "notebooks").mkdir()
-    for name in ("0_attention_head.ipynb", "2_framenet_heads.ipynb"):
-        shutil.copy2(ROOT / "notebooks" / name, tmp_path / "notebooks")
-    for name in ("pyproject.toml", "README.md"):
-        shutil.copy2(ROOT / name, tmp_path)
+    names = "notebooks/0_attention_head.ipynb notebooks/2_framenet_heads.ipynb pyproject.toml README.md".split()
+    copy_of([ROOT / name for name in names], tmp_path)
     monkeypatch.chdir(tmp_path)
     assert publish.main(["--repository", ""]) == 0
     return tmp_path

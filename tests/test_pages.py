@@ -8,7 +8,7 @@ import statistics
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, copy_of
 
 from bertology_utils.claims import CLAIMS, CONTROL_IDS, FIRST
 from bertology_utils.notebooks import seen_from
@@ -25,20 +25,12 @@ DRIFT = "3_finetuning_drift"
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """A page, one notebook and the numbers behind them."""
-    for path in (ROOT / "pyproject.toml", ROOT / "notebooks" / f"{DRIFT}.ipynb"):
-        target = tmp_path / path.relative_to(ROOT)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, target)
+    copy_of([ROOT / "pyproject.toml", ROOT / "notebooks" / f"{DRIFT}.ipynb"], tmp_path)
     run = tmp_path / "figures" / DRIFT / "results.json"
     run.parent.mkdir(parents=True)
     shutil.copy(ROOT / "benchmarks" / "minilm_glue" / DRIFT / "results.json", run)
-    parts = [
-        "summary: first",
-        "claims: 3",
-        "controls: 3",
-        "missing: results",
-        f"rows: figures/{DRIFT} | score | rows=task,kind | columns=state",
-    ]
+    parts = ["summary: first", "claims: 3", "controls: 3", "missing: results"]
+    parts += [f"rows: figures/{DRIFT} | score | rows=task,kind | columns=state"]
     text = "# Results\n" + "".join(f"<!-- {part} --><!-- end -->\n\n" for part in parts)
     (tmp_path / "README.md").write_text(text)
     monkeypatch.chdir(tmp_path)

@@ -5,7 +5,6 @@ It takes long (38 minutes on two busy cores) and is run on request:
     BERTOLOGY_PAPER_TEST=1 python -m pytest tests/test_paper_profile.py
 """
 
-import gzip
 import json
 import os
 import shutil
@@ -14,11 +13,10 @@ import sys
 import zipfile
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, copy_of, gold_annotation
 from hub_server import LocalHub, glue_repository_of, hub_environment, only_this_machine, tiny_bert_repository
 
 from bertology_utils.corpora import FRAMENET
-from bertology_utils.corpora import GLUE as EMBEDDED
 from bertology_utils.glue import TASKS
 from bertology_utils.hub import BERT_BASE, GLUE, HUB_REVISIONS
 
@@ -45,17 +43,13 @@ def glue():
 
 @pytest.fixture
 def place(tmp_path):
-    """A checkout, annotation of all dev rows, a FrameNet folder, and a folder for what every process imports first."""
+    """A checkout, annotation of all dev rows, and a FrameNet folder."""
     for name in ("notebooks", "figures", "benchmarks"):
         shutil.copytree(ROOT / name, tmp_path / "checkout" / name, ignore=shutil.ignore_patterns("*.pdf"))
-    for path in [ROOT / "pyproject.toml", *ROOT.glob("*.md")]:
-        shutil.copy(path, tmp_path / "checkout")
-    parts = [gzip.decompress(file.read_bytes()).decode() for file in sorted(EMBEDDED.glob("*/dev*.conllu.gz"))]
-    (tmp_path / "gold.conllu").write_text("\n\n".join(part.strip() for part in parts) + "\n\n", encoding="utf-8")
+    copy_of([ROOT / "pyproject.toml", *ROOT.glob("*.md")], tmp_path / "checkout")
+    gold_annotation(tmp_path)
     with zipfile.ZipFile(FRAMENET) as archive:
         archive.extractall(tmp_path / "framenet")
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "sitecustomize.py").write_text(only_this_machine(HIDDEN))
     return tmp_path
 
 
@@ -67,10 +61,8 @@ def test_all_notebooks_run_and_ask_the_hub_for_pinned_files_only(place):
     model = tiny_bert_repository(12, 12, HIDDEN)
     repositories = {f"datasets/{GLUE}": (HUB_REVISIONS[GLUE], glue()), BERT_BASE: (HUB_REVISIONS[BERT_BASE], model)}
     with LocalHub(repositories) as hub:
-        environment = hub_environment(hub.url, place / "hf") | {
-            "PYTHONPATH": os.pathsep.join([str(place / "site"), str(ROOT)]),
-            "BERTOLOGY_CACHE": str(place / "cache"),
-        }
+        environment = hub_environment(hub.url, place / "hf") | {"BERTOLOGY_CACHE": str(place / "cache")}
+        environment |= only_this_machine(place / "site", HIDDEN)
         done = subprocess.run(command, cwd=place / "checkout", env=environment, capture_output=True, text=True, check=False)
         asked = [path for _, path in hub.requests]
     assert done.returncode == 0, done.stderr[-6000:]

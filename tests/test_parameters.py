@@ -2,14 +2,12 @@
 
 import json
 import re
-import subprocess
-import sys
 from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 import safetensors.numpy
-from conftest import ROOT
+from conftest import ROOT, python
 
 from bertology_utils import __main__ as cli
 from bertology_utils import common, notebooks
@@ -78,7 +76,7 @@ def test_wrong_calls_end_before_a_kernel_starts(command, arguments, message, cap
 
 def test_checks_do_not_import_torch():
     code = "import sys, bertology_utils.__main__ as cli; cli.main(['check']); sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True).returncode == 0
+    assert python(code).returncode == 0
 
 
 def test_a_value_is_dropped_only_where_it_changes_no_notebook(capsys):

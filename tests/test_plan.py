@@ -1,6 +1,7 @@
 """What notebooks need, what of it is planned, and how it is carried out."""
 
 import errno
+from dataclasses import replace
 
 import pytest
 import torch
@@ -22,7 +23,6 @@ SMALL = {"tasks": "sst2", "train_examples": 16, "sweep_examples": 8}
 @pytest.fixture(autouse=True)
 def in_the_checkout(monkeypatch):
     monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
 def needs(number, **parameters):
@@ -90,14 +90,8 @@ def test_the_encoder_of_the_task_before_is_what_a_training_begins_with(tiny_bert
     assert not torch.equal(finetune.finetuned(second).state_dict()[name], finetune.finetuned(alone).state_dict()[name])
 
 
-def test_a_given_checkpoint_is_swept_and_not_trained(tmp_path, tiny_bert):
-    from bertology_utils.models import load_classifier, load_tokenizer
-    from bertology_utils.sources import parse_model
-
-    source = parse_model(str(tiny_bert))
-    load_classifier(source, SST2).save_pretrained(tmp_path)
-    load_tokenizer(source).save_pretrained(tmp_path)
-    given = {"model": str(tiny_bert), "checkpoint": f"sst2={tmp_path}", "tasks": "sst2", "trainings": 1}
+def test_a_given_checkpoint_is_swept_and_not_trained(tiny_bert, tiny_classifier):
+    given = {"model": str(tiny_bert), "checkpoint": f"sst2={tiny_classifier}", "tasks": "sst2", "trainings": 1}
     assert {type(need) for need in needs(6, **given)} == {SweepOf}
     assert needs(7, **given) == []
     both = needs(6, **given | {"tasks": "sst2,qqp", "trainings": 0})
@@ -145,16 +139,7 @@ def test_a_failure_sets_the_exit_code_and_notebooks_that_need_it_are_not_run(mon
 def test_a_worker_refuses_what_does_not_fit(tiny_bert):
     item = planned(tiny_bert, "1").items[0]
     kind, key = item.entry
-    other = Item(
-        item.notebooks,
-        item.parameters,
-        item.open_lab,
-        item.need,
-        "other",
-        (kind, key | {"versions": {"torch": "2.9.0"}}),
-        0,
-        0,
-    )
+    other = replace(item, title="other", entry=(kind, key | {"versions": {"torch": "2.9.0"}}))
     (failure,) = plan.carry_out([other], 1)
     assert "would make something else than this run needs" in failure.problem
 

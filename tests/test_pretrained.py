@@ -1,6 +1,5 @@
 """The room of notebook 8: is it bert-base, heads beside published panels, heads that point, sentences that are drawn."""
 
-import gzip
 import hashlib
 import os
 import shutil
@@ -11,14 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import ROOT, copy_of, gold_annotation
 from hub_server import LocalHub, glue_repository_of, hub_environment, only_this_machine, tiny_bert_repository
 from made_up import SURE, resampled
 from test_dependencies import treebank
 from transformers import AutoTokenizer, BertConfig
 
 from bertology_utils.corpora import FRAMENET
-from bertology_utils.corpora import GLUE as EMBEDDED
 from bertology_utils.framenet import frame_links, release
 from bertology_utils.framenet.comparisons import published_panel
 from bertology_utils.glue import TASKS, load_rows
@@ -111,36 +109,24 @@ def repository():
 
 @pytest.fixture(scope="module")
 def annotation(tmp_path_factory):
-    """The embedded corpora's annotation in one CoNLL-U file."""
-    path = tmp_path_factory.mktemp("annotation") / "gold.conllu"
-    parts = [gzip.decompress(file.read_bytes()).decode() for file in sorted(EMBEDDED.glob("*/dev*.conllu.gz"))]
-    path.write_text("\n\n".join(part.strip() for part in parts) + "\n\n", encoding="utf-8")
-    return path
+    return gold_annotation(tmp_path_factory.mktemp("annotation"))
 
 
 @pytest.fixture
 def checkout(tmp_path):
     """A copy of the project's pages, numbers, and of the notebook with its appendix."""
-    folder = tmp_path / "checkout"
     found = [ROOT / "pyproject.toml", *(ROOT / "notebooks" / f"{name}.ipynb" for name in NAMES)]
     found += [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
     found += [*ROOT.glob("figures/*/results.json"), *ROOT.glob("benchmarks/**/*.json")]
-    for path in found:
-        target = folder / path.relative_to(ROOT)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, target)
+    folder = copy_of(found, tmp_path / "checkout")
     shutil.rmtree(folder / "benchmarks" / "bert_base", ignore_errors=True)
     return folder
 
 
 def call(checkout, url, home, *options):
     """What ``make bert`` calls, in the copy."""
-    (home / "site").mkdir(parents=True)
-    (home / "site" / "sitecustomize.py").write_text(only_this_machine(HIDDEN))
-    environment = hub_environment(url, home / "hf") | {
-        "PYTHONPATH": os.pathsep.join([str(home / "site"), str(ROOT)]),
-        "BERTOLOGY_CACHE": str(home / "cache"),
-    }
+    environment = hub_environment(url, home / "hf") | {"BERTOLOGY_CACHE": str(home / "cache")}
+    environment |= only_this_machine(home / "site", HIDDEN)
     command = [sys.executable, "-m", "bertology_utils", "run", "--fetch", "--only", "8,8a", "--profile", "bert-forward"]
     command += ["--figures", "benchmarks/bert_base", *options]
     how = {"cwd": checkout, "env": environment, "capture_output": True, "text": True, "timeout": 900}
@@ -254,11 +240,7 @@ def test_what_cannot_be_fetched_is_said_in_one_list_with_what_takes_its_place(tm
     assert done.returncode == 2 and not (tmp_path / "installed").exists()
     head, *lines = done.stderr.split("error: ")[1].strip().splitlines()
     assert head == "not all could be fetched; from the disk it is taken by these parameters:"
-    told = [
-        "-p model FOLDER: the model",
-        "-p data folder:PATH: the data set",
-        "-p annotation spacy:FOLDER or conllu:PATH: the",
-    ]
-    told += ["-p framenet folder:PATH or zip:PATH: NLTK cannot"]
+    told = ["-p model FOLDER: the model", "-p data folder:PATH: the data set"]
+    told += ["-p annotation spacy:FOLDER or conllu:PATH: the", "-p framenet folder:PATH or zip:PATH: NLTK cannot"]
     assert len(lines) == len(told) and all(any(line.startswith(f"  {one}") for line in lines) for one in told), lines
     assert "DO NOT MATCH THE HASHES" in next(line for line in lines if "annotation" in line)

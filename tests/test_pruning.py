@@ -5,13 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from conftest import make_rows
+from conftest import batches_of_rows, make_rows, random_classifier
 from precision import forward_tolerance
 from scipy.spatial.distance import jensenshannon
 
 from bertology_utils import cache, finetune
 from bertology_utils.attention import attention_maps, observe
-from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.disabling.effects import losses
 from bertology_utils.disabling.sweep import without_sets
 from bertology_utils.disabling.switch import replace_outputs, replacement
@@ -32,24 +31,14 @@ def training(tiny_bert):
     return finetune.Training(task=TASK, source=parse_model(str(tiny_bert)), rows=make_rows(TASK), recipe=RECIPE)
 
 
-def random_model(tiny_bert, seed=0):
-    """A classifier whose answers depend on every head."""
-    model = load_classifier(parse_model(str(tiny_bert)), TASK)
-    torch.manual_seed(seed)
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.25)
-    return model
-
-
 @pytest.fixture
 def model(tiny_bert):
-    return random_model(tiny_bert)
+    return random_classifier(tiny_bert, TASK)
 
 
 @pytest.fixture
 def batches(tiny_bert):
-    tokenizer = load_tokenizer(parse_model(str(tiny_bert)))
-    return make_batches(tokenize(make_rows(TASK, 24), TASK, tokenizer, 32), tokenizer, 300)
+    return batches_of_rows(TASK, 24, load_tokenizer(str(tiny_bert)), 32, tokens_per_batch=300)
 
 
 LABELS = np.asarray(make_rows(TASK, 24)["label"])
@@ -222,7 +211,7 @@ def test_distances_between_heads_are_those_of_scipy(model, batches):
 
 
 def test_all_put_back_gives_the_start_and_none_the_fine_tuned(tiny_bert, model, batches):
-    start = random_model(tiny_bert, seed=3)
+    start = random_classifier(tiny_bert, TASK, seed=3)
     start.classifier.load_state_dict(model.classifier.state_dict())
     start.bert.pooler.load_state_dict(model.bert.pooler.state_dict())
     everything = tuple(range(EMBEDDINGS, 3))
@@ -233,7 +222,7 @@ def test_all_put_back_gives_the_start_and_none_the_fine_tuned(tiny_bert, model, 
 
 
 def test_another_models_layers_are_refused(tiny_bert, model, batches):
-    other = load_classifier(parse_model(str(tiny_bert)), TASKS["mnli"])
+    other = load_classifier(str(tiny_bert), "mnli")
     with pytest.raises(ValueError, match="of the same tensors only"):
         restored_logits(model, other, [()], batches)
 

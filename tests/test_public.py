@@ -1,22 +1,13 @@
 """What ``import bertology_utils`` offers: lazily, and enough for a model of one's own."""
 
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
-from conftest import ROOT, make_bert
+from conftest import ROOT, python
 
 import bertology_utils
 from bertology_utils import load_classifier
-
-
-def in_a_new_process(code):
-    """Standard output of an interpreter that has imported nothing yet."""
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
-    assert result.returncode == 0, result.stderr[-1000:]
-    return result.stdout
 
 
 def test_importing_the_package_imports_nothing_heavy():
@@ -24,19 +15,9 @@ def test_importing_the_package_imports_nothing_heavy():
         "import sys, time; before = set(sys.modules); start = time.process_time(); import bertology_utils;"
         "print(time.process_time() - start, *(name.split('.')[0] for name in set(sys.modules) - before))"
     )
-    seconds, *modules = in_a_new_process(code).split()
+    seconds, *modules = python(code, check=True).stdout.split()
     assert not {"torch", "transformers", "datasets", "numpy", "pandas", "scipy"} & set(modules)
     assert float(seconds) < 0.1
-
-
-@pytest.mark.parametrize(
-    "module", ["lab", "framenet.measure", "framenet.comparisons", "disabling.sweep", "drift.measure", "finetune"]
-)
-def test_measuring_does_not_wait_for_the_trainer(module):
-    """torch is most of what is left; the rest comes when a model or a data set is loaded."""
-    heavy = ("transformers", "datasets", "pandas", "accelerate", "sklearn", "spacy", "torch._dynamo")
-    code = f"import bertology_utils.{module}, sys; print([name for name in {heavy} if name in sys.modules])"
-    assert in_a_new_process(code).strip() == "[]"
 
 
 def test_every_public_name_is_there_and_no_other():
@@ -53,17 +34,16 @@ def test_every_public_name_is_there_and_no_other():
         exec("from bertology_utils import measure")
 
 
-def test_the_ten_lines_of_the_readme_run_on_a_model_of_ones_own(tmp_path, capsys):
-    base, mine = make_bert(tmp_path / "base", 3, 4, 32), tmp_path / "mine"
-    model = load_classifier(str(base), "rte")
+def test_the_ten_lines_of_the_readme_run_on_a_model_of_ones_own(tiny_bert, tmp_path, capsys):
+    model = load_classifier(str(tiny_bert), "rte")
     for parameter in model.parameters():
         parameter.data += 0.05
-    model.save_pretrained(mine)
-    bertology_utils.load_tokenizer(str(base)).save_pretrained(mine)
+    model.save_pretrained(tmp_path)
+    bertology_utils.load_tokenizer(str(tiny_bert)).save_pretrained(tmp_path)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"<!-- ten lines -->\n```python\n(.*?)```\n<!-- end -->", readme, re.DOTALL)
     assert sum(bool(line) for line in code.splitlines()) == 10
-    names = {"MINE": str(mine), "BASE": str(base)}
+    names = {"MINE": str(tmp_path), "BASE": str(tiny_bert)}
     exec(code, names)
     printed = capsys.readouterr().out
     assert "(3, 4, 5)" in printed and "(3, 4, 2, 2)" in printed

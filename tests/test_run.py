@@ -1,7 +1,6 @@
 """The runner publishes whole results or none."""
 
 import errno
-import os
 import signal
 import subprocess
 import sys
@@ -11,7 +10,6 @@ from pathlib import Path
 import nbformat
 import psutil
 import pytest
-from conftest import ROOT
 
 from bertology_utils import __main__ as cli
 from bertology_utils import run
@@ -111,9 +109,8 @@ LONG = "import os, pathlib, time; pathlib.Path(f'here{os.getpid()}').touch(); ti
 
 def begun(project, notebooks, *options):
     """A run of so many notebooks of ``LONG``, all of them under way."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     call = [sys.executable, "-m", "bertology_utils", "run", *options]
-    started = subprocess.Popen(call, cwd=project, env=environment, stdout=-1, stderr=-1, text=True)
+    started = subprocess.Popen(call, cwd=project, stdout=-1, stderr=-1, text=True)
     while len(list((project / "notebooks").glob("here*"))) < notebooks:
         assert started.poll() is None, started.stderr.read()
         time.sleep(0.1)

@@ -5,36 +5,30 @@ import math
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
-from conftest import ROOT, make_bert
+from conftest import ROOT, make_bert, python
 
 from bertology_utils import common
 
-HERE = Path(__file__).parent
-RUN = HERE / "second_device_run.py"
+RUN = ROOT / "tests" / "second_device_run.py"
 
 
-def environment():
-    places = ROOT, HERE, ROOT / "benchmarks"
-    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, places)), "OMP_NUM_THREADS": "1"}
-
-
-def python(code, *arguments):
-    command = [sys.executable, "-c", f"import second_device, torch; second_device.register()\n{code}", *arguments]
-    return subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+def registered(code, *arguments):
+    return python(f"import second_device, torch; second_device.register()\n{code}", *arguments)
 
 
 def test_every_cell_runs_on_another_device_to_the_same_results(tmp_path):
     notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    environment["PYTHONPATH"] += f"{os.pathsep}{ROOT / 'benchmarks'}"
     runs = {}
     for device in ("cpu", "second"):
         make_bert((folder := tmp_path / device) / "model", layers=3, heads=4, hidden=32)
         command = [sys.executable, str(RUN), device, str(folder), *map(str, notebooks)]
         with (folder / "output").open("w") as output:
-            runs[device] = subprocess.Popen(command, env=environment(), stdout=output, stderr=subprocess.STDOUT)
+            runs[device] = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
     for device, run in runs.items():
         assert run.wait(timeout=1800) == 0, (tmp_path / device / "output").read_text()[-3000:]
     written = [path.parent.name for path in tmp_path.glob("cpu/*/results.json")]
@@ -67,12 +61,12 @@ def different(here, there, where=""):
     ],
 )
 def test_the_second_device_refuses_what_a_gpu_refuses(code, problem):
-    done = python(code)
+    done = registered(code)
     assert done.returncode == 1 and problem in done.stderr.splitlines()[-1]
 
 
 def test_the_second_device_computes_what_the_cpu_computes():
-    done = python(
+    done = registered(
         "x = torch.arange(6.).reshape(2, 3); y = x.to('second')\n"
         "assert y.device.type == 'second' and torch.equal((y @ y.T).cpu(), x @ x.T)\n"
         "y[:, 1] = 7; assert y.sum(dim=1).tolist() == [9, 15] and x[0, 1] == 1\n"
@@ -117,6 +111,6 @@ print((second_device.peak["most"] - weights) / (examples * length * bytes_of_tok
 
 @pytest.mark.parametrize("shape", [(6, 12, 384), (12, 12, 768)], ids=["MiniLM", "bert-base"])
 def test_memory_is_as_the_formula_says(shape):
-    done = python(MEASURED_PEAK, *map(str, (*shape, 128, 4, 3)))
+    done = registered(MEASURED_PEAK, *shape, 128, 4, 3)
     assert done.returncode == 0, done.stderr[-2000:]
     assert 0.7 <= float(done.stdout) <= 1, "what is taken, by what the formula gives"

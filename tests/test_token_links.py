@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from plain import TASKS, made_input, measured, replay, to_previous, word
+from plain import TASKS, made_input, measured, replay, to_previous, word, words
 from precision import forward_tolerance
 from scipy.stats import rankdata, spearmanr
 
@@ -118,27 +118,15 @@ def test_values_are_the_plain_ones(task, antecedents):
 
 
 # Positions 1 to 5; the subject is 1, the verb 2, the pronoun 4, its noun 1.
-SENTENCE = [
-    word("Ines", "PROPN", 1, "nsubj"),
-    word("paints", "VERB", -1, "root"),
-    word("what", "DET", 3, "det"),
-    word("she", "PRON", 4, "obj", antecedent=0),
-    word("likes", "ADV", 1, "advmod"),
-]
+SENTENCE = words("Ines PROPN 1 nsubj | paints VERB -1 root | what DET 3 det | she PRON 4 obj 0 | likes ADV 1 advmod")
 
 
 # As long, with its links elsewhere: the subject is 4, the verb 5; the pronoun 3, its noun 4.
-OTHER = [
-    word("now", "ADV", 4, "advmod"),
-    word("and", "CCONJ", 4, "cc"),
-    word("he", "PRON", 3, "appos", antecedent=3),
-    word("Carl", "PROPN", 4, "nsubj"),
-    word("sings", "VERB", -1, "root"),
-]
+OTHER = words("now ADV 4 advmod | and CCONJ 4 cc | he PRON 3 appos 3 | Carl PROPN 4 nsubj | sings VERB -1 root")
 
 
-def by_type(annotated, maps, others=(OTHER,)):
-    known = borrow([find_links(item, True) for item in (annotated, *map(made_input, others))], seed=1)[:1]
+def by_type(annotated, maps):
+    known = borrow([find_links(item, True) for item in (annotated, made_input(OTHER))], seed=1)[:1]
     result = replay(TokenLinkAttention(known), [maps])
     return {name: (result.actual[0, at, 0, 0], result.elsewhere[0, at, 0, 0]) for at, name in enumerate(LINK_TYPES)}, result
 
@@ -159,12 +147,11 @@ def test_which_words_are_linked():
     assert math.isnan(share_adjacent([], LINK_TYPES))
     boats = made_input([*SENTENCE, word("boats", "NOUN", 4, "obj")])
     assert [len(find_links(boats, antecedents)["noun → pronoun"]) for antecedents in (True, False)] == [1, 2]
-    clearnlp = [word("Milk", "NOUN", 1, "nsubjpass"), word("is", "AUX", -1, "ROOT"), word("white", "ADJ", 1, "acomp")]
+    clearnlp = words("Milk NOUN 1 nsubjpass | is AUX -1 ROOT | white ADJ 1 acomp")
     assert len(find_links(made_input(clearnlp), False)["verb → subject"]) == 1
-    ud = [word("Milk", "NOUN", 2, "nsubj"), word("is", "AUX", 2, "cop"), word("white", "ADJ", -1, "root")]
-    mark = [word("stop", "VERB", -1, "root"), word("?", "PUNCT", 0, "nsubj")]  # a parser may call it a subject
-    for words in (ud, mark):
-        assert find_links(made_input(words), False)["verb → subject"] == []
+    # Copulas of UD; and a mark that a parser may call a subject.
+    for text in ("Milk NOUN 2 nsubj | is AUX 2 cop | white ADJ -1 root", "stop VERB -1 root | ? PUNCT 0 nsubj"):
+        assert find_links(made_input(words(text)), False)["verb → subject"] == []
 
 
 def test_places_come_from_other_inputs_of_the_same_length_and_are_never_links():
@@ -184,9 +171,9 @@ def test_a_position_alone_is_no_excess():
     maps = rng.random((1, 3, 7, 7))
     known = []
     for at in rng.integers(0, 4, size=400):
-        words = [word("x", "ADV", 0, "dep") for _ in range(5)]
-        words[at], words[at + 1] = word("he", "NOUN", at + 1, "nsubj"), word("runs", "VERB", -1, "root")
-        known.append(find_links(made_input(words), True))
+        some = [word("x", "ADV", 0, "dep") for _ in range(5)]
+        some[at], some[at + 1] = word("he", "NOUN", at + 1, "nsubj"), word("runs", "VERB", -1, "root")
+        known.append(find_links(made_input(some), True))
     result = replay(TokenLinkAttention(borrow(known, seed=1)), [maps] * len(known))
     excess = np.nanmean((result.matched - result.elsewhere)[:, 0], axis=0)
     assert np.abs(excess).max() < 0.05
@@ -204,11 +191,8 @@ def test_the_largest_cell_of_a_link_counts():
 
 def test_centred_weights_have_what_a_word_gets_from_all_taken_off():
     """A head that looks at one word whoever is looking has an excess along links to it, and none when centred."""
-    item = made_input(
-        [word("they", "PRON", 1, "nsubj"), word("saw", "VERB", -1, "root"), *[word("x", "NOUN", 1, "obj") for _ in range(4)]]
-    )
-    shifted = [word("x", "NOUN", 2, "obj"), word("they", "PRON", 2, "nsubj"), word("saw", "VERB", -1, "root"),
-               *[word("x", "NOUN", 2, "obj") for _ in range(3)]]  # fmt: skip
+    item = made_input(words("they PRON 1 nsubj | saw VERB -1 root" + 4 * " | x NOUN 1 obj"))
+    shifted = words("x NOUN 2 obj | they PRON 2 nsubj | saw VERB -1 root" + 3 * " | x NOUN 2 obj")
     everyone = np.full((8, 8), 0.05)
     everyone[:, 1] = 1 - 7 * 0.05
     found = {}
@@ -265,30 +249,18 @@ def test_links_are_indistinct_unless_some_head_is_above_other_places(planted, ou
 
 
 def test_which_words_are_rivals():
-    words = [
-        word("dogs", "NOUN", 5, "nsubj"),
-        word("Rex", "PROPN", 0, "nmod"),  # a proper noun is a noun
-        word("we", "PRON", 3, "nsubj"),
-        word("saw", "VERB", 0, "acl"),
-        word("had", "AUX", 5, "aux"),
-        word("chased", "VERB", -1, "root"),
-        word("cats", "NOUN", 5, "obj"),  # not between
-    ]
-    found = find_links(made_input(words), True)
+    # A proper noun is a noun; the cats do not stand between.
+    text = "dogs NOUN 5 nsubj | Rex PROPN 0 nmod | we PRON 3 nsubj | saw VERB 0 acl | had AUX 5 aux | chased VERB -1 root"
+    found = find_links(made_input(words(text + " | cats NOUN 5 obj")), True)
 
     def rivals(name):
         return [[list(map(int, columns)) for _, columns in link.rivals] for link in found[name]]
 
     assert rivals("verb → subject") == [[[2]], []]
     assert rivals("subject → verb") == [[[4]], []]
-    pronouns = [
-        word("Ada", "PROPN", 1, "nsubj"),
-        word("met", "VERB", -1, "root"),
-        word("Eva", "PROPN", 1, "obj"),
-        word("as", "SCONJ", 4, "mark"),
-        word("she", "PRON", 5, "nsubj", antecedent=0),
-        word("left", "VERB", 1, "advcl"),
-    ]
+    pronouns = words(
+        "Ada PROPN 1 nsubj | met VERB -1 root | Eva PROPN 1 obj | as SCONJ 4 mark | she PRON 5 nsubj 0 | left VERB 1 advcl"
+    )
     (link,) = find_links(made_input(pronouns), True)["pronoun → noun"]
     assert [columns.tolist() for _, columns in link.rivals] == [[3]]
     assert not any(link.rivals for link in find_links(made_input(pronouns), False)["pronoun → noun"]), "each noun is linked"
@@ -300,19 +272,19 @@ def with_nouns_before(rng):
     Every head gives all tokens alike, but for the verb: the first its subject; the second any noun before it, the
     third the nearest one.
     """
-    words = [word("x", "ADV", 0, "dep") for _ in range(9)]
+    some = [word("x", "ADV", 0, "dep") for _ in range(9)]
     subject = int(rng.integers(0, 4))
     verb = subject + int(rng.integers(2, 5))
-    words[subject], words[verb] = word("dog", "NOUN", verb, "nsubj"), word("runs", "VERB", -1, "root")
+    some[subject], some[verb] = word("dog", "NOUN", verb, "nsubj"), word("runs", "VERB", -1, "root")
     nouns = [subject + 1]  # as positions, behind [CLS]
     if rng.random() < 2 / 3:
-        words[verb - 1] = word("cat", "NOUN", subject, "nmod")
+        some[verb - 1] = word("cat", "NOUN", subject, "nmod")
         nouns.append(verb)
     maps = np.full((1, 3, 11, 11), 1 / 11)
     for head, chosen in enumerate(([nouns[0]], nouns, nouns[-1:])):
         maps[0, head, verb + 1] = 0.4 / 11
         maps[0, head, verb + 1, chosen] += 0.6 / len(chosen)
-    return made_input(words), maps
+    return made_input(some), maps
 
 
 def test_a_head_of_any_noun_before_the_verb_is_no_head_of_subjects():
@@ -403,13 +375,10 @@ def test_what_a_word_of_ones_own_sentence_gives_another_is_the_largest_weight_be
     gives = looks.from_word(model, lab.tokenizer, sentence, "disappeared")
     assert set(gives) == {"The", "bertology", "of", "the", "car", "disappeared"}
     np.testing.assert_array_equal(gives["bertology"], maps[:, :, verb, rare].max(axis=2))
-    np.testing.assert_array_equal(
-        looks.from_word(model, lab.tokenizer, sentence, "bertology")["car"],
-        maps[:, :, rare, pieces.index("car")].max(axis=2),
-    )
-    with pytest.raises(
-        ValueError, match="no word 'vanished' in 'The bertology of the car disappeared.'; it has The, bertology"
-    ):
+    gives = looks.from_word(model, lab.tokenizer, sentence, "bertology")
+    np.testing.assert_array_equal(gives["car"], maps[:, :, rare, pieces.index("car")].max(axis=2))
+    told = "no word 'vanished' in 'The bertology of the car disappeared.'; it has The, bertology"
+    with pytest.raises(ValueError, match=told):
         looks.from_word(model, lab.tokenizer, sentence, "vanished")
 
 

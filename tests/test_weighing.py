@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from eight_models import MANY, NAMES, PAIRS, in_batches_of, model_and_tokenizer
+from eight_models import NAMES, PAIRS, model_and_tokenizer
 from scipy.stats import spearmanr
 
 from bertology_utils import attention_maps, batches_of, observe
@@ -87,17 +87,6 @@ def test_cutting_equals_an_edit_made_by_hand(model, tokenizer, batches):
     np.testing.assert_allclose(found.moved[batches[0].index, 0], expected, atol=1e-9)
     assert found.moved.max() > 0.001
     assert found.mass.min() > 0
-
-
-def test_cutting_does_not_depend_on_batches(model, tokenizer):
-    expected, *others = (
-        special_tokens.cut(model, made, *masks_of(made, tokenizer), seed=1)
-        for made in (in_batches_of(size, MANY, tokenizer) for size in (1, 7, 64))
-    )
-    assert expected.moved.shape == expected.mass.shape == (64, 2)
-    for found in others:
-        np.testing.assert_allclose(found.moved, expected.moved, atol=1e-9)
-        np.testing.assert_allclose(found.mass, expected.mass, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)

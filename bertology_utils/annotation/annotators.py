@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .. import cache
 from ..common import opened
@@ -18,6 +17,7 @@ from ..sources import parse_source
 
 if TYPE_CHECKING:
     from conllu.models import Token, TokenList
+    from spacy.language import Language
     from spacy.tokens import Doc
 
 FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -26,7 +26,6 @@ NEGATIVE = {("Polarity", "Neg"), ("PronType", "Neg")}  # in FEATS, of negative w
 # Do heads point along these? Labels of Universal Dependencies, and ClearNLP's where it has another.
 RELATIONS = {"nsubj": {"nsubj"}, "obj": {"obj", "dobj"}, "amod": {"amod"}, "det": {"det"}}
 _PROBE = "She reads the old letters."
-_FILE = "sentences.json"
 # What must be annotated, and which components of a pipeline do it.
 _NEEDED = {"POS": "a morphologizer, or a tagger with an attribute_ruler (parts of speech)", "DEP": "a parser (dependencies)"}
 
@@ -327,35 +326,19 @@ class Pipeline:
         meta = self._nlp.meta
         self.name = f"spaCy {meta['lang']}_{meta['name']} {meta['version']}"
         # Two pipelines can bear one version number; their weights tell them apart.
-        self._fingerprint = {
-            "pipeline": self.name,
-            "spacy": spacy.__version__,
-            "weights": hashlib.sha256(self._nlp.to_bytes(exclude=["vocab"])).hexdigest(),
-        }
+        weights = hashlib.sha256(self._nlp.to_bytes(exclude=["vocab"])).hexdigest()
+        self._parser = cache.Later(lambda: self._nlp, (self.name, spacy.__version__, weights))
 
     def annotate(self, texts: Sequence[str]) -> list[Annotated]:
         """See :class:`Annotator`."""
         distinct = sorted(set(texts))
-        listing = hashlib.sha256(json.dumps(distinct, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
-
-        def fill(target: Path, scratch: Path) -> None:
-            parsed = [[asdict(sentence) for sentence in _sentences(doc)] for doc in self._nlp.pipe(distinct)]
-            (target / _FILE).write_text(json.dumps(parsed))
-
-        from ..fingerprint import code_digest
-
-        key = self._fingerprint | {"texts": listing, "code": code_digest(_sentences)}
-        folder = cache.entry("annotations", key, fill)
-        parsed = json.loads((folder / _FILE).read_text())
-        by_text = {
-            text: tuple(_kept(**sentence) for sentence in sentences)
-            for text, sentences in zip(distinct, parsed, strict=True)
-        }
+        by_text = dict(zip(distinct, cache.once(_annotated, self._parser, distinct), strict=True))
         return [by_text[text] for text in texts]
 
 
-def _kept(text: str, words: list[dict[str, Any]]) -> Sentence:
-    return Sentence(text, tuple(Word(**word) for word in words))
+def _annotated(parser: Language, texts: Sequence[str], scratch: Path | None = None) -> list[Annotated]:
+    """The sentences of each text; ``scratch`` is not needed, and has the cache keep them until they are pruned."""
+    return [tuple(_sentences(document)) for document in parser.pipe(texts)]
 
 
 def _sentences(doc: Doc) -> list[Sentence]:

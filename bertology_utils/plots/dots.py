@@ -1,7 +1,7 @@
 """Dots with intervals, bars by layer, and lines from token to token."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,19 +14,13 @@ from matplotlib.figure import Figure
 from ..common import axis_numbers
 from ..glue import TASKS
 from ..results import Entry, Results
+from ..statistics import Bootstrap, Estimate
 from .style import COLOURS, FLOW_COLOURS, SOURCE_COLOURS, SOURCE_MARKERS, panel_grid
 
 FAINTEST = 0.4  # of an equal share: lines of smaller weights would only grey the picture
 
 
-class _Estimate(Protocol):
-    @property
-    def value(self) -> float: ...
-    @property
-    def interval(self) -> tuple[float, float]: ...
-
-
-Dot = float | tuple[float, float, float] | Mapping[str, float] | _Estimate
+Dot = float | tuple[float, float, float] | Mapping[str, float] | Bootstrap | Estimate
 
 _POSSIBLE = {"share": (0.0, 1.0), "weight": (0.0, 1.0), "difference of shares": (-1.0, 1.0), "correlation": (-1.0, 1.0)}
 _INTERVAL = "interval"  # how the lines of intervals are known again

@@ -66,10 +66,7 @@ class Bootstrap:
 
     def text(self, scale: float = 1.0, digits: int = 1, sign: bool = False) -> str:
         """ "87.2 [83.1, 90.9]", each number times ``scale``, with its sign if asked; "–" for NaN: there is no such number."""
-        if np.isnan(self.value):
-            return "–"
-        value, low, high = (rounded(x * scale, digits, sign) for x in (self.value, *self.interval))
-        return f"{value} [{low}, {high}]"
+        return _text(self, scale, digits, sign)
 
     def summary(self) -> dict[str, float]:
         """Value, interval and sample size, for the results file."""
@@ -168,9 +165,11 @@ def resampled_rows(n: int, seed: Seed, count: int) -> Iterator[np.ndarray]:
     return (rng.integers(0, n, size=n) for _ in range(count))
 
 
-def rounded(x: float, digits: int, sign: bool) -> str:
-    """A number as it is printed, with its sign if asked."""
-    return f"{round(x, digits) + 0.0:{'+' if sign else ''}.{digits}f}"  # + 0.0 turns −0.0 into 0.0
+def _text(one: Bootstrap | Estimate, scale: float, digits: int, sign: bool) -> str:
+    if np.isnan(one.value):
+        return "–"
+    rounded = (round(x * scale, digits) + 0.0 for x in (one.value, *one.interval))  # + 0.0 turns −0.0 into 0.0
+    return "{} [{}, {}]".format(*(f"{x:{'+' if sign else ''}.{digits}f}" for x in rounded))
 
 
 @dataclass(frozen=True)
@@ -232,13 +231,10 @@ class Estimate:
         A wide interval has fewer digits: what another machine changes in two
         trainings, their interval multiplies by up to 6.5. "–" for NaN: there is no such number.
         """
-        if np.isnan(self.value):
-            return "–"
         low, high = self.interval
         while digits and (high - low) * scale / 2 > 100 * 10**-digits:
             digits -= 1
-        texts = [rounded(x * scale, digits, sign) for x in (self.value, low, high)]
-        return "{} [{}, {}]".format(*texts)
+        return _text(self, scale, digits, sign)
 
     def summary(self) -> dict[str, float]:
         """Value, interval, examples and trainings, for the results file."""
@@ -337,19 +333,14 @@ def over_trainings(models: Mapping[Any, Sequence[Any]], measure: Callable[[Any, 
 
 def _moderated(several: Mapping[Any, Estimate], prior: float) -> dict[Any, Estimate]:
     """Each with the variance between trainings that it and all of them say; one alone as it is."""
+    if len(several) == 1:
+        return dict(several)
     own = {at: len(one.each) - 1 for at, one in several.items()}
     total = sum(own.values())
     mean = sum(own[at] * one.between for at, one in several.items()) / total
-    return {
-        at: _with_between(
-            one,
-            (prior * mean + own[at] * one.between) / (prior + own[at]),
-            max(own[at], min(prior + own[at], total - own[at])),
-        )
-        if len(several) > 1
-        else one
-        for at, one in several.items()
-    }
+    between = {at: (prior * mean + own[at] * one.between) / (prior + own[at]) for at, one in several.items()}
+    degrees = {at: max(of, min(prior + of, total - of)) for at, of in own.items()}
+    return {at: _with_between(one, between[at], degrees[at]) for at, one in several.items()}
 
 
 def leaves(found: Any, at: tuple[Hashable, ...] = ()) -> Iterator[tuple[tuple[Hashable, ...], Any]]:
