@@ -18,10 +18,8 @@ What a forward pass per head would compute again and again is computed once:
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -170,7 +168,7 @@ def reference_sweep(
     """
     instead = replacement(model, batches, ablation)
     if isinstance(instead, str):
-        batches = partner_batches(batches)
+        batches = partners(batches)
 
     heads, whole = [], []
     layers = range(shape_of(model)[0]) if layers is None else layers
@@ -197,12 +195,12 @@ def _known(model, batch: Batch) -> Pieces | None:
 
 
 def _fast(
-    pieces: Pieces, groups: list[Group], tokens_at_once: int, layers: Sequence[int], change: Change, scratch: Path | None
+    pieces: Pieces, groups: list[Batch], tokens_at_once: int, layers: Sequence[int], change: Change, scratch: Path | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Outputs of the whole model, (examples, labels), and of every variant, (layers, variants, examples, labels)."""
     device = next(pieces.model.parameters()).device
     back = np.argsort([index for group in groups for index in group.index])
-    hidden = [pieces.embed({name: ids.to(device) for name, ids in group.inputs.items()}) for group in groups]
+    hidden = [pieces.embed(group.to(device).inputs) for group in groups]
     disabled = {}
     for number, _ in enumerate(track([f"layer {name}" for name in axis_numbers(len(pieces.layers))], "disabling heads")):
         finished = _finished(scratch, number)
@@ -367,23 +365,7 @@ class Layer:
 # Inputs of one length side by side, without padding: for the fast way, and for heads that exchange their outputs.
 
 
-@dataclass(frozen=True)
-class Group:
-    """Examples of one length.
-
-    Attributes:
-        index: their positions in the data.
-        inputs: the model's, without padding, each of shape (examples, tokens).
-    """
-
-    index: list[int]
-    inputs: dict[str, torch.Tensor]
-
-
-_Example = tuple[int, int, dict[str, torch.Tensor]]  # length, index, inputs without padding
-
-
-def by_length(batches: Sequence[Batch], variants: int, tokens_at_once: int) -> list[Group]:
+def by_length(batches: Sequence[Batch], variants: int, tokens_at_once: int) -> list[Batch]:
     """The examples anew, in groups small enough that all variants of a layer make one stack.
 
     Args:
@@ -391,61 +373,45 @@ def by_length(batches: Sequence[Batch], variants: int, tokens_at_once: int) -> l
         variants: of every example in a stack.
         tokens_at_once: bound on variants × examples × length.
     """
-    groups: list[list[_Example]] = []
-    for example in sorted(_examples(batches), key=lambda example: example[:2]):
-        length = example[0]
-        room = groups and groups[-1][0][0] == length and (len(groups[-1]) + 1) * length * variants <= tokens_at_once
-        if room:
-            groups[-1].append(example)
-        else:
-            groups.append([example])
-    return [_group(group) for group in groups]
+    groups = []
+    for length, examples in _of_lengths(batches).items():
+        room = max(1, tokens_at_once // (length * variants))
+        groups += [_joined(examples[start : start + room]) for start in range(0, len(examples), room)]
+    return groups
 
 
-def partners(batches: Sequence[Batch]) -> list[Group]:
+def partners(batches: Sequence[Batch]) -> list[Batch]:
     """The examples anew: in a group each one's partner is the next, and the last one's the first.
 
     Groups have 2 to 15 examples, whatever the batches were; one whose length no other has is alone.
 
     Args:
-        batches: the data.
-    """
-    found = []
-    for _, of_length in groupby(sorted(_examples(batches), key=lambda example: example[:2]), key=lambda example: example[0]):
-        same = list(of_length)
-        parts = np.array_split(np.arange(len(same)), max(1, len(same) // PARTNERS))
-        found += [_group([same[at] for at in places]) for places in parts]
-    return found
-
-
-def partner_batches(batches: Sequence[Batch]) -> list[Batch]:
-    """The same data in batches of :func:`partners`.
-
-    Args:
         batches: the data, with labels or without.
     """
-    rows = ((batch, row, index) for batch in batches for row, index in enumerate(batch.index))
-    labels = {index: batch.labels[row] for batch, row, index in rows if batch.labels is not None}
-    return [
-        Batch(group.inputs, group.index, torch.stack([labels[index] for index in group.index]) if labels else None)
-        for group in partners(batches)
-    ]
+    groups = []
+    for examples in _of_lengths(batches).values():
+        parts = np.array_split(np.arange(len(examples)), max(1, len(examples) // PARTNERS))
+        groups += [_joined([examples[at] for at in places]) for places in parts]
+    return groups
 
 
 def without_partner(batches: Sequence[Batch]) -> int:
     """Number of inputs whose length no other has."""
-    return list(Counter(int(length) for batch in batches for length in batch.lengths).values()).count(1)
+    return sum(len(examples) == 1 for examples in _of_lengths(batches).values())
 
 
-def _examples(batches: Sequence[Batch]) -> Iterator[_Example]:
-    for batch in batches:
-        for row, index in enumerate(batch.index):
-            real = batch.mask[row]
-            yield int(real.sum()), index, {name: ids[row][real] for name, ids in batch.inputs.items()}
+def _of_lengths(batches: Sequence[Batch]) -> dict[int, list[Batch]]:
+    """By length, the shortest first: each example as a batch of its own, without padding, in the order of the data."""
+    found: dict[int, list[Batch]] = {}
+    places = {index: (batch, row) for batch in batches for row, index in enumerate(batch.index)}
+    for index, (batch, row) in sorted(places.items()):
+        inputs = {name: ids[row : row + 1, batch.mask[row]] for name, ids in batch.inputs.items()}
+        labels = None if batch.labels is None else batch.labels[row : row + 1]
+        found.setdefault(int(batch.lengths[row]), []).append(Batch(inputs, [index], labels))
+    return dict(sorted(found.items()))
 
 
-def _group(examples: Sequence[_Example]) -> Group:
-    return Group(
-        [index for _, index, _ in examples],
-        {name: torch.stack([inputs[name] for *_, inputs in examples]) for name in examples[0][2]},
-    )
+def _joined(examples: Sequence[Batch]) -> Batch:
+    inputs = {name: torch.cat([one.inputs[name] for one in examples]) for name in examples[0].inputs}
+    labels = [one.labels for one in examples if one.labels is not None]
+    return Batch(inputs, [index for one in examples for index in one.index], torch.cat(labels) if labels else None)

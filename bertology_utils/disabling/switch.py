@@ -104,7 +104,7 @@ def replace_outputs(model, heads: Sequence[Head], instead: torch.Tensor | str) -
         model: classifier or encoder in evaluation mode.
         heads: (layer, head) from 0.
         instead: what each head gives, before the output projection, shape (layers, heads, head size); or
-            :data:`INTERCHANGE`, for batches of partners (:func:`bertology_utils.disabling.sweep.partner_batches`).
+            :data:`INTERCHANGE`, for batches of partners (:func:`bertology_utils.disabling.sweep.partners`).
     """
     chosen = _by_layer(model, heads)
 

@@ -175,11 +175,8 @@ def paper_points(task: Task, column: str, metric: str) -> float | None:
 
 def exchangeable(model: nn.Module) -> bool:
     """True if every layer has weights of its own, that carry its number; ALBERT's layers share theirs."""
-    return set(_layer_of_weights(model).values()) == set(range(shape_of(model)[0]))
-
-
-def _layer_of_weights(model: nn.Module) -> dict[str, int]:
-    return {name: int(match[1]) for name in model.state_dict() if (match := _LAYER.search(name))}
+    numbers = {int(match[1]) for name in model.state_dict() if (match := _LAYER.search(name))}
+    return numbers == set(range(shape_of(model)[0]))
 
 
 def changes_of_score(task: Task, logits: Sequence[np.ndarray], labels: np.ndarray, seed: Seed) -> list[Bootstrap]:

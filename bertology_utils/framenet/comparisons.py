@@ -13,7 +13,7 @@ import numpy as np
 
 from ..attention import make_batches, observe_once
 from ..claims import CLAIMS, WEIGHT
-from ..common import Head, head_name, one_of, zero_based
+from ..common import Head, head_name, one_of
 from ..judge import Support, some_head, too_few
 from ..statistics.estimates import Bootstrap, Estimate, Seed, bootstrap_mean, mean_over_seeds
 from ..statistics.permutation import ONE_SIDED, ManyTest, corrected_p, count_of, heads_by_size, in_both, many_test, p_is
@@ -265,10 +265,5 @@ def published_panel(name: str) -> np.ndarray:
         ValueError: there is no such panel.
     """
     one_of("panel", name, PANELS)
-    values = np.full(_SHAPE, np.nan)
-    with _FILE.open(newline="") as file:
-        for row in csv.DictReader(file):
-            if row["panel"] == name:
-                at = zero_based(int(row["layer"]), _SHAPE[0]), zero_based(int(row["head"]), _SHAPE[1], "head")
-                values[at] = float(row["value"])
-    return values
+    with _FILE.open(newline="") as file:  # by layer, then head
+        return np.array([float(row["value"]) for row in csv.DictReader(file) if row["panel"] == name]).reshape(_SHAPE)

@@ -107,14 +107,10 @@ def beyond(published: Published, flips: Sequence[np.ndarray]) -> Support:
         published: the gain.
         flips: of every training, shares of answers that each head turns; the mean of the trainings' probabilities counts.
     """
-    chance = float(np.mean([chance_of(published, np.rint(each * published.n).astype(int)) for each in flips]))
-    lower = float(np.mean([_less(published, np.rint(each * published.n).astype(int)) for each in flips]))
+    counts = [np.rint(each * published.n).astype(int) for each in flips]
+    chance = float(np.mean([chance_of(published, each) for each in counts]))
+    lower = float(np.mean([largest_gain(each, published.among, published.answers)[-1] for each in counts]))
     number = (
         f"{100 * published.gain:+.1f} points without a {published.what}; idle ones reach it with probability {chance:.2f}"
     )
     return Support(chance, lower, f"{number}; n={published.n}, {len(flips)} trainings")
-
-
-def _less(published: Published, flips: np.ndarray) -> float:
-    """The probability that the largest of idle heads gains at most what was published."""
-    return float(largest_gain(flips, published.among, published.answers)[published.answers])

@@ -15,6 +15,7 @@ from ..common import Head, head_name
 from ..features import Features, Flow, marks
 from ..features.compare import Stripes, against_marks, earlier_and_later
 from ..framenet.comparisons import excess_test as excess_test
+from ..framenet.comparisons import scores_on
 from ..framenet.frame_links import EXAMPLE, OFFICIAL, PAPER_UNITS, FrameSentence, extract, rules
 from ..framenet.measure import FrameLinkAttention, FrameLinkScores, Seen, place, seen
 from ..framenet.release import load_release
@@ -102,10 +103,9 @@ class Frames:
         """
         official, _ = extract(self.release, OFFICIAL)
         enough = len(official) >= MIN_EXAMPLES
-        placed, inputs, _ = place(drawn(official if enough else self.kept, self._seed), self._tokenizer)
-        links = {"links": FrameLinkAttention(placed, OTHER_WAY, "zip")}
-        found = observe_once(model, make_batches(inputs, self._tokenizer), links)["links"]
-        return found.actual.mean(axis=0), len(placed), enough
+        sentences = drawn(official if enough else self.kept, self._seed)
+        found = scores_on(sentences, model, self._tokenizer, OTHER_WAY, pairing="zip")
+        return found.actual.mean(axis=0), len(found.places), enough
 
 
 def find(inputs: Sequence[AnnotatedInput], antecedents: bool, seed: Seed) -> list[OfInput]:

@@ -173,22 +173,21 @@ def cuts(lab: Any, found: Measured) -> Cuts:
 
 def moved(lab: Any, made: Cuts, way: str) -> dict[Task, dict[str, Estimate]]:
     """How far answers move by task, without attention to the sink and without as much to words."""
-    parts = zip(special_tokens.CUT_FROM, (lambda both: both[:, 0], lambda both: both[:, 1]), strict=True)
-    by_part = {name: _over_trainings(lab, made, way, part) for name, part in parts}
-    return {task: {name: of_tasks[task] for name, of_tasks in by_part.items()} for task in made}
+
+    def of(task: Task, at: int) -> Estimate:
+        return mean_over_seeds([bootstrap_mean(one.moved[:, at], lab.resampling_seed(task)) for one in made[task][way]])
+
+    return {task: {name: of(task, at) for at, name in enumerate(special_tokens.CUT_FROM)} for task in made}
 
 
 def spared(lab: Any, made: Cuts) -> dict[Task, dict[str, Estimate]]:
     """By how much less answers move without attention to the sink than without as much to words, by what stands instead."""
-    by_way = {way: _over_trainings(lab, made, way, lambda both: both[:, 1] - both[:, 0]) for way in special_tokens.INSTEAD}
-    return {task: {f"{way} instead": of_tasks[task] for way, of_tasks in by_way.items()} for task in made}
 
+    def of(task: Task, way: str) -> Estimate:
+        apart = [one.moved[:, 1] - one.moved[:, 0] for one in made[task][way]]
+        return mean_over_seeds([bootstrap_mean(each, lab.resampling_seed(task)) for each in apart])
 
-def _over_trainings(lab: Any, made: Cuts, way: str, part: Callable[[np.ndarray], np.ndarray]) -> dict[Task, Estimate]:
-    def of_task(task: Task) -> Estimate:
-        return mean_over_seeds([bootstrap_mean(part(one.moved), lab.resampling_seed(task)) for one in made[task][way]])
-
-    return {task: of_task(task) for task in made}
+    return {task: {f"{way} instead": of(task, way) for way in special_tokens.INSTEAD} for task in made}
 
 
 def along_relations(lab: Any, found: Measured) -> dict[tuple[str, str], list[heads.Compared]]:
