@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -69,7 +69,8 @@ def changes(
         border: change at which a claim is decided.
     """
     there = [(name, run, task) for name, run in runs.items() for task in dict.fromkeys(e["task"] for e in run.find(what))]
-    figure, axes = plots.panel_grid(len(there), 3.3, 3.1, columns=3, sharey=True)
+    columns = _columns(there)
+    figure, axes = plots.panel_grid(len(there), 3.3, 3.1, columns=columns, sharey=True)
     shown = []
     for ax, (name, run, task) in zip(axes, there, strict=True):
         for at, (look, colour, (state, label)) in enumerate(
@@ -90,10 +91,14 @@ def changes(
         ax.set_xticks(sorted({float(entry["kind"]) for entry in run.find(what, task=task)}))
     room = max(0.25 * float(np.ptp(shown)), 4.0)
     axes[0].set_ylim(min(shown) - room, max(*shown, 0.0) + room)  # intervals may go on beyond
-    for ax in axes[::3]:
+    for ax in axes[::columns]:
         ax.set_ylabel("change of the score, points")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=columns)
     return figure
+
+
+def _columns(panels: Sized) -> int:
+    return 2 if len(panels) == 4 else 3
 
 
 def beyond(runs: Runs) -> Figure:
@@ -105,6 +110,6 @@ def beyond(runs: Runs) -> Figure:
 def halves(runs: Runs) -> Figure:
     """A figure of the scores of halves of the heads, and of what they are compared with; an interval may go on beyond it."""
     lowest = 100 * min(entry["value"] for run in runs.values() for entry in run.find(HALVES))
-    return plots.dot_panels(plots.panels_of(runs, HALVES, ("task", "run"), "kind", "state"), "score × 100", 100,
-                            {"trained": plots.COLOURS["blue"], "compared with": plots.COLOURS["grey"]}, columns=3,
-                            limits=(lowest - 6, 103))  # fmt: skip
+    panels = plots.panels_of(runs, HALVES, ("task", "run"), "kind", "state")
+    looks = {"trained": plots.COLOURS["blue"], "compared with": plots.COLOURS["grey"]}
+    return plots.dot_panels(panels, "score × 100", 100, looks, columns=_columns(panels), limits=(lowest - 6, 103))
