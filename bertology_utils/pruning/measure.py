@@ -273,20 +273,19 @@ def planted(lab: Any, task: Task, pairs: Pairs) -> dict[str, Bootstrap]:
         "the most needed head": [(layer, int(ranked[layer, -1]))],
         "typical heads": [(at, int(ranked[at, pairs.heads // 2])) for at in range(len(rises))],
     }
+    tuned, batches, labels = lab.finetuned(task), lab.swept_batches(task), lab.swept_labels(task)
     found = {}
     for kind, heads in chosen.items():
-        each = [_copied(lab, task, head, int(ranked[head[0], 0])) for head in heads]
-        found[kind] = bootstrap_mean(np.mean(each, axis=0), lab.resampling_seed(task))
+        outputs = [_with_copy(tuned, batches, head, int(ranked[head[0], 0])) for head in heads]
+        whole, one, other, both = np.mean([losses(task, each, labels) for each in outputs], axis=0)
+        found[kind] = bootstrap_mean(both - one - other + whole, lab.resampling_seed(task))
     return found
 
 
-def _copied(lab: Any, task: Task, head: Head, place: int) -> np.ndarray:
-    """Interaction of a head of the first training with its copy, by example."""
-    batches, copied = lab.swept_batches(task), (head[0], place)
-    model = with_copy(lab.finetuned(task), head, place)
-    outputs = np.stack([without(model, batches, heads) for heads in ([], [head], [copied], [head, copied])])
-    whole, one, other, both = losses(task, outputs, lab.swept_labels(task))
-    return both - one - other + whole
+def _with_copy(model, batches: Sequence[Batch], head: Head, place: int) -> np.ndarray:
+    """Outputs with a copy planted: as it is, without the head, its copy, and both, shape (4, examples, labels)."""
+    planted, copied = with_copy(model, head, place), (head[0], place)
+    return np.stack([without(planted, batches, heads) for heads in ([], [head], [copied], [head, copied])])
 
 
 def some_layer(changes: Mapping[str, Estimate]) -> Support:
