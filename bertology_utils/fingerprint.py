@@ -25,7 +25,7 @@ from .attention.hooks import is_edited
 from .common import SOURCES
 
 _PACKAGE = __package__
-_PLAIN = {type(None), bool, int, float, complex, str, bytes}
+_PLAIN = {type(None), bool, int, float, complex, str, bytes, range}
 _KNOWN = {_PACKAGE, "torch", "transformers", "sklearn"}  # whose code is told by a digest, or by their versions
 # What brings files and results to their places and words to people, and decides no result; and the device, which keys name.
 _NAMES = "cache fingerprint common.note common.track common.device hub.hub_errors hub.with_retries".split()

@@ -363,8 +363,13 @@ class Lab(Record):
 
     def answers(self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None) -> np.ndarray:
         """What the fine-tuned classifier predicts of all dev rows, from the cache; as :meth:`predictions`."""
-        model = self._classifier(FineTuning(task, init, seed_offset, cut=cut))
-        return predictions(task, once(models.predict_logits, model, self._inputs(task, self.dev_rows(task))))
+        return predictions(task, once(models.predict_logits, *self.asked(task, seed_offset, init, cut)))
+
+    def asked(
+        self, task: Task, seed_offset: int = 0, init: str = "pretrained", cut: Cut | None = None
+    ) -> tuple[Later, Later]:
+        """The fine-tuned classifier and the inputs of all dev rows, as arguments of :func:`bertology_utils.cache.once`."""
+        return self._classifier(FineTuning(task, init, seed_offset, cut=cut)), self._inputs(task, self.dev_rows(task))
 
     def restored_layers(self, task: Task, groups: Sequence[Sequence[int]], seed_offset: int = 0) -> list[np.ndarray]:
         """What the fine-tuned classifier outputs, from the cache, and then what with each group of layers put back (§4.3).
@@ -378,7 +383,7 @@ class Lab(Record):
             Each of shape (rows, labels), of all dev rows; NaN for a model whose layers cannot be exchanged.
         """
         start = Later(lambda: self.untrained(task), (models.load_classifier, self.settings.model, task, self.settings.seed))
-        model, inputs = self._classifier(FineTuning(task, seed_offset=seed_offset)), self._inputs(task, self.dev_rows(task))
+        model, inputs = self.asked(task, seed_offset)
         return once(restored_logits, model, start, [(), *map(tuple, groups)], inputs)
 
     @cached_property

@@ -14,7 +14,7 @@ from . import passes
 from .annotation.inputs import TOKEN_TYPES, AnnotatedInput, wordpieces
 from .attention.batches import batches_of
 from .common import track
-from .features import compare
+from .features import compare, in_even_shares, marks
 from .glue import Task
 from .judge import Support, never_adjacent, no_sink
 from .links import measure
@@ -102,7 +102,8 @@ class Looks:
     @cached_property
     def no_sink(self) -> str:
         """What is missing where the pre-trained model gives a [SEP] less than an even share; "" where nothing is."""
-        return no_sink(compare.sep_in_even_shares(self.found[BEFORE], self.inputs))
+        special = {task: [marks(one) for one in of_task] for task, of_task in self.inputs.items()}
+        return no_sink(in_even_shares({task: one["flow"] for task, one in self.found[BEFORE].items()}, special)["[SEP]"])
 
     def estimates(self, claim: str) -> dict[str, Any]:
         """What :meth:`bertology_utils.record.Record.judge` needs to judge a claim of this section: found, and unmet."""

@@ -154,8 +154,6 @@ def test_drift_by_norm_compares_both_models_by_norm():
     assert by_norm.min() < 0.9999
     both = drifts({"d": (model, other)}, batches, weighing="norm")["d"]
     np.testing.assert_allclose(both[:, 2], by_norm, atol=1e-9)
-    with pytest.raises(ValueError, match="weighed otherwise"):
-        Drift(model, of_reference={"maps": Keep(), "other": ByNorm(Keep())}, weighing="weight")
 
 
 def test_what_cannot_be_weighed_is_refused_in_words(monkeypatch):

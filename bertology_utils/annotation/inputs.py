@@ -5,9 +5,11 @@ Words are found through the tokenizer's offsets, never by searching for strings.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,6 +81,11 @@ class AnnotatedInput:
     sentences: tuple[PlacedSentence, ...]
     negation: tuple[Positions, ...]
     lost: int
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all of it, for keys of the cache: measurements of every model ask for it."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()
 
     @property
     def length(self) -> int:

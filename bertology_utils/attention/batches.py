@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -49,6 +50,11 @@ class Batch:
     def starts(self) -> torch.Tensor:
         """Position of each example's first real token, which padding on the left moves; shape (examples,)."""
         return self.mask.int().argmax(dim=1)
+
+    def example(self, row: int) -> Batch:
+        """One example by itself, without padding."""
+        inputs = {name: ids[row : row + 1, self.mask[row]] for name, ids in self.inputs.items()}
+        return Batch(inputs, [self.index[row]], None if self.labels is None else self.labels[row : row + 1])
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on another device."""
@@ -106,7 +112,9 @@ def tokenize(rows: Dataset, task: Task, tokenizer: PreTrainedTokenizerBase, max_
         labels = [label / 5 for label in part["label"]] if task.is_regression else part["label"]
         return dict(inputs) | {"labels": labels}
 
-    return rows.map(encode, batched=True, remove_columns=rows.column_names, load_from_cache_file=False)
+    # A name of its own, or datasets would hash the tokenizer's vocabulary each time to give one; kept nowhere.
+    unkept = {"load_from_cache_file": False, "keep_in_memory": True, "new_fingerprint": secrets.token_hex(8)}
+    return rows.map(encode, batched=True, remove_columns=rows.column_names, **unkept)
 
 
 def bytes_of_token(layers: int, heads: int, longest: int, models: int = _MODELS) -> int:

@@ -234,7 +234,7 @@ def _on_halves(
     return first[:, 1:] - first[:, :1], second[:, 1:] - second[:, :1]
 
 
-def reliability(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed, halvings: int = HALVINGS) -> Bootstrap:
+def reliability(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed) -> Bootstrap:
     """How reliably so many examples order heads by the loss without each, from 0 to 1; heads resampled.
 
     Their rank correlation between two random halves of the examples, mean over halvings, and by Spearman and Brown's
@@ -246,10 +246,9 @@ def reliability(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed, halvin
         sweep: a classifier's outputs.
         labels: gold, shape (examples,).
         seed: of halving and resampling.
-        halvings: how many.
     """
     whole, disabled = answers(task, sweep.baseline), answers(task, sweep.heads).reshape(-1, len(labels))
-    first, second = _on_halves(task, whole, disabled, labels, seed, halvings)
+    first, second = _on_halves(task, whole, disabled, labels, seed, HALVINGS)
     half = mean_of([rank_correlation(*both, seed) for both in zip(first, second, strict=True)])
     rho = np.nan_to_num(np.append(half.value, half.draws))  # where no head changes an answer, none is known
     return Bootstrap.of(2 * rho / (1 + rho), half.n, seed)
@@ -303,9 +302,9 @@ class Variants:
         """Corrected p values of being "better" or "worse", in :attr:`shape`."""
         return getattr(self.test, side).reshape(self.shape)
 
-    def significant(self, side: str = "better", level: float = ONE_SIDED) -> np.ndarray:
-        """True where a variant is "better" or "worse" at a corrected p, in :attr:`shape`."""
-        return self.p(side) < level
+    def significant(self, side: str = "better") -> np.ndarray:
+        """True where a variant is surely "better" or "worse", corrected, in :attr:`shape`."""
+        return self.p(side) < ONE_SIDED
 
 
 @dataclass(frozen=True)

@@ -134,23 +134,6 @@ def turned(task: Task, sweep: Sweep, labels: np.ndarray, head: Head) -> np.ndarr
     return signs[signs != 0]
 
 
-def alone(batches: Sequence[Batch], example: int) -> Batch:
-    """One example as a batch of its own, without padding.
-
-    Args:
-        batches: of many examples.
-        example: its position in the data.
-
-    Raises:
-        ValueError: it is in none of them.
-    """
-    for batch in batches:
-        if example in batch.index:
-            row = batch.index.index(example)
-            return _rows(batch, [row], [example], batch.mask[row])
-    raise ValueError(f"example {example} is in none of {len(batches)} batches; they hold other rows of the data")
-
-
 def only(batches: Sequence[Batch], wanted: np.ndarray) -> list[Batch]:
     """Some examples of many, counted anew.
 
@@ -158,14 +141,13 @@ def only(batches: Sequence[Batch], wanted: np.ndarray) -> list[Batch]:
         batches: of all examples.
         wanted: True for those that are kept, shape (examples,).
     """
-    place = np.cumsum(wanted) - 1
-    kept = [(batch, [row for row, index in enumerate(batch.index) if wanted[index]]) for batch in batches]
-    return [_rows(batch, rows, [int(place[batch.index[row]]) for row in rows]) for batch, rows in kept if rows]
-
-
-def _rows(batch: Batch, rows: list[int], index: list[int], columns=slice(None)) -> Batch:
-    inputs = {name: ids[rows][:, columns] for name, ids in batch.inputs.items()}
-    return Batch(inputs, index, None if batch.labels is None else batch.labels[rows])
+    place, found = np.cumsum(wanted) - 1, []
+    for batch in batches:
+        if rows := [row for row, index in enumerate(batch.index) if wanted[index]]:
+            inputs = {name: ids[rows] for name, ids in batch.inputs.items()}
+            labels = None if batch.labels is None else batch.labels[rows]
+            found.append(Batch(inputs, [int(place[batch.index[row]]) for row in rows], labels))
+    return found
 
 
 # Importance from gradients. --------------------------------------------
@@ -205,7 +187,9 @@ def gradient_importance(model, batches: Sequence[Batch]) -> np.ndarray:
                 raise ValueError("some labels are missing; importance is that of the loss, which needs them")
             outputs.clear()
             gradients = torch.autograd.grad(_loss(model(**batch.inputs).logits, batch.labels), outputs)
-            total += sum_by_head(outputs, gradients)
+            products = torch.stack([out.detach() * slope for out, slope in zip(outputs, gradients, strict=True)]).double()
+            # (layers, examples, tokens, heads, size), of every example summed before its absolute value is taken
+            total += products.sum(dim=(2, 4)).abs().sum(dim=1)
             examples += len(batch.index)
     return (total / examples).cpu().numpy()
 
@@ -215,12 +199,6 @@ def _loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     if logits.shape[1] == 1:
         return functional.mse_loss(logits[:, 0], labels.to(logits), reduction="sum")
     return functional.cross_entropy(logits, labels, reduction="sum")
-
-
-def sum_by_head(outputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Sum over examples of ``|Σ output × gradient|``, shape (layers, heads), from (examples, tokens, heads, size) per layer."""
-    products = torch.stack([output.detach() * gradient for output, gradient in zip(outputs, gradients, strict=True)])
-    return products.double().sum(dim=(2, 4)).abs().sum(dim=1)  # (layers, examples, tokens, heads, size) to (layers, heads)
 
 
 # What may predict the effect: a head's maps, and what it adds. ----------

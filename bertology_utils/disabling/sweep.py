@@ -7,9 +7,7 @@ What a forward pass per head would compute again and again is computed once:
 - at its layer only its own context changes, from what its attention gathers to
   the mean of its values, so the projection is the old one plus the projected
   difference of that head;
-- the classifier reads [CLS] alone, so in the last layer only its query
-  matters. Its scores are q·(K h) = (Kᵀq)·h, and its context V(Σ a h): with the
-  products in this order no token but [CLS] is ever projected;
+- the classifier reads [CLS] alone, so of the last layer nothing else is computed;
 - the heads of a layer, and the layer as a whole, are stacked into one batch of
   inputs of one length, so that nothing is padded.
 
@@ -25,17 +23,16 @@ from pathlib import Path
 import numpy as np
 import torch
 from safetensors.numpy import load, save
-from torch.nn import functional
 
 from ..attention import Batch
 from ..attention.hooks import is_edited, shape_of
 from ..cache import write_atomically
-from ..common import Head, axis_numbers, note, one_based, track
+from ..common import axis_numbers, note, one_based, track
 from ..models import check, predict_logits
+from .pieces import Layer, Pieces, pieces_of
 from .switch import INTERCHANGE, layer_heads, logits_without, replacement
 
 TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 262_144}  # bounds the memory: variants × examples × length of one stack
-TOLERANCE = 1e-4  # of the outputs of a model that the fast way is to be used for
 # Of a layer, its number, its context, values and projected context: the projected context in every variant.
 Change = Callable[["Layer", int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 PARTNERS = 8  # fewest inputs that exchange among each other, where there are as many of one length
@@ -89,7 +86,7 @@ def sweep(
     layers = range(shape_of(model)[0]) if layers is None else layers
     with torch.inference_mode():
         edited = is_edited(model)  # the fast way reads the weights, and would not see what a context changes
-        pieces = None if edited else _known(model, batches[0])
+        pieces = None if edited else pieces_of(model, batches[0])
         if pieces is None:
             why = "has heads that are disabled already" if edited else "is not known to the fast sweep"
             note(f"{type(model).__name__} {why}; one forward pass per head instead")
@@ -127,16 +124,12 @@ def without_sets(model, batches: Sequence[Batch], sets: np.ndarray, scratch: Pat
         raise ValueError(f"sets of shape {sets.shape}: (sets, {heads} heads) are wanted")
     check(model, batches)
     with torch.inference_mode():
-        pieces = None if is_edited(model) else _known(model, batches[0])
+        pieces = None if is_edited(model) else pieces_of(model, batches[0])
         if pieces is None:
             note(f"{type(model).__name__} is not known to the fast sweep; one forward pass per set of heads instead")
             zeros = replacement(model, batches, "zero")
-
-            def outputs(heads: list[Head]) -> np.ndarray:
-                return logits_without(model, batches, heads, zeros) if heads else predict_logits(model, batches)
-
             gone = [[[(layer, int(head)) for head in np.flatnonzero(one)] for one in sets] for layer in range(layers)]
-            return np.array([[outputs(some) for some in of_layer] for of_layer in gone])
+            return np.array([[logits_without(model, batches, some, zeros) for some in of_layer] for of_layer in gone])
 
         def take(layer: Layer, number: int, context: torch.Tensor, value: torch.Tensor, projected: torch.Tensor):
             return layer.without(context, projected, torch.from_numpy(sets))
@@ -177,21 +170,6 @@ def reference_sweep(
         heads.append([logits_without(model, batches, [head], instead) for head in own])
         whole.append(logits_without(model, batches, own, instead))
     return Sweep(predict_logits(model, batches), np.array(heads), np.array(whole))
-
-
-def _known(model, batch: Batch) -> Pieces | None:
-    """The model in pieces, if it is made of BERT's; else None. What the pieces give is checked on one example."""
-    example = {name: ids[:1][:, batch.mask[0]] for name, ids in batch.inputs.items()}
-    example = {name: ids.to(next(model.parameters()).device) for name, ids in example.items()}
-    try:
-        pieces = Pieces(model)
-        outputs = pieces.rest(pieces.embed(example), 0)
-    except (AttributeError, RuntimeError, TypeError):
-        return None
-    expected = model(**example).logits
-    tolerance = max(TOLERANCE, 16 * torch.finfo(expected.dtype).eps)  # lower precision rounds more
-    same = outputs.shape == expected.shape and (outputs - expected).abs().max() <= tolerance * (1 + expected.abs().max())
-    return pieces if same else None
 
 
 def _fast(
@@ -254,114 +232,6 @@ def _variants(
         yield from pieces.rest(after, start).unflatten(0, (len(part), examples))
 
 
-class Pieces:
-    """A BERT, RoBERTa or ELECTRA classifier in the pieces that the sweep needs; inputs are not padded."""
-
-    def __init__(self, model):
-        base = model.base_model
-        self.model, self.base = model, base
-        self.heads = model.config.num_attention_heads
-        self.layers = [Layer(layer, self.heads) for layer in base.encoder.layer]
-        self.variants = self.heads + 1
-
-    def embed(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
-        """Embeddings of inputs without padding, (inputs, tokens, hidden)."""
-        wanted = {name: ids for name, ids in inputs.items() if name in ("input_ids", "token_type_ids")}
-        hidden = self.base.embeddings(**wanted)
-        project = getattr(self.base, "embeddings_project", None)
-        return project(hidden) if project is not None else hidden
-
-    def classify(self, first: torch.Tensor) -> torch.Tensor:
-        """Outputs, (inputs, labels), of the last layer at [CLS], (inputs, 1, hidden)."""
-        pooler = getattr(self.base, "pooler", None)
-        return self.model.classifier(pooler(first) if pooler is not None else first)
-
-    def rest(self, hidden: torch.Tensor, start: int) -> torch.Tensor:
-        """Outputs of the input of layer ``start``, or of the last layer's output at [CLS]."""
-        if start == len(self.layers):
-            return self.classify(hidden[:, :1])
-        for layer in self.layers[start:-1]:
-            hidden = layer.whole(hidden)
-        return self.classify(self.layers[-1].first_token(hidden))
-
-
-class Layer:
-    """One layer's weights, and the parts of its computation."""
-
-    def __init__(self, layer, heads: int):
-        attention = layer.attention.self
-        self.heads, self.width = heads, attention.query.out_features // heads
-        self.query, self.key, self.value = attention.query, attention.key, attention.value
-        linears = (self.query, self.key, self.value)
-        self.weight = torch.cat([linear.weight for linear in linears])  # (3 · hidden, hidden)
-        self.bias = torch.cat([linear.bias for linear in linears])
-        self.output, self.norm = layer.attention.output.dense, layer.attention.output.LayerNorm
-        self.inner, self.act = layer.intermediate.dense, layer.intermediate.intermediate_act_fn
-        self.outer, self.last_norm = layer.output.dense, layer.output.LayerNorm
-
-    def attend(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Context and values of every head, each (inputs, heads, tokens, head size), of (inputs, tokens, hidden)."""
-        inputs, tokens, _ = hidden.shape
-        split = functional.linear(hidden, self.weight, self.bias).view(inputs, tokens, 3, self.heads, self.width)
-        query, key, value = split.permute(2, 0, 3, 1, 4)  # each (inputs, heads, tokens, head size)
-        return functional.scaled_dot_product_attention(query, key, value), value
-
-    def join(self, context: torch.Tensor) -> torch.Tensor:
-        """Heads' context (inputs, heads, tokens, head size) projected to (inputs, tokens, hidden)."""
-        return self.output(context.transpose(1, 2).flatten(2))
-
-    def finish(self, projected: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
-        """The layer's output from the projected context, same shape."""
-        middle = self.norm(projected + hidden)
-        return self.last_norm(self.outer(self.act(self.inner(middle))) + middle)
-
-    def whole(self, hidden: torch.Tensor) -> torch.Tensor:
-        """The layer's output, (inputs, tokens, hidden)."""
-        return self.finish(self.join(self.attend(hidden)[0]), hidden)
-
-    def first_token(self, hidden: torch.Tensor) -> torch.Tensor:
-        """The layer's output at [CLS] alone, (inputs, 1, hidden)."""
-        inputs, _, size = hidden.shape
-        query = self.query(hidden[:, 0]).view(inputs, self.heads, self.width)
-        # The key's bias adds the same to all scores of a query, which the softmax does not see.
-        seen = torch.einsum("ihw,hwd->ihd", query, self.key.weight.view(self.heads, self.width, size))
-        weights = torch.softmax(seen @ hidden.transpose(1, 2) * self.width**-0.5, dim=-1)  # (inputs, heads, tokens)
-        gathered = weights @ hidden  # (inputs, heads, hidden)
-        context = torch.einsum("ihd,hwd->ihw", gathered, self.value.weight.view(self.heads, self.width, size))
-        context = context.flatten(1) + self.value.bias  # weights sum to 1, so the bias passes through
-        return self.finish(self.output(context).unsqueeze(1), hidden[:, :1])
-
-    def disabled(
-        self, context: torch.Tensor, value: torch.Tensor, projected: torch.Tensor, instead: torch.Tensor | str | None
-    ) -> torch.Tensor:
-        """The projected context with each head disabled, and with all of them, (heads + 1, inputs, tokens, hidden).
-
-        Args:
-            context: (inputs, heads, tokens, head size), at some tokens.
-            value: (inputs, heads, all tokens, head size).
-            projected: (inputs, tokens, hidden), of ``context``.
-            instead: what each head gives instead, (heads, head size); a text for what it gives the next input, the first
-                after the last; None for the mean of its values.
-        """
-        # (inputs or 1, heads, tokens or 1, head size)
-        if instead is None:
-            target = value.mean(dim=2, keepdim=True)
-        else:
-            target = context.roll(-1, dims=0) if isinstance(instead, str) else instead[None, :, None].to(value)
-        change = self.by_head(target - context)
-        all_disabled = self.join(target.expand_as(context)).unsqueeze(0)
-        return torch.cat([projected + change, all_disabled])
-
-    def by_head(self, context: torch.Tensor) -> torch.Tensor:
-        """What each head adds to the projection, (heads, inputs, tokens, hidden), of (inputs, heads, tokens, head size)."""
-        weight = self.output.weight.view(-1, self.heads, self.width).permute(1, 2, 0)  # (heads, head size, hidden)
-        return torch.einsum("ihtw,hwd->hitd", context, weight)
-
-    def without(self, context: torch.Tensor, projected: torch.Tensor, sets: torch.Tensor) -> torch.Tensor:
-        """The projected context without each set of heads, (sets, inputs, tokens, hidden); ``sets`` are (sets, heads)."""
-        return projected - torch.einsum("sh,hitd->sitd", sets.to(projected), self.by_head(context))
-
-
 # Inputs of one length side by side, without padding: for the fast way, and for heads that exchange their outputs.
 
 
@@ -404,10 +274,8 @@ def _of_lengths(batches: Sequence[Batch]) -> dict[int, list[Batch]]:
     """By length, the shortest first: each example as a batch of its own, without padding, in the order of the data."""
     found: dict[int, list[Batch]] = {}
     places = {index: (batch, row) for batch in batches for row, index in enumerate(batch.index)}
-    for index, (batch, row) in sorted(places.items()):
-        inputs = {name: ids[row : row + 1, batch.mask[row]] for name, ids in batch.inputs.items()}
-        labels = None if batch.labels is None else batch.labels[row : row + 1]
-        found.setdefault(int(batch.lengths[row]), []).append(Batch(inputs, [index], labels))
+    for _, (batch, row) in sorted(places.items()):
+        found.setdefault(int(batch.lengths[row]), []).append(batch.example(row))
     return dict(sorted(found.items()))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 import torch
@@ -152,7 +152,9 @@ def replacement(model, batches: Sequence[Batch], ablation: str) -> Instead:
 
 
 def disabled(model, heads: Sequence[Head], instead: Instead) -> AbstractContextManager[None]:
-    """A context within which heads are disabled as :func:`replacement` says."""
+    """A context within which heads are disabled as :func:`replacement` says; without heads the model is as it is."""
+    if not heads:
+        return nullcontext()
     return disable_heads(model, heads) if instead is None else replace_outputs(model, heads, instead)
 
 
@@ -160,9 +162,8 @@ def logits_without(model, batches: Sequence[Batch], heads: Sequence[Head], inste
     """A classifier's outputs with some heads disabled, shape (examples, labels), in the order of the data.
 
     Args:
-        model, heads: see :func:`disable_heads`.
+        model, heads, instead: see :func:`disabled`.
         batches: see :mod:`bertology_utils.attention.batches`.
-        instead: what a disabled head gives; see :func:`replacement`.
 
     Raises:
         ValueError: see :func:`disable_heads`.
@@ -198,11 +199,9 @@ def cumulative(
     """
     if step < 1:
         raise ValueError(f"step={step} is out of range; it is 1 or more")
-    counts = sorted({*range(step, len(order) + 1, step), len(order)})
-    found = {0: predict_logits(model, batches)}
-    for count, _ in zip(counts, track([f"{count} heads" for count in counts], "disabling"), strict=True):
-        found[count] = logits_without(model, batches, order[:count], instead)
-    return found
+    counts = sorted({*range(0, len(order) + 1, step), len(order)})
+    said = track([f"{count} heads" for count in counts], "disabling")
+    return {count: logits_without(model, batches, order[:count], instead) for count, _ in zip(counts, said, strict=True)}
 
 
 def scored(task: Task, outputs: Mapping[int, np.ndarray], labels: np.ndarray, seed: Seed) -> dict[int, Bootstrap]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..attention import Batch, Measurement, attention_maps, begin, make_batches
+from ..attention import Batch, attention_maps, make_batches
 from ..attention.hooks import shape_of
 from ..cache import once
 from ..claims import WEIGHT
@@ -52,28 +52,16 @@ class Drift:
         reference: a model with as many layers and heads, in evaluation mode.
             Edits of the observed model, such as disabled heads, do not reach it.
         protocol: see :func:`map_cosine`.
-        of_reference: further measurements of the reference model, fed from the
-            same pass, weighed in the same way; they compute when they are asked to.
         weighing: "weight", or "norm": the maps of both models are of what the weights carry.
 
     Raises:
-        ValueError: another protocol or weighing; a measurement of the reference that is to be weighed otherwise.
+        ValueError: another protocol or weighing.
     """
 
-    def __init__(
-        self,
-        reference,
-        protocol: str = "paper",
-        of_reference: dict[str, Measurement] | None = None,
-        weighing: str = "weight",
-    ):
+    def __init__(self, reference, protocol: str = "paper", weighing: str = "weight"):
         self.reference = reference
         self.protocol = one_of("protocol", protocol, PROTOCOLS)
         self.weighing = one_of("weighing", weighing, WEIGHINGS)  # ``observe`` looks at it, too
-        self.of_reference = of_reference or {}
-        for name, measurement in self.of_reference.items():
-            if getattr(measurement, "weighing", weighing) != weighing:
-                raise ValueError(f"{name!r} of the reference is to be weighed otherwise than the drift, by {weighing}")
         self._reference_maps: dict[int, torch.Tensor] = {}  # by layer, of the current batch, until they are compared
         self._layers = 0  # of the reference
         self._rows: dict[int, np.ndarray] = {}
@@ -82,10 +70,6 @@ class Drift:
         """Run the reference model on the batch; its maps are held for this batch only."""
         self._check_all_compared()
         reference_maps = attention_maps(self.reference, batch, self.weighing)
-        for measurement in self.of_reference.values():
-            begin(measurement, batch)
-            for layer, maps in enumerate(reference_maps):
-                measurement.update(layer, maps, batch)
         self._reference_maps, self._layers = dict(enumerate(reference_maps)), len(reference_maps)
         shape = (self._layers, reference_maps[0].shape[1])  # (layers, heads)
         self._rows |= {index: np.full(shape, np.nan) for index in batch.index}

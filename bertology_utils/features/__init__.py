@@ -6,6 +6,6 @@ against each other, what comes first for [CLS]. ``tuned``: one model before and 
 """
 
 from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES
-from .measure import DESTINATIONS, Features, Flow, marks, side_by_side
+from .measure import DESTINATIONS, Features, Flow, in_even_shares, marks, side_by_side
 
-__all__ = ["DESTINATIONS", "LINGUISTIC", "TOKEN_TYPES", "Features", "Flow", "marks", "side_by_side"]
+__all__ = ["DESTINATIONS", "LINGUISTIC", "TOKEN_TYPES", "Features", "Flow", "in_even_shares", "marks", "side_by_side"]

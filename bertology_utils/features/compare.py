@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES, AnnotatedInput
+from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES
 from ..claims import CLAIMS
 from ..glue import Task
 from ..judge import MIN_EXAMPLES
 from ..statistics.estimates import Bootstrap, Estimate, Seed, apart, bootstrap_mean, mean_over_seeds, means_with_gaps
 from ..statistics.permutation import ONE_SIDED, ManyTest, in_both
-from .measure import DESTINATIONS
 
 STRIPE = 2.0  # times an even share: a type that gets more has a stripe
 WORDS = range(len(LINGUISTIC))  # places of the types of word in TOKEN_TYPES
@@ -307,22 +306,3 @@ def shares_first(
         }
         for task, trainings in tuned.items()
     }
-
-
-def sep_in_even_shares(found: Mapping[Task, Mapping[str, Any]], inputs: Mapping[Task, Sequence[AnnotatedInput]]) -> float:
-    """What one [SEP] gets from the average token, in multiples of an even share; mean over heads, examples and tasks.
-
-    Args:
-        found: by task, under "flow" what :class:`bertology_utils.features.measure.Flow` found.
-        inputs: by task.
-    """
-    at = DESTINATIONS.index("[SEP]")
-    by_task = [
-        np.mean(
-            one["flow"].destinations[..., at].mean(axis=(1, 2))
-            / len(task.fields)
-            * np.array([annotated.length for annotated in inputs[task]])
-        )
-        for task, one in found.items()
-    ]
-    return float(np.mean(by_task))

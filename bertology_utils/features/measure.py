@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES, AnnotatedInput, token_types
+from ..annotation.inputs import LINGUISTIC, MARKS, TOKEN_TYPES, AnnotatedInput, token_types
 from ..attention import Batch, received
 from ..common import PROTOCOLS, one_of
+from ..glue import Task
 
 ATTENDING = ("all tokens", "[CLS]")
 # Of all attention, in this order: a token that is two of these counts as the first.
@@ -160,3 +161,19 @@ class Flow:
         """Shares of all examples, in the order of the data."""
         rows = [self._rows[index] for index in sorted(self._rows)]
         return FlowShares(*(np.array([[layer[part] for layer in row] for row in rows]) for part in (0, 1)))
+
+
+def in_even_shares(flows: Mapping[Task, FlowShares], special: Mapping[Task, Sequence[np.ndarray]]) -> dict[str, float]:
+    """What one [CLS], [SEP] or punctuation mark gets, in multiples of an even share; mean over heads, examples, then tasks.
+
+    Args:
+        flows: by task.
+        special: by task and example, from :func:`marks`.
+    """
+    of_tasks = []
+    for task, flow in flows.items():
+        got = flow.destinations[..., : len(MARKS)].mean(axis=(1, 2))  # (examples, marks)
+        lengths = np.array([of_example.shape[1] for of_example in special[task]])
+        counts = sum(of_example.sum(axis=1) for of_example in special[task])
+        of_tasks.append((got * lengths[:, None]).sum(axis=0) / np.maximum(counts, 1))
+    return dict(zip(MARKS, np.mean(of_tasks, axis=0).tolist(), strict=True))

@@ -65,10 +65,13 @@ def stripes_of(models: Before) -> dict[Task, Stripes]:
     return {task: against_marks(one.even_shares, one.seed) for task, one in models.items()}
 
 
+def _stripes_of_trainings(after: After) -> dict[Task, list[Stripes]]:
+    return {task: [against_marks(one.even_shares, one.seed) for one in several] for task, several in after.items()}
+
+
 def stripes(before: Before, after: After) -> Iterator[dict[str, Any]]:
     """What is judged of stripes, trainings as one, as arguments of :meth:`bertology_utils.record.Record.record`."""
-    had = stripes_of(before)
-    has = {task: [against_marks(one.even_shares, one.seed) for one in several] for task, several in after.items()}
+    had, has = stripes_of(before), _stripes_of_trainings(after)
     measures: dict[str, Callable[[Task, Stripes], Bootstrap]] = {
         ON_WORDS: lambda task, one: one.on_words(),
         ON_SPECIAL: lambda task, one: one.marks_ahead(),
@@ -81,8 +84,7 @@ def stripes(before: Before, after: After) -> Iterator[dict[str, Any]]:
 
 def beside_special(after: After, changes: Changes) -> dict[Task, dict[str, Estimate]]:
     """What words get in the heads that turned to them, beside [CLS] and [SEP]; see :func:`.compare.beside_marks`."""
-    has = {task: [against_marks(one.even_shares, one.seed) for one in several] for task, several in after.items()}
-    return beside_marks(has, changes)
+    return beside_marks(_stripes_of_trainings(after), changes)
 
 
 def sink_missing(before: Before) -> str:

@@ -182,9 +182,9 @@ def best_fixed_distance(placed: Sequence[FramePlaces], direction: str, seed: See
     return best, bootstrap_mean(np.array([float(best in of_sentence) for of_sentence in distances]), seed)
 
 
-def role(sentence: FramePlaces, element: int = 0) -> str:
-    """Of a linked element "pronoun before" the predicate, "other before" it, or "after" it."""
-    spans = sentence.sentence.elements[element]
+def role(sentence: FramePlaces) -> str:
+    """Of the first linked element "pronoun before" the predicate, "other before" it, or "after" it."""
+    spans = sentence.sentence.elements[0]
     before = spans[0].start < sentence.sentence.target[0].start
     words = " ".join(sentence.sentence.exemplar.text[span.start : span.end] for span in spans)
     return "after" if not before else "pronoun before" if words.lower() in PRONOUN_FORMS else "other before"

@@ -37,7 +37,7 @@ Source = tuple[str, ...]  # of :data:`FACTORS`
 
 
 def effects_on_parts(
-    task: Task, sweeps: Mapping[tuple[int, str], Sweep], labels: np.ndarray, seed: Seed, by: str = "loss", parts: int = PARTS
+    task: Task, sweeps: Mapping[tuple[int, str], Sweep], labels: np.ndarray, seed: Seed, by: str = "loss"
 ) -> np.ndarray:
     """What disabling each head costs, shape (heads, trainings, ways, parts of the examples).
 
@@ -47,7 +47,6 @@ def effects_on_parts(
         labels: gold, shape (examples,).
         seed: of the division into parts, the same in all trainings and ways.
         by: "loss", or "score" for accuracy or Pearson's correlation.
-        parts: how many.
 
     Raises:
         ValueError: a training lacks a way, sweeps differ in their heads or examples, or there are fewer examples than parts.
@@ -60,9 +59,9 @@ def effects_on_parts(
         shape, wanted = one.heads.shape[:3], (*next(iter(sweeps.values())).heads.shape[:2], len(labels))
         if shape != wanted:
             raise ValueError(f"{task.title}: the sweep of training {at + 1} by {way!r} is of {shape}, not of {wanted}")
-    if len(labels) < parts:
-        raise ValueError(f"{task.title}: {len(labels)} examples cannot be divided into {parts} parts; sweep more")
-    of_parts = np.array_split(np.random.default_rng(seed).permutation(len(labels)), parts)
+    if len(labels) < PARTS:
+        raise ValueError(f"{task.title}: {len(labels)} examples cannot be divided into {PARTS} parts; sweep more")
+    of_parts = np.array_split(np.random.default_rng(seed).permutation(len(labels)), PARTS)
 
     def costs(one: Sweep) -> np.ndarray:
         """Shape (heads, parts)."""

@@ -249,11 +249,11 @@ def _offset_hits(arcs: Arcs, way: int, chosen_on: np.ndarray | None = None) -> t
     return best, (offsets == best).astype(float)
 
 
-def _held_out(arcs: Arcs, groups: np.ndarray, seed: Seed, splits: int = 50) -> float:
-    """Mean over random halvings of the examples: choose way, head and offset on one half, score on the other."""
+def _held_out(arcs: Arcs, groups: np.ndarray, seed: Seed) -> float:
+    """Mean over 50 random halvings of the examples: choose way, head and offset on one half, score on the other."""
     rng = np.random.default_rng(seed)
     scores = []
-    for _ in range(splits):
+    for _ in range(50):
         first = (rng.random(groups.max() + 1) < 0.5)[groups]
         if first.all() or not first.any():
             continue

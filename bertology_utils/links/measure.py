@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..annotation.inputs import NOUNS, PRONOUNS, SUBJECTS, AnnotatedInput, Place
 from ..attention import Batch, attention_maps, received
 from ..claims import WEIGHT
 from ..common import Head, head_name
+from ..fingerprint import fingerprint
 from ..glue import Task
 from ..judge import Support, all_of
 from ..statistics import ONE_SIDED, Bootstrap, ManyTest, Seed, largest, many_test, means_with_gaps, rank_correlations
@@ -355,6 +357,11 @@ class TokenLink:
     sentence: tuple[int, int, int]
     places: tuple[Cells, ...] = ()
     rivals: tuple[Cells, ...] = ()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all of it, for keys of the cache: measurements of every model ask for it."""
+        return fingerprint((self.rows, self.columns, self.sentence, self.places, self.rivals))
 
     @property
     def distance(self) -> int:

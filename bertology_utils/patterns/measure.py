@@ -112,7 +112,7 @@ def of_length(batches: Sequence[Batch], length: int) -> Batch:
     of_example = {index: int(batch.lengths[row]) for index, (batch, row) in places.items()}
     nearest = min(sorted(places), key=lambda index: abs(of_example[index] - length))
     batch, row = places[nearest]
-    return Batch({name: tensor[row][batch.mask[row]][None] for name, tensor in batch.inputs.items()}, [nearest])
+    return batch.example(row)
 
 
 # Shares of the patterns, corrected for the classifier's errors. ---
@@ -171,9 +171,8 @@ def corrected_shares(observed: np.ndarray, confusion: np.ndarray, possible: np.n
     start = np.ones(observed.shape[-1]) if possible is None else possible.astype(float)
     shares = np.broadcast_to(start / start.sum(), observed.shape)
     for _ in range(ROUNDS):
-        joint = shares[..., :, None] * confusion  # (…, true, predicted)
-        predicted = np.maximum(joint.sum(axis=-2, keepdims=True), 1e-12)
-        shares = (joint / predicted * observed[..., None, :]).sum(axis=-1)
+        predicted = np.maximum(np.einsum("...t,...tp->...p", shares, confusion), 1e-12)
+        shares = shares * np.einsum("...tp,...p->...t", confusion, observed / predicted)
     return shares / shares.sum(axis=-1, keepdims=True)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import features
 from ..annotation.inputs import TOKEN_TYPES, AnnotatedInput, token_types
 from ..attention import Batch, ByNorm, make_batches, observe_once
 from ..claims import REAL_TEXT as REAL_TEXT
@@ -29,7 +30,6 @@ from ..patterns.labels import natural
 from ..patterns.measure import ClassifierErrors, Patterns, classifier_errors
 from ..patterns.validation import load_judges
 from ..statistics import Bootstrap, Estimate, Seed, mean_over_seeds
-from ..weighing import special_tokens
 from ..weighing.mixing import Mixing
 
 if TYPE_CHECKING:
@@ -184,11 +184,8 @@ def in_even_shares(
     found: Mapping[Task, Mapping[str, Any]], inputs: Mapping[Task, Sequence[AnnotatedInput]]
 ) -> dict[str, float]:
     """What one token of each kind gets by weight, in multiples of an even share, mean over tasks; both by task."""
-    each = [
-        special_tokens.in_even_shares(found[task]["flow"].destinations, [marks(one) for one in inputs[task]])
-        for task in found
-    ]
-    return {kind: float(np.mean([of_task[kind] for of_task in each])) for kind in special_tokens.MARKS}
+    special = {task: [marks(one) for one in inputs[task]] for task in found}
+    return features.in_even_shares({task: one["flow"] for task, one in found.items()}, special)
 
 
 def network_errors(seed: Seed) -> ClassifierErrors:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -56,12 +55,14 @@ def cut_afterwards(lab: Any, task: Task, cut: Cut, count: int = 2) -> np.ndarray
     Returns:
         Shape (trainings, dev rows).
     """
-    found = []
-    for at in lab.trainings(task)[:count]:
-        model = lab.finetuned(task, seed_offset=at)
-        cuts.zero(model, cuts.weight_masks(model, cut.size, None if cut.kind == SMALLEST else lab.settings.seed + at))
-        found.append(predictions(task, once(predict_logits, model, lab.dev_batches(task))))
-    return np.stack(found)
+    found = [once(logits_cut, *lab.asked(task, at), cut, lab.settings.seed + at) for at in lab.trainings(task)[:count]]
+    return np.stack([predictions(task, logits) for logits in found])
+
+
+def logits_cut(model, batches: Sequence[Batch], cut: Cut, seed: int) -> np.ndarray:
+    """Outputs of a classifier, shape (examples, labels), from which weights are taken, here and for good; ``seed`` draws them."""
+    cuts.zero(model, cuts.weight_masks(model, cut.size, None if cut.kind == SMALLEST else seed))
+    return predict_logits(model, batches)
 
 
 def by_setting(found: Mapping[Task, Mapping[str, Mapping[Any, Any]]]) -> Iterator[tuple[str, Any, dict[Task, Any]]]:
@@ -146,7 +147,7 @@ def pruning_order(model, batches: Sequence[Batch], step: int) -> list[Head]:
     gone: list[Head] = []
     zeros = replacement(model, batches, "zero")
     while left := [head for head in all_heads(model) if head not in gone]:
-        with disabled(model, gone, zeros) if gone else nullcontext():
+        with disabled(model, gone, zeros):
             weight = cuts.importance(model, batches)
         gone += sorted(left, key=lambda head: weight[head])[:step]
     return gone
@@ -195,8 +196,6 @@ def heads_gone(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
 
 def without(model, batches: Sequence[Batch], heads: Sequence[Head]) -> np.ndarray:
     """Outputs of a classifier in which these heads give zero, from the cache, shape (examples, labels)."""
-    if not heads:
-        return once(predict_logits, model, batches)
     return once(logits_without, model, batches, sorted(heads), replacement(model, batches, "zero"))
 
 

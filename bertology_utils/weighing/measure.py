@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..annotation.inputs import MARKS
 from ..attention import Batch, ByNorm, Exchanged, attention_maps, observe_once
 from ..cache import once
 from ..claims import RANK
 from ..common import Head, track
-from ..features import DESTINATIONS, Flow, marks
+from ..features import DESTINATIONS, Flow, in_even_shares, marks
 from ..glue import Task
 from ..judge import no_sink, unlearned
 from ..links.dependencies import RELATIONS, Pointing
@@ -70,9 +71,7 @@ class Measured:
 
     def even_shares(self, way: str) -> dict[str, float]:
         """What one token of each kind gets of the pre-trained encoder, in multiples of an even share, mean of the tasks."""
-        found = {task: one[way].destinations for task, one in self.before.items()}
-        of_tasks = [special_tokens.in_even_shares(shares, self.special[task]) for task, shares in found.items()]
-        return {kind: float(np.mean([one[kind] for one in of_tasks])) for kind in special_tokens.MARKS}
+        return in_even_shares({task: one[way] for task, one in self.before.items()}, self.special)
 
     @property
     def sink(self) -> str:
@@ -150,7 +149,7 @@ def mean_lengths(lab: Any, model, found: Measured) -> dict[str, np.ndarray]:
     for task in lab.tasks:
         kinds = [np.vstack([of_type, ~of_type.any(axis=0)]) for of_type in found.special[task]]
         of_tasks.append(special_tokens.mean_lengths(model, lab.measured_batches(task), kinds))
-    return dict(zip((*special_tokens.MARKS, "words"), np.nanmean(of_tasks, axis=0), strict=True))
+    return dict(zip((*MARKS, "words"), np.nanmean(of_tasks, axis=0), strict=True))
 
 
 Cuts = dict[Task, dict[str, list[special_tokens.Cut]]]  # by task and what stands instead, of every training
@@ -158,7 +157,7 @@ Cuts = dict[Task, dict[str, list[special_tokens.Cut]]]  # by task and what stand
 
 def cuts(lab: Any, found: Measured) -> Cuts:
     """Attention to the sink cut, and as much to words, in every training; see :func:`special_tokens.cut`."""
-    kind = special_tokens.MARKS.index(found.sink)
+    kind = MARKS.index(found.sink)
     made: Cuts = {}
     for task in track(lab.tasks, "cutting"):
         is_sink = [of_type[kind] for of_type in found.special[task]]

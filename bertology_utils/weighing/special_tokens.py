@@ -25,7 +25,6 @@ from ..judge import PRETRAINED
 from ..models import check
 from ..statistics import Bootstrap, Estimate, ManyTest, Seed, bootstrap_mean, many_test
 
-MARKS = DESTINATIONS[:3]  # [CLS], [SEP] and punctuation
 CUT_FROM = ("the sink", "words")
 INSTEAD = ("nothing", "the mean")  # what stands where attention was cut
 
@@ -79,20 +78,6 @@ def most_of(shares: np.ndarray, kind: str) -> int:
         kind: the destination.
     """
     return int((shares[..., DESTINATIONS.index(kind)].mean(axis=0) > 0.5).sum())
-
-
-def in_even_shares(shares: np.ndarray, marks: list[np.ndarray]) -> dict[str, float]:
-    """What one token of each kind gets, in multiples of an even share; mean over examples, layers and heads.
-
-    Args:
-        shares: shape (examples, layers, heads, destinations).
-        marks: per example which tokens are of which of :data:`MARKS`, shape (3, wordpieces).
-    """
-    got = shares[..., : len(MARKS)].mean(axis=(1, 2))  # (examples, marks)
-    lengths = np.array([of_example.shape[1] for of_example in marks])
-    counts = np.array([of_example.sum(axis=1) for of_example in marks])  # (examples, marks)
-    each = (got * lengths[:, None]).sum(axis=0) / np.maximum(counts.sum(axis=0), 1)
-    return dict(zip(MARKS, map(float, each), strict=True))
 
 
 def mean_lengths(model, batches: Sequence[Batch], kinds: Sequence[np.ndarray]) -> np.ndarray:
