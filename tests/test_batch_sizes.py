@@ -23,7 +23,8 @@ from bertology_utils.disabling.sweep import reference_sweep, sweep
 from bertology_utils.disabling.switch import ABLATIONS, INTERCHANGE, replacement
 from bertology_utils.drift.measure import Drift
 from bertology_utils.features import Features, Flow, marks
-from bertology_utils.framenet.measure import FrameLinkAttention, place_release
+from bertology_utils.fingerprint import fingerprint
+from bertology_utils.framenet.measure import PLACES, FrameLinkAttention, place_release
 from bertology_utils.glue import TASKS
 from bertology_utils.lab import Lab
 from bertology_utils.links.dependencies import Pointing
@@ -124,6 +125,14 @@ def test_no_measurement_depends_on_batches(lab, tiny_bert, tmp_path):
             results[size] = observe(model, batches, measurements)
     check_equal(results)
     assert {kind for kind in every_class() if hasattr(kind, "update") and hasattr(kind, "compute")} == tried
+
+
+def test_every_measurement_can_be_kept(lab, tiny_bert):
+    model, (placed, *_) = load_encoder(str(tiny_bert)), place_release("embedded", lab.tokenizer)
+    made = of_inputs(lab, model, lab.encoder())
+    of_frames = [FrameLinkAttention(placed[:COUNT], "predicate to element", elsewhere=other, seed=1) for other in PLACES]
+    told = [fingerprint(one) for one in [*made().values(), *of_frames]]
+    assert len(set(told)) == len(told) and told[: len(made())] == list(map(fingerprint, made().values()))
 
 
 def every_class():

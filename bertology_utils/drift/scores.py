@@ -220,17 +220,9 @@ def restored_logits(
     shapes, others = ({name: one.shape for name, one in model.state_dict().items()} for model in (tuned, start))
     if shapes != others:
         raise ValueError("layers can be put back from a model of the same tensors only; this one has others")
-    if exchangeable(start):
-        return _restored_logits(tuned, start, groups, batches)
-    config: Any = tuned.config
-    examples = sum(len(batch.index) for batch in batches)
-    return [np.full((examples, config.num_labels), np.nan) for _ in groups]
-
-
-def _restored_logits(
-    tuned: nn.Module, start: nn.Module, groups: Sequence[Sequence[int]], batches: Sequence[Batch]
-) -> list[np.ndarray]:
-    """As :func:`restored_logits`, of an architecture whose layers can be exchanged."""
+    if not exchangeable(start):
+        config: Any = tuned.config
+        return [np.full((sum(len(batch.index) for batch in batches), config.num_labels), np.nan) for _ in groups]
     own, before = _parts(tuned), _parts(start)
     # Of the embeddings and of each layer: is it put back?
     origins = [tuple(part in group for part in range(EMBEDDINGS, len(own) + EMBEDDINGS)) for group in groups]
