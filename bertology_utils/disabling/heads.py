@@ -134,6 +134,22 @@ def turned(task: Task, sweep: Sweep, labels: np.ndarray, head: Head) -> np.ndarr
     return signs[signs != 0]
 
 
+def alone(batches: Sequence[Batch], example: int) -> Batch:
+    """One example as a batch of its own, without padding.
+
+    Args:
+        batches: of many examples.
+        example: its position in the data.
+
+    Raises:
+        ValueError: it is in none of them.
+    """
+    for batch in batches:
+        if example in batch.index:
+            return batch.example(batch.index.index(example))
+    raise ValueError(f"example {example} is in none of {len(batches)} batches; they hold other rows of the data")
+
+
 def only(batches: Sequence[Batch], wanted: np.ndarray) -> list[Batch]:
     """Some examples of many, counted anew.
 

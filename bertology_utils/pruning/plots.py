@@ -111,5 +111,6 @@ def halves(runs: Runs) -> Figure:
     """A figure of the scores of halves of the heads, and of what they are compared with; an interval may go on beyond it."""
     lowest = 100 * min(entry["value"] for run in runs.values() for entry in run.find(HALVES))
     panels = plots.panels_of(runs, HALVES, ("task", "run"), "kind", "state")
+    panels = dict(sorted(panels.items(), key=lambda panel: panel[0].endswith(THIS_RUN)))  # the others first
     looks = {"trained": plots.COLOURS["blue"], "compared with": plots.COLOURS["grey"]}
     return plots.dot_panels(panels, "score × 100", 100, looks, columns=_columns(panels), limits=(lowest - 6, 103))

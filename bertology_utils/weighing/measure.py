@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..annotation.inputs import MARKS
 from ..attention import Batch, ByNorm, Exchanged, attention_maps, observe_once
 from ..cache import once
 from ..claims import RANK
@@ -149,7 +148,7 @@ def mean_lengths(lab: Any, model, found: Measured) -> dict[str, np.ndarray]:
     for task in lab.tasks:
         kinds = [np.vstack([of_type, ~of_type.any(axis=0)]) for of_type in found.special[task]]
         of_tasks.append(special_tokens.mean_lengths(model, lab.measured_batches(task), kinds))
-    return dict(zip((*MARKS, "words"), np.nanmean(of_tasks, axis=0), strict=True))
+    return dict(zip((*special_tokens.MARKS, "words"), np.nanmean(of_tasks, axis=0), strict=True))
 
 
 Cuts = dict[Task, dict[str, list[special_tokens.Cut]]]  # by task and what stands instead, of every training
@@ -157,7 +156,7 @@ Cuts = dict[Task, dict[str, list[special_tokens.Cut]]]  # by task and what stand
 
 def cuts(lab: Any, found: Measured) -> Cuts:
     """Attention to the sink cut, and as much to words, in every training; see :func:`special_tokens.cut`."""
-    kind = MARKS.index(found.sink)
+    kind = special_tokens.MARKS.index(found.sink)
     made: Cuts = {}
     for task in track(lab.tasks, "cutting"):
         is_sink = [of_type[kind] for of_type in found.special[task]]

@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .. import plots
-from ..annotation.inputs import MARKS
 from ..attention import Batch, attention_maps, vectors
 from ..common import Head, head_name
 from ..plots import COLOURS, FLOW_COLOURS, attention_map
@@ -17,7 +16,7 @@ from ..results import Results
 from ..statistics import largest
 from .measure import RANKS
 from .mixing import DEFINITIONS, PUBLISHED
-from .special_tokens import CUT_FROM, INSTEAD
+from .special_tokens import CUT_FROM, INSTEAD, MARKS
 
 Runs = Mapping[str, Results]
 WAY_COLOURS = {"by weight": COLOURS["grey"], "by norm": COLOURS["green"]}

@@ -25,6 +25,7 @@ from ..judge import PRETRAINED
 from ..models import check
 from ..statistics import Bootstrap, Estimate, ManyTest, Seed, bootstrap_mean, many_test
 
+MARKS = DESTINATIONS[:3]  # [CLS], [SEP] and punctuation
 CUT_FROM = ("the sink", "words")
 INSTEAD = ("nothing", "the mean")  # what stands where attention was cut
 
