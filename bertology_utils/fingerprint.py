@@ -301,9 +301,10 @@ class _Walk:
         if all(type(part) in _PLAIN for part in parts):  # positions and words, by the thousand
             self._say("plain", *parts)
             return
-        if all(type(part) is np.ndarray and part.dtype != object for part in parts):  # of every example one
-            self._say("arrays", *((part.dtype.str, part.shape) for part in parts))
-            self.hash.update(xxhash.xxh3_128_digest(b"".join(part.tobytes() for part in parts)))
+        arrays = [part for part in parts if type(part) is np.ndarray and part.dtype != object]
+        if len(arrays) == len(parts):  # of every example one
+            self._say("arrays", *((one.dtype.str, one.shape) for one in arrays))
+            self.hash.update(xxhash.xxh3_128_digest(b"".join(one.tobytes() for one in arrays)))
             return
         for part in parts:
             self.add(part)
