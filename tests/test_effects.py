@@ -63,7 +63,7 @@ def test_scores_of_many_resamples_at_once_are_the_tasks_scores(name):
 def test_a_weighted_metric_is_the_metric_of_repeated_examples(metric):
     task = TASKS["stsb" if metric == "Pearson" else "mrpc"]
     labels, baseline, disabled = made(task.name)
-    weights = bootstrap_weights(N, 5, 20)
+    weights = bootstrap_weights(N, 5, 20).copy()
     weights[0] = labels == labels[0] if metric == "F1" else weights[0]  # one class alone
     found = weighted_scores(metric, np.vstack([baseline, disabled, 0 * disabled[:1]]), labels, weights)
     for draw, counts in enumerate(weights):

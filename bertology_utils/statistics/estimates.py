@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -130,9 +131,13 @@ def resampled_means(values: np.ndarray, seed: Seed, resamples: int = RESAMPLES) 
     return means.reshape(resamples, *values.shape[1:])
 
 
+@lru_cache(maxsize=8)  # many measures of one task ask for the same
 def bootstrap_weights(n: int, seed: Seed, resamples: int = RESAMPLES) -> np.ndarray:
-    """Number of times that each of ``n`` examples is in each resample, shape (resamples, n)."""
-    return np.stack([np.bincount(rows, minlength=n) for rows in resampled_rows(n, seed, resamples)])
+    """Number of times that each of ``n`` examples is in each resample, shape (resamples, n); read-only."""
+    drawn = [np.bincount(rows, minlength=n).astype(np.int32) for rows in resampled_rows(n, seed, resamples)]
+    weights = np.stack(drawn)
+    weights.setflags(write=False)
+    return weights
 
 
 def whole_and_resampled(n: int, seed: Seed) -> np.ndarray:

@@ -8,6 +8,7 @@ than that would differ from machine to machine: it is a tie, and a tie is said.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,15 @@ def _exchanged(differences: np.ndarray, seed: Seed, draws: int) -> tuple[np.ndar
     flat = np.nan_to_num(differences.reshape(len(differences), -1))  # (examples, statistics)
     spread = np.sqrt((flat**2).sum(axis=0))
     scale = np.where(spread > 0, spread, np.inf)  # a statistic without any difference
-    signs = np.where(np.random.default_rng(seed).random((draws, len(flat))) < 0.5, -1.0, 1.0)
-    return flat.sum(axis=0) / scale, signs @ flat / scale
+    return flat.sum(axis=0) / scale, _signs(seed, draws, len(flat)) @ flat / scale
+
+
+@lru_cache(maxsize=1)  # many tests of the same examples follow each other
+def _signs(seed: Seed, draws: int, examples: int) -> np.ndarray:
+    """1 or −1 for every example, by draw, shape (draws, examples); read-only."""
+    signs = np.where(np.random.default_rng(seed).random((draws, examples)) < 0.5, -1.0, 1.0)
+    signs.setflags(write=False)
+    return signs
 
 
 def corrected_p(observed: np.ndarray, largest: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
