@@ -11,7 +11,7 @@ from precision import forward_tolerance, sum_tolerance
 from bertology_utils.attention import Batch, attention_maps
 from bertology_utils.attention.norms import vectors
 from bertology_utils.disabling.effects import effects
-from bertology_utils.disabling.heads import MapStatistics, gradient_importance, lengths_added
+from bertology_utils.disabling.heads import MapStatistics, alone, gradient_importance, lengths_added
 from bertology_utils.disabling.needs import most_needed
 from bertology_utils.disabling.sweep import partners, reference_sweep, sweep
 from bertology_utils.disabling.switch import (
@@ -265,17 +265,16 @@ def test_a_search_measures_the_rest_anew(model, batches):
 
 
 def test_lengths_added_are_those_of_the_vectors_summed_by_weight(model, batches):
-    singly = {index: batch.example(row) for batch in batches for row, index in enumerate(batch.index)}
-    one = singly[3]
+    one = alone(batches, 3)
     found = lengths_added(model, [one])
     maps, carried = attention_maps(model, one), vectors(model, one)  # per layer
     for layer in range(3):
         added = maps[layer][0] @ carried[layer][0]  # (heads, tokens, hidden)
         np.testing.assert_allclose(found[layer], added.norm(dim=2).mean(dim=1).numpy(), rtol=1e-4)
     both = lengths_added(model, batches)
-    lengths = [int(example.lengths) for example in singly.values()]
-    averages = np.average([lengths_added(model, [example]) for example in singly.values()], axis=0, weights=lengths)
-    np.testing.assert_allclose(both, averages, rtol=1e-4)
+    singly = [lengths_added(model, [alone(batches, index)]) for index in range(24)]
+    lengths = [int(alone(batches, index).mask.sum()) for index in range(24)]
+    np.testing.assert_allclose(both, np.average(singly, axis=0, weights=lengths), rtol=1e-4)
 
 
 # §4.6 from end to end: a head that does harm is found as a significant gain, and nothing is where there is nothing.

@@ -16,8 +16,7 @@ TOLERANCE = 1e-4  # of the outputs of a model whose pieces are to be used
 
 def pieces_of(model, batch: Batch) -> Pieces | None:
     """The model in pieces, if it is made of BERT's; else None. What the pieces give is checked on one example."""
-    example = {name: ids[:1][:, batch.mask[0]] for name, ids in batch.inputs.items()}
-    example = {name: ids.to(next(model.parameters()).device) for name, ids in example.items()}
+    example = batch.example(0).to(next(model.parameters()).device).inputs
     try:
         pieces = Pieces(model)
         outputs = pieces.rest(pieces.embed(example), 0)
