@@ -16,6 +16,8 @@ import json
 import os
 import shutil
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,20 +136,61 @@ def train(training: Training, target: Path, scratch: Path) -> None:
     inputs = tokenize(rows, training.task, tokenizer, training.recipe.max_length)
     if training.task.is_regression:
         inputs = inputs.cast_column("labels", Value("float32"))
-    trainer = Trainer(
-        model=model,
-        args=_arguments(training, len(inputs), scratch),
-        train_dataset=inputs,
-        data_collator=DataCollatorWithPadding(tokenizer),
-        callbacks=[_watch(training.name)],
-    )
-    trainer.remove_callback(PrinterCallback)
-    if training.cut:  # now that the model is on its device: moving it may give it new parameters
-        training.cut.hold(model, masks)
-    trainer.train(resume_from_checkpoint=last_whole_checkpoint(scratch))
+    tokens = {tokenizer.pad_token_id or 0}.union(*inputs["input_ids"])
+    with only_embeddings_of(tokens, model):
+        trainer = Trainer(
+            model=model,
+            args=_arguments(training, len(inputs), scratch),
+            train_dataset=inputs,
+            data_collator=DataCollatorWithPadding(tokenizer),
+            callbacks=[_watch(training.name)],
+        )
+        trainer.remove_callback(PrinterCallback)
+        if training.cut:  # now that the model is on its device: moving it may give it new parameters
+            training.cut.hold(model, masks)
+        trainer.train(resume_from_checkpoint=last_whole_checkpoint(scratch))
     _check_finite(model, training.task)
     model.save_pretrained(target, safe_serialization=True)
     tokenizer.save_pretrained(target)
+
+
+class _FewTokens(torch.nn.Module):
+    """Word embeddings of some tokens, and below them a row of ones, which no token uses."""
+
+    row: torch.Tensor  # of each token of the vocabulary
+
+    def __init__(self, whole: torch.nn.Embedding, tokens: torch.Tensor) -> None:
+        super().__init__()
+        self.register_buffer("row", torch.zeros(whole.num_embeddings, dtype=torch.long))
+        self.row[tokens] = torch.arange(len(tokens))
+        ones = whole.weight.new_ones(1, whole.embedding_dim)
+        self.weight = torch.nn.Parameter(torch.cat([whole.weight.detach()[tokens], ones]))  # (tokens + 1, hidden)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.embedding(self.row[tokens], self.weight)
+
+
+@contextmanager
+def only_embeddings_of(tokens: Iterable[int], model: PreTrainedModel) -> Iterator[None]:
+    """Within it, let a training go through the word embeddings of these tokens alone; then all are there again.
+
+    Each step would else fill, add up and move those of the whole vocabulary, half of MiniLM's weights. Those of a token
+    that no input has get no gradient; only weight decay shrinks them, by what is left of a row of ones.
+
+    Args:
+        tokens: all that the inputs have.
+        model: on the CPU.
+    """
+    whole: Any = model.get_input_embeddings()
+    used = torch.tensor(sorted(tokens))
+    few = _FewTokens(whole, used)
+    model.set_input_embeddings(few)
+    yield
+    with torch.no_grad():
+        trained = few.weight.cpu()
+        whole.weight.mul_(trained[-1, 0])
+        whole.weight[used] = trained[:-1]
+    model.set_input_embeddings(whole)
 
 
 def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArguments:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from .statistics.permutation import ONE_SIDED, ManyTest, largest
 
 HOLDS, FAILS, UNDECIDED, UNTESTABLE = "holds here", "does not hold here", "undecided", "not testable here"
 OUTCOMES = (HOLDS, FAILS, UNDECIDED, UNTESTABLE)
+_ON_TASKS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "open"}
 THIS_RUN, PRETRAINED = "this run", "pre-trained"  # what a verdict is about, unless it names another model
 TINY = 0.001  # p values below it are alike: of several that are as sure, the most extreme number is told
 MIN_EXAMPLES = 30  # below it a mean over examples is an anecdote
@@ -130,7 +131,7 @@ class Verdict:
         number: this run's, with interval and sample size; of several, the one that decides.
         why: for what cannot be tested, the precondition that fails; else the rule.
         model: what it is about, if not this run's model.
-        tally: of a claim about each task, on how many it holds: "5 of 7, 0 not, 2 open"; "" for others.
+        tally: of a claim about each of several tasks, on how many it holds, fails and is open; {} for others.
     """
 
     id: str
@@ -138,7 +139,7 @@ class Verdict:
     number: str
     why: str
     model: str = THIS_RUN
-    tally: str = ""
+    tally: Mapping[str, int] = field(default_factory=dict)
 
 
 def judge(
@@ -180,19 +181,26 @@ def _flat(found: Mapping[Any, Any]) -> dict[Any, Any]:
     return {at if len(at) > 1 else at[0]: one for at, one in leaves(found)}
 
 
-def _tally(claim: Claim, found: Mapping[Any, Any]) -> str:
-    """On how many tasks a claim about each of them holds, fails and stays open; "" for other claims."""
+def in_words(outcome: str, tally: Mapping[str, int]) -> str:
+    """A verdict's outcome and on how many tasks the claim holds, fails and is open: "undecided (holds on 3, open on 2)"."""
+    on = [f"{how} on {count}" for how, count in tally.items() if count]
+    if len(on) == 1:  # "holds here (on all 6)"
+        on = [on[0].removeprefix(f"{_ON_TASKS[outcome]} ").replace("on ", "on all ")]
+    return f"{outcome} ({', '.join(on)})" if on else outcome
+
+
+def _tally(claim: Claim, found: Mapping[Any, Any]) -> dict[str, int]:
+    """On how many tasks a claim about each of them holds, fails and is open; {} for other claims."""
     by_task: dict[Task, list[Any]] = {}
     for label, one in found.items():
         task = label[0] if isinstance(label, tuple) else label
         if not isinstance(task, Task) or "each" not in claim.rule or claim.rule.startswith("not"):
-            return ""
+            return {}
         by_task.setdefault(task, []).append(one)
     if len(by_task) < 2:
-        return ""
+        return {}
     outcomes = [RULES[claim.rule](parts, claim).outcome for parts in by_task.values()]
-    holds, fails, opened = (outcomes.count(outcome) for outcome in OUTCOMES[:3])
-    return f"{holds} of {len(outcomes)}, {fails} not, {opened} open"
+    return {how: outcomes.count(outcome) for outcome, how in _ON_TASKS.items()}
 
 
 def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str, titles: Mapping[str, str]) -> str:
@@ -214,7 +222,7 @@ def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str,
         titles.get(part.name, part.title) if isinstance(part, Task) else part
         for part in (label if isinstance(label, tuple) else [label])
     )
-    number = _in_words(found[label], unit)
+    number = _number_in_words(found[label], unit)
     among = "" if len(found) < 2 else f", {'surest' if about_some else 'least sure'} of {len(found)}"
     if support.outcome == FAILS and not about_some and len(found) > 1:
         among = f", surest against of {len(found)}"
@@ -230,7 +238,7 @@ def _value(one: Any) -> float:
     return float(one) if isinstance(one, (int, float)) else max(float(np.nanmax(test.means)) for test in _tests(one))
 
 
-def _in_words(one: Any, unit: str) -> str:
+def _number_in_words(one: Any, unit: str) -> str:
     if isinstance(one, (Estimate, Bootstrap)):
         return text_of(one.summary() | {"unit": unit}, sizes=True)
     if isinstance(one, Support):

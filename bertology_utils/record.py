@@ -16,7 +16,7 @@ from .cache import write_atomically
 from .claims import CLAIMS, GLUE_DATA, LEARNED
 from .common import device_name, precision
 from .glue import TASKS, Task
-from .judge import PRETRAINED, THIS_RUN, UNTESTABLE, Verdict, judge, unlearned
+from .judge import PRETRAINED, THIS_RUN, UNTESTABLE, Verdict, in_words, judge, unlearned
 from .results import LABELS, RESULTS, Entry, Results, entries_of, plain, read_results, table_of
 from .statistics import pooled
 
@@ -264,7 +264,7 @@ def verdict_row(verdict: Verdict, where: str) -> dict[str, str]:
         "the paper": claim.paper or "(control)",
         "measured on": {THIS_RUN: where, PRETRAINED: f"{where}, {PRETRAINED}"}.get(verdict.model, verdict.model),
         "number": verdict.why if verdict.outcome == UNTESTABLE else verdict.number,
-        "verdict": f"{verdict.outcome} ({verdict.tally})" if verdict.tally else verdict.outcome,
+        "verdict": in_words(verdict.outcome, verdict.tally),
     }
 
 

@@ -4,7 +4,7 @@ A comment, which no reader sees, stands behind the number: ``0.98<!-- = real 6 |
 training=1 -->``. First comes the run: ``real`` or ``embedded``, with a notebook's number unless it is the page's own, or a
 folder below the checkout. Then what was measured, and labels of the row, layers and heads counted from 1; of one number in
 an array also those. ``part=`` chooses ``low``, ``high``, ``n``, ``trainings``; ``lowest`` or ``highest`` of several rows; of a claim,
-on how many tasks it holds: ``held``, ``failed``, ``open``. Numbers to twelve may be words.
+on how many tasks it holds: ``holds``, ``fails``, ``open``. Numbers to twelve may be words.
 
 ``<!-- = real | fact frame_head -->`` stands behind a fact, such as "(4, 2)". A sentence that tells of a verdict ends with
 ``<!-- = real | several-heads-harmless: undecided -->``.
@@ -27,7 +27,7 @@ _NUMBER = rf"[-+−]?\d[\d,]*(?:\.\d+)?|\b(?:{'|'.join(WORDS)}|none)\b"
 _MARK = re.compile(
     rf"(?:(?P<fact>\([^()]*\))|(?P<number>{_NUMBER}))?[ *]*(?:%|points?)?[*_]*<!-- = (?P<row>[^\n]*?) -->", re.IGNORECASE
 )
-_PARTS = ("value", "low", "high", "n", "trainings", "lowest", "highest", "held", "failed", "open")
+_PARTS = ("value", "low", "high", "n", "trainings", "lowest", "highest", "holds", "fails", "open")
 
 
 def wrong_numbers(text: str, root: Path, notebook: str = "") -> list[str]:
@@ -99,11 +99,11 @@ def _verdict(run: Results, claim: str) -> Mapping[str, str]:
 def _number(run: Results, what: str, options: dict[str, str]) -> float:
     """One number of a run, as people read it."""
     part = one_of("part", options.pop("part", "value"), _PARTS)
-    if part in ("held", "failed", "open"):
-        numbers = re.findall(r"\d+", _verdict(run, one_of("claim", what, CLAIMS)).get("tally", ""))
-        if len(numbers) != 4:
+    if part in ("holds", "fails", "open"):
+        tally = _verdict(run, one_of("claim", what, CLAIMS))["tally"]
+        if not tally:
             raise ValueError(f"the verdict on {what!r} has no tally")
-        return float(numbers[{"held": 0, "failed": 2, "open": 3}[part]])
+        return tally[part]
     at = {name: str(int(number) - 1) for name, number in options.items() if name in ("layer", "head")}
     chosen = options | at
     rows = [

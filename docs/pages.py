@@ -18,7 +18,7 @@ from typing import Any
 from bertology_utils.cache import write_atomically
 from bertology_utils.claims import CLAIMS, CONTROL_IDS, FIRST, Claim
 from bertology_utils.common import one_of
-from bertology_utils.judge import FAILS, HOLDS, OUTCOMES, PRETRAINED, THIS_RUN, UNTESTABLE
+from bertology_utils.judge import FAILS, HOLDS, OUTCOMES, PRETRAINED, THIS_RUN, UNTESTABLE, in_words
 from bertology_utils.record import TITLES, project_root
 from bertology_utils.results import RESULTS, Results, read_results, table_of, text_of
 
@@ -115,7 +115,7 @@ def _told(verdict: Mapping[str, str]) -> str:
     """The outcome, with the tally of tasks. The authors' own figure can be consistent with their claim, but replicates nothing."""
     if _is_published(verdict):
         return {HOLDS: "consistent", FAILS: "not consistent"}.get(verdict["outcome"], verdict["outcome"])
-    return f"{verdict['outcome']} ({verdict['tally']})" if verdict.get("tally") else verdict["outcome"]
+    return in_words(verdict["outcome"], verdict["tally"])
 
 
 def _is_published(verdict: Mapping[str, str]) -> bool:

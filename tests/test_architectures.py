@@ -2,6 +2,7 @@
 
 import copy
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from bertology_utils.annotation.annotators import Sentence, Word
 from bertology_utils.annotation.inputs import annotate_inputs
 from bertology_utils.disabling.heads import gradient_importance
 from bertology_utils.disabling.sweep import reference_sweep
+from bertology_utils.finetune import only_embeddings_of
 
 PARTS = ("baseline", "heads", "layers")
 
@@ -54,6 +56,28 @@ def test_disabling_equals_zeroed_query_rows(case):
         disabled = predict_logits(model, batches)
     np.testing.assert_allclose(disabled, predict_logits(other, batches), atol=1e-9, rtol=0)
     assert abs(disabled - predict_logits(model, batches)).max() > 1e-4
+
+
+def test_training_the_embeddings_of_the_inputs_tokens_trains_all(case):
+    """The gradient's norm is cut, too; a token that no input has is shrunk by weight decay."""
+    _name, model, (batch,) = case
+    tokens, trained = {*batch.inputs["input_ids"].flatten().tolist()}, []
+    for few in (False, True):
+        one = copy.deepcopy(model).double()
+        with only_embeddings_of(tokens, one) if few else nullcontext():
+            assert sum(p.numel() for p in one.parameters()) < sum(p.numel() for p in model.parameters()) or not few
+            optimizer = torch.optim.AdamW(one.parameters(), lr=1e-2, weight_decay=0.1)
+            for _ in range(3):
+                torch.nn.functional.cross_entropy(one(**batch.inputs).logits, torch.tensor([0, 1, 0, 1])).backward()
+                torch.nn.utils.clip_grad_norm_(one.parameters(), 0.1)
+                optimizer.step()
+                optimizer.zero_grad()
+        trained.append(one)
+    for (at, expected), found in zip(trained[0].named_parameters(), trained[1].parameters(), strict=True):
+        torch.testing.assert_close(found, expected, atol=1e-9, rtol=0, msg=at)
+    before, after = (one.get_input_embeddings().weight.double() for one in (model, trained[1]))
+    unused = max(set(range(len(before))) - tokens)
+    torch.testing.assert_close(after[unused], before[unused] * (1 - 1e-2 * 0.1) ** 3)
 
 
 def test_a_layer_that_shares_its_weights_is_disabled_alone():

@@ -18,6 +18,7 @@ from bertology_utils.judge import (
     UNDECIDED,
     UNTESTABLE,
     Support,
+    in_words,
     judge,
     learned,
     never_adjacent,
@@ -100,7 +101,10 @@ def test_a_claim_about_each_task_is_decided_by_the_worst():
     assert of(SURE, 1, SURE).outcome == UNDECIDED and of(SURE, 1, SURE).number.startswith("RTE +1.0 points [")
     assert of(SURE, -SURE, 1).outcome == FAILS and "RTE" in of(SURE, -SURE, 1).number
     assert of(SURE, -2.3, SURE).outcome == UNDECIDED  # p = 0.01, which three tasks multiply
-    assert of(SURE, 1, -SURE).tally == "1 of 3, 1 not, 1 open" and of(SURE).tally == ""
+    several = of(SURE, SURE, SURE), of(1, 1, 1)
+    assert [in_words(one.outcome, one.tally) for one in several] == ["holds here (on all 3)", "undecided (on all 3)"]
+    assert in_words(FAILS, {"holds": 0, "fails": 0, "open": 2}) == "does not hold here (open on all 2)"
+    assert of(SURE, 1, -SURE).tally == {"holds": 1, "fails": 1, "open": 1} and of(SURE).tally == {}
     one = judge("pretraining-helps", {MRPC: Estimate(0.5, 0.01, 320)}, unit="gain", titles={"mrpc": "MRPC-like"})
     assert one.number == "MRPC-like +50.0 points [+48.0, +52.0]; n=320"
 
@@ -111,7 +115,7 @@ def test_a_task_with_several_parts_holds_if_each_does():
     parts = {MRPC: {"layer 5 above 1": 3, "layer 6 above 1": -1.5}, RTE: {"layer 5 above 1": 4, "layer 6 above 1": 5}}
     found = {task: {pair: lead(CLAIMS["last-layers"], z) for pair, z in of.items()} for task, of in parts.items()}
     one = judge("last-layers", found, unit="difference")
-    assert one.outcome == UNDECIDED and one.tally == "1 of 2, 0 not, 1 open"
+    assert one.outcome == UNDECIDED and in_words(one.outcome, one.tally) == "undecided (holds on 1, open on 1)"
     assert one.number.startswith("MRPC, layer 6 above 1 ")
 
 

@@ -125,7 +125,7 @@ def test_a_marked_number_that_changed_is_named_with_its_sentence(checkout):
         (SCORE.replace(DRIFT, "9_x"), "9_x/results.json cannot be read"),
         (SCORE + " | part=colour", "unknown part 'colour'"),
         ("real 9 | score", "has no results of notebook 9"),
-        ("embedded 3 | last-layers | part=holds", "unknown part 'holds'"),
+        ("embedded 3 | last-layers | part=most", "unknown part 'most'"),
         ("embedded 3 | last-layers: perhaps", "unknown outcome 'perhaps'"),
         ("embedded 3 | last-layers-gain: holds", "last-layers-gain is 'does not hold here'"),
         ("embedded 3 | fact nothing", "3 is None"),
@@ -139,7 +139,9 @@ def test_a_mark_without_a_row_is_named_with_its_sentence(checkout, mark, message
 def test_marks_of_words_extremes_tallies_facts_and_verdicts(checkout):
     def change(results):
         results["facts"] = {"head": "(4, 2)"}
-        next(one for one in results["verdicts"] if one["id"] == "last-layers-gain").update(tally="0 of 6, 5 not, 1 open")
+        next(one for one in results["verdicts"] if one["id"] == "last-layers-gain").update(
+            tally={"holds": 0, "fails": 5, "open": 1}
+        )
         results["rows"] += [
             {"what": "heads", "task": name, "value": value, "unit": "count", "tolerance": 1}
             for name, value in (("mrpc", 2), ("rte", 12))
@@ -152,7 +154,7 @@ def test_marks_of_words_extremes_tallies_facts_and_verdicts(checkout):
     text = (
         f"Two<!-- = {where} | heads | part=lowest --> to twelve<!-- = {where} | heads | part=highest --> heads, such as"
         f" (4, 2)<!-- = {where} | fact head -->, cost −40<!-- = {where} | gain | layer=2 | head=2 --> points; it fails on"
-        f" five<!-- = {where} | last-layers-gain | part=failed --> of six.<!-- = {where} | last-layers-gain: does not hold -->"
+        f" five<!-- = {where} | last-layers-gain | part=fails --> of six.<!-- = {where} | last-layers-gain: does not hold -->"
     )
     assert wrong_numbers(text, checkout) == []
     for right, wrong in (("Two", "Three"), ("(4, 2)", "(4, 3)"), ("−40", "40"), ("five", "six"), ("not hold", "hold")):
