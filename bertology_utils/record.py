@@ -193,9 +193,10 @@ class Record:
         rows = []
         for one in (one for one in self.verdicts if not names or one.id in names):
             found = real.get((one.id, one.model))
-            if found and one.model in (THIS_RUN, PRETRAINED):  # a published panel is the same beside both
-                rows.append(verdict_row(Verdict(**found), self.real_title))
-            rows.append(verdict_row(one, "this run"))
+            both = [*([(Verdict(**found), self.real_title)] if found else []), (one, "this run")]
+            if one.model not in (THIS_RUN, PRETRAINED):  # a published figure is the same beside both, if it can be judged
+                both = [min(both, key=lambda row: row[0].outcome == UNTESTABLE)]
+            rows += [verdict_row(*row) for row in both]
         return pd.DataFrame(rows).set_index(["claim", "the paper", "measured on"])
 
     def figure(self, figure, name: str, alt: str) -> None:

@@ -17,7 +17,7 @@ from .components import Components
 ORDER, FIVE, HELPS, HALF = STATEMENTS = (
     "the order of all heads",
     "the five most needed",
-    "this head helps",
+    "better without this head",
     "these half can go",
 )
 TOP, SIGMAS = 5, 1.96  # heads that count as most needed; standard errors from which a head surely helps or hurts
