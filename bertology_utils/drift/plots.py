@@ -56,7 +56,7 @@ def change_and_cost(runs: Runs) -> Figure:
 
     A thin line is a task, the mean over its trainings; the thick one is the mean over tasks.
     """
-    figure, axes = plt.subplots(len(runs), 2, figsize=(8.4, 2.5 * len(runs) + 0.3), squeeze=False, sharex=True, sharey="col")
+    figure, axes = plt.subplots(len(runs), 2, figsize=(8.4, 2.5 * len(runs) + 0.3), squeeze=False, sharex="col", sharey="col")
     for row, (name, run) in zip(axes, runs.items(), strict=True):
         changed = {task: 1 - np.mean(_by_layer(run, task), axis=0) for task in _tasks({name: run}, SIMILARITY)}
         cost = {
@@ -68,12 +68,12 @@ def change_and_cost(runs: Runs) -> Figure:
         _lines(row[1], layers[:-1] + 0.5, cost, "red")
         row[0].set_ylabel(f"{name}\n\nchange of maps")
         row[1].set_ylabel("points lost")
-        for ax in row:
-            ax.set_xticks(layers)
+        row[0].set_xticks(layers)
+        row[1].set_xticks(layers[:-1] + 0.5, _pairs(run))
     axes[0, 0].set_title("How much the maps change")
     axes[0, 1].set_title("What undoing two layers costs")
-    for ax in axes[-1]:
-        ax.set_xlabel("layer")
+    for ax, label in zip(axes[-1], ("layer", "layers put back"), strict=True):
+        ax.set_xlabel(label)
     axes[0, 0].legend(loc="upper left")
     return figure
 
