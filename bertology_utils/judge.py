@@ -17,7 +17,7 @@ import numpy as np
 from .claims import CLAIMS, LEARNED, Claim
 from .glue import Task, plain_metric
 from .results import text_of
-from .statistics import Bootstrap, Estimate, Seed, mean_over_seeds, pooled, weighted_scores, whole_and_resampled
+from .statistics import Bootstrap, Estimate, Seed, mean_over_seeds, pooled, resampled_scores
 from .statistics.estimates import leaves
 from .statistics.permutation import ONE_SIDED, ManyTest, largest
 
@@ -278,11 +278,9 @@ def learned(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed) -
     """
     if len(labels) < MIN_EXAMPLES:
         return False
-    weights = whole_and_resampled(len(labels), seed)  # (1 + resamples, examples)
-    scores = weighted_scores(plain_metric(task), predicted, labels, weights).T  # (trainings, 1 + resamples)
     constant = constant_score(task, labels)
-    each = [mean_over_seeds([Bootstrap.of(score, len(labels), seed)]) for score in scores]
-    return all(above(estimate, constant).outcome == HOLDS for estimate in each)
+    each = resampled_scores(plain_metric(task), predicted, labels, seed)
+    return all(above(one, constant).outcome == HOLDS for one in each)
 
 
 def unlearned(tasks: Sequence[Task], learned: Mapping[Task, bool]) -> str:

@@ -14,7 +14,7 @@ from bertology_utils.attention import observe
 from bertology_utils.claims import NEGLIGIBLE, WEIGHT
 from bertology_utils.features import compare, tuned
 from bertology_utils.features.measure import ATTENDING, DESTINATIONS, Features, Flow, disregard, marks
-from bertology_utils.features.reading import Examples, Reading, in_even_shares, pooled
+from bertology_utils.features.reading import Examples, Reading, pooled, type_in_even_shares
 from bertology_utils.glue import TASKS as GLUE
 from bertology_utils.judge import FAILS, HOLDS, judge
 from bertology_utils.statistics import many_test
@@ -231,7 +231,7 @@ def test_a_reading_holds_the_types_by_hand(read):
         both = [examples.matched.masks[at][row] for row in (0, len(LINGUISTIC))]
         nouns, words = (columns[..., of].max(axis=2) for of in both)
         np.testing.assert_allclose(reading.above_matched[at, 0], nouns - words, atol=1e-5)
-    assert in_even_shares([reading], "[SEP]") == pytest.approx(
+    assert type_in_even_shares([reading], "[SEP]") == pytest.approx(
         (reading.of("[SEP]").mean(axis=(1, 2)) * reading.lengths).mean()
     )
     np.testing.assert_allclose(reading.to("[CLS]"), reading.of("[CLS]"), atol=1e-6)

@@ -17,7 +17,7 @@ from scipy import stats
 from ..common import Head
 from ..glue import Task, plain_metric, scale_of
 from ..results import GAIN, MEASURED, P_VALUE
-from ..statistics.estimates import Bootstrap, Estimate, Seed, bootstrap_weights, mean_of, weighted_scores
+from ..statistics.estimates import Bootstrap, Estimate, Seed, mean_of, resampled_scores, weighted_scores
 from ..statistics.permutation import DRAWS, ONE_SIDED, ROUNDING, ManyTest, by_size, corrected_p, many_test, rank_correlation
 from .switch import answers, rightness, scores_of
 
@@ -56,13 +56,8 @@ def gains(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.nda
         labels: gold, shape (examples,).
         seed: of the resampling of examples.
     """
-    both = np.vstack([baseline, disabled])
-    draws = weighted_scores(plain_metric(task), both, labels, bootstrap_weights(len(labels), seed))
-    values = scores_of(task, both, labels)
-    return [
-        Bootstrap(float(values[row] - values[0]), draws[:, row] - draws[:, 0], len(labels), seed)
-        for row in range(1, len(both))
-    ]
+    whole, *others = resampled_scores(plain_metric(task), np.vstack([baseline, disabled]), labels, seed)
+    return [one - whole for one in others]
 
 
 @dataclass(frozen=True)

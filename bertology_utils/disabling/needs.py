@@ -14,7 +14,7 @@ from ..cache import once
 from ..claims import SCORE, TENTH, WEIGHT
 from ..common import Head, head_name, one_based, track
 from ..glue import Task, plain_metric
-from ..judge import HOLDS, Support, above, all_of, some_head
+from ..judge import HOLDS, Support, above, all_of, any_of, some_head
 from ..results import text_of
 from ..statistics import RESAMPLES, Bootstrap, Estimate, Seed, mean_over_seeds, weighted_scores, whole_and_resampled
 from ..statistics.estimates import of_same_examples
@@ -267,11 +267,18 @@ def no_harm(several: Sequence[Variants], places: Sequence[int] | Sequence[Head])
         several: of every training.
         places: layers from 0, or heads, (layer, head) from 0.
     """
-    changes = {at: gain_of(several, at) for at in places}
-    parts = {at: above(change, -SCORE) for at, change in changes.items()}
-    if not parts:
-        return Support(1.0, 1.0)
-    at = max(parts, key=lambda at: parts[at].holds)
-    support, name = all_of(parts.values()), f"layer {one_based(at)}" if isinstance(at, int) else head_name(*at)
-    number = text_of(changes[at].summary() | {"unit": "gain"}, sizes=True)
-    return Support(support.holds, support.fails, f"{name} {number}")
+    names = [f"layer {one_based(at)}" if isinstance(at, int) else head_name(*at) for at in places]
+    return harmless({name: gain_of(several, at) for name, at in zip(names, places, strict=True)}, each=True)
+
+
+def harmless(changes: Mapping[str, Estimate], each: bool) -> Support:
+    """Support for each of some changes of the score, or for one of them, being above minus a point.
+
+    Args:
+        changes: by name; in words stands the least sure one, or of which one is enough the surest.
+        each: True if all have to be.
+    """
+    parts = {name: above(change, -SCORE) for name, change in changes.items()}
+    support = (all_of if each else any_of)(parts.values())
+    name = (max if each else min)(parts, key=lambda name: parts[name].holds)
+    return Support(support.holds, support.fails, f"{name} {text_of(changes[name].summary() | {'unit': 'gain'}, sizes=True)}")

@@ -15,7 +15,7 @@ from ..claims import SCORE
 from ..common import Head, head_name, one_based, one_of, track, zero_based
 from ..glue import Task, plain_metric
 from ..models import predict_logits
-from ..statistics import Bootstrap, Seed, weighted_scores, whole_and_resampled
+from ..statistics import Bootstrap, Seed, resampled_scores, weighted_scores
 from ..statistics.permutation import largest
 
 # What a disabled head gives. "uniform" is the paper's: attention of 1/L. "zero" takes the head's output away, "mean"
@@ -214,8 +214,7 @@ def scored(task: Task, outputs: Mapping[int, np.ndarray], labels: np.ndarray, se
         seed: of the resampling of examples.
     """
     predicted = np.stack([answers(task, logits) for logits in outputs.values()])
-    scores = weighted_scores(plain_metric(task), predicted, labels, whole_and_resampled(len(labels), seed))
-    return {count: Bootstrap.of(scores[:, at], len(labels), seed) for at, count in enumerate(outputs)}
+    return dict(zip(outputs, resampled_scores(plain_metric(task), predicted, labels, seed), strict=True))
 
 
 def heads_to_spare(scores: Mapping[int, float], loss: float = SCORE) -> int:

@@ -56,7 +56,9 @@ def change_and_cost(runs: Runs) -> Figure:
 
     A thin line is a task, the mean over its trainings; the thick one is the mean over tasks.
     """
-    figure, axes = plt.subplots(len(runs), 2, figsize=(8.4, 2.5 * len(runs) + 0.3), squeeze=False, sharex="col", sharey="col")
+    figure, axes = plt.subplots(
+        len(runs), 2, figsize=(8.4, 2.5 * len(runs) + 0.3), squeeze=False, sharex="col", sharey="col"
+    )
     for row, (name, run) in zip(axes, runs.items(), strict=True):
         changed = {task: 1 - np.mean(_by_layer(run, task), axis=0) for task in _tasks({name: run}, SIMILARITY)}
         cost = {

@@ -17,7 +17,7 @@ from ..common import one_based, track
 from ..glue import Task, plain_metric, predictions, scale_of
 from ..judge import constant_score
 from ..models import NORMAL_STD, classifier_inputs, predict_logits
-from ..statistics import RESAMPLES, Bootstrap, Estimate, Seed, bootstrap_weights, mean_over_seeds, weighted_scores
+from ..statistics import RESAMPLES, Bootstrap, Estimate, Seed, mean_over_seeds, resampled_scores, weighted_scores
 from ..statistics.estimates import whole_and_resampled
 
 # The columns, in the paper's order and words.
@@ -45,7 +45,7 @@ def score_task(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed
     Returns:
         By metric, from 0 to 1. A rank correlation is resampled with the ranks of all examples.
     """
-    ones, drawn = np.ones((1, len(labels))), bootstrap_weights(len(labels), seed)
+    weights = whole_and_resampled(len(labels), seed)  # (1 + resamples, examples)
 
     def mean_score(metric: str) -> Bootstrap:
         name, answers, gold = metric, predicted, labels
@@ -53,8 +53,7 @@ def score_task(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed
             from scipy.stats import rankdata
 
             name, answers, gold = "Pearson", rankdata(predicted, axis=1), rankdata(labels)
-        (value,), draws = (weighted_scores(name, answers, gold, weights).mean(axis=1) for weights in (ones, drawn))
-        return Bootstrap(float(value), draws, len(labels), seed)
+        return Bootstrap.of(weighted_scores(name, answers, gold, weights).mean(axis=1), len(labels), seed)
 
     return {metric: mean_score(metric) for metric in task.metrics}
 
@@ -194,10 +193,8 @@ def changes_of_score(task: Task, logits: Sequence[np.ndarray], labels: np.ndarra
     if any(np.isnan(of_one).any() for of_one in logits):
         return [Bootstrap(np.nan, np.full(RESAMPLES, np.nan), len(labels), seed) for _ in logits[1:]]
     answers = np.stack([predictions(task, of_one) for of_one in logits])
-    weights = whole_and_resampled(len(labels), seed)  # (1 + resamples, examples)
-    scores = weighted_scores(plain_metric(task), answers, labels, weights)  # (1 + resamples, 1 + groups)
-    losses = scores[:, 1:] - scores[:, :1]
-    return [Bootstrap.of(loss, len(labels), seed) for loss in losses.T]
+    tuned, *without = resampled_scores(plain_metric(task), answers, labels, seed)
+    return [one - tuned for one in without]
 
 
 def restored_logits(

@@ -180,7 +180,7 @@ def pooled(readings: Iterable[Reading], kind: str) -> np.ndarray:
     return values[np.isfinite(values)]
 
 
-def in_even_shares(readings: Iterable[Reading], kind: str) -> float:
+def type_in_even_shares(readings: Iterable[Reading], kind: str) -> float:
     """What one type gets, in multiples of an even share, mean over heads, examples and then tasks."""
     at = TOKEN_TYPES.index(kind)
     return float(np.mean([np.nanmean(one.even_shares[:, at]) for one in readings]))

@@ -16,7 +16,7 @@ from ..results import SHARE
 from ..statistics import Bootstrap, Estimate, ManyTest, largest, many_test, over_trainings
 from .compare import MORE_ATTENDED, Stripes, against_marks, also, beside_marks, earlier_and_later, fewest, of_type
 from .measure import DESTINATIONS
-from .reading import Examples, Reading, in_even_shares, typical
+from .reading import Examples, Reading, type_in_even_shares, typical
 
 STATES = ("pre-trained", "fine-tuned", "random weights")
 # Rows of results that figures draw.
@@ -56,7 +56,7 @@ def rows_of(before: Before, after: After, untrained: Before) -> Iterator[dict[st
     }  # each (layers, destinations)
     yield {"what": SHARES, "values": divided, "by": ("state",), "over": ("layer", "kind"), "kinds": DESTINATIONS,
            "unit": "share"}  # fmt: skip
-    in_even = {kind: in_even_shares(before.values(), kind) for kind in ("[CLS]", "[SEP]")}
+    in_even = {kind: type_in_even_shares(before.values(), kind) for kind in ("[CLS]", "[SEP]")}
     yield {"what": IN_EVEN, "values": in_even, "by": ("kind",), "state": "pre-trained"}
 
 
@@ -89,7 +89,7 @@ def beside_special(after: After, changes: Changes) -> dict[Task, dict[str, Estim
 
 def sink_missing(before: Before) -> str:
     """What is missing if the pre-trained model has no [SEP] sink; see :func:`bertology_utils.judge.no_sink`."""
-    return no_sink(in_even_shares(before.values(), "[SEP]"))
+    return no_sink(type_in_even_shares(before.values(), "[SEP]"))
 
 
 def halves(after: After, claim: str) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import features
 from ..annotation.inputs import TOKEN_TYPES, AnnotatedInput, token_types
 from ..attention import Batch, ByNorm, make_batches, observe_once
 from ..claims import REAL_TEXT as REAL_TEXT
@@ -24,12 +23,10 @@ from ..glue import Task
 from ..judge import MIN_EXAMPLES, Support
 from ..links import measure as links
 from ..links.dependencies import CLARK, Arcs, Pointing, RelationTest, relation_test
-from ..links.measure import OfInput, borrow, find_links
+from ..links.measure import OfInput
 from ..patterns.classifiers import load_network
-from ..patterns.labels import natural
-from ..patterns.measure import ClassifierErrors, Patterns, classifier_errors
-from ..patterns.validation import load_judges
-from ..statistics import Bootstrap, Estimate, Seed, mean_over_seeds
+from ..patterns.measure import Patterns
+from ..statistics import Estimate, Seed, mean_over_seeds
 from ..weighing.mixing import Mixing
 
 if TYPE_CHECKING:
@@ -108,17 +105,6 @@ class Frames:
         return found.actual.mean(axis=0), len(found.places), enough
 
 
-def find(inputs: Sequence[AnnotatedInput], antecedents: bool, seed: Seed) -> list[OfInput]:
-    """Links between words of one task's inputs, with the places to compare them with.
-
-    Args:
-        inputs: the task's.
-        antecedents: see :func:`bertology_utils.links.measure.find_links`.
-        seed: of the places.
-    """
-    return list(borrow([find_links(annotated, antecedents) for annotated in inputs], seed))
-
-
 def look(
     model, batches: Sequence[Batch], inputs: Sequence[AnnotatedInput], of_inputs: Sequence[OfInput], separator: int | None
 ) -> dict[str, Any]:
@@ -146,7 +132,7 @@ def look(
 
 
 def of_types(lab: Lab, model) -> dict[Task, dict[str, np.ndarray]]:
-    """What the average token gives each type of token, in every example of each task, for :func:`on` and :func:`halves`."""
+    """What the average token gives each type of token, in every example of each task, for :func:`on` and :func:`earlier`."""
     types = {task: Features([token_types(annotated) for annotated in lab.annotated_inputs(task)]) for task in lab.tasks}
     return {task: lab.observe(model, task, {"types": of_task}) for task, of_task in types.items()}
 
@@ -156,41 +142,31 @@ def on(found: Mapping[str, Any], kind: str) -> np.ndarray:
     return found["types"][:, TOKEN_TYPES.index(kind)]
 
 
-def halves(found: Mapping[str, Any], kind: str, skipped: int, seed: Seed) -> Bootstrap:
-    """What a kind of token gets in the first half of the layers minus that in the second (notebook 4).
+def earlier(lab: Lab, found: Mapping[Task, Mapping[str, Any]], kind: str, skipped: int = 0) -> dict[Task, Estimate]:
+    """What a kind of token gets in the first half of the layers minus that in the second (notebook 4), by task.
 
     Args:
-        found: from :func:`look`.
+        lab: gives the seed of the resampling of examples.
+        found: by task, from :func:`look` or :func:`of_types`.
         kind: of token.
         skipped: layers that are left out, from the first.
-        seed: of the resampling of examples.
     """
-    return earlier_and_later(on(found, kind)[:, skipped:], seed)[1]
-
-
-def earlier(lab: Lab, found: Mapping[Task, Mapping[str, Any]], kind: str, skipped: int = 0) -> dict[Task, Estimate]:
-    """:func:`halves` of each task, found by :func:`look` or :func:`of_types`."""
-    seeds = {task: lab.resampling_seed(task) for task in found}
-    return {task: mean_over_seeds([halves(of_task, kind, skipped, seeds[task])]) for task, of_task in found.items()}
+    return {
+        task: mean_over_seeds([earlier_and_later(on(of_task, kind)[:, skipped:], lab.resampling_seed(task))[1]])
+        for task, of_task in found.items()
+    }
 
 
 def stripes(found: Mapping[str, Any], inputs: Sequence[AnnotatedInput], seed: Seed) -> Stripes:
-    """Heads with stripes on types of word, and on special tokens (notebook 4); arguments as of :func:`halves`."""
+    """Heads with stripes on types of word, and on special tokens (notebook 4), of one task.
+
+    Args:
+        found: from :func:`look`.
+        inputs: the task's.
+        seed: of the resampling of examples.
+    """
     lengths = np.array([annotated.length for annotated in inputs])[:, None, None, None]
     return against_marks(found["types"] * lengths, seed)
-
-
-def in_even_shares(
-    found: Mapping[Task, Mapping[str, Any]], inputs: Mapping[Task, Sequence[AnnotatedInput]]
-) -> dict[str, float]:
-    """What one token of each kind gets by weight, in multiples of an even share, mean over tasks; both by task."""
-    special = {task: [marks(one) for one in inputs[task]] for task in found}
-    return features.in_even_shares({task: one["flow"] for task, one in found.items()}, special)
-
-
-def network_errors(seed: Seed) -> ClassifierErrors:
-    """How the pattern network errs on natural maps (notebook 1)."""
-    return classifier_errors(load_judges()["network"].of(natural()), seed)
 
 
 def relation_tests(arcs: Mapping[str, Arcs], seed: Seed) -> dict[str, RelationTest]:

@@ -9,17 +9,14 @@ import numpy as np
 
 from ..attention import Batch, observe_once
 from ..cache import once
-from ..claims import SCORE
 from ..common import Head
 from ..disabling.effects import gains, losses
 from ..disabling.switch import all_heads, answers, disabled, logits_without, random_order, replacement, scores_of
 from ..drift.scores import EMBEDDINGS, answers_of_task, gain, score_task
 from ..glue import Task, plain_metric, predictions, scale_of
-from ..judge import Support, above, any_of
 from ..models import predict_logits
 from ..patterns.classifiers import load_network
 from ..patterns.measure import Patterns, usual_patterns
-from ..results import text_of
 from ..statistics import Bootstrap, Estimate, Seed, bootstrap_mean, mean_of, mean_over_seeds
 from . import cuts
 from .cuts import ANY, BAD, FROZEN, GOOD, NONE, RANDOM, SMALLEST, Cut
@@ -285,16 +282,3 @@ def _with_copy(model, batches: Sequence[Batch], head: Head, place: int) -> np.nd
     """Outputs with a copy planted: as it is, without the head, its copy, and both, shape (4, examples, labels)."""
     planted, copied = with_copy(model, head, place), (head[0], place)
     return np.stack([without(planted, batches, heads) for heads in ([], [head], [copied], [head, copied])])
-
-
-def some_layer(changes: Mapping[str, Estimate]) -> Support:
-    """Support for a layer whose change of the score is surely above minus a point; its number is the surest layer's.
-
-    Args:
-        changes: by layer, from 1.
-    """
-    parts = {layer: above(one, -SCORE) for layer, one in changes.items()}
-    surest = min(parts, key=lambda layer: parts[layer].holds)
-    support = any_of(parts.values())
-    number = text_of(changes[surest].summary() | {"unit": "gain"}, sizes=True)
-    return Support(support.holds, support.fails, f"layer {surest} {number}")

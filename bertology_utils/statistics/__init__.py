@@ -20,6 +20,7 @@ from .estimates import (
     over_trainings,
     pooled,
     resampled_means,
+    resampled_scores,
     weighted_scores,
     whole_and_resampled,
 )

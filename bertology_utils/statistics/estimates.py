@@ -145,6 +145,19 @@ def whole_and_resampled(n: int, seed: Seed) -> np.ndarray:
     return np.vstack([np.ones(n), bootstrap_weights(n, seed)])
 
 
+def resampled_scores(metric: str, predicted: np.ndarray, labels: np.ndarray, seed: Seed) -> list[Bootstrap]:
+    """The score of each of several sets of predictions, on the same resamples.
+
+    Args:
+        metric: see :func:`weighted_scores`.
+        predicted: shape (sets, examples).
+        labels: gold, shape (examples,).
+        seed: of the resampling of examples.
+    """
+    scores = weighted_scores(metric, predicted, labels, whole_and_resampled(len(labels), seed))  # (1 + resamples, sets)
+    return [Bootstrap.of(one, len(labels), seed) for one in scores.T]
+
+
 def means_with_gaps(values: np.ndarray, seed: Seed) -> np.ndarray:
     """Means over the examples that say something, for the data as they are and for resamples of all examples.
 
