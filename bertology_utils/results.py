@@ -155,7 +155,7 @@ class Results:
         return self.content["rows"]
 
     @property
-    def verdicts(self) -> dict[tuple[str, str], Mapping[str, str]]:
+    def verdicts(self) -> dict[tuple[str, str], Mapping[str, Any]]:
         """Verdicts by claim and model."""
         return {(one["id"], one["model"]): one for one in self.content["verdicts"]}
 
@@ -178,6 +178,9 @@ class Results:
     def by(self, label: str, what: str, **labels: object) -> dict[Any, Entry]:
         """Entries of one kind of number by one of their labels; empty if the run has none."""
         return {entry.get(label): entry for entry in self.find(what, **labels)}
+
+
+Runs = Mapping[str, Results]  # by whose they are, as figures take them: this run's, an earlier one's
 
 
 def read_results(path: Path) -> Results:

@@ -168,7 +168,7 @@ def test_layers_that_share_their_weights_cannot_be_put_back(classifiers):
     config = AlbertConfig(embedding_size=8, hidden_size=16, num_attention_heads=4, intermediate_size=16, num_hidden_layers=3)
     shared = AlbertForSequenceClassification(config).eval()
     assert not scores.exchangeable(shared)
-    logits = scores.restored_logits(shared, shared, [(), *scores.neighbours(3)], made)
+    logits = scores.restored_logits(shared, shared, [(), *scores.groups_of(3).values()], made)
     found = scores.changes_of_score(TASK, logits, np.zeros(12), seed=1)
     assert np.isnan([change.value for change in found]).all()
 
@@ -176,7 +176,7 @@ def test_layers_that_share_their_weights_cannot_be_put_back(classifiers):
 def test_graft_scores_are_changes_of_the_score(classifiers):
     start, tuned, made = classifiers
     labels = np.arange(12) % 2
-    groups = [(), *scores.neighbours(3), *scores.up_to(3)]
+    groups = [(), *scores.groups_of(3).values()]
     assert groups == [(), (0, 1), (1, 2), (0,), (0, 1)]
     found = scores.changes_of_score(TASK, scores.restored_logits(tuned, start, [(), *groups], made), labels, seed=1)
 

@@ -268,7 +268,7 @@ def no_harm(several: Sequence[Variants], places: Sequence[int] | Sequence[Head])
         places: layers from 0, or heads, (layer, head) from 0.
     """
     names = [f"layer {one_based(at)}" if isinstance(at, int) else head_name(*at) for at in places]
-    return harmless({name: gain_of(several, at) for name, at in zip(names, places, strict=True)}, each=True)
+    return harmless(dict(zip(names, (gain_of(several, at) for at in places), strict=True)), each=True)
 
 
 def harmless(changes: Mapping[str, Estimate], each: bool) -> Support:

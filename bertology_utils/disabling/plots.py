@@ -18,11 +18,10 @@ from ..claims import SCORE
 from ..common import Head, head_name, one_based
 from ..glue import TASKS
 from ..judge import THIS_RUN
-from ..results import Results
+from ..results import Runs
 from ..statistics import ONE_SIDED
 from .switch import disable_heads
 
-Runs = Mapping[str, Results]
 REACH = 3.0  # points; the scale of gains ends here
 FURTHEST = -17.0  # points; a layer that costs more is drawn at the border
 PAPER = "the paper"

@@ -16,11 +16,10 @@ from ..common import axis_numbers
 from ..glue import TASKS, plain_metric
 from ..judge import THIS_RUN
 from ..record import TITLES
-from ..results import Results
+from ..results import Results, Runs
 from .measure import trainings_in
 from .scores import COLUMNS, paper_points
 
-Runs = Mapping[str, Results]
 PAPER = "the paper"
 PUT_BACK = "change of the score with layers put back"
 SIMILARITY = "similarity of maps"

@@ -271,20 +271,10 @@ def _restored_within(
             module.__dict__.pop("forward", None)
 
 
-def neighbours(layers: int) -> list[tuple[int, int]]:
-    """Every two neighbouring layers, from 0; the last two come last."""
-    return [(layer, layer + 1) for layer in range(layers - 1)]
-
-
-def up_to(layers: int) -> list[tuple[int, ...]]:
-    """All layers from the first up to each but the last, from 0."""
-    return [tuple(range(count)) for count in range(1, layers)]
-
-
 def groups_of(layers: int) -> dict[str, tuple[int, ...]]:
     """The groups of layers that are put back, by their names: "1, 2" is a pair, "1 to 3" all up to the third."""
-    pairs = {f"{one_based(one)}, {one_based(other)}": (one, other) for one, other in neighbours(layers)}
-    return pairs | {f"1 to {one_based(group[-1])}": group for group in up_to(layers)}
+    pairs = {f"{one_based(at)}, {one_based(at + 1)}": (at, at + 1) for at in range(layers - 1)}
+    return pairs | {f"1 to {count}": tuple(range(count)) for count in range(1, layers)}
 
 
 def of_restoring(lab: Any) -> tuple[dict[Task, dict[str, Estimate]], dict[Task, Estimate]]:

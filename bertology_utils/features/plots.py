@@ -15,7 +15,7 @@ from ..claims import WEIGHT
 from ..glue import TASKS
 from ..judge import MIN_EXAMPLES, THIS_RUN
 from ..plots.style import SOURCE_MARKERS
-from ..results import Results
+from ..results import Results, Runs
 from .compare import MORE_ATTENDED
 from .measure import DESTINATIONS
 from .tuned import BEYOND, KEPT, MORE, ON_SPECIAL, ON_WORDS, SHARES, STATES, WEIGHTS
@@ -26,7 +26,6 @@ BERT_BASE = "bert-base, published figure"
 ABOVE_MATCHED = ", above matched words"
 _CLS, _SEP, _POINTS = plots.FLOW_COLOURS[:3]  # as in the bars of where attention goes
 _ORANGE, _EVEN = plots.COLOURS["orange"], plots.COLOURS["grey"]
-Runs = Mapping[str, Results]
 Heads = dict[str, dict[str, dict[str, np.ndarray]]]  # by type, task's title and source a number for each head
 
 

@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 
 from .. import plots
 from ..common import DIRECTIONS, Head, head_name
-from ..results import Results
+from ..results import Results, Runs
 from ..statistics import ONE_SIDED
 from ..statistics.permutation import heads_by_size
 from .comparisons import published_panel
@@ -26,7 +26,6 @@ WAYS = DIRECTIONS[:2]  # who attends: the predicate, as the paper's text says, o
 BOTH = "smaller of both"  # of the excess of the weight, and of the weight with each word's popularity off
 BEYOND = {"place": "weight", "place and word": BOTH}
 REACH = 0.1  # the scale of the excess ends here
-Runs = Mapping[str, Results]
 
 
 def annotated_sentence(sentence: FrameSentence) -> Figure:

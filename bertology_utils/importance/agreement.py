@@ -196,10 +196,5 @@ def ways_alike(effects: Mapping[str, np.ndarray], seed: Seed) -> dict[str, Boots
     Args:
         effects: by way, shape (heads,).
         seed: of the resampling.
-
-    Raises:
-        ValueError: one way.
     """
-    if len(effects) < 2:
-        raise ValueError("one way of disabling: whether ways agree cannot be told; sweep by two or more")
     return {f"{a} and {b}": rank_correlation(effects[a], effects[b], seed) for a, b in combinations(effects, 2)}

@@ -69,11 +69,6 @@ def chance_of(published: Published, flips: Sequence[int] | np.ndarray, among: in
     return float(1 - largest_gain(flips, among or published.among, published.answers)[published.answers - 1])
 
 
-def quantile(flips: int, among: int, level: float) -> int:
-    """The gain in answers that the largest of idle heads, which turn so many answers each, does not exceed at this level."""
-    return int(np.searchsorted(largest_gain([flips], among, max(flips, 1)), level))
-
-
 def flips_for(published: Published, level: float) -> int:
     """The fewest answers that each idle head has to turn for the published gain to be reached with this probability.
 

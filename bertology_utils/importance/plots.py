@@ -13,12 +13,11 @@ from matplotlib.ticker import MaxNLocator
 from .. import plots
 from ..common import head_name
 from ..glue import TASKS
-from ..results import Results
+from ..results import Runs
 from .agreement import ENOUGH, STATEMENTS
 from .components import COMPONENTS
 from .luck import PUBLISHED, Published, largest_gain
 
-Runs = Mapping[str, Results]
 RISE, SHARE, AGREEMENT, MEASURED = (
     "rise of the loss without a head",
     "share of what heads differ by",

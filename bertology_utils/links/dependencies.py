@@ -226,7 +226,7 @@ def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
     _, groups = np.unique(arcs.example, return_inverse=True)
     by_offset = np.stack([_offset_hits(arcs, number)[1] for number in range(len(WAYS))])  # (ways, arcs)
     differences = np.moveaxis(arcs.hits - by_offset[:, :, None, None], 0, 1)  # (arcs, ways, layers, heads)
-    above, _ = max_statistic(_sums(differences, groups), seed)  # (ways, layers, heads)
+    above, _ = max_statistic(sums_of_examples(differences, groups), seed)  # (ways, layers, heads)
     beats = tuple((int(layer), int(at)) for layer, at in np.argwhere(above[way] < ONE_SIDED))
     return RelationTest(
         name,
@@ -286,7 +286,7 @@ def chosen_and_measured(name: str, arcs: Arcs, seed: Seed) -> list[dict[str, obj
         offset, right = _offset_hits(arcs, way, chooses)
         hits, right = arcs.hits[way, ~chooses].astype(float), right[~chooses]  # (arcs, layers, heads) and (arcs,)
         found, by_distance = (_mean_over_arcs(values, rest, seed) for values in (hits[:, *at], right))
-        above, _ = max_statistic(_sums(hits - right[:, None, None], rest), seed)
+        above, _ = max_statistic(sums_of_examples(hits - right[:, None, None], rest), seed)
         row: dict[str, object] = {"relation": name, "direction": direction, "arcs": len(hits), "best head": head_name(*at)}
         for title, one in (("head", found), ("distance", by_distance)):
             row |= {
@@ -298,7 +298,7 @@ def chosen_and_measured(name: str, arcs: Arcs, seed: Seed) -> list[dict[str, obj
     return rows
 
 
-def _sums(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+def sums_of_examples(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """Sums over the arcs of each example: (arcs, …) to (examples, …)."""
     sums = np.zeros((groups.max() + 1, *values.shape[1:]))
     np.add.at(sums, groups, values)
@@ -307,7 +307,7 @@ def _sums(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
 
 def _mean_over_arcs(values: np.ndarray, groups: np.ndarray, seed: Seed) -> Bootstrap:
     """Mean over arcs, the examples that they are grouped by resampled."""
-    sums, sizes = _sums(values, groups), np.bincount(groups)
+    sums, sizes = sums_of_examples(values, groups), np.bincount(groups)
     return bootstrap(lambda rows: sums[rows].sum() / sizes[rows].sum(), len(sizes), seed)
 
 

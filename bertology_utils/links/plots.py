@@ -18,7 +18,7 @@ from ..glue import TASKS
 from ..judge import THIS_RUN
 from ..plots import COLOURS, SOURCE_COLOURS
 from ..plots.style import SOURCE_MARKERS
-from ..results import Results
+from ..results import Runs
 from ..statistics.permutation import heads_by_size, largest
 from .measure import ABOVE_RIVALS, AS_IS, BEFORE, EXCESS, FROM_CLS, LINK_TYPES, NEIGHBOURS, RANDOM, SCORES, TUNED, TokenLink
 
@@ -27,7 +27,6 @@ _PUNCTUATION = CLAIMS["cls-reads-punctuation"].tasks  # of which the paper's tex
 _LEAST = -0.2  # of the scale of what is above a yardstick; what is less stands there
 _FRAME: dict[str, Any] = {"fill": False, "edgecolor": COLOURS["orange"], "linestyle": ":", "linewidth": 1.8}
 STATES = (BEFORE, TUNED)  # that Figure 7 shows
-Runs = Mapping[str, Results]
 
 
 def one_head(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,41 +38,23 @@ PATTERN_COLOURS = {pattern: plots.PATTERN_COLOURS(index) for index, pattern in e
 _UNKNOWN = "#d9dbde"
 
 
-class Shown(NamedTuple):
-    """A map that is drawn without its tokens: its weights (tokens, tokens), positions of [SEP], and a title above it."""
-
-    weights: np.ndarray
-    separators: Sequence[int] = ()
-    title: str = ""
-
-
-def labelled(one: LabelledMap) -> Shown:
-    """A labelled map under its task and its length in wordpieces."""
-    return Shown(one.weights, one.separators, f"{TASKS[one.task].title}, {len(one.weights)}")
-
-
-def in_rows(rows: Mapping[str, Sequence[Shown]]) -> Figure:
-    """Maps in rows, each row under its name.
+def in_rows(rows: Mapping[str, Sequence[LabelledMap]]) -> Figure:
+    """Labelled maps in rows, each row under its name, each map under its task and its length in wordpieces.
 
     Args:
         rows: by name, as many maps in each.
     """
     shown = [one for row in rows.values() for one in row]
-    figure, axes = plots.map_grid(shown, [one.title for one in shown], columns=len(shown) // len(rows))
+    titles = [f"{TASKS[one.task].title}, {len(one.weights)}" for one in shown]
+    figure, axes = plots.map_grid(shown, titles, columns=len(shown) // len(rows))
     for ax, name in zip(axes[:, 0], rows, strict=True):
         ax.set_ylabel(name.replace("+", "\n+ "), fontsize=8)
     return figure
 
 
 def in_grid(maps: Sequence[LabelledMap], columns: int) -> Figure:
-    """Labelled maps, each under its settled label.
-
-    Args:
-        maps: the maps.
-        columns: maps in a row.
-    """
-    figure, _ = plots.map_grid(maps, [one.pattern for one in maps], columns)
-    return figure
+    """Labelled maps, each under its settled label, so many in a row."""
+    return plots.map_grid(maps, [one.pattern for one in maps], columns)[0]
 
 
 def every_head(maps: np.ndarray, patterns: np.ndarray) -> Figure:

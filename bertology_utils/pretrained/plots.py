@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -15,12 +15,11 @@ from ..judge import PRETRAINED, THIS_RUN
 from ..links.dependencies import CLARK, FOUND
 from ..plots import SOURCE_COLOURS, dot_panels, token_map
 from ..plots.style import SOURCE_MARKERS
-from ..results import Results
+from ..results import Runs
 from ..weighing.plots import KIND_COLOURS, mixing
 from .measure import MEANINGS
 
 __all__ = ["arcs_in_map", "by_depth", "links_in_maps", "mixing", "panels", "pointing", "published_panel", "token_map"]
-Runs = Mapping[str, Results]
 PUBLISHED = "bert-base, published"
 PANEL = "weight on a panel"  # row of results.json, by kind
 MARKS = ("[CLS]", "[SEP]")

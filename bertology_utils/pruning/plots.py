@@ -12,10 +12,9 @@ from ..common import one_based
 from ..judge import THIS_RUN
 from ..patterns.labels import PATTERNS
 from ..record import TITLES
-from ..results import Results
+from ..results import Runs
 from .pairs import Pairs
 
-Runs = Mapping[str, Results]
 PUT_BACK, GONE, WEIGHTS, HALVES, BEYOND, ONE_LEFT = (
     "gain with layers not fine-tuned",
     "gain with heads gone",

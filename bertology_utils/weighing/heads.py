@@ -17,8 +17,8 @@ from ..attention import Batch, ByNorm, Measurement, begin, make_batches, observe
 from ..common import Head
 from ..framenet.measure import FrameLinkAttention, place_release
 from ..judge import MIN_EXAMPLES
-from ..links.dependencies import Arcs, joined
-from ..statistics import Bootstrap, Seed, largest, rank_agreement, resampled_means
+from ..links.dependencies import Arcs, joined, sums_of_examples
+from ..statistics import Bootstrap, Seed, bootstrap_mean, largest, rank_agreement
 
 TIED = 0.01  # heads so near to the highest tie with it, and the first of them is named: more than other processors change
 
@@ -89,18 +89,9 @@ def agreement(first: np.ndarray, second: np.ndarray, seed: Seed) -> Agreement:
     for chosen_on in (half, ~half):
         one, other = (largest(values[chosen_on].mean(axis=0))[0] for values in flat)
         losses[~chosen_on] = flat[0][~chosen_on, other] - flat[0][~chosen_on, one]
-    draws = resampled_means(losses[:, None], seed)[:, 0]
-    return Agreement(
-        rank_agreement(by_way[0], by_way[1], seed),
-        _head(means[0]),
-        _head(means[1]),
-        Bootstrap(float(losses.mean()), draws, len(losses), seed),
-    )
-
-
-def _head(means: np.ndarray) -> Head:
-    *_, layer, head = largest(means, TIED)
-    return int(layer), int(head)
+    (*_, layer, head), (*_, other_layer, other_head) = (largest(one, TIED) for one in means)
+    rank = rank_agreement(by_way[0], by_way[1], seed)
+    return Agreement(rank, (layer, head), (other_layer, other_head), bootstrap_mean(losses, seed))
 
 
 def by_example(arcs: Arcs) -> np.ndarray:
@@ -113,9 +104,7 @@ def by_example(arcs: Arcs) -> np.ndarray:
         Shape (examples that have some, ways, layers, heads).
     """
     _, groups = np.unique(arcs.example, return_inverse=True)
-    sums = np.zeros((groups.max(initial=-1) + 1, len(arcs.hits), *arcs.hits.shape[2:]))
-    np.add.at(sums, groups, np.moveaxis(arcs.hits, 0, 1))
-    return sums / np.bincount(groups)[:, None, None, None]
+    return sums_of_examples(np.moveaxis(arcs.hits, 0, 1), groups) / np.bincount(groups)[:, None, None, None]
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,12 @@ from .. import plots
 from ..attention import Batch, attention_maps, vectors
 from ..common import Head, head_name
 from ..plots import COLOURS, FLOW_COLOURS, attention_map
-from ..results import Results
+from ..results import Runs
 from ..statistics import largest
 from .measure import RANKS
 from .mixing import DEFINITIONS, PUBLISHED
 from .special_tokens import CUT_FROM, INSTEAD, MARKS
 
-Runs = Mapping[str, Results]
 WAY_COLOURS = {"by weight": COLOURS["grey"], "by norm": COLOURS["green"]}
 KIND_COLOURS = dict(zip(MARKS, FLOW_COLOURS, strict=False)) | {"words": COLOURS["orange"]}
 STATE_COLOURS = {"pre-trained": COLOURS["grey"], "fine-tuned": COLOURS["blue"]}
