@@ -20,6 +20,7 @@ from bertology_utils.patterns.classifiers import STATISTICS, as_tensors, load_ne
 from bertology_utils.patterns.labels import BY_NORM, FOLDER, PATTERNS, Picture, constructed_maps, load_maps, natural, targets
 from bertology_utils.patterns.measure import Patterns
 from bertology_utils.statistics import Estimate, bootstrap, bootstrap_mean
+from pattern_trainer import SEED, changes, fitted, folds, macro_f1, nested
 
 UNIFORM = torch.full((1, 6, 6), 1 / 6)
 
@@ -60,7 +61,7 @@ CHANGES = ("reversed_tokens", "swapped_sentences", "merged_tokens", "sharpened",
 @settings(max_examples=40, deadline=None)
 def test_changes_keep_what_makes_the_pattern(change, seed, length):
     for name, picture in constructed_maps(length).items():
-        new = getattr(labels, change)(picture, np.random.default_rng(seed))
+        new = getattr(changes, change)(picture, np.random.default_rng(seed))
         size = len(new.weights)
         assert new.weights.shape == (size, size) and new.separators.shape == (size,) and new.separators.sum() == 2
         np.testing.assert_allclose(new.weights.sum(axis=1), 1, atol=1e-9)
@@ -98,7 +99,7 @@ def test_statistics_of_many_maps_are_those_of_each():
 
 def test_folds_keep_a_head_together_and_hold_every_map_once():
     labelled = load_maps()
-    parts = validation.folds(labelled, validation.SEED)
+    parts = folds(labelled, SEED)
     assert sorted(np.concatenate(parts)) == list(range(len(labelled)))
     groups = [{labelled[row].group for row in part} for part in parts]
     assert sum(len(group) for group in groups) == len(set.union(*groups))
@@ -112,9 +113,7 @@ def test_a_fold_trained_anew_gives_the_committed_predictions():
     labelled, first_round = load_maps(), validation.load_rounds("cnn")[0]
     rest = np.setdiff1d(np.arange(len(labelled)), first_round.test)
     pictures, patterns = [one.picture for one in labelled], targets(labelled)
-    predict = validation.fitted(
-        "cnn", [pictures[row] for row in rest], patterns[rest], classifiers.Design(**first_round.chosen), 1
-    )
+    predict = fitted("cnn", [pictures[row] for row in rest], patterns[rest], classifiers.Design(**first_round.chosen), 1)
     again = predict([pictures[row] for row in first_round.test])
     # Other CPU kernels round otherwise, and training carries that on: a few maps on a border may change sides.
     assert np.mean(again == first_round.predicted) >= 0.9
@@ -124,14 +123,14 @@ def test_a_fold_trained_anew_gives_the_committed_predictions():
 
 @pytest.mark.locked  # where the solver ends is another version's own
 def test_the_regression_fitted_anew_gives_the_committed_predictions():
-    assert validation.nested(load_maps(), "baseline", 1) == validation.load_rounds("baseline")
+    assert nested(load_maps(), "baseline", 1) == validation.load_rounds("baseline")
 
 
 def test_the_regression_fitted_anew_is_the_one_at_work():
     labelled = load_maps()
     pictures = [one.picture for one in labelled]
     strength = validation.best_candidate("baseline", validation.load_rounds("baseline"))
-    expected = validation.fitted("baseline", pictures, targets(labelled), strength, 1)(pictures)
+    expected = fitted("baseline", pictures, targets(labelled), strength, 1)(pictures)
     got = np.concatenate([validation.load_logistic().predict(*as_tensors(picture)) for picture in pictures])
     assert np.mean(got == expected) > 0.99  # a map on the border may fall to the other side in single precision
     assert 0.7 < np.mean(got == targets(labelled)) < 1
@@ -139,7 +138,7 @@ def test_the_regression_fitted_anew_is_the_one_at_work():
 
 def test_validation_of_other_labels_is_refused(monkeypatch):
     monkeypatch.setattr(validation, "WEIGHTS", FOLDER / "labels.csv")
-    with pytest.raises(ValueError, match=r"python -m bertology_utils.patterns.validation"):
+    with pytest.raises(ValueError, match="python -m pattern_trainer"):
         validation.load_judges()
     with pytest.raises(ValueError, match="kind of classifier"):
         validation.load_rounds("forest")
@@ -170,7 +169,7 @@ def test_f1_from_counts_is_that_of_the_maps_and_resampling_keeps_a_heads_maps_to
     found = validation.load_judges()["network"]
     scores = validation.f1_scores(found, 1)
     by_pattern = f1_score(found.true, found.predicted, labels=range(5), average=None, zero_division=0)
-    assert scores["macro F1"].value == pytest.approx(validation.macro_f1(found.true, found.predicted))
+    assert scores["macro F1"].value == pytest.approx(macro_f1(found.true, found.predicted))
     assert scores["micro F1"].value == pytest.approx(np.mean(found.true == found.predicted))
     assert [scores[pattern].value for pattern in PATTERNS] == pytest.approx(by_pattern.tolist())
     shares = validation.label_shares(found, 1)
@@ -180,7 +179,7 @@ def test_f1_from_counts_is_that_of_the_maps_and_resampling_keeps_a_heads_maps_to
 
     def of_heads(drawn):
         rows = np.concatenate([members[number] for number in drawn])
-        return validation.macro_f1(few.true[rows], few.predicted[rows])
+        return macro_f1(few.true[rows], few.predicted[rows])
 
     np.testing.assert_allclose(validation.f1_scores(few, 3)["macro F1"].draws, bootstrap(of_heads, len(members), 3).draws)
 

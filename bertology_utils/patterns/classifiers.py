@@ -15,27 +15,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import safetensors.torch
 import torch
 from safetensors import safe_open
 from torch import nn
 from torch.nn import functional
 
-from ..cache import write_atomically
 from ..common import Head
 from ..statistics.permutation import largest
-from .labels import PATTERNS, SHORTEST, LabelledMap, Picture, augmented, load_maps, sentence_numbers
+from .labels import PATTERNS, SHORTEST, LabelledMap, Picture, load_maps, sentence_numbers
 
 TOLERANCE = 0.01  # of a row's sum; half-precision maps stay well within it
 WEIGHTS = Path(__file__).parent / "cnn.safetensors"
 MAPS_AT_ONCE = 512  # bounds the memory of classifying
-BATCH = 32
-RATE = 2e-3  # peak learning rate
 
 
 class Classifier(Protocol):
@@ -162,40 +158,6 @@ class PatternCNN(nn.Module):
         return torch.cat(scores).argmax(dim=1).cpu().numpy()
 
 
-def train(pictures: Sequence[Picture], patterns: np.ndarray, design: Design, seed: int) -> PatternCNN:
-    """A network trained on labelled maps, in evaluation mode; on two CPU cores about half a minute for 300 maps.
-
-    Args:
-        pictures: the maps.
-        patterns: indices into PATTERNS, shape (maps,).
-        design: of the network.
-        seed: of its first weights, the order of the maps, the augmentation and dropout.
-    """
-    rng = np.random.default_rng(seed)
-    targets = torch.from_numpy(np.asarray(patterns, dtype=np.int64))
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network = PatternCNN(design)
-        for layer in network.layers:
-            if isinstance(layer, nn.Conv2d):
-                nn.init.kaiming_normal_(layer.weight)  # without it eight layers with ReLU hardly start to learn
-                assert layer.bias is not None  # PatternCNN makes it
-                nn.init.zeros_(layer.bias)
-        steps = design.epochs * -(-len(pictures) // BATCH)
-        optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=0.01)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=steps)
-        for _ in range(design.epochs):
-            for rows in np.array_split(rng.permutation(len(pictures)), -(-len(pictures) // BATCH)):
-                images = torch.cat([network.images(*as_tensors(augmented(pictures[row], rng))) for row in rows])
-                # Smoothed labels: two annotators give one map in ten different ones.
-                loss = nn.functional.cross_entropy(network(images), targets[rows], label_smoothing=0.1)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                schedule.step()
-    return network.eval()
-
-
 def classify(network: PatternCNN, pictures: Sequence[Picture]) -> np.ndarray:
     """The pattern of each picture, of any lengths: indices into PATTERNS, shape (pictures,)."""
     device = next(network.parameters()).device
@@ -208,12 +170,6 @@ def as_tensors(picture: Picture) -> tuple[torch.Tensor, torch.Tensor]:
     """A map and where its [SEP] stand as stacks of one, shapes (1, tokens, tokens) and (1, tokens)."""
     weights, separators = (np.ascontiguousarray(part)[None] for part in (picture.weights, picture.separators))
     return torch.from_numpy(weights), torch.from_numpy(separators)
-
-
-def save(network: PatternCNN) -> None:
-    """Write the network that the package ships: weights, and the design as metadata."""
-    content = safetensors.torch.save(network.state_dict(), {"design": json.dumps(asdict(network.design))})
-    write_atomically(WEIGHTS, content)
 
 
 def load_network() -> PatternCNN:

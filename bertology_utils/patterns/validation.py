@@ -6,37 +6,32 @@ split, whatever their task. Each of five folds is the test fold once. The next
 fold then chooses a design among the candidates, the chosen one is trained anew
 on all but the test fold, and the test fold is scored once.
 
-``python -m bertology_utils.patterns.validation`` validates both classifiers and trains the network that the package
-ships, in about a quarter of an hour on two CPU cores; it rewrites ``cnn.safetensors`` and ``validation.json``.
+``python -m pattern_trainer``, beside the package, validates both classifiers and trains the network anew.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import torch
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score
-from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ..cache import file_sha256, write_atomically
-from ..common import one_of, track
+from ..cache import file_sha256
+from ..common import one_of
 from ..statistics import Bootstrap, Seed, whole_and_resampled
 from . import classifiers
 from .classifiers import WEIGHTS, Design, check_maps, map_statistics, statistics_of
-from .labels import FOLDER, PATTERNS, LabelledMap, Picture, load_maps, natural, targets
+from .labels import FOLDER, PATTERNS, Picture, load_maps, targets
 
 PAPER_F1 = 0.86  # §4.1; whether micro or macro, and on which maps, is not said
-FOLDS = 5
 FILE = Path(__file__).parent / "validation.json"
-SEED = 1  # of the folds and of every training
 # By kind of classifier what the validation fold chooses among: designs, and inverse strengths of the regression's penalty.
 CANDIDATES: dict[str, tuple] = {
     "cnn": tuple(Design(size=size, separators=sees) for size in (24, 32) for sees in (False, True)),
@@ -62,60 +57,6 @@ class Fold:
     scores: list[float]
 
 
-def folds(labelled: Sequence[LabelledMap], seed: int) -> list[np.ndarray]:
-    """Indices of the maps in each fold; no head in two folds, patterns spread evenly."""
-    names, heads = np.unique(["/".join(map(str, one.group)) for one in labelled], return_inverse=True)
-    # Shuffled here: scikit-learn shuffles otherwise in other versions, and this generator's numbers are fixed for good.
-    groups = np.argsort(np.random.RandomState(seed).permutation(len(names)))[heads]
-    return [test for _, test in StratifiedGroupKFold(FOLDS).split(groups, targets(labelled), groups)]
-
-
-def nested(labelled: Sequence[LabelledMap], kind: str, seed: int) -> list[Fold]:
-    """One round for each fold of the nested cross-validation of one kind of classifier.
-
-    Args:
-        labelled: the maps.
-        kind: "cnn" or "baseline"; the validation fold chooses among its :data:`CANDIDATES`, of equals the first.
-        seed: of the folds and of every training.
-    """
-    pictures, patterns, parts = [one.picture for one in labelled], targets(labelled), folds(labelled, seed)
-
-    def predictions(train: np.ndarray, held_out: np.ndarray, candidate) -> np.ndarray:
-        predict = fitted(kind, [pictures[row] for row in train], patterns[train], candidate, seed)
-        return predict([pictures[row] for row in held_out])
-
-    rounds = []
-    for number in track(range(FOLDS), f"cross-validating the {kind}"):
-        test, validation = parts[number], parts[(number + 1) % FOLDS]
-        rest = np.setdiff1d(np.arange(len(labelled)), test)
-        train = np.setdiff1d(rest, validation)
-        scores = [
-            macro_f1(patterns[validation], predictions(train, validation, candidate)) for candidate in CANDIDATES[kind]
-        ]
-        chosen = CANDIDATES[kind][int(np.argmax(scores))]
-        predicted = predictions(rest, test, chosen)
-        plain = asdict(chosen) if isinstance(chosen, Design) else chosen
-        rounds.append(Fold(test.tolist(), predicted.tolist(), plain, [round(score, 6) for score in scores]))
-    return rounds
-
-
-def fitted(kind: str, pictures: Sequence[Picture], patterns: np.ndarray, candidate, seed: int) -> Callable:
-    """A trained classifier, as a function from pictures to predicted patterns.
-
-    Args:
-        kind: "cnn" or "baseline".
-        pictures: the maps.
-        patterns: indices into PATTERNS, shape (maps,).
-        candidate: of :data:`CANDIDATES`.
-        seed: of the training; the regression draws nothing.
-    """
-    if kind == "cnn":
-        network = classifiers.train(pictures, patterns, candidate, seed)
-        return lambda others: classifiers.classify(network, others)
-    model = fitted_regression(pictures, patterns, candidate)
-    return lambda others: model.predict(_statistics(others))
-
-
 def fitted_regression(pictures: Sequence[Picture], patterns: np.ndarray, strength: float) -> Pipeline:
     """Logistic regression, fitted to the statistics of maps, which it scales to equal variance first."""
     model = make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=10_000))
@@ -125,11 +66,6 @@ def fitted_regression(pictures: Sequence[Picture], patterns: np.ndarray, strengt
 def _statistics(pictures: Sequence[Picture]) -> np.ndarray:
     """Shape (pictures, statistics)."""
     return np.stack([map_statistics(picture.weights, picture.separators) for picture in pictures])
-
-
-def macro_f1(true: np.ndarray, predicted: np.ndarray) -> float:
-    """F1 averaged over the patterns that occur in ``true``."""
-    return float(f1_score(true, predicted, labels=np.unique(true), average="macro", zero_division=0))
 
 
 def best_candidate(kind: str, rounds: Sequence[Fold]):
@@ -167,12 +103,6 @@ def load_logistic() -> Logistic:
 # What the cross-validation found. ---
 
 
-def write_rounds(rounds: Mapping[str, Sequence[Fold]], seed: int) -> None:
-    """Keep the cross-validations of every kind, with fingerprints of the labelled maps and the network."""
-    content = {"seed": seed} | _fingerprints() | {kind: [asdict(fold) for fold in rounds[kind]] for kind in CANDIDATES}
-    write_atomically(FILE, (json.dumps(content, separators=(",", ":")).replace("},{", "},\n{") + "\n").encode())
-
-
 def load_rounds(kind: str) -> list[Fold]:
     """The rounds of one kind of classifier, "cnn" or "baseline".
 
@@ -184,9 +114,7 @@ def load_rounds(kind: str) -> list[Fold]:
     content = json.loads(FILE.read_text())
     for name, fingerprint in _fingerprints().items():
         if content[name] != fingerprint:
-            raise ValueError(
-                f"{FILE.name} was made with another {name}; make it anew: python -m bertology_utils.patterns.validation"
-            )
+            raise ValueError(f"{FILE.name} was made with another {name}; make it anew: python -m pattern_trainer")
     return [Fold(**fold) for fold in content[kind]]
 
 
@@ -297,20 +225,3 @@ def label_shares(found: Evidence, seed: Seed) -> list[Bootstrap]:
     counts = found.confusions(seed)
     shares = counts.sum(axis=2) / counts.sum(axis=(1, 2))[:, None]  # (1 + resamples, patterns)
     return [Bootstrap.of(share, found.heads, seed) for share in shares.T]
-
-
-def main() -> None:
-    """Cross-validate, train the network that the package ships, keep both, and say how it went."""
-    labelled = load_maps()
-    rounds = {kind: nested(labelled, kind, SEED) for kind in CANDIDATES}
-    design = best_candidate("cnn", rounds["cnn"])
-    classifiers.save(classifiers.train([one.picture for one in labelled], targets(labelled), design, SEED))
-    write_rounds(rounds, SEED)
-    for name, found in load_judges().items():
-        f1 = f1_scores(found, SEED)
-        print(f"{name}: micro F1 {f1['micro F1'].text(1, 3)}, macro F1 {f1['macro F1'].text(1, 3)}")
-    print(f"shipped: {design}; natural part: {natural().sum()} of {len(labelled)} maps")
-
-
-if __name__ == "__main__":
-    main()
