@@ -25,7 +25,7 @@ from bertology_utils.links.dependencies import (
     joined,
     relation_test,
 )
-from bertology_utils.statistics import max_statistic
+from bertology_utils.statistics import many_test
 
 
 def test_clark_et_als_table_is_whole_and_one():
@@ -201,25 +201,26 @@ def plain_max_statistic(differences, signs):
     return above, below
 
 
-def test_max_statistic_is_the_plain_one():
+def test_many_tests_are_the_plain_maximum_statistic():
     rng = np.random.default_rng(0)
     differences = rng.normal(0.1, 1, size=(30, 6)) * [1, 10, 0.1, 1, 1, 1]
     differences[rng.random(differences.shape) < 0.2] = np.nan
     differences[:, 5] = 0
     signs = np.where(np.random.default_rng(7).random((200, 30)) < 0.5, -1, 1)
-    above, below = max_statistic(differences.reshape(30, 2, 3), seed=7, draws=200)
+    found = many_test(differences.reshape(30, 2, 3), 0.0, seed=7, draws=200)
     expected = plain_max_statistic(differences, signs.tolist())
-    assert above.shape == below.shape == (2, 3)
-    np.testing.assert_allclose([above.ravel(), below.ravel()], expected, atol=1e-12)
+    assert found.above.shape == found.below.shape == (2, 3)
+    np.testing.assert_allclose([found.above.ravel(), found.below.ravel()], expected, atol=1e-12)
 
 
-def test_max_statistic_rarely_finds_what_is_not_there():
+def test_many_tests_rarely_find_what_is_not_there():
     """5 % in theory for each side; of 40 data sets, 6 is more than two standard errors above."""
     smallest = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
         common = rng.normal(size=(60, 1))
-        smallest.append([p.min() for p in max_statistic(rng.normal(size=(60, 72)) + common, seed, draws=400)])
+        found = many_test(rng.normal(size=(60, 72)) + common, 0.0, seed, draws=400)
+        smallest.append([found.above.min(), found.below.min()])
     above, below = np.sum(np.array(smallest) < 0.05, axis=0)
     assert above <= 6 and below <= 6
 

@@ -19,7 +19,7 @@ from ..attention import Batch
 from ..claims import WEIGHT
 from ..common import Head, head_name
 from ..judge import Support
-from ..statistics import Bootstrap, Seed, bootstrap, max_statistic, mean_over_seeds
+from ..statistics import Bootstrap, Seed, bootstrap, many_test, mean_over_seeds
 from ..statistics.permutation import ONE_SIDED, largest
 
 WAYS = ("dependent → head", "head → dependent")
@@ -226,7 +226,7 @@ def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
     _, groups = np.unique(arcs.example, return_inverse=True)
     by_offset = np.stack([_offset_hits(arcs, number)[1] for number in range(len(WAYS))])  # (ways, arcs)
     differences = np.moveaxis(arcs.hits - by_offset[:, :, None, None], 0, 1)  # (arcs, ways, layers, heads)
-    above, _ = max_statistic(sums_of_examples(differences, groups), seed)  # (ways, layers, heads)
+    above = many_test(sums_of_examples(differences, groups), 0.0, seed).above  # (ways, layers, heads)
     beats = tuple((int(layer), int(at)) for layer, at in np.argwhere(above[way] < ONE_SIDED))
     return RelationTest(
         name,
@@ -286,7 +286,7 @@ def chosen_and_measured(name: str, arcs: Arcs, seed: Seed) -> list[dict[str, obj
         offset, right = _offset_hits(arcs, way, chooses)
         hits, right = arcs.hits[way, ~chooses].astype(float), right[~chooses]  # (arcs, layers, heads) and (arcs,)
         found, by_distance = (_mean_over_arcs(values, rest, seed) for values in (hits[:, *at], right))
-        above, _ = max_statistic(sums_of_examples(hits - right[:, None, None], rest), seed)
+        above = many_test(sums_of_examples(hits - right[:, None, None], rest), 0.0, seed).above
         row: dict[str, object] = {"relation": name, "direction": direction, "arcs": len(hits), "best head": head_name(*at)}
         for title, one in (("head", found), ("distance", by_distance)):
             row |= {

@@ -33,7 +33,6 @@ from .permutation import (
     in_both,
     largest,
     many_test,
-    max_statistic,
     name_of_largest,
     p_text,
     rank_agreement,

@@ -42,18 +42,10 @@ class Bootstrap:
 
     def __sub__(self, other: Bootstrap) -> Bootstrap:
         """Paired difference; raises ValueError if the two cannot come from the same resamples."""
-        self._check_paired(other)
-        return Bootstrap(self.value - other.value, self.draws - other.draws, self.n, self.seed)
-
-    def __truediv__(self, other: Bootstrap) -> Bootstrap:
-        """Paired ratio; raises as the difference does."""
-        self._check_paired(other)
-        return Bootstrap(self.value / other.value, self.draws / other.draws, self.n, self.seed)
-
-    def _check_paired(self, other: Bootstrap) -> None:
         mine, its = ((b.n, len(b.draws), b.seed) for b in (self, other))
         if mine != its:
             raise ValueError(f"not paired: (examples, resamples, seed) are {mine} and {its}")
+        return Bootstrap(self.value - other.value, self.draws - other.draws, self.n, self.seed)
 
     def __neg__(self) -> Bootstrap:
         """The statistic with the other sign."""

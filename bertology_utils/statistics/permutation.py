@@ -23,28 +23,6 @@ ROUNDING = 1e-9  # what is equal but for rounding counts as equal
 DRAWS = 4000  # of a permutation test: so many that a p of 0.025 is known to a tenth of itself
 
 
-def max_statistic(differences: np.ndarray, seed: Seed, draws: int = DRAWS) -> tuple[np.ndarray, np.ndarray]:
-    """Permutation tests of many paired differences at once, corrected by the maximum statistic.
-
-    If nothing made a difference, an example's differences could as well have
-    the other sign. Each draw flips the signs of a random half of the examples,
-    for all statistics alike, so that what they have in common stays; a mean is
-    compared with the largest standardised one of each draw (Westfall and
-    Young, 1993).
-
-    Args:
-        differences: shape (examples, …); NaN where an example says nothing.
-        seed: of the draws.
-        draws: how many.
-
-    Returns:
-        p-values of "above 0" and of "below 0", each of shape (…).
-    """
-    observed, drawn = _exchanged(differences, seed, draws)
-    above, below = corrected_p(observed, drawn.max(axis=1), drawn.min(axis=1))
-    return above.reshape(differences.shape[1:]), below.reshape(differences.shape[1:])
-
-
 def _exchanged(differences: np.ndarray, seed: Seed, draws: int) -> tuple[np.ndarray, np.ndarray]:
     """Standardised means of the differences, (statistics,), and those with random signs, (draws, statistics)."""
     flat = np.nan_to_num(differences.reshape(len(differences), -1))  # (examples, statistics)
@@ -101,19 +79,26 @@ class ManyTest:
         return ManyTest(*(getattr(self, part.name)[at] for part in fields(self)))
 
 
-def many_test(differences: np.ndarray, least: float, seed: Seed) -> ManyTest:
-    """Which mean differences are above a least effect, and which below? By :func:`max_statistic`.
+def many_test(differences: np.ndarray, least: float, seed: Seed, draws: int = DRAWS) -> ManyTest:
+    """Permutation tests of many paired differences at once against a least effect, corrected by the maximum statistic.
+
+    If nothing made a difference, an example's differences could as well have
+    the other sign. Each draw flips the signs of a random half of the examples,
+    for all statistics alike, so that what they have in common stays; a mean is
+    compared with the largest standardised one of each draw (Westfall and
+    Young, 1993).
 
     Args:
         differences: shape (examples, …); NaN where an example says nothing.
         least: the smallest effect that counts.
         seed: of the draws.
+        draws: how many.
     """
     n = np.isfinite(differences).sum(axis=0)
     means = np.nansum(differences, axis=0) / np.where(n, n, np.nan)
-    observed, drawn = _exchanged(differences - least, seed, DRAWS)
+    observed, drawn = _exchanged(differences - least, seed, draws)
     corrected = corrected_p(observed, drawn.max(axis=1), drawn.min(axis=1))
-    alone = (1 + (drawn <= observed + ROUNDING).sum(axis=0)) / (1 + DRAWS)
+    alone = (1 + (drawn <= observed + ROUNDING).sum(axis=0)) / (1 + draws)
     above, below, below_alone = (np.where(n, p.reshape(n.shape), 1.0) for p in (*corrected, alone))
     return ManyTest(means, above, below, n, below_alone)
 
