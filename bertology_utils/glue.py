@@ -9,7 +9,6 @@ them, on purpose: they hold unbalanced quotation marks, and an error must name t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -143,22 +142,6 @@ def predictions(task: Task, logits: np.ndarray) -> np.ndarray:
     return logits[:, 0] if task.is_regression else logits.argmax(axis=1)
 
 
-def score(task: Task, predicted: np.ndarray, labels: np.ndarray, *metrics: str) -> dict[str, float]:
-    """The task's metrics, from 0 to 1 (correlations from −1 to 1), the first ranks models.
-
-    F1 is that of the second class ("equivalent", "duplicate"), as GLUE defines
-    it, and 0 where nothing is predicted so, as in the paper's Table 1. A
-    correlation with a constant prediction is reported as 0.
-
-    Args:
-        task: the task.
-        predicted: shape (examples,), from :func:`predictions`.
-        labels: gold labels, shape (examples,).
-        metrics: some of the task's metrics; all of them by default.
-    """
-    return {metric: float(_METRICS[metric](labels, predicted)) for metric in metrics or task.metrics}
-
-
 def plain_metric(task: Task) -> str:
     """The metric that the paper averages over tasks: accuracy where there is one, else the correlation.
 
@@ -175,32 +158,6 @@ def scale_of(task: Task, score: float) -> float:
     :func:`plain_metric`; at least a hundredth.
     """
     return max(1 - score**2 if task.is_regression else score * (1 - score), 0.01)
-
-
-def _accuracy(labels: np.ndarray, predicted: np.ndarray) -> float:
-    from sklearn.metrics import accuracy_score
-
-    return accuracy_score(labels, predicted)
-
-
-def _f1(labels: np.ndarray, predicted: np.ndarray) -> float:
-    from sklearn.metrics import f1_score
-
-    return f1_score(labels, predicted, pos_label=1, zero_division=0)
-
-
-def _correlation(name: str) -> Callable[[np.ndarray, np.ndarray], float]:
-    def correlation(labels: np.ndarray, predicted: np.ndarray) -> float:
-        from scipy import stats
-
-        if np.ptp(predicted) == 0 or np.ptp(labels) == 0:
-            return 0.0
-        return getattr(stats, name)(labels, predicted).statistic
-
-    return correlation
-
-
-_METRICS = {"accuracy": _accuracy, "F1": _f1, "Pearson": _correlation("pearsonr"), "Spearman": _correlation("spearmanr")}
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,6 @@ RULES: dict[str, Rule] = {
     "each below": lambda found, claim: all_of(~above(one, claim.least) for one in found),
     "each within": lambda found, claim: all_of(all_of([above(one, claim.least), ~above(one, claim.most)]) for one in found),
     "not each above": lambda found, claim: ~all_of(above(one, claim.least) for one in found),
-    "some above": lambda found, claim: any_of(above(one, claim.least) for one in found),
     "some beyond, of either sign": lambda found, claim: any_of(
         any_of([above(one, claim.least), above(-one, claim.least)]) for one in found
     ),
@@ -206,7 +205,7 @@ def _tally(claim: Claim, found: Mapping[Any, Any]) -> dict[str, int]:
 def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str, titles: Mapping[str, str]) -> str:
     """The estimate that decides: of a claim about each, the one least sure; of one that fails, that which speaks against it most."""
     alone = {label: RULES[claim.rule]([one], claim) for label, one in found.items()}
-    about_some = claim.rule in ("some above", "some beyond, of either sign", "as tested, some")
+    about_some = claim.rule in ("some beyond, of either sign", "as tested, some")
     upwards = ("each below", "no head in any", "in none of them some head")  # in them the largest speaks against
 
     def order(label: Any) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ from .annotation.inputs import AnnotatedInput, annotate_inputs
 from .attention import Batch, Measurement, batches, observe_once, weighed
 from .cache import Key, Later, once, where
 from .common import device, one_based, zero_based
-from .corpora import GENERATED
 from .disabling.sweep import Sweep, sweep, without_sets
 from .drift.scores import restored_logits
 from .glue import TASKS, Task, predictions
@@ -26,7 +25,7 @@ from .links.dependencies import RELATIONS, Arcs, Pointing, joined
 from .plan import FineTuning, Need, PassOf, SetsOf, SweepOf, compared, prepare
 from .pruning.cuts import Cut
 from .pruning.pairs import PAIR_ROWS, sets_of
-from .record import LIKE, TITLES, Record
+from .record import Record
 from .settings import resolve
 from .sources import ModelSource
 
@@ -405,18 +404,6 @@ class Lab(Record):
         if problem := unlearned(self.tasks, self.learned):
             raise ValueError(f"{problem}; choose other tasks, or more train_examples")
         return [task for task in self.tasks if self.learned[task]]
-
-    @property
-    def real_data(self) -> bool:
-        """True if the rows are GLUE's own, not the project's corpora under GLUE's names."""
-        data = self.settings.data
-        generated = data.path is not None and (data.path / GENERATED).exists()
-        return data.kind != "embedded" and not generated
-
-    @property
-    def titles(self) -> Mapping[str, str]:
-        """What tasks are called where this run's numbers are told, by name: "MRPC-like" on the embedded corpora."""
-        return TITLES if self.real_data else LIKE
 
     def labels(self, task: Task) -> np.ndarray:
         """Gold labels of all dev rows, shape (rows,)."""

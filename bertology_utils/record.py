@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .cache import write_atomically
 from .claims import CLAIMS, GLUE_DATA, LEARNED
 from .common import device_name, precision
+from .corpora import GENERATED
 from .glue import TASKS, Task
 from .judge import PRETRAINED, THIS_RUN, UNTESTABLE, Verdict, in_words, judge, unlearned
 from .results import LABELS, RESULTS, Entry, Results, entries_of, plain, read_results, table_of
@@ -146,19 +147,21 @@ class Record:
         return verdict
 
     @property
+    def real_data(self) -> bool:
+        """True if the rows are GLUE's own, not the project's corpora under GLUE's names."""
+        data = self.settings.data
+        generated = data.path is not None and (data.path / GENERATED).exists()
+        return data.kind != "embedded" and not generated
+
+    @property
     def titles(self) -> Mapping[str, str]:
-        """What tasks are called where this run's numbers are told, by name."""
-        return TITLES
+        """What tasks are called where this run's numbers are told, by name: "MRPC-like" on the embedded corpora."""
+        return TITLES if self.real_data else LIKE
 
     @property
     def learned(self) -> Mapping[Task, bool]:
         """Which tasks were learned; a lab knows."""
         return {}
-
-    @property
-    def real_data(self) -> bool:
-        """True if the rows are GLUE's own; a lab knows."""
-        return False
 
     @cached_property
     def real(self) -> Results | None:

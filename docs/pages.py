@@ -68,8 +68,8 @@ class Place:
         return {name: one for run in runs for (name, model), one in run.verdicts.items() if model.startswith(about)}
 
 
-EMBEDDED = Place("embedded data", "figures", tuple("0123456789"), "python -m bertology_utils run --in-place --only {}")
-GLUE = Place("GLUE", "benchmarks/minilm_glue", tuple("13456789"),
+EMBEDDED = Place("embedded data", "figures", (*"0123456789", "10"), "python -m bertology_utils run --in-place --only {}")
+GLUE = Place("GLUE", "benchmarks/minilm_glue", (*"1345679", "8", "10"),
              "python -m bertology_utils run --profile minilm -p data folder:PATH --only {}")  # fmt: skip
 FRAMENET = Place("FrameNet 1.5", "benchmarks/minilm_framenet15", ("2",),
                  "python -m bertology_utils run --profile minilm -p framenet folder:PATH --only {}")  # fmt: skip

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from made_up import QUANTILES, SURE, many, resampled
+from plain import score
 from scipy import stats
 from scipy.stats import norm
 
@@ -13,7 +14,7 @@ from bertology_utils.attention import Batch
 from bertology_utils.claims import SCORE, TENTH
 from bertology_utils.disabling import effects, heads, needs
 from bertology_utils.disabling.sweep import Sweep
-from bertology_utils.glue import TASKS, plain_metric, score
+from bertology_utils.glue import TASKS, plain_metric
 from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, UNTESTABLE, judge
 from bertology_utils.statistics import bootstrap, bootstrap_weights, rank_of
 from bertology_utils.statistics.estimates import METRICS, weighted_scores

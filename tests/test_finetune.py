@@ -10,10 +10,11 @@ import sys
 import pytest
 import torch
 from conftest import make_rows
+from plain import score
 
 from bertology_utils import cache, finetune, models
 from bertology_utils.attention.batches import make_batches, tokenize
-from bertology_utils.glue import TASKS, predictions, score
+from bertology_utils.glue import TASKS, predictions
 from bertology_utils.models import predict_logits
 from bertology_utils.settings import Recipe
 from bertology_utils.sources import parse_model

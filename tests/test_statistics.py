@@ -5,10 +5,11 @@ import pytest
 from conftest import load_script
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain import score
 
 from bertology_utils import judge, statistics
 from bertology_utils.drift import scores
-from bertology_utils.glue import TASKS, plain_metric, predictions, score
+from bertology_utils.glue import TASKS, plain_metric, predictions
 from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, Support, all_of, any_of
 from bertology_utils.statistics import estimates, permutation
 

@@ -392,7 +392,7 @@ def weighted_scores(metric: str, predicted: np.ndarray, labels: np.ndarray, weig
         weights: of the examples, such as how often each was drawn, shape (draws, examples).
 
     Returns:
-        Shape (draws, variants), as :func:`bertology_utils.glue.score` gives
+        Shape (draws, variants), from 0 to 1, or −1 to 1, as scikit-learn and scipy give
         for examples repeated so often. A correlation with a constant is 0.
     """
     return METRICS[metric](predicted, labels, weights)
