@@ -130,7 +130,7 @@ def curves(runs: Runs, over: str = "trainings") -> Figure:
             look = {"color": _OF_TASK[entry["task"]], "marker": _MARKS[entry["task"]], "mfc": "white", "ms": 6, "ls": ""}
             ax.plot([float(kind) for kind in entry["kinds"]], _numbers(entry), **look)
         ax.axhline(ENOUGH, color="black", lw=1, ls=":")
-        ax.set(ylim=(-0.5, 1.02), title=statement, xlabel=over)
+        ax.set(ylim=(-0.5 if over == "trainings" else -0.12, 1.02), title=statement, xlabel=over)
         if over == "trainings":
             ax.set_xticks([1, 2, 3, 4, 5])
         else:
