@@ -90,7 +90,7 @@ def _lines(ax, at: np.ndarray, by_task: Mapping[str, np.ndarray], colour: str) -
 def last_two(runs: Runs) -> Figure:
     """What the score loses with the last two layers put back, and with all others, a panel for each run.
 
-    A grey tick marks where all that fine-tuning gained is lost.
+    Ticks mark where all that fine-tuning gained is lost: over random classifiers, and, grey, over always the same answer.
     """
     pairs = _pairs(runs[THIS_RUN])
     kinds = {"kind": dict(zip((pairs[-1], f"1 to {len(pairs) - 1}"), ENDS, strict=True))}
@@ -98,12 +98,22 @@ def last_two(runs: Runs) -> Figure:
     markers, limits = {"all others put back": "s"}, _limits(panels)
     figure = plots.dot_panels(panels, "change of the score, points", 100, ENDS, limits=limits, markers=markers)
     for ax, run in zip(figure.axes, runs.values(), strict=True):
-        gains = {TASKS[name].title: one for name, one in run.by("task", "gain by fine-tuning").items()}
-        lost = {at: -100 * gains[title]["value"] for at, title in enumerate(panels[ax.get_title()]) if title in gains}
-        ax.plot(list(lost.values()), list(lost), "|", color="black", ms=16, mew=1.5, label="all that fine-tuning gained")
+        gains = {name: one["value"] for name, one in run.by("task", "gain by fine-tuning").items()}
+        constant = {name: one["value"] for name, one in run.by("task", "score of always the same answer").items()}
+        above = {name: _tuned_score(run, name) - score for name, score in constant.items()}
+        for lost, colour, label in (
+            (gains, "black", "all that fine-tuning gained over random classifiers"),
+            (above, plots.COLOURS["grey"], "the same over always one answer"),
+        ):
+            at = [list(panels[ax.get_title()]).index(TASKS[name].title) for name in lost]
+            ax.plot([-100 * value for value in lost.values()], at, "|", color=colour, ms=12, mew=1.5, label=label)
     figure.legends[0].remove()
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return figure
+
+
+def _tuned_score(run: Results, task: str) -> float:
+    return run.find("score", task=task, kind=plain_metric(TASKS[task]), state=COLUMNS["finetuned"])[0]["value"]
 
 
 def heads_changed(runs: Runs) -> Figure:

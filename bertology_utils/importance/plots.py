@@ -53,12 +53,14 @@ def by_training(runs: Runs, tasks: Sequence[str]) -> Figure:
             ax.set_xticks(np.array([1, heads // 2, heads]) - 0.5, ["1", str(heads // 2), str(heads)])
         for ax in row[len(several) :]:
             ax.set_axis_off()
-        row[0].set_ylabel(f"{TASKS[task].title}\n±{scale:.3f}\nlayer")
+        row[0].set_ylabel(f"{TASKS[task].title}\n(scale ±{scale:.3f})\nlayer", fontsize=9)
     for number, ax in enumerate(axes[0], 1):
         ax.set_title(f"training {number}")
     for ax in axes[-1]:
         ax.set_xlabel("head")
-    bar = figure.colorbar(axes[0, 0].collections[0], ax=axes, extend="both", aspect=12 * len(found), label=name)
+    bar = figure.colorbar(axes[0, 0].collections[0], ax=axes, extend="both", aspect=12 * len(found))
+    bar.set_label("change of the loss, on the row's scale")
+    figure.suptitle(name)
     bar.set_ticks([-1, 0, 1], labels=["loss lower\nwithout it", "no change", "loss higher\nwithout it"], fontsize=8)
     return figure
 
