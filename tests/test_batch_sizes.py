@@ -14,6 +14,7 @@ from conftest import make_bert, make_rows
 from eight_models import parts_of
 
 import bertology_utils
+from bertology_utils import passes
 from bertology_utils.annotation.inputs import token_types
 from bertology_utils.attention import ByNorm, make_batches, observe
 from bertology_utils.attention.batches import tokenize
@@ -32,7 +33,6 @@ from bertology_utils.links.measure import TokenLinkAttention
 from bertology_utils.models import load_classifier, load_encoder, load_tokenizer
 from bertology_utils.patterns.classifiers import load_network
 from bertology_utils.patterns.measure import Patterns
-from bertology_utils.pretrained.measure import find
 from bertology_utils.pruning.pairs import HeadDistances
 from bertology_utils.weighing.heads import WordsOnly
 from bertology_utils.weighing.mixing import Mixing
@@ -87,7 +87,7 @@ def check_equal(results, atol=1e-6):
 def of_inputs(lab, model, reference):
     """Measurements of a task's inputs, by name; made anew for each pass, as they keep what they saw."""
     inputs, tokenizer = lab.annotated_inputs(TASK), lab.tokenizer
-    special, links = [marks(one) for one in inputs], find(inputs, lab.annotator.antecedents, 1)
+    special, links = [marks(one) for one in inputs], passes.links(lab, TASK)
     ids = tuple(tokenizer.all_special_ids)
     types = [token_types(annotated) for annotated in inputs]
     return lambda: {

@@ -167,7 +167,7 @@ def test_a_training_on_a_full_disk_goes_on_when_there_is_room_to_the_same_weight
     assert undisturbed.returncode == 0, undisturbed.stderr
     disk = tmp_path / "disk"
     monkeypatch.setenv("BERTOLOGY_CACHE", str(disk))
-    disturbed = python(TRAINING, tiny_bert, disk, mounts=small_disk(disk, "18m"))
+    disturbed = python(TRAINING, tiny_bert, disk, mounts=small_disk(disk, "1m"))
     assert disturbed.returncode == 0, disturbed.stderr
     first, weights = disturbed.stdout.splitlines()
     assert first.startswith("first: the disk is full") and weights == undisturbed.stdout.strip()
