@@ -18,10 +18,10 @@ import numpy as np
 from bertology_utils import finetune, glue, models
 from bertology_utils.attention import batches
 from bertology_utils.common import quiet
+from bertology_utils.disabling.switch import scores_of
 from bertology_utils.glue import TASKS, Task, plain_metric, predictions
 from bertology_utils.settings import PROFILES
 from bertology_utils.sources import parse_data, parse_model
-from bertology_utils.statistics import weighted_scores
 from corpora_generator import digests
 
 OUTPUT = Path(__file__).with_suffix(".json")
@@ -47,7 +47,7 @@ class Bench:
         inputs = batches.tokenize(rows, task, self.tokenizer, self.recipes["normal"].max_length)
         predicted = predictions(task, models.predict_logits(model, batches.make_batches(inputs, self.tokenizer)))
         labels = np.asarray(rows["label"])
-        return float(weighted_scores(plain_metric(task), predicted[None], labels, np.ones((1, len(labels))))[0, 0])
+        return float(scores_of(task, predicted[None], labels)[0])
 
     def untuned(self, task: Task, seed: int) -> float:
         """The pre-trained encoder under a classification layer drawn by the seed."""

@@ -174,8 +174,8 @@ class _FewTokens(torch.nn.Module):
 def only_embeddings_of(tokens: Iterable[int], model: PreTrainedModel) -> Iterator[None]:
     """Within it, let a training go through the word embeddings of these tokens alone; then all are there again.
 
-    Each step would else fill, add up and move those of the whole vocabulary, half of MiniLM's weights. Those of a token
-    that no input has get no gradient; only weight decay shrinks them, by what is left of a row of ones.
+    Otherwise each step goes through those of the whole vocabulary, half of MiniLM's weights. A token that no input has
+    gets no gradient; only weight decay shrinks it, by as much as it shrinks a row of ones.
 
     Args:
         tokens: all that the inputs have.

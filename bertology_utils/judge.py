@@ -182,10 +182,13 @@ def _flat(found: Mapping[Any, Any]) -> dict[Any, Any]:
 
 def in_words(outcome: str, tally: Mapping[str, int]) -> str:
     """A verdict's outcome and on how many tasks the claim holds, fails and is open: "undecided (holds on 3, open on 2)"."""
-    on = [f"{how} on {count}" for how, count in tally.items() if count]
-    if len(on) == 1:  # "holds here (on all 6)"
-        on = [on[0].removeprefix(f"{_ON_TASKS[outcome]} ").replace("on ", "on all ")]
-    return f"{outcome} ({', '.join(on)})" if on else outcome
+    on = {how: count for how, count in tally.items() if count}
+    if len(on) == 1:
+        ((how, count),) = on.items()
+        told = f"on all {count}" if how == _ON_TASKS[outcome] else f"{how} on all {count}"
+    else:
+        told = ", ".join(f"{how} on {count}" for how, count in on.items())
+    return f"{outcome} ({told})" if told else outcome
 
 
 def _tally(claim: Claim, found: Mapping[Any, Any]) -> dict[str, int]:

@@ -196,7 +196,9 @@ class Record:
         rows = []
         for one in (one for one in self.verdicts if not names or one.id in names):
             found = real.get((one.id, one.model))
-            both = [*([(Verdict(**found), self.real_title)] if found else []), (one, "this run")]
+            both = [(one, "this run")]
+            if found:
+                both.insert(0, (Verdict(**found), self.real_title))
             if one.model not in (THIS_RUN, PRETRAINED):  # a published figure is the same beside both, if it can be judged
                 both = [min(both, key=lambda row: row[0].outcome == UNTESTABLE)]
             rows += [verdict_row(*row) for row in both]

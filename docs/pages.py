@@ -69,7 +69,7 @@ class Place:
 
 
 EMBEDDED = Place("embedded data", "figures", (*"0123456789", "10"), "python -m bertology_utils run --in-place --only {}")
-GLUE = Place("GLUE", "benchmarks/minilm_glue", (*"1345679", "8", "10"),
+GLUE = Place("GLUE", "benchmarks/minilm_glue", (*"13456789", "10"),
              "python -m bertology_utils run --profile minilm -p data folder:PATH --only {}")  # fmt: skip
 FRAMENET = Place("FrameNet 1.5", "benchmarks/minilm_framenet15", ("2",),
                  "python -m bertology_utils run --profile minilm -p framenet folder:PATH --only {}")  # fmt: skip

@@ -24,7 +24,7 @@ from bertology_utils.cache import write_atomically
 from bertology_utils.common import track
 from bertology_utils.patterns.classifiers import WEIGHTS, Design, PatternCNN, as_tensors, classify
 from bertology_utils.patterns.labels import LabelledMap, Picture, targets
-from bertology_utils.patterns.validation import CANDIDATES, FILE, Fold, _fingerprints, _statistics, fitted_regression
+from bertology_utils.patterns.validation import CANDIDATES, FILE, Fold, features_of, fingerprints, fitted_regression
 
 from .changes import augmented
 
@@ -125,7 +125,7 @@ def fitted(kind: str, pictures: Sequence[Picture], patterns: np.ndarray, candida
         network = train(pictures, patterns, candidate, seed)
         return lambda others: classify(network, others)
     model = fitted_regression(pictures, patterns, candidate)
-    return lambda others: model.predict(_statistics(others))
+    return lambda others: model.predict(features_of(others))
 
 
 def macro_f1(true: np.ndarray, predicted: np.ndarray) -> float:
@@ -135,5 +135,5 @@ def macro_f1(true: np.ndarray, predicted: np.ndarray) -> float:
 
 def write_rounds(rounds: Mapping[str, Sequence[Fold]], seed: int) -> None:
     """Keep the cross-validations of every kind, with fingerprints of the labelled maps and the network."""
-    content = {"seed": seed} | _fingerprints() | {kind: [asdict(fold) for fold in rounds[kind]] for kind in CANDIDATES}
+    content = {"seed": seed} | fingerprints() | {kind: [asdict(fold) for fold in rounds[kind]] for kind in CANDIDATES}
     write_atomically(FILE, (json.dumps(content, separators=(",", ":")).replace("},{", "},\n{") + "\n").encode())

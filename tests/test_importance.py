@@ -11,7 +11,7 @@ from conftest import ROOT, batches_of_rows, load_script, make_rows
 from bertology_utils.claims import CLAIMS
 from bertology_utils.disabling.sweep import Sweep, sweep
 from bertology_utils.glue import TASKS
-from bertology_utils.importance import agreement, luck
+from bertology_utils.importance import agreement, luck, plots
 from bertology_utils.importance.components import BOTH, EXAMPLES, HEAD, NOISE, TRAINING, WAY, Components, effects_on_parts
 from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, UNTESTABLE, judge
 from bertology_utils.models import load_classifier, load_tokenizer
@@ -115,6 +115,7 @@ def test_what_cannot_be_told_is_said_and_not_zero():
     with pytest.raises(ValueError, match="one training: whether another would order the heads alike cannot be told"):
         agreement.between_trainings(np.ones((72, 1)), 1)
     assert agreement.ways_alike({"uniform": np.ones(72)}, 1) == {}
+    assert not any(ax.axison for ax in plots.ways({}, "rank correlation of heads' effects by two ways").axes)
 
 
 def test_a_negative_estimate_stays_visible_and_counts_as_zero():
@@ -142,9 +143,25 @@ def test_effects_on_parts_are_those_of_all_examples():
     assert effects_on_parts(MRPC, sweeps, labels, 1, "score")[6, 0].mean() == pytest.approx(before - right)
 
 
-def test_too_few_examples_are_refused():
-    with pytest.raises(ValueError, match="6 examples cannot be divided into 10 parts"):
-        effects_on_parts(MRPC, {(0, "uniform"): made_sweep(6)}, np.arange(6) % 2, 1)
+@pytest.mark.parametrize(
+    ("sweeps", "message"),
+    [
+        (
+            {(0, "uniform"): made_sweep(), (0, "zero"): made_sweep(), (1, "zero"): made_sweep()},
+            "training 2 was not swept by",
+        ),
+        (
+            {(0, "uniform"): made_sweep(), (1, "uniform"): made_sweep(heads=(2, 3))},
+            r"is of \(2, 3, 60\), not of \(2, 4, 60\)",
+        ),
+        ({(0, "uniform"): made_sweep(), (1, "uniform"): made_sweep(50)}, r"training 2 by 'uniform' is of \(2, 4, 50\)"),
+        ({(0, "uniform"): made_sweep(6)}, "6 examples cannot be divided into 10 parts"),
+    ],
+)
+def test_sweeps_that_do_not_fit_are_refused(sweeps, message):
+    labels = np.arange(6 if "6 examples" in message else 60) % 2
+    with pytest.raises(ValueError, match=message):
+        effects_on_parts(MRPC, sweeps, labels, 1)
 
 
 def test_random_weights_share_no_head_and_a_shouting_head_is_found_in_two_models(tiny_bert):

@@ -98,22 +98,25 @@ def last_two(runs: Runs) -> Figure:
     markers, limits = {"all others put back": "s"}, _limits(panels)
     figure = plots.dot_panels(panels, "change of the score, points", 100, ENDS, limits=limits, markers=markers)
     for ax, run in zip(figure.axes, runs.values(), strict=True):
-        gains = {name: one["value"] for name, one in run.by("task", "gain by fine-tuning").items()}
-        constant = {name: one["value"] for name, one in run.by("task", "score of always the same answer").items()}
-        above = {name: _tuned_score(run, name) - score for name, score in constant.items()}
-        for lost, colour, label in (
-            (gains, "black", "all that fine-tuning gained over random classifiers"),
-            (above, plots.COLOURS["grey"], "the same over always one answer"),
-        ):
-            at = [list(panels[ax.get_title()]).index(TASKS[name].title) for name in lost]
-            ax.plot([-100 * value for value in lost.values()], at, "|", color=colour, ms=12, mew=1.5, label=label)
+        for (label, gains), colour in zip(_gains(run).items(), ("black", plots.COLOURS["grey"]), strict=True):
+            lost = {at: -100 * gains[title] for at, title in enumerate(panels[ax.get_title()]) if title in gains}
+            ax.plot(list(lost.values()), list(lost), "|", color=colour, ms=12, mew=1.5, label=label)
     figure.legends[0].remove()
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return figure
 
 
-def _tuned_score(run: Results, task: str) -> float:
-    return run.find("score", task=task, kind=plain_metric(TASKS[task]), state=COLUMNS["finetuned"])[0]["value"]
+def _gains(run: Results) -> dict[str, dict[str, float]]:
+    """What fine-tuning gained in all, by what it is counted from and by the task's title."""
+    over_random = {TASKS[name].title: one["value"] for name, one in run.by("task", "gain by fine-tuning").items()}
+    over_constant = {}
+    for name, one in run.by("task", "score of always the same answer").items():
+        (tuned,) = run.find("score", task=name, kind=plain_metric(TASKS[name]), state=COLUMNS["finetuned"])
+        over_constant[TASKS[name].title] = tuned["value"] - one["value"]
+    return {
+        "all that fine-tuning gained over random classifiers": over_random,
+        "the same over always one answer": over_constant,
+    }
 
 
 def heads_changed(runs: Runs) -> Figure:

@@ -49,9 +49,16 @@ def effects_on_parts(
         by: "loss", or "score" for accuracy or Pearson's correlation.
 
     Raises:
-        ValueError: there are fewer examples than parts.
+        ValueError: a training lacks a way, sweeps differ in their heads or examples, or there are fewer examples than parts.
     """
     trainings, ways = list(dict.fromkeys(at for at, _ in sweeps)), list(dict.fromkeys(way for _, way in sweeps))
+    if missing := [(at, way) for at in trainings for way in ways if (at, way) not in sweeps]:
+        at, way = missing[0]
+        raise ValueError(f"{task.title}: training {at + 1} was not swept by {way!r}; every training needs every way")
+    for (at, way), one in sweeps.items():
+        shape, wanted = one.heads.shape[:3], (*next(iter(sweeps.values())).heads.shape[:2], len(labels))
+        if shape != wanted:
+            raise ValueError(f"{task.title}: the sweep of training {at + 1} by {way!r} is of {shape}, not of {wanted}")
     if len(labels) < PARTS:
         raise ValueError(f"{task.title}: {len(labels)} examples cannot be divided into {PARTS} parts; sweep more")
     of_parts = np.array_split(np.random.default_rng(seed).permutation(len(labels)), PARTS)

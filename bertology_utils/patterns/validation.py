@@ -60,11 +60,11 @@ class Fold:
 def fitted_regression(pictures: Sequence[Picture], patterns: np.ndarray, strength: float) -> Pipeline:
     """Logistic regression, fitted to the statistics of maps, which it scales to equal variance first."""
     model = make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=10_000))
-    return model.fit(_statistics(pictures), patterns)
+    return model.fit(features_of(pictures), patterns)
 
 
-def _statistics(pictures: Sequence[Picture]) -> np.ndarray:
-    """Shape (pictures, statistics)."""
+def features_of(pictures: Sequence[Picture]) -> np.ndarray:
+    """Statistics of maps as the regression reads them, shape (pictures, statistics)."""
     return np.stack([map_statistics(picture.weights, picture.separators) for picture in pictures])
 
 
@@ -112,13 +112,14 @@ def load_rounds(kind: str) -> list[Fold]:
     """
     one_of("kind of classifier", kind, CANDIDATES)
     content = json.loads(FILE.read_text())
-    for name, fingerprint in _fingerprints().items():
+    for name, fingerprint in fingerprints().items():
         if content[name] != fingerprint:
             raise ValueError(f"{FILE.name} was made with another {name}; make it anew: python -m pattern_trainer")
     return [Fold(**fold) for fold in content[kind]]
 
 
-def _fingerprints() -> dict[str, str]:
+def fingerprints() -> dict[str, str]:
+    """SHA-256 of the labelled maps and of the network, by file, to which a validation belongs."""
     files = {name: FOLDER / name for name in ("labels.csv", "maps.safetensors")} | {"cnn.safetensors": WEIGHTS}
     return {name: file_sha256(path) for name, path in files.items()}
 
@@ -187,7 +188,7 @@ def load_judges(folder: Path = FOLDER) -> dict[str, Evidence]:
     else:
         pictures = [one.picture for one in labelled]
         named = {NETWORK: classifiers.classify(classifiers.load_network(), pictures),
-                 REGRESSION: load_logistic().model.predict(_statistics(pictures))}  # fmt: skip
+                 REGRESSION: load_logistic().model.predict(features_of(pictures))}  # fmt: skip
     judges = {name: Evidence(settled, predicted, groups) for name, predicted in named.items()}
     return judges | {
         "first labelling": Evidence(settled, first, groups),

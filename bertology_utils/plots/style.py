@@ -57,12 +57,12 @@ def set_style() -> None:
 
 
 def panel_grid(count: int, width: float, height: float, columns: int = 4, sharey: bool = False) -> tuple[Figure, list[Axes]]:
-    """A figure with so many axes in rows of ``columns``, each of a size in inches.
+    """A figure with so many axes in rows of ``columns``, each of a size in inches; an empty figure for none.
 
     Returns:
         The figure and the list of its axes.
     """
-    rows, across = -(-count // columns), min(columns, count)
+    rows, across = -(-(count or 1) // columns), min(columns, count or 1)
     size = max(5.5, width * across), height * rows  # wide enough for a legend
     figure, axes = plt.subplots(rows, across, figsize=size, squeeze=False, sharey=sharey)
     for ax in axes.flat[count:]:
