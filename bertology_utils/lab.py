@@ -206,6 +206,7 @@ class Lab(Record):
         """The dev rows whose maps are measured, drawn by the seed (footnote 5)."""
         return glue.sample(self.dev_rows(task), self._measured(count), self.settings.seed)
 
+    @cache
     def measured_batches(self, task: Task, count: int = 0, pad_to: int | None = None) -> list[Batch]:
         """Inputs of the dev rows whose maps are measured, drawn by the seed (footnote 5).
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import secrets
+import shutil
 import socket
 import tempfile
 import threading
@@ -209,6 +210,7 @@ class Item:
         entry: kind and key in the cache.
         operations: multiplications and additions that it takes, roughly.
         memory: bytes that one worker takes, roughly.
+        disk: bytes of the weights that it leaves in the cache.
     """
 
     notebooks: tuple[str, ...]
@@ -219,6 +221,7 @@ class Item:
     entry: tuple[str, Any]
     operations: float
     memory: float
+    disk: float = 0
 
 
 @dataclass(frozen=True)
@@ -284,6 +287,7 @@ def plan(notebooks: Iterable[Notebook], values: dict[str, object], open_lab: Cal
 
     Raises:
         ValueError, FileNotFoundError, ConnectionError: rows or a model cannot be read.
+        ValueError: the trainings do not fit on the cache's disk.
     """
     from .settings import resolve
 
@@ -313,11 +317,24 @@ def plan_of(labs: Mapping[str, Any], parameters: Mapping[str, dict[str, object]]
         else:
             items.append(Item(tuple(names), given[names[0]], type(lab), need, lab.title(need), entry, *_estimate(lab, need)))
     items.sort(key=lambda item: (not isinstance(item.need, FineTuning), -item.operations))
+    _check_room(items)
     models = {name: sum(isinstance(need, FineTuning) for need in some) for name, some in needs.items()}
     trained = any(isinstance(item.need, FineTuning) for item in items)
     if trained and any(emulates(lab.settings.profile.recipe.on_cpu) for lab in labs.values()):
         note("this processor has no instructions for bf16, in which this profile trains: it takes longer than float32 would")
     return Plan(tuple(items), finished, models)
+
+
+def _check_room(items: Sequence[Item]) -> None:
+    """Refuse trainings whose weights do not fit on the cache's disk, before the first of them."""
+    wanted, folder = sum(item.disk for item in items), cache_folder().resolve()
+    free = shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
+    if wanted > free:
+        raise ValueError(
+            f"what is to be trained takes {wanted / 2**30:.1f} GiB, and the disk of the cache folder {folder} has"
+            f" {free / 2**30:.1f} free; remove what was not used for a day (python -m bertology_utils cache prune --days 1),"
+            f" or name a folder on another disk in {CACHE_VARIABLE}"
+        )
 
 
 def prepare(lab: Any, notebook: str, parameters: dict[str, object]) -> None:
@@ -334,8 +351,8 @@ def prepare(lab: Any, notebook: str, parameters: dict[str, object]) -> None:
             raise RuntimeError("; ".join(f"{failure.item.title}: {failure.problem}" for failure in failures))
 
 
-def _estimate(lab: Any, need: Need) -> tuple[float, float]:
-    """Operations and bytes of one worker, roughly: a weight takes two operations a token forward, and four backward."""
+def _estimate(lab: Any, need: Need) -> tuple[float, float, float]:
+    """Operations, bytes of one worker and bytes on the disk, roughly: a weight takes two operations a token forward, and four backward."""
     config, recipe = lab.config, lab.settings.profile.recipe
     layers = 12 * config.num_hidden_layers * config.hidden_size**2
     if isinstance(need, (SweepOf, SetsOf)):
@@ -355,8 +372,8 @@ def _estimate(lab: Any, need: Need) -> tuple[float, float]:
     some = rows[: min(200, len(rows))]
     tokens = sum(len(text) for field in task.fields for text in some[field]) / max(1, len(some[task.fields[0]])) / 4.5 + 3
     operations = 2 * layers * passes * len(rows) * min(tokens, recipe.max_length)
-    memory = PROCESS + BYTES[type(need).__name__] * (layers + config.vocab_size * config.hidden_size)
-    return operations, memory
+    weights = layers + config.vocab_size * config.hidden_size
+    return operations, PROCESS + BYTES[type(need).__name__] * weights, 4 * weights * isinstance(need, FineTuning)
 
 
 def carry_out(items: Sequence[Item], jobs: int, scheduler: str = "") -> list[Failure]:

@@ -19,7 +19,7 @@ TOLERANCE = 5e-4
 # Seed of the noise on the initial weights (see tests/machines), threads, kernels.
 MACHINES = {
     "the same": {"OMP_NUM_THREADS": "1"},
-    "two threads, another start": {"OMP_NUM_THREADS": "2", "BERTOLOGY_NOISE": "1"},
+    "two threads, another start": {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive", "BERTOLOGY_NOISE": "1"},
     "old kernels": {
         "OMP_NUM_THREADS": "1",
         "ATEN_CPU_CAPABILITY": "default",

@@ -2,6 +2,7 @@
 
 import errno
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -208,6 +209,17 @@ def test_a_cache_that_cannot_be_written_to_is_refused_before_any_work(world, mon
     with pytest.raises(PermissionError, match="something has to be made for this run"):
         plan.carry_out([FIRST], 1)
     assert plan.carry_out([], 1) == [] and world[0] == []
+
+
+def test_trainings_that_do_not_fit_on_the_disk_are_refused_before_the_first(tiny_bert, own_cache, monkeypatch, capsys):
+    wanted = sum(path.stat().st_size for path in tiny_bert.glob("*.safetensors")) * 2
+    assert 0.9 < sum(item.disk for item in planned(tiny_bert, "1").items) / wanted < 1, "two trainings, without their heads"
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=wanted // 2))
+    call = ["prepare", "--only", "1", "-p", "model", str(tiny_bert), "-p", "tasks", "sst2"]
+    assert cli.main(call) == 2
+    refusal = capsys.readouterr().err
+    assert f"the disk of the cache folder {own_cache}" in refusal and "BERTOLOGY_CACHE" in refusal
+    assert not own_cache.exists(), "nothing was begun"
 
 
 def test_notebook_0_comes_first_where_anything_has_to_be_made():
