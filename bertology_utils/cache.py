@@ -259,7 +259,7 @@ def damage(folder: Path) -> str | None:
 
 
 def _checksum(path: Path) -> str:
-    """Tells damage: of every model that a notebook reads SHA-256 would take as long as to load it."""
+    """A file's XXH3, to tell damage: SHA-256 of a model would take as long as loading it."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 

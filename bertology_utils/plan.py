@@ -352,7 +352,10 @@ def prepare(lab: Any, notebook: str, parameters: dict[str, object]) -> None:
 
 
 def _estimate(lab: Any, need: Need) -> tuple[float, float, float]:
-    """Operations, bytes of one worker and bytes on the disk, roughly: a weight takes two operations a token forward, and four backward."""
+    """Operations, bytes of one worker and bytes on the disk, roughly.
+
+    A weight takes two operations a token forward, and four backward.
+    """
     config, recipe = lab.config, lab.settings.profile.recipe
     layers = 12 * config.num_hidden_layers * config.hidden_size**2
     if isinstance(need, (SweepOf, SetsOf)):

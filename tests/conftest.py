@@ -25,8 +25,8 @@ SHARED = ROOT.parent / "shared" / "data"
 # Processes that tests start find the project and the tests, as these do.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH")]))
 
-# Files whose tests start many processes, or train: they begin first, and `make test-quick` leaves them out.
-SLOW = "batch_sizes digits faults finetune hub paper_profile pretrained run second_device security workers"
+# Files whose tests start many processes, or train, the longest first: so they begin, and `make test-quick` leaves them out.
+SLOW = "second_device pretrained digits finetune workers run faults hub security batch_sizes paper_profile"
 
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the folder of third-party data is not here")
 
@@ -38,11 +38,12 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     """Slow ones first, so that at the end no process is left alone with one."""
-    slow = {f"test_{name}" for name in SLOW.split()}
+    slow = [f"test_{name}" for name in SLOW.split()]
     for item in items:
         if item.path.stem in slow:
             item.add_marker("slow")
-    items.sort(key=lambda item: "slow" not in item.keywords)  # otherwise in their order
+    # The others after them, in their order.
+    items.sort(key=lambda item: slow.index(item.path.stem) if item.path.stem in slow else len(slow))
 
 
 @pytest.fixture(autouse=True)
