@@ -234,7 +234,7 @@ def entry(kind: str, key: Key, fill: Callable[[Path, Path], Any]) -> Path:
         shutil.rmtree(target, ignore_errors=True)  # what a killed process left of it
         target.mkdir(parents=True)
         fill(target, scratch)
-        manifest = {"key": key, "files": {name: _checksum(target / name) for name in _contents(target)}}
+        manifest = {"key": key, "files": {name: checksum(target / name) for name in _contents(target)}}
         write_atomically(target / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False).encode())
         os.replace(target, folder)
         shutil.rmtree(scratch)
@@ -254,20 +254,24 @@ def damage(folder: Path) -> str | None:
         return "its manifest cannot be read"
     if not files or set(_contents(folder)) != set(files):
         return "its files are not those of its manifest"
-    changed = [name for name, expected in files.items() if _checksum(folder / name) != expected]
+    changed = [name for name, expected in files.items() if checksum(folder / name) != expected]
     return f"{changed[0]} has changed since it was written" if changed else None
 
 
-def _checksum(path: Path) -> str:
-    """A file's XXH3, to tell damage: SHA-256 of a model would take as long as loading it."""
+def checksum(path: Path, algorithm: Any = xxhash.xxh3_128) -> str:
+    """A file's hash in hexadecimal digits; by XXH3 to tell damage, as SHA-256 of a model takes as long as loading it.
+
+    Args:
+        path: the file.
+        algorithm: as of :func:`hashlib.file_digest`.
+    """
     with path.open("rb") as file:
-        return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
+        return hashlib.file_digest(file, algorithm).hexdigest()
 
 
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file, as 64 hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return checksum(path, "sha256")
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -42,8 +42,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.stem in slow:
             item.add_marker("slow")
-    # The others after them, in their order.
-    items.sort(key=lambda item: slow.index(item.path.stem) if item.path.stem in slow else len(slow))
+    items.sort(key=lambda item: [*slow, item.path.stem].index(item.path.stem))  # the others after them, in their order
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-SIZES = {"tasks": "sst2,stsb", "train_examples": 32, "max_examples": 24, "sweep_examples": 16}
+SIZES = {"tasks": "sst2,mrpc,stsb", "train_examples": 32, "max_examples": 24, "sweep_examples": 16}
 
 
 def main(device: str, folder: Path, notebooks: list[Path]) -> None:

@@ -485,9 +485,9 @@ def test_a_damaged_value_and_one_of_a_class_that_is_gone_are_measured_anew(encod
 
     gone = pack(whole).replace(b":FlowShares", b":FormerName")
     (manifest,) = (path for path in own_cache.glob("measured/*/manifest.json") if "damaged" not in path.parent.name)
-    before = cache._checksum(manifest.parent / "value.safetensors")
+    before = cache.checksum(manifest.parent / "value.safetensors")
     (manifest.parent / "value.safetensors").write_bytes(gone)
-    manifest.write_text(manifest.read_text().replace(before, cache._checksum(manifest.parent / "value.safetensors")))
+    manifest.write_text(manifest.read_text().replace(before, cache.checksum(manifest.parent / "value.safetensors")))
     again, made = look()
     assert made and same(again, whole) and look()[1] == 0
 

@@ -144,24 +144,25 @@ def test_effects_on_parts_are_those_of_all_examples():
 
 
 @pytest.mark.parametrize(
-    ("sweeps", "message"),
+    ("sweeps", "count", "message"),
     [
         (
             {(0, "uniform"): made_sweep(), (0, "zero"): made_sweep(), (1, "zero"): made_sweep()},
+            60,
             "training 2 was not swept by",
         ),
         (
             {(0, "uniform"): made_sweep(), (1, "uniform"): made_sweep(heads=(2, 3))},
+            60,
             r"is of \(2, 3, 60\), not of \(2, 4, 60\)",
         ),
-        ({(0, "uniform"): made_sweep(), (1, "uniform"): made_sweep(50)}, r"training 2 by 'uniform' is of \(2, 4, 50\)"),
-        ({(0, "uniform"): made_sweep(6)}, "6 examples cannot be divided into 10 parts"),
+        ({(0, "uniform"): made_sweep(), (1, "uniform"): made_sweep(50)}, 60, r"training 2 by 'uniform' is of \(2, 4, 50\)"),
+        ({(0, "uniform"): made_sweep(6)}, 6, "6 examples cannot be divided into 10 parts"),
     ],
 )
-def test_sweeps_that_do_not_fit_are_refused(sweeps, message):
-    labels = np.arange(6 if "6 examples" in message else 60) % 2
+def test_sweeps_that_do_not_fit_are_refused(sweeps, count, message):
     with pytest.raises(ValueError, match=message):
-        effects_on_parts(MRPC, sweeps, labels, 1)
+        effects_on_parts(MRPC, sweeps, np.arange(count) % 2, 1)
 
 
 def test_random_weights_share_no_head_and_a_shouting_head_is_found_in_two_models(tiny_bert):

@@ -55,9 +55,9 @@ def effects_on_parts(
     if missing := [(at, way) for at in trainings for way in ways if (at, way) not in sweeps]:
         at, way = missing[0]
         raise ValueError(f"{task.title}: training {at + 1} was not swept by {way!r}; every training needs every way")
+    wanted = (*next(iter(sweeps.values())).heads.shape[:2], len(labels))
     for (at, way), one in sweeps.items():
-        shape, wanted = one.heads.shape[:3], (*next(iter(sweeps.values())).heads.shape[:2], len(labels))
-        if shape != wanted:
+        if (shape := one.heads.shape[:3]) != wanted:
             raise ValueError(f"{task.title}: the sweep of training {at + 1} by {way!r} is of {shape}, not of {wanted}")
     if len(labels) < PARTS:
         raise ValueError(f"{task.title}: {len(labels)} examples cannot be divided into {PARTS} parts; sweep more")
