@@ -2,8 +2,9 @@
 
     python benchmarks/annotation_heatmaps.py PIPELINE
 
-Writes its figures to annotation_heatmaps.json beside it: per type of token the correlation over all heads, and the mean
-and largest difference of a head's mean weight. Pre-trained model, dev rows of all seven tasks.
+Writes its figures to annotation_heatmaps.json beside it: per type of token the correlation over all
+heads, and the mean and largest difference of a head's mean weight. Pre-trained model, dev rows of
+all seven tasks.
 """
 
 import argparse
@@ -28,29 +29,50 @@ def main() -> None:
     options = parser.parse_args()
     quiet()
     lab = Lab("4_feature_attention")
-    sources = {"gold": lab.annotator, "spaCy": annotators.load_annotator(f"spacy:{options.pipeline}")}
+    sources = {
+        "gold": lab.annotator,
+        "spaCy": annotators.load_annotator(f"spacy:{options.pipeline}"),
+    }
     values = {name: [] for name in sources}
-    alike = {kind: [0, 0, 0] for kind in TOKEN_TYPES}  # wordpieces of the type: in both, gold, spaCy
+    alike = {
+        kind: [0, 0, 0] for kind in TOKEN_TYPES
+    }  # wordpieces of the type: in both, gold, spaCy
     for task in lab.tasks:
         types = {}
         for name, annotator in sources.items():
             inputs = annotate_inputs(
-                lab.dev_rows(task), task.fields, lab.tokenizer, lab.settings.profile.recipe.max_length, annotator
+                lab.dev_rows(task),
+                task.fields,
+                lab.tokenizer,
+                lab.settings.profile.recipe.max_length,
+                annotator,
             )
             types[name] = [token_types(annotated) for annotated in inputs]
-        found = observe(lab.encoder(), lab.measured_batches(task), {name: Features(masks) for name, masks in types.items()})
+        found = observe(
+            lab.encoder(),
+            lab.measured_batches(task),
+            {name: Features(masks) for name, masks in types.items()},
+        )
         for name in sources:
             values[name].append(found[name])
         for at, kind in enumerate(TOKEN_TYPES):
             pairs = [(gold[at], other[at]) for gold, other in zip(*types.values(), strict=True)]
             for part, count in enumerate(
-                [sum((a & b).sum() for a, b in pairs), sum(a.sum() for a, _ in pairs), sum(b.sum() for _, b in pairs)]
+                [
+                    sum((a & b).sum() for a, b in pairs),
+                    sum(a.sum() for a, _ in pairs),
+                    sum(b.sum() for _, b in pairs),
+                ]
             ):
                 alike[kind][part] += int(count)
     means = {
         name: np.nanmean(np.concatenate(of_tasks), axis=0) for name, of_tasks in values.items()
     }  # (types, layers, heads)
-    found = {"pipeline": sources["spaCy"].name, "examples": sum(map(len, values["gold"])), "types": {}}
+    found = {
+        "pipeline": sources["spaCy"].name,
+        "examples": sum(map(len, values["gold"])),
+        "types": {},
+    }
     for at, kind in enumerate(TOKEN_TYPES):
         a, b = (means[name][at].ravel() for name in sources)
         both, gold, parsed = alike[kind]
@@ -64,7 +86,9 @@ def main() -> None:
             "F1 of wordpieces": round(2 * both / (gold + parsed), 4),
         }
         print(kind, found["types"][kind])
-    Path(__file__).with_suffix(".json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    Path(__file__).with_suffix(".json").write_text(
+        json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    )
 
 
 if __name__ == "__main__":

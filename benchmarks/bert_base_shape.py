@@ -2,9 +2,10 @@
 
     python benchmarks/bert_base_shape.py HUB_LIKE SCRATCH -- -p data folder:PATH …
 
-HUB_LIKE is a folder with bert-base-uncased's config.json, tokenizer and state_dict_shapes.json (names and shapes of its
-tensors). A model of that shape and a copy of the checkout are written to SCRATCH, so that no page here is renewed:
-random weights say nothing of BERT. Times go to bert_base_shape.json beside this script.
+HUB_LIKE is a folder with bert-base-uncased's config.json, tokenizer and state_dict_shapes.json
+(names and shapes of its tensors). A model of that shape and a copy of the checkout are written to
+SCRATCH, so that no page here is renewed: random weights say nothing of BERT. Times go to
+bert_base_shape.json beside this script.
 """
 
 import argparse
@@ -21,7 +22,14 @@ import torch
 from safetensors.torch import save_file
 
 ROOT = Path(__file__).resolve().parent.parent
-COPIED = ("pyproject.toml", "*.md", "docs/*.md", "notebooks/8*.ipynb", "figures/*/results.json", "benchmarks/**/*.json")
+COPIED = (
+    "pyproject.toml",
+    "*.md",
+    "docs/*.md",
+    "notebooks/8*.ipynb",
+    "figures/*/results.json",
+    "benchmarks/**/*.json",
+)
 
 
 def write_model(like: Path, folder: Path, seed: int = 1) -> int:
@@ -33,7 +41,9 @@ def write_model(like: Path, folder: Path, seed: int = 1) -> int:
     shapes = json.loads((like / "state_dict_shapes.json").read_text())
     tensors = {}
     for name, shape in shapes.items():
-        tensors[name] = torch.randn(shape, generator=generator) * 0.02 + (1.0 if name.endswith("gamma") else 0.0)
+        tensors[name] = torch.randn(shape, generator=generator) * 0.02 + (
+            1.0 if name.endswith("gamma") else 0.0
+        )
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     return sum(tensor.numel() for tensor in tensors.values())
 
@@ -56,13 +66,26 @@ def main() -> None:
     model, checkout = options.scratch / "model", options.scratch / "checkout"
     weights = write_model(options.like, model)
     copy_checkout(checkout)
-    command = [sys.executable, "-m", "bertology_utils", "run", "--only", "8,8a", "--profile", "bert-forward"]
+    command = [
+        sys.executable,
+        "-m",
+        "bertology_utils",
+        "run",
+        "--only",
+        "8,8a",
+        "--profile",
+        "bert-forward",
+    ]
     command += ["-p", "model", str(model), *options.options]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(command, cwd=checkout, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=checkout, env=environment, stderr=subprocess.PIPE, text=True, check=False
+    )
     print(done.stderr)
     took = re.findall(r"8a?_\w+: done \((\d+) s\)", done.stderr)
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20  # of the largest process, the kernel
+    memory = (
+        resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+    )  # of the largest process, the kernel
     if done.returncode or len(took) < 2:
         sys.exit(f"the command ended with {done.returncode}, or did not say what it took")
     found = {

@@ -29,8 +29,12 @@ def _run(cells: list[dict], name: str, values: Mapping[str, object]) -> None:
     space: dict = {"display": lambda *_: None}
     for number, cell in enumerate(cells, start=1):
         if cell["cell_type"] == "code":
-            source = re.sub(r"^(\s*)%.*$", r"\1pass", "".join(cell["source"]), flags=re.MULTILINE)  # no %pip
-            exec(compile(source, f"{name}, cell {number}", "exec"), space)  # a traceback names cell and line
+            source = re.sub(
+                r"^(\s*)%.*$", r"\1pass", "".join(cell["source"]), flags=re.MULTILINE
+            )  # no %pip
+            exec(
+                compile(source, f"{name}, cell {number}", "exec"), space
+            )  # a traceback names cell and line
             if {"defaults", "parameters"} & set(cell["metadata"].get("tags", [])):
                 space |= {key: value for key, value in values.items() if key in space}
             plt.close("all")

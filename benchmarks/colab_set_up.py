@@ -2,10 +2,11 @@
 
     python benchmarks/colab_set_up.py PYTHON [--cells N]
 
-PYTHON is that of a virtual environment with Colab's versions, such as torch 2.11, transformers 5.15, datasets 4.0 and
-numpy 2.1, without this project. The committed state of the checkout is published in a copy, at an address that git is
-told to find on this disk; google.colab is a package with nothing but a Drive. The cell runs twice, then the first N code
-cells of notebook 2, in a folder without the checkout. At the end what was added is taken away again.
+PYTHON is that of a virtual environment with Colab's versions, such as torch 2.11, transformers
+5.15, datasets 4.0 and numpy 2.1, without this project. The committed state of the checkout is
+published in a copy, at an address that git is told to find on this disk; google.colab is a package
+with nothing but a Drive. The cell runs twice, then the first N code cells of notebook 2, in a
+folder without the checkout. At the end what was added is taken away again.
 """
 
 import argparse
@@ -43,18 +44,34 @@ def try_out(python, folder, cells):
         "GIT_CONFIG_KEY_0": f"url.file://{served}.insteadOf",
         "GIT_CONFIG_VALUE_0": ADDRESS,
     }
-    environment = os.environ | found_there | {"PYTHONPATH": str(folder / "stub"), "BERTOLOGY_CACHE": str(folder / "cache")}
+    environment = (
+        os.environ
+        | found_there
+        | {"PYTHONPATH": str(folder / "stub"), "BERTOLOGY_CACHE": str(folder / "cache")}
+    )
     notebook = json.loads((copy / "notebooks" / NOTEBOOK).read_text(encoding="utf-8"))
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     before, said = versions(python), []
     print(f"before: {len(before)} distributions")
     try:
         for _ in range(2):
-            said.append(call([python, "-m", "IPython", "-c", "".join(code[0]["source"])], content, environment))
+            said.append(
+                call(
+                    [python, "-m", "IPython", "-c", "".join(code[0]["source"])],
+                    content,
+                    environment,
+                )
+            )
             print(said[-1], end="")
         after = versions(python)
-        changed = {name: (version, after.get(name)) for name, version in before.items() if after.get(name) != version}
-        print(f"added: {', '.join(f'{name} {after[name]}' for name in sorted(after.keys() - before.keys()))}")
+        changed = {
+            name: (version, after.get(name))
+            for name, version in before.items()
+            if after.get(name) != version
+        }
+        print(
+            f"added: {', '.join(f'{name} {after[name]}' for name in sorted(after.keys() - before.keys()))}"
+        )
         left = [path.name for path in content.iterdir()]
         print(
             f"changed: {changed or 'nothing'}; the same said twice: {said[0] == said[1]}; left behind: {left or 'nothing'}"
@@ -76,7 +93,16 @@ def publish(copy, served):
     """A copy of the committed checkout, published and tagged, and a bare repository of it."""
     git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
     call(["git", "clone", "-q", "--no-hardlinks", ROOT, copy], ROOT, os.environ)
-    publishing = [sys.executable, "-m", "bertology_utils", "publish", "--repository", ADDRESS, "--tag", TAG]
+    publishing = [
+        sys.executable,
+        "-m",
+        "bertology_utils",
+        "publish",
+        "--repository",
+        ADDRESS,
+        "--tag",
+        TAG,
+    ]
     call(publishing, copy, os.environ | {"PYTHONPATH": str(copy)})
     call([*git, "commit", "-q", "-a", "-m", "Publish"], copy, os.environ)
     call([*git, "tag", TAG], copy, os.environ)
@@ -84,12 +110,23 @@ def publish(copy, served):
 
 
 def versions(python):
-    listed = call([python, "-m", "pip", "list", "--format=json", "--disable-pip-version-check"], ROOT, os.environ)
+    listed = call(
+        [python, "-m", "pip", "list", "--format=json", "--disable-pip-version-check"],
+        ROOT,
+        os.environ,
+    )
     return {one["name"]: one["version"] for one in json.loads(listed)}
 
 
 def call(command, folder, environment):
-    done = subprocess.run(list(map(str, command)), cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         sys.exit(f"{command[:4]} failed:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
     return done.stdout

@@ -44,8 +44,14 @@ def scores(task: str) -> dict[str, float | str]:
     """Scores by which fields the bag of words sees, with what always the same answer scores."""
     rows = generate(task)["validation"]
     labels = [row.label for row in rows]
-    chance = 0.0 if task == "stsb" else max(labels.count(label) for label in set(labels)) / len(labels)
-    result = {"metric": "Pearson" if task == "stsb" else "accuracy", "dev rows": len(rows), "chance": chance}
+    chance = (
+        0.0 if task == "stsb" else max(labels.count(label) for label in set(labels)) / len(labels)
+    )
+    result = {
+        "metric": "Pearson" if task == "stsb" else "accuracy",
+        "dev rows": len(rows),
+        "chance": chance,
+    }
     if len(rows[0].text) == 1:
         return {**result, "all": linear_score(task, [0])}
     return {
@@ -60,7 +66,10 @@ def main() -> None:
     """Measure, print and write."""
     results = {task: scores(task) for task in MAKERS}
     results = {
-        task: {key: round(value, 3) if isinstance(value, float) else value for key, value in values.items()}
+        task: {
+            key: round(value, 3) if isinstance(value, float) else value
+            for key, value in values.items()
+        }
         for task, values in results.items()
     }
     for task, values in results.items():

@@ -39,13 +39,18 @@ class Bench:
         self.source, _ = models.pinned(parse_model("embedded"))
         self.tokenizer = models.load_tokenizer(self.source)
         recipe = PROFILES["embedded"].recipe
-        self.recipes = {"pretrained": recipe, "normal": dataclasses.replace(recipe, epochs=random_epochs)}
+        self.recipes = {
+            "pretrained": recipe,
+            "normal": dataclasses.replace(recipe, epochs=random_epochs),
+        }
 
     def score(self, model, task: Task) -> float:
         """The task's plain metric on all dev rows."""
         rows = glue.load_rows(task, "dev", self.data)
         inputs = batches.tokenize(rows, task, self.tokenizer, self.recipes["normal"].max_length)
-        predicted = predictions(task, models.predict_logits(model, batches.make_batches(inputs, self.tokenizer)))
+        predicted = predictions(
+            task, models.predict_logits(model, batches.make_batches(inputs, self.tokenizer))
+        )
         labels = np.asarray(rows["label"])
         return float(scores_of(task, predicted[None], labels)[0])
 
@@ -65,7 +70,11 @@ def kept(meta: dict) -> dict[str, dict]:
     stored = json.loads(OUTPUT.read_text()) if OUTPUT.exists() else {}
     if not stored or any(stored[name] != meta[name] for name in ("seeds", "recipes")):
         return {}
-    return {task: found for task, found in stored["tasks"].items() if stored["corpora"].get(task) == meta["corpora"][task]}
+    return {
+        task: found
+        for task, found in stored["tasks"].items()
+        if stored["corpora"].get(task) == meta["corpora"][task]
+    }
 
 
 def main() -> None:
@@ -86,7 +95,9 @@ def main() -> None:
     recipes = {init: dataclasses.asdict(recipe) for init, recipe in bench.recipes.items()}
     meta = {"corpora": digests(), "seeds": options.seeds, "recipes": recipes}
     before = kept(meta)
-    results: dict = meta | {"tasks": {name: before.get(name, {"metric": plain_metric(TASKS[name])}) for name in TASKS}}
+    results: dict = meta | {
+        "tasks": {name: before.get(name, {"metric": plain_metric(TASKS[name])}) for name in TASKS}
+    }
     for column, measure in columns.items():
         for task in (task for task in TASKS.values() if task.name not in before):
             scores = [round(measure(task, seed), 4) for seed in range(1, options.seeds + 1)]

@@ -2,9 +2,10 @@
 
     python benchmarks/count_holds.py runs/pretrainings/*/8*/results.json
 
-A pre-training is the unit: the interval is Clopper and Pearson's (1934) of the share of encoders in which a claim holds,
-of those in which it could be tested. Checkpoints of one pre-training are not independent; give one of each. Claims about
-bert-base's own heads by their numbers are left out, as these mean nothing in another pre-training.
+A pre-training is the unit: the interval is Clopper and Pearson's (1934) of the share of encoders in
+which a claim holds, of those in which it could be tested. Checkpoints of one pre-training are not
+independent; give one of each. Claims about bert-base's own heads by their numbers are left out, as
+these mean nothing in another pre-training.
 """
 
 import json
@@ -31,7 +32,9 @@ def count(paths: list[Path]) -> dict[str, Counter]:
         results = json.loads(path.read_text(encoding="utf-8"))
         encoder = results["notebook"], results["settings"]["model_fingerprint"]
         if encoder in seen:
-            raise ValueError(f"{path} and {seen[encoder]} are of the same encoder; a pre-training counts once")
+            raise ValueError(
+                f"{path} and {seen[encoder]} are of the same encoder; a pre-training counts once"
+            )
         seen[encoder] = path
         for verdict in results["verdicts"]:
             if verdict["id"] not in BY_NUMBER:

@@ -57,7 +57,13 @@ def measured(name: str) -> dict:
 
 def words(rows: list) -> list:
     """All annotated words of some rows."""
-    return [word for row in rows for items in row.sentences.values() for sentence in items for word in sentence.words]
+    return [
+        word
+        for row in rows
+        for items in row.sentences.values()
+        for sentence in items
+        for word in sentence.words
+    ]
 
 
 def table(head: list[str], rows: list[list]) -> str:
@@ -69,7 +75,13 @@ def table(head: list[str], rows: list[list]) -> str:
 def size_row(task: str) -> list:
     """Sizes, lengths and class balance of one task."""
     made = generate(task)
-    sentences = [s for rows in made.values() for row in rows for items in row.sentences.values() for s in items]
+    sentences = [
+        s
+        for rows in made.values()
+        for row in rows
+        for items in row.sentences.values()
+        for s in items
+    ]
     lengths = sorted(sum(word.upos != "PUNCT" for word in s.words) for s in sentences)
     if task in LABELS:
         counts = Counter(row.label for row in made["validation"])
@@ -90,15 +102,29 @@ def size_row(task: str) -> list:
 def vocabulary_row(task: str) -> list:
     """Distinct open-class lemmas, and how much of the dev rows' vocabulary training never showed."""
     made = generate(task)
-    train, dev = ({w.lemma for w in words(made[split]) if w.upos in OPEN} for split in ("train", "validation"))
+    train, dev = (
+        {w.lemma for w in words(made[split]) if w.upos in OPEN} for split in ("train", "validation")
+    )
     uses = [w.lemma in held_out_lemmas() for w in words(made["validation"]) if w.upos in OPEN]
-    return [f"`{task}`", len(train), len(dev), f"{len(dev - train) / len(dev):.0%}", f"{sum(uses) / len(uses):.0%}"]
+    return [
+        f"`{task}`",
+        len(train),
+        len(dev),
+        f"{len(dev - train) / len(dev):.0%}",
+        f"{sum(uses) / len(uses):.0%}",
+    ]
 
 
 def gold_row(task: str) -> list:
     """How many sentences have what §4.2, §4.4 and §4.5 ask about, in percent."""
     made = generate(task)
-    sentences = [s for rows in made.values() for row in rows for items in row.sentences.values() for s in items]
+    sentences = [
+        s
+        for rows in made.values()
+        for row in rows
+        for items in row.sentences.values()
+        for s in items
+    ]
     wanted = {
         "negation": lambda w: w.negation,
         "antecedent": lambda w: w.antecedent is not None,
@@ -108,14 +134,21 @@ def gold_row(task: str) -> list:
     }
     return [
         f"`{task}`",
-        *(f"{sum(any(map(test, s.words)) for s in sentences) / len(sentences):.0%}" for test in wanted.values()),
+        *(
+            f"{sum(any(map(test, s.words)) for s in sentences) / len(sentences):.0%}"
+            for test in wanted.values()
+        ),
     ]
 
 
 def negation_line() -> str:
     """Counts of the seventeen negation words over all rows."""
     forms = Counter(
-        word.form.lower() for task in MAKERS for rows in generate(task).values() for word in words(rows) if word.negation
+        word.form.lower()
+        for task in MAKERS
+        for rows in generate(task).values()
+        for word in words(rows)
+        if word.negation
     )
     rest = [form for form in forms if form not in NEGATION]
     return (
@@ -162,13 +195,25 @@ def shortcut_table() -> str:
             item["metric"],
             f"{item['chance']:.3f}",
             f"{item['all']:.3f}",
-            *(f"{item[key]:.3f}" if key in item else "–" for key in ("first field", "second field")),
+            *(
+                f"{item[key]:.3f}" if key in item else "–"
+                for key in ("first field", "second field")
+            ),
             f"{tuned[task]['finetuned']['mean']:.3f} ± {tuned[task]['finetuned']['sd']:.3f}",
         ]
         for task, item in linear.items()
     ]
     return table(
-        ["task", "metric", "chance", "bag of words", "first field alone", "second field alone", "MiniLM fine-tuned"], rows
+        [
+            "task",
+            "metric",
+            "chance",
+            "bag of words",
+            "first field alone",
+            "second field alone",
+            "MiniLM fine-tuned",
+        ],
+        rows,
     )
 
 
@@ -203,7 +248,11 @@ def parser_table() -> str:
         "objects of spaCy's that are ours",
     )
     rows = [
-        [f"`{task}`" if task != "all" else "all", item["words"], *(f"{item[key]:.1%}" for key in keys)]
+        [
+            f"`{task}`" if task != "all" else "all",
+            item["words"],
+            *(f"{item[key]:.1%}" for key in keys),
+        ]
         for task, item in read["tasks"].items()
     ]
     own = read["own accuracy"]
@@ -235,7 +284,9 @@ def second_reading() -> str:
             agreed = sum(ours == theirs for ours, theirs in zip(gold, labels.values(), strict=True))
             rows.append([f"`{task}`", len(gold), f"{agreed} equal"])
         else:
-            mean = sum(abs(ours - theirs) for ours, theirs in zip(gold, labels.values(), strict=True)) / len(gold)
+            mean = sum(
+                abs(ours - theirs) for ours, theirs in zip(gold, labels.values(), strict=True)
+            ) / len(gold)
             r = statistics.correlation(gold, list(labels.values()))
             rows.append([f"`{task}`", len(gold), f"Pearson {r:.3f}, mean difference {mean:.2f}"])
     return table(["task", "dev rows", "agreement"], rows)
@@ -273,7 +324,14 @@ def card() -> str:
             [vocabulary_row(task) for task in MAKERS],
         ),
         gold=table(
-            ["task", "a negation", "a pronoun with antecedent", "a relative clause", "a passive", "a second clause"],
+            [
+                "task",
+                "a negation",
+                "a pronoun with antecedent",
+                "a relative clause",
+                "a passive",
+                "a second clause",
+            ],
             [gold_row(task) for task in MAKERS],
         ),
         negation=negation_line(),
@@ -283,7 +341,9 @@ def card() -> str:
         table1=table1(),
         reading=second_reading(),
         seeds=measured("corpora_table1")["seeds"],
-        random_tasks=", ".join(f"`{task}`" for task in PROFILES["embedded"].random_tasks.split(",")),
+        random_tasks=", ".join(
+            f"`{task}`" for task in PROFILES["embedded"].random_tasks.split(",")
+        ),
         parsed=measured("gold_against_spacy")["sentences a task"],
         parser=parser_table(),
         framenet=framenet_line(),

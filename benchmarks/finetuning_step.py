@@ -2,10 +2,11 @@
 
     python benchmarks/finetuning_step.py HUB_LIKE SCRATCH folder:PATH/TO/glue
 
-HUB_LIKE and SCRATCH are as for bert_base_shape.py. MRPC is trained by the recipe of the profile `paper`, for 20 steps,
-with one thread. Rows are sorted by length within hundreds, the longest first, so that the first steps are not like all:
-what the whole takes is told from the time per wordpiece. On a busy machine the clock tells little, so that everything is
-also told by the processor's own time. Written to finetuning_step.json beside this script.
+HUB_LIKE and SCRATCH are as for bert_base_shape.py. MRPC is trained by the recipe of the profile
+`paper`, for 20 steps, with one thread. Rows are sorted by length within hundreds, the longest
+first, so that the first steps are not like all: what the whole takes is told from the time per
+wordpiece. On a busy machine the clock tells little, so that everything is also told by the
+processor's own time. Written to finetuning_step.json beside this script.
 """
 
 import argparse
@@ -46,7 +47,9 @@ class Clock(TrainerCallback):
 
     def on_step_end(self, *_, **__) -> None:
         wall, processor = self.start
-        self.steps.append((time.perf_counter() - wall, time.process_time() - processor, self.wordpieces))
+        self.steps.append(
+            (time.perf_counter() - wall, time.process_time() - processor, self.wordpieces)
+        )
         if len(self.steps) == STEPS:
             raise EnoughError
 
@@ -79,12 +82,25 @@ def main() -> None:
     torch.set_num_threads(1)
     weights = write_model(options.like, options.scratch / "model")
     task = TASKS["mrpc"]
-    lab = Lab("3_finetuning_drift", profile="paper", model=str(options.scratch / "model"), data=options.data, tasks="mrpc")
+    lab = Lab(
+        "3_finetuning_drift",
+        profile="paper",
+        model=str(options.scratch / "model"),
+        data=options.data,
+        tasks="mrpc",
+    )
     training = lab._training(FineTuning(task))
     clock = measure(training, options.scratch / "training")
     inputs = lab.train_rows(task)
-    lengths = [len(ids) for ids in lab.tokenizer(inputs["sentence1"][:], inputs["sentence2"][:], truncation=True,
-                                                 max_length=training.recipe.max_length)["input_ids"]]  # fmt: skip
+    lengths = [
+        len(ids)
+        for ids in lab.tokenizer(
+            inputs["sentence1"][:],
+            inputs["sentence2"][:],
+            truncation=True,
+            max_length=training.recipe.max_length,
+        )["input_ids"]
+    ]
     wall, processor, wordpieces = map(sum, zip(*clock.steps, strict=True))
     whole = sum(lengths) * training.recipe.epochs
     found = {
@@ -94,7 +110,10 @@ def main() -> None:
         "threads": 1,
         "steps": len(clock.steps),
         "wordpieces of a step": round(wordpieces / STEPS),
-        "seconds of a step": {"clock": round(wall / STEPS, 2), "processor": round(processor / STEPS, 2)},
+        "seconds of a step": {
+            "clock": round(wall / STEPS, 2),
+            "processor": round(processor / STEPS, 2),
+        },
         "whole, from these steps": {
             "minutes by the clock": round(wall / wordpieces * whole / 60, 1),
             "minutes of the processor": round(processor / wordpieces * whole / 60, 1),

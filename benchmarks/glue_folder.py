@@ -2,9 +2,10 @@
 
     python benchmarks/glue_folder.py PATH/TO/glue TARGET
 
-Where only a part of a task's training rows was to be had, that part becomes its ``train.tsv``. QQP's dev rows were not:
-2,000 of its training rows, drawn by seed 1, stand for them, and are not trained on. Of MNLI's 9,815 dev rows 2,000 are
-drawn alike: notebook 3 answers all dev rows twelve times for each model. QNLI was not there at all.
+Where only a part of a task's training rows was to be had, that part becomes its ``train.tsv``.
+QQP's dev rows were not: 2,000 of its training rows, drawn by seed 1, stand for them, and are not
+trained on. Of MNLI's 9,815 dev rows 2,000 are drawn alike: notebook 3 answers all dev rows twelve
+times for each model. QNLI was not there at all.
 """
 
 import shutil
@@ -42,7 +43,9 @@ def _drawn(path: Path) -> tuple[str, list[str], list[str]]:
     """A file's header, the rows that are drawn, and the others, both in their order."""
     header, *rows = path.read_text(encoding="utf-8").splitlines(keepends=True)
     chosen = set(np.random.default_rng(SEED).permutation(len(rows))[:ROWS].tolist())
-    return header, *([row for at, row in enumerate(rows) if (at in chosen) is inside] for inside in (True, False))
+    return header, *(
+        [row for at, row in enumerate(rows) if (at in chosen) is inside] for inside in (True, False)
+    )
 
 
 if __name__ == "__main__":

@@ -27,7 +27,9 @@ def sentences(task: str, count: int, seed: int) -> list:
     """Distinct sentences of the task's rows, drawn by the seed; of a field of two, the first."""
     rows = [row for split in generate(task).values() for row in split]
     distinct = {s.text: s for row in rows for items in row.sentences.values() for s in items[:1]}
-    return random.Random(f"{task}-{seed}").sample(list(distinct.values()), min(count, len(distinct)))
+    return random.Random(f"{task}-{seed}").sample(
+        list(distinct.values()), min(count, len(distinct))
+    )
 
 
 def aligned(sentence, parsed) -> list | None:
@@ -55,7 +57,9 @@ def links(sentence, parsed) -> dict[str, tuple[set, set]]:
     both = {}
     for name, labels in (("subject", SUBJECTS), ("object", OBJECTS)):
         gold = {(i, word.head) for i, word in enumerate(sentence.words) if word.deprel in labels}
-        seen = {(word_of(t, sentence), word_of(t.head, sentence)) for t in parsed if t.dep_ in labels}
+        seen = {
+            (word_of(t, sentence), word_of(t.head, sentence)) for t in parsed if t.dep_ in labels
+        }
         both[name] = gold, seen
     return both
 
@@ -74,15 +78,21 @@ def compare(nlp, task: str, count: int, seed: int) -> tuple[Counter, list[str]]:
             counts["words"] += 1
             counts["upos equal"] += word.upos == token.pos_
             if word.upos != token.pos_:
-                differences.append(f"{task}: {word.form}: ours {word.upos}, spaCy {token.pos_} | {sentence.text}")
+                differences.append(
+                    f"{task}: {word.form}: ours {word.upos}, spaCy {token.pos_} | {sentence.text}"
+                )
         for name, (gold, seen) in links(sentence, parsed).items():
             counts[f"{name}s ours"] += len(gold)
             counts[f"{name}s spaCy"] += len(seen)
             counts[f"{name}s both"] += len(gold & seen)
-            alone = [("ours", link) for link in sorted(gold - seen)] + [("spaCy", link) for link in sorted(seen - gold)]
+            alone = [("ours", link) for link in sorted(gold - seen)] + [
+                ("spaCy", link) for link in sorted(seen - gold)
+            ]
             for whose, (dependent, head) in alone:
                 forms = sentence.words[dependent].form, sentence.words[head].form
-                differences.append(f"{task}: {name} of only {whose}: {forms[0]} <- {forms[1]} | {sentence.text}")
+                differences.append(
+                    f"{task}: {name} of only {whose}: {forms[0]} <- {forms[1]} | {sentence.text}"
+                )
     return counts, differences
 
 
@@ -92,7 +102,9 @@ def shares(counts: Counter) -> dict[str, float]:
     for name in ("subject", "object"):
         if counts[f"{name}s ours"] and counts[f"{name}s spaCy"]:
             result[f"{name}s of ours found"] = counts[f"{name}s both"] / counts[f"{name}s ours"]
-            result[f"{name}s of spaCy's that are ours"] = counts[f"{name}s both"] / counts[f"{name}s spaCy"]
+            result[f"{name}s of spaCy's that are ours"] = (
+                counts[f"{name}s both"] / counts[f"{name}s spaCy"]
+            )
     return {key: round(value, 4) for key, value in result.items()}
 
 
@@ -106,7 +118,9 @@ def main() -> None:
     options = parser.parse_args()
     nlp = spacy.load(options.pipeline)
     if "parser" not in nlp.pipe_names:
-        parser.error(f"the pipeline {options.pipeline} has no parser, only {', '.join(nlp.pipe_names)}")
+        parser.error(
+            f"the pipeline {options.pipeline} has no parser, only {', '.join(nlp.pipe_names)}"
+        )
     results, total, differences = {}, Counter(), []
     for task in MAKERS:
         counts, differing = compare(nlp, task, options.sentences, options.seed)
@@ -122,10 +136,20 @@ def main() -> None:
         "seed": options.seed,
         "own accuracy": {key: nlp.meta.get("performance", {}).get(key) for key in OWN},
     }
-    Path(__file__).with_suffix(".json").write_text(json.dumps({**meta, "tasks": results}, indent=1) + "\n")
+    Path(__file__).with_suffix(".json").write_text(
+        json.dumps({**meta, "tasks": results}, indent=1) + "\n"
+    )
     for task, values in results.items():
-        print(task, {key: value for key, value in values.items() if isinstance(value, float)}, values["words"], "words")
-    print(*random.Random(options.seed).sample(differences, min(options.show, len(differences))), sep="\n")
+        print(
+            task,
+            {key: value for key, value in values.items() if isinstance(value, float)},
+            values["words"],
+            "words",
+        )
+    print(
+        *random.Random(options.seed).sample(differences, min(options.show, len(differences))),
+        sep="\n",
+    )
 
 
 if __name__ == "__main__":

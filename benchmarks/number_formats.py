@@ -1,8 +1,9 @@
 """How far results move where models compute in bf16 or fp16, trainings being the same: ``python benchmarks/number_formats.py``
 
-Cells of notebooks 1, 3, 4, 5 and 6 run in one process for each format, under PyTorch's autocast, on the embedded data.
-Trainings come from the cache (``python -m bertology_utils prepare`` makes them); passes and sweeps are made anew. Of every
-kind of number: the largest difference from float32; and the verdicts that move.
+Cells of notebooks 1, 3, 4, 5 and 6 run in one process for each format, under PyTorch's autocast, on
+the embedded data. Trainings come from the cache (``python -m bertology_utils prepare`` makes them);
+passes and sweeps are made anew. Of every kind of number: the largest difference from float32; and
+the verdicts that move.
 """
 
 import json
@@ -13,7 +14,13 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-NOTEBOOKS = ("1_attention_patterns", "3_finetuning_drift", "4_feature_attention", "5_token_to_token", "6_disabling_heads")
+NOTEBOOKS = (
+    "1_attention_patterns",
+    "3_finetuning_drift",
+    "4_feature_attention",
+    "5_token_to_token",
+    "6_disabling_heads",
+)
 SIZES = {"tasks": "mrpc,sst2", "max_examples": 200, "sweep_examples": 160}
 FORMATS = ("float32", "bfloat16", "float16")
 
@@ -63,9 +70,16 @@ def main() -> None:
         for number_format in FORMATS:
             folder = Path(place) / number_format
             trainings_only(folder / "cache")
-            variables = {"BERTOLOGY_CACHE": str(folder / "cache"), "BERTOLOGY_OUTPUT": str(folder), "MPLBACKEND": "agg"}
+            variables = {
+                "BERTOLOGY_CACHE": str(folder / "cache"),
+                "BERTOLOGY_OUTPUT": str(folder),
+                "MPLBACKEND": "agg",
+            }
             subprocess.run(
-                [sys.executable, __file__, number_format], env=os.environ | variables, check=True, stdout=subprocess.DEVNULL
+                [sys.executable, __file__, number_format],
+                env=os.environ | variables,
+                check=True,
+                stdout=subprocess.DEVNULL,
             )
         table = {one: compare(Path(place) / FORMATS[0], Path(place) / one) for one in FORMATS[1:]}
     content = {"sizes": SIZES} | table

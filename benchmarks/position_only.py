@@ -27,7 +27,9 @@ def maps_of(model, made):
     """Every input's maps, (layers, heads, tokens, tokens), in the order of the data."""
     found = {}
     for batch in made:
-        of_layers = torch.stack(attention_maps(model, batch), dim=1)  # (examples, layers, heads, tokens, tokens)
+        of_layers = torch.stack(
+            attention_maps(model, batch), dim=1
+        )  # (examples, layers, heads, tokens, tokens)
         for row, index in enumerate(batch.index):
             length = int(batch.mask[row].sum())
             found[index] = of_layers[row, :, :, :length, :length].double()
@@ -39,7 +41,10 @@ def mean_of_others(maps, layouts):
     groups = {}
     for index, layout in enumerate(layouts):
         groups.setdefault(layout, []).append(index)
-    total = {layout: torch.stack([maps[index] for index in members]).sum(dim=0) for layout, members in groups.items()}
+    total = {
+        layout: torch.stack([maps[index] for index in members]).sum(dim=0)
+        for layout, members in groups.items()
+    }
     sizes = {layout: len(members) for layout, members in groups.items()}
     return [
         (total[layout] - maps[index]) / (sizes[layout] - 1) if sizes[layout] > 1 else None
@@ -51,7 +56,9 @@ def feed(measurement, maps):
     """The measurement's result on these maps, one input at a time."""
     for index, of_input in enumerate(maps):
         length = of_input.shape[-1]
-        batch = Batch({"attention_mask": torch.ones(1, length, dtype=torch.long)}, [index], torch.zeros(1))
+        batch = Batch(
+            {"attention_mask": torch.ones(1, length, dtype=torch.long)}, [index], torch.zeros(1)
+        )
         getattr(measurement, "start", lambda _: None)(batch)
         for layer, of_layer in enumerate(of_input):
             measurement.update(layer, of_layer[None].float(), batch)
@@ -65,17 +72,27 @@ def token_links():
     for task in lab.tasks:
         inputs = lab.annotated_inputs(task)
         maps = mean_of_others(
-            maps_of(lab.encoder(), lab.measured_batches(task)), [(one.length, one.separators) for one in inputs]
+            maps_of(lab.encoder(), lab.measured_batches(task)),
+            [(one.length, one.separators) for one in inputs],
         )
         kept = [index for index, of_input in enumerate(maps) if of_input is not None]
-        known = borrow([find_links(inputs[index], True) for index in kept], lab.resampling_seed(task))
+        known = borrow(
+            [find_links(inputs[index], True) for index in kept], lab.resampling_seed(task)
+        )
         parts.append(
-            [feed(TokenLinkAttention(known, centred), [maps[index] for index in kept]) for centred in (False, True)]
+            [
+                feed(TokenLinkAttention(known, centred), [maps[index] for index in kept])
+                for centred in (False, True)
+            ]
         )
     result = {}
     for kind, name in enumerate(LINK_TYPES):
-        apart = [np.concatenate([part[which].matched[:, kind] - part[which].elsewhere[:, kind] for part in parts])
-                 for which in (0, 1)]  # fmt: skip
+        apart = [
+            np.concatenate(
+                [part[which].matched[:, kind] - part[which].elsewhere[:, kind] for part in parts]
+            )
+            for which in (0, 1)
+        ]
         at_zero = many_test(apart[0], 0.0, 1)
         clear = Clear(*(many_test(values, WEIGHT, 1) for values in apart))
         result[name] = {
@@ -94,7 +111,8 @@ def frame_links_alone():
     kept = frame_links.extract(release.load_release(lab.settings.framenet), frame_links.PAPER)[0]
     placed, inputs, _ = measure.place(kept, lab.tokenizer)
     maps = mean_of_others(
-        maps_of(lab.encoder(), batches.make_batches(inputs, lab.tokenizer)), [one.length for one in placed]
+        maps_of(lab.encoder(), batches.make_batches(inputs, lab.tokenizer)),
+        [one.length for one in placed],
     )
     able = [index for index, of_input in enumerate(maps) if of_input is not None]
     measurement = measure.FrameLinkAttention(
@@ -113,5 +131,7 @@ def frame_links_alone():
 
 if __name__ == "__main__":
     found = {"§4.2": frame_links_alone(), "§4.5": token_links()}
-    Path(__file__).with_suffix(".json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    Path(__file__).with_suffix(".json").write_text(
+        json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    )
     print(json.dumps(found, indent=1, ensure_ascii=False))

@@ -74,13 +74,17 @@ def operations(config, lengths: np.ndarray) -> float:
     for length in lengths:
         feed_forward = 4 * size * inner * length
         whole = feed_forward + 8 * size**2 * length + 4 * size * length**2
-        first = 4 * heads * size * length + 8 * size**2 + 4 * size * inner  # the last layer, at [CLS]
+        first = (
+            4 * heads * size * length + 8 * size**2 + 4 * size * inner
+        )  # the last layer, at [CLS]
         total += layers * whole
         for layer in range(layers):
             if layer == layers - 1:
                 total += 2 * size**2 + variants * 4 * size * inner
             else:
-                total += 2 * size**2 * length + variants * (feed_forward + (layers - 2 - layer) * whole + first)
+                total += 2 * size**2 * length + variants * (
+                    feed_forward + (layers - 2 - layer) * whole + first
+                )
     return total
 
 
@@ -97,9 +101,14 @@ def main() -> None:
     parser.add_argument("--task", default="mrpc")
     parser.add_argument("--examples", type=int, default=64)
     parser.add_argument("--shape", choices=SHAPES, default="minilm")
-    parser.add_argument("--sweep-only", action="store_true", help="time and memory of the sweep alone")
     parser.add_argument(
-        "--layers", type=int, default=0, help="with --sweep-only: the last so many layers; memory is the same"
+        "--sweep-only", action="store_true", help="time and memory of the sweep alone"
+    )
+    parser.add_argument(
+        "--layers",
+        type=int,
+        default=0,
+        help="with --sweep-only: the last so many layers; memory is the same",
     )
     options = parser.parse_args()
     disable_progress_bar()
@@ -113,8 +122,12 @@ def main() -> None:
     if not options.sweep_only:
         ways |= {
             "(c) reference, cut by length": lambda: reference_sweep(model, by_length),
-            "(b) padded to the batch": lambda: reference_sweep(model, in_order(inputs, tokenizer, None)),
-            "(a) padded to 128": lambda: reference_sweep(model, in_order(inputs, tokenizer, PADDED)),
+            "(b) padded to the batch": lambda: reference_sweep(
+                model, in_order(inputs, tokenizer, None)
+            ),
+            "(a) padded to 128": lambda: reference_sweep(
+                model, in_order(inputs, tokenizer, PADDED)
+            ),
         }
     lengths = np.array([len(ids) for ids in inputs["input_ids"]])
     found = {
@@ -140,7 +153,9 @@ def main() -> None:
             sum(
                 int((predictions(task, a) != predictions(task, b)).sum())
                 for part in ("baseline", "heads", "layers")
-                for a, b in zip(flat(outputs[name], part), flat(outputs["sweep"], part), strict=True)
+                for a, b in zip(
+                    flat(outputs[name], part), flat(outputs["sweep"], part), strict=True
+                )
             )
             if not task.is_regression
             else 0,
@@ -152,12 +167,17 @@ def main() -> None:
     peak, needed = matmul_peak(), operations(model.config, lengths)
     found["matmul peak per second"] = peak
     if last is None or len(last) == model.config.num_hidden_layers:
-        found |= {"operations of the sweep": needed, "share of the peak": needed / peak / found["seconds"]["sweep"]}
+        found |= {
+            "operations of the sweep": needed,
+            "share of the peak": needed / peak / found["seconds"]["sweep"],
+        }
     else:
         found["layers swept"] = len(last)
     times = found["seconds"]
     found["times faster than"] = {
-        name: round(seconds / times["sweep"], 2) for name, seconds in times.items() if name != "sweep"
+        name: round(seconds / times["sweep"], 2)
+        for name, seconds in times.items()
+        if name != "sweep"
     }
     alone = "_alone" if options.sweep_only else ""
     target = Path(__file__).with_name(f"sweep_speed_{options.shape}_{task.name}{alone}.json")

@@ -19,14 +19,23 @@ import sys
 import time
 from pathlib import Path
 
-# Seconds that a step takes on any GPU, however few its rows: some thousand kernels are started one after the other.
+# Seconds that a step takes on any GPU, however few its rows: some thousand kernels are started one
+# after the other.
 STEP_ON_GPU = 0.06
 BATCH, TOKENS = 32, 52
 WEIGHTS = {"minilm": 6 * 12 * 384**2, "bert-base": 12 * 12 * 768**2}  # of the layers
 GPU = 20e12  # assumed: 30 % of a T4's 65 TFLOP/s in half precision
-# Training rows, and wordpieces of an input: means over samples of 1000, but for QNLI, where 50 is a guess.
-GLUE = {"mrpc": (3668, 53.3), "stsb": (5749, 28.0), "sst2": (67_349, 13.1), "qqp": (363_846, 30.9), "rte": (2490, 67.2),
-        "qnli": (104_743, 50), "mnli": (392_702, 40.1)}  # fmt: skip
+# Training rows, and wordpieces of an input: means over samples of 1000, but for QNLI, where 50 is a
+# guess.
+GLUE = {
+    "mrpc": (3668, 53.3),
+    "stsb": (5749, 28.0),
+    "sst2": (67_349, 13.1),
+    "qqp": (363_846, 30.9),
+    "rte": (2490, 67.2),
+    "qnli": (104_743, 50),
+    "mnli": (392_702, 40.1),
+}
 STEP = """
 import sys, time, torch
 from torch.nn.utils import clip_grad_norm_
@@ -63,7 +72,7 @@ class Process:
     def __init__(self, shape: str, threads: int):
         self._process = subprocess.Popen(
             [sys.executable, "-c", STEP, shape, str(threads)], stdin=-1, stdout=-1, text=True
-        )  # fmt: skip
+        )
         assert self._process.stdout.readline() == "ready\n"
 
     def start(self, what: str, count: int) -> None:
@@ -89,7 +98,10 @@ def measure(processes: list[Process], what: str, count: int) -> float:
 
 def compare(shape: str, cores: int, rounds: int, count: int) -> dict:
     """Both ways, in turns."""
-    ways = {"all cores on one": [Process(shape, cores)], "one for each core": [Process(shape, 1) for _ in range(cores)]}
+    ways = {
+        "all cores on one": [Process(shape, cores)],
+        "one for each core": [Process(shape, 1) for _ in range(cores)],
+    }
     times = {name: {"step": [], "product": []} for name in ways}
     for _ in range(rounds):
         for name, processes in ways.items():
@@ -104,7 +116,9 @@ def compare(shape: str, cores: int, rounds: int, count: int) -> dict:
         step, product = (sorted(of[what])[rounds // 2] for what in ("step", "product"))
         found[name] = {
             "seconds a step": round(step, 3),
-            "share of a matrix product's speed": round(operations / step / (2 * 2048**3 / product), 2),
+            "share of a matrix product's speed": round(
+                operations / step / (2 * 2048**3 / product), 2
+            ),
         }
     return found
 
@@ -119,7 +133,8 @@ def grid(speed: float, devices: int, step: float = 0.0, seeds: int = 5, epochs: 
     """
     free = [0.0] * devices
     each = [
-        max(6 * WEIGHTS["bert-base"] * rows * tokens / speed, step * rows / BATCH) * epochs for rows, tokens in GLUE.values()
+        max(6 * WEIGHTS["bert-base"] * rows * tokens / speed, step * rows / BATCH) * epochs
+        for rows, tokens in GLUE.values()
     ]
     for seconds in sorted(each * seeds, reverse=True):
         free[free.index(min(free))] += seconds
@@ -127,7 +142,9 @@ def grid(speed: float, devices: int, step: float = 0.0, seeds: int = 5, epochs: 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=5)
@@ -139,7 +156,10 @@ def main() -> None:
     here = 6 * BATCH * TOKENS * WEIGHTS["bert-base"] / step
     found["grid, hours"] = {
         name: {devices: float(f"{grid(speed, devices, least):.2g}") for devices in (1, 4, 16)}
-        for name, speed, least in (("machines like this one", here, 0), ("T4 GPUs", GPU, STEP_ON_GPU))
+        for name, speed, least in (
+            ("machines like this one", here, 0),
+            ("T4 GPUs", GPU, STEP_ON_GPU),
+        )
     }
     text = json.dumps(found, indent=1)
     print(text)

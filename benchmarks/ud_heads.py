@@ -2,7 +2,8 @@
 
     python benchmarks/ud_heads.py FILE.conllu [--model embedded] [--seed 1]
 
-Writes its table to ud_heads.json beside it; a model with random weights is measured beside the model.
+Writes its table to ud_heads.json beside it; a model with random weights is measured beside the
+model.
 """
 
 import argparse
@@ -35,7 +36,9 @@ def row(one: pd.Series) -> dict[str, object]:
         "best distance": f"{one['best fixed distance']:+d}",
         "that finds": shares["that finds"],
         "p": p_text(one["p"]),
-        "Clark et al. (distance)": f"{head_name(*clark.at)} {clark.accuracy} ({clark.offset})" if clark else "–",
+        "Clark et al. (distance)": f"{head_name(*clark.at)} {clark.accuracy} ({clark.offset})"
+        if clark
+        else "–",
     }
 
 
@@ -50,11 +53,17 @@ def main() -> None:
     tokenizer = load_tokenizer(source)
     found: dict[str, Any] = {"file": Path(options.file).name, "relations": {}}
     for init in ("pretrained", "normal"):
-        table = head_dependencies(load_encoder(source, init, options.seed), tokenizer, options.file, seed=options.seed)
+        table = head_dependencies(
+            load_encoder(source, init, options.seed), tokenizer, options.file, seed=options.seed
+        )
         found["sentences not whole"] = table.attrs["left out"]
-        found["relations"][init] = [row(one) for _, one in table.head(24).iterrows()]  # the twelve commonest, both ways
+        found["relations"][init] = [
+            row(one) for _, one in table.head(24).iterrows()
+        ]  # the twelve commonest, both ways
         print(init, table.to_string(), sep="\n")
-    Path(__file__).with_suffix(".json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    Path(__file__).with_suffix(".json").write_text(
+        json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    )
 
 
 if __name__ == "__main__":

@@ -33,7 +33,9 @@ __all__ = list(_PUBLIC)
 
 def __getattr__(name: str):
     if name not in _PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it offers: {', '.join(__all__)}")
+        raise AttributeError(
+            f"module {__name__!r} has no attribute {name!r}; it offers: {', '.join(__all__)}"
+        )
     module, there = _PUBLIC[name]
     value = globals()[name] = getattr(import_module(f".{module}", __name__), there)
     return value

@@ -40,40 +40,75 @@ def main(arguments: list[str] | None = None) -> int:
         return options.command(options)
     except KeyboardInterrupt as end:
         word, code = ("terminated", 143) if isinstance(end, Terminated) else ("interrupted", 130)
-        print(f"{word}; finished models are kept in the cache, so a new run goes on from there", file=sys.stderr)
+        print(
+            f"{word}; finished models are kept in the cache, so a new run goes on from there",
+            file=sys.stderr,
+        )
         return code
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m bertology_utils", description="Run the suite's notebooks.")
+    parser = argparse.ArgumentParser(
+        prog="python -m bertology_utils", description="Run the suite's notebooks."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, command, text in (
         ("run", _run, "run notebooks, publish their figures, write an HTML report"),
         ("prepare", _prepare, "train and sweep what the notebooks need; run none of them"),
-        ("check", _check, "check parameters, what they name, installed versions and the embedded model; run nothing"),
+        (
+            "check",
+            _check,
+            "check parameters, what they name, installed versions and the embedded model; run nothing",
+        ),
         ("list", _list, "list the notebooks and their parameters"),
     ):
         sub = commands.add_parser(
-            name, help=text, description=text, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter
+            name,
+            help=text,
+            description=text,
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         sub.set_defaults(command=command, in_place=False, figures=None)
-        sub.add_argument("--only", default="", metavar="N,N-N", help="numbers of the notebooks, for example 3,6 or 1-3")
+        sub.add_argument(
+            "--only",
+            default="",
+            metavar="N,N-N",
+            help="numbers of the notebooks, for example 3,6 or 1-3",
+        )
         if name == "list":
             continue
         sub.epilog = "parameters:\n" + "\n".join(f"  {line}" for line in map(describe, PARAMETERS))
-        sub.add_argument("--profile", help=f"{', '.join(PROFILES)}; without it {PARAMETERS['profile'].default}")
+        sub.add_argument(
+            "--profile", help=f"{', '.join(PROFILES)}; without it {PARAMETERS['profile'].default}"
+        )
         text = "first fetch what is read from elsewhere: model, rows, FrameNet, the default spaCy pipeline"
         sub.add_argument("--fetch", action="store_true", help=text)
         text = "set a notebook parameter; may be repeated"
-        sub.add_argument("-p", dest="parameters", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help=text)
+        sub.add_argument(
+            "-p",
+            dest="parameters",
+            nargs=2,
+            action="append",
+            default=[],
+            metavar=("NAME", "VALUE"),
+            help=text,
+        )
         if name == "check":
             continue
         workers = "workers at once; 0 for one for each GPU, or else for each core, as far as memory reaches (%(default)s)"
         sub.add_argument("--jobs", type=_count, default=0, metavar="N", help=workers)
-        sub.add_argument("--scheduler", default="", metavar="ADDRESS", help="train on the workers of a Dask scheduler")
+        sub.add_argument(
+            "--scheduler",
+            default="",
+            metavar="ADDRESS",
+            help="train on the workers of a Dask scheduler",
+        )
         if name == "run":
             limit = "the longest that one cell may take, 0 for any time (%(default)s)"
-            sub.add_argument("--cell-limit", type=cache.not_negative, default=720, metavar="MINUTES", help=limit)
+            sub.add_argument(
+                "--cell-limit", type=cache.not_negative, default=720, metavar="MINUTES", help=limit
+            )
             where = "a folder for figures and results instead of the run's own"
             sub.add_argument("--figures", type=Path, metavar="FOLDER", help=where)
             in_place = "also renew notebooks/ (default settings only)"
@@ -94,13 +129,18 @@ _count.__name__ = "whole number from 0"  # what argparse calls it where it refus
 def _read_call(options) -> tuple[list[Notebook], Checked]:
     """The notebooks and checked parameters of a call; raises for anything wrong in it."""
     notebooks = select(find_notebooks(), options.only)
-    pairs = [*options.parameters, *([("profile", options.profile)] if options.profile is not None else [])]
+    pairs = [
+        *options.parameters,
+        *([("profile", options.profile)] if options.profile is not None else []),
+    ]
     names = [name for name, _ in pairs]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"{', '.join(twice)} is given twice; give it once")
     checked = check_call(notebooks, dict(pairs), options.fetch)
     if options.in_place and checked.values:
-        raise ValueError("--in-place keeps the committed notebooks, which are run with default settings only")
+        raise ValueError(
+            "--in-place keeps the committed notebooks, which are run with default settings only"
+        )
     return notebooks, checked
 
 
@@ -120,7 +160,11 @@ def _plan(options, notebooks: list[Notebook], values: dict[str, object]) -> tupl
     quiet()
     cache.forget_measurements()
     todo = plan(notebooks, values, Lab)
-    jobs = cluster_size(options.scheduler) if options.scheduler else jobs_for(todo.memory, options.jobs)
+    jobs = (
+        cluster_size(options.scheduler)
+        if options.scheduler
+        else jobs_for(todo.memory, options.jobs)
+    )
     if todo.items or todo.finished:
         print(todo.text(jobs), file=sys.stderr, flush=True)
     return todo, jobs
@@ -156,7 +200,9 @@ def _run(options) -> int:
     from .workers import in_words
 
     output = output_folder(checked.values)
-    figures = (options.figures or (output if checked.values else project_root()) / "figures").resolve()
+    figures = (
+        options.figures or (output if checked.values else project_root()) / "figures"
+    ).resolve()
     try:
         with only_run(output, figures):
             for remark in checked.remarks:
@@ -168,7 +214,9 @@ def _run(options) -> int:
         return _refused(in_words(error), code=1)
 
 
-def _run_all(options, notebooks: list[Notebook], values: dict[str, object], output: Path, figures: Path) -> int:
+def _run_all(
+    options, notebooks: list[Notebook], values: dict[str, object], output: Path, figures: Path
+) -> int:
     from .plan import carry_out
     from .run import keep_in_place, run_notebooks, write_report
     from .workers import KERNEL, jobs_for
@@ -187,7 +235,9 @@ def _run_all(options, notebooks: list[Notebook], values: dict[str, object], outp
             return _refused(error, code=1)
         without = {name for failure in failures for name in failure.item.notebooks}
         ready = [notebook for notebook in stage if notebook.name not in without]
-        for outcome in run_notebooks(ready, values, output, figures, options.cell_limit * 60, at_once):
+        for outcome in run_notebooks(
+            ready, values, output, figures, options.cell_limit * 60, at_once
+        ):
             outcomes.append(outcome)
             _tell_outcome(outcome, f"[{len(outcomes)}/{len(notebooks)}]")
             if options.in_place and not outcome.error:
@@ -202,7 +252,11 @@ def _run_all(options, notebooks: list[Notebook], values: dict[str, object], outp
 def _tell_outcome(outcome: Outcome, count: str) -> None:
     page = f"; see {outcome.executed.with_suffix('.html')}" if outcome.executed else ""
     ending = f"failed, {outcome.error}" if outcome.error else "done"
-    print(f"{count} {outcome.notebook.name}: {ending} ({outcome.seconds:.0f} s){page}", file=sys.stderr, flush=True)
+    print(
+        f"{count} {outcome.notebook.name}: {ending} ({outcome.seconds:.0f} s){page}",
+        file=sys.stderr,
+        flush=True,
+    )
     for change in outcome.changes:
         print(f"  changed: {change}", file=sys.stderr)
 
@@ -215,7 +269,10 @@ def _check(options) -> int:
     problems = colab.unmet()
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
-    given = ", ".join(f"{name}={value!r}" for name, value in checked.values.items()) or "default settings"
+    given = (
+        ", ".join(f"{name}={value!r}" for name, value in checked.values.items())
+        or "default settings"
+    )
     ready = f"{'not ready' if problems else 'ready'} to run {', '.join(nb.name for nb in notebooks)} with {given}"
     print(ready, *checked.remarks, sep="\n  ")
     return 2 if problems else 0

@@ -1,7 +1,8 @@
 """The atlas of heads: one page, without a server, on which every head's numbers and maps are looked up.
 
-Bokeh draws and links the pictures: all show one table of heads, so that a head chosen in one is chosen in all. The
-page's own script only puts another measure into that table, and the chosen head's numbers into another.
+Bokeh draws and links the pictures: all show one table of heads, so that a head chosen in one is
+    chosen in all. The page's own script only puts another measure into that table, and the chosen
+    head's numbers into another.
 """
 
 from __future__ import annotations
@@ -24,9 +25,12 @@ from .results import LABELS, RESULTS, Results, read_results, text_of
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-SENTENCE = "She gave him the book, but he did not read it."  # subjects, objects, pronouns, a negation
+SENTENCE = (
+    "She gave him the book, but he did not read it."  # subjects, objects, pronouns, a negation
+)
 _UNMEASURED = "#d5d8dc"
-# Run where a list is changed or a head is chosen. Texts reach the page as data of Bokeh's, never as HTML.
+# Run where a list is changed or a head is chosen. Texts reach the page as data of Bokeh's, never as
+# HTML.
 _SCRIPT = """\
 const lists = { x: list_x, y: list_y, head: list_head }
 const parts = ["x", "y"].map((axis) => catalogue[lists[axis].value])
@@ -53,9 +57,7 @@ if (maps) {
 }
 heads.change.emit()
 """
-_PAGE = (
-    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head><body>{body}</body></html>\n'
-)
+_PAGE = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head><body>{body}</body></html>\n'
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,10 @@ class Measure:
         """Every head's number in words, with its interval."""
         parts = {"value": self.values, "low": self.low, "high": self.high}
         flat = {name: _numbers(part) for name, part in parts.items() if part is not None}
-        return [text_of(dict(zip(flat, one, strict=True)) | {"unit": self.unit}) for one in zip(*flat.values(), strict=True)]
+        return [
+            text_of(dict(zip(flat, one, strict=True)) | {"unit": self.unit})
+            for one in zip(*flat.values(), strict=True)
+        ]
 
 
 @dataclass(frozen=True)
@@ -148,7 +153,8 @@ def example_maps(
         name: of the model, as people read it.
 
     Raises:
-        ValueError, TypeError: see :func:`bertology_utils.attention_maps` and :func:`bertology_utils.batches_of`.
+        ValueError, TypeError: see :func:`bertology_utils.attention_maps` and
+            :func:`bertology_utils.batches_of`.
     """
     import torch
 
@@ -176,7 +182,8 @@ def measures_of(path: str | Path) -> list[Measure]:
         path: a notebook's ``results.json``, or a folder with several below it.
 
     Raises:
-        ValueError: no such file, one that cannot be read or is no notebook's, or nothing per head in any; says what to run.
+        ValueError: no such file, one that cannot be read or is no notebook's, or nothing per head
+            in any; says what to run.
     """
     path = Path(path)
     files = sorted(path.rglob(RESULTS)) if path.is_dir() else [path]
@@ -193,21 +200,42 @@ def measures_of(path: str | Path) -> list[Measure]:
 
 def _per_head(results: Results, run: str) -> Iterator[Measure]:
     """A measure for each entry over layers and heads, and for each kind where it is over kinds, too."""
-    topic = results.content["notebook"] if run in ("figures", "") else f"{results.content['notebook']}, {run}"
+    topic = (
+        results.content["notebook"]
+        if run in ("figures", "")
+        else f"{results.content['notebook']}, {run}"
+    )
     for entry in results.entries:
         over = entry.get("over", [])
         if not {"layer", "head"} <= set(over) <= {"layer", "head", "kind"}:
             continue
-        labels = [TITLES.get(entry[name], str(entry[name])) for name in LABELS if name in entry and name != "training"]
+        labels = [
+            TITLES.get(entry[name], str(entry[name]))
+            for name in LABELS
+            if name in entry and name != "training"
+        ]
         labels += [f"training {entry['training']}"] if "training" in entry else []
         order = [over.index(axis) for axis in ("layer", "head", "kind") if axis in over]
         parts = {
-            name: np.array(entry[name], dtype=float).transpose(order) for name in ("value", "low", "high") if name in entry
+            name: np.array(entry[name], dtype=float).transpose(order)
+            for name in ("value", "low", "high")
+            if name in entry
         }
         for place, kind in enumerate(entry.get("kinds", [None])):
             name = ", ".join([entry["what"], *([] if kind is None else [kind]), *labels])
-            of_kind = parts if kind is None else {part: array[..., place] for part, array in parts.items()}
-            yield Measure(name, of_kind["value"], topic, of_kind.get("low"), of_kind.get("high"), entry.get("unit", ""))
+            of_kind = (
+                parts
+                if kind is None
+                else {part: array[..., place] for part, array in parts.items()}
+            )
+            yield Measure(
+                name,
+                of_kind["value"],
+                topic,
+                of_kind.get("low"),
+                of_kind.get("high"),
+                entry.get("unit", ""),
+            )
 
 
 def head_atlas(
@@ -220,13 +248,15 @@ def head_atlas(
     In a notebook the page shows itself; ``save`` writes it to a file.
 
     Args:
-        measures: a notebook's ``results.json``, or a folder with several below it; or name → values of shape
-            (layers, heads), or (values, low, high) with the ends of 95 % intervals; or :class:`Measure` s.
+        measures: a notebook's ``results.json``, or a folder with several below it; or name → values
+            of shape (layers, heads), or (values, low, high) with the ends of 95 % intervals; or
+            :class:`Measure` s.
         maps: each head's map of a sentence or pair of one's own, from :func:`example_maps`.
         title: of the page.
 
     Raises:
-        ValueError: no measure, shapes that differ, an interval without its end, two measures of one name, or no results.
+        ValueError: no measure, shapes that differ, an interval without its end, two measures of one
+            name, or no results.
         ModuleNotFoundError: Bokeh is not installed.
     """
     if isinstance(measures, (str, Path)):
@@ -240,7 +270,9 @@ def head_atlas(
 def _named(name: str, values: Any) -> Measure:
     parts = values if isinstance(values, tuple) else (values,)
     if len(parts) not in (1, 3):
-        raise ValueError(f"measure {name!r}: give values, or (values, low, high), not {len(parts)} parts")
+        raise ValueError(
+            f"measure {name!r}: give values, or (values, low, high), not {len(parts)} parts"
+        )
     given, *ends = (np.asarray(part, dtype=float) for part in parts)
     low, high = ends or (None, None)
     return Measure(name, given, low=low, high=high)
@@ -249,20 +281,28 @@ def _named(name: str, values: Any) -> Measure:
 def _check(measures: Sequence[Measure], maps: ExampleMaps | None) -> None:
     """Raise ValueError unless all measures and maps have the same layers and heads."""
     if not measures:
-        raise ValueError("the atlas wants one measure at least: a name with values of shape (layers, heads)")
+        raise ValueError(
+            "the atlas wants one measure at least: a name with values of shape (layers, heads)"
+        )
     shape = np.shape(measures[0].values)
     for one in measures:
         for part in (one.values, one.low, one.high):
             if part is not None and (np.shape(part) != shape or len(shape) != 2):
-                raise ValueError(f"measure {one.name!r} has shape {np.shape(part)}; all want one shape, (layers, heads)")
+                raise ValueError(
+                    f"measure {one.name!r} has shape {np.shape(part)}; all want one shape, (layers, heads)"
+                )
         if (one.low is None) != (one.high is None):
-            raise ValueError(f"measure {one.name!r} has one end of its intervals; give both, or none")
+            raise ValueError(
+                f"measure {one.name!r} has one end of its intervals; give both, or none"
+            )
     names = [(one.topic, one.name) for one in measures]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"two measures are called {twice[0][1]!r}; give each its own name")
     wanted = (*shape, len(maps.tokens), len(maps.tokens)) if maps else None
     if maps and maps.weights.shape != wanted:
-        raise ValueError(f"the maps have shape {maps.weights.shape}; with these measures and tokens {wanted} is wanted")
+        raise ValueError(
+            f"the maps have shape {maps.weights.shape}; with these measures and tokens {wanted} is wanted"
+        )
 
 
 def _drawn(measures: Sequence[Measure], maps: ExampleMaps | None) -> str:
@@ -270,30 +310,56 @@ def _drawn(measures: Sequence[Measure], maps: ExampleMaps | None) -> str:
     from bokeh.document import Document
     from bokeh.embed import components
     from bokeh.layouts import column, row
-    from bokeh.models import ColumnDataSource, CustomJS, DataTable, LinearColorMapper, Select, TableColumn
+    from bokeh.models import (
+        ColumnDataSource,
+        CustomJS,
+        DataTable,
+        LinearColorMapper,
+        Select,
+        TableColumn,
+    )
     from bokeh.resources import Resources
 
     shape = measures[0].values.shape
     at = np.indices(shape).reshape(2, -1)
     blank = np.zeros(at.shape[1])  # until the script has run
     heads = ColumnDataSource(
-        {"layer": one_based(at[0]), "head": one_based(at[1]), "x": blank, "y": blank, "x_text": blank, "y_text": blank}
+        {
+            "layer": one_based(at[0]),
+            "head": one_based(at[1]),
+            "x": blank,
+            "y": blank,
+            "x_text": blank,
+            "y_text": blank,
+        }
     )
     heads.selected.indices = [0]
     colours = LinearColorMapper(palette=_palette(MAP), nan_color=_UNMEASURED)
     size = len(maps.tokens) if maps else 0
     places = [one_based(place) for place in range(size)]
     cells = ColumnDataSource(
-        {"row": np.repeat(places, size), "column": np.tile(places, size), "weight": np.zeros(size * size)}
+        {
+            "row": np.repeat(places, size),
+            "column": np.tile(places, size),
+            "weight": np.zeros(size * size),
+        }
     )
     card = ColumnDataSource({"name": [], "value": []})
     options: dict[str, list[tuple[str, str]]] = {}
     for number, one in enumerate(measures):
         options.setdefault(_plain(one.topic), []).append((str(number), _plain(one.name)))
-    all_heads = [(str(index), head_name(*place)) for index, place in enumerate(zip(*at.tolist(), strict=True))]
+    all_heads = [
+        (str(index), head_name(*place))
+        for index, place in enumerate(zip(*at.tolist(), strict=True))
+    ]
     lists = {
         "x": Select(title="Colour, and across", options=options, value="0", max_width=350),
-        "y": Select(title="Up, in the second picture", options=options, value=str(min(1, len(measures) - 1)), max_width=350),
+        "y": Select(
+            title="Up, in the second picture",
+            options=options,
+            value=str(min(1, len(measures) - 1)),
+            max_width=350,
+        ),
         "head": Select(title="Head (layer, head)", options=all_heads, value="0", max_width=200),
     }
     catalogue = [
@@ -307,20 +373,32 @@ def _drawn(measures: Sequence[Measure], maps: ExampleMaps | None) -> str:
         for one in measures
     ]
     shown = maps and {"tokens": maps.tokens, "weights": _numbers(np.round(maps.weights, 3))}
-    args = {f"list_{name}": one for name, one in lists.items()} | {"heads": heads, "card": card, "cells": cells}
+    args = {f"list_{name}": one for name, one in lists.items()} | {
+        "heads": heads,
+        "card": card,
+        "cells": cells,
+    }
     args |= {"colours": colours, "palettes": [_palette(MAP), _palette("RdBu_r")]}
     given = f"const catalogue = JSON.parse({json.dumps(json.dumps(catalogue))}), maps = JSON.parse({json.dumps(json.dumps(shown))})\n"
     choose = CustomJS(args=args, code=given.replace("</", "<\\/") + _SCRIPT)
     for one in lists.values():
         one.js_on_change("value", choose)
     heads.selected.js_on_change("indices", choose)
-    table = [TableColumn(field="name", title="measure"), TableColumn(field="value", title="of the head")]
+    table = [
+        TableColumn(field="name", title="measure"),
+        TableColumn(field="value", title="of the head"),
+    ]
     pictures = row(_grid(heads, colours, shape), _scatter(heads), sizing_mode="stretch_width")
     below = [
         *([_map(cells, maps)] if maps else []),
         DataTable(source=card, columns=table, name="card", sizing_mode="stretch_width"),
     ]
-    layout = column(row(*lists.values(), sizing_mode="stretch_width"), pictures, *below, sizing_mode="stretch_width")
+    layout = column(
+        row(*lists.values(), sizing_mode="stretch_width"),
+        pictures,
+        *below,
+        sizing_mode="stretch_width",
+    )
     document = Document()
     document.add_root(layout)
     document.js_on_event("document_ready", choose)
@@ -341,22 +419,54 @@ def _grid(heads: Any, colours: Any, shape: Sequence[int]) -> Any:
     from bokeh.models import ColorBar, FixedTicker, Range1d
 
     layers, count = shape
-    one = _figure("grid", "tap", height=130 + 30 * layers, x_axis_label="head", y_axis_label="layer",
-                  x_range=Range1d(0.5, count + 0.5), y_range=Range1d(layers + 0.5, 0.5),
-                  tooltips=[("layer, head", "@layer, @head"), ("value", "@x_text")])  # fmt: skip
-    one.rect("head", "layer", 0.92, 0.92, source=heads, fill_color={"field": "x", "transform": colours}, line_color="#b9bec6",
-             selection_line_color=COLOURS["orange"], selection_line_width=4, nonselection_fill_alpha=1)  # fmt: skip
-    one.xaxis.ticker, one.yaxis.ticker = FixedTicker(ticks=axis_numbers(count)), FixedTicker(ticks=axis_numbers(layers))
+    one = _figure(
+        "grid",
+        "tap",
+        height=130 + 30 * layers,
+        x_axis_label="head",
+        y_axis_label="layer",
+        x_range=Range1d(0.5, count + 0.5),
+        y_range=Range1d(layers + 0.5, 0.5),
+        tooltips=[("layer, head", "@layer, @head"), ("value", "@x_text")],
+    )
+    one.rect(
+        "head",
+        "layer",
+        0.92,
+        0.92,
+        source=heads,
+        fill_color={"field": "x", "transform": colours},
+        line_color="#b9bec6",
+        selection_line_color=COLOURS["orange"],
+        selection_line_width=4,
+        nonselection_fill_alpha=1,
+    )
+    one.xaxis.ticker, one.yaxis.ticker = (
+        FixedTicker(ticks=axis_numbers(count)),
+        FixedTicker(ticks=axis_numbers(layers)),
+    )
     one.add_layout(ColorBar(color_mapper=colours, height=10), "below")
     return one
 
 
 def _scatter(heads: Any) -> Any:
     """A dot for each head: the colour's measure across, the other one up."""
-    one = _figure("scatter", "tap,box_select,lasso_select,reset", height=320,
-                  tooltips=[("layer, head", "@layer, @head"), ("across", "@x_text"), ("up", "@y_text")])  # fmt: skip
-    one.scatter("x", "y", source=heads, size=9, fill_color=COLOURS["blue"], line_color="white",
-                selection_fill_color=COLOURS["orange"], nonselection_fill_alpha=0.6)  # fmt: skip
+    one = _figure(
+        "scatter",
+        "tap,box_select,lasso_select,reset",
+        height=320,
+        tooltips=[("layer, head", "@layer, @head"), ("across", "@x_text"), ("up", "@y_text")],
+    )
+    one.scatter(
+        "x",
+        "y",
+        source=heads,
+        size=9,
+        fill_color=COLOURS["blue"],
+        line_color="white",
+        selection_fill_color=COLOURS["orange"],
+        nonselection_fill_alpha=0.6,
+    )
     return one
 
 
@@ -365,12 +475,27 @@ def _map(cells: Any, maps: ExampleMaps) -> Any:
     from bokeh.models import FixedTicker, LinearColorMapper, PlainText, Range1d
 
     ends = len(maps.tokens) + 0.5
-    one = _figure("map", "", height=150 + 18 * len(maps.tokens), x_axis_label="to token", y_axis_label="from token",
-                  title=_plain(f"The head's attention map in {maps.model}: “{maps.text}”"),
-                  x_range=Range1d(0.5, ends), y_range=Range1d(ends, 0.5),
-                  tooltips=[("weight", "@weight{0.000}")])  # fmt: skip
+    one = _figure(
+        "map",
+        "",
+        height=150 + 18 * len(maps.tokens),
+        x_axis_label="to token",
+        y_axis_label="from token",
+        title=_plain(f"The head's attention map in {maps.model}: “{maps.text}”"),
+        x_range=Range1d(0.5, ends),
+        y_range=Range1d(ends, 0.5),
+        tooltips=[("weight", "@weight{0.000}")],
+    )
     colours = LinearColorMapper(palette=_palette("Blues"), low=0, high=1)
-    one.rect("column", "row", 1, 1, source=cells, fill_color={"field": "weight", "transform": colours}, line_color="#e4e6e9")
+    one.rect(
+        "column",
+        "row",
+        1,
+        1,
+        source=cells,
+        fill_color={"field": "weight", "transform": colours},
+        line_color="#e4e6e9",
+    )
     for axis in (one.xaxis, one.yaxis):
         axis.ticker = FixedTicker(ticks=[one_based(place) for place in range(len(maps.tokens))])
         # Plain: text between dollar signs would be mathematics, for which Bokeh fetches a script.
@@ -397,4 +522,6 @@ def _palette(name: str) -> list[str]:
 
 def _numbers(values: np.ndarray) -> list[float | None]:
     """Flat, rounded to significant digits; None for NaN and infinity."""
-    return [float(f"{value:.4g}") if np.isfinite(value) else None for value in np.ravel(values).tolist()]
+    return [
+        float(f"{value:.4g}") if np.isfinite(value) else None for value in np.ravel(values).tolist()
+    ]

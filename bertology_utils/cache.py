@@ -1,9 +1,10 @@
 """One cache for all finished work: trainings, sweeps, measurements, annotation.
 
-``once(function, ...)`` gives what the function returned when it was last called with arguments of this content and with
-the code that it has now (:mod:`bertology_utils.fingerprint` tells both). An entry is a folder with a manifest of its
-files' hashes. It is filled under another name and renamed when whole, so that a killed process leaves no half of one.
-Values are SafeTensors and JSON, never pickle.
+``once(function, ...)`` gives what the function returned when it was last called with arguments of
+this content and with the code that it has now (:mod:`bertology_utils.fingerprint` tells both). An
+entry is a folder with a manifest of its files' hashes. It is filled under another name and renamed
+when whole, so that a killed process leaves no half of one. Values are SafeTensors and JSON, never
+pickle.
 """
 
 from __future__ import annotations
@@ -37,14 +38,19 @@ from .common import SOURCES, device_name, is_closed
 
 CACHE_VARIABLE = "BERTOLOGY_CACHE"
 MANIFEST = "manifest.json"
-MADE, MEASURED = "made", "measured"  # kinds of entries: what takes long, and what is forgotten again
+MADE, MEASURED = (
+    "made",
+    "measured",
+)  # kinds of entries: what takes long, and what is forgotten again
 MEASURED_DAYS = 3.0
 LIBRARIES = ("torch", "transformers", "accelerate", "tokenizers", "numpy", "scipy", "scikit-learn")
 Key = Mapping[str, object]  # all that decides an entry's content; JSON values only
 logger = logging.getLogger(__name__)
 
 _VALUE = "value.safetensors"
-_NAME = re.compile(r"[0-9a-f]{32}(\.unfinished|\.damaged-.+)?")  # nothing else in the folder is ours to touch
+_NAME = re.compile(
+    r"[0-9a-f]{32}(\.unfinished|\.damaged-.+)?"
+)  # nothing else in the folder is ours to touch
 
 
 # Calls
@@ -70,17 +76,20 @@ class Later:
 def once(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """``function(*arguments, **options)``, from the cache if it was called before with the same content and code.
 
-    A parameter ``scratch`` of the function is given a folder that survives a kill, for what a resumed call can use. A
-    parameter ``target`` is given an empty folder to fill, and the finished folder's path is returned. A call with an
-    argument that cannot be told from others (see :func:`bertology_utils.fingerprint.fingerprint`) is made each time.
+    A parameter ``scratch`` of the function is given a folder that survives a kill, for what a
+    resumed call can use. A parameter ``target`` is given an empty folder to fill, and the finished
+    folder's path is returned. A call with an argument that cannot be told from others (see
+    :func:`bertology_utils.fingerprint.fingerprint`) is made each time.
 
     Args:
         function: of this package, without side effects; it returns what :func:`pack` takes.
         arguments, options: its own; each may be a :class:`Later`.
 
     Raises:
-        ValueError: a function that is not of this package, whose code could be another the next time.
-        PermissionError: the cache cannot be written to and has no such entry, where that is a folder or has a scratch.
+        ValueError: a function that is not of this package, whose code could be another the next
+            time.
+        PermissionError: the cache cannot be written to and has no such entry, where that is a
+            folder or has a scratch.
     """
     from .fingerprint import UnnamedError
 
@@ -89,7 +98,9 @@ def once(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     wanted = signature.parameters.keys() & {"target", "scratch"} - bound.arguments.keys()
 
     def call(**folders: Path | None) -> Any:
-        bound.arguments |= {name: each.make() for name, each in bound.arguments.items() if isinstance(each, Later)}
+        bound.arguments |= {
+            name: each.make() for name, each in bound.arguments.items() if isinstance(each, Later)
+        }
         return function(*bound.args, **bound.kwargs, **{name: folders[name] for name in wanted})
 
     try:
@@ -119,13 +130,18 @@ def where(function: Callable[..., Any], *arguments: Any, **options: Any) -> tupl
         code = code_digest(function)
     except UnnamedError as error:
         raise ValueError(f"{error}; keep what functions of bertology_utils give") from error
-    given = {name: each for name, each in bound.arguments.items() if name not in ("target", "scratch")}
+    given = {
+        name: each for name, each in bound.arguments.items() if name not in ("target", "scratch")
+    }
     kind = MADE if signature.parameters.keys() & {"target", "scratch"} else MEASURED
     return kind, _key(function.__qualname__, code, fingerprint(given))
 
 
 def once_each(
-    function: Callable[..., dict[str, Any]], *shared: Any, parts: Mapping[str, Any], what: object = None
+    function: Callable[..., dict[str, Any]],
+    *shared: Any,
+    parts: Mapping[str, Any],
+    what: object = None,
 ) -> dict[str, Any]:
     """``function(*shared, parts)``, called for those parts alone that are not in the cache yet.
 
@@ -139,7 +155,10 @@ def once_each(
 
     try:
         seen, code = fingerprint(shared if what is None else what), code_digest(function)
-        keys = {name: _key(function.__name__, code, fingerprint((seen, part))) for name, part in parts.items()}
+        keys = {
+            name: _key(function.__name__, code, fingerprint((seen, part)))
+            for name, part in parts.items()
+        }
     except UnnamedError:
         return function(*shared, parts)
     missing = {name: part for name, part in parts.items() if not is_finished(MEASURED, keys[name])}
@@ -150,11 +169,19 @@ def once_each(
             found.update(function(*shared, {name: parts[name]}))
         return found[name]
 
-    return {name: _value(MEASURED, key, functools.partial(compute, name)) for name, key in keys.items()}
+    return {
+        name: _value(MEASURED, key, functools.partial(compute, name)) for name, key in keys.items()
+    }
 
 
 def _key(name: str, code: str, of_arguments: str) -> Key:
-    return {"function": name, "code": code, "arguments": of_arguments, "versions": _versions(), "device": device_name()}
+    return {
+        "function": name,
+        "code": code,
+        "arguments": of_arguments,
+        "versions": _versions(),
+        "device": device_name(),
+    }
 
 
 @functools.cache
@@ -200,11 +227,13 @@ def entry(kind: str, key: Key, fill: Callable[[Path, Path], Any]) -> Path:
     Args:
         kind: first level below the cache's root.
         key: all that decides the content.
-        fill: called as ``fill(target, scratch)`` to write the result into the empty folder ``target``; ``scratch`` is
-            a folder of the same key that survives a kill, and is removed when the entry is finished.
+        fill: called as ``fill(target, scratch)`` to write the result into the empty folder
+            ``target``; ``scratch`` is a folder of the same key that survives a kill, and is removed
+            when the entry is finished.
 
     Returns:
-        A folder whose files match the manifest. One that does not is set aside (renamed, with a warning) and made again.
+        A folder whose files match the manifest. One that does not is set aside (renamed, with a
+        warning) and made again.
 
     Raises:
         PermissionError: the cache cannot be written to, and has no whole entry for the key.
@@ -213,14 +242,18 @@ def entry(kind: str, key: Key, fill: Callable[[Path, Path], Any]) -> Path:
     scratch = folder.with_name(f"{folder.name}.unfinished")
     try:
         scratch.parent.mkdir(parents=True, exist_ok=True)
-        held = _lock_of(folder, timeout=-1).acquire()  # a second process waits, then finds the entry
+        held = _lock_of(
+            folder, timeout=-1
+        ).acquire()  # a second process waits, then finds the entry
     except OSError as error:
         if not is_closed(error):
             raise
         problem = damage(folder) if folder.exists() else "it is not there"
         if problem is None:
             return folder
-        raise PermissionError(not_writable(f"{kind}/{folder.name} is needed, and {problem}")) from None
+        raise PermissionError(
+            not_writable(f"{kind}/{folder.name} is needed, and {problem}")
+        ) from None
     with held:
         if folder.exists():
             problem = damage(folder)
@@ -234,8 +267,14 @@ def entry(kind: str, key: Key, fill: Callable[[Path, Path], Any]) -> Path:
         shutil.rmtree(target, ignore_errors=True)  # what a killed process left of it
         target.mkdir(parents=True)
         fill(target, scratch)
-        manifest = {"key": key, "files": {name: checksum(target / name) for name in _contents(target)}}
-        write_atomically(target / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False).encode())
+        manifest = {
+            "key": key,
+            "files": {name: checksum(target / name) for name in _contents(target)},
+        }
+        write_atomically(
+            target / MANIFEST,
+            json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False).encode(),
+        )
         os.replace(target, folder)
         shutil.rmtree(scratch)
     return folder
@@ -279,7 +318,9 @@ def write_atomically(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
-        with temporary.open("xb") as file:  # not mkstemp, whose files only their owner can read, whatever the umask
+        with temporary.open(
+            "xb"
+        ) as file:  # not mkstemp, whose files only their owner can read, whatever the umask
             file.write(content)
         os.replace(temporary, path)
     except BaseException:
@@ -306,13 +347,20 @@ def _folder(kind: str, key: Key) -> Path:
 def _contents(folder: Path) -> list[str]:
     """Files of an entry, without its manifest and hidden ones (which a file browser may leave)."""
     names = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    return sorted(name for name in names if name != MANIFEST and not name.split("/")[-1].startswith("."))
+    return sorted(
+        name for name in names if name != MANIFEST and not name.split("/")[-1].startswith(".")
+    )
 
 
 def _set_aside(folder: Path, problem: str) -> None:
     aside = Path(tempfile.mkdtemp(prefix=f"{folder.name}.damaged-", dir=folder.parent))
     os.replace(folder, aside)  # rename onto an empty folder
-    logger.warning("cache entry %s is damaged (%s); set aside as %s and computed again", folder.name, problem, aside.name)
+    logger.warning(
+        "cache entry %s is damaged (%s); set aside as %s and computed again",
+        folder.name,
+        problem,
+        aside.name,
+    )
 
 
 # Locks
@@ -321,8 +369,9 @@ def _set_aside(folder: Path, problem: str) -> None:
 def lock_beside(path: Path, timeout: float = -1) -> FileLock:
     """A lock that one process at a time holds, and that the system frees when its process ends.
 
-    Where the path's file system has no locks (a network folder, a mounted Drive), it stands in this machine's temporary
-    folder: it then keeps processes of one machine apart, not those of several, and a warning says so, once.
+    Where the path's file system has no locks (a network folder, a mounted Drive), it stands in this
+    machine's temporary folder: it then keeps processes of one machine apart, not those of several,
+    and a warning says so, once.
 
     Args:
         path: of the lock file; its folder exists.
@@ -331,7 +380,9 @@ def lock_beside(path: Path, timeout: float = -1) -> FileLock:
     if has_locks(path.parent.resolve()):
         return FileLock(path, timeout=timeout)
     name = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:32]
-    return FileLock(Path(tempfile.gettempdir()) / f"bertology-{getpass.getuser()}-{name}.lock", timeout=timeout)
+    return FileLock(
+        Path(tempfile.gettempdir()) / f"bertology-{getpass.getuser()}-{name}.lock", timeout=timeout
+    )
 
 
 @functools.cache
@@ -341,13 +392,18 @@ def has_locks(folder: Path) -> bool:
         import fcntl
 
         file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115, closed below
-    except (ImportError, OSError):  # Windows, whose locks are of another kind; or nothing can be written there
+    except (
+        ImportError,
+        OSError,
+    ):  # Windows, whose locks are of another kind; or nothing can be written there
         return True
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:  # nobody else can hold a lock of a new file
-            logger.warning("the file system of %s has no locks: let one machine at a time work there", folder)
+            logger.warning(
+                "the file system of %s has no locks: let one machine at a time work there", folder
+            )
             return False
     return True
 
@@ -362,7 +418,8 @@ def _lock_of(folder: Path, timeout: float) -> FileLock:
 def pack(value: object) -> bytes:
     """The content of a file that holds arrays, numbers and texts, in lists, tuples, dicts and this package's dataclasses.
 
-    It is a SafeTensors file of the arrays, one of which is the text (JSON) of how all hangs together.
+    It is a SafeTensors file of the arrays, one of which is the text (JSON) of how all hangs
+    together.
 
     Raises:
         TypeError: something else is in it.
@@ -390,7 +447,9 @@ def _describe(value: Any, arrays: dict[str, np.ndarray]) -> list[Any]:
     """[kind, parts]; what is an array goes into ``arrays``."""
     if isinstance(value, (np.ndarray, np.generic)):  # first, as np.float64 is a float, too
         name = str(len(arrays))
-        arrays[name] = np.ascontiguousarray(value).reshape(np.shape(value))  # which makes an array of a scalar, and back
+        arrays[name] = np.ascontiguousarray(value).reshape(
+            np.shape(value)
+        )  # which makes an array of a scalar, and back
         return ["scalar" if isinstance(value, np.generic) else "array", name]
     if isinstance(value, (bool, int, float, str, type(None))):
         return ["plain", value]
@@ -399,9 +458,14 @@ def _describe(value: Any, arrays: dict[str, np.ndarray]) -> list[Any]:
     if isinstance(value, dict):
         return ["dict", [[_describe(part, arrays) for part in pair] for pair in value.items()]]
     if dataclasses.is_dataclass(value) and type(value).__module__.startswith(f"{__package__}."):
-        fields = {field.name: _describe(getattr(value, field.name), arrays) for field in dataclasses.fields(value)}
+        fields = {
+            field.name: _describe(getattr(value, field.name), arrays)
+            for field in dataclasses.fields(value)
+        }
         return [f"{type(value).__module__}:{type(value).__qualname__}", fields]
-    raise TypeError(f"{type(value).__name__} cannot be kept; arrays, numbers and texts can, and what holds them")
+    raise TypeError(
+        f"{type(value).__name__} cannot be kept; arrays, numbers and texts can, and what holds them"
+    )
 
 
 def _restore(described: list[Any], arrays: dict[str, np.ndarray]) -> Any:
@@ -426,7 +490,9 @@ def _record(name: str) -> Any:
     ours = module in SOURCES or f"{module}.__init__" in SOURCES
     found = getattr(importlib.import_module(module), of_class, None) if ours else None
     if not (isinstance(found, type) and dataclasses.is_dataclass(found)):
-        raise ValueError(f"{name} is no dataclass of {__package__}; the file was not written by this version")
+        raise ValueError(
+            f"{name} is no dataclass of {__package__}; the file was not written by this version"
+        )
     return found
 
 
@@ -439,7 +505,10 @@ def add_to(commands: Any) -> None:
     command = commands.add_parser("cache", help=text, description=text)
     command.add_argument("action", choices=("info", "prune", "clear"))
     command.add_argument(
-        "--days", type=not_negative, default=30, help="prune: without use, from which on an entry goes (default: 30)"
+        "--days",
+        type=not_negative,
+        default=30,
+        help="prune: without use, from which on an entry goes (default: 30)",
     )
     command.set_defaults(command=_command)
 
@@ -461,10 +530,14 @@ def _command(options: Any) -> int:
             some = list(group)
             size, days = sum(map(_size, some)) / 2**20, min(map(_age, some))
             print(f"{what:<32} {len(some):5} {size:9.1f} MiB  used {days:.0f} days ago")
-        print(f"{len(folders)} entries, {sum(map(_size, folders)) / 2**20:.1f} MiB in {cache_folder()}")
+        print(
+            f"{len(folders)} entries, {sum(map(_size, folders)) / 2**20:.1f} MiB in {cache_folder()}"
+        )
     else:
         removed, size, busy = prune(options.days if options.action == "prune" else 0.0)
-        print(f"{removed} entries removed, {size / 2**20:.1f} MiB; {busy} stay, since they are in use")
+        print(
+            f"{removed} entries removed, {size / 2**20:.1f} MiB; {busy} stay, since they are in use"
+        )
     return 0
 
 
@@ -487,7 +560,9 @@ def prune(days: float, kind: str = "*") -> tuple[int, int, int]:
                 size += _size(folder)
                 gone = folder.with_name(f"{folder.name.split('.')[0]}.damaged-removed")
                 shutil.rmtree(gone, ignore_errors=True)
-                os.replace(folder, gone)  # under another name first: a kill must not leave half an entry
+                os.replace(
+                    folder, gone
+                )  # under another name first: a kill must not leave half an entry
                 shutil.rmtree(gone)
             removed += 1
         except Timeout:
@@ -502,7 +577,11 @@ def forget_measurements() -> None:
 
 
 def _entries(kind: str = "*") -> Iterator[Path]:
-    return (path for path in sorted(cache_folder().glob(f"{kind}/*")) if _NAME.fullmatch(path.name) and path.is_dir())
+    return (
+        path
+        for path in sorted(cache_folder().glob(f"{kind}/*"))
+        if _NAME.fullmatch(path.name) and path.is_dir()
+    )
 
 
 def _what(folder: Path) -> str:

@@ -1,8 +1,8 @@
 """Every claim that a run can judge, as one table: the paper's, those of other papers, and our controls.
 
-A rule is two-sided at 5 % (:mod:`bertology_utils.judge`), with one size of effect for weights, similarities and shares
-and one for scores. A claim about every task holds if it holds for each, and fails if it fails for one after
-correction for how many there are.
+A rule is two-sided at 5 % (:mod:`bertology_utils.judge`), with one size of effect for weights,
+similarities and shares and one for scores. A claim about every task holds if it holds for each, and
+fails if it fails for one after correction for how many there are.
 """
 
 from __future__ import annotations
@@ -13,10 +13,17 @@ WEIGHT = 0.02  # smallest difference of attention weights, similarities or share
 SCORE = 0.01  # smallest loss of a score that counts as harm: a point
 TENTH = 0.001  # of a point: the smallest gain that the paper reports (STS-B)
 RANK = 0.8  # Spearman's correlation from which heads keep their rank
-RANKED = 0.3  # from which two things go together in heads; below it one says less than a tenth of the other (ρ²)
-F1_MARGIN = 0.05  # by so much a classifier may be worse than the paper's and still tell the patterns apart
-NEGLIGIBLE = 0.1  # of what [CLS] or [SEP] gets: ours, as the paper gives no number and Figure 6 shows no words
-HETEROGENEOUS = {"mrpc": 0.32, "qqp": 0.61}  # the lowest and the highest share of heterogeneous maps (§4.1)
+# from which two things go together in heads; below it one says less than a tenth of the other (ρ²)
+RANKED = 0.3
+F1_MARGIN = (
+    0.05  # by so much a classifier may be worse than the paper's and still tell the patterns apart
+)
+# of what [CLS] or [SEP] gets: ours, as the paper gives no number and Figure 6 shows no words
+NEGLIGIBLE = 0.1
+HETEROGENEOUS = {
+    "mrpc": 0.32,
+    "qqp": 0.61,
+}  # the lowest and the highest share of heterogeneous maps (§4.1)
 LARGE = 1 - max(HETEROGENEOUS.values())  # what the paper's largest heterogeneous share leaves
 NOT_QQP = ("mrpc", "stsb", "sst2", "rte", "qnli", "mnli")
 
@@ -32,7 +39,8 @@ class Claim:
 
     Attributes:
         id: its name in code and in results.json.
-        section: of the paper, or what other paper; of a control, of the claim that it could overturn.
+        section: of the paper, or what other paper; of a control, of the claim that it could
+            overturn.
         notebook: where it is judged, by number.
         text: what is claimed, in our words.
         paper: the paper's number or statement; empty for a control.
@@ -59,7 +67,9 @@ class Claim:
     @property
     def rule_in_words(self) -> str:
         """The rule with its least effect: "each above 0.02"."""
-        border = f" {self.least:g} and {self.most:g}" if "within" in self.rule else f" {self.least:g}"
+        border = (
+            f" {self.least:g} and {self.most:g}" if "within" in self.rule else f" {self.least:g}"
+        )
         return f"{self.estimate}: {self.rule}{border if self.rule.endswith(('above', 'below', 'within', 'sign')) else ''}"
 
 

@@ -1,6 +1,7 @@
 """The notebooks' set-up cell on Colab, and which of the package's requirements are not met.
 
-Imported before the package's dependencies are there: it needs the standard library and ``packaging`` alone.
+Imported before the package's dependencies are there: it needs the standard library and
+``packaging`` alone.
 """
 
 import importlib
@@ -15,7 +16,8 @@ from packaging.requirements import Requirement
 from .common import on_colab, quiet
 
 DISTRIBUTION = "bertology-utils"
-# A GPU's least memory in GiB for a profile, the largest first: a T4 has 15, an L4 22, an A100 40 or 80.
+# A GPU's least memory in GiB for a profile, the largest first: a T4 has 15, an L4 22, an A100 40 or
+# 80.
 FITTING = ((20, "paper"), (12, "colab"), (0, "embedded"))
 MOUNTED = Path("/content/drive")
 _SHOWN = ("torch", "transformers", "datasets", "numpy", DISTRIBUTION)
@@ -24,7 +26,11 @@ _SHOWN = ("torch", "transformers", "datasets", "numpy", DISTRIBUTION)
 def unmet() -> list[str]:
     """The package's own requirements that are not met, a line each, without those of the extras."""
     wanted = map(Requirement, metadata.requires(DISTRIBUTION) or [])
-    found = [(one, installed(one.name)) for one in wanted if not one.marker or one.marker.evaluate({"extra": ""})]
+    found = [
+        (one, installed(one.name))
+        for one in wanted
+        if not one.marker or one.marker.evaluate({"extra": ""})
+    ]
     return [
         f"{one} is needed, {there or 'none'} is installed"
         for one, there in found
@@ -54,7 +60,9 @@ def set_up(drive: str = "") -> None:
     if on_colab():
         _look_around(drive)
     elif drive:
-        sys.exit("DRIVE is for Colab. Elsewhere the environment variable BERTOLOGY_CACHE says where models are kept.")
+        sys.exit(
+            "DRIVE is for Colab. Elsewhere the environment variable BERTOLOGY_CACHE says where models are kept."
+        )
     quiet()
 
 
@@ -62,7 +70,14 @@ def _look_around(drive: str) -> None:
     if lacking := unmet():
         do = "Choose Runtime > Restart session, and run this cell again; if it says the same, Runtime version: Latest."
         sys.exit("\n".join([*lacking, do]))
-    print(", ".join([f"Python {platform.python_version()}", *(f"{name} {installed(name)}" for name in _SHOWN)]))
+    print(
+        ", ".join(
+            [
+                f"Python {platform.python_version()}",
+                *(f"{name} {installed(name)}" for name in _SHOWN),
+            ]
+        )
+    )
     print(_gpu())
     if drive:
         _keep_on_drive(drive)
@@ -83,7 +98,9 @@ def _keep_on_drive(folder: str) -> None:
     """Mount the reader's Drive, and keep models and results in a folder of it."""
     place = PurePosixPath(folder)
     if place.is_absolute() or ".." in place.parts:
-        sys.exit(f"DRIVE = {folder!r} is not a folder below your Drive; a name will do, such as bertology")
+        sys.exit(
+            f"DRIVE = {folder!r} is not a folder below your Drive; a name will do, such as bertology"
+        )
     from .cache import CACHE_VARIABLE
     from .record import OUTPUT_VARIABLE
 

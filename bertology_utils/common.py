@@ -1,6 +1,7 @@
 """Small things that every other module may use, and that use none of them.
 
-Layers and heads are counted from 0 in code and from 1 for people, as in the paper; this is where the two meet.
+Layers and heads are counted from 0 in code and from 1 for people, as in the paper; this is where
+the two meet.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     import torch
 
 _ROOT = Path(__file__).parent
-# The package's code as this process has it: an edit while it runs must not file old results under a new key.
+# The package's code as this process has it: an edit while it runs must not file old results under a
+# new key.
 SOURCES = {
     ".".join(path.relative_to(_ROOT.parent).with_suffix("").parts): path.read_text(encoding="utf-8")
     for path in sorted(_ROOT.rglob("*.py"))
@@ -85,8 +87,8 @@ def axis_numbers(count: int) -> list[int]:
 
 PROTOCOLS = ("paper", "official")
 
-# Of a link in §4.2: the paper's text has the predicate attend ("high attention weight for 'he' while processing
-# 'agitated'"), its code the element.
+# Of a link in §4.2: the paper's text has the predicate attend ("high attention weight for 'he'
+# while processing 'agitated'"), its code the element.
 DIRECTIONS = ("predicate to element", "element to predicate", "both")
 
 # What a map is of: the paper's attention weights, or what they carry (Kobayashi et al., 2020).
@@ -209,7 +211,11 @@ def emulates(number_format: str) -> bool:
     import torch
 
     able = torch.cpu.get_capabilities()
-    return number_format == "bf16" and device().type == "cpu" and not (able.get("avx512_bf16") or able.get("bf16"))
+    return (
+        number_format == "bf16"
+        and device().type == "cpu"
+        and not (able.get("avx512_bf16") or able.get("bf16"))
+    )
 
 
 LARGEST = 2**30  # bytes of an unpacked file, more than any of GLUE's
@@ -221,7 +227,9 @@ class _Limited(gzip.GzipFile):
     def read1(self, size: int = -1) -> bytes:
         content = super().read1(size)
         if self.tell() > LARGEST:
-            raise ValueError(f"{self.name} is refused: it unpacks to more than {LARGEST / 2**30:g} GiB; unpack it yourself")
+            raise ValueError(
+                f"{self.name} is refused: it unpacks to more than {LARGEST / 2**30:g} GiB; unpack it yourself"
+            )
         return content
 
 
@@ -233,7 +241,8 @@ def opened(path: Path) -> Iterator[TextIO]:
     returns and Unicode's other line breaks stay inside it.
 
     Raises:
-        ValueError: no UTF-8 text, a damaged .gz, or one that unpacks to too much; the message names the file.
+        ValueError: no UTF-8 text, a damaged .gz, or one that unpacks to too much; the message names
+            the file.
     """
     try:
         content = _Limited(path) if path.suffix == ".gz" else path.open("rb")
@@ -245,7 +254,8 @@ def opened(path: Path) -> Iterator[TextIO]:
         raise ValueError(f"{path} is no text in UTF-8: {error}") from None
 
 
-# How libraries in Rust (safetensors) and C++ (torch.save, as seen on a full disk) say it: they give no number.
+# How libraries in Rust (safetensors) and C++ (torch.save, as seen on a full disk) say it: they give
+# no number.
 _SAID = re.compile(
     r"No space left on device|PytorchStreamWriter failed writing|inline_container\.cc:\d+\] \. unexpected pos"
 )
@@ -277,7 +287,9 @@ def quiet() -> None:
     is an error in :mod:`bertology_utils.models`.
     """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    warnings.filterwarnings("ignore", message="IProgress not found")  # tqdm, where ipywidgets is missing
+    warnings.filterwarnings(
+        "ignore", message="IProgress not found"
+    )  # tqdm, where ipywidgets is missing
     import datasets
     import transformers
 
@@ -289,4 +301,6 @@ def quiet() -> None:
     warnings.filterwarnings("ignore", category=FutureWarning)
     import pandas as pd
 
-    pd.set_option("display.max_colwidth", None, "display.width", 10_000, "display.max_columns", None)
+    pd.set_option(
+        "display.max_colwidth", None, "display.width", 10_000, "display.max_columns", None
+    )

@@ -1,7 +1,8 @@
 """What a new run says otherwise than an earlier one: printed texts, outputs of notebooks, pictures, published folders.
 
-Numbers in results files are compared by :func:`bertology_utils.results.moved`. Texts are compared as a reader would:
-words must be equal, numbers within the rule of their kind. The first rule that matches decides:
+Numbers in results files are compared by :func:`bertology_utils.results.moved`. Texts are compared
+as a reader would: words must be equal, numbers within the rule of their kind. The first rule that
+matches decides:
 
 =================  ==========================  =====================================
 kind               example                     may differ by
@@ -15,8 +16,9 @@ percentage         88%, 88 %                   one unit of the last printed digi
 whole number       320                         nothing
 =================  ==========================  =====================================
 
-One unit, because a number on the border of two roundings falls either way. A count may miss one because one of many
-items can lie on the border of being counted; notebooks print such counts as "k of n".
+One unit, because a number on the border of two roundings falls either way. A count may miss one
+because one of many items can lie on the border of being counted; notebooks print such counts as "k
+of n".
 """
 
 from __future__ import annotations
@@ -36,10 +38,13 @@ from .results import RESULTS, moved, read_results
 
 MANY = 50  # items from which on one of them may lie on a border
 SHOWN = 3  # differences of one file that are told
-VISIBLE = 48  # of 255 levels; an edge that moves with the sixth decimal changes by fewer, a printed digit by a hundred
+# of 255 levels; an edge that moves with the sixth decimal changes by fewer, a printed digit by a
+# hundred
+VISIBLE = 48
 BLOCK = 16  # pixels, across and down
 MARKER = 12  # points, of the largest marker
-# Matplotlib's layout measures the texts, and ends a few pixels wider on one machine than on another.
+# Matplotlib's layout measures the texts, and ends a few pixels wider on one machine than on
+# another.
 CANVAS = 0.01
 
 _NUMBER = r"[+\-−]?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
@@ -90,7 +95,10 @@ def masked(text: str, whole: int = 0) -> tuple[list[str], list[Number]]:
         def take(match: re.Match[str], place: int = place) -> str:
             kind = str(match.lastgroup)
             found = re.findall(_NUMBER, match[0])
-            numbers.extend(Number(one, _tolerance(kind, one, found, match[0], whole), kind, place) for one in found)
+            numbers.extend(
+                Number(one, _tolerance(kind, one, found, match[0], whole), kind, place)
+                for one in found
+            )
             # "p < 0.01" and "p = 0.01" are neighbours.
             return {"p": "p #", "small": "#"}.get(kind) or re.sub(_NUMBER, "#", match[0])
 
@@ -132,7 +140,11 @@ def text_differences(expected: str, got: str, whole: int = 0) -> Iterator[str]:
             return
     for old, new in zip(numbers, new_numbers, strict=True):
         if abs(old.value - new.value) > old.tolerance:
-            allowed = f"at most {old.tolerance} apart are allowed" if old.tolerance else "they must be equal"
+            allowed = (
+                f"at most {old.tolerance} apart are allowed"
+                if old.tolerance
+                else "they must be equal"
+            )
             yield f"line {old.line}: expected {old.text}, got {new.text} ({old.kind}: {allowed})"
 
 
@@ -178,7 +190,9 @@ def _form(output: dict) -> tuple[str, str]:
     data = output["data"]
     if any(form in data for form in _PICTURES):
         return "picture", ""
-    form = next((form for form in ("text/plain", "text/markdown", "text/html", *data) if form in data), "")
+    form = next(
+        (form for form in ("text/plain", "text/markdown", "text/html", *data) if form in data), ""
+    )
     return (form, "".join(map(str, data[form]))) if form else ("nothing", "")
 
 
@@ -199,7 +213,11 @@ def unfit(content: dict) -> str | None:
     if not any(counts):
         return "no cell has been executed, so there are no outputs to compare with"
     in_order = counts == list(range(1, len(counts) + 1))
-    return None if in_order else f"a cell was removed, added, moved or run out of order: they were executed as In {counts}"
+    return (
+        None
+        if in_order
+        else f"a cell was removed, added, moved or run out of order: they were executed as In {counts}"
+    )
 
 
 def notebook_differences(expected: dict, got: dict) -> list[str]:
@@ -229,14 +247,24 @@ def _source(cell: dict[str, Any]) -> tuple[str, str]:
 
 _PDF_STREAM = re.compile(rb" obj\n((?:(?!endobj).)*?)>>\nstream\n", re.DOTALL)
 _PDF_TOKEN = re.compile(r"\((?:\\.|[^\\)])*\)|[^\s\[\]()]+", re.DOTALL)
-_PDF_STATE = {"g": "fill", "rg": "fill", "G": "line", "RG": "line", "w": "width", "d": "dashes", "gs": "alpha", "Tf": "font"}
+_PDF_STATE = {
+    "g": "fill",
+    "rg": "fill",
+    "G": "line",
+    "RG": "line",
+    "w": "width",
+    "d": "dashes",
+    "gs": "alpha",
+    "Tf": "font",
+}
 
 
 def drawn(pdf: Path) -> list[str]:
     """What a PDF by matplotlib draws, in its order: a line for each text, shape, marker and image.
 
-    It says what it is, its look and its place, each number in steps of which one is what another machine may change: 0.1 is
-    0.5 % of the page, 2.5 % of a colour's scale, half a point of a marker's outline.
+    It says what it is, its look and its place, each number in steps of which one is what another
+        machine may change: 0.1 is 0.5 % of the page, 2.5 % of a colour's scale, half a point of a
+        marker's outline.
 
     Args:
         pdf: the file.
@@ -271,8 +299,15 @@ def _shapes(stream: str, width: float, height: float) -> Iterator[str]:
             at = (at[0] + float(operands[-2]), at[1] + float(operands[-1]))
         elif token in ("m", "l", "c", "h"):
             path.append((token, *map(float, operands[-2:])))
-        elif token in ("rg", "RG", "g", "G"):  # near grey one machine writes one level and another three
-            now[_PDF_STATE[token]] = " ".join(f"{4 * float(level):.1f}" for level in (operands * 3)[:3])
+        elif token in (
+            "rg",
+            "RG",
+            "g",
+            "G",
+        ):  # near grey one machine writes one level and another three
+            now[_PDF_STATE[token]] = " ".join(
+                f"{4 * float(level):.1f}" for level in (operands * 3)[:3]
+            )
         elif token in _PDF_STATE:
             now[_PDF_STATE[token]] = " ".join(operands)
         elif token in ("f", "B", "S", "Do", "TJ", "Tj"):
@@ -297,28 +332,36 @@ def _outline(path: list[tuple]) -> str:
 def picture_difference(expected: Path, got: Path, same_numbers: bool = False) -> str | None:
     """What is drawn otherwise in one of two pictures, in words; None if it is only rounding.
 
-    Both are read as PDFs, where a changed letter, colour, line width or marker is a changed line, however small. Counts of
-    pixels do not tell these from rounding: in 28 of the suite's figures, data moved by 1e-5 of an axis change up to 79 pixels
-    visibly, by 0.1 % up to 4350; another colour of one line from 0, another marker from 31, a letter from 68. Of what is
-    drawn, data moved by 0.1 % change no line, each of the others that a PNG shows one at least. What a PDF keeps as an image
-    is seen in the PNG.
+    Both are read as PDFs, where a changed letter, colour, line width or marker is a changed line,
+    however small. Counts of pixels do not tell these from rounding: in 28 of the suite's figures,
+    data moved by 1e-5 of an axis change up to 79 pixels visibly, by 0.1 % up to 4350; another
+    colour of one line from 0, another marker from 31, a letter from 68. Of what is drawn, data
+    moved by 0.1 % change no line, each of the others that a PNG shows one at least. What a PDF
+    keeps as an image is seen in the PNG.
 
     Args:
         expected, got: PNG files; their PDFs stand beside them.
-        same_numbers: what is drawn is known to be the same by rules that pass more than rounding. Then a whole number may be
-            the next one, as a share of 40.5 is printed as either, places may move by 0.5 % and the canvas by :data:`CANVAS` of its size, which is another machine's layout, and the PNGs are
-            compared by blocks: another map of colours changes some by 104 levels and more, data moved by 0.1 % by
-            21 at most. Otherwise by pixels.
+        same_numbers: what is drawn is known to be the same by rules that pass more than rounding.
+            Then a whole number may be the next one, as a share of 40.5 is printed as either, places
+            may move by 0.5 % and the canvas by :data:`CANVAS` of its size, which is another
+            machine's layout, and the PNGs are compared by blocks: another map of colours changes
+            some by 104 levels and more, data moved by 0.1 % by 21 at most. Otherwise by pixels.
     """
     if expected.read_bytes() == got.read_bytes():
         return None
     from PIL import Image
 
     old, new = (Image.open(path).convert("RGB") for path in (expected, got))
-    close = all(abs(after - before) <= CANVAS * before for before, after in zip(old.size, new.size, strict=True))
+    close = all(
+        abs(after - before) <= CANVAS * before
+        for before, after in zip(old.size, new.size, strict=True)
+    )
     if not (old.size == new.size or (same_numbers and close)):
         return f"{new.width} × {new.height} pixels instead of {old.width} × {old.height}"
-    of_pdfs = [drawn(path.with_suffix(".pdf")) if path.with_suffix(".pdf").exists() else [] for path in (expected, got)]
+    of_pdfs = [
+        drawn(path.with_suffix(".pdf")) if path.with_suffix(".pdf").exists() else []
+        for path in (expected, got)
+    ]
     for before, after in zip_longest(*of_pdfs, fillvalue="nothing"):
         if any(text_differences(before, after, whole=int(same_numbers))):
             return f"drawn is {after!r} instead of {before!r}"
@@ -338,7 +381,9 @@ def folder_differences(old: Path, new: Path) -> dict[str, str]:
     Args:
         old, new: folders with a results.json, PNG files and their PDF twins.
     """
-    reasons = {file.stem: "no longer made" for file in old.iterdir() if not (new / file.name).exists()}
+    reasons = {
+        file.stem: "no longer made" for file in old.iterdir() if not (new / file.name).exists()
+    }
     reasons |= {file.stem: "new" for file in new.iterdir() if not (old / file.name).exists()}
     results = Path(RESULTS).stem
     if all((folder / RESULTS).exists() for folder in (old, new)):
@@ -350,6 +395,8 @@ def folder_differences(old: Path, new: Path) -> dict[str, str]:
         reasons |= {results: "; ".join(found[:SHOWN]) + more} if found else {}
     same_numbers = results not in reasons
     for picture in new.glob("*.png"):
-        if picture.stem not in reasons and (reason := picture_difference(old / picture.name, picture, same_numbers)):
+        if picture.stem not in reasons and (
+            reason := picture_difference(old / picture.name, picture, same_numbers)
+        ):
             reasons[picture.stem] = reason
     return reasons

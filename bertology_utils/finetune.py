@@ -1,12 +1,13 @@
 """Fine-tuned classifiers (§3, §4.3): a thin wrapper on transformers' Trainer, with a cache.
 
-A training that is killed at any moment goes on to the same weights, also within an epoch. Trainer saves weights,
-optimizer, schedule and generators, and skips the batches that an epoch has behind it. But the order of an epoch's rows
-is drawn from the global generator when the epoch begins. So the state that the generator had then is kept beside the
-points to resume from, and set again before the order is drawn anew.
+A training that is killed at any moment goes on to the same weights, also within an epoch. Trainer
+saves weights, optimizer, schedule and generators, and skips the batches that an epoch has behind
+it. But the order of an epoch's rows is drawn from the global generator when the epoch begins. So
+the state that the generator had then is kept beside the points to resume from, and set again before
+the order is drawn anew.
 
-Weights and that state are SafeTensors. What else Trainer writes (optimizer, schedule, generators) is read by
-``torch.load(weights_only=True)``, which runs no code.
+Weights and that state are SafeTensors. What else Trainer writes (optimizer, schedule, generators)
+is read by ``torch.load(weights_only=True)``, which runs no code.
 """
 
 from __future__ import annotations
@@ -34,11 +35,18 @@ from .sources import ModelSource
 
 if TYPE_CHECKING:
     from datasets import Dataset
-    from transformers import PreTrainedModel, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+    from transformers import (
+        PreTrainedModel,
+        TrainerCallback,
+        TrainerControl,
+        TrainerState,
+        TrainingArguments,
+    )
 
     from .pruning.cuts import Cut
 
-PREPARED = "BERTOLOGY_PREPARED"  # set where all that is planned is in the cache: a training is then missing in the plan
+# set where all that is planned is in the cache: a training is then missing in the plan
+PREPARED = "BERTOLOGY_PREPARED"
 LOSS_CHECK_STEPS = 10  # steps between two looks at the loss
 SECONDS_BETWEEN = 600.0  # that a kill can cost; a point of bert-base has 1.3 GB
 
@@ -71,7 +79,9 @@ class Training:
     def name(self) -> str:
         """Name of the training, for messages."""
         start = f"after {self.after.task.title}" if self.after else self.init
-        return ", ".join([self.task.title, start, f"seed {self.seed}", *([self.cut.name] if self.cut else [])])
+        return ", ".join(
+            [self.task.title, start, f"seed {self.seed}", *([self.cut.name] if self.cut else [])]
+        )
 
     @property
     def start(self) -> ModelSource:
@@ -88,14 +98,16 @@ def rows_digest(rows: Dataset) -> str:
 def finetuned(training: Training) -> PreTrainedModel:
     """The fine-tuned classifier, from the cache if it was trained before; in evaluation mode.
 
-    A killed training goes on from its last saved step, to the same weights: saved are ends of epochs and, within
-    long ones, a step every ten minutes (:mod:`bertology_utils.finetune`).
+    A killed training goes on from its last saved step, to the same weights: saved are ends of
+        epochs and, within long ones, a step every ten minutes (:mod:`bertology_utils.finetune`).
 
     Raises:
         ValueError: no rows, or only one class among the labels.
         FloatingPointError: the loss or a weight became infinite or NaN.
     """
-    return load_classifier(ModelSource(training.name, str(trained(training))), training.task, init="finetuned")
+    return load_classifier(
+        ModelSource(training.name, str(trained(training))), training.task, init="finetuned"
+    )
 
 
 def trained(training: Training) -> Path:
@@ -132,7 +144,9 @@ def train(training: Training, target: Path, scratch: Path) -> None:
     tokenizer = load_tokenizer(start)
     model = load_classifier(start, training.task, training.init, training.seed)
     rows = training.cut.rows(training) if training.cut else training.rows
-    masks = training.cut.masks(model, training) if training.cut else {}  # before Trainer sets the seed
+    masks = (
+        training.cut.masks(model, training) if training.cut else {}
+    )  # before Trainer sets the seed
     inputs = tokenize(rows, training.task, tokenizer, training.recipe.max_length)
     if training.task.is_regression:
         inputs = inputs.cast_column("labels", Value("float32"))
@@ -146,7 +160,9 @@ def train(training: Training, target: Path, scratch: Path) -> None:
             callbacks=[_watch(training.name)],
         )
         trainer.remove_callback(PrinterCallback)
-        if training.cut:  # now that the model is on its device: moving it may give it new parameters
+        if (
+            training.cut
+        ):  # now that the model is on its device: moving it may give it new parameters
             training.cut.hold(model, masks)
         trainer.train(resume_from_checkpoint=last_whole_checkpoint(scratch))
     _check_finite(model, training.task)
@@ -164,7 +180,9 @@ class _FewTokens(torch.nn.Module):
         self.register_buffer("row", torch.zeros(whole.num_embeddings, dtype=torch.long))
         self.row[tokens] = torch.arange(len(tokens))
         ones = whole.weight.new_ones(1, whole.embedding_dim)
-        self.weight = torch.nn.Parameter(torch.cat([whole.weight.detach()[tokens], ones]))  # (tokens + 1, hidden)
+        self.weight = torch.nn.Parameter(
+            torch.cat([whole.weight.detach()[tokens], ones])
+        )  # (tokens + 1, hidden)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.embedding(self.row[tokens], self.weight)
@@ -174,8 +192,9 @@ class _FewTokens(torch.nn.Module):
 def only_embeddings_of(tokens: Iterable[int], model: PreTrainedModel) -> Iterator[None]:
     """Within it, let a training go through the word embeddings of these tokens alone; then all are there again.
 
-    Otherwise each step goes through those of the whole vocabulary, half of MiniLM's weights. A token that no input has
-    gets no gradient; only weight decay shrinks it, by as much as it shrinks a row of ones.
+    Otherwise each step goes through those of the whole vocabulary, half of MiniLM's weights. A
+    token that no input has gets no gradient; only weight decay shrinks it, by as much as it shrinks
+    a row of ones.
 
     Args:
         tokens: all that the inputs have.
@@ -222,19 +241,27 @@ def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArgument
         disable_tqdm=True,
         report_to="none",
     )
-    arguments._n_gpu = min(1, arguments.n_gpu)  # several would share each batch, and the sums would round otherwise
+    arguments._n_gpu = min(
+        1, arguments.n_gpu
+    )  # several would share each batch, and the sums would round otherwise
     return arguments
 
 
 def _check_finite(model: PreTrainedModel, task: Task) -> None:
-    broken = [name for name, parameter in model.named_parameters() if not torch.isfinite(parameter).all()]
+    broken = [
+        name for name, parameter in model.named_parameters() if not torch.isfinite(parameter).all()
+    ]
     if broken:
-        raise FloatingPointError(f"{task.title}: training left NaN or infinite values in {', '.join(broken[:3])}")
+        raise FloatingPointError(
+            f"{task.title}: training left NaN or infinite values in {', '.join(broken[:3])}"
+        )
 
 
 def last_whole_checkpoint(scratch: Path) -> str | None:
     """The latest point from which to resume; what a kill left half-written after it is removed."""
-    folders = sorted(scratch.glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1]), reverse=True)
+    folders = sorted(
+        scratch.glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1]), reverse=True
+    )
     for folder in folders:
         try:  # Trainer writes this file last
             json.loads((folder / "trainer_state.json").read_text())
@@ -280,33 +307,67 @@ def _watch(name: str) -> TrainerCallback:
     class Watch(TrainerCallback):
         saved = 0.0  # when, by a clock that nobody sets
 
-        def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: object, **kwargs: Any) -> None:
+        def on_train_begin(
+            self, args: TrainingArguments, state: TrainerState, control: object, **kwargs: Any
+        ) -> None:
             self.saved = time.monotonic()
             if state.global_step == 0:
                 keep_order(Path(args.output_dir), 0)
 
-        def on_epoch_begin(self, args: TrainingArguments, state: TrainerState, control: object, **kwargs: Any) -> None:
+        def on_epoch_begin(
+            self, args: TrainingArguments, state: TrainerState, control: object, **kwargs: Any
+        ) -> None:
             epoch, done = epoch_of(args, state)
             if done:  # resumed within it
                 restore_order(Path(args.output_dir), epoch)
 
-        def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        def on_step_end(
+            self,
+            args: TrainingArguments,
+            state: TrainerState,
+            control: TrainerControl,
+            **kwargs: Any,
+        ) -> None:
             epoch, done = epoch_of(args, state)
-            # Without the order (a point of an older version was resumed), only the ends of epochs are saved.
-            if done and time.monotonic() - self.saved >= SECONDS_BETWEEN and _order(Path(args.output_dir), epoch).exists():
+            # Without the order (a point of an older version was resumed), only the ends of epochs
+            # are saved.
+            if (
+                done
+                and time.monotonic() - self.saved >= SECONDS_BETWEEN
+                and _order(Path(args.output_dir), epoch).exists()
+            ):
                 control.should_save = True
 
-        def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        def on_epoch_end(
+            self,
+            args: TrainingArguments,
+            state: TrainerState,
+            control: TrainerControl,
+            **kwargs: Any,
+        ) -> None:
             if state.global_step >= state.max_steps:
-                control.should_save = False  # the result is written at once; there is nothing to resume
+                control.should_save = (
+                    False  # the result is written at once; there is nothing to resume
+                )
             else:  # before the point itself, so that there is none without it
                 keep_order(Path(args.output_dir), epoch_of(args, state)[0])
 
-        def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object) -> None:
+        def on_save(
+            self,
+            args: TrainingArguments,
+            state: TrainerState,
+            control: TrainerControl,
+            **kwargs: object,
+        ) -> None:
             self.saved = time.monotonic()
 
         def on_log(
-            self, args: TrainingArguments, state: TrainerState, control: object, logs: Any = None, **kwargs: Any
+            self,
+            args: TrainingArguments,
+            state: TrainerState,
+            control: object,
+            logs: Any = None,
+            **kwargs: Any,
         ) -> None:
             loss = (logs or {}).get("loss")
             if loss is None:

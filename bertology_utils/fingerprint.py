@@ -1,6 +1,7 @@
 """What tells one computation from another: the content of its arguments, and the code that it runs.
 
-Of code counts what a function uses, followed from name to name through the package: functions, classes, constants. What
+Of code counts what a function uses, followed from name to name through the package: functions,
+    classes, constants. What
 decides nothing does not count: comments, docstrings, annotations, layout, the words of errors.
 """
 
@@ -26,8 +27,14 @@ from .common import SOURCES
 
 _PACKAGE = __package__
 _PLAIN = {type(None), bool, int, float, complex, str, bytes, range}
-_KNOWN = {_PACKAGE, "torch", "transformers", "sklearn"}  # whose code is told by a digest, or by their versions
-# What brings files and results to their places and words to people, and decides no result; and the device, which keys name.
+_KNOWN = {
+    _PACKAGE,
+    "torch",
+    "transformers",
+    "sklearn",
+}  # whose code is told by a digest, or by their versions
+# What brings files and results to their places and words to people, and decides no result; and the
+# device, which keys name.
 _NAMES = "cache fingerprint common.note common.track common.device hub.hub_errors hub.with_retries".split()
 IGNORED = {f"{_PACKAGE}.{name}" for name in _NAMES}
 
@@ -46,13 +53,16 @@ class Code:
     """A package's code, and which parts of it each part uses.
 
     Args:
-        sources: text by module, such as :data:`bertology_utils.common.SOURCES`; a package's name ends in ``.__init__``.
+        sources: text by module, such as :data:`bertology_utils.common.SOURCES`; a package's name
+            ends in ``.__init__``.
         ignored: modules, and dotted names of parts, that do not count.
     """
 
     def __init__(self, sources: Mapping[str, str], ignored: Iterable[str] = ()):
         self._sources, self._ignored = dict(sources), set(ignored)
-        self._modules: dict[str, tuple[dict[str, list[ast.AST]], dict[str, set[tuple[str, ...]]]]] = {}
+        self._modules: dict[
+            str, tuple[dict[str, list[ast.AST]], dict[str, set[tuple[str, ...]]]]
+        ] = {}
         self._parts: dict[Part, tuple[str, set[Part]]] = {}
         self._digests: dict[Part, str] = {}
 
@@ -73,12 +83,16 @@ class Code:
                 part = left.pop()
                 reached[part], used = self._part(part)
                 left |= used - reached.keys()
-            self._digests[module, name] = hashlib.sha256("\n".join(sorted(reached.values())).encode()).hexdigest()
+            self._digests[module, name] = hashlib.sha256(
+                "\n".join(sorted(reached.values())).encode()
+            ).hexdigest()
         return self._digests[module, name]
 
     def _place(self, module: str) -> str | None:
         """The name among the sources; None for another package's."""
-        return next((place for place in (module, f"{module}.__init__") if place in self._sources), None)
+        return next(
+            (place for place in (module, f"{module}.__init__") if place in self._sources), None
+        )
 
     def _find(self, module: str, names: Sequence[str]) -> set[Part]:
         """The parts that a dotted name means, as seen from a module: one, or all of a module that is used as a whole."""
@@ -92,13 +106,25 @@ class Code:
         if first in units:
             return set() if f"{module}.{first}" in self._ignored else {(place, first)}
         if first in imports:
-            return {part for there, *name in imports[first] for part in self._find(there, (*name, *rest))}
-        if "__getattr__" in units and not self._place(f"{module}.{first}"):  # which fetches it from a module below
-            below = [other for other in self._sources if other.startswith(f"{module}.") and other != place]
+            return {
+                part
+                for there, *name in imports[first]
+                for part in self._find(there, (*name, *rest))
+            }
+        if "__getattr__" in units and not self._place(
+            f"{module}.{first}"
+        ):  # which fetches it from a module below
+            below = [
+                other
+                for other in self._sources
+                if other.startswith(f"{module}.") and other != place
+            ]
             return {(other, first) for other in below if first in self._module(other)[0]}
         return self._find(f"{module}.{first}", rest)
 
-    def _module(self, place: str) -> tuple[dict[str, list[ast.AST]], dict[str, set[tuple[str, ...]]]]:
+    def _module(
+        self, place: str
+    ) -> tuple[dict[str, list[ast.AST]], dict[str, set[tuple[str, ...]]]]:
         """Statements by the name that they bind ("" for those that bind none); imported names: (module, name there, …)."""
         if place not in self._modules:
             units: dict[str, list[ast.AST]] = {}
@@ -107,7 +133,9 @@ class Code:
             tree.body = [statement for statement in tree.body if not _for_types(statement)]
             for node in ast.walk(tree):
                 for alias in node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else ():
-                    there: tuple[str, ...] = (alias.name if alias.asname else alias.name.split(".")[0],)
+                    there: tuple[str, ...] = (
+                        alias.name if alias.asname else alias.name.split(".")[0],
+                    )
                     if isinstance(node, ast.ImportFrom):
                         above = place.split(".")[: -node.level] if node.level else []
                         there = (".".join([*above, *filter(None, [node.module])]), alias.name)
@@ -127,7 +155,11 @@ class Code:
             text = "\n".join(map(ast.unparse, statements))
             dotted = {names for statement in statements for names in _dotted(statement)}
             free = _free_names(text)
-            used = (self._find(place.removesuffix(".__init__"), names) for names in dotted if names[0] in free)
+            used = (
+                self._find(place.removesuffix(".__init__"), names)
+                for names in dotted
+                if names[0] in free
+            )
             self._parts[part] = text, set().union(*used)
         return self._parts[part]
 
@@ -152,7 +184,11 @@ class _Bare(ast.NodeTransformer):
 
 
 def _is_remark(node: ast.AST) -> bool:
-    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    is_text = (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
     return is_text or isinstance(node, (ast.Import, ast.ImportFrom)) or _for_types(node)
 
 
@@ -164,9 +200,15 @@ def _bound(statement: ast.AST) -> set[str]:
     """Names that a statement of a module binds, or whose content it changes."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return {statement.name}
-    stored = (node for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), ast.Store))
+    stored = (
+        node for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), ast.Store)
+    )
     names = {dotted[0] for node in stored for dotted in _dotted(getattr(node, "value", node))}
-    return names | {node.name for node in ast.walk(statement) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    return names | {
+        node.name
+        for node in ast.walk(statement)
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+    }
 
 
 def _dotted(node: ast.AST) -> Iterator[tuple[str, ...]]:
@@ -189,7 +231,11 @@ def _free_names(text: str) -> set[str]:
         table = tables.pop()
         tables += table.get_children()
         at_top = table.get_type() == "module"
-        names |= {one.get_name() for one in table.get_symbols() if one.is_global() or (at_top and one.is_referenced())}
+        names |= {
+            one.get_name()
+            for one in table.get_symbols()
+            if one.is_global() or (at_top and one.is_referenced())
+        }
     return names
 
 
@@ -220,12 +266,14 @@ def _of_code(part: Any) -> str:
 def fingerprint(value: object) -> str:
     """A hash of a value's content, 64 hexadecimal digits: the same for equal content, in every process.
 
-    Of a model count its weights, its configuration and whether it trains, not where they were read from; of an object its
-    class with its code, and its attributes, or what its ``depends_on()`` or ``fingerprint`` says; of a function its code.
+    Of a model count its weights, its configuration and whether it trains, not where they were read
+    from; of an object its class with its code, and its attributes, or what its ``depends_on()`` or
+    ``fingerprint`` says; of a function its code.
 
     Raises:
-        UnnamedError: a value, or a part of it, of which nothing is known that would tell it from another: an open file, a
-            function of one's own, a model whose heads are disabled at the moment or that has hooks of one's own.
+        UnnamedError: a value, or a part of it, of which nothing is known that would tell it from
+            another: an open file, a function of one's own, a model whose heads are disabled at the
+            moment or that has hooks of one's own.
     """
     walk = _Walk()
     walk.add(value)
@@ -237,7 +285,9 @@ class _Walk:
 
     def __init__(self) -> None:
         self.hash = hashlib.sha256()
-        self._seen: dict[int, tuple[int, object]] = {}  # identity → number, and the part itself, so that it stays alive
+        self._seen: dict[
+            int, tuple[int, object]
+        ] = {}  # identity → number, and the part itself, so that it stays alive
 
     def _say(self, *words: object) -> None:
         self.hash.update(repr(words).encode())
@@ -258,13 +308,20 @@ class _Walk:
 
     def _kind(self, word: str, kind: type) -> None:
         """A class: its name, and the code of one of this package."""
-        self._say(word, kind.__qualname__, _of_code(kind) if _root(kind) == _PACKAGE else kind.__module__)
+        self._say(
+            word, kind.__qualname__, _of_code(kind) if _root(kind) == _PACKAGE else kind.__module__
+        )
 
     def _function(self, function: FunctionType) -> None:
         self._say("function", function.__qualname__, _of_code(function))
         if "<" in function.__qualname__:  # of another function, whose values it has
             self._say(function.__code__.co_code, function.__code__.co_names)
-            self._all([function.__defaults__, *(cell.cell_contents for cell in function.__closure__ or ())])
+            self._all(
+                [
+                    function.__defaults__,
+                    *(cell.cell_contents for cell in function.__closure__ or ()),
+                ]
+            )
 
     def _add_parts(self, value: Any) -> None:
         self._kind("a", type(value))
@@ -278,7 +335,9 @@ class _Walk:
             self._array(value)
         elif isinstance(value, torch.Tensor):
             self._say(str(value.dtype))
-            self._array(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy(), value.shape)
+            self._array(
+                value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy(), value.shape
+            )
         elif isinstance(value, nn.Module):
             self._model(value)
         elif isinstance(value, np.ndarray):
@@ -294,7 +353,9 @@ class _Walk:
         elif hasattr(value, "__dict__") and _root(type(value)) in _KNOWN:
             self.add(_content(value))
         else:
-            raise UnnamedError(f"nothing tells one {type(value).__module__}.{type(value).__qualname__} from another")
+            raise UnnamedError(
+                f"nothing tells one {type(value).__module__}.{type(value).__qualname__} from another"
+            )
 
     def _all(self, parts: Sequence[object]) -> None:
         self._say(len(parts))
@@ -316,11 +377,15 @@ class _Walk:
 
     def _model(self, model: nn.Module) -> None:
         if is_edited(model):
-            raise UnnamedError(f"the heads of this {type(model).__name__} are disabled, or its maps changed, at the moment")
+            raise UnnamedError(
+                f"the heads of this {type(model).__name__} are disabled, or its maps changed, at the moment"
+            )
         kinds = {type(part) for part in model.modules()}
         foreign = {_root(kind) for kind in kinds} - _KNOWN
         if foreign:
-            raise UnnamedError(f"the code of {', '.join(sorted(foreign))} may be another the next time")
+            raise UnnamedError(
+                f"the code of {', '.join(sorted(foreign))} may be another the next time"
+            )
         self._say(sorted(_of_code(kind) for kind in kinds if _root(kind) == _PACKAGE))
         hooks = [part._forward_pre_hooks | part._forward_hooks for part in model.modules()]
         self._say([_of_code(hook) for of_part in hooks for hook in of_part.values()])
@@ -328,7 +393,10 @@ class _Walk:
         config = getattr(model, "config", None)
         if config is not None and hasattr(config, "to_dict"):
             said = config.to_dict()
-            for name in ("_name_or_path", "transformers_version"):  # where it was read from, and what wrote it
+            for name in (
+                "_name_or_path",
+                "transformers_version",
+            ):  # where it was read from, and what wrote it
                 said.pop(name, None)
             self._say(json.dumps(said, sort_keys=True, default=str))
         else:
@@ -345,7 +413,10 @@ def _content(value: Any) -> object:
     if _is_record(value):
         return tuple(getattr(value, field.name) for field in dataclasses.fields(value))
     kept = {
-        name for kind in type(value).__mro__ for name, of in vars(kind).items() if isinstance(of, functools.cached_property)
+        name
+        for kind in type(value).__mro__
+        for name, of in vars(kind).items()
+        if isinstance(of, functools.cached_property)
     }
     return {name: part for name, part in vars(value).items() if name not in kept}
 

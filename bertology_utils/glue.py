@@ -1,9 +1,10 @@
 """The seven GLUE tasks of the paper: fields, metrics, Table 1 (§3, §4.3), and their rows in one shape.
 
-Rows come from the Hub, from a folder in GLUE's own layout, or from the project's own corpora, always as a
-``datasets.Dataset`` with the Hub's columns for the task: its text fields, ``label`` (a ``ClassLabel``, or float32 for
-STS-B) and ``idx``. GLUE's files are tab-separated without quoting, plain or packed (.tsv.gz); no CSV library reads
-them, on purpose: they hold unbalanced quotation marks, and an error must name the line.
+Rows come from the Hub, from a folder in GLUE's own layout, or from the project's own corpora,
+always as a ``datasets.Dataset`` with the Hub's columns for the task: its text fields, ``label`` (a
+``ClassLabel``, or float32 for STS-B) and ``idx``. GLUE's files are tab-separated without quoting,
+plain or packed (.tsv.gz); no CSV library reads them, on purpose: they hold unbalanced quotation
+marks, and an error must name the line.
 """
 
 from __future__ import annotations
@@ -154,8 +155,8 @@ def plain_metric(task: Task) -> str:
 def scale_of(task: Task, score: float) -> float:
     """In units of it trainings differ alike on all tasks.
 
-    A step of the logit of an accuracy, or of the inverse hyperbolic tangent of a correlation, at this score by
-    :func:`plain_metric`; at least a hundredth.
+    A step of the logit of an accuracy, or of the inverse hyperbolic tangent of a correlation, at
+    this score by :func:`plain_metric`; at least a hundredth.
     """
     return max(1 - score**2 if task.is_regression else score * (1 - score), 0.01)
 
@@ -183,7 +184,9 @@ def check_split(task: Task, split: str, source: DataSource) -> None:
 def _file(task: Task, split: str, source: DataSource) -> Path:
     """The file of a split, plain or packed; where there is none, the message lists what is there."""
     assert source.path is not None  # of kind "folder"
-    name = dict(source.train_files).get(task.name, "train.tsv") if split == "train" else task.dev_file
+    name = (
+        dict(source.train_files).get(task.name, "train.tsv") if split == "train" else task.dev_file
+    )
     path = source.path / task.folder / name
     packed = path.with_name(f"{path.name}.gz")
     if path.is_file() or packed.is_file():
@@ -216,10 +219,14 @@ def read_table(task: Task, path: Path, most: int | None = None) -> Columns:
     columns: dict[str, list[str]] = {name: [] for name in where}
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header):
-            raise ValueError(f"{path}, line {number}: {len(row)} columns where the header has {len(header)}")
+            raise ValueError(
+                f"{path}, line {number}: {len(row)} columns where the header has {len(header)}"
+            )
         for name, position in where.items():
             columns[name].append(row[position])
-    labels = [_label(task, text, path, number) for number, text in enumerate(columns["label"], start=2)]
+    labels = [
+        _label(task, text, path, number) for number, text in enumerate(columns["label"], start=2)
+    ]
     return {**columns, "label": labels, "idx": list(range(len(rows)))}
 
 
@@ -229,7 +236,9 @@ def _column_positions(task: Task, header: list[str], path: Path) -> dict[str, in
     for name in (*task.fields, "label"):
         wanted = renamed.get(name, name)
         if wanted not in header:
-            raise ValueError(f"{path}, line 1: no column {wanted!r} for {task.title}; the header has: {', '.join(header)}")
+            raise ValueError(
+                f"{path}, line 1: no column {wanted!r} for {task.title}; the header has: {', '.join(header)}"
+            )
         positions[name] = header.index(wanted)
     return positions
 
@@ -244,7 +253,9 @@ def _label(task: Task, text: str, path: Path, line: int) -> int | float:
     if text.isdecimal() and int(text) < len(task.labels):
         return int(text)
     allowed = [*task.labels, *map(str, range(len(task.labels)))]
-    raise ValueError(f"{path}, line {line}: unknown label {text!r}; known are: {', '.join(allowed)}")
+    raise ValueError(
+        f"{path}, line {line}: unknown label {text!r}; known are: {', '.join(allowed)}"
+    )
 
 
 def schema(task: Task) -> datasets.Features:
@@ -252,7 +263,11 @@ def schema(task: Task) -> datasets.Features:
     import datasets
 
     text, number = datasets.Value("string"), datasets.Value("int32")
-    label = datasets.Value("float32") if task.is_regression else datasets.ClassLabel(names=list(task.labels))
+    label = (
+        datasets.Value("float32")
+        if task.is_regression
+        else datasets.ClassLabel(names=list(task.labels))
+    )
     return datasets.Features({**dict.fromkeys(task.fields, text), "label": label, "idx": number})
 
 
@@ -291,7 +306,10 @@ def _hub(task: Task, split: str, source: DataSource) -> Dataset:
 
     revision, part = HUB_REVISIONS[GLUE], "train" if split == "train" else task.dev_split
     with hub_errors("data set", GLUE, revision):
-        return with_retries(lambda: load_dataset(GLUE, task.name, split=part, revision=revision), f"the data set {GLUE}")
+        return with_retries(
+            lambda: load_dataset(GLUE, task.name, split=part, revision=revision),
+            f"the data set {GLUE}",
+        )
 
 
 def sample(rows: Dataset, count: int, seed: int) -> Dataset:

@@ -13,7 +13,10 @@ from .common import is_full, note
 BERT_BASE = "google-bert/bert-base-uncased"
 GLUE = "nyu-mll/glue"
 # Pinned commits of what the Hub serves, so that a re-run sees the same bytes.
-HUB_REVISIONS = {BERT_BASE: "86b5e0934494bd15c9632b12f734a8a67f723594", GLUE: "bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c"}
+HUB_REVISIONS = {
+    BERT_BASE: "86b5e0934494bd15c9632b12f734a8a67f723594",
+    GLUE: "bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c",
+}
 T = TypeVar("T")
 WAITS = (2, 8, 20)  # seconds before each further attempt
 LONGEST = 120  # seconds that the Hub's own wish (Retry-After) is followed
@@ -22,9 +25,9 @@ LONGEST = 120  # seconds that the Hub's own wish (Retry-After) is followed
 def with_retries(fetch: Callable[[], T], what: str) -> T:
     """What ``fetch`` gives, which is called anew after a failure that may have passed by then.
 
-    The libraries ask again after most failures of a single request. What they give up at once is tried again here, as
-    a whole: a fault of the Hub while it sends a file, a list of files that it refuses, a connection that is reset. Files
-    that came whole are in their caches by then.
+    The libraries ask again after most failures of a single request. What they give up at once is
+    tried again here, as a whole: a fault of the Hub while it sends a file, a list of files that it
+    refuses, a connection that is reset. Files that came whole are in their caches by then.
 
     Args:
         fetch: fetches something; nothing half-made may be left when it fails.
@@ -42,7 +45,9 @@ def with_retries(fetch: Callable[[], T], what: str) -> T:
                 raise
             reason, wish = found
             wait = max(wait, min(wish, LONGEST))
-        note(f"{what}: {reason}; asking again in {wait} s ({attempt}/{len(WAITS) + 1})")  # "2 of 4" would be progress
+        note(
+            f"{what}: {reason}; asking again in {wait} s ({attempt}/{len(WAITS) + 1})"
+        )  # "2 of 4" would be progress
         time.sleep(wait)
     return fetch()
 
@@ -69,14 +74,18 @@ def hub_errors(kind: str, name: str, revision: str | None) -> Iterator[None]:
         yield
     except Exception as error:  # of four libraries, with no common class
         chain = _chain(error)
-        found = next((meaning for look in _LOOKS for part in chain if (meaning := look(part))), None)
+        found = next(
+            (meaning for look in _LOOKS for part in chain if (meaning := look(part))), None
+        )
         if found is None:
             raise
         raised, text = found
         what = f"the {kind} {name!r} at revision {revision or 'main'} could not be loaded from the Hub: {text}"
         full = raised is OSError  # nothing to do with where the data come from
         damaged = f" (its folder there: {_cached(kind, name)})" if raised is ValueError else ""
-        raise raised(what + damaged + ("" if full else f". Or work offline: {_OFFLINE[kind]}")) from error
+        raise raised(
+            what + damaged + ("" if full else f". Or work offline: {_OFFLINE[kind]}")
+        ) from error
 
 
 def passing(error: BaseException) -> tuple[str, int] | None:
@@ -86,8 +95,8 @@ def passing(error: BaseException) -> tuple[str, int] | None:
         error: what a library raised.
 
     Returns:
-        None if waiting does not help. Timeouts and addresses without an answer are not among them: the libraries
-        have asked for long by then, and who is offline is to learn it soon.
+        None if waiting does not help. Timeouts and addresses without an answer are not among them:
+        the libraries have asked for long by then, and who is offline is to learn it soon.
     """
     for part in _chain(error):
         response = getattr(part, "response", None)
@@ -104,7 +113,9 @@ def _cached(kind: str, name: str) -> str:
     """The folder of a repository in the Hub's cache."""
     from huggingface_hub import constants
 
-    return str(Path(constants.HF_HUB_CACHE) / f"{kind.replace(' ', '')}s--{name.replace('/', '--')}")
+    return str(
+        Path(constants.HF_HUB_CACHE) / f"{kind.replace(' ', '')}s--{name.replace('/', '--')}"
+    )
 
 
 _Meaning = tuple[type[Exception], str]  # what to raise, and what to say
@@ -114,19 +125,46 @@ _OFFLINE = {
     "data set": "data='embedded', or data='folder:PATH' of GLUE's own .tsv files.",
 }
 _STATUS: dict[int, _Meaning] = {
-    401: (PermissionError, "it does not exist, or is private (401); check the name, or log in with: hf auth login"),
-    403: (PermissionError, "access is refused (403); ask for it on the repository's page, and log in with: hf auth login"),
+    401: (
+        PermissionError,
+        "it does not exist, or is private (401); check the name, or log in with: hf auth login",
+    ),
+    403: (
+        PermissionError,
+        "access is refused (403); ask for it on the repository's page, and log in with: hf auth login",
+    ),
     404: (FileNotFoundError, "there is nothing of this name (404); check the name"),
-    429: (ConnectionError, "the Hub limits how often one may ask (429); wait some minutes, or log in"),
+    429: (
+        ConnectionError,
+        "the Hub limits how often one may ask (429); wait some minutes, or log in",
+    ),
 }
 # By the name of the class, so that none of the libraries has to be imported for it.
 _CLASSES: dict[str, _Meaning] = {
-    "GatedRepoError": (PermissionError, "access to it must be asked for on its page; then log in with: hf auth login"),
-    "RevisionNotFoundError": (FileNotFoundError, "the repository has no such revision; check it, or leave it away"),
-    "RemoteEntryNotFoundError": (FileNotFoundError, "the repository lacks a file that is needed (config or tokenizer)"),
-    "SafetensorError": (ValueError, "its weights are damaged; delete them from the Hub's cache and fetch them again"),
-    "ArrowInvalid": (ValueError, "a file is damaged; delete it from the Hub's cache and fetch it again"),
-    "JSONDecodeError": (ValueError, "a file is damaged (no JSON); delete it from the Hub's cache and fetch it again"),
+    "GatedRepoError": (
+        PermissionError,
+        "access to it must be asked for on its page; then log in with: hf auth login",
+    ),
+    "RevisionNotFoundError": (
+        FileNotFoundError,
+        "the repository has no such revision; check it, or leave it away",
+    ),
+    "RemoteEntryNotFoundError": (
+        FileNotFoundError,
+        "the repository lacks a file that is needed (config or tokenizer)",
+    ),
+    "SafetensorError": (
+        ValueError,
+        "its weights are damaged; delete them from the Hub's cache and fetch them again",
+    ),
+    "ArrowInvalid": (
+        ValueError,
+        "a file is damaged; delete it from the Hub's cache and fetch it again",
+    ),
+    "JSONDecodeError": (
+        ValueError,
+        "a file is damaged (no JSON); delete it from the Hub's cache and fetch it again",
+    ),
 }
 
 
@@ -146,7 +184,10 @@ def _names(error: BaseException) -> list[str]:
 def _known(error: BaseException) -> _Meaning | None:
     """What the error's class or, of a full disk, its number says."""
     if is_full(error):
-        return OSError, "the disk is full; free some space, or set HF_HOME to a folder on another disk"
+        return (
+            OSError,
+            "the disk is full; free some space, or set HF_HOME to a folder on another disk",
+        )
     return next((_CLASSES[name] for name in _names(error) if name in _CLASSES), None)
 
 
@@ -161,9 +202,13 @@ def _status(error: BaseException) -> _Meaning | None:
 
 def _broken_off(error: BaseException) -> _Meaning | None:
     """In the middle of an answer: of httpx and requests by name, and what huggingface_hub says of a file that is too short."""
-    broken = {"ReadError", "WriteError", "RemoteProtocolError", "ChunkedEncodingError", "ConnectionResetError"} & set(
-        _names(error)
-    )
+    broken = {
+        "ReadError",
+        "WriteError",
+        "RemoteProtocolError",
+        "ChunkedEncodingError",
+        "ConnectionResetError",
+    } & set(_names(error))
     if broken or (isinstance(error, OSError) and str(error).startswith("Consistency check failed")):
         return ConnectionError, "the connection broke off; what came whole is kept, so try again"
     return None
@@ -172,21 +217,36 @@ def _broken_off(error: BaseException) -> _Meaning | None:
 def _network(error: BaseException) -> _Meaning | None:
     if isinstance(error, TimeoutError) or any("Timeout" in name for name in _names(error)):
         return TimeoutError, "the Hub did not answer in time; try again"
-    away = {"TransportError", "RequestException", "ClientError", "LocalEntryNotFoundError"} & set(_names(error))
+    away = {"TransportError", "RequestException", "ClientError", "LocalEntryNotFoundError"} & set(
+        _names(error)
+    )
     if not away and not isinstance(error, ConnectionError):
         return None
     from huggingface_hub import constants
 
-    reason = "offline work is set (HF_HUB_OFFLINE)" if constants.HF_HUB_OFFLINE else "the Hub cannot be reached"
+    reason = (
+        "offline work is set (HF_HUB_OFFLINE)"
+        if constants.HF_HUB_OFFLINE
+        else "the Hub cannot be reached"
+    )
     return ConnectionError, f"{reason}, and it is not in the local cache"
 
 
 def _library(error: BaseException) -> _Meaning | None:
     if "DatasetNotFoundError" in _names(error):
-        lacks = "the repository has no such revision" if "evision" in str(error) else "it does not exist, or is private"
+        lacks = (
+            "the repository has no such revision"
+            if "evision" in str(error)
+            else "it does not exist, or is private"
+        )
         return FileNotFoundError, f"{lacks}; check the name and the revision"
-    if isinstance(error, OSError) and "does not appear to have a file named" in str(error):  # transformers' own, no class
-        return FileNotFoundError, "the repository lacks a file that is needed; pickled weights are not loaded"
+    if isinstance(error, OSError) and "does not appear to have a file named" in str(
+        error
+    ):  # transformers' own, no class
+        return (
+            FileNotFoundError,
+            "the repository lacks a file that is needed; pickled weights are not loaded",
+        )
     return None
 
 

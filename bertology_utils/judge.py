@@ -1,8 +1,8 @@
 """One judge for all claims: from estimates to "holds here", "does not hold here", "undecided" or "not testable here".
 
-A claim is a row of :mod:`bertology_utils.claims`: it names an estimate, a rule and the least effect. A rule is a
-formula over p values, corrected for how many tasks, heads or trainings it is about, so that every claim is judged
-at one level, whatever its form.
+A claim is a row of :mod:`bertology_utils.claims`: it names an estimate, a rule and the least
+effect. A rule is a formula over p values, corrected for how many tasks, heads or trainings it is
+about, so that every claim is judged at one level, whatever its form.
 """
 
 from __future__ import annotations
@@ -21,11 +21,20 @@ from .statistics import Bootstrap, Estimate, Seed, mean_over_seeds, pooled, resa
 from .statistics.estimates import leaves
 from .statistics.permutation import ONE_SIDED, ManyTest, largest
 
-HOLDS, FAILS, UNDECIDED, UNTESTABLE = "holds here", "does not hold here", "undecided", "not testable here"
+HOLDS, FAILS, UNDECIDED, UNTESTABLE = (
+    "holds here",
+    "does not hold here",
+    "undecided",
+    "not testable here",
+)
 OUTCOMES = (HOLDS, FAILS, UNDECIDED, UNTESTABLE)
 _ON_TASKS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "open"}
-THIS_RUN, PRETRAINED = "this run", "pre-trained"  # what a verdict is about, unless it names another model
-TINY = 0.001  # p values below it are alike: of several that are as sure, the most extreme number is told
+THIS_RUN, PRETRAINED = (
+    "this run",
+    "pre-trained",
+)  # what a verdict is about, unless it names another model
+# p values below it are alike: of several that are as sure, the most extreme number is told
+TINY = 0.001
 MIN_EXAMPLES = 30  # below it a mean over examples is an anecdote
 
 
@@ -69,7 +78,9 @@ def all_of(parts: Iterable[Support]) -> Support:
     parts = list(parts)
     if not parts:
         return Support(1.0, 1.0)
-    return Support(max(part.holds for part in parts), min(1.0, len(parts) * min(part.fails for part in parts)))
+    return Support(
+        max(part.holds for part in parts), min(1.0, len(parts) * min(part.fails for part in parts))
+    )
 
 
 def any_of(parts: Iterable[Support]) -> Support:
@@ -80,13 +91,16 @@ def any_of(parts: Iterable[Support]) -> Support:
 def some_head(test: ManyTest) -> Support:
     """Support for some head's mean above the test's least effect; against it, that every head's is below.
 
-    Only the first is corrected over heads: some head is above by luck, the more so the more there are, but all are below
-    only if each one is, and each is tested at the level by itself.
+    Only the first is corrected over heads: some head is above by luck, the more so the more there
+        are, but all are below only if each one is, and each is tested at the level by itself.
     """
     measured = test.n > 0
     if not measured.any():
         return Support(1.0, 1.0)
-    return Support(float(test.above[measured].min(initial=1.0)), float(test.below_alone[measured].max(initial=0.0)))
+    return Support(
+        float(test.above[measured].min(initial=1.0)),
+        float(test.below_alone[measured].max(initial=0.0)),
+    )
 
 
 def in_every_training(tests: ManyTest | Sequence[ManyTest]) -> Support:
@@ -96,23 +110,30 @@ def in_every_training(tests: ManyTest | Sequence[ManyTest]) -> Support:
 
 Rule = Callable[[Sequence[Any], Claim], Support]
 
-# From a claim's estimates (one for each task, relation, panel …) to what they say of it. A value of the estimate is an
-# Estimate or a Bootstrap; for rules about heads a ManyTest or one for each training; for "as tested" a Support.
+# From a claim's estimates (one for each task, relation, panel …) to what they say of it. A value of
+# the estimate is an Estimate or a Bootstrap; for rules about heads a ManyTest or one for each
+# training; for "as tested" a Support.
 RULES: dict[str, Rule] = {
     "each above": lambda found, claim: all_of(above(one, claim.least) for one in found),
     "each below": lambda found, claim: all_of(~above(one, claim.least) for one in found),
-    "each within": lambda found, claim: all_of(all_of([above(one, claim.least), ~above(one, claim.most)]) for one in found),
+    "each within": lambda found, claim: all_of(
+        all_of([above(one, claim.least), ~above(one, claim.most)]) for one in found
+    ),
     "not each above": lambda found, claim: ~all_of(above(one, claim.least) for one in found),
     "some beyond, of either sign": lambda found, claim: any_of(
         any_of([above(one, claim.least), above(-one, claim.least)]) for one in found
     ),
     "some head in each": lambda found, claim: all_of(map(in_every_training, found)),
-    "no head in any": lambda found, claim: all_of(~some_head(test) for one in found for test in _tests(one)),
+    "no head in any": lambda found, claim: all_of(
+        ~some_head(test) for one in found for test in _tests(one)
+    ),
     "in none of them some head": lambda found, claim: ~any_of(map(in_every_training, found)),
     "as tested, each": lambda found, claim: all_of(found),
     "as tested, some": lambda found, claim: any_of(found),
     "as tested, none": lambda found, claim: all_of(~one for one in found),
-    "equal": lambda found, claim: Support(0.0, 1.0) if all(one == claim.least for one in found) else Support(1.0, 0.0),
+    "equal": lambda found, claim: (
+        Support(0.0, 1.0) if all(one == claim.least for one in found) else Support(1.0, 0.0)
+    ),
 }
 
 
@@ -130,7 +151,8 @@ class Verdict:
         number: this run's, with interval and sample size; of several, the one that decides.
         why: for what cannot be tested, the precondition that fails; else the rule.
         model: what it is about, if not this run's model.
-        tally: of a claim about each of several tasks, on how many it holds, fails and is open; {} for others.
+        tally: of a claim about each of several tasks, on how many it holds, fails and is open; {}
+            for others.
     """
 
     id: str
@@ -153,8 +175,8 @@ def judge(
 
     Args:
         name: of the claim.
-        found: its estimates, by what each is of: a task, a relation, …; for one alone any key, such as "". Of a task that
-            has several, they stand in a mapping of their own.
+        found: its estimates, by what each is of: a task, a relation, …; for one alone any key, such
+            as "". Of a task that has several, they stand in a mapping of their own.
         unmet: the precondition that fails, if one does.
         unit: of the estimates, for their words; see :func:`bertology_utils.results.text_of`.
         model: what it is about, if not this run's model.
@@ -205,11 +227,17 @@ def _tally(claim: Claim, found: Mapping[Any, Any]) -> dict[str, int]:
     return {how: outcomes.count(outcome) for outcome, how in _ON_TASKS.items()}
 
 
-def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str, titles: Mapping[str, str]) -> str:
+def _number(
+    claim: Claim, support: Support, found: Mapping[Any, Any], unit: str, titles: Mapping[str, str]
+) -> str:
     """The estimate that decides: of a claim about each, the one least sure; of one that fails, that which speaks against it most."""
     alone = {label: RULES[claim.rule]([one], claim) for label, one in found.items()}
     about_some = claim.rule in ("some beyond, of either sign", "as tested, some")
-    upwards = ("each below", "no head in any", "in none of them some head")  # in them the largest speaks against
+    upwards = (
+        "each below",
+        "no head in any",
+        "in none of them some head",
+    )  # in them the largest speaks against
 
     def order(label: Any) -> tuple[float, float]:
         one, value = alone[label], _value(found[label])
@@ -225,7 +253,9 @@ def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str,
         for part in (label if isinstance(label, tuple) else [label])
     )
     number = _number_in_words(found[label], unit)
-    among = "" if len(found) < 2 else f", {'surest' if about_some else 'least sure'} of {len(found)}"
+    among = (
+        "" if len(found) < 2 else f", {'surest' if about_some else 'least sure'} of {len(found)}"
+    )
     if support.outcome == FAILS and not about_some and len(found) > 1:
         among = f", surest against of {len(found)}"
     value, _, sizes = number.partition("; ")
@@ -237,7 +267,11 @@ def _value(one: Any) -> float:
         return one.value
     if isinstance(one, Support):
         return 0.0
-    return float(one) if isinstance(one, (int, float)) else max(float(np.nanmax(test.means)) for test in _tests(one))
+    return (
+        float(one)
+        if isinstance(one, (int, float))
+        else max(float(np.nanmax(test.means)) for test in _tests(one))
+    )
 
 
 def _number_in_words(one: Any, unit: str) -> str:
@@ -290,15 +324,19 @@ def unlearned(tasks: Sequence[Task], learned: Mapping[Task, bool]) -> str:
     if any(learned[task] for task in tasks):
         return ""
     titles = ", ".join(task.title for task in tasks)
-    return f"no model that learned {titles}: none is surely above always the same answer" if tasks else "no such task here"
+    return (
+        f"no model that learned {titles}: none is surely above always the same answer"
+        if tasks
+        else "no such task here"
+    )
 
 
 def no_sink(in_even_shares: float, kind: str = "[SEP]") -> str:
     """What is missing if the pre-trained model has no sink: if one token of a kind gets no more than an even share.
 
     Args:
-        in_even_shares: attention to one such token, pre-trained and by weight, mean over heads and examples, in
-            multiples of 1/L.
+        in_even_shares: attention to one such token, pre-trained and by weight, mean over heads and
+            examples, in multiples of 1/L.
         kind: of token.
     """
     if in_even_shares > 1:
@@ -315,7 +353,11 @@ def never_adjacent(adjacent: float, least: float = 0.05) -> str:
     """
     if adjacent >= least:
         return ""
-    return "no such links here" if np.isnan(adjacent) else f"adjacent links: {adjacent:.0%} of these words are neighbours"
+    return (
+        "no such links here"
+        if np.isnan(adjacent)
+        else f"adjacent links: {adjacent:.0%} of these words are neighbours"
+    )
 
 
 def too_few(n: int) -> str:

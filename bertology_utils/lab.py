@@ -55,7 +55,9 @@ class Lab(Record):
                 zero_based(one_based(index), count, kind)
         super().__init__(notebook, replace(settings, model=source))
         # Of the treebank that was given, by text; {} where none was.
-        self.sentences = annotators.sentences_of(settings.treebank, MIN_EXAMPLES) if settings.treebank else {}
+        self.sentences = (
+            annotators.sentences_of(settings.treebank, MIN_EXAMPLES) if settings.treebank else {}
+        )
         self.device = device()
 
     @property
@@ -101,14 +103,21 @@ class Lab(Record):
 
     @cache
     def _training(self, one: FineTuning) -> finetune.Training:
-        s, before = self.settings, self.settings.before(one.task, one.seed_offset) if one.init == "pretrained" else None
+        s, before = (
+            self.settings,
+            self.settings.before(one.task, one.seed_offset) if one.init == "pretrained" else None,
+        )
         after = self._training(FineTuning(before[0], one.init, before[1])) if before else None
         rows, recipe = self.train_rows(one.task), s.profile.recipe_of(one.init)
-        return finetune.Training(one.task, s.model, rows, recipe, one.init, s.seed + one.seed_offset, after, one.cut)
+        return finetune.Training(
+            one.task, s.model, rows, recipe, one.init, s.seed + one.seed_offset, after, one.cut
+        )
 
     def _checkpoint(self, one: FineTuning) -> ModelSource | None:
         """The classifier that was given instead of this training."""
-        source = dict(self.settings.checkpoints).get(one.task.name) if one.init == "pretrained" else None
+        source = (
+            dict(self.settings.checkpoints).get(one.task.name) if one.init == "pretrained" else None
+        )
         if source and (one.seed_offset or one.cut):
             raise ValueError(
                 f"{one.task.title}: there is one training only, the checkpoint {source.name}; another, to compare it with,"
@@ -116,7 +125,9 @@ class Lab(Record):
             )
         return source
 
-    def finetuned(self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None):
+    def finetuned(
+        self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None
+    ):
         """The classifier fine-tuned on the task, or the checkpoint that was given for it.
 
         Args:
@@ -158,7 +169,9 @@ class Lab(Record):
             task: one of :attr:`random_tasks`.
         """
         numbers = range(self.settings.random_starts_of(task))
-        return np.stack([self.answers(task, init="normal", seed_offset=number) for number in numbers])
+        return np.stack(
+            [self.answers(task, init="normal", seed_offset=number) for number in numbers]
+        )
 
     def untrained(self, task: Task, init: str = "pretrained", seed_offset: int = 0):
         """The classifier before any fine-tuning: its classification layer is drawn by the seed."""
@@ -172,7 +185,9 @@ class Lab(Record):
     @cache
     def dev_inputs(self, task: Task) -> Dataset:
         """Model inputs of all dev rows, not yet in batches."""
-        return batches.tokenize(self.dev_rows(task), task, self.tokenizer, self.settings.profile.recipe.max_length)
+        return batches.tokenize(
+            self.dev_rows(task), task, self.tokenizer, self.settings.profile.recipe.max_length
+        )
 
     def dev_batches(self, task: Task) -> list[Batch]:
         """Inputs of all dev rows."""
@@ -188,15 +203,20 @@ class Lab(Record):
         """The annotator: it gives words, parts of speech and dependencies.
 
         Raises:
-            ValueError, FileNotFoundError: see :func:`bertology_utils.annotation.annotators.load_annotator`.
+            ValueError, FileNotFoundError: see
+                :func:`bertology_utils.annotation.annotators.load_annotator`.
         """
-        return annotators.load_annotator(self.settings.annotation, [task.name for task in self.tasks])
+        return annotators.load_annotator(
+            self.settings.annotation, [task.name for task in self.tasks]
+        )
 
     @cache
     def annotated_inputs(self, task: Task, count: int = 0) -> list[AnnotatedInput]:
         """Annotation of the inputs of :meth:`measured_batches`, by their ``index``."""
         max_length = self.settings.profile.recipe.max_length
-        return annotate_inputs(self.measured_rows(task, count), task.fields, self.tokenizer, max_length, self.annotator)
+        return annotate_inputs(
+            self.measured_rows(task, count), task.fields, self.tokenizer, max_length, self.annotator
+        )
 
     def _measured(self, count: int) -> int:
         limits = [limit for limit in (count, self.settings.max_examples) if limit]
@@ -207,18 +227,28 @@ class Lab(Record):
         return glue.sample(self.dev_rows(task), self._measured(count), self.settings.seed)
 
     @cache
-    def measured_batches(self, task: Task, count: int = 0, pad_to: int | None = None) -> list[Batch]:
+    def measured_batches(
+        self, task: Task, count: int = 0, pad_to: int | None = None
+    ) -> list[Batch]:
         """Inputs of the dev rows whose maps are measured, drawn by the seed (footnote 5).
 
         Args:
             task: the task.
-            count: fewer rows than ``max_examples``; 0 for ``max_examples`` (which is 0 for all rows).
+            count: fewer rows than ``max_examples``; 0 for ``max_examples`` (which is 0 for all
+                rows).
             pad_to: pad every input to this many tokens.
         """
         inputs = glue.sample(self.dev_inputs(task), self._measured(count), self.settings.seed)
         return batches.make_batches(inputs, self.tokenizer, self._tokens_per_batch, pad_to)
 
-    def observe(self, model, task: Task, measurements: dict[str, Measurement], count: int = 0, weighing: str = "") -> dict:
+    def observe(
+        self,
+        model,
+        task: Task,
+        measurements: dict[str, Measurement],
+        count: int = 0,
+        weighing: str = "",
+    ) -> dict:
         """One pass over the inputs of :meth:`measured_batches`; see :func:`bertology_utils.attention.observe_once`.
 
         Args:
@@ -246,13 +276,21 @@ class Lab(Record):
             tasks: on whose inputs it is asked where there is no treebank.
         """
         if self.sentences:
-            inputs, of_bank = treebank.inputs_of(self.sentences, self.tokenizer, tokens_per_batch=self._tokens_per_batch)
+            inputs, of_bank = treebank.inputs_of(
+                self.sentences, self.tokenizer, tokens_per_batch=self._tokens_per_batch
+            )
             pointing = Pointing(inputs)
             self.fact(treebank={"sentences": len(inputs), "left out": pointing.left_out})
-            parts = [observe_once(model, of_bank, {"pointing": weighed(pointing, self.settings.weighing)})["pointing"]]
+            parts = [
+                observe_once(
+                    model, of_bank, {"pointing": weighed(pointing, self.settings.weighing)}
+                )["pointing"]
+            ]
         else:  # kept from the pass over all measurements, where there was one
             asked = {task: Pointing(self.annotated_inputs(task)) for task in tasks}
-            parts = [self.observe(model, task, {"pointing": asked[task]})["pointing"] for task in tasks]
+            parts = [
+                self.observe(model, task, {"pointing": asked[task]})["pointing"] for task in tasks
+            ]
         return {name: joined([part[name] for part in parts]) for name in RELATIONS}
 
     @cache
@@ -269,7 +307,9 @@ class Lab(Record):
         return self._in_batches(task, self.swept_rows(task))
 
     def _in_batches(self, task: Task, rows: Dataset) -> list[Batch]:
-        inputs = batches.tokenize(rows, task, self.tokenizer, self.settings.profile.recipe.max_length)
+        inputs = batches.tokenize(
+            rows, task, self.tokenizer, self.settings.profile.recipe.max_length
+        )
         return batches.make_batches(inputs, self.tokenizer, self._tokens_per_batch)
 
     @cache
@@ -313,10 +353,14 @@ class Lab(Record):
         if isinstance(of, FineTuning):
             model = self._classifier(of)
         else:
-            model = Later(lambda: self.encoder(of), (models.load_encoder, self.settings.model, of, self.settings.seed))
+            model = Later(
+                lambda: self.encoder(of),
+                (models.load_encoder, self.settings.model, of, self.settings.seed),
+            )
         open_lab: Any = type(self)
         measured = Later(
-            lambda: wanted([_opened(open_lab, *notebook) for notebook in need.notebooks], task), (wanted, need.notebooks)
+            lambda: wanted([_opened(open_lab, *notebook) for notebook in need.notebooks], task),
+            (wanted, need.notebooks),
         )
         return together, model, inputs, measured
 
@@ -324,7 +368,10 @@ class Lab(Record):
         """The fine-tuned classifier, loaded only where something is asked of it."""
         checkpoint = self._checkpoint(one)
         what = (checkpoint, one.task) if checkpoint else (finetune.finetuned, self._training(one))
-        return Later(lambda: self.finetuned(one.task, one.init, one.seed_offset, one.cut), (models.load_classifier, *what))
+        return Later(
+            lambda: self.finetuned(one.task, one.init, one.seed_offset, one.cut),
+            (models.load_classifier, *what),
+        )
 
     def _inputs(self, task: Task, rows: Dataset) -> Later:
         """Inputs of these rows, made only where something is asked of a model."""
@@ -352,7 +399,11 @@ class Lab(Record):
         if isinstance(need, FineTuning):
             return self._training(need).name
         if isinstance(need, PassOf):
-            of = f"{need.task.title}, {need.model} encoder" if isinstance(need.model, str) else self.title(need.model)
+            of = (
+                f"{need.task.title}, {need.model} encoder"
+                if isinstance(need.model, str)
+                else self.title(need.model)
+            )
             return f"{of}, maps measured"
         what = "pairs of heads" if isinstance(need, SetsOf) else f"heads {need.ablation}"
         return f"{need.training.task.title}, seed {self.settings.seed + need.training.seed_offset}, {what}"
@@ -361,17 +412,25 @@ class Lab(Record):
         """Predicted labels (or scores from 0 to 1, for a regression) of all dev rows, shape (rows,)."""
         return predictions(task, models.predict_logits(model, self.dev_batches(task)))
 
-    def answers(self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None) -> np.ndarray:
+    def answers(
+        self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None
+    ) -> np.ndarray:
         """What the fine-tuned classifier predicts of all dev rows, from the cache; as :meth:`predictions`."""
-        return predictions(task, once(models.predict_logits, *self.asked(task, seed_offset, init, cut)))
+        return predictions(
+            task, once(models.predict_logits, *self.asked(task, seed_offset, init, cut))
+        )
 
     def asked(
         self, task: Task, seed_offset: int = 0, init: str = "pretrained", cut: Cut | None = None
     ) -> tuple[Later, Later]:
         """The fine-tuned classifier and the inputs of all dev rows, as arguments of :func:`bertology_utils.cache.once`."""
-        return self._classifier(FineTuning(task, init, seed_offset, cut=cut)), self._inputs(task, self.dev_rows(task))
+        return self._classifier(FineTuning(task, init, seed_offset, cut=cut)), self._inputs(
+            task, self.dev_rows(task)
+        )
 
-    def restored_layers(self, task: Task, groups: Sequence[Sequence[int]], seed_offset: int = 0) -> list[np.ndarray]:
+    def restored_layers(
+        self, task: Task, groups: Sequence[Sequence[int]], seed_offset: int = 0
+    ) -> list[np.ndarray]:
         """What the fine-tuned classifier outputs, from the cache, and then what with each group of layers put back (§4.3).
 
         Args:
@@ -380,9 +439,13 @@ class Lab(Record):
             seed_offset: of the training; see :meth:`finetuned`.
 
         Returns:
-            Each of shape (rows, labels), of all dev rows; NaN for a model whose layers cannot be exchanged.
+            Each of shape (rows, labels), of all dev rows; NaN for a model whose layers cannot be
+            exchanged.
         """
-        start = Later(lambda: self.untrained(task), (models.load_classifier, self.settings.model, task, self.settings.seed))
+        start = Later(
+            lambda: self.untrained(task),
+            (models.load_classifier, self.settings.model, task, self.settings.seed),
+        )
         model, inputs = self.asked(task, seed_offset)
         return once(restored_logits, model, start, [(), *map(tuple, groups)], inputs)
 
@@ -391,7 +454,9 @@ class Lab(Record):
         """Which tasks every training learned, so that claims can be judged on them."""
         found = {}
         for task in self.tasks:
-            answers = np.stack([self.answers(task, seed_offset=number) for number in self.trainings(task)])
+            answers = np.stack(
+                [self.answers(task, seed_offset=number) for number in self.trainings(task)]
+            )
             found[task] = learned(task, answers, self.labels(task), self.resampling_seed(task))
         return found
 

@@ -18,11 +18,24 @@ from .features import compare, in_even_shares, marks
 from .glue import Task
 from .judge import Support, never_adjacent, no_sink
 from .links import measure
-from .links.measure import BEFORE, FROM_CLS, LINK_TYPES, PAIRS, RANDOM, TUNED, Clear, Found, LinkHeads, OfInput
+from .links.measure import (
+    BEFORE,
+    FROM_CLS,
+    LINK_TYPES,
+    PAIRS,
+    RANDOM,
+    TUNED,
+    Clear,
+    Found,
+    LinkHeads,
+    OfInput,
+)
 from .results import P_VALUE
 from .statistics import Bootstrap, bootstrap_mean
 
-FIRST = "share of resamples in which [CLS] attends most to it"  # the same, by task, type and training
+FIRST = (
+    "share of resamples in which [CLS] attends most to it"  # the same, by task, type and training
+)
 LARGEST, SURE = "largest excess along links", "heads surely 0.02 above places and rivals"
 CLS_CLAIMS = {"cls-reads-sep": "[SEP]", "cls-reads-punctuation": "punctuation"}
 _DIAGONAL = {f"{words}-diagonal": names for words, names in PAIRS.items()}
@@ -61,12 +74,16 @@ class Looks:
     @cached_property
     def clear(self) -> dict[str, dict[str, Clear]]:
         """Tests of every head against places and rivals, by state and type of link."""
-        return {state: measure.clear(self.of(state), self.examples, self.seed) for state in self.found}
+        return {
+            state: measure.clear(self.of(state), self.examples, self.seed) for state in self.found
+        }
 
     @cached_property
     def heads(self) -> dict[str, LinkHeads]:
         """What every head gives links and neighbours, by state."""
-        return {state: measure.of_heads(self.of(state), tests) for state, tests in self.clear.items()}
+        return {
+            state: measure.of_heads(self.of(state), tests) for state, tests in self.clear.items()
+        }
 
     @cached_property
     def rho(self) -> dict[str, dict[str, Bootstrap]]:
@@ -82,8 +99,13 @@ class Looks:
     @cached_property
     def tests(self) -> dict[str, dict[str, Clear]]:
         """Tests of the pre-trained heads, and of every training's on the tasks that were learned, by model and type."""
-        trainings = zip(*(self.tuned[task] for task in self.tuned if self.learned[task]), strict=False)
-        several = {f"training {at}": measure.clear(one, self.examples, self.seed) for at, one in enumerate(trainings, 1)}
+        trainings = zip(
+            *(self.tuned[task] for task in self.tuned if self.learned[task]), strict=False
+        )
+        several = {
+            f"training {at}": measure.clear(one, self.examples, self.seed)
+            for at, one in enumerate(trainings, 1)
+        }
         return {BEFORE: self.clear[BEFORE]} | several
 
     @cached_property
@@ -103,14 +125,19 @@ class Looks:
     def no_sink(self) -> str:
         """What is missing where the pre-trained model gives a [SEP] less than an even share; "" where nothing is."""
         special = {task: [marks(one) for one in of_task] for task, of_task in self.inputs.items()}
-        return no_sink(in_even_shares({task: one["flow"] for task, one in self.found[BEFORE].items()}, special)["[SEP]"])
+        return no_sink(
+            in_even_shares(
+                {task: one["flow"] for task, one in self.found[BEFORE].items()}, special
+            )["[SEP]"]
+        )
 
     def estimates(self, claim: str) -> dict[str, Any]:
         """What :meth:`bertology_utils.record.Record.judge` needs to judge a claim of this section: found, and unmet."""
         if claim in CLS_CLAIMS:
             shares = {task: of_task[CLS_CLAIMS[claim]] for task, of_task in self.first.items()}
             found: dict[Any, Support | Bootstrap] = {
-                task: measure.surely(each, f"first in {min(each):.0%} of resamples") for task, each in shares.items()
+                task: measure.surely(each, f"first in {min(each):.0%} of resamples")
+                for task, each in shares.items()
             }
             return {"found": found, "unmet": self.no_sink}
         names = (_DIAGONAL | measure.INDISTINCT)[claim]
@@ -129,11 +156,21 @@ def of_lab(lab: Any) -> Looks:
     found: dict[str, dict[Task, Found]] = {BEFORE: {}, TUNED: {}, RANDOM: {}}
     tuned = {}
     for task in track(lab.tasks, "measuring"):
-        found[BEFORE][task], found[RANDOM][task] = lab.look(pretrained, task), lab.look(random, task)
+        found[BEFORE][task], found[RANDOM][task] = (
+            lab.look(pretrained, task),
+            lab.look(random, task),
+        )
         tuned[task] = [lab.look(model, task) for model in lab.finetunings(task)]
         found[TUNED][task] = tuned[task][0]
     inputs = {task: lab.annotated_inputs(task) for task in lab.tasks}
-    return Looks(inputs, {task: passes.links(lab, task) for task in lab.tasks}, found, tuned, lab.learned, lab.settings.seed)
+    return Looks(
+        inputs,
+        {task: passes.links(lab, task) for task in lab.tasks},
+        found,
+        tuned,
+        lab.learned,
+        lab.settings.seed,
+    )
 
 
 def rows_of(seen: Looks) -> Iterator[dict[str, Any]]:
@@ -143,24 +180,76 @@ def rows_of(seen: Looks) -> Iterator[dict[str, Any]]:
     for name, n in seen.examples.items():
         for state, one in seen.heads.items():
             of, test = {"state": state, "kind": name}, seen.clear[state][name]
-            yield of | {"what": measure.SCORES, "values": one.scores[name], "n": n, "unit": "weight"}
-            compared = {what: (one.excess[way][name], test.plain) for way, what in measure.EXCESS.items()}
+            yield of | {
+                "what": measure.SCORES,
+                "values": one.scores[name],
+                "n": n,
+                "unit": "weight",
+            }
+            compared = {
+                what: (one.excess[way][name], test.plain) for way, what in measure.EXCESS.items()
+            }
             if test.rivals:  # none in parsed text, of pronouns
                 compared[measure.ABOVE_RIVALS] = test.rivals[0].means, test.rivals[0]
             for what, (values, tested) in compared.items():
-                yield of | {"what": what, "values": values, "n": int(tested.n.max()), "unit": "difference"}
-            yield of | {"what": measure.NEIGHBOURS, "values": one.neighbours[name], "n": everywhere, "unit": "weight"}
+                yield of | {
+                    "what": what,
+                    "values": values,
+                    "n": int(tested.n.max()),
+                    "unit": "difference",
+                }
+            yield of | {
+                "what": measure.NEIGHBOURS,
+                "values": one.neighbours[name],
+                "n": everywhere,
+                "unit": "weight",
+            }
     for label, rho in seen.rho.items():
-        yield {"what": measure.RHO.format(label), "values": rho, "by": ("kind",), "state": BEFORE, "unit": "correlation"}
-    yield {"what": "share of links between neighbours", "values": seen.adjacent, "by": ("kind",), "unit": "share"}
-    yield {"what": LARGEST, "values": largest_excess(seen), "by": ("kind",), "state": BEFORE, "unit": "difference"}
-    count = {state: {name: int(one.heads.sum()) for name, one in of.items()} for state, of in seen.clear.items()}
+        yield {
+            "what": measure.RHO.format(label),
+            "values": rho,
+            "by": ("kind",),
+            "state": BEFORE,
+            "unit": "correlation",
+        }
+    yield {
+        "what": "share of links between neighbours",
+        "values": seen.adjacent,
+        "by": ("kind",),
+        "unit": "share",
+    }
+    yield {
+        "what": LARGEST,
+        "values": largest_excess(seen),
+        "by": ("kind",),
+        "state": BEFORE,
+        "unit": "difference",
+    }
+    count = {
+        state: {name: int(one.heads.sum()) for name, one in of.items()}
+        for state, of in seen.clear.items()
+    }
     yield {"what": SURE, "values": count, "by": ("state", "kind"), "unit": "count", "tolerance": 1}
-    means = {state: dict(zip(of, compare.type_means(of.values()), strict=True)) for state, of in seen.from_cls.items()}
-    yield {"what": FROM_CLS, "values": means, "by": ("state", "task"), "over": ("kind",), "kinds": TOKEN_TYPES,
-           "unit": "weight"}  # fmt: skip
-    yield {"what": FIRST, "values": seen.first, "by": ("task", "kind", "training"), "state": TUNED, "unit": "share",
-           "tolerance": P_VALUE}  # fmt: skip
+    means = {
+        state: dict(zip(of, compare.type_means(of.values()), strict=True))
+        for state, of in seen.from_cls.items()
+    }
+    yield {
+        "what": FROM_CLS,
+        "values": means,
+        "by": ("state", "task"),
+        "over": ("kind",),
+        "kinds": TOKEN_TYPES,
+        "unit": "weight",
+    }
+    yield {
+        "what": FIRST,
+        "values": seen.first,
+        "by": ("task", "kind", "training"),
+        "state": TUNED,
+        "unit": "share",
+        "tolerance": P_VALUE,
+    }
 
 
 def largest_excess(seen: Looks) -> dict[str, Bootstrap]:
@@ -188,10 +277,14 @@ def from_word(model: Any, tokenizer: Any, sentence: str, word: str) -> dict[str,
         ValueError: no such word.
     """
     offsets = tokenizer(sentence, return_offsets_mapping=True)["offset_mapping"]
-    places = {found.group(): wordpieces(offsets, *found.span()) for found in re.finditer(r"\w+", sentence)}
+    places = {
+        found.group(): wordpieces(offsets, *found.span()) for found in re.finditer(r"\w+", sentence)
+    }
     if word not in places:
         raise ValueError(f"no word {word!r} in {sentence!r}; it has {', '.join(places)}")
-    maps = measure.maps_of(model, batches_of([sentence], tokenizer), 0)[:, :, places[word]]  # (layers, heads, rows, tokens)
+    maps = measure.maps_of(model, batches_of([sentence], tokenizer), 0)[
+        :, :, places[word]
+    ]  # (layers, heads, rows, tokens)
     return {other: maps[..., columns].max(axis=(2, 3)) for other, columns in places.items()}
 
 
@@ -207,7 +300,10 @@ def with_every_noun(lab: Any, model: Any) -> np.ndarray:
     """
     found = []
     for task in track(lab.tasks, "linking every noun"):
-        each = [measure.find_links(annotated, antecedents=False) for annotated in lab.annotated_inputs(task)]
+        each = [
+            measure.find_links(annotated, antecedents=False)
+            for annotated in lab.annotated_inputs(task)
+        ]
         links = measure.TokenLinkAttention(measure.borrow(each, lab.resampling_seed(task)))
         found.append(lab.observe(model, task, {measure.AS_IS: links}))
     return measure.differences(found, LINK_TYPES[3])

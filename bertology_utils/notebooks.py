@@ -91,7 +91,9 @@ def find_notebooks() -> list[Notebook]:
     folder = project_root() / "notebooks"
     found = [read_notebook(path) for path in sorted(folder.glob("[0-9]*_*.ipynb"))]
     if not found:
-        raise FileNotFoundError(f"no notebooks in {folder}; run the command from a checkout of the project")
+        raise FileNotFoundError(
+            f"no notebooks in {folder}; run the command from a checkout of the project"
+        )
     return sorted(found, key=lambda notebook: notebook.order)
 
 
@@ -107,7 +109,11 @@ def select(notebooks: list[Notebook], only: str) -> list[Notebook]:
     numbers: set[str] = set()
     for part in only.split(","):
         ends = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", part)
-        inside = [number for number in by_number if ends and int(ends[1]) <= place_of(number)[0] <= int(ends[2])]
+        inside = [
+            number
+            for number in by_number
+            if ends and int(ends[1]) <= place_of(number)[0] <= int(ends[2])
+        ]
         numbers.update(inside or [one_of("notebook", part.strip(), by_number)])
     return [by_number[number] for number in sorted(numbers, key=place_of)]
 
@@ -117,10 +123,14 @@ def read_notebook(path: Path) -> Notebook:
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         by_tag = {
-            tag: ["".join(cell["source"]) for cell in cells if tag in cell["metadata"].get("tags", [])]
+            tag: [
+                "".join(cell["source"]) for cell in cells if tag in cell["metadata"].get("tags", [])
+            ]
             for tag in (DEFAULTS_TAG, PARAMETERS_TAG)
         }
-        text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+        text = "\n".join(
+            "".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"
+        )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is no notebook: {type(error).__name__}: {error}") from None
     if len(by_tag[PARAMETERS_TAG]) != 1 or len(by_tag[DEFAULTS_TAG]) > 1:
@@ -128,7 +138,9 @@ def read_notebook(path: Path) -> Notebook:
         raise ValueError(f"{path}: {len(by_tag[tag])} cells tagged {tag!r}; one is wanted")
     title = re.search(r"^# (.*)", text, re.MULTILINE)
     try:
-        return Notebook(path, title[1] if title else path.stem, assigned("\n".join(chain(*by_tag.values()))))
+        return Notebook(
+            path, title[1] if title else path.stem, assigned("\n".join(chain(*by_tag.values())))
+        )
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
@@ -136,7 +148,8 @@ def read_notebook(path: Path) -> Notebook:
 def assigned(source: str) -> dict[str, object]:
     """Names and values of a parameters cell.
 
-    papermill's own inspection reads lines by a pattern and passes over those that it does not match.
+    papermill's own inspection reads lines by a pattern and passes over those that it does not
+    match.
 
     Raises:
         ValueError: there is anything but assignments of one text or number to one name.
@@ -147,7 +160,9 @@ def assigned(source: str) -> dict[str, object]:
             (target,) = statement.targets  # type: ignore[attr-defined]
             values[target.id] = ast.literal_eval(statement.value)  # type: ignore[attr-defined]
     except (SyntaxError, AttributeError, ValueError, TypeError) as error:
-        raise ValueError(f"the parameters cell holds lines NAME = VALUE only, texts and numbers: {error}") from None
+        raise ValueError(
+            f"the parameters cell holds lines NAME = VALUE only, texts and numbers: {error}"
+        ) from None
     return values
 
 
@@ -174,23 +189,39 @@ def check_call(notebooks: list[Notebook], texts: dict[str, str], fetch: bool = F
 
     Raises:
         ValueError, TypeError, FileNotFoundError: naming what is wrong and what is allowed.
-        ConnectionError: something cannot be fetched; all of it in one list, with the parameters that name another place.
+        ConnectionError: something cannot be fetched; all of it in one list, with the parameters
+            that name another place.
     """
-    takers = {name: [notebook for notebook in notebooks if name in notebook.parameters] for name in PARAMETERS}
+    takers = {
+        name: [notebook for notebook in notebooks if name in notebook.parameters]
+        for name in PARAMETERS
+    }
     allowed = [name for name, taking in takers.items() if taking]
-    given = {one_of("parameter", name, allowed): _absolute(name, convert(name, text)) for name, text in texts.items()}
+    given = {
+        one_of("parameter", name, allowed): _absolute(name, convert(name, text))
+        for name, text in texts.items()
+    }
     # Without those that every notebook has by default.
     values: dict[str, object] = {
-        name: value for name, value in given.items() if any(nb.parameters[name] != value for nb in takers[name])
+        name: value
+        for name, value in given.items()
+        if any(nb.parameters[name] != value for nb in takers[name])
     }
-    settings = [resolve(**(notebook.parameters | notebook.declared(values))) for notebook in notebooks]
+    settings = [
+        resolve(**(notebook.parameters | notebook.declared(values))) for notebook in notebooks
+    ]
     if fetch:
         _fetch(list(zip(settings, notebooks, strict=True)))
     looked = [
-        what for of_one, nb in zip(settings, notebooks, strict=True) for what in _look_into(of_one, nb.parameters, fetch)
+        what
+        for of_one, nb in zip(settings, notebooks, strict=True)
+        for what in _look_into(of_one, nb.parameters, fetch)
     ]
     remarks = [f"not checked: {what}" for what in dict.fromkeys(looked)]
-    without = {name: [notebook.name for notebook in notebooks if notebook not in takers[name]] for name in values}
+    without = {
+        name: [notebook.name for notebook in notebooks if notebook not in takers[name]]
+        for name in values
+    }
     remarks += [f"{', '.join(names)}: takes no {name}" for name, names in without.items() if names]
     return Checked(values, tuple(remarks))
 
@@ -202,7 +233,9 @@ def _absolute(name: str, value: str | int) -> str | int:
         path = Path(part[0]).expanduser()
         return str(path.resolve()) if path.exists() else part[0]
 
-    return re.sub(_PATHS[name], place, value) if name in _PATHS and isinstance(value, str) else value
+    return (
+        re.sub(_PATHS[name], place, value) if name in _PATHS and isinstance(value, str) else value
+    )
 
 
 def _fetch(runs: list[tuple[Settings, Notebook]]) -> None:
@@ -218,10 +251,14 @@ def _fetch(runs: list[tuple[Settings, Notebook]]) -> None:
             missing.append(f"  {_INSTEAD[parameter]}: {error}")
     if missing:
         listed = "\n".join(dict.fromkeys(missing))
-        raise ConnectionError(f"not all could be fetched; from the disk it is taken by these parameters:\n{listed}")
+        raise ConnectionError(
+            f"not all could be fetched; from the disk it is taken by these parameters:\n{listed}"
+        )
 
 
-def _steps(settings: Settings, declared: dict[str, object]) -> dict[tuple[str, object], Callable[[], object]]:
+def _steps(
+    settings: Settings, declared: dict[str, object]
+) -> dict[tuple[str, object], Callable[[], object]]:
     """What a notebook reads from elsewhere: the parameter that names it and what it is → the function that brings it."""
     from .models import load_encoder, load_tokenizer
 
@@ -259,14 +296,19 @@ def _look_into(settings: Settings, declared: dict[str, object], fetched: bool) -
     if "treebank" in declared and settings.treebank:
         _treebank(settings.treebank, MIN_EXAMPLES)
     if "data" in declared and data.kind == "hub":
-        unknown.append(f"the data set {GLUE} on the Hub" + ", and whether its rows are annotated" * (annotates == "conllu"))
+        unknown.append(
+            f"the data set {GLUE} on the Hub"
+            + ", and whether its rows are annotated" * (annotates == "conllu")
+        )
     if "data" in declared and data.kind == "folder":
         for task, split in _splits(settings, declared):
             _split(task, split, data)
     if annotates == "conllu" and (data.kind != "hub" or fetched):
         for task in settings.tasks:
             rows = sample(load_rows(task, "dev", data), settings.max_examples, settings.seed)
-            _annotator(settings.annotation).annotate([text for field in task.fields for text in rows[field]])
+            _annotator(settings.annotation).annotate(
+                [text for field in task.fields for text in rows[field]]
+            )
     if "framenet" in declared:
         _release(settings.framenet)
         if settings.framenet == "nltk":
@@ -290,7 +332,9 @@ def seen_from(folder: Path, content: dict, values: Mapping[str, object]) -> dict
     root = os.path.relpath(project_root(), folder)
     told = ", ".join(f"{name} = {value}" for name, value in values.items())
     own = (
-        f"\n\n*A run of your own ({told}): tables and figures show it; the text tells of the committed run.*" if told else ""
+        f"\n\n*A run of your own ({told}): tables and figures show it; the text tells of the committed run.*"
+        if told
+        else ""
     )
     texts = [cell for cell in content["cells"] if cell["cell_type"] == "markdown"]
     title = next((cell for cell in texts if "".join(cell["source"]).startswith("# ")), None)

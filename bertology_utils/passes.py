@@ -1,7 +1,8 @@
 """What notebooks 1, 4 and 5 measure of the same models on the same rows, so that one pass can feed all of it.
 
-A notebook asks its lab to ``look`` at a model. Where several notebooks run, what they will ask for is measured before,
-one pass for each model and task (:func:`together`), and each finds its own part in the cache.
+A notebook asks its lab to ``look`` at a model. Where several notebooks run, what they will ask for
+is measured before, one pass for each model and task (:func:`together`), and each finds its own part
+in the cache.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def examples(lab: Any, task: Task) -> Examples:
     return Examples(lab.annotated_inputs(task), lab.settings.protocol, lab.resampling_seed(task))
 
 
-def readings(lab: Any) -> tuple[dict[Task, Reading], dict[Task, list[Reading]], dict[Task, Reading]]:
+def readings(
+    lab: Any,
+) -> tuple[dict[Task, Reading], dict[Task, list[Reading]], dict[Task, Reading]]:
     """Notebook 4's measurements by task: of the pre-trained model, of every training, and of a model with random weights."""
 
     def read(model: PreTrainedModel, task: Task) -> Reading:
@@ -40,13 +43,20 @@ def readings(lab: Any) -> tuple[dict[Task, Reading], dict[Task, list[Reading]], 
     before, untrained, after = lab.encoder(), lab.encoder("normal"), {}
     for task in track(lab.tasks, "measuring"):
         after[task] = [read(model, task) for model in lab.finetunings(task)]
-    return {task: read(before, task) for task in lab.tasks}, after, {task: read(untrained, task) for task in lab.tasks}
+    return (
+        {task: read(before, task) for task in lab.tasks},
+        after,
+        {task: read(untrained, task) for task in lab.tasks},
+    )
 
 
 @lru_cache(maxsize=32)
 def links(lab: Any, task: Task) -> list[dict[str, list[measure.TokenLink]]]:
     """Each input's links between two words as notebook 5 measures them, with places at which others have such links."""
-    found = [measure.find_links(annotated, lab.annotator.antecedents) for annotated in lab.annotated_inputs(task)]
+    found = [
+        measure.find_links(annotated, lab.annotator.antecedents)
+        for annotated in lab.annotated_inputs(task)
+    ]
     return measure.borrow(found, lab.resampling_seed(task))
 
 
@@ -60,7 +70,10 @@ def measurements(lab: Any, task: Task) -> dict[str, Measurement]:
 
 
 def _of_patterns(lab: Any, task: Task) -> dict[str, Measurement]:
-    judges: dict[str, Classifier] = {"network": load_network().to(lab.device), "logistic regression": load_logistic()}
+    judges: dict[str, Classifier] = {
+        "network": load_network().to(lab.device),
+        "logistic regression": load_logistic(),
+    }
     return {name: Patterns(judge, lab.tokenizer.sep_token_id) for name, judge in judges.items()}
 
 

@@ -1,6 +1,7 @@
 """What notebooks need to have been made before they run: trainings, sweeps of heads, and passes that several share.
 
-:func:`needs_of` is the table of needs by notebook, :func:`plan` what the cache lacks of it, :func:`carry_out` makes that.
+:func:`needs_of` is the table of needs by notebook, :func:`plan` what the cache lacks of it,
+:func:`carry_out` makes that.
 """
 
 from __future__ import annotations
@@ -30,13 +31,18 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 ABLATIONS = ("zero", "mean", "interchange")  # compared with the usual one, "uniform"
-# Bytes of a worker for each weight: gradient, moments and activations in a training; stacked inputs in a sweep.
+# Bytes of a worker for each weight: gradient, moments and activations in a training; stacked inputs
+# in a sweep.
 BYTES = {"FineTuning": 45, "SweepOf": 12, "SetsOf": 12, "PassOf": 12}
-SPEED = 5e10  # operations a second of one worker: half of what a core of 100 GFLOP/s can do (measured)
+SPEED = (
+    5e10  # operations a second of one worker: half of what a core of 100 GFLOP/s can do (measured)
+)
 PROCESS = 2**30  # bytes that the libraries take for themselves
 DIED = "its worker died twice; a common cause is too little memory: try fewer --jobs"
 _OWN_CACHE = os.environ.get(CACHE_VARIABLE)  # of a cluster's worker, before a run sets it
-_one_at_a_time = threading.Lock()  # a cluster's worker may have several threads, and torch's random numbers have one state
+_one_at_a_time = (
+    threading.Lock()
+)  # a cluster's worker may have several threads, and torch's random numbers have one state
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,8 @@ class SweepOf:
 
     Attributes:
         training: the classifier.
-        ablation: what a disabled head does instead, one of :data:`bertology_utils.disabling.switch.ABLATIONS`.
+        ablation: what a disabled head does instead, one of
+            :data:`bertology_utils.disabling.switch.ABLATIONS`.
     """
 
     training: FineTuning
@@ -102,7 +109,9 @@ Need = FineTuning | SweepOf | SetsOf | PassOf
 
 def _made_of(need: Need) -> object:
     """The training without which something cannot be made."""
-    return next(getattr(need, name) for name in ("training", "model", "after") if hasattr(need, name))
+    return next(
+        getattr(need, name) for name in ("training", "model", "after") if hasattr(need, name)
+    )
 
 
 def _turn(need: Need) -> int:
@@ -132,22 +141,36 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
 
     Args:
         notebook: its name, which begins with its number.
-        settings: what it runs with. A task with a given checkpoint is not trained, and its checkpoint is swept once.
+        settings: what it runs with. A task with a given checkpoint is not trained, and its
+            checkpoint is swept once.
 
     Raises:
         ValueError: notebook 3 is to compare trainings of a task that has one only.
     """
     tasks, number = settings.tasks, notebook.split("_")[0]  # of an appendix "6a"
     if number.rstrip("a") == "3" and min(map(settings.trainings_of, tasks)) < 2:
-        raise ValueError("trainings=1: notebook 3 compares trainings of one task; choose trainings 2 or more")
-    tuned = [_tuned(settings, task, at) for task in tasks for at in range(settings.trainings_of(task))]
+        raise ValueError(
+            "trainings=1: notebook 3 compares trainings of one task; choose trainings 2 or more"
+        )
+    tuned = [
+        _tuned(settings, task, at) for task in tasks for at in range(settings.trainings_of(task))
+    ]
     trained = list(dict.fromkeys([training.after for training in tuned if training.after] + tuned))
-    random = [FineTuning(task, "normal", at) for task in tasks for at in range(settings.random_starts_of(task))]
+    random = [
+        FineTuning(task, "normal", at)
+        for task in tasks
+        for at in range(settings.random_starts_of(task))
+    ]
     one = next((training for training in tuned if training.task.labels), None)
     sweeps = [SweepOf(training) for training in tuned]
-    cut = [replace(training, cut=one) for training in tuned for one in cuts_of(training.seed_offset)]
+    cut = [
+        replace(training, cut=one) for training in tuned for one in cuts_of(training.seed_offset)
+    ]
     first = [_tuned(settings, task) for task in compared(tasks)]
-    looks = [*(PassOf("pretrained", task) for task in tasks), *(PassOf(training, training.task) for training in tuned)]
+    looks = [
+        *(PassOf("pretrained", task) for task in tasks),
+        *(PassOf(training, training.task) for training in tuned),
+    ]
     and_random = [*looks, *(PassOf("normal", task) for task in tasks)]
     needs: Mapping[str, Sequence[Need]] = {
         "0": [training for training in trained if training in (one, one and one.after)],
@@ -156,7 +179,11 @@ def needs_of(notebook: str, settings: Settings) -> list[Need]:
         "4": [*trained, *and_random],
         "5": [*trained, *and_random],
         "6": [*trained, *sweeps],
-        "6a": [*trained, *sweeps, *(SweepOf(training, ablation) for training in first for ablation in ABLATIONS)],
+        "6a": [
+            *trained,
+            *sweeps,
+            *(SweepOf(training, ablation) for training in first for ablation in ABLATIONS),
+        ],
         "7": trained,
         "9": [
             *trained,
@@ -249,17 +276,35 @@ class Plan:
         Where nothing has to be made, and within the last stage, see :func:`order`.
         """
         ordered = sorted(notebooks, key=lambda notebook: order(notebook.name, self.models))
-        first = [notebook for notebook in ordered if notebook.number == "0" and self.items and len(ordered) > 1]
-        early = [item for item in self.items if {notebook.name for notebook in first} & set(item.notebooks)]
+        first = [
+            notebook
+            for notebook in ordered
+            if notebook.number == "0" and self.items and len(ordered) > 1
+        ]
+        early = [
+            item
+            for item in self.items
+            if {notebook.name for notebook in first} & set(item.notebooks)
+        ]
         late = [item for item in self.items if item not in early]
-        return [(first, early)] * bool(first) + [([notebook for notebook in ordered if notebook not in first], late)]
+        return [(first, early)] * bool(first) + [
+            ([notebook for notebook in ordered if notebook not in first], late)
+        ]
 
     def text(self, jobs: int) -> str:
         """Counts and about how long, in a sentence."""
         if not self.items:
             return f"nothing to train; in the cache: {self.finished}"
-        names = {FineTuning: "trainings", SweepOf: "sweeps of heads", SetsOf: "sweeps of pairs", PassOf: "passes over maps"}
-        counts = {name: sum(isinstance(item.need, kind) for item in self.items) for kind, name in names.items()}
+        names = {
+            FineTuning: "trainings",
+            SweepOf: "sweeps of heads",
+            SetsOf: "sweeps of pairs",
+            PassOf: "passes over maps",
+        }
+        counts = {
+            name: sum(isinstance(item.need, kind) for item in self.items)
+            for kind, name in names.items()
+        }
         made = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
         each = [item.operations / SPEED / 60 for item in self.items]
         minutes = max(1, round(max(sum(each) / jobs, *each)))
@@ -277,7 +322,9 @@ class Failure:
     problem: str
 
 
-def plan(notebooks: Iterable[Notebook], values: dict[str, object], open_lab: Callable[..., Any]) -> Plan:
+def plan(
+    notebooks: Iterable[Notebook], values: dict[str, object], open_lab: Callable[..., Any]
+) -> Plan:
     """Plan of what these notebooks need with these checked parameters and the cache lacks.
 
     Args:
@@ -315,13 +362,27 @@ def plan_of(labs: Mapping[str, Any], parameters: Mapping[str, dict[str, object]]
         if is_finished(*entry):
             finished += 1
         else:
-            items.append(Item(tuple(names), given[names[0]], type(lab), need, lab.title(need), entry, *_estimate(lab, need)))
+            items.append(
+                Item(
+                    tuple(names),
+                    given[names[0]],
+                    type(lab),
+                    need,
+                    lab.title(need),
+                    entry,
+                    *_estimate(lab, need),
+                )
+            )
     items.sort(key=lambda item: (not isinstance(item.need, FineTuning), -item.operations))
     _check_room(items)
-    models = {name: sum(isinstance(need, FineTuning) for need in some) for name, some in needs.items()}
+    models = {
+        name: sum(isinstance(need, FineTuning) for need in some) for name, some in needs.items()
+    }
     trained = any(isinstance(item.need, FineTuning) for item in items)
     if trained and any(emulates(lab.settings.profile.recipe.on_cpu) for lab in labs.values()):
-        note("this processor has no instructions for bf16, in which this profile trains: it takes longer than float32 would")
+        note(
+            "this processor has no instructions for bf16, in which this profile trains: it takes longer than float32 would"
+        )
     return Plan(tuple(items), finished, models)
 
 
@@ -348,7 +409,9 @@ def prepare(lab: Any, notebook: str, parameters: dict[str, object]) -> None:
         jobs = jobs_for(todo.memory)
         note(todo.text(jobs))
         if failures := carry_out(todo.items, jobs):
-            raise RuntimeError("; ".join(f"{failure.item.title}: {failure.problem}" for failure in failures))
+            raise RuntimeError(
+                "; ".join(f"{failure.item.title}: {failure.problem}" for failure in failures)
+            )
 
 
 def _estimate(lab: Any, need: Need) -> tuple[float, float, float]:
@@ -362,7 +425,10 @@ def _estimate(lab: Any, need: Need) -> tuple[float, float, float]:
         rows, task = lab.swept_rows(need.training.task), need.training.task
         variants = config.num_attention_heads + 1
         if isinstance(need, SetsOf):
-            rows, variants = lab.paired_rows(task), variants * (variants + 2) // 2  # pairs of heads, too
+            rows, variants = (
+                lab.paired_rows(task),
+                variants * (variants + 2) // 2,
+            )  # pairs of heads, too
         passes = variants * config.num_hidden_layers / 2  # layers below are shared
     elif isinstance(need, PassOf):
         rows, task, passes = lab.dev_rows(need.task), need.task, 3  # with what is measured
@@ -373,10 +439,19 @@ def _estimate(lab: Any, need: Need) -> tuple[float, float, float]:
         check_rows(task, rows)  # refused before any time is spent
         passes = 3 * lab.settings.profile.recipe_of(need.init).epochs
     some = rows[: min(200, len(rows))]
-    tokens = sum(len(text) for field in task.fields for text in some[field]) / max(1, len(some[task.fields[0]])) / 4.5 + 3
+    tokens = (
+        sum(len(text) for field in task.fields for text in some[field])
+        / max(1, len(some[task.fields[0]]))
+        / 4.5
+        + 3
+    )
     operations = 2 * layers * passes * len(rows) * min(tokens, recipe.max_length)
     weights = layers + config.vocab_size * config.hidden_size
-    return operations, PROCESS + BYTES[type(need).__name__] * weights, 4 * weights * isinstance(need, FineTuning)
+    return (
+        operations,
+        PROCESS + BYTES[type(need).__name__] * weights,
+        4 * weights * isinstance(need, FineTuning),
+    )
 
 
 def carry_out(items: Sequence[Item], jobs: int, scheduler: str = "") -> list[Failure]:
@@ -396,7 +471,11 @@ def carry_out(items: Sequence[Item], jobs: int, scheduler: str = "") -> list[Fai
     """
     if items:
         check_writable()
-    make_one = partial(make, run=secrets.token_hex(4), cluster_cache=str(cache_folder().resolve()) if scheduler else "")
+    make_one = partial(
+        make,
+        run=secrets.token_hex(4),
+        cluster_cache=str(cache_folder().resolve()) if scheduler else "",
+    )
     failures: list[Failure] = []
     count = 0
 
@@ -422,7 +501,9 @@ def carry_out(items: Sequence[Item], jobs: int, scheduler: str = "") -> list[Fai
                 seconds, problem = made or (0, DIED)
                 problem = problem or (None if is_finished(*item.entry) else _UNSEEN)
                 count += 1
-                note(f"[{count}/{len(items)}] {item.title}: {f'failed, {problem}' if problem else f'{seconds:.0f} s'}")
+                note(
+                    f"[{count}/{len(items)}] {item.title}: {f'failed, {problem}' if problem else f'{seconds:.0f} s'}"
+                )
                 failures.extend([Failure(item, problem)] if problem else [])
         return died
 
@@ -464,7 +545,9 @@ def make(item: Item, run: str = "", cluster_cache: str = "") -> tuple[float, str
     from . import finetune
 
     start = time.monotonic()
-    changes = {finetune.PREPARED: ""} | ({CACHE_VARIABLE: _OWN_CACHE or cluster_cache} if cluster_cache else {})
+    changes = {finetune.PREPARED: ""} | (
+        {CACHE_VARIABLE: _OWN_CACHE or cluster_cache} if cluster_cache else {}
+    )
     with _one_at_a_time, one_thread(), environment(changes):
         try:
             lab = _lab(item.open_lab, item.notebooks[0], item.parameters, run)
@@ -475,11 +558,18 @@ def make(item: Item, run: str = "", cluster_cache: str = "") -> tuple[float, str
                 )
             lab.make(item.need)
         except Exception as error:
-            return time.monotonic() - start, in_words(error) if is_full(error) else f"{type(error).__name__}: {error}"
+            return time.monotonic() - start, in_words(error) if is_full(
+                error
+            ) else f"{type(error).__name__}: {error}"
     return time.monotonic() - start, None
 
 
 @functools.lru_cache(maxsize=2)
-def _lab(open_lab: Callable[..., Any], notebook: str, parameters: tuple[tuple[str, object], ...], run: str) -> Any:
+def _lab(
+    open_lab: Callable[..., Any],
+    notebook: str,
+    parameters: tuple[tuple[str, object], ...],
+    run: str,
+) -> Any:
     quiet()
     return open_lab(notebook, **dict(parameters))

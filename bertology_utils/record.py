@@ -27,19 +27,33 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # the runner's staging folder
-_VERSIONS = ("bertology-utils", "torch", "transformers", "datasets", "numpy", "scikit-learn", "scipy", "spacy")
+_VERSIONS = (
+    "bertology-utils",
+    "torch",
+    "transformers",
+    "datasets",
+    "numpy",
+    "scikit-learn",
+    "scipy",
+    "spacy",
+)
 TITLES = {name: task.title for name, task in TASKS.items()}
-LIKE = {name: f"{title}-like" for name, title in TITLES.items()}  # of the embedded corpora, which only have their form
+LIKE = {
+    name: f"{title}-like" for name, title in TITLES.items()
+}  # of the embedded corpora, which only have their form
 # The committed runs on real data, and what they are called, where notebooks differ from the others.
-REAL = {"2": ("benchmarks/minilm_framenet15", "MiniLM, FrameNet 1.5"), "8": ("benchmarks/minilm_glue", "MiniLM, real text")}
+REAL = {
+    "2": ("benchmarks/minilm_framenet15", "MiniLM, FrameNet 1.5"),
+    "8": ("benchmarks/minilm_glue", "MiniLM, real text"),
+}
 REAL_GLUE = ("benchmarks/minilm_glue", "MiniLM, real GLUE")
 
 
 class Record:
     """Collects a notebook's numbers, verdicts and figures.
 
-    Without the runner everything goes to ``runs/interactive/NOTEBOOK``; under it to a staging folder, which the
-    runner publishes when the notebook succeeded.
+    Without the runner everything goes to ``runs/interactive/NOTEBOOK``; under it to a staging
+    folder, which the runner publishes when the notebook succeeded.
 
     Args:
         notebook: the notebook's name without suffix.
@@ -50,20 +64,26 @@ class Record:
         self.notebook = notebook
         self.settings = settings
         root = os.environ.get(OUTPUT_VARIABLE)
-        self.folder = Path(root) / notebook if root else project_root() / "runs" / "interactive" / notebook
+        self.folder = (
+            Path(root) / notebook if root else project_root() / "runs" / "interactive" / notebook
+        )
         self.entries: list[Entry] = []
         self.verdicts: list[Verdict] = []
         self.facts: dict[str, Any] = {}
         self.written: list[str] = []
-        self._recorded: dict[str, Any] = {}  # as recorded, with what rules need and files do not hold
+        self._recorded: dict[
+            str, Any
+        ] = {}  # as recorded, with what rules need and files do not hold
         self._units: dict[str, str] = {}
 
-    def record(self, what: str, values: Any, by: Sequence[str] = (), *, unit: str = "", **options: Any) -> Any:
+    def record(
+        self, what: str, values: Any, by: Sequence[str] = (), *, unit: str = "", **options: Any
+    ) -> Any:
         """Add numbers to the table of results; options and labels are those of :func:`bertology_utils.results.entries_of`.
 
         Returns:
-            ``values``, so that a cell can go on with them; those of several tasks with pooled errors, see
-            :func:`bertology_utils.statistics.pooled`.
+            ``values``, so that a cell can go on with them; those of several tasks with pooled
+            errors, see :func:`bertology_utils.statistics.pooled`.
 
         Raises:
             ValueError: as there; or these numbers are in the table already.
@@ -88,7 +108,11 @@ class Record:
         self.facts |= {name: plain(value) for name, value in facts.items()}
 
     def show(
-        self, what: str | Sequence[str], rows: Sequence[str] = ("task",), columns: Sequence[str] = (), **labels: object
+        self,
+        what: str | Sequence[str],
+        rows: Sequence[str] = ("task",),
+        columns: Sequence[str] = (),
+        **labels: object,
     ) -> pd.DataFrame:
         """Numbers that were recorded as a table for a reader, a cell for each with its interval.
 
@@ -101,7 +125,8 @@ class Record:
         found = [
             entry
             for entry in self.entries
-            if entry["what"] in names and all(entry.get(name) == value for name, value in labels.items())
+            if entry["what"] in names
+            and all(entry.get(name) == value for name, value in labels.items())
         ]
         if len(names) > 1 and "what" not in (*rows, *columns):
             columns = ("what", *columns)
@@ -121,10 +146,11 @@ class Record:
 
         Args:
             name: of the claim.
-            found: its estimates by task (or by what else they are of), if they are not those recorded under the name
-                in the claim's ``estimate``.
+            found: its estimates by task (or by what else they are of), if they are not those
+                recorded under the name in the claim's ``estimate``.
             unmet: the precondition that fails, if one does.
-            learned: by task; of a claim that needs it, only learned tasks count. By default the lab's own.
+            learned: by task; of a claim that needs it, only learned tasks count. By default the
+                lab's own.
             unit: of the estimates; by default that of the recorded ones.
             model: what the verdict is about, if not this run's model.
         """
@@ -136,13 +162,22 @@ class Record:
         if LEARNED in claim.needs:
             known = self.learned if learned is None else learned
             of_tasks = [task for task in values if isinstance(task, Task)]
-            if of_tasks or not values:  # by anything else the notebook has left out what was not learned
+            if (
+                of_tasks or not values
+            ):  # by anything else the notebook has left out what was not learned
                 unmet = unmet or unlearned(of_tasks, known)
             values = {task: value for task, value in values.items() if known.get(task, True)}
         if GLUE_DATA in claim.needs and not self.real_data:
             unmet = GLUE_DATA
         titles = self.titles if model in (THIS_RUN, PRETRAINED) else TITLES
-        verdict = judge(name, values, unmet, self._units.get(claim.estimate, "") if unit is None else unit, model, titles)
+        verdict = judge(
+            name,
+            values,
+            unmet,
+            self._units.get(claim.estimate, "") if unit is None else unit,
+            model,
+            titles,
+        )
         self.verdicts.append(verdict)
         return verdict
 
@@ -199,7 +234,10 @@ class Record:
             both = [(one, "this run")]
             if found:
                 both.insert(0, (Verdict(**found), self.real_title))
-            if one.model not in (THIS_RUN, PRETRAINED):  # a published figure is the same beside both, if it can be judged
+            if one.model not in (
+                THIS_RUN,
+                PRETRAINED,
+            ):  # a published figure is the same beside both, if it can be judged
                 both = [min(both, key=lambda row: row[0].outcome == UNTESTABLE)]
             rows += [verdict_row(*row) for row in both]
         return pd.DataFrame(rows).set_index(["claim", "the paper", "measured on"])
@@ -210,8 +248,8 @@ class Record:
         Args:
             figure: the figure.
             name: of the files, without suffix.
-            alt: what the picture shows, in words, for those who do not see it. It stands in the output's metadata
-                (``image/png``, ``alt``), where pages read it.
+            alt: what the picture shows, in words, for those who do not see it. It stands in the
+                output's metadata (``image/png``, ``alt``), where pages read it.
         """
         import matplotlib.pyplot as plt
         from IPython.display import display
@@ -246,7 +284,9 @@ def as_text(content: Mapping[str, Any]) -> str:
     lines = []
     for name, value in content.items():
         if name in ("rows", "verdicts"):
-            parts = ",\n  ".join(json.dumps(part, ensure_ascii=False, allow_nan=False) for part in value)
+            parts = ",\n  ".join(
+                json.dumps(part, ensure_ascii=False, allow_nan=False) for part in value
+            )
             lines.append(f' "{name}": [\n  {parts}\n ]' if value else f' "{name}": []')
         else:
             lines.append(f' "{name}": {json.dumps(value, ensure_ascii=False, allow_nan=False)}')
@@ -268,7 +308,9 @@ def verdict_row(verdict: Verdict, where: str) -> dict[str, str]:
     return {
         "claim": claim.text,
         "the paper": claim.paper or "(control)",
-        "measured on": {THIS_RUN: where, PRETRAINED: f"{where}, {PRETRAINED}"}.get(verdict.model, verdict.model),
+        "measured on": {THIS_RUN: where, PRETRAINED: f"{where}, {PRETRAINED}"}.get(
+            verdict.model, verdict.model
+        ),
         "number": verdict.why if verdict.outcome == UNTESTABLE else verdict.number,
         "verdict": in_words(verdict.outcome, verdict.tally),
     }
@@ -284,7 +326,9 @@ def project_root() -> Path:
     """The suite's checkout, seen from the working folder; else the working folder."""
     for folder in (Path.cwd(), *Path.cwd().parents):
         try:
-            project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8")).get("project", {})
+            project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8")).get(
+                "project", {}
+            )
         except (OSError, ValueError):
             continue
         if project.get("name") == "bertology-utils" and (folder / "notebooks").is_dir():

@@ -1,8 +1,8 @@
 """One tidy table of results per notebook: numbers as rows, with what they are of, in ``results.json``.
 
-An entry of the file is one number, or one array over layers and heads, with its labels. :func:`tidy` spreads
-entries into a DataFrame with one number per row; verdicts, comparisons of runs, RESULTS.md, figures of an earlier
-run and the atlas of heads all read this one form.
+An entry of the file is one number, or one array over layers and heads, with its labels.
+:func:`tidy` spreads entries into a DataFrame with one number per row; verdicts, comparisons of
+runs, RESULTS.md, figures of an earlier run and the atlas of heads all read this one form.
 """
 
 from __future__ import annotations
@@ -20,20 +20,49 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RESULTS = "results.json"
-LABELS = ("task", "training", "state", "kind")  # what an entry can be labelled with, besides its name
-AXES = ("layer", "head", "kind", "from", "to")  # what an array can be over; layers, heads and tokens are counted from 0
-COLUMNS = ("what", *LABELS, "layer", "head", "from", "to", "value", "low", "high", "n", "trainings", "unit", "tolerance")
+LABELS = (
+    "task",
+    "training",
+    "state",
+    "kind",
+)  # what an entry can be labelled with, besides its name
+AXES = (
+    "layer",
+    "head",
+    "kind",
+    "from",
+    "to",
+)  # what an array can be over; layers, heads and tokens are counted from 0
+COLUMNS = (
+    "what",
+    *LABELS,
+    "layer",
+    "head",
+    "from",
+    "to",
+    "value",
+    "low",
+    "high",
+    "n",
+    "trainings",
+    "unit",
+    "tolerance",
+)
 DIGITS = 6  # behind the point, of every number in the file
 Entry = dict[str, Any]
 
-# How far a number may move from one processor to another, by kind: above what other processors, thread counts and a
-# start moved by one part in a million change, and at most half of the smallest effect that is claimed from it.
-MEASURED = 0.0005  # scores, weights and similarities: claims begin at 0.001, and three digits are printed at most
+# How far a number may move from one processor to another, by kind: above what other processors,
+# thread counts and a start moved by one part in a million change, and at most half of the smallest
+# effect that is claimed from it.
+# scores, weights and similarities: claims begin at 0.001, and three digits are printed at most
+MEASURED = 0.0005
 SHARE = 0.005  # shares of maps, given in whole percent; claims begin at 0.02
-GAIN = 0.0035  # of accuracy: claims begin at a point; one answer of 320 lies on the border of two classes
+# of accuracy: claims begin at a point; one answer of 320 lies on the border of two classes
+GAIN = 0.0035
 P_VALUE = 0.01  # claims are decided at 0.05; above ALIKE_P nothing hangs on a p value
 RANK_OF_GAINS = 0.05  # rank correlations with gains, many of which tie; claims begin at 0.3
-INTERVAL_END = 0.005  # with two trainings an end moves up to 6.5 times as far as they do; claims begin at a point
+# with two trainings an end moves up to 6.5 times as far as they do; claims begin at a point
+INTERVAL_END = 0.005
 ALIKE_P = 0.1
 
 
@@ -52,18 +81,22 @@ def entries_of(
 
     Args:
         what: is measured, as people read it; unique in a notebook.
-        values: a number, an estimate (anything with ``summary()``, or such a summary), an array, or these in nested
-            mappings and lists, one level for each label in ``by``.
-        by: labels of the levels, of :data:`LABELS`; the parts of a list are numbered from 1 ("training").
-        over: axes of the arrays, of :data:`AXES`; by default ("layer", "head"), as many as an array has.
+        values: a number, an estimate (anything with ``summary()``, or such a summary), an array, or
+            these in nested mappings and lists, one level for each label in ``by``.
+        by: labels of the levels, of :data:`LABELS`; the parts of a list are numbered from 1
+            ("training").
+        over: axes of the arrays, of :data:`AXES`; by default ("layer", "head"), as many as an array
+            has.
         kinds: names along an axis "kind".
-        unit: "share", "score", "weight", "cosine", "p", "count", …; with it numbers are put in words.
+        unit: "share", "score", "weight", "cosine", "p", "count", …; with it numbers are put in
+            words.
         tolerance: how far the number may move from one processor to another.
         n: examples behind each number (heads, where the unit says so); an estimate knows its own.
         labels: that all entries share, such as ``state="fine-tuned"``.
 
     Raises:
-        ValueError: an unknown label or axis, a wrong number of levels, an array that does not fit ``over``.
+        ValueError: an unknown label or axis, a wrong number of levels, an array that does not fit
+            ``over``.
     """
     if unknown := [name for name in (*by, *labels) if name not in LABELS]:
         raise ValueError(f"{what}: unknown label {unknown[0]!r}; labels are {', '.join(LABELS)}")
@@ -90,14 +123,18 @@ def _leaves(what: str, values: Any, depth: int) -> Iterator[tuple[tuple[object, 
     elif isinstance(values, Sequence) and not isinstance(values, str):
         parts = enumerate(values, start=1)
     else:
-        raise ValueError(f"{what}: {depth} more levels of labels are wanted where {type(values).__name__} stands")
+        raise ValueError(
+            f"{what}: {depth} more levels of labels are wanted where {type(values).__name__} stands"
+        )
     for label, part in parts:
         for path, leaf in _leaves(what, part, depth - 1):
             yield (label, *path), leaf
 
 
 def _label(value: object) -> object:
-    return value if isinstance(value, (int, str)) else getattr(value, "name", str(value))  # a task by its name
+    return (
+        value if isinstance(value, (int, str)) else getattr(value, "name", str(value))
+    )  # a task by its name
 
 
 def _numbers(what: str, leaf: Any, over: Sequence[str], kinds: Sequence[str]) -> Entry:
@@ -106,8 +143,14 @@ def _numbers(what: str, leaf: Any, over: Sequence[str], kinds: Sequence[str]) ->
         leaf = leaf.summary()
     if isinstance(leaf, Mapping):
         if "value" not in leaf:
-            raise ValueError(f"{what}: labels are missing for {', '.join(map(str, leaf))}; name them in by=")
-        sizes = {name: plain(leaf[name]) for name in ("low", "high", "n", "trainings", "each") if name in leaf}
+            raise ValueError(
+                f"{what}: labels are missing for {', '.join(map(str, leaf))}; name them in by="
+            )
+        sizes = {
+            name: plain(leaf[name])
+            for name in ("low", "high", "n", "trainings", "each")
+            if name in leaf
+        }
         return _numbers(what, leaf["value"], over, kinds) | sizes
     array = np.asarray(leaf, dtype=object if leaf is None else None)
     if array.ndim == 0:
@@ -118,8 +161,14 @@ def _numbers(what: str, leaf: Any, over: Sequence[str], kinds: Sequence[str]) ->
         or set(axes) - set(AXES)
         or ("kind" in axes and len(kinds) != array.shape[axes.index("kind")])
     ):
-        raise ValueError(f"{what}: an array of shape {array.shape} is over {axes or 'nothing'} with {len(kinds)} kinds")
-    return {"over": list(axes), **({"kinds": list(kinds)} if "kind" in axes else {}), "value": plain(array)}
+        raise ValueError(
+            f"{what}: an array of shape {array.shape} is over {axes or 'nothing'} with {len(kinds)} kinds"
+        )
+    return {
+        "over": list(axes),
+        **({"kinds": list(kinds)} if "kind" in axes else {}),
+        "value": plain(array),
+    }
 
 
 def plain(value: Any) -> Any:
@@ -144,7 +193,8 @@ class Results:
     """A notebook's ``results.json``.
 
     Attributes:
-        content: the file, parsed: notebook, settings, versions, device, precision, verdicts, facts, rows.
+        content: the file, parsed: notebook, settings, versions, device, precision, verdicts, facts,
+            rows.
     """
 
     content: Mapping[str, Any]
@@ -162,7 +212,11 @@ class Results:
     def find(self, what: str, **labels: object) -> list[Entry]:
         """Entries of one kind of number with these labels; none if the run has none."""
         wanted = {"what": what} | {name: _label(value) for name, value in labels.items()}
-        return [entry for entry in self.entries if all(entry.get(name) == value for name, value in wanted.items())]
+        return [
+            entry
+            for entry in self.entries
+            if all(entry.get(name) == value for name, value in wanted.items())
+        ]
 
     def array(self, what: str, **labels: object) -> np.ndarray:
         """The values of one entry, with NaN for what was not measured.
@@ -172,7 +226,9 @@ class Results:
         """
         found = self.find(what, **labels)
         if len(found) != 1:
-            raise KeyError(f"{len(found)} entries of {what!r} with {labels} in the results of {self.content['notebook']}")
+            raise KeyError(
+                f"{len(found)} entries of {what!r} with {labels} in the results of {self.content['notebook']}"
+            )
         return np.asarray(found[0]["value"], dtype=float)
 
     def by(self, label: str, what: str, **labels: object) -> dict[Any, Entry]:
@@ -180,27 +236,36 @@ class Results:
         return {entry.get(label): entry for entry in self.find(what, **labels)}
 
 
-Runs = Mapping[str, Results]  # by whose they are, as figures take them: this run's, an earlier one's
+Runs = Mapping[
+    str, Results
+]  # by whose they are, as figures take them: this run's, an earlier one's
 
 
 def read_results(path: Path) -> Results:
     """A results.json.
 
     Raises:
-        ValueError: it cannot be read, or is of another form; says which file it is and what renews it.
+        ValueError: it cannot be read, or is of another form; says which file it is and what renews
+            it.
     """
     where = "/".join(path.parts[-3:])
     renew = f"run the notebook anew: python -m bertology_utils run --only {path.parent.name.split('_')[0]}"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         missing = {"notebook", "settings", "versions", "verdicts", "rows"} - set(content)
-        if not missing and not isinstance(content["rows"], list):  # an older form had something else of that name
+        if not missing and not isinstance(
+            content["rows"], list
+        ):  # an older form had something else of that name
             missing = {"table of rows"}
     except (ValueError, TypeError, OSError) as error:
-        reason = "it is missing" if isinstance(error, FileNotFoundError) else f"it is damaged ({error})"
+        reason = (
+            "it is missing" if isinstance(error, FileNotFoundError) else f"it is damaged ({error})"
+        )
         raise ValueError(f"{where} cannot be read: {reason}; {renew}") from None
     if missing:
-        raise ValueError(f"{where} has no {', '.join(sorted(missing))}: it is of an older form; {renew}")
+        raise ValueError(
+            f"{where} has no {', '.join(sorted(missing))}: it is of an older form; {renew}"
+        )
     return Results(content)
 
 
@@ -215,7 +280,9 @@ def tidy(entries: Sequence[Entry]) -> pd.DataFrame:
     rows = []
     for entry in entries:
         numbers = [name for name in ("value", "low", "high") if name in entry]
-        shared = {name: value for name, value in entry.items() if name not in ("over", "kinds", *numbers)}
+        shared = {
+            name: value for name, value in entry.items() if name not in ("over", "kinds", *numbers)
+        }
         if "over" not in entry:
             rows.append(shared | {name: entry[name] for name in numbers})
             continue
@@ -228,7 +295,8 @@ def tidy(entries: Sequence[Entry]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-# How numbers are put in words, by unit: factor, digits behind the point, with a sign, and what stands behind them.
+# How numbers are put in words, by unit: factor, digits behind the point, with a sign, and what
+# stands behind them.
 _WORDS = {
     "share": (100, 0, False, " %"),
     "score": (100, 1, False, " points"),
@@ -263,7 +331,9 @@ def text_of(entry: Mapping[str, Any], sizes: bool = False) -> str:
     ends = [] if low is None or high is None else [low, high]
     if entry.get("unit") in ("share", "difference of shares"):
         least = 0.0 if entry["unit"] == "share" else -1.0
-        ends = [min(max(end, least), 1.0) for end in ends]  # no share, and no difference of two, is beyond
+        ends = [
+            min(max(end, least), 1.0) for end in ends
+        ]  # no share, and no difference of two, is beyond
     while digits and ends and (ends[1] - ends[0]) * factor / 2 > 100 * 10**-digits:
         digits -= 1  # a wide interval has fewer digits: another machine moves its ends by more
 
@@ -278,7 +348,12 @@ def text_of(entry: Mapping[str, Any], sizes: bool = False) -> str:
     return text
 
 
-def table_of(entries: Sequence[Entry], rows: Sequence[str], columns: Sequence[str] = (), titles: Mapping | None = None):
+def table_of(
+    entries: Sequence[Entry],
+    rows: Sequence[str],
+    columns: Sequence[str] = (),
+    titles: Mapping | None = None,
+):
     """Entries as a table of text for a reader, a cell for each number with its interval.
 
     Args:
@@ -295,13 +370,19 @@ def table_of(entries: Sequence[Entry], rows: Sequence[str], columns: Sequence[st
     found: dict[tuple, dict[tuple, str]] = {}
     for entry in _spread(entries):
         row, column = (
-            tuple(_title(name, entry.get(name), titles) for name in names) for names in (rows, columns or ["what"])
+            tuple(_title(name, entry.get(name), titles) for name in names)
+            for names in (rows, columns or ["what"])
         )
         found.setdefault(row, {})[column] = text_of(entry)
-    flat = {row: {" · ".join(column): text for column, text in cells.items()} for row, cells in found.items()}
+    flat = {
+        row: {" · ".join(column): text for column, text in cells.items()}
+        for row, cells in found.items()
+    }
     table = pd.DataFrame.from_dict(flat, orient="index").fillna("–")
     table.index = (
-        pd.MultiIndex.from_tuples(flat, names=rows) if len(rows) > 1 else pd.Index([row[0] for row in flat], name=rows[0])
+        pd.MultiIndex.from_tuples(flat, names=rows)
+        if len(rows) > 1
+        else pd.Index([row[0] for row in flat], name=rows[0])
     )
     return table
 
@@ -343,7 +424,9 @@ def moved(expected: Results, got: Results, exactly: bool = False) -> list[str]:
         for part in ("notebook", "settings", "facts")
         if (old := expected.content.get(part)) != (new := got.content.get(part))
     ]
-    of_verdicts = [{key: one["outcome"] for key, one in run.verdicts.items()} for run in (expected, got)]
+    of_verdicts = [
+        {key: one["outcome"] for key, one in run.verdicts.items()} for run in (expected, got)
+    ]
     lines += [
         f"verdict on {key[0]} ({key[1]}): {one!r} became {other!r}"
         for key, one, other in _pairs(*of_verdicts)
@@ -365,7 +448,9 @@ def _pairs(one: Mapping, other: Mapping) -> Iterator[tuple[Any, Any, Any]]:
 
 def _place(entry: Entry) -> str:
     """Which number it is, as a person would find it."""
-    return ", ".join([entry["what"], *(f"{name} {entry[name]}" for name in LABELS if name in entry)])
+    return ", ".join(
+        [entry["what"], *(f"{name} {entry[name]}" for name in LABELS if name in entry)]
+    )
 
 
 def _differences(place: str, old: Entry, new: Entry, exactly: bool) -> Iterator[str]:
@@ -374,7 +459,13 @@ def _differences(place: str, old: Entry, new: Entry, exactly: bool) -> Iterator[
             yield f"{place}: {name} {old.get(name)} became {new.get(name)}"
             return
     for name in ("value", "low", "high"):
-        tolerance = 0.0 if exactly else old["tolerance"] if name == "value" else max(INTERVAL_END, old["tolerance"])
+        tolerance = (
+            0.0
+            if exactly
+            else old["tolerance"]
+            if name == "value"
+            else max(INTERVAL_END, old["tolerance"])
+        )
         one, other = (np.asarray(entry.get(name), dtype=float) for entry in (old, new))
         if one.shape != other.shape:
             yield f"{place}: {name} of shape {one.shape} became {other.shape}"

@@ -26,7 +26,9 @@ from .record import OUTPUT_VARIABLE, project_root
 from .workers import in_words, work
 
 STAGING = ".staging-"
-CELL_LIMIT = 12 * 3600  # seconds: far above the longest cell that was measured (trainings on a CPU, an hour)
+CELL_LIMIT = (
+    12 * 3600
+)  # seconds: far above the longest cell that was measured (trainings on a CPU, an hour)
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class Outcome:
         seconds: wall time.
         error: what went wrong, in a line, or None.
         executed: the executed notebook, also of a failed run; None if it was not begun.
-        changes: what differs from the earlier figures and results by more than rounding, a line for each file.
+        changes: what differs from the earlier figures and results by more than rounding, a line for
+            each file.
     """
 
     notebook: Notebook
@@ -49,10 +52,17 @@ class Outcome:
 
 
 def run_notebooks(
-    notebooks: Sequence[Notebook], values: dict[str, object], output: Path, figures: Path, cell_limit: float, jobs: int
+    notebooks: Sequence[Notebook],
+    values: dict[str, object],
+    output: Path,
+    figures: Path,
+    cell_limit: float,
+    jobs: int,
 ) -> Iterator[Outcome]:
     """Outcomes of :func:`run_notebook` of each, as they end; several at once where ``jobs`` is above 1."""
-    run_one = partial(run_notebook, values=values, output=output, figures=figures, cell_limit=cell_limit)
+    run_one = partial(
+        run_notebook, values=values, output=output, figures=figures, cell_limit=cell_limit
+    )
     with closing(work(run_one, notebooks, min(jobs, len(notebooks)) or 1)) as ended:
         for notebook, outcome in ended:
             died = "a process that ran notebooks died; a common cause is too little memory: try fewer --jobs"
@@ -60,7 +70,11 @@ def run_notebooks(
 
 
 def run_notebook(
-    notebook: Notebook, values: dict[str, object], output: Path, figures: Path, cell_limit: float = CELL_LIMIT
+    notebook: Notebook,
+    values: dict[str, object],
+    output: Path,
+    figures: Path,
+    cell_limit: float = CELL_LIMIT,
 ) -> Outcome:
     """Execute one notebook and write its page; publish its figures and results if, and only if, it succeeds.
 
@@ -82,9 +96,14 @@ def run_notebook(
         staging = Path(folder)
         executed = staging / notebook.path.name
         of_kernel = {OUTPUT_VARIABLE: folder, LOG_VARIABLE: str(staging / "progress")}
-        of_kernel[CACHE_VARIABLE] = str(cache_folder().resolve())  # the kernel works in another folder
-        of_kernel["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # or the debugger of an old ipykernel warns at every start
-        # One thread, however many cores there are: sums of floats depend on it in their last digits.
+        of_kernel[CACHE_VARIABLE] = str(
+            cache_folder().resolve()
+        )  # the kernel works in another folder
+        of_kernel["PYDEVD_DISABLE_FILE_VALIDATION"] = (
+            "1"  # or the debugger of an old ipykernel warns at every start
+        )
+        # One thread, however many cores there are: sums of floats depend on it in their last
+        # digits.
         of_kernel |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         with environment(of_kernel), _progress_shown(notebook.number, staging / "progress"):
             error = execute(notebook, notebook.declared(values), executed, cell_limit)
@@ -101,7 +120,9 @@ def run_notebook(
     return Outcome(notebook, time.monotonic() - start, error, kept, tuple(changes))
 
 
-def execute(notebook: Notebook, own: dict[str, object], executed: Path, cell_limit: float) -> str | None:
+def execute(
+    notebook: Notebook, own: dict[str, object], executed: Path, cell_limit: float
+) -> str | None:
     """Execute a notebook with its own parameters into ``executed``; returns what went wrong, in a line, or None."""
     import papermill
     from jupyter_client.kernelspec import NoSuchKernel
@@ -115,7 +136,8 @@ def execute(notebook: Notebook, own: dict[str, object], executed: Path, cell_lim
             with open(os.devnull, "wb") as nowhere:
                 await super().start_kernel(**options, stdout=nowhere, stderr=nowhere)
 
-    # It warns of parameters whose comments have colons; its errors are raised, too, and put into words below.
+    # It warns of parameters whose comments have colons; its errors are raised, too, and put into
+    # words below.
     logging.getLogger("papermill").setLevel(logging.CRITICAL)
     try:
         papermill.execute_notebook(
@@ -130,7 +152,9 @@ def execute(notebook: Notebook, own: dict[str, object], executed: Path, cell_lim
             kernel_manager_class=QuietKernel,
         )
     except papermill.PapermillExecutionError as failure:
-        inside = Exception(failure.evalue)  # the kernel's error; papermill's own text is its traceback
+        inside = Exception(
+            failure.evalue
+        )  # the kernel's error; papermill's own text is its traceback
         what = in_words(inside) if is_full(inside) else f"{failure.ename}: {failure.evalue}"
         return f"cell {failure.exec_count}: {what}"
     except CellTimeoutError:
@@ -142,7 +166,9 @@ def execute(notebook: Notebook, own: dict[str, object], executed: Path, cell_lim
     except OSError as failure:
         executed.unlink(missing_ok=True)  # half-written
         return in_words(failure)
-    except BaseException:  # Ctrl-C or SIGTERM, which end the kernel, too: that its client misses it is no news
+    except (
+        BaseException
+    ):  # Ctrl-C or SIGTERM, which end the kernel, too: that its client misses it is no news
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         raise
     return None
@@ -164,7 +190,9 @@ def keep_in_place(outcome: Outcome) -> None:
     """
     assert outcome.executed is not None, "only what was run is kept"
     path = outcome.notebook.path
-    content, committed = (json.loads(one.read_text(encoding="utf-8")) for one in (outcome.executed, path))
+    content, committed = (
+        json.loads(one.read_text(encoding="utf-8")) for one in (outcome.executed, path)
+    )
     for cell, own in zip(content["cells"], committed["cells"], strict=True):
         cell["source"] = own["source"]  # links as they are seen from here
     if outcome.changes or notebook_differences(committed, content):
@@ -199,8 +227,8 @@ def publish(new: Path, old: Path) -> list[str]:
 
     Args:
         new: folder of a finished run; it is moved.
-        old: the earlier run's folder, if any. Its files that differ from new ones by rounding only take their place, so
-            that version control shows what really changed.
+        old: the earlier run's folder, if any. Its files that differ from new ones by rounding only
+            take their place, so that version control shows what really changed.
 
     Returns:
         What changed, a line for each file; empty if nothing did, or if there was nothing before.
@@ -237,8 +265,14 @@ def _keep_what_is_the_same(new: Path, old: Path) -> list[str]:
 def output_folder(values: dict[str, object]) -> Path:
     """Where a run's executed notebooks and report go: in ``runs/``, named by what differs from the default."""
     parts = [str(values.get("profile", "embedded"))]
-    parts += [f"{name}-{re.sub(r'[^A-Za-z0-9.]+', '_', str(values[name]))}" for name in values if name != "profile"]
-    unique = f"+{digest(values)[:8]}" if values else ""  # two settings may look alike in a folder's name
+    parts += [
+        f"{name}-{re.sub(r'[^A-Za-z0-9.]+', '_', str(values[name]))}"
+        for name in values
+        if name != "profile"
+    ]
+    unique = (
+        f"+{digest(values)[:8]}" if values else ""
+    )  # two settings may look alike in a folder's name
     return project_root() / "runs" / ("+".join(parts)[:100] + unique)
 
 
@@ -255,7 +289,9 @@ def only_run(output: Path, figures: Path) -> Iterator[None]:
     with ExitStack() as held:
         of_figures = digest({"figures": str(figures.resolve())})[:8]
         for folder, name in ((output, output.name), (figures, f"figures-{of_figures}")):
-            lock = lock_beside(output.with_name(f".{name}.lock"), timeout=0)  # the system frees it when the process ends
+            lock = lock_beside(
+                output.with_name(f".{name}.lock"), timeout=0
+            )  # the system frees it when the process ends
             try:
                 held.enter_context(lock)
             except Timeout:
@@ -283,7 +319,9 @@ def write_page(notebook: Path) -> None:
     """Write an executed notebook as an HTML page beside it, with its pictures inside."""
     from nbconvert import HTMLExporter
 
-    page = HTMLExporter(embed_images=True, template_name="classic")  # unlike its default, it shows the "alt" of a PNG
+    page = HTMLExporter(
+        embed_images=True, template_name="classic"
+    )  # unlike its default, it shows the "alt" of a PNG
     body, _ = page.from_filename(str(notebook))
     write_atomically(notebook.with_suffix(".html"), body.encode())
 

@@ -1,7 +1,8 @@
 """What a notebook runs with: profiles, every parameter declared once, and the settings made of both.
 
-A parameter stands in its notebook's cell and in :class:`Parameters`, nowhere else: the comments of the cell, ``list``,
-the help and the check are made from there. Nothing heavy is imported, so that what is wrong is refused at once.
+A parameter stands in its notebook's cell and in :class:`Parameters`, nowhere else: the comments of
+the cell, ``list``, the help and the check are made from there. Nothing heavy is imported, so that
+what is wrong is refused at once.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from .common import DIRECTIONS, PROTOCOLS, WEIGHINGS, one_based, one_of, zero_based
 from .glue import DataSource, Task, get_task, parse_tasks
 from .hub import BERT_BASE, GLUE, HUB_REVISIONS
-from .sources import ModelSource, parse_checkpoints, parse_data, parse_model, parse_source, parse_treebank
+from .sources import (
+    ModelSource,
+    parse_checkpoints,
+    parse_data,
+    parse_model,
+    parse_source,
+    parse_treebank,
+)
 
 ALL = -1  # of a number of rows: as many as there are
 
@@ -60,12 +68,15 @@ class Profile:
         data: "embedded", "hub" or "folder:PATH".
         recipe: how classifiers are fine-tuned.
         train_examples: training rows per task, drawn by seed; or ALL.
-        max_examples: dev rows whose attention maps are measured, drawn by seed (1000 in the paper, footnote 5); or ALL.
+        max_examples: dev rows whose attention maps are measured, drawn by seed (1000 in the paper,
+            footnote 5); or ALL.
         framenet: the FrameNet release of §4.2.
-        annotation: where parts of speech and dependencies of data other than the embedded come from.
+        annotation: where parts of speech and dependencies of data other than the embedded come
+            from.
         tasks: those that "all" stands for; "all", or names with commas between.
         trainings: fine-tuned models per task, which differ in their seed.
-        random_starts: models per task that are fine-tuned from random weights (§4.3), at most as many.
+        random_starts: models per task that are fine-tuned from random weights (§4.3), at most as
+            many.
         random_tasks: the tasks that they are trained on; "all", or names with commas between.
         random_epochs: passes over the training rows that they take; 0 for those of the recipe.
         trainings_by_task: (task, number) where it is another.
@@ -103,7 +114,8 @@ _PROFILES = (
         data="embedded",
         framenet="embedded",
         recipe=Recipe(learning_rate=2e-4, epochs=2, max_length=64),
-        # In two passes it learns nothing. Of what it learns in five (corpora_generator/README.md) these are the quickest.
+        # In two passes it learns nothing. Of what it learns in five (corpora_generator/README.md)
+        # these are the quickest.
         random_tasks="stsb,sst2,mnli",
         random_epochs=5,
     ),
@@ -118,16 +130,26 @@ _PROFILES = (
         # Those of the other three take as long as half of all trainings from the pre-trained start.
         random_tasks="mrpc,stsb,sst2",
         trainings_by_task=(("mrpc", 5), ("rte", 5), ("stsb", 3), ("sst2", 3)),
-        # A small model wants a higher rate than BERT; at 2e-4 MRPC fell to 0.73 accuracy. RTE alone, in three passes or
-        # in ten, it does not learn; after MNLI it does, as held-out training rows said (0.53, 0.56 and 0.63).
+        # A small model wants a higher rate than BERT; at 2e-4 MRPC fell to 0.73 accuracy. RTE
+        # alone, in three passes or in ten, it does not learn; after MNLI it does, as held-out
+        # training rows said (0.53, 0.56 and 0.63).
         after=(("rte", "mnli"),),
-        # Where the processor has instructions for it (AVX-512 BF16), bf16 takes 0.6 of float32's time for each step.
+        # Where the processor has instructions for it (AVX-512 BF16), bf16 takes 0.6 of float32's
+        # time for each step.
         recipe=Recipe(learning_rate=1e-4, on_cpu="bf16"),
     ),
-    # The paper gives batch and epochs (§3) and no rate; 2e-5 is the middle of Devlin et al.'s three, and what Prasanna
-    # et al. (2020) used.
-    Profile(name="paper", model=BERT_BASE, data="hub", recipe=Recipe(learning_rate=2e-5), trainings=5, random_starts=5),
-    # What a T4, the GPU that Colab lends for nothing, does in two hours (the arithmetic: docs/own_data.md).
+    # The paper gives batch and epochs (§3) and no rate; 2e-5 is the middle of Devlin et al.'s
+    # three, and what Prasanna et al. (2020) used.
+    Profile(
+        name="paper",
+        model=BERT_BASE,
+        data="hub",
+        recipe=Recipe(learning_rate=2e-5),
+        trainings=5,
+        random_starts=5,
+    ),
+    # What a T4, the GPU that Colab lends for nothing, does in two hours (the arithmetic:
+    # docs/own_data.md).
     Profile(
         name="colab",
         model=BERT_BASE,
@@ -140,7 +162,13 @@ _PROFILES = (
         recipe=Recipe(learning_rate=2e-5),
     ),
     # What needs no fine-tuned model (notebooks 2 and 8): on a CPU in minutes.
-    Profile(name="bert-forward", model=BERT_BASE, data="hub", max_examples=200, recipe=Recipe(learning_rate=2e-5)),
+    Profile(
+        name="bert-forward",
+        model=BERT_BASE,
+        data="hub",
+        max_examples=200,
+        recipe=Recipe(learning_rate=2e-5),
+    ),
 )
 PROFILES = {profile.name: profile for profile in _PROFILES}
 
@@ -164,19 +192,29 @@ class Parameters(BaseModel):
     data: str = _text("rows: embedded, hub or folder:PATH; empty: the profile's")
     train_files: str = _text("with a folder, training files of other names: TASK=FILE,TASK=FILE")
     tasks: str = _text("all, or names with commas between", "all")
-    annotation: str = _text("gold (with embedded data), spacy:NAME or conllu:PATH; empty: the profile's")
+    annotation: str = _text(
+        "gold (with embedded data), spacy:NAME or conllu:PATH; empty: the profile's"
+    )
     treebank: str = _text("a CoNLL-U file to measure dependencies on; empty: the tasks' rows")
     framenet: str = _text("embedded, nltk, folder:PATH or zip:PATH; empty: the profile's")
     protocol: Literal[*PROTOCOLS] = _text("the paper's text or its published code", "paper")  # type: ignore[valid-type]
-    weighing: Literal[*WEIGHINGS] = _text("what maps are of: attention weights, or what they carry", "weight")  # type: ignore[valid-type]
+    weighing: Literal[*WEIGHINGS] = _text(
+        "what maps are of: attention weights, or what they carry", "weight"
+    )  # type: ignore[valid-type]
     direction: Literal[*DIRECTIONS] = _text("who attends", "predicate to element")  # type: ignore[valid-type]
     sentence_tokens: int = _number("most tokens of a sentence; 0: the protocol's (the paper: 12)")
     element_tokens: int = _number("most tokens of an element; 0: the protocol's (the paper: 3)")
-    nearest: int = _number("fewest tokens from predicate to element; 0: the protocol's (the paper: 2)")
+    nearest: int = _number(
+        "fewest tokens from predicate to element; 0: the protocol's (the paper: 2)"
+    )
     seed: int = _number("of every random draw", default=1)
-    max_examples: int = _number("dev rows whose maps are measured; 0: the profile's; -1: all", least=ALL)
+    max_examples: int = _number(
+        "dev rows whose maps are measured; 0: the profile's; -1: all", least=ALL
+    )
     train_examples: int = _number("training rows per task; 0: the profile's; -1: all", least=ALL)
-    sweep_examples: int = _number("dev rows on which heads are disabled; 0: the profile's; -1: all", least=ALL)
+    sweep_examples: int = _number(
+        "dev rows on which heads are disabled; 0: the profile's; -1: all", least=ALL
+    )
     trainings: int = _number("fine-tuned models per task; 0: the profile's")
     layer: int = _number("of the head that is drawn, from 1; 0: the notebook chooses")
     head: int = _number("of the head that is drawn, from 1; 0: the notebook chooses")
@@ -200,7 +238,11 @@ def describe(name: str, value: object = None) -> str:
     kind = "int" if field.annotation is int else "str"
     told = f"{name} ({kind}){'' if value is None else f' = {value!r}'}: {field.description}"
     told += f": {', '.join(choices(name))}" if choices(name) else ""
-    values = {profile.name: getattr(profile, name) for profile in PROFILES.values()} if name in _OF_PROFILE else {}
+    values = (
+        {profile.name: getattr(profile, name) for profile in PROFILES.values()}
+        if name in _OF_PROFILE
+        else {}
+    )
     if name == "annotation":
         values["embedded"] = "gold"  # the embedded corpora bring their own
     listed = ", ".join(f"{profile} {'all' if of == ALL else of}" for profile, of in values.items())
@@ -245,13 +287,19 @@ def _in_words(error: ValidationError) -> Exception:
     first = error.errors()[0]
     name, value, kind = str(first["loc"][0]), first["input"], first["type"]
     if kind in ("extra_forbidden", "literal_error"):
-        what, wrong, allowed = (name, value, choices(name)) if kind == "literal_error" else ("parameter", name, PARAMETERS)
+        what, wrong, allowed = (
+            (name, value, choices(name))
+            if kind == "literal_error"
+            else ("parameter", name, PARAMETERS)
+        )
         return ValueError(f"unknown {what} {wrong!r}; choose one of: {', '.join(allowed)}")
     if wanted := {"string_type": "str", "int_type": "int"}.get(kind):
         return TypeError(f"{name}={value!r} is of type {type(value).__name__}, {wanted} is wanted")
     least = first["ctx"].get("ge", 0)
     means_all = f" ({ALL} means all)" if least == ALL else ""
-    return ValueError(f"{name}={value!r} is out of range; it is a whole number from {least}{means_all} to 2**31 - 1")
+    return ValueError(
+        f"{name}={value!r} is out of range; it is a whole number from {least}{means_all} to 2**31 - 1"
+    )
 
 
 @dataclass(frozen=True)
@@ -260,12 +308,15 @@ class Settings:
 
     Attributes:
         given: the parameters as they were given.
-        profile, model, data, tasks, framenet, seed, protocol, weighing: parsed, the profile's where none was given.
+        profile, model, data, tasks, framenet, seed, protocol, weighing: parsed, the profile's where
+            none was given.
         annotation: not checked unless given, since not every notebook needs it.
-        treebank: path of the CoNLL-U file on whose sentences dependencies are measured; "" for the tasks' rows.
+        treebank: path of the CoNLL-U file on whose sentences dependencies are measured; "" for the
+            tasks' rows.
         checkpoints: (task name, classifier) that stand for trainings.
         max_examples, train_examples, sweep_examples: rows; 0 for all.
-        trainings: of every task, but for the profile's exceptions; one if a checkpoint stands for those of some task.
+        trainings: of every task, but for the profile's exceptions; one if a checkpoint stands for
+            those of some task.
         repeats: of a task without a checkpoint.
         head: (layer, head) from 0, or None where the notebook chooses.
     """
@@ -293,7 +344,9 @@ class Settings:
         """Number of the task's fine-tuned models."""
         if task.name in dict(self.checkpoints):
             return 1
-        return self.given.trainings or dict(self.profile.trainings_by_task).get(task.name, self.repeats)
+        return self.given.trainings or dict(self.profile.trainings_by_task).get(
+            task.name, self.repeats
+        )
 
     def before(self, task: Task, number: int = 0) -> tuple[Task, int] | None:
         """The task, and the number of its training, with whose encoder this task's training of a number begins.
@@ -313,9 +366,12 @@ class Settings:
         own_folder = self.model.is_local and self.model.name != "embedded"
         special = {name: getattr(self.given, name) for name in _SPECIAL}
         differ = self.given.trainings == 0 and self.profile.trainings_by_task
-        only_some = {  # told where there are some: a run that trains its classifiers says so by its recipe
+        # told where there are some: a run that trains its classifiers says so by its recipe
+        only_some = {
             "treebank": Path(self.treebank).name,
-            "trainings_by_task": {task.name: self.trainings_of(task) for task in self.tasks} if differ else {},
+            "trainings_by_task": {task.name: self.trainings_of(task) for task in self.tasks}
+            if differ
+            else {},
             "after": dict(self.profile.after),
             "checkpoints": {task: source.fingerprint for task, source in self.checkpoints},
         }
@@ -354,7 +410,9 @@ def resolve(**given: Any) -> Settings:
         raise _in_words(error) from None
     profile = PROFILES[parameters.profile]
     if parameters.checkpoint or (parameters.model and Path(parameters.model).expanduser().is_dir()):
-        return _resolve(parameters, profile)  # what is in a folder of one's own may have changed since
+        return _resolve(
+            parameters, profile
+        )  # what is in a folder of one's own may have changed since
     return _resolve_once(parameters, profile)
 
 
@@ -364,10 +422,16 @@ def _resolve(given: Parameters, profile: Profile) -> Settings:
     data = parse_data(values["data"], given.train_files)
     checkpoints = parse_checkpoints(given.checkpoint, model)
     if checkpoints and given.trainings > 1:
-        raise ValueError(f"trainings={given.trainings} with a checkpoint: there is one training only; leave trainings 0")
+        raise ValueError(
+            f"trainings={given.trainings} with a checkpoint: there is one training only; leave trainings 0"
+        )
     if not given.annotation and data.kind == "embedded":
         values["annotation"] = "gold"
-    elif given.annotation and parse_source("annotation", given.annotation)[0] == "gold" and data.kind != "embedded":
+    elif (
+        given.annotation
+        and parse_source("annotation", given.annotation)[0] == "gold"
+        and data.kind != "embedded"
+    ):
         raise ValueError(
             "annotation='gold' goes with data='embedded' only; for other texts give annotation='spacy:NAME', such as"
             " spacy:en_core_web_sm, or annotation='conllu:PATH'"
@@ -399,7 +463,12 @@ def _head(layer: int, head: int, model: ModelSource) -> tuple[int, int] | None:
         return None
     if 0 in (layer, head):
         given, missing = ("layer", "head") if layer else ("head", "layer")
-        raise ValueError(f"{given}={layer or head} without {missing}: give both, counted from 1, or neither")
+        raise ValueError(
+            f"{given}={layer or head} without {missing}: give both, counted from 1, or neither"
+        )
     # Where only the Hub knows the model's shape, Experiment looks again.
-    layers, heads = model.config.get("num_hidden_layers", layer), model.config.get("num_attention_heads", head)
+    layers, heads = (
+        model.config.get("num_hidden_layers", layer),
+        model.config.get("num_attention_heads", head),
+    )
     return zero_based(layer, layers, "layer"), zero_based(head, heads, "head")

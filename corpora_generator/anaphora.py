@@ -35,7 +35,12 @@ def pronoun_for(phrase: NP) -> NP:
 
 def insisted(phrase: NP) -> NP:
     """The phrase with a pronoun right after its noun ("the tailor himself"); unchanged where that would be odd."""
-    if phrase.head is None or phrase.number == "pl" or phrase.det in ("a", "every", "no") or not is_person(phrase):
+    if (
+        phrase.head is None
+        or phrase.number == "pl"
+        or phrase.det in ("a", "every", "no")
+        or not is_person(phrase)
+    ):
         return phrase
     if phrase.second or phrase.modifier or phrase.relative:
         return phrase

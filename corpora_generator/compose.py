@@ -22,14 +22,25 @@ ADJECTIVES_OF = {
     "text": ("document", "book"),
     "place": ("building", "room"),
     "colour": ("vehicle", "garment", "flower", "toy"),
-    "thing": ("vehicle", "boat", "tool", "instrument", "garment", "device", "toy", "furniture", "jewel"),
+    "thing": (
+        "vehicle",
+        "boat",
+        "tool",
+        "instrument",
+        "garment",
+        "device",
+        "toy",
+        "furniture",
+        "jewel",
+    ),
 }
 # How often a person comes "from Paris" or is one "in the red hat", is one "who laughed",
 # or owns what the verb is about.
 ORIGIN, RELATIVE, POSSESSIVE = 0.1, 0.15, 0.25
 # How often a thing is one "that Anna bought".
 OBJECT_RELATIVE = 0.1
-# How often kin, and how often others, are somebody's ("my aunt"); how often people are counted at most.
+# How often kin, and how often others, are somebody's ("my aunt"); how often people are counted at
+# most.
 OWN_KIN, OWN, COUNTED = 0.8, 0.05, 0.07
 # How often a person is "I" or the like, and how often an affirmed clause has an adverb of
 # manner, or one that opens the sentence.
@@ -39,10 +50,15 @@ OUTDOORS = ("transport", "animal", "hunt", "plant", "alone mammal")
 PREPOSITIONS = {
     "street": "on",
     "road": "on",
-    **dict.fromkeys("market harbour port school academy museum hotel inn theatre shop store bakery".split(), "at"),
+    **dict.fromkeys(
+        "market harbour port school academy museum hotel inn theatre shop store bakery".split(),
+        "at",
+    ),
 }
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-MONTHS = "January February March April May June July August September October November December".split()
+MONTHS = (
+    "January February March April May June July August September October November December".split()
+)
 # fmt: off
 HOURS = (("at", "", "noon"), ("at", "", "midnight"), ("in", "the", "morning"), ("in", "the", "afternoon"),
          ("after", "", "lunch"), ("before", "", "dinner"), ("after", "the", "meeting"), ("before", "the", "trip"))
@@ -52,9 +68,20 @@ FUTURE_TIMES = (("", "", "tomorrow"), ("", "next", "week"), ("", "next", "month"
                 ("", "this", "evening"))
 # fmt: on
 # What anybody may do anything: quietly, say.
-MANNERS = "quietly quickly finally suddenly secretly proudly eagerly reluctantly gladly calmly".split()
+MANNERS = (
+    "quietly quickly finally suddenly secretly proudly eagerly reluctantly gladly calmly".split()
+)
 OPENINGS = "fortunately luckily sadly surprisingly oddly admittedly".split()
-TENSES = ("past",) * 14 + ("perfect", "pluperfect", "will", "will", "can", "could", "should", "present")
+TENSES = ("past",) * 14 + (
+    "perfect",
+    "pluperfect",
+    "will",
+    "will",
+    "can",
+    "could",
+    "should",
+    "present",
+)
 NEGATIONS = ("n't", "n't", "n't", "not", "never")
 
 
@@ -107,7 +134,12 @@ class Composer:
         if roll < numeral:
             return NP(head, "pl", self.rng.choice(NUMERALS), adjectives)
         if roll < numeral + plural:
-            return NP(head, "pl", self.rng.choice(("the", "the", "the", "these", "those", "many")), adjectives)
+            return NP(
+                head,
+                "pl",
+                self.rng.choice(("the", "the", "the", "these", "those", "many")),
+                adjectives,
+            )
         det = "a" if self.chance(indefinite) else self.rng.choice(("the",) * 6 + ("this", "that"))
         return NP(head, "sg", det, adjectives)
 
@@ -121,8 +153,12 @@ class Composer:
         if self.chance(names):
             return self.name()
         options = {"indefinite": 0.0, "adjective": 0.2, **options}
-        phrase = self.phrase(PERSON, **{**options, "numeral": min(options.get("numeral", 0.0), COUNTED)})
-        if phrase.det in ("the", "a") and self.chance(OWN_KIN if phrase.head.entry.base_kind == "relative" else OWN):
+        phrase = self.phrase(
+            PERSON, **{**options, "numeral": min(options.get("numeral", 0.0), COUNTED)}
+        )
+        if phrase.det in ("the", "a") and self.chance(
+            OWN_KIN if phrase.head.entry.base_kind == "relative" else OWN
+        ):
             phrase = replace(phrase, det=self.rng.choice(("my", "my", "our", "your", "their")))
         if phrase.det not in ("the", "a", "that", "those", "many"):
             return phrase
@@ -137,26 +173,39 @@ class Composer:
         if self.chance(0.5):
             return Adverbial("origin", "from", NP(self.vocabulary.noun(("city",)), det=""))
         colour = self.vocabulary.adjective("colour")
-        return Adverbial("origin", "in", NP(self.vocabulary.noun(("garment",)), "sg", "the", (colour,)))
+        return Adverbial(
+            "origin", "in", NP(self.vocabulary.noun(("garment",)), "sg", "the", (colour,))
+        )
 
     def deed(self) -> Clause:
         """What a person did, as a relative clause: "who laughed", "who sold a van"."""
         frame = self.rng.choice(("alone", "alone", "goods", "text", "transport", "music"))
         verb = self.vocabulary.verb((frame,))
-        target = self.phrase(verb.entry.objects, adjective=0.1, numeral=0.0) if verb.entry.objects else None
+        target = (
+            self.phrase(verb.entry.objects, adjective=0.1, numeral=0.0)
+            if verb.entry.objects
+            else None
+        )
         return Clause(verb, NP(pronoun="who"), target)
 
     def treated(self, phrase: NP, frame: str) -> NP:
         """The thing as one "that Anna bought"."""
         if phrase.det not in ("the", "those") or phrase.head.entry.kind.startswith("class"):
             return phrase
-        subject = self.name() if self.chance(0.7) else NP(pronoun=self.rng.choice(("I", "we", "they")))
+        subject = (
+            self.name() if self.chance(0.7) else NP(pronoun=self.rng.choice(("I", "we", "they")))
+        )
         verb = self.vocabulary.verb((frame,))
-        return replace(phrase, relative=Clause(verb, subject, GAP, tense=self.rng.choice(("past", "pluperfect"))))
+        return replace(
+            phrase,
+            relative=Clause(verb, subject, GAP, tense=self.rng.choice(("past", "pluperfect"))),
+        )
 
     def place(self, frame: str = "") -> Adverbial:
         """A place adverbial that suits a verb's frame."""
-        kinds_of_place = ("ground", "city") if frame in OUTDOORS else ("room", "ground", "building", "city")
+        kinds_of_place = (
+            ("ground", "city") if frame in OUTDOORS else ("room", "ground", "building", "city")
+        )
         return self.at(self.vocabulary.noun((self.rng.choice(kinds_of_place),)))
 
     def at(self, head: Use) -> Adverbial:
@@ -211,10 +260,14 @@ class Composer:
         verb = self.vocabulary.verb(frames, self.chance(opposed))
         entry = verb.entry
         if subject is None:
-            subject = self.participant(entry.subjects, names, **{**options, "indefinite": indefinite_subject})
+            subject = self.participant(
+                entry.subjects, names, **{**options, "indefinite": indefinite_subject}
+            )
             if entry.subjects == PERSON and self.chance(PRONOUN):
                 subject = NP(pronoun=self.rng.choice(("I", "we", "they", "you")))
-        recipient = replace(self.someone(names=names), relative=None) if entry.kind == "give" else None
+        recipient = (
+            replace(self.someone(names=names), relative=None) if entry.kind == "give" else None
+        )
         target = self.participant(entry.objects, names, **options) if entry.objects else None
         for _ in range(9):
             # Nobody helps themselves without a reflexive.
@@ -222,7 +275,9 @@ class Composer:
                 break
             target = self.participant(entry.objects, names, **options)
         if target and entry.kind in ("goods", "transport", "text"):
-            owner = possessive_for(subject) if target.number == "sg" and self.chance(POSSESSIVE) else ""
+            owner = (
+                possessive_for(subject) if target.number == "sg" and self.chance(POSSESSIVE) else ""
+            )
             if owner and subject.head:
                 target = replace(target, det=owner, refers=subject.head.lemma)
                 subject = replace(subject, mark=subject.head.lemma)
@@ -241,9 +296,22 @@ class Composer:
         # "The man who grinned suddenly left": the adverb would belong to either.
         clear = tense in ("past", "perfect", "will") and not subject.relative
         manner = self.rng.choice(MANNERS) if clear and not negated and self.chance(MANNER) else ""
-        opening = self.rng.choice(OPENINGS) if tense in ("past", "perfect") and self.chance(OPENING) else ""
+        opening = (
+            self.rng.choice(OPENINGS)
+            if tense in ("past", "perfect") and self.chance(OPENING)
+            else ""
+        )
         return Clause(
-            verb, subject, target, recipient, None, tuple(adverbials), tense, negated, manner=manner, opening=opening
+            verb,
+            subject,
+            target,
+            recipient,
+            None,
+            tuple(adverbials),
+            tense,
+            negated,
+            manner=manner,
+            opening=opening,
         )
 
     def participant(self, allowed: tuple[str, ...], names: float, **options: float) -> NP:

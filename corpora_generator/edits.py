@@ -49,7 +49,10 @@ def uses(clause: Clause) -> list[tuple[Path, Use]]:
 
 
 def swap_word(
-    clause: Clause, composer: Composer, change: Callable[[Use], Use | None], only: Callable[[Path], bool] = lambda path: True
+    clause: Clause,
+    composer: Composer,
+    change: Callable[[Use], Use | None],
+    only: Callable[[Path], bool] = lambda path: True,
 ) -> Clause | None:
     """Replace one word, at a spot drawn from those where ``change`` applies."""
     options = [(path, new) for path, use in uses(clause) if only(path) and (new := change(use))]
@@ -68,7 +71,12 @@ def synonyms(clause: Clause, composer: Composer) -> Clause | None:
 def passive(clause: Clause, composer: Composer) -> Clause | None:
     """Turn active into passive and back."""
     # "Her car was sold by Anna" would put the pronoun before its antecedent.
-    if clause.object is None or clause.ask or clause.object.det in POSSESSIVES or clause.subject.relative:
+    if (
+        clause.object is None
+        or clause.ask
+        or clause.object.det in POSSESSIVES
+        or clause.subject.relative
+    ):
         return None
     if clause.subject.pronoun in OBJECT_FORMS or clause.subject.pronoun == "you":
         return None
@@ -87,31 +95,47 @@ def dative(clause: Clause, composer: Composer) -> Clause | None:
 
 def front(clause: Clause, composer: Composer) -> Clause | None:
     """Move the last adverbial to the front and back."""
-    return replace(clause, fronted=not clause.fronted) if clause.adverbials and not clause.opening else None
+    return (
+        replace(clause, fronted=not clause.fronted)
+        if clause.adverbials and not clause.opening
+        else None
+    )
 
 
 def opposite(clause: Clause, composer: Composer) -> Clause | None:
     """Replace the predicate by its opposite."""
-    return swap_word(clause, composer, composer.vocabulary.opposite, lambda path: path == ("predicate",))
+    return swap_word(
+        clause, composer, composer.vocabulary.opposite, lambda path: path == ("predicate",)
+    )
 
 
 def opposite_attribute(clause: Clause, composer: Composer) -> Clause | None:
     """Replace an attribute by its opposite."""
-    return swap_word(clause, composer, composer.vocabulary.opposite, lambda path: "adjectives" in path)
+    return swap_word(
+        clause, composer, composer.vocabulary.opposite, lambda path: "adjectives" in path
+    )
 
 
 def negate(clause: Clause, composer: Composer) -> Clause | None:
     """Deny what is affirmed, affirm what is denied."""
     # Nobody is "never tall": a trait is just denied.
-    words = ("n't", "not") if clause.predicate.entry.pos == "ADJ" else ("n't", "n't", "not", "never")
+    words = (
+        ("n't", "not") if clause.predicate.entry.pos == "ADJ" else ("n't", "n't", "not", "never")
+    )
     indefinite = clause.object is not None and clause.object.det in INDEFINITE
     passive_ = clause.passive and (bool(clause.negation) or not indefinite)
-    return replace(clause, negation="" if clause.negation else composer.rng.choice(words), passive=passive_)
+    return replace(
+        clause, negation="" if clause.negation else composer.rng.choice(words), passive=passive_
+    )
 
 
 def number(clause: Clause, composer: Composer) -> Clause | None:
     """Change a numeral."""
-    spots = [slot for slot in ("subject", "object") if (np := getattr(clause, slot)) and np.det in NUMERALS]
+    spots = [
+        slot
+        for slot in ("subject", "object")
+        if (np := getattr(clause, slot)) and np.det in NUMERALS
+    ]
     if not spots:
         return None
     slot = composer.rng.choice(spots)
@@ -123,7 +147,9 @@ def roles(clause: Clause, composer: Composer) -> Clause | None:
     """Swap who did it with whom it was done to."""
     other = "recipient" if clause.recipient else "object"
     target = getattr(clause, other)
-    if target is None or (other == "object" and clause.predicate.entry.kind not in ("person", "hunt")):
+    if target is None or (
+        other == "object" and clause.predicate.entry.kind not in ("person", "hunt")
+    ):
         return None
     if clause.predicate.lemma in SYMMETRIC:
         return None
@@ -134,7 +160,9 @@ def roles(clause: Clause, composer: Composer) -> Clause | None:
 
 def _sibling(where: str) -> Edit:
     def edit(clause: Clause, composer: Composer) -> Clause | None:
-        return swap_word(clause, composer, composer.vocabulary.sibling, lambda path: path == (where, "head"))
+        return swap_word(
+            clause, composer, composer.vocabulary.sibling, lambda path: path == (where, "head")
+        )
 
     return edit
 
@@ -144,7 +172,9 @@ other_subject, other_object = _sibling("subject"), _sibling("object")
 
 def other_verb(clause: Clause, composer: Composer) -> Clause | None:
     """Replace the verb by another that takes the same arguments."""
-    return swap_word(clause, composer, composer.vocabulary.sibling, lambda path: path == ("predicate",))
+    return swap_word(
+        clause, composer, composer.vocabulary.sibling, lambda path: path == ("predicate",)
+    )
 
 
 def _index(clause: Clause, role: str) -> int | None:
@@ -175,13 +205,19 @@ def time(clause: Clause, composer: Composer) -> Clause | None:
 def other_event(clause: Clause, composer: Composer) -> Clause | None:
     """Let the same subject do something else."""
     person = clause.predicate.entry.kind not in ("hunt",)
-    frames = ("goods", "goods", "person", "text", "dish", "animal", "building", "music") if person else ("hunt",)
+    frames = (
+        ("goods", "goods", "person", "text", "dish", "animal", "building", "music")
+        if person
+        else ("hunt",)
+    )
     frames = tuple(frame for frame in frames if frame != clause.predicate.entry.kind) or frames
     made = composer.clause(frames, subject=clause.subject, tenses=(clause.tense,))
     return replace(made, negation=clause.negation)
 
 
-def join(clause: Clause, composer: Composer, links: Sequence[str] = ("and", "and", "but")) -> Linked | None:
+def join(
+    clause: Clause, composer: Composer, links: Sequence[str] = ("and", "and", "but")
+) -> Linked | None:
     """The clause together with something else that its subject does, said with a pronoun.
 
     Args:
@@ -189,7 +225,11 @@ def join(clause: Clause, composer: Composer, links: Sequence[str] = ("and", "and
         composer: Source of words and chance.
         links: Conjunctions to draw from.
     """
-    if clause.subject.head is None or clause.subject.second or clause.subject.det in ("every", "no"):
+    if (
+        clause.subject.head is None
+        or clause.subject.second
+        or clause.subject.det in ("every", "no")
+    ):
         return None
     if clause.complement or clause.passive:
         return None
@@ -206,11 +246,15 @@ def join(clause: Clause, composer: Composer, links: Sequence[str] = ("and", "and
     # "Before she did not sing" is no point in time.
     if link in ("and", "but") and composer.chance(DENIED):
         other = replace(other, negation=composer.rng.choice(("n't", "n't", "not", "never")))
-    other = replace(other, adverbials=other.adverbials[:1] if composer.chance(0.3) else (), opening="")
+    other = replace(
+        other, adverbials=other.adverbials[:1] if composer.chance(0.3) else (), opening=""
+    )
     return Linked(replace(clause, subject=replace(clause.subject, mark=mark)), link, other)
 
 
-def first_of(edits: Sequence[tuple[str, Edit, int]], clause: Clause, composer: Composer) -> tuple[str, Clause] | None:
+def first_of(
+    edits: Sequence[tuple[str, Edit, int]], clause: Clause, composer: Composer
+) -> tuple[str, Clause] | None:
     """Apply one applicable edit, drawn with the given weights.
 
     Args:

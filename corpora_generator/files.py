@@ -43,7 +43,9 @@ def contents(dev: int = DEV) -> dict[str, bytes | dict[str, bytes]]:
         }.items():
             made[f"glue/{task.folder}/{file}.gz"] = text.encode()
     # NLTK's reader wants the folder of full texts, which is empty here.
-    members = {"mini/fulltext/": b""} | {f"mini/{name}": content for name, content in documents(frames()).items()}
+    members = {"mini/fulltext/": b""} | {
+        f"mini/{name}": content for name, content in documents(frames()).items()
+    }
     return made | {RELEASE: members}
 
 
@@ -70,7 +72,9 @@ def write(folder: Path, dev: int = DEV) -> list[str]:
     written = []
     for name, content in contents(dev).items():
         if not (folder / name).exists() or unpacked(folder / name) != content:
-            write_atomically(folder / name, content if name.endswith(GENERATED) else _packed(content))
+            write_atomically(
+                folder / name, content if name.endswith(GENERATED) else _packed(content)
+            )
             written.append(name)
     return written
 
@@ -82,6 +86,11 @@ def _packed(content: bytes | dict[str, bytes]) -> bytes:
     with zipfile.ZipFile(target, "w") as archive:
         for name, member in content.items():
             about = zipfile.ZipInfo(name)  # its date is the format's first day
-            about.create_system, about.external_attr = 3, (0o755 << 16 if name.endswith("/") else 0o644 << 16)
-            archive.writestr(about, member, zipfile.ZIP_STORED if name.endswith("/") else zipfile.ZIP_DEFLATED)
+            about.create_system, about.external_attr = (
+                3,
+                (0o755 << 16 if name.endswith("/") else 0o644 << 16),
+            )
+            archive.writestr(
+                about, member, zipfile.ZIP_STORED if name.endswith("/") else zipfile.ZIP_DEFLATED
+            )
     return target.getvalue()

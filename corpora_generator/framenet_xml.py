@@ -29,7 +29,9 @@ def documents(frames: Sequence[Frame]) -> dict[str, bytes]:
     either, and three more indexes that hold next to nothing.
     """
     numbers = iter(range(FIRST_ID, 2 * FIRST_ID))
-    indexes = {name: _root(name) for name in ("frameIndex", "luIndex", "frameRelations", "fulltextIndex")}
+    indexes = {
+        name: _root(name) for name in ("frameIndex", "luIndex", "frameRelations", "fulltextIndex")
+    }
     made: dict[str, bytes] = {}
     for frame in frames:
         made |= _frame_documents(frame, indexes, numbers)
@@ -38,7 +40,9 @@ def documents(frames: Sequence[Frame]) -> dict[str, bytes]:
     return made | {"semTypes.xml": _bytes(_types(numbers))}
 
 
-def _frame_documents(frame: Frame, indexes: dict[str, xml.Element], numbers: Iterator[int]) -> dict[str, bytes]:
+def _frame_documents(
+    frame: Frame, indexes: dict[str, xml.Element], numbers: Iterator[int]
+) -> dict[str, bytes]:
     made: dict[str, bytes] = {}
     ids = {"": next(numbers), **{name: next(numbers) for name in frame.elements}}
     xml.SubElement(indexes["frameIndex"], "frame", ID=str(ids[""]), name=frame.name, mDate=_DATE)
@@ -46,10 +50,22 @@ def _frame_documents(frame: Frame, indexes: dict[str, xml.Element], numbers: Ite
     for unit in frame.units:
         number = next(numbers)
         common = {"ID": str(number), "name": unit.name, "status": "Finished_Initial"}
-        xml.SubElement(indexes["luIndex"], "lu", common, frameName=frame.name, frameID=str(ids[""]), hasAnnotation="true")
+        xml.SubElement(
+            indexes["luIndex"],
+            "lu",
+            common,
+            frameName=frame.name,
+            frameID=str(ids[""]),
+            hasAnnotation="true",
+        )
         item = xml.SubElement(listed, "lexUnit", common, POS=_pos(unit), cDate=_DATE, cBy="mini")
         xml.SubElement(item, "definition").text = _NO_DEFINITION
-        xml.SubElement(item, "sentenceCount", total=str(len(unit.exemplars)), annotated=str(len(unit.exemplars)))
+        xml.SubElement(
+            item,
+            "sentenceCount",
+            total=str(len(unit.exemplars)),
+            annotated=str(len(unit.exemplars)),
+        )
         _lexeme(item, unit)
         made[f"lu/lu{number}.xml"] = _bytes(_unit_file(frame, unit, number, ids, numbers))
     return made | {f"frame/{frame.name}.xml": _bytes(listed)}
@@ -58,7 +74,9 @@ def _frame_documents(frame: Frame, indexes: dict[str, xml.Element], numbers: Ite
 def _types(numbers: Iterator[int]) -> xml.Element:
     # An empty list would send NLTK's reader into an endless recursion.
     root = _root("semTypes")
-    item = xml.SubElement(root, "semType", name="Sentient", abbrev="Sentient", ID=str(next(numbers)))
+    item = xml.SubElement(
+        root, "semType", name="Sentient", abbrev="Sentient", ID=str(next(numbers))
+    )
     xml.SubElement(item, "definition").text = _NO_DEFINITION
     return root
 
@@ -78,12 +96,24 @@ def _bytes(root: xml.Element) -> bytes:
 
 def _lexeme(parent: xml.Element, unit: LexicalUnit) -> None:
     lemma = unit.name.rpartition(".")[0]
-    xml.SubElement(parent, "lexeme", order="1", headword="false", breakBefore="false", POS=_pos(unit), name=lemma)
+    xml.SubElement(
+        parent,
+        "lexeme",
+        order="1",
+        headword="false",
+        breakBefore="false",
+        POS=_pos(unit),
+        name=lemma,
+    )
 
 
-def _element(parent: xml.Element, name: str, kind: str, kind_attribute: str, **more: str) -> xml.Element:
+def _element(
+    parent: xml.Element, name: str, kind: str, kind_attribute: str, **more: str
+) -> xml.Element:
     colours = {"bgColor": "0000FF" if kind == "Core" else "808080", "fgColor": "FFFFFF"}
-    return xml.SubElement(parent, "FE", {**colours, kind_attribute: kind, "abbrev": name, "name": name, **more})
+    return xml.SubElement(
+        parent, "FE", {**colours, kind_attribute: kind, "abbrev": name, "name": name, **more}
+    )
 
 
 def _frame_file(frame: Frame, ids: dict[str, int]) -> xml.Element:
@@ -99,7 +129,9 @@ def _frame_file(frame: Frame, ids: dict[str, int]) -> xml.Element:
     return root
 
 
-def _unit_file(frame: Frame, unit: LexicalUnit, number: int, ids: dict[str, int], numbers: Iterator[int]) -> xml.Element:
+def _unit_file(
+    frame: Frame, unit: LexicalUnit, number: int, ids: dict[str, int], numbers: Iterator[int]
+) -> xml.Element:
     root = _root(
         "lexUnit",
         ID=str(number),
@@ -124,15 +156,28 @@ def _unit_file(frame: Frame, unit: LexicalUnit, number: int, ids: dict[str, int]
     return root
 
 
-def _annotate(sentence: xml.Element, exemplar: Exemplar, ids: dict[str, int], numbers: Iterator[int]) -> None:
-    bare = xml.SubElement(sentence, "annotationSet", status="UNANN", ID=str(next(numbers)), cDate=_DATE)
-    xml.SubElement(bare, "layer", rank="1", name="PENN")  # without it NLTK could not print the sentence
-    marked = xml.SubElement(sentence, "annotationSet", status="MANUAL", ID=str(next(numbers)), cDate=_DATE)
-    layers = {name: xml.SubElement(marked, "layer", rank="1", name=name) for name in ("FE", "GF", "PT", "Target")}
+def _annotate(
+    sentence: xml.Element, exemplar: Exemplar, ids: dict[str, int], numbers: Iterator[int]
+) -> None:
+    bare = xml.SubElement(
+        sentence, "annotationSet", status="UNANN", ID=str(next(numbers)), cDate=_DATE
+    )
+    xml.SubElement(
+        bare, "layer", rank="1", name="PENN"
+    )  # without it NLTK could not print the sentence
+    marked = xml.SubElement(
+        sentence, "annotationSet", status="MANUAL", ID=str(next(numbers)), cDate=_DATE
+    )
+    layers = {
+        name: xml.SubElement(marked, "layer", rank="1", name=name)
+        for name in ("FE", "GF", "PT", "Target")
+    }
     for name, spans in (("FE", exemplar.elements), ("Target", (exemplar.target,))):
         for span in spans:
             # FrameNet's ends are inclusive.
-            label = xml.SubElement(layers[name], "label", name=span.name, start=str(span.start), end=str(span.end - 1))
+            label = xml.SubElement(
+                layers[name], "label", name=span.name, start=str(span.start), end=str(span.end - 1)
+            )
             if name == "FE":
                 label.set("feID", str(ids[span.name]))
     for name, kind in exemplar.nulls:

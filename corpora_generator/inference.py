@@ -14,7 +14,16 @@ from .lexicon import Use
 from .realise import POSSESSIVES, realise
 from .split import Made
 
-TENSES = ("past",) * 8 + ("perfect", "pluperfect", "will", "will", "can", "could", "should", "present")
+TENSES = ("past",) * 8 + (
+    "perfect",
+    "pluperfect",
+    "will",
+    "will",
+    "can",
+    "could",
+    "should",
+    "present",
+)
 # Quantifiers, the weakest first; the last two are alike.
 ORDER = ("some", "most", "all the", "every")
 # How often the subject of a hypothesis that suits is quantified, and which suit.
@@ -45,7 +54,12 @@ def hypothesis(composer: Composer, negation: float = 0.25) -> Clause:
         indefinite_subject=0.0,
     )
     head = made.subject.head
-    if quantified and head and head.entry.kind in PROFESSIONS and made.object.det not in POSSESSIVES:
+    if (
+        quantified
+        and head
+        and head.entry.kind in PROFESSIONS
+        and made.object.det not in POSSESSIVES
+    ):
         quantifier = composer.rng.choice(ORDER)
         return replace(made, subject=NP(head, "sg" if quantifier == "every" else "pl", quantifier))
     return made
@@ -91,9 +105,15 @@ def _add(clause: Clause, composer: Composer) -> Clause | None:
     kind = adjective_kind(target.head.entry, composer.vocabulary) if bare else None
     if kind and target.head.entry.pos == "NOUN" and composer.chance(0.5):
         return edits.put(clause, ("object", "adjectives"), (composer.vocabulary.adjective(kind),))
-    if not clause.adverbials and clause.predicate.entry.pos == "VERB" and clause.predicate.entry.kind != "building":
+    if (
+        not clause.adverbials
+        and clause.predicate.entry.pos == "VERB"
+        and clause.predicate.entry.kind != "building"
+    ):
         when = composer.time(clause.tense)
-        added = when if when and composer.chance(0.3) else composer.place(clause.predicate.entry.kind)
+        added = (
+            when if when and composer.chance(0.3) else composer.place(clause.predicate.entry.kind)
+        )
         return replace(clause, adverbials=(added,))
     return None
 
@@ -119,7 +139,9 @@ def _quantify(stronger: bool) -> Edit:
         if not wanted:
             return None
         det = composer.rng.choice(wanted)
-        return replace(clause, subject=NP(clause.subject.head, "sg" if det == "every" else "pl", det))
+        return replace(
+            clause, subject=NP(clause.subject.head, "sg" if det == "every" else "pl", det)
+        )
 
     return edit
 
@@ -143,9 +165,19 @@ def _company(conjunctions: tuple[str, str]) -> Edit:
 
     def edit(clause: Clause, composer: Composer) -> Clause | None:
         subject = clause.subject
-        if clause.negation or subject.head is None or subject.number == "pl" or subject.relative or subject.modifier:
+        if (
+            clause.negation
+            or subject.head is None
+            or subject.number == "pl"
+            or subject.relative
+            or subject.modifier
+        ):
             return None
-        if subject.det in ("a", "every") or clause.predicate.entry.kind == "hunt" or _refers(clause.object):
+        if (
+            subject.det in ("a", "every")
+            or clause.predicate.entry.kind == "hunt"
+            or _refers(clause.object)
+        ):
             return None
         named = subject.head.entry.kind in ("she", "he")
         other = composer.someone(names=0.0, numeral=0.0) if named else composer.name()
@@ -160,14 +192,22 @@ def _nothing(clause: Clause, composer: Composer) -> Clause | None:
     """Deny any object ("bought nothing")."""
     if clause.negation or clause.object is None or clause.object.head.entry.pos != "NOUN":
         return None
-    if clause.object.number == "pl" or clause.predicate.entry.kind in ("person", "give") or clause.subject.det in ORDER:
+    if (
+        clause.object.number == "pl"
+        or clause.predicate.entry.kind in ("person", "give")
+        or clause.subject.det in ORDER
+    ):
         return None
     return replace(clause, object=NP(pronoun="nothing"))
 
 
 def _nobody(clause: Clause, composer: Composer) -> Clause | None:
     """Deny it of everybody: against what is affirmed of somebody, and beyond what is denied of somebody."""
-    if clause.subject.relative or _refers(clause.object) or clause.predicate.entry.kind in ("hunt", "alone mammal"):
+    if (
+        clause.subject.relative
+        or _refers(clause.object)
+        or clause.predicate.entry.kind in ("hunt", "alone mammal")
+    ):
         return None
     return replace(clause, subject=NP(pronoun="nobody"), negation="")
 
@@ -189,7 +229,9 @@ def _no_such(clause: Clause, composer: Composer) -> Clause | None:
 
 def _opposite(clause: Clause, composer: Composer) -> Clause | None:
     # What can be done and what can be undone are no contradiction; nor are two denials.
-    return edits.opposite(clause, composer) if clause.tense in REAL and not clause.negation else None
+    return (
+        edits.opposite(clause, composer) if clause.tense in REAL and not clause.negation else None
+    )
 
 
 def _number(clause: Clause, composer: Composer) -> Clause | None:
@@ -214,7 +256,11 @@ def _embed(frame: str) -> Edit:
             return None  # "that that pilot"
         verb = composer.vocabulary.verb((frame,))
         who = composer.someone(numeral=0.0)
-        taken = [phrase.head.entry for phrase in (clause.subject, clause.object) if phrase and phrase.head]
+        taken = [
+            phrase.head.entry
+            for phrase in (clause.subject, clause.object)
+            if phrase and phrase.head
+        ]
         while who.head.entry in taken:
             who = composer.someone(numeral=0.0)
         past = clause.tense in ("past", "pluperfect", "could", "might")
@@ -225,7 +271,9 @@ def _embed(frame: str) -> Edit:
 
 def _of_them_all(edit: Edit) -> Edit:
     """The edit, but where it is said of some, many or most: others of them may do otherwise."""
-    return lambda clause, composer: None if clause.subject.det in (*ORDER[:2], "many") else edit(clause, composer)
+    return lambda clause, composer: (
+        None if clause.subject.det in (*ORDER[:2], "many") else edit(clause, composer)
+    )
 
 
 def _affirmed(edit: Edit) -> Edit:
@@ -280,7 +328,11 @@ def _reworded(clause: Clause, composer: Composer, change: str) -> Clause:
     """Synonyms and voice, at the same rates whatever the label; ``change`` is not undone."""
     if composer.chance(SYNONYM) and change != "synonym":
         clause = edits.synonyms(clause, composer) or clause
-    if composer.chance(VOICE) and change != "voice" and clause.subject.pronoun not in ("nobody", "none"):
+    if (
+        composer.chance(VOICE)
+        and change != "voice"
+        and clause.subject.pronoun not in ("nobody", "none")
+    ):
         clause = edits.passive(clause, composer) or clause
     return clause
 
@@ -294,8 +346,11 @@ def mnli(composer: Composer, label: int) -> Made:
     if made is None:
         return None
     change, core = made
-    # Saying more keeps every label, but where it narrows a denial or a number, or undoes what was dropped.
-    narrows = bool(core.negation) or change in (*DENIALS, "number") or (label, change) == (1, "modifier")
+    # Saying more keeps every label, but where it narrows a denial or a number, or undoes what was
+    # dropped.
+    narrows = (
+        bool(core.negation) or change in (*DENIALS, "number") or (label, change) == (1, "modifier")
+    )
     if composer.chance(EXTRA) and not narrows and core.complement is None:
         core = _add(core, composer) or core
     core = _reworded(core, composer, change)
@@ -314,9 +369,16 @@ def rte(composer: Composer, label: int) -> Made:
     change, core = made or ("conjunct", target)
     core = _reworded(core, composer, change)
     other = composer.clause(
-        ("goods", "text", "dish", "music", "animal", "alone"), place=0.3, time=0.0, adjective=0.1, tenses=(core.tense,)
+        ("goods", "text", "dish", "music", "animal", "alone"),
+        place=0.3,
+        time=0.0,
+        adjective=0.1,
+        tenses=(core.tense,),
     )
-    if other.subject.head and other.subject.head in (core.subject.head, core.object and core.object.head):
+    if other.subject.head and other.subject.head in (
+        core.subject.head,
+        core.object and core.object.head,
+    ):
         return None
     if composer.chance(KNOWN):
         other = _embed(composer.rng.choice(("factive", "attitude")))(other, composer) or other
@@ -327,7 +389,15 @@ def rte(composer: Composer, label: int) -> Made:
     else:
         events = core.tense == "past" and core.predicate.entry.pos == "VERB" and not core.negation
         # Which of the conjunctions it is must not tell whether something is denied.
-        links = ("before", "after", "because") if events and composer.chance(0.3) else ("and", "and", "but")
+        links = (
+            ("before", "after", "because")
+            if events and composer.chance(0.3)
+            else ("and", "and", "but")
+        )
         joined = join(core, composer, links) if composer.chance(0.4) else None
-        premise = [realise(joined or Linked(order[0], composer.rng.choice(("and", "and", "but")), order[1]))]
+        premise = [
+            realise(
+                joined or Linked(order[0], composer.rng.choice(("and", "and", "but")), order[1])
+            )
+        ]
     return {"sentence1": premise, "sentence2": [realise(target)]}, label, change

@@ -48,7 +48,9 @@ class Use:
     lemma: str
 
 
-def parse(table: str, pos: str, kind: str, hypernym: str = "", subjects: str = "", objects: str = "") -> tuple[Entry, ...]:
+def parse(
+    table: str, pos: str, kind: str, hypernym: str = "", subjects: str = "", objects: str = ""
+) -> tuple[Entry, ...]:
     """Read one group of a table.
 
     Args:
@@ -71,7 +73,16 @@ def parse(table: str, pos: str, kind: str, hypernym: str = "", subjects: str = "
             opposites = poles[1 - side] if len(poles) == 2 else ()
             held_out = number % HELD_OUT_EVERY == HELD_OUT_EVERY - 1
             entries.append(
-                Entry(pole, pos, kind, held_out, own or hypernym, opposites, tuple(subjects.split()), tuple(objects.split()))
+                Entry(
+                    pole,
+                    pos,
+                    kind,
+                    held_out,
+                    own or hypernym,
+                    opposites,
+                    tuple(subjects.split()),
+                    tuple(objects.split()),
+                )
             )
     return tuple(entries)
 
@@ -79,7 +90,10 @@ def parse(table: str, pos: str, kind: str, hypernym: str = "", subjects: str = "
 @cache
 def nouns() -> dict[str, tuple[Entry, ...]]:
     """Common nouns by kind, names by pronoun (``"she"``, ``"he"``), and ``"city"``."""
-    groups = {kind: parse(table, "NOUN", kind, hypernym) for kind, (hypernym, table) in words.NOUNS.items()}
+    groups = {
+        kind: parse(table, "NOUN", kind, hypernym)
+        for kind, (hypernym, table) in words.NOUNS.items()
+    }
     groups.update({kind: parse(table, "PROPN", kind) for kind, table in words.NAMES.items()})
     groups["city"] = parse(words.CITIES, "PROPN", "city")
     return groups
@@ -93,8 +107,12 @@ def verbs() -> dict[str, tuple[Entry, ...]]:
         for frame, (subjects, objects, table) in words.VERBS.items()
     }
     groups["alone"] = parse(words.INTRANSITIVE["person"], "VERB", "alone", "", words.PEOPLE)
-    groups["alone mammal"] = parse(words.INTRANSITIVE["mammal"], "VERB", "alone mammal", "", "mammal")
-    groups["give"] = parse(words.DITRANSITIVE, "VERB", "give", "", words.PEOPLE, words.GOODS + " book")
+    groups["alone mammal"] = parse(
+        words.INTRANSITIVE["mammal"], "VERB", "alone mammal", "", "mammal"
+    )
+    groups["give"] = parse(
+        words.DITRANSITIVE, "VERB", "give", "", words.PEOPLE, words.GOODS + " book"
+    )
     groups["factive"] = parse(words.FACTIVE, "VERB", "factive", "", words.PEOPLE)
     groups["attitude"] = parse(words.ATTITUDE, "VERB", "attitude", "", words.PEOPLE)
     return groups

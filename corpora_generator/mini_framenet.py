@@ -107,7 +107,9 @@ def _take(blocks: list[dict], keyword: str, rest: str) -> None:
     elif keyword in TAGS:
         blocks[-1]["units"][-1][1].append(_exemplar(keyword, rest, blocks[-1]))
     else:
-        raise ValueError(f"{keyword!r} is none of frame, core, coreset, other, lu, {', '.join(TAGS)}")
+        raise ValueError(
+            f"{keyword!r} is none of frame, core, coreset, other, lu, {', '.join(TAGS)}"
+        )
 
 
 def _exemplar(tag: str, marked: str, block: dict) -> Exemplar:
@@ -119,7 +121,9 @@ def _exemplar(tag: str, marked: str, block: dict) -> Exemplar:
     for name, inside, target, null, kind, plain in _PART.findall(marked):
         if null:
             if null not in block["core"] or kind not in NULLS:
-                raise ValueError(f"{{{null} {kind}}} is no core element with one of {', '.join(NULLS)}")
+                raise ValueError(
+                    f"{{{null} {kind}}} is no core element with one of {', '.join(NULLS)}"
+                )
             nulls.append((null, kind))
             continue
         start = len(text) + (1 if text else 0)
@@ -137,4 +141,6 @@ def _exemplar(tag: str, marked: str, block: dict) -> Exemplar:
 
 def _frame(block: dict) -> Frame:
     units = tuple(LexicalUnit(name, tuple(exemplars)) for name, exemplars in block["units"])
-    return Frame(block["name"], block["core"], tuple(block["coresets"]), tuple(block["other"]), units)
+    return Frame(
+        block["name"], block["core"], tuple(block["coresets"]), tuple(block["other"]), units
+    )

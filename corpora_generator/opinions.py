@@ -10,15 +10,24 @@ DOMAINS = {
         """
         plot acting ending script dialogue cinematography soundtrack storyline cast""",
     ),
-    "book": ("novel book biography thriller memoir story", "plot ending prose style opening characterisation"),
+    "book": (
+        "novel book biography thriller memoir story",
+        "plot ending prose style opening characterisation",
+    ),
     "meal": (
         "meal dinner lunch breakfast buffet brunch",
         """
         soup dessert sauce fish steak bread starter pudding dressing""",
     ),
     "hotel": ("hotel hostel resort guesthouse motel inn", "room staff service pool lobby bathroom"),
-    "concert": ("concert show recital musical opera gig", "singing sound orchestra choir lighting venue"),
-    "phone": ("phone laptop camera tablet printer headset", "screen battery keyboard design software speaker"),
+    "concert": (
+        "concert show recital musical opera gig",
+        "singing sound orchestra choir lighting venue",
+    ),
+    "phone": (
+        "phone laptop camera tablet printer headset",
+        "screen battery keyboard design software speaker",
+    ),
 }
 
 # parts that take neither "a" nor a plural

@@ -39,7 +39,11 @@ MEANING = (
     ("time", edits.time, 2),
     ("role swap", edits.roles, 2),
 )
-FORM = (("active and passive", edits.passive, 2), ("dative", edits.dative, 2), ("fronting", edits.front, 1))
+FORM = (
+    ("active and passive", edits.passive, 2),
+    ("dative", edits.dative, 2),
+    ("fronting", edits.front, 1),
+)
 
 
 def _with_main(item: Clause | Linked, clause: Clause) -> Clause | Linked:
@@ -49,17 +53,27 @@ def _with_main(item: Clause | Linked, clause: Clause) -> Clause | Linked:
 def _with_circumstance(item: Clause, composer: Composer) -> Linked:
     """The clause with another, that no edit touches: what somebody did meanwhile, or why."""
     same = item.subject
-    taken = [phrase.head.entry for phrase in (same, item.object, item.recipient) if phrase and phrase.head]
+    taken = [
+        phrase.head.entry
+        for phrase in (same, item.object, item.recipient)
+        if phrase and phrase.head
+    ]
     subject = composer.someone(numeral=0.0)
     while subject.head.entry in taken:
         subject = composer.someone(numeral=0.0)
-    # Where two people take part, or an edit could put an uncle for an aunt, a pronoun would be ambiguous.
+    # Where two people take part, or an edit could put an uncle for an aunt, a pronoun would be
+    # ambiguous.
     alone = item.predicate.entry.kind not in ("person", "hunt", "give")
     if alone and same.head and same.head.entry.kind != "relative" and composer.chance(0.5):
         subject = pronoun_for(same)
         item = replace(item, subject=replace(same, mark=same.head.lemma))
     other = composer.clause(
-        ("alone", "text", "dish"), tenses=(item.tense,), place=0.0, time=0.0, subject=subject, numeral=0.0
+        ("alone", "text", "dish"),
+        tenses=(item.tense,),
+        place=0.0,
+        time=0.0,
+        subject=subject,
+        numeral=0.0,
     )
     link = composer.rng.choice(LINKS if item.tense == "past" else ("and",))
     first = link != "and" and composer.chance(0.4)
@@ -76,7 +90,9 @@ def mrpc(composer: Composer, label: int) -> Made:
     rewordings are applied under either label; which of the two comes first is
     left to chance.
     """
-    item: Clause | Linked = composer.clause(FRAMES, negation=DENIED, numeral=0.25, place=0.4, opposed=0.3)
+    item: Clause | Linked = composer.clause(
+        FRAMES, negation=DENIED, numeral=0.25, place=0.4, opposed=0.3
+    )
     if composer.chance(0.3):
         item = edits.passive(item, composer) or item
     if composer.chance(CIRCUMSTANCE):
@@ -106,7 +122,11 @@ def mrpc(composer: Composer, label: int) -> Made:
 
 
 def _differently(
-    edits_: Sequence[tuple[str, Edit, int]], clause: Clause, composer: Composer, count: int, polarity: float
+    edits_: Sequence[tuple[str, Edit, int]],
+    clause: Clause,
+    composer: Composer,
+    count: int,
+    polarity: float,
 ) -> tuple[list[str], Clause]:
     """Up to ``count`` changes of meaning; with the probability ``polarity`` one of polarity is made, be it beyond."""
     if not composer.chance(polarity):
@@ -116,17 +136,30 @@ def _differently(
     return ["negation", *names], made
 
 
-def _in_either_order(composer: Composer, first: Clause | Linked, second: Clause | Linked) -> dict[str, list[Sentence]]:
+def _in_either_order(
+    composer: Composer, first: Clause | Linked, second: Clause | Linked
+) -> dict[str, list[Sentence]]:
     pair = [first, second] if composer.chance(0.5) else [second, first]
-    return {name: [realise(item)] for name, item in zip(("sentence1", "sentence2"), pair, strict=True)}
+    return {
+        name: [realise(item)] for name, item in zip(("sentence1", "sentence2"), pair, strict=True)
+    }
 
 
 # What each proposition weighs, and what a word of the same class is worth.
-WEIGHTS = {"predicate": 3.0, "subject": 2.5, "object": 2.5, "recipient": 2.0, "place": 1.0, "time": 1.0, "number": 1.0}
+WEIGHTS = {
+    "predicate": 3.0,
+    "subject": 2.5,
+    "object": 2.5,
+    "recipient": 2.0,
+    "place": 1.0,
+    "time": 1.0,
+    "number": 1.0,
+}
 SIBLING = 0.4
 # What is left where one sentence affirms what the other denies.
 OPPOSED = 0.6
-# How often the sentence is a denial where the events differ, and how often one side is where they are alike.
+# How often the sentence is a denial where the events differ, and how often one side is where they
+# are alike.
 DENIED_EVENT, DENIED_SIDE = 0.2, 0.3
 
 
@@ -189,7 +222,9 @@ STEPS = (
 
 def stsb(composer: Composer, label: int) -> Made:
     """A pair with a graded similarity; ``label`` (0 to 5) picks how much is changed."""
-    second = composer.clause(FRAMES, numeral=0.15, place=0.45, time=0.25, negation=DENIED_EVENT if label <= 1 else 0.0)
+    second = composer.clause(
+        FRAMES, numeral=0.15, place=0.45, time=0.25, negation=DENIED_EVENT if label <= 1 else 0.0
+    )
     first, changes = second, []
     if label <= 1:
         hunt = second.predicate.entry.kind == "hunt"
@@ -198,7 +233,12 @@ def stsb(composer: Composer, label: int) -> Made:
             subject = made.subject
         frames = tuple(f for f in FRAMES if f not in ("hunt", second.predicate.entry.kind))
         other = composer.clause(
-            frames, subject=subject, tenses=(second.tense,), place=0.45, time=0.25, negation=DENIED_EVENT
+            frames,
+            subject=subject,
+            tenses=(second.tense,),
+            place=0.45,
+            time=0.25,
+            negation=DENIED_EVENT,
         )
         if label and composer.chance(0.6):
             other = replace(other, adverbials=second.adverbials)

@@ -15,18 +15,39 @@ from .tree import Node
 
 # intent -> frames that express it; see _frame for what their names mean
 INTENTS = {
-    "method": (("ask", "manner", "present"), ("ask", "manner", "can"), ("what", "best", "way"), ("ask", "manner", "should")),
+    "method": (
+        ("ask", "manner", "present"),
+        ("ask", "manner", "can"),
+        ("what", "best", "way"),
+        ("ask", "manner", "should"),
+    ),
     "place": (("ask", "place", "can"), ("what", "best", "place"), ("what", "good", "place")),
     "time": (("ask", "time", "should"), ("what", "best", "time"), ("what", "right", "time")),
     "reason": (("ask", "reason", "should"), ("what", "main", "reason")),
-    "reason against": (("ask", "reason", "should not"), ("ask", "reason", "shouldn't"), ("what", "main", "reason not")),
+    "reason against": (
+        ("ask", "reason", "should not"),
+        ("ask", "reason", "shouldn't"),
+        ("what", "main", "reason not"),
+    ),
     "duration": (("take", "long", ""), ("need", "time", "")),
     "cost": (("cost", "much", ""), ("need", "money", "")),
     "difficulty": (("is", "difficult", ""), ("is", "hard", "")),
     "safety": (("is", "safe", ""), ("ask", "polar", "can safely")),
     "permission": (("ask", "polar", "may"), ("is", "okay", "")),
 }
-FRAMES = ("goods", "goods", "goods", "transport", "text", "dish", "food", "animal", "plant", "building", "music")
+FRAMES = (
+    "goods",
+    "goods",
+    "goods",
+    "transport",
+    "text",
+    "dish",
+    "food",
+    "animal",
+    "plant",
+    "building",
+    "music",
+)
 ASKERS = tuple(NP(pronoun=word) for word in ("I", "I", "I", "you", "we"))
 # How often questions that differ ask something else, or nothing but the intent differs,
 # and how often two words rather than one differ: these set how hard the tasks are.
@@ -51,7 +72,11 @@ def _frame(frame: tuple[str, str, str], action: Clause) -> Node:
         if tense == "may" and action.subject.pronoun == "you":
             action = replace(action, subject=NP(pronoun="we"))
         negation = "n't" if second.endswith("n't") else "not" if adverb == "not" else ""
-        return clause(replace(action, tense=tense, ask=first, negation=negation, manner="" if negation else adverb))
+        return clause(
+            replace(
+                action, tense=tense, ask=first, negation=negation, manner="" if negation else adverb
+            )
+        )
     to_do = replace(action, infinitive=True)
     if kind == "what":
         det = _word("a" if first == "good" else "the", "DET", "det")
@@ -64,14 +89,23 @@ def _frame(frame: tuple[str, str, str], action: Clause) -> Node:
         root = _word(first, "ADJ", "root", _word("is", "AUX", "cop"), it)
         root.after.append(clause(to_do, "csubj"))
     elif kind == "need":
-        asked = _word(first, "NOUN", "obj", _word("much", "ADJ", "amod", _word("how", "ADV", "advmod")))
+        asked = _word(
+            first, "NOUN", "obj", _word("much", "ADJ", "amod", _word("how", "ADV", "advmod"))
+        )
         who = _word(action.subject.pronoun, "PRON", "nsubj")
         root = _word("need", "VERB", "root", asked, Node("do", "do", "AUX", "aux"), who)
         root.after.append(clause(to_do, "advcl"))
     else:
         # "How much" asks for what it costs, "how long" for no argument of "take".
         upos, deprel = ("ADJ", "obj") if first == "much" else ("ADV", "advmod")
-        root = _word(kind, "VERB", "root", _word(first, upos, deprel, _word("how", "ADV", "advmod")), does, it)
+        root = _word(
+            kind,
+            "VERB",
+            "root",
+            _word(first, upos, deprel, _word("how", "ADV", "advmod")),
+            does,
+            it,
+        )
         root.after.append(clause(to_do, "csubj"))
     return root
 
@@ -114,7 +148,9 @@ def qqp(composer: Composer, label: int) -> Made:
                 other = replace(other, adverbials=())
             changes.append("intent")
         if roll > ONLY_INTENT:
-            made, other = several(ACTIONS, other, composer, 2 if composer.chance(TWO_CHANGES) else 1)
+            made, other = several(
+                ACTIONS, other, composer, 2 if composer.chance(TWO_CHANGES) else 1
+            )
             changes += made
         if not changes:
             return None
@@ -186,7 +222,13 @@ def qnli(composer: Composer, label: int) -> Made:
     """A question and a sentence that answers it (0) or does not (1)."""
     frames = tuple(f for f in TRANSITIVE if f != "building") + ("give",)
     told = composer.clause(
-        frames, numeral=0.3, place=0.55, time=0.55, tenses=("past", "past", "past", "will"), adjective=0.25, opposed=0.3
+        frames,
+        numeral=0.3,
+        place=0.55,
+        time=0.55,
+        tenses=("past", "past", "past", "will"),
+        adjective=0.25,
+        opposed=0.3,
     )
     present = [slot for slot, _ in SLOTS if _has(told, slot)]
     item, change = told, "answered"
@@ -200,7 +242,9 @@ def qnli(composer: Composer, label: int) -> Made:
         change = "not told"
         if slot is None:
             often = composer.chance(ASK_PLACE_OR_TIME)
-            slot = _pick(composer, [name for name in present if often or name not in ("place", "time")])
+            slot = _pick(
+                composer, [name for name in present if often or name not in ("place", "time")]
+            )
             steps = [
                 s
                 for s in OTHER
@@ -219,7 +263,11 @@ def qnli(composer: Composer, label: int) -> Made:
     asked = _question(item, slot, composer)
     # What the subject did besides is no answer, whatever the label.
     answer = edits.join(told, composer) if composer.chance(BESIDES) else None
-    return {"question": [realise(asked)], "sentence": [realise(_insisting(answer or told))]}, label, change
+    return (
+        {"question": [realise(asked)], "sentence": [realise(_insisting(answer or told))]},
+        label,
+        change,
+    )
 
 
 def _insisting(item: Clause | Linked) -> Clause | Linked:

@@ -11,7 +11,15 @@ from .words import PEOPLE
 
 NUMERALS = tuple("two three four five six seven eight nine ten eleven twelve".split())
 # determiner -> whose it is
-POSSESSIVES = {"my": "I", "our": "we", "your": "you", "his": "he", "her": "she", "its": "it", "their": "they"}
+POSSESSIVES = {
+    "my": "I",
+    "our": "we",
+    "your": "you",
+    "his": "he",
+    "her": "she",
+    "its": "it",
+    "their": "they",
+}
 OBJECT_FORMS = {"I": "me", "we": "us", "he": "him", "she": "her", "they": "them"}
 DEMONSTRATIVES = {"these": "this", "those": "that"}
 MODALS = ("will", "can", "could", "should", "may", "might", "must")
@@ -29,12 +37,18 @@ def noun_phrase(phrase: NP, deprel: str) -> Node:
     """
     if phrase.pronoun:
         upos = "ADV" if phrase.pronoun == "nowhere" else "PRON"
-        form = phrase.pronoun if deprel.startswith("nsubj") else OBJECT_FORMS.get(phrase.pronoun, phrase.pronoun)
+        form = (
+            phrase.pronoun
+            if deprel.startswith("nsubj")
+            else OBJECT_FORMS.get(phrase.pronoun, phrase.pronoun)
+        )
         node = Node(form, phrase.pronoun, upos, deprel, mark=phrase.mark, refers=phrase.refers)
     else:
         node = _noun(phrase, deprel)
     if phrase.emphatic:
-        node.after.append(Node(phrase.emphatic, phrase.emphatic, "PRON", "nmod:npmod", refers=phrase.mark))
+        node.after.append(
+            Node(phrase.emphatic, phrase.emphatic, "PRON", "nmod:npmod", refers=phrase.mark)
+        )
     if phrase.modifier:
         node.after.append(adverbial(phrase.modifier, "nmod"))
     if phrase.relative:
@@ -188,7 +202,9 @@ def _asked(item: Clause) -> Node:
     if item.ask == "which":
         return noun_phrase(replace(item.object, det="which", number="sg"), "obj")
     node = noun_phrase(replace(item.object, det="", number="pl"), "obj")
-    node.before.insert(0, Node("many", "many", "ADJ", "amod", [Node("how", "how", "ADV", "advmod")]))
+    node.before.insert(
+        0, Node("many", "many", "ADJ", "amod", [Node("how", "how", "ADV", "advmod")])
+    )
     return node
 
 
@@ -200,7 +216,12 @@ def clause(item: Clause, deprel: str = "root") -> Node:
         deprel: The predicate's relation to its head.
     """
     copula = item.predicate.entry.pos == "ADJ"
-    passive = item.passive and item.object is not None and item.ask in ("", "polar") and not item.infinitive
+    passive = (
+        item.passive
+        and item.object is not None
+        and item.ask in ("", "polar")
+        and not item.infinitive
+    )
     inverted = item.ask not in ("", "subject")
     subject, after = _arguments(item, passive)
     if item.ask == "subject":
@@ -255,7 +276,9 @@ def _add_second_adjective(item: Clause, main: Node) -> None:
     first, second = item.conjunctions
     if first:
         main.before.append(Node(first, first, "CCONJ", "cc:preconj"))
-    other = Node(item.also.lemma, item.also.lemma, "ADJ", "conj", [Node(second, second, "CCONJ", "cc")])
+    other = Node(
+        item.also.lemma, item.also.lemma, "ADJ", "conj", [Node(second, second, "CCONJ", "cc")]
+    )
     main.after.append(other)
 
 
@@ -268,7 +291,10 @@ def _add_adverbials(item: Clause, main: Node) -> None:
 
 def _open(main: Node, opening: str) -> None:
     if opening:
-        main.before[:0] = [Node(opening, opening, "ADV", "advmod"), Node(",", ",", "PUNCT", "punct")]
+        main.before[:0] = [
+            Node(opening, opening, "ADV", "advmod"),
+            Node(",", ",", "PUNCT", "punct"),
+        ]
 
 
 def derivation(item: Clause | Linked) -> Node:
@@ -287,7 +313,10 @@ def derivation(item: Clause | Linked) -> Node:
             main.after.append(other)
     else:
         other = clause(item.other, "conj")
-        other.before[:0] = [Node(",", ",", "PUNCT", "punct"), Node(item.link, item.link, "CCONJ", "cc")]
+        other.before[:0] = [
+            Node(",", ",", "PUNCT", "punct"),
+            Node(item.link, item.link, "CCONJ", "cc"),
+        ]
         main.after.append(other)
     _open(main, "" if item.main.fronted else item.main.opening)
     return main

@@ -90,7 +90,12 @@ class Critic:
             return Clause(verb, self.speaker(), self.topic(part), tense=self.tense())
         if roll == 5 or part is False:
             verb = self._word(opinions.PLEASE if good else opinions.ANNOY, "VERB")
-            return Clause(verb, self.topic(part), NP(pronoun=rng.choice(("I", "we", "everyone"))), tense=self.tense())
+            return Clause(
+                verb,
+                self.topic(part),
+                NP(pronoun=rng.choice(("I", "we", "everyone"))),
+                tense=self.tense(),
+            )
         det = "" if self.part.head.lemma in opinions.UNCOUNTED else "a"
         owned = replace(self.part, det=det, adjectives=(self.adjective(good),))
         return Clause(HAVE, self.thing, owned, tense=self.tense())
@@ -115,7 +120,9 @@ class Critic:
             other = self.adjective(not good)
             if other.entry == word.entry:
                 return Clause(word, self.topic(), tense=self.tense(), negation="not")
-            return Clause(word, self.topic(), tense=self.tense(), also=other, conjunctions=("neither", "nor"))
+            return Clause(
+                word, self.topic(), tense=self.tense(), also=other, conjunctions=("neither", "nor")
+            )
         if roll == 4:
             nothing = NP(pronoun="nothing", modifier=Adverbial("about", "about", self.thing))
             return Clause(word, nothing, tense=self.tense())
@@ -158,15 +165,27 @@ class Critic:
         thing = replace(self.thing, det=rng.choice(("the", "this", "that")), mark="thing")
         it = NP(pronoun="it", refers="thing")
         tense = self.tense()
-        first = Clause(self.adjective(good), thing, tense=tense, degree=rng.choice(("", "", "really", "quite")))
+        first = Clause(
+            self.adjective(good), thing, tense=tense, degree=rng.choice(("", "", "really", "quite"))
+        )
         roll = rng.randrange(4)
         adjective = self.adjective(good)
         if roll == 0 and adjective.entry != first.predicate.entry:
             second = Clause(adjective, it, tense=tense)
         elif roll == 1:
-            second = Clause(self._word(opinions.PLEASE if good else opinions.ANNOY, "VERB"), it, self.speaker(), tense=tense)
+            second = Clause(
+                self._word(opinions.PLEASE if good else opinions.ANNOY, "VERB"),
+                it,
+                self.speaker(),
+                tense=tense,
+            )
         else:
-            second = Clause(self._word(opinions.LIKE if good else opinions.DISLIKE, "VERB"), self.speaker(), it, tense=tense)
+            second = Clause(
+                self._word(opinions.LIKE if good else opinions.DISLIKE, "VERB"),
+                self.speaker(),
+                it,
+                tense=tense,
+            )
         return Linked(first, "and", second)
 
     def contrast(self, good: bool) -> Linked:

@@ -15,7 +15,19 @@ from .vocabulary import Vocabulary
 Made = tuple[dict[str, Sequence[Sentence]], float, str] | None
 LONGEST, SHORTEST = 26, 4
 # A held-out word counts where it says who does what to whom, or what somebody is like.
-CORE = ("root", "nsubj", "nsubj:pass", "obj", "iobj", "obl:agent", "ccomp", "conj", "acl", "csubj", "amod")
+CORE = (
+    "root",
+    "nsubj",
+    "nsubj:pass",
+    "obj",
+    "iobj",
+    "obl:agent",
+    "ccomp",
+    "conj",
+    "acl",
+    "csubj",
+    "amod",
+)
 
 
 def fill(
@@ -65,5 +77,10 @@ def _fits(row: Row, split: str) -> bool:
     sentences = [sentence for items in row.sentences.values() for sentence in items]
     if not all(SHORTEST <= len(sentence.words) <= LONGEST for sentence in sentences):
         return False
-    held = [word.deprel for sentence in sentences for word in sentence.words if word.lemma in held_out_lemmas()]
+    held = [
+        word.deprel
+        for sentence in sentences
+        for word in sentence.words
+        if word.lemma in held_out_lemmas()
+    ]
     return any(relation in CORE for relation in held) if split == "validation" else not held

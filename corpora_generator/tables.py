@@ -47,7 +47,9 @@ def table(task: Task, split: str, rows: Sequence[Row]) -> str:
 def _cells(task: Task, number: int, row: Row) -> dict[str, str]:
     named = COLUMNS.get(task.name, {})
     cells = dict.fromkeys(("index", "id", "promptID", "pairID"), str(number))
-    cells |= dict.fromkeys(("#1 ID", "qid1"), str(2 * number + 1)) | dict.fromkeys(("#2 ID", "qid2"), str(2 * number + 2))
+    cells |= dict.fromkeys(("#1 ID", "qid1"), str(2 * number + 1)) | dict.fromkeys(
+        ("#2 ID", "qid2"), str(2 * number + 2)
+    )
     cells |= {named.get(field, field): text for field, text in row.text.items()}
     return cells | {named.get("label", "label"): _label(task, row.label)}
 

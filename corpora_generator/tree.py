@@ -46,7 +46,10 @@ def _in_order(node: Node, head: Node | None) -> list[tuple[Node, Node | None]]:
 
 
 def _spell(nodes: list[Node]) -> list[str]:
-    forms = [article(nodes[i + 1].form) if node.form == "a" else node.form for i, node in enumerate(nodes)]
+    forms = [
+        article(nodes[i + 1].form) if node.form == "a" else node.form
+        for i, node in enumerate(nodes)
+    ]
     forms[0] = forms[0][0].upper() + forms[0][1:]
     return forms
 

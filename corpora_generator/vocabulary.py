@@ -35,7 +35,11 @@ class Vocabulary:
         allowed = [e for e in entries if lexicon.usable(e) and (self.validation or not e.held_out)]
         if other_than is not None:
             close = {*other_than.lemmas, *other_than.opposites, other_than.hypernym} - {""}
-            allowed = [e for e in allowed if not close & {*e.lemmas, *e.opposites} and e.hypernym not in other_than.lemmas]
+            allowed = [
+                e
+                for e in allowed
+                if not close & {*e.lemmas, *e.opposites} and e.hypernym not in other_than.lemmas
+            ]
         if not allowed:
             return None
         if self.validation:
@@ -71,7 +75,9 @@ class Vocabulary:
 
     def sibling(self, use: Use) -> Use | None:
         """Another word of the same class, neither a synonym nor the opposite."""
-        groups = {"VERB": lexicon.verbs, "ADJ": lexicon.adjectives}.get(use.entry.pos, lexicon.nouns)()
+        groups = {"VERB": lexicon.verbs, "ADJ": lexicon.adjectives}.get(
+            use.entry.pos, lexicon.nouns
+        )()
         if use.entry.kind not in groups:
             return None
         entry = self.draw(groups[use.entry.kind], use.entry)

@@ -1,7 +1,7 @@
 """The site: notebooks as they were executed, results, atlas of heads, glossary and API, as pages that need no network.
 
-``python -m docs.book`` builds it into ``runs/site`` by Sphinx; settings are in ``docs/conf.py``. All is built under another
-name and put in place when it is whole.
+``python -m docs.book`` builds it into ``runs/site`` by Sphinx; settings are in ``docs/conf.py``.
+All is built under another name and put in place when it is whole.
 """
 
 from __future__ import annotations
@@ -28,9 +28,24 @@ from docs.publish import BADGE_IMAGE
 
 SITE = "runs/site"
 NEEDS = ("sphinx", "myst_nb", "furo", "latex2mathml", "bokeh")
-# Files and folders that pages are made of, or that they link to; those that are not there are left out.
-_COPIED = ("RESULTS.md", "CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "Makefile", "pyproject.toml", "docs",
-           "notebooks", "figures", "benchmarks", "bertology_utils", "corpora_generator", "tests")  # fmt: skip
+# Files and folders that pages are made of, or that they link to; those that are not there are left
+# out.
+_COPIED = (
+    "RESULTS.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "CITATION.cff",
+    "LICENSE",
+    "Makefile",
+    "pyproject.toml",
+    "docs",
+    "notebooks",
+    "figures",
+    "benchmarks",
+    "bertology_utils",
+    "corpora_generator",
+    "tests",
+)
 _ATLAS = """\
 ---
 hide-toc: true
@@ -53,14 +68,18 @@ def build_site(root: Path) -> Path:
         RuntimeError: a page could not be built, or has a dead link; the earlier site stays.
     """
     if lacking := [name for name in NEEDS if not importlib.util.find_spec(name)]:
-        raise ModuleNotFoundError(f"the site needs {', '.join(lacking)}; `make site` installs what it needs")
+        raise ModuleNotFoundError(
+            f"the site needs {', '.join(lacking)}; `make site` installs what it needs"
+        )
     site = root / SITE
     site.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".site-", dir=site.parent) as folder:
         source, built = Path(folder) / "source", Path(folder) / "built"
         write_source(root, source)
         options = ["-q", "-W", "--keep-going", "-j", "2", "-c", str(source / "docs")]
-        if subprocess.run([sys.executable, "-m", "sphinx", *options, str(source), str(built)], check=False).returncode:
+        if subprocess.run(
+            [sys.executable, "-m", "sphinx", *options, str(source), str(built)], check=False
+        ).returncode:
             raise RuntimeError("the site was not built; what is wrong stands above")
         shutil.rmtree(built / ".doctrees", ignore_errors=True)
         put_in_place(built, site)
@@ -72,11 +91,16 @@ def write_source(root: Path, source: Path) -> None:
     source.mkdir(parents=True)
     for name in _COPIED:
         if (root / name).is_dir():
-            shutil.copytree(root / name, source / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+            shutil.copytree(
+                root / name, source / name, ignore=shutil.ignore_patterns("__pycache__", ".*")
+            )
         elif (root / name).exists():
             shutil.copy2(root / name, source / name)
     for page in (source / "docs").glob("*.md"):  # the README is the site's first page
-        page.write_text(page.read_text(encoding="utf-8").replace("../README.md", "../index.md"), encoding="utf-8")
+        page.write_text(
+            page.read_text(encoding="utf-8").replace("../README.md", "../index.md"),
+            encoding="utf-8",
+        )
     for notebook in (source / "notebooks").glob("*.ipynb"):
         content = nbformat.read(notebook, as_version=4)
         # The badge's picture comes from elsewhere.
@@ -98,7 +122,9 @@ def write_source(root: Path, source: Path) -> None:
         "Reference": [*own_names, "api", "CONTRIBUTING", "CHANGELOG"],
     }
     trees = "".join(_tree(caption, names) for caption, names in parts.items())
-    (source / "index.md").write_text((root / "README.md").read_text(encoding="utf-8") + trees, encoding="utf-8")
+    (source / "index.md").write_text(
+        (root / "README.md").read_text(encoding="utf-8") + trees, encoding="utf-8"
+    )
 
 
 def folded(content: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -125,8 +151,14 @@ def real_pages(root: Path) -> dict[str, str]:
     titles = {notebook.number: notebook.title for notebook in find_notebooks()}
     for place in (pages.GLUE, pages.FRAMENET, pages.BERT_BASE):
         for number, run in place.runs(root).items():
-            verdicts = [f"## {title}\n\n{chr(10).join(lines)}\n" for title, lines in _tables(run).items() if lines]
-            settings = pages.in_markdown(f"model {run.content['settings']['model']}, data {place.data}")
+            verdicts = [
+                f"## {title}\n\n{chr(10).join(lines)}\n"
+                for title, lines in _tables(run).items()
+                if lines
+            ]
+            settings = pages.in_markdown(
+                f"model {run.content['settings']['model']}, data {place.data}"
+            )
             parts = [
                 f"# {titles[number]}, on {place.data}\n",
                 f"This run: {settings}. Its figures: see the page.\n",
@@ -138,11 +170,16 @@ def real_pages(root: Path) -> dict[str, str]:
 
 def _tables(run: pages.Results) -> dict[str, list[str]]:
     """Verdicts on claims, and on controls of ours."""
-    own = {name: one for (name, model), one in run.verdicts.items() if model == THIS_RUN and name in pages.CLAIMS}
+    own = {
+        name: one
+        for (name, model), one in run.verdicts.items()
+        if model == THIS_RUN and name in pages.CLAIMS
+    }
     both = {"Claims": False, "Controls of ours": True}
     return {
         title: pages.judged(
-            [pages.CLAIMS[name] for name in own if (name in pages.CONTROL_IDS) == control], {"this run": own}
+            [pages.CLAIMS[name] for name in own if (name in pages.CONTROL_IDS) == control],
+            {"this run": own},
         )
         for title, control in both.items()
     }
@@ -150,7 +187,11 @@ def _tables(run: pages.Results) -> dict[str, list[str]]:
 
 def api_pages() -> dict[str, str]:
     """Name → Markdown: the public names, and a page for each module and section of the package."""
-    rooms = [module for module in pkgutil.iter_modules(bertology_utils.__path__) if module.name != "__main__"]
+    rooms = [
+        module
+        for module in pkgutil.iter_modules(bertology_utils.__path__)
+        if module.name != "__main__"
+    ]
     public = "\n".join(map(_public, bertology_utils.__all__))
     links = "\n".join(f"- [{room.name}](api/{room.name}.md)" for room in rooms)
     start = f"# The package\n\nWhat `import bertology_utils` offers:\n\n{_rest(public)}\n\nIts rooms:\n\n{links}\n"
@@ -196,7 +237,9 @@ def _write_atlas(root: Path, path: Path) -> None:
     from bertology_utils.models import load_encoder, load_tokenizer
 
     measures = measures_of(root / "figures")
-    maps = example_maps(load_encoder("embedded"), load_tokenizer("embedded"), name="the pre-trained MiniLM")
+    maps = example_maps(
+        load_encoder("embedded"), load_tokenizer("embedded"), name="the pre-trained MiniLM"
+    )
     path.write_text(head_atlas(measures, maps).body, encoding="utf-8")
 
 

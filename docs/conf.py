@@ -49,7 +49,9 @@ def _show_source(app, doctree, page):
         module = node["reftarget"].lstrip("./").removesuffix(".py").replace("/", ".")
         if getattr(app.env, "_viewcode_modules", {}).get(module):
             address = app.builder.get_relative_uri(page, "_modules/" + module.replace(".", "/"))
-            node.replace_self(nodes.reference("", "", *node.children, internal=True, refuri=address))
+            node.replace_self(
+                nodes.reference("", "", *node.children, internal=True, refuri=address)
+            )
 
 
 _trees = {}

@@ -1,13 +1,15 @@
 """Numbers in sentences that were written by hand: each names the row of results that it is, and a test compares both.
 
-A comment, which no reader sees, stands behind the number: ``0.98<!-- = real 6 | largest gain without a head | task=mrpc |
-training=1 -->``. First comes the run: ``real`` or ``embedded``, with a notebook's number unless it is the page's own, or a
-folder below the checkout. Then what was measured, and labels of the row, layers and heads counted from 1; of one number in
-an array also those. ``part=`` chooses ``low``, ``high``, ``n``, ``trainings``; ``lowest`` or ``highest`` of several rows; of a claim,
+A comment, which no reader sees, stands behind the number: ``0.98<!-- = real 6 | largest gain
+    without a head | task=mrpc | training=1 -->``. First comes the run: ``real`` or ``embedded``,
+    with a notebook's number unless it is the page's own, or a folder below the checkout. Then what
+    was measured, and labels of the row, layers and heads counted from 1; of one number in an array
+    also those. ``part=`` chooses ``low``, ``high``, ``n``, ``trainings``; ``lowest`` or ``highest``
+    of several rows; of a claim,
 on how many tasks it holds: ``holds``, ``fails``, ``open``. Numbers to twelve may be words.
 
-``<!-- = real | fact frame_head -->`` stands behind a fact, such as "(4, 2)". A sentence that tells of a verdict ends with
-``<!-- = real | several-heads-harmless: undecided -->``.
+``<!-- = real | fact frame_head -->`` stands behind a fact, such as "(4, 2)". A sentence that tells
+of a verdict ends with ``<!-- = real | several-heads-harmless: undecided -->``.
 """
 
 from __future__ import annotations
@@ -22,10 +24,25 @@ from bertology_utils.judge import OUTCOMES, THIS_RUN
 from bertology_utils.record import REAL, REAL_GLUE
 from bertology_utils.results import RESULTS, Results, factor_of, read_results, tidy
 
-WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+WORDS = (
+    "no",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
 _NUMBER = rf"[-+−]?\d[\d,]*(?:\.\d+)?|\b(?:{'|'.join(WORDS)}|none)\b"
 _MARK = re.compile(
-    rf"(?:(?P<fact>\([^()]*\))|(?P<number>{_NUMBER}))?[ *]*(?:%|points?)?[*_]*<!-- = (?P<row>[^\n]*?) -->", re.IGNORECASE
+    rf"(?:(?P<fact>\([^()]*\))|(?P<number>{_NUMBER}))?[ *]*(?:%|points?)?[*_]*<!-- = (?P<row>[^\n]*?) -->",
+    re.IGNORECASE,
 )
 _PARTS = ("value", "low", "high", "n", "trainings", "lowest", "highest", "holds", "fails", "open")
 
@@ -57,9 +74,13 @@ def _complaint(match: re.Match[str], root: Path, notebook: str) -> str:
     claim, _, outcome = what.partition(": ")
     if claim in CLAIMS and outcome:
         found = _verdict(run, claim)["outcome"]
-        return "" if found.startswith(one_of("outcome", outcome, [one.removesuffix(" here") for one in OUTCOMES])) else (
-            f"{claim} is {found!r}"
-        )  # fmt: skip
+        return (
+            ""
+            if found.startswith(
+                one_of("outcome", outcome, [one.removesuffix(" here") for one in OUTCOMES])
+            )
+            else (f"{claim} is {found!r}")
+        )
     if what.startswith("fact "):
         found = str(run.content["facts"].get(what.removeprefix("fact ")))
         told = match["fact"] or match["number"] or ""
@@ -92,7 +113,9 @@ def _verdict(run: Results, claim: str) -> Mapping[str, str]:
     """The verdict on this run's model; where there is none on it, the only one."""
     found = {model: one for (name, model), one in run.verdicts.items() if name == claim}
     if THIS_RUN not in found and len(found) != 1:
-        raise ValueError(f"{run.content['notebook']} has {len(found) or 'no'} verdicts on {claim!r}")
+        raise ValueError(
+            f"{run.content['notebook']} has {len(found) or 'no'} verdicts on {claim!r}"
+        )
     return found.get(THIS_RUN) or next(iter(found.values()))
 
 
@@ -104,7 +127,9 @@ def _number(run: Results, what: str, options: dict[str, str]) -> float:
         if not tally:
             raise ValueError(f"the verdict on {what!r} has no tally")
         return tally[part]
-    at = {name: str(int(number) - 1) for name, number in options.items() if name in ("layer", "head")}
+    at = {
+        name: str(int(number) - 1) for name, number in options.items() if name in ("layer", "head")
+    }
     chosen = options | at
     rows = [
         one

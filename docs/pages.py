@@ -1,7 +1,8 @@
 """The tables of README.md, RESULTS.md and docs/, written from the committed results: ``python docs/pages.py``.
 
-A part of a page stands between ``<!-- KIND: PLACE -->`` and ``<!-- end -->``; options follow the place between bars, such as
-``<!-- rows: figures/3_finetuning_drift | score | rows=task,kind | columns=state -->``.
+A part of a page stands between ``<!-- KIND: PLACE -->`` and ``<!-- end -->``; options follow the
+place between bars, such as ``<!-- rows: figures/3_finetuning_drift | score | rows=task,kind |
+columns=state -->``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ PAGES = ("README.md", "RESULTS.md", "docs/*.md")
 PUBLISHED = "bert-base-uncased"  # how models begin that published figures are of
 COLUMNS = ("bert-base", "MiniLM, real data", "MiniLM, embedded")
 Verdicts = Mapping[str, Mapping[str, str]]  # by claim
-# What would open a tag or a comment, a link's address, or mathematics; "p < 0.05" and intervals stay as they are.
+# What would open a tag or a comment, a link's address, or mathematics; "p < 0.05" and intervals
+# stay as they are.
 _SIGNS = {r"<(?=[A-Za-z/!?])": "&lt;", r"(?<=\])\(": r"\\(", r"\$": r"\\$"}
 
 
@@ -65,21 +67,40 @@ class Place:
             about: how the model begins that they are about.
         """
         runs = self.runs(root).values()
-        return {name: one for run in runs for (name, model), one in run.verdicts.items() if model.startswith(about)}
+        return {
+            name: one
+            for run in runs
+            for (name, model), one in run.verdicts.items()
+            if model.startswith(about)
+        }
 
 
-EMBEDDED = Place("embedded data", "figures", (*"0123456789", "10"), "python -m bertology_utils run --in-place --only {}")
-GLUE = Place("GLUE", "benchmarks/minilm_glue", (*"13456789", "10"),
-             "python -m bertology_utils run --profile minilm -p data folder:PATH --only {}")  # fmt: skip
-FRAMENET = Place("FrameNet 1.5", "benchmarks/minilm_framenet15", ("2",),
-                 "python -m bertology_utils run --profile minilm -p framenet folder:PATH --only {}")  # fmt: skip
+EMBEDDED = Place(
+    "embedded data",
+    "figures",
+    (*"0123456789", "10"),
+    "python -m bertology_utils run --in-place --only {}",
+)
+GLUE = Place(
+    "GLUE",
+    "benchmarks/minilm_glue",
+    (*"13456789", "10"),
+    "python -m bertology_utils run --profile minilm -p data folder:PATH --only {}",
+)
+FRAMENET = Place(
+    "FrameNet 1.5",
+    "benchmarks/minilm_framenet15",
+    ("2",),
+    "python -m bertology_utils run --profile minilm -p framenet folder:PATH --only {}",
+)
 BERT_BASE = Place("bert-base", "benchmarks/bert_base", ("8",), "make bert")
 PLACES = (EMBEDDED, GLUE, FRAMENET, BERT_BASE)
 
 
 def _columns(root: Path) -> dict[str, Verdicts]:
     """Verdicts on bert-base, on real data, and on the embedded data."""
-    # Measured before read off a figure, and fine-tuned, as the paper's claims are, before pre-trained.
+    # Measured before read off a figure, and fine-tuned, as the paper's claims are, before
+    # pre-trained.
     bert = {
         **EMBEDDED.verdicts(root, PUBLISHED),
         **GLUE.verdicts(root, PUBLISHED),
@@ -93,12 +114,21 @@ def _columns(root: Path) -> dict[str, Verdicts]:
 
 def summary(root: Path, which: str) -> list[str]:
     """Outcomes alone: of all claims of papers, or of the README's ten ("first")."""
-    entries = [CLAIMS[name] for name in (FIRST if which == "first" else CLAIMS) if name not in CONTROL_IDS]
+    entries = [
+        CLAIMS[name] for name in (FIRST if which == "first" else CLAIMS) if name not in CONTROL_IDS
+    ]
     columns = _columns(root)
     if which == "first":
         del columns[COLUMNS[0]]  # most of it is still to be measured
-    rows = [[one.section, one.text, one.paper, *(_outcome(verdicts.get(one.id)) for verdicts in columns.values())]
-            for one in entries]  # fmt: skip
+    rows = [
+        [
+            one.section,
+            one.text,
+            one.paper,
+            *(_outcome(verdicts.get(one.id)) for verdicts in columns.values()),
+        ]
+        for one in entries
+    ]
     return table(["§", "claim", "the paper", *columns], rows)
 
 
@@ -108,13 +138,17 @@ def _outcome(verdict: Mapping[str, str] | None) -> str:
         return NOT_YET
     if verdict["model"] == THIS_RUN:
         return _told(verdict)
-    return f"{_told(verdict)} ({'published figure' if _is_published(verdict) else verdict['model']})"
+    return (
+        f"{_told(verdict)} ({'published figure' if _is_published(verdict) else verdict['model']})"
+    )
 
 
 def _told(verdict: Mapping[str, str]) -> str:
     """The outcome, with the tally of tasks. The authors' own figure can be consistent with their claim, but replicates nothing."""
     if _is_published(verdict):
-        return {HOLDS: "consistent", FAILS: "not consistent"}.get(verdict["outcome"], verdict["outcome"])
+        return {HOLDS: "consistent", FAILS: "not consistent"}.get(
+            verdict["outcome"], verdict["outcome"]
+        )
     return in_words(verdict["outcome"], verdict["tally"])
 
 
@@ -128,23 +162,35 @@ def tallies(root: Path, _: str) -> list[str]:
     by_section: dict[str, list[str]] = {}
     for one in (one for one in CLAIMS.values() if one.id not in CONTROL_IDS):
         section = one.section if one.section[0].isdigit() else "other papers"
-        by_section.setdefault(section, []).append(found[one.id]["outcome"] if one.id in found else NOT_YET)
+        by_section.setdefault(section, []).append(
+            found[one.id]["outcome"] if one.id in found else NOT_YET
+        )
     by_section["all"] = [outcome for several in by_section.values() for outcome in several]
-    rows = [[name, len(several), *map(several.count, outcomes)] for name, several in by_section.items()]
+    rows = [
+        [name, len(several), *map(several.count, outcomes)] for name, several in by_section.items()
+    ]
     return table(["§", "claims", *outcomes], rows)
 
 
 def claims(root: Path, number: str) -> list[str]:
     """Every claim that a notebook judges, with the numbers."""
     return judged(
-        [one for one in CLAIMS.values() if one.id not in CONTROL_IDS and one.notebook == int(number)], _columns(root)
+        [
+            one
+            for one in CLAIMS.values()
+            if one.id not in CONTROL_IDS and one.notebook == int(number)
+        ],
+        _columns(root),
     )
 
 
 def controls(root: Path, number: str) -> list[str]:
     """Our controls of a notebook's claims, with the numbers."""
     columns = {name: verdicts for name, verdicts in _columns(root).items() if name != COLUMNS[0]}
-    return judged([one for one in CLAIMS.values() if one.id in CONTROL_IDS and one.notebook == int(number)], columns)
+    return judged(
+        [one for one in CLAIMS.values() if one.id in CONTROL_IDS and one.notebook == int(number)],
+        columns,
+    )
 
 
 def pretrained(root: Path, _: str) -> list[str]:
@@ -174,8 +220,15 @@ def by_norm(root: Path, places: str) -> list[str]:
 
 def judged(entries: Iterable[Claim], columns: Mapping[str, Verdicts]) -> list[str]:
     """A table of verdicts with their numbers."""
-    rows = [[one.section, one.text, one.paper or "(control)", *(cell(found.get(one.id)) for found in columns.values())]
-            for one in entries]  # fmt: skip
+    rows = [
+        [
+            one.section,
+            one.text,
+            one.paper or "(control)",
+            *(cell(found.get(one.id)) for found in columns.values()),
+        ]
+        for one in entries
+    ]
     return table(["§", "claim or control", "the paper", *columns], rows) if rows else []
 
 
@@ -186,7 +239,9 @@ def cell(verdict: Mapping[str, str] | None) -> str:
     if verdict["outcome"] == UNTESTABLE:
         return f"**{verdict['outcome']}**; {verdict['why']}"
     model = verdict["model"].removeprefix(PUBLISHED).strip(" ,")
-    return f"**{_told(verdict)}**: {verdict['number']}" + ("" if verdict["model"] == THIS_RUN else f" ({model})")
+    return f"**{_told(verdict)}**: {verdict['number']}" + (
+        "" if verdict["model"] == THIS_RUN else f" ({model})"
+    )
 
 
 def missing(root: Path, _: str) -> list[str]:
@@ -195,8 +250,10 @@ def missing(root: Path, _: str) -> list[str]:
     for place in PLACES:
         there = place.runs(root)
         if numbers := ",".join(number for number in place.notebooks if number not in there):
-            lines.append(f"- Not yet run on {place.data} by the present rules: notebook {numbers.replace(',', ', ')}."
-                         f" `{place.command.format(numbers)}` does it.")  # fmt: skip
+            lines.append(
+                f"- Not yet run on {place.data} by the present rules: notebook {numbers.replace(',', ', ')}."
+                f" `{place.command.format(numbers)}` does it."
+            )
     return lines
 
 
@@ -206,7 +263,9 @@ def rows(root: Path, folder: str, what: str, **options: str) -> list[str]:
     found = read_results(root / folder / RESULTS).find(what, **options)
     if not found:
         raise ValueError(f"{folder} has no numbers {what!r} {options or ''}; run its notebook anew")
-    shown = table_of(found, names["rows"], [name for name in names["columns"] if name], TITLES).reset_index()
+    shown = table_of(
+        found, names["rows"], [name for name in names["columns"] if name], TITLES
+    ).reset_index()
     return table(list(shown.columns), shown.to_numpy().tolist())
 
 
@@ -217,13 +276,17 @@ def of_json(root: Path, file: str, place: str = "", **options: str) -> list[str]
         root: the checkout.
         file: below it.
         place: of the part, names with "/" between.
-        options: ``columns=`` names with "/" inside a row; all by default. ``unit=`` is that of estimates.
+        options: ``columns=`` names with "/" inside a row; all by default. ``unit=`` is that of
+            estimates.
     """
     content = _content(root / file)
     places = place.split(" & ")
     parts = [_inside(content, one) for one in places]
     if len(parts) > 1:
-        part = {name: dict(zip(places, [one.get(name) for one in parts], strict=True)) for name in parts[0]}
+        part = {
+            name: dict(zip(places, [one.get(name) for one in parts], strict=True))
+            for name in parts[0]
+        }
     else:
         part = parts[0]
     named = part.items() if isinstance(part, Mapping) else ((None, one) for one in part)
@@ -265,13 +328,18 @@ def _content(path: Path) -> dict[str, Any]:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         what = "missing" if isinstance(error, FileNotFoundError) else "damaged"
-        raise ValueError(f"benchmarks/{path.name} is {what}; run the script of that name in benchmarks/ anew") from error
+        raise ValueError(
+            f"benchmarks/{path.name} is {what}; run the script of that name in benchmarks/ anew"
+        ) from error
 
 
 def table(head: Sequence[object], lines: Iterable[Sequence[object]]) -> list[str]:
     """Lines of a Markdown table; text of data and models stays text."""
     cells = [head, ["---"] * len(head), *lines]
-    return [f"| {' | '.join(in_markdown(one).replace('|', chr(92) + '|') for one in line)} |" for line in cells]
+    return [
+        f"| {' | '.join(in_markdown(one).replace('|', chr(92) + '|') for one in line)} |"
+        for line in cells
+    ]
 
 
 def in_markdown(text: object) -> str:
@@ -283,9 +351,17 @@ def in_markdown(text: object) -> str:
 
 
 KINDS = {
-    "summary": summary, "tallies": tallies, "claims": claims, "controls": controls, "pretrained": pretrained, "verdicts": verdicts,
-    "by-norm": by_norm, "missing": missing, "rows": rows, "json": of_json,
-}  # fmt: skip
+    "summary": summary,
+    "tallies": tallies,
+    "claims": claims,
+    "controls": controls,
+    "pretrained": pretrained,
+    "verdicts": verdicts,
+    "by-norm": by_norm,
+    "missing": missing,
+    "rows": rows,
+    "json": of_json,
+}
 
 
 def renewed(text: str, root: Path) -> str:
@@ -296,7 +372,8 @@ def renewed(text: str, root: Path) -> str:
         root: the checkout.
 
     Raises:
-        ValueError: an unknown kind; results that cannot be read, or that lack a table's numbers: says what to run.
+        ValueError: an unknown kind; results that cannot be read, or that lack a table's numbers:
+            says what to run.
     """
 
     def part(match: re.Match[str]) -> str:
@@ -320,7 +397,11 @@ def update(root: Path) -> list[Path]:
     Raises:
         ValueError: see :func:`renewed`.
     """
-    texts = {path: path.read_text(encoding="utf-8") for pattern in PAGES for path in sorted(root.glob(pattern))}
+    texts = {
+        path: path.read_text(encoding="utf-8")
+        for pattern in PAGES
+        for path in sorted(root.glob(pattern))
+    }
     new = {path: renewed(text, root) for path, text in texts.items()}
     changed = [path for path in texts if new[path] != texts[path]]
     for path in changed:

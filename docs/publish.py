@@ -2,7 +2,8 @@
 
     python docs/publish.py --repository https://github.com/OWNER/NAME --tag TAG
 
-``--repository ""`` takes both back; without options badges, set-up cells and parameters are written anew.
+``--repository ""`` takes both back; without options badges, set-up cells and parameters are written
+anew.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bertology_utils.cache import write_atomically
-from bertology_utils.notebooks import DEFAULTS_TAG, PARAMETERS_TAG, assigned, find_notebooks, notebook_text
+from bertology_utils.notebooks import (
+    DEFAULTS_TAG,
+    PARAMETERS_TAG,
+    assigned,
+    find_notebooks,
+    notebook_text,
+)
 from bertology_utils.record import project_root
 from bertology_utils.settings import PARAMETERS, parameters_cell
 
@@ -64,10 +71,14 @@ class Published:
             return
         part = r"[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*"  # not "." or "..", which are places
         if not re.fullmatch(rf"https://github\.com/[A-Za-z0-9][A-Za-z0-9-]*/{part}", self.address):
-            raise ValueError(f"repository {self.address!r}; Colab opens https://github.com/OWNER/NAME only")
+            raise ValueError(
+                f"repository {self.address!r}; Colab opens https://github.com/OWNER/NAME only"
+            )
         good = re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.tag)
         if not good or ".." in self.tag or self.tag.endswith((".", ".lock")):
-            raise ValueError(f"tag {self.tag!r}; a tag is letters, digits, '.', '-' and '_', such as v0.1.0")
+            raise ValueError(
+                f"tag {self.tag!r}; a tag is letters, digits, '.', '-' and '_', such as v0.1.0"
+            )
 
 
 def published(text: str = "") -> Published:
@@ -82,7 +93,9 @@ def published(text: str = "") -> Published:
         raise ValueError(f"{FILE} cannot be read: {error}") from None
     address = content.get("project", {}).get("urls", {}).get("Repository", "")
     try:
-        return Published(_tidy(address), content.get("tool", {}).get("bertology", {}).get("tag", ""))
+        return Published(
+            _tidy(address), content.get("tool", {}).get("bertology", {}).get("tag", "")
+        )
     except ValueError as error:
         raise ValueError(f"{FILE}: {error}; to write both: {_COMMAND}") from None
 
@@ -95,22 +108,32 @@ def _tidy(address: str) -> str:
 def _written(text: str, to: Published) -> str:
     """The text of a ``pyproject.toml`` that says this."""
     if len(_BLOCK.findall(text)) != 1:
-        raise ValueError(f"{FILE}: two lines are wanted, '# published: begin' and '# published: end', to write between")
+        raise ValueError(
+            f"{FILE}: two lines are wanted, '# published: begin' and '# published: end', to write between"
+        )
     block = f"# Not yet: {_COMMAND}\n"
     if to.address:
-        block = f'[project.urls]\nRepository = "{to.address}"\n\n[tool.bertology]\ntag = "{to.tag}"\n'
+        block = (
+            f'[project.urls]\nRepository = "{to.address}"\n\n[tool.bertology]\ntag = "{to.tag}"\n'
+        )
     new = _BLOCK.sub(lambda _: block, text)
     if published(new) != to:
-        raise ValueError(f"{FILE} names a Repository outside the lines '# published: begin' and 'end'; take it away")
+        raise ValueError(
+            f"{FILE} names a Repository outside the lines '# published: begin' and 'end'; take it away"
+        )
     return new
 
 
 def _cloned_from(text: str, to: Published) -> str:
     """The text of a README that says where to clone from."""
     if len(_CLONE.findall(text)) != 1:
-        raise ValueError(f"{README}: two lines are wanted, '<!-- clone -->' and '<!-- end -->', to write between")
+        raise ValueError(
+            f"{README}: two lines are wanted, '<!-- clone -->' and '<!-- end -->', to write between"
+        )
     line = (
-        f"Begin with `git clone --branch {to.tag} {to.address}`." if to.address else "Begin with a clone of this repository."
+        f"Begin with `git clone --branch {to.tag} {to.address}`."
+        if to.address
+        else "Begin with a clone of this repository."
     )
     return _CLONE.sub(lambda _: line, text)
 
@@ -118,7 +141,9 @@ def _cloned_from(text: str, to: Published) -> str:
 def badge(to: Published, notebook: str) -> str:
     """Markdown of a notebook's Colab badge; a comment, which no reader sees, while nothing is published."""
     if not to.address:
-        return "<!-- The Colab badge appears here once the project is published (CONTRIBUTING.md). -->"
+        return (
+            "<!-- The Colab badge appears here once the project is published (CONTRIBUTING.md). -->"
+        )
     place = to.address.removeprefix("https://github.com/")
     return f"[{BADGE_IMAGE}](https://colab.research.google.com/github/{place}/blob/{to.tag}/notebooks/{notebook}) {_ABOUT}"
 
@@ -173,9 +198,16 @@ def publish(root: Path, to: Published) -> list[Path]:
         OSError: a file cannot be written; those that were have their old content again.
     """
     notebooks = [notebook.path for notebook in find_notebooks()]
-    texts = {path: path.read_text(encoding="utf-8") for path in (root / FILE, root / README, *notebooks)}
-    new = {root / FILE: _written(texts[root / FILE], to), root / README: _cloned_from(texts[root / README], to)}
-    new |= {path: notebook_text(stamp(json.loads(texts[path]), to, path.name)) for path in notebooks}
+    texts = {
+        path: path.read_text(encoding="utf-8") for path in (root / FILE, root / README, *notebooks)
+    }
+    new = {
+        root / FILE: _written(texts[root / FILE], to),
+        root / README: _cloned_from(texts[root / README], to),
+    }
+    new |= {
+        path: notebook_text(stamp(json.loads(texts[path]), to, path.name)) for path in notebooks
+    }
     changed = {path: text for path, text in new.items() if text != texts[path]}
     _write_all(changed, texts)
     return list(changed)
@@ -198,9 +230,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python docs/publish.py", description=__doc__.partition("\n")[0], allow_abbrev=False
     )
-    of_address = 'https://github.com/OWNER/NAME; "" takes it back; without it, what pyproject.toml says'
+    of_address = (
+        'https://github.com/OWNER/NAME; "" takes it back; without it, what pyproject.toml says'
+    )
     parser.add_argument("--repository", metavar="URL", help=of_address)
-    parser.add_argument("--tag", help="the tag that Colab installs, for example v0.1.0; it is set after this command")
+    parser.add_argument(
+        "--tag",
+        help="the tag that Colab installs, for example v0.1.0; it is set after this command",
+    )
     options = parser.parse_args(arguments)
     root = project_root()
     try:
@@ -211,14 +248,18 @@ def main(arguments: list[str] | None = None) -> int:
         return 2 if isinstance(error, (ValueError, FileNotFoundError)) else 1
     print(*(path.relative_to(root) for path in changed), f"{len(changed)} files changed", sep="\n")
     if to.address and changed:
-        print(f'next: git commit -am "Publish {to.tag}" && git tag {to.tag} && git push {to.address} HEAD {to.tag}')
+        print(
+            f'next: git commit -am "Publish {to.tag}" && git tag {to.tag} && git push {to.address} HEAD {to.tag}'
+        )
     return 0
 
 
 def _wanted(repository: str | None, tag: str | None) -> Published:
     """Address and tag of a call; raises ValueError for what cannot be."""
     if repository == "" and tag:
-        raise ValueError(f"--tag {tag} goes with a repository; to take the address back, leave it out")
+        raise ValueError(
+            f"--tag {tag} goes with a repository; to take the address back, leave it out"
+        )
     if repository is None and tag is None:
         return published()
     address = published().address if repository is None else _tidy(repository)

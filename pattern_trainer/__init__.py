@@ -24,7 +24,14 @@ from bertology_utils.cache import write_atomically
 from bertology_utils.common import track
 from bertology_utils.patterns.classifiers import WEIGHTS, Design, PatternCNN, as_tensors, classify
 from bertology_utils.patterns.labels import LabelledMap, Picture, targets
-from bertology_utils.patterns.validation import CANDIDATES, FILE, Fold, features_of, fingerprints, fitted_regression
+from bertology_utils.patterns.validation import (
+    CANDIDATES,
+    FILE,
+    Fold,
+    features_of,
+    fingerprints,
+    fitted_regression,
+)
 
 from .changes import augmented
 
@@ -34,7 +41,9 @@ FOLDS = 5
 SEED = 1  # of the folds and of every training
 
 
-def train(pictures: Sequence[Picture], patterns: np.ndarray, design: Design, seed: int) -> PatternCNN:
+def train(
+    pictures: Sequence[Picture], patterns: np.ndarray, design: Design, seed: int
+) -> PatternCNN:
     """A network trained on labelled maps, in evaluation mode; on two CPU cores about half a minute for 300 maps.
 
     Args:
@@ -50,7 +59,9 @@ def train(pictures: Sequence[Picture], patterns: np.ndarray, design: Design, see
         network = PatternCNN(design)
         for layer in network.layers:
             if isinstance(layer, nn.Conv2d):
-                nn.init.kaiming_normal_(layer.weight)  # without it eight layers with ReLU hardly start to learn
+                nn.init.kaiming_normal_(
+                    layer.weight
+                )  # without it eight layers with ReLU hardly start to learn
                 assert layer.bias is not None  # PatternCNN makes it
                 nn.init.zeros_(layer.bias)
         steps = design.epochs * -(-len(pictures) // BATCH)
@@ -58,9 +69,13 @@ def train(pictures: Sequence[Picture], patterns: np.ndarray, design: Design, see
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=steps)
         for _ in range(design.epochs):
             for rows in np.array_split(rng.permutation(len(pictures)), -(-len(pictures) // BATCH)):
-                images = torch.cat([network.images(*as_tensors(augmented(pictures[row], rng))) for row in rows])
+                images = torch.cat(
+                    [network.images(*as_tensors(augmented(pictures[row], rng))) for row in rows]
+                )
                 # Smoothed labels: two annotators give one map in ten different ones.
-                loss = nn.functional.cross_entropy(network(images), targets[rows], label_smoothing=0.1)
+                loss = nn.functional.cross_entropy(
+                    network(images), targets[rows], label_smoothing=0.1
+                )
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
@@ -70,16 +85,23 @@ def train(pictures: Sequence[Picture], patterns: np.ndarray, design: Design, see
 
 def save(network: PatternCNN) -> None:
     """Write the network that the package ships: weights, and the design as metadata."""
-    content = safetensors.torch.save(network.state_dict(), {"design": json.dumps(asdict(network.design))})
+    content = safetensors.torch.save(
+        network.state_dict(), {"design": json.dumps(asdict(network.design))}
+    )
     write_atomically(WEIGHTS, content)
 
 
 def folds(labelled: Sequence[LabelledMap], seed: int) -> list[np.ndarray]:
     """Indices of the maps in each fold; no head in two folds, patterns spread evenly."""
-    names, heads = np.unique(["/".join(map(str, one.group)) for one in labelled], return_inverse=True)
-    # Shuffled here: scikit-learn shuffles otherwise in other versions, and this generator's numbers are fixed for good.
+    names, heads = np.unique(
+        ["/".join(map(str, one.group)) for one in labelled], return_inverse=True
+    )
+    # Shuffled here: scikit-learn shuffles otherwise in other versions, and this generator's numbers
+    # are fixed for good.
     groups = np.argsort(np.random.RandomState(seed).permutation(len(names)))[heads]
-    return [test for _, test in StratifiedGroupKFold(FOLDS).split(groups, targets(labelled), groups)]
+    return [
+        test for _, test in StratifiedGroupKFold(FOLDS).split(groups, targets(labelled), groups)
+    ]
 
 
 def nested(labelled: Sequence[LabelledMap], kind: str, seed: int) -> list[Fold]:
@@ -87,10 +109,15 @@ def nested(labelled: Sequence[LabelledMap], kind: str, seed: int) -> list[Fold]:
 
     Args:
         labelled: the maps.
-        kind: "cnn" or "baseline"; the validation fold chooses among its :data:`CANDIDATES`, of equals the first.
+        kind: "cnn" or "baseline"; the validation fold chooses among its :data:`CANDIDATES`, of
+            equals the first.
         seed: of the folds and of every training.
     """
-    pictures, patterns, parts = [one.picture for one in labelled], targets(labelled), folds(labelled, seed)
+    pictures, patterns, parts = (
+        [one.picture for one in labelled],
+        targets(labelled),
+        folds(labelled, seed),
+    )
 
     def predictions(rows: np.ndarray, held_out: np.ndarray, candidate) -> np.ndarray:
         predict = fitted(kind, [pictures[row] for row in rows], patterns[rows], candidate, seed)
@@ -102,16 +129,21 @@ def nested(labelled: Sequence[LabelledMap], kind: str, seed: int) -> list[Fold]:
         rest = np.setdiff1d(np.arange(len(labelled)), test)
         fewer = np.setdiff1d(rest, validation)
         scores = [
-            macro_f1(patterns[validation], predictions(fewer, validation, candidate)) for candidate in CANDIDATES[kind]
+            macro_f1(patterns[validation], predictions(fewer, validation, candidate))
+            for candidate in CANDIDATES[kind]
         ]
         chosen = CANDIDATES[kind][int(np.argmax(scores))]
         predicted = predictions(rest, test, chosen)
         plain = asdict(chosen) if isinstance(chosen, Design) else chosen
-        rounds.append(Fold(test.tolist(), predicted.tolist(), plain, [round(score, 6) for score in scores]))
+        rounds.append(
+            Fold(test.tolist(), predicted.tolist(), plain, [round(score, 6) for score in scores])
+        )
     return rounds
 
 
-def fitted(kind: str, pictures: Sequence[Picture], patterns: np.ndarray, candidate, seed: int) -> Callable:
+def fitted(
+    kind: str, pictures: Sequence[Picture], patterns: np.ndarray, candidate, seed: int
+) -> Callable:
     """A trained classifier, as a function from pictures to predicted patterns.
 
     Args:
@@ -130,10 +162,18 @@ def fitted(kind: str, pictures: Sequence[Picture], patterns: np.ndarray, candida
 
 def macro_f1(true: np.ndarray, predicted: np.ndarray) -> float:
     """F1 averaged over the patterns that occur in ``true``."""
-    return float(f1_score(true, predicted, labels=np.unique(true), average="macro", zero_division=0))
+    return float(
+        f1_score(true, predicted, labels=np.unique(true), average="macro", zero_division=0)
+    )
 
 
 def write_rounds(rounds: Mapping[str, Sequence[Fold]], seed: int) -> None:
     """Keep the cross-validations of every kind, with fingerprints of the labelled maps and the network."""
-    content = {"seed": seed} | fingerprints() | {kind: [asdict(fold) for fold in rounds[kind]] for kind in CANDIDATES}
-    write_atomically(FILE, (json.dumps(content, separators=(",", ":")).replace("},{", "},\n{") + "\n").encode())
+    content = (
+        {"seed": seed}
+        | fingerprints()
+        | {kind: [asdict(fold) for fold in rounds[kind]] for kind in CANDIDATES}
+    )
+    write_atomically(
+        FILE, (json.dumps(content, separators=(",", ":")).replace("},{", "},\n{") + "\n").encode()
+    )

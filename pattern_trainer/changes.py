@@ -31,7 +31,12 @@ def swapped_sentences(picture: Picture, rng: np.random.Generator) -> Picture:
     if len(ends) != 2:
         return picture
     first, second = ends
-    order = [0, *range(first + 1, second + 1), *range(1, first + 1), *range(second + 1, len(picture.weights))]
+    order = [
+        0,
+        *range(first + 1, second + 1),
+        *range(1, first + 1),
+        *range(second + 1, len(picture.weights)),
+    ]
     return reordered(picture, np.array(order))
 
 
@@ -49,8 +54,12 @@ def merged_tokens(picture: Picture, rng: np.random.Generator, most: float = 0.2)
     member = np.cumsum(apart) - 1  # (tokens,): the merged token that each becomes part of
     if member[-1] + 1 < SHORTEST:
         return picture
-    joins = (member == np.arange(member[-1] + 1)[:, None]).astype(picture.weights.dtype)  # (merged, tokens)
-    weights = joins / joins.sum(axis=1, keepdims=True) @ picture.weights @ joins.T  # (merged, merged)
+    joins = (member == np.arange(member[-1] + 1)[:, None]).astype(
+        picture.weights.dtype
+    )  # (merged, tokens)
+    weights = (
+        joins / joins.sum(axis=1, keepdims=True) @ picture.weights @ joins.T
+    )  # (merged, merged)
     return Picture(weights, picture.separators[apart])
 
 

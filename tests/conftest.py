@@ -23,12 +23,17 @@ ROOT = Path(__file__).parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 
 # Processes that tests start find the project and the tests, as these do.
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH")]))
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH")])
+)
 
-# Files whose tests start many processes, or train, the longest first: so they begin, and `make test-quick` leaves them out.
+# Files whose tests start many processes, or train, the longest first: so they begin, and `make
+# test-quick` leaves them out.
 SLOW = "second_device pretrained digits finetune workers run faults hub security batch_sizes paper_profile"
 
-needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the folder of third-party data is not here")
+needs_shared = pytest.mark.skipif(
+    not SHARED.is_dir(), reason="the folder of third-party data is not here"
+)
 
 
 def pytest_configure(config):
@@ -42,7 +47,9 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.stem in slow:
             item.add_marker("slow")
-    items.sort(key=lambda item: [*slow, item.path.stem].index(item.path.stem))  # the others after them, in their order
+    items.sort(
+        key=lambda item: [*slow, item.path.stem].index(item.path.stem)
+    )  # the others after them, in their order
 
 
 @pytest.fixture(autouse=True)
@@ -73,10 +80,15 @@ def make_bert(folder: Path, layers: int, heads: int, hidden: int, seed: int = 0)
 
     torch.manual_seed(seed)
     config = BertConfig(
-        num_hidden_layers=layers, num_attention_heads=heads, hidden_size=hidden, intermediate_size=4 * hidden
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        hidden_size=hidden,
+        intermediate_size=4 * hidden,
     )
     model = BertModel(config)
-    for parameter in model.parameters():  # far from BERT's small initial weights: maps that are not uniform
+    for (
+        parameter
+    ) in model.parameters():  # far from BERT's small initial weights: maps that are not uniform
         if parameter.dim() > 1:
             torch.nn.init.normal_(parameter, std=1.5 * hidden**-0.5)
     model.save_pretrained(folder)
@@ -141,13 +153,21 @@ def batches_of_rows(task, count, tokenizer, max_length=64, seed=0, **options):
     """Such rows in batches."""
     from bertology_utils.attention.batches import make_batches, tokenize
 
-    return make_batches(tokenize(make_rows(task, count, seed), task, tokenizer, max_length), tokenizer, **options)
+    return make_batches(
+        tokenize(make_rows(task, count, seed), task, tokenizer, max_length), tokenizer, **options
+    )
 
 
 def write_results(folder, rows, notebook="8_trial"):
     """A run's results.json with these entries."""
     folder.mkdir(parents=True, exist_ok=True)
-    content = {"notebook": notebook, "settings": {}, "versions": {}, "verdicts": [], "rows": list(rows)}
+    content = {
+        "notebook": notebook,
+        "settings": {},
+        "versions": {},
+        "verdicts": [],
+        "rows": list(rows),
+    }
     (folder / "results.json").write_text(json.dumps(content))
     return folder / "results.json"
 
@@ -165,7 +185,10 @@ def gold_annotation(folder):
     """The embedded corpora's annotation in one CoNLL-U file."""
     from bertology_utils.corpora import GLUE
 
-    parts = [gzip.decompress(file.read_bytes()).decode().strip() for file in sorted(GLUE.glob("*/dev*.conllu.gz"))]
+    parts = [
+        gzip.decompress(file.read_bytes()).decode().strip()
+        for file in sorted(GLUE.glob("*/dev*.conllu.gz"))
+    ]
     (folder / "gold.conllu").write_text("\n\n".join(parts) + "\n\n", encoding="utf-8")
     return folder / "gold.conllu"
 
@@ -182,21 +205,31 @@ def head_view(monkeypatch):
 def python(code, *arguments, **options):
     """What a process of its own that runs this code leaves."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.run(command, **({"capture_output": True, "text": True, "cwd": ROOT} | options))
+    return subprocess.run(
+        command, **({"capture_output": True, "text": True, "cwd": ROOT} | options)
+    )
 
 
 @pytest.fixture(scope="session")
 def browser():
     """A real browser; without one the test is skipped."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium, which `make site` installs, drives the browser")
+    webdriver = pytest.importorskip(
+        "selenium.webdriver", reason="selenium, which `make site` installs, drives the browser"
+    )
     binary, driver = (
-        next(filter(None, map(shutil.which, names)), None) for names in (("chromium", "google-chrome"), ("chromedriver",))
+        next(filter(None, map(shutil.which, names)), None)
+        for names in (("chromium", "google-chrome"), ("chromedriver",))
     )
     if not (binary and driver):
         pytest.skip("no browser here; on Debian: apt-get install chromium chromium-driver")
     options = webdriver.ChromeOptions()
     options.binary_location = binary
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1200,1000"):
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-dev-shm-usage",
+        "--window-size=1200,1000",
+    ):
         options.add_argument(argument)
     try:
         running = webdriver.Chrome(options, service=webdriver.ChromeService(driver))

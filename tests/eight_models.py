@@ -4,14 +4,31 @@ import functools
 
 import torch
 import transformers
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from bertology_utils import Batch
 from bertology_utils.sources import embedded_folder
 
 LAYERS, HEADS, HIDDEN = 3, 4, 32
-NAMES = ("BERT", "RoBERTa", "ELECTRA", "DistilBERT", "ALBERT", "multilingual BERT", "ModernBERT", "MiniLM")
+NAMES = (
+    "BERT",
+    "RoBERTa",
+    "ELECTRA",
+    "DistilBERT",
+    "ALBERT",
+    "multilingual BERT",
+    "ModernBERT",
+    "MiniLM",
+)
 FAST = ("BERT", "RoBERTa", "ELECTRA", "multilingual BERT", "MiniLM")  # that the fast sweep knows
 PAIRS = [
     ("The cat sleeps on the old mat.", "It is not awake."),
@@ -19,7 +36,12 @@ PAIRS = [
     ("Rain falls.", "Nothing stays dry outside, does it?"),
     ("A man plays.", "No."),
 ]
-_SIZES = {"num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "hidden_size": HIDDEN, "intermediate_size": 48}
+_SIZES = {
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": HEADS,
+    "hidden_size": HIDDEN,
+    "intermediate_size": 48,
+}
 
 
 @functools.cache
@@ -45,7 +67,9 @@ def model_and_tokenizer(name):
     sizes = {} if kind == "DistilBert" else _SIZES
     sizes = sizes | {"max_position_embeddings": 64, "vocab_size": len(tokenizer)} | extra
     ids = [f"{which}_token_id" for which in ("pad", "bos", "eos", "cls", "sep")]
-    config = getattr(transformers, f"{kind}Config")(**sizes, **{name: getattr(tokenizer, name) for name in ids})
+    config = getattr(transformers, f"{kind}Config")(
+        **sizes, **{name: getattr(tokenizer, name) for name in ids}
+    )
     torch.manual_seed(0)
     model = getattr(transformers, f"{kind}ForSequenceClassification")(config)
     for parameter in model.parameters():  # far from uniform attention
@@ -58,7 +82,13 @@ def parts_of(whole, size):
     """A batch, shortest examples first, in batches of so many, each cut to its longest."""
     parts = [slice(at, at + size) for at in range(0, len(whole.index), size)]
     return [
-        Batch({name: ids[rows, : int(whole.lengths[rows].max())] for name, ids in whole.inputs.items()}, whole.index[rows])
+        Batch(
+            {
+                name: ids[rows, : int(whole.lengths[rows].max())]
+                for name, ids in whole.inputs.items()
+            },
+            whole.index[rows],
+        )
         for rows in parts
     ]
 
@@ -66,8 +96,16 @@ def parts_of(whole, size):
 def zero_queries(model, layer, head):
     """Set one head's query projection to zero, wherever the architecture keeps it."""
     size = model.config.hidden_size // model.config.num_attention_heads
-    found = [module for module in model.modules() if any(hasattr(module, part) for part in ("query", "q_lin", "Wqkv"))]
-    linear = next(getattr(found[layer], part) for part in ("query", "q_lin", "Wqkv") if hasattr(found[layer], part))
+    found = [
+        module
+        for module in model.modules()
+        if any(hasattr(module, part) for part in ("query", "q_lin", "Wqkv"))
+    ]
+    linear = next(
+        getattr(found[layer], part)
+        for part in ("query", "q_lin", "Wqkv")
+        if hasattr(found[layer], part)
+    )
     with torch.no_grad():  # of a joint projection, queries come first
         linear.weight[head * size : (head + 1) * size] = 0
         if linear.bias is not None:
@@ -81,19 +119,41 @@ def _embedded(segments=True):
     return tokenizer
 
 
-def _trained(model, trainer, pre, decoder, first, last, double=False, normalizer=None, special=("<pad>", "<unk>"), **more):
+def _trained(
+    model,
+    trainer,
+    pre,
+    decoder,
+    first,
+    last,
+    double=False,
+    normalizer=None,
+    special=("<pad>", "<unk>"),
+    **more,
+):
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer, tokenizer.decoder = pre, decoder
     tokenizer.train_from_iterator([text for pair in PAIRS for text in pair] * 3, trainer)
     at = [(token, tokenizer.token_to_id(token)) for token in (first, last)]
     between, second = (f"{last}:0 {last}:0", 0) if double else (f"{last}:0", 1)
     tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"{first}:0 $A:0 {last}:0", pair=f"{first}:0 $A:0 {between} $B:{second} {last}:{second}", special_tokens=at
+        single=f"{first}:0 $A:0 {last}:0",
+        pair=f"{first}:0 $A:0 {between} $B:{second} {last}:{second}",
+        special_tokens=at,
     )
     if normalizer:
         tokenizer.normalizer = normalizer
-    names = ["input_ids", "attention_mask"] if "bos_token" in more else ["input_ids", "token_type_ids", "attention_mask"]
-    more |= {"cls_token": first, "sep_token": last, "pad_token": special[0], "unk_token": special[1]}
+    names = (
+        ["input_ids", "attention_mask"]
+        if "bos_token" in more
+        else ["input_ids", "token_type_ids", "attention_mask"]
+    )
+    more |= {
+        "cls_token": first,
+        "sep_token": last,
+        "pad_token": special[0],
+        "unk_token": special[1],
+    }
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_input_names=names, **more)
 
 
@@ -101,20 +161,48 @@ def _bytes(first, last, double=False):
     """Byte-level BPE, as RoBERTa and ModernBERT have it; no segments."""
     pre = pre_tokenizers.ByteLevel
     special = [first, "<pad>", last, "<unk>"]
-    trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=special, initial_alphabet=pre.alphabet())
+    trainer = trainers.BpeTrainer(
+        vocab_size=400, special_tokens=special, initial_alphabet=pre.alphabet()
+    )
     ends = {"bos_token": first, "eos_token": last}
-    return _trained(models.BPE(), trainer, pre(add_prefix_space=False), decoders.ByteLevel(), first, last, double, **ends)
+    return _trained(
+        models.BPE(),
+        trainer,
+        pre(add_prefix_space=False),
+        decoders.ByteLevel(),
+        first,
+        last,
+        double,
+        **ends,
+    )
 
 
 def _unigram():
     """SentencePiece's unigrams, as ALBERT has them."""
-    trainer = trainers.UnigramTrainer(vocab_size=120, special_tokens=["<pad>", "<unk>", "[CLS]", "[SEP]"], unk_token="<unk>")
-    return _trained(models.Unigram(), trainer, pre_tokenizers.Metaspace(), decoders.Metaspace(), "[CLS]", "[SEP]")
+    trainer = trainers.UnigramTrainer(
+        vocab_size=120, special_tokens=["<pad>", "<unk>", "[CLS]", "[SEP]"], unk_token="<unk>"
+    )
+    return _trained(
+        models.Unigram(),
+        trainer,
+        pre_tokenizers.Metaspace(),
+        decoders.Metaspace(),
+        "[CLS]",
+        "[SEP]",
+    )
 
 
 def _cased_pieces():
     """WordPiece with capitals and accents, as multilingual BERT has it; other ids than the embedded vocabulary's."""
-    trainer = trainers.WordPieceTrainer(vocab_size=150, special_tokens=["[UNK]", "[SEP]", "[PAD]", "[CLS]"])
-    model, parts = models.WordPiece(unk_token="[UNK]"), (pre_tokenizers.BertPreTokenizer(), decoders.WordPiece())
-    cased = {"normalizer": normalizers.BertNormalizer(lowercase=False), "special": ("[PAD]", "[UNK]")}
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=150, special_tokens=["[UNK]", "[SEP]", "[PAD]", "[CLS]"]
+    )
+    model, parts = (
+        models.WordPiece(unk_token="[UNK]"),
+        (pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()),
+    )
+    cased = {
+        "normalizer": normalizers.BertNormalizer(lowercase=False),
+        "special": ("[PAD]", "[UNK]"),
+    }
     return _trained(model, trainer, *parts, "[CLS]", "[SEP]", **cased)

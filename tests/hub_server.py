@@ -125,7 +125,9 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(trouble, tuple) and trouble[0] in ("cut", "reset"):
             self.wfile.write(content[: trouble[1]])
             if trouble[0] == "reset":
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.connection.setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                )
                 os.close(self.connection.detach())
         elif self.command != "HEAD":
             self.wfile.write(content)
@@ -171,7 +173,10 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(found, int):
             raise _NotFound("GatedRepo" if found == 403 else None, status=found)
         known, files = found
-        if revision is not None and unquote(revision) not in (known, self.server.hub.branches.get(repo)):
+        if revision is not None and unquote(revision) not in (
+            known,
+            self.server.hub.branches.get(repo),
+        ):
             raise _NotFound("RevisionNotFound")
         return known, files
 
@@ -200,7 +205,11 @@ def _tree(files: dict[str, bytes], folder: str, recursive: bool, revision: str) 
         entries[path] = {"type": "file", "oid": oid, "size": len(content), "path": path}
     if folder and not entries:
         raise _NotFound("EntryNotFound", revision)
-    return [entries[path] for path in sorted(entries) if recursive or "/" not in path.removeprefix(prefix)]
+    return [
+        entries[path]
+        for path in sorted(entries)
+        if recursive or "/" not in path.removeprefix(prefix)
+    ]
 
 
 def hub_environment(url: str, home: str | os.PathLike) -> dict[str, str]:
@@ -245,10 +254,13 @@ def rows():
 """
 
 
-def told(code: str, url: str, home: str | os.PathLike, **changes: str) -> tuple[list[list[str]], str]:
+def told(
+    code: str, url: str, home: str | os.PathLike, **changes: str
+) -> tuple[list[list[str]], str]:
     """Run code in a process that takes ``url`` for the Hub: what its ``tell(name, load)`` gave, and its stderr.
 
-    The first is a list of [name, "loaded" with the seconds waited or the error]; a question would be answered by yes.
+    The first is a list of [name, "loaded" with the seconds waited or the error]; a question would
+    be answered by yes.
     """
     environment = hub_environment(url, home) | {"OMP_NUM_THREADS": "1"} | changes
     run = python(_TELL + code, input="y\n" * 50, env=environment, timeout=300)
@@ -263,28 +275,46 @@ def glue_repository(rows: dict[str, list[dict]]) -> dict[str, bytes]:
     ``rows`` maps each split to its rows, which have the keys ``sentence1``,
     ``sentence2``, ``label`` (0, 1, or -1 where it is withheld) and ``idx``.
     """
-    return glue_repository_of({"mrpc": (("sentence1", "sentence2"), ("not_equivalent", "equivalent"), rows)})
+    return glue_repository_of(
+        {"mrpc": (("sentence1", "sentence2"), ("not_equivalent", "equivalent"), rows)}
+    )
 
 
-def glue_repository_of(tasks: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, list[dict]]]]) -> dict[str, bytes]:
+def glue_repository_of(
+    tasks: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, list[dict]]]],
+) -> dict[str, bytes]:
     """The same of several configurations: by name the text fields, the labels (none for a regression) and the rows."""
     files, infos, configs = {}, [], []
     for name, (fields, labels, rows) in tasks.items():
         number = pa.int64() if labels else pa.float32()
-        schema = pa.schema([*((field, pa.string()) for field in fields), ("label", number), ("idx", pa.int32())])
+        schema = pa.schema(
+            [*((field, pa.string()) for field in fields), ("label", number), ("idx", pa.int32())]
+        )
         splits = []
         for split, split_rows in rows.items():
             table, buffer = pa.Table.from_pylist(split_rows, schema=schema), io.BytesIO()
             pq.write_table(table, buffer)
             files[f"{name}/{split}-00000-of-00001.parquet"] = buffer.getvalue()
-            splits.append({"name": split, "num_bytes": table.nbytes, "num_examples": table.num_rows})
+            splits.append(
+                {"name": split, "num_bytes": table.nbytes, "num_examples": table.num_rows}
+            )
         # The Parquet files know nothing of class labels: the card alone names them.
-        label = {"class_label": {"names": {str(at): text for at, text in enumerate(labels)}}} if labels else "float32"
+        label = (
+            {"class_label": {"names": {str(at): text for at, text in enumerate(labels)}}}
+            if labels
+            else "float32"
+        )
         features = {**dict.fromkeys(fields, "string"), "label": label, "idx": "int32"}
         listed = [{"name": field, "dtype": dtype} for field, dtype in features.items()]
         size = sum(split["num_bytes"] for split in splits)
         infos.append(
-            {"config_name": name, "features": listed, "splits": splits, "download_size": size, "dataset_size": size}
+            {
+                "config_name": name,
+                "features": listed,
+                "splits": splits,
+                "download_size": size,
+                "dataset_size": size,
+            }
         )
         paths = [{"split": split, "path": f"{name}/{split}-*"} for split in rows]
         configs.append({"config_name": name, "data_files": paths})
@@ -296,25 +326,35 @@ def glue_repository_of(tasks: dict[str, tuple[tuple[str, ...], tuple[str, ...], 
 def tiny_bert_repository(layers: int = 2, heads: int = 2, hidden: int = 8) -> dict[str, bytes]:
     """A model repository with a random uncased BERT, its tensors called as in ``bert-base-uncased``'s checkpoint.
 
-    That is ``bert.`` before the encoder's, ``gamma`` and ``beta`` for layer norms, and the pretraining heads ``cls.*``.
+    That is ``bert.`` before the encoder's, ``gamma`` and ``beta`` for layer norms, and the
+    pretraining heads ``cls.*``.
     """
     from transformers import BertConfig, BertForPreTraining
 
     config = BertConfig(
-        num_hidden_layers=layers, num_attention_heads=heads, hidden_size=hidden, intermediate_size=2 * hidden, pad_token_id=0
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        hidden_size=hidden,
+        intermediate_size=2 * hidden,
+        pad_token_id=0,
     )
     torch.manual_seed(0)
     state = BertForPreTraining(config).state_dict()
-    # Far wider than a fresh initialisation, so that a tensor that is left out or in the wrong place changes the outputs.
+    # Far wider than a fresh initialisation, so that a tensor that is left out or in the wrong place
+    # changes the outputs.
     tensors = {
-        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): (
-            ("LayerNorm.weight" in name) + 0.3 * torch.randn(tensor.shape)
-        )
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        ): (("LayerNorm.weight" in name) + 0.3 * torch.randn(tensor.shape))
         for name, tensor in state.items()
     }
-    tokenizer = {name: (embedded_folder() / name).read_bytes() for name in ("tokenizer.json", "vocab.txt")}
+    tokenizer = {
+        name: (embedded_folder() / name).read_bytes() for name in ("tokenizer.json", "vocab.txt")
+    }
     return tokenizer | {
-        "config.json": json.dumps(config.to_dict() | {"architectures": ["BertForMaskedLM"]}).encode(),
+        "config.json": json.dumps(
+            config.to_dict() | {"architectures": ["BertForMaskedLM"]}
+        ).encode(),
         # transformers refuses a SafeTensors file that does not say which framework it is for.
         "model.safetensors": safetensors.torch.save(tensors, metadata={"format": "pt"}),
         "tokenizer_config.json": json.dumps({"do_lower_case": True}).encode(),

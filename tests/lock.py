@@ -18,8 +18,9 @@ LOCK = ROOT / "requirements.lock"
 SITE = ROOT / "requirements-site.lock"
 CONDA = ROOT / "environment.yml"
 
-# SHA-256 of torch's builds without CUDA for Python 3.11 to 3.14: those for Linux stand in PyTorch's own index only, and
-# beside the hashes of the builds with CUDA pip would prefer these, whose libraries are not in the lock.
+# SHA-256 of torch's builds without CUDA for Python 3.11 to 3.14: those for Linux stand in PyTorch's
+# own index only, and beside the hashes of the builds with CUDA pip would prefer these, whose
+# libraries are not in the lock.
 TORCH = {
     "2.13.0": (
         "6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b",  # Linux, x86_64
@@ -67,7 +68,11 @@ dependencies:
 
 def locked(path: Path = LOCK) -> list[str]:
     """The pins of a lock, with their markers and without their hashes."""
-    return [line.removesuffix(" \\") for line in path.read_text().splitlines() if re.match(r"[a-z0-9]", line)]
+    return [
+        line.removesuffix(" \\")
+        for line in path.read_text().splitlines()
+        if re.match(r"[a-z0-9]", line)
+    ]
 
 
 def conda() -> list[str]:
@@ -78,7 +83,11 @@ def conda() -> list[str]:
 def here(path: Path = LOCK) -> dict[str, str]:
     """name -> version of the pins of a lock that count on this platform and this Python."""
     pins = [Requirement(line) for line in locked(path)]
-    return {pin.name: str(pin.specifier).removeprefix("==") for pin in pins if pin.marker is None or pin.marker.evaluate()}
+    return {
+        pin.name: str(pin.specifier).removeprefix("==")
+        for pin in pins
+        if pin.marker is None or pin.marker.evaluate()
+    }
 
 
 def without_cuda(text: str) -> str:
@@ -89,7 +98,9 @@ def without_cuda(text: str) -> str:
             f"tests/lock.py has no hashes of torch {version} without CUDA; add them there, or fix another "
             "version under [tool.uv] in pyproject.toml"
         )
-    entry = " \\\n".join([f"torch=={version}", *(f"    --hash=sha256:{digest}" for digest in TORCH[version])])
+    entry = " \\\n".join(
+        [f"torch=={version}", *(f"    --hash=sha256:{digest}" for digest in TORCH[version])]
+    )
     return re.sub(r"^torch==.*\n(    .*\n)+", lambda _: entry + "\n", text, flags=re.MULTILINE)
 
 
@@ -106,14 +117,27 @@ def beside(whole: str, lock: str) -> str:
     """The entries of one lock that another does not have."""
     there = set(lock.splitlines())
     entries = re.split(r"^(?=[a-z0-9])", whole, flags=re.MULTILINE)
-    return "".join(entry for entry in entries if re.match(r"[a-z0-9]", entry) and entry.splitlines()[0] not in there)
+    return "".join(
+        entry
+        for entry in entries
+        if re.match(r"[a-z0-9]", entry) and entry.splitlines()[0] not in there
+    )
 
 
 def _compiled(before: str, options: list[str]) -> str:
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / LOCK.name
         output.write_text(before)
-        command = [sys.executable, "-m", "uv", *_UV, *options, "--output-file", str(output), "pyproject.toml"]
+        command = [
+            sys.executable,
+            "-m",
+            "uv",
+            *_UV,
+            *options,
+            "--output-file",
+            str(output),
+            "pyproject.toml",
+        ]
         subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         return output.read_text()
 

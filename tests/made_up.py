@@ -14,7 +14,9 @@ def estimate(z: float, border: float = 0.0, error: float = 0.01) -> Estimate:
     return Estimate(border + z * error, error, 100, 2)
 
 
-def resampled(z: float, border: float = 0.0, error: float = 0.01, n: int = 100, seed=1) -> Bootstrap:
+def resampled(
+    z: float, border: float = 0.0, error: float = 0.01, n: int = 100, seed=1
+) -> Bootstrap:
     """The same as a bootstrap."""
     value = border + z * error
     return Bootstrap(value, value + error * QUANTILES, n, seed)

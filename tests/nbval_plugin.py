@@ -1,7 +1,8 @@
 """A pytest plugin over nbval: ``python -m pytest -p tests.nbval_plugin --nbval notebooks``.
 
-nbval executes the cells; their outputs are compared by :mod:`bertology_utils.compare`. Behind each notebook's cells come
-two more tests: the numbers and the figures that this run wrote against the committed ones.
+nbval executes the cells; their outputs are compared by :mod:`bertology_utils.compare`. Behind each
+notebook's cells come two more tests: the numbers and the figures that this run wrote against the
+committed ones.
 """
 
 import json
@@ -40,11 +41,15 @@ def pytest_collection_modifyitems(items):
     names = {item.path.stem for item in items if isinstance(item.parent, IPyNbFile)}
     if names:
         from bertology_utils.plan import needs_of, order
-        from bertology_utils.settings import resolve  # slow to import, and unit tests do not need it
+        from bertology_utils.settings import (
+            resolve,  # slow to import, and unit tests do not need it
+        )
 
         models = {name: len(needs_of(name, resolve())) for name in names}
         cells = Counter(item.path.stem for item in items)
-        items.sort(key=lambda item: (*order(item.path.stem, models), -cells[item.path.stem], item.path))
+        items.sort(
+            key=lambda item: (*order(item.path.stem, models), -cells[item.path.stem], item.path)
+        )
 
 
 def compare_outputs(self, test, ref, skip_compare=None):
@@ -61,7 +66,9 @@ def collect(self):
     except (ValueError, KeyError, TypeError) as error:
         problem = f"it is no notebook ({type(error).__name__}: {error})"
     if problem:
-        raise self.CollectError(f"{self.path.name}: {problem}. `make notebooks` executes and stores it anew")
+        raise self.CollectError(
+            f"{self.path.name}: {problem}. `make notebooks` executes and stores it anew"
+        )
     yield from _collect(self)
     for kind in (Numbers, Figures):
         yield kind.from_parent(self, name=kind.__name__.lower())
@@ -77,7 +84,9 @@ def setup(self):
         patch.setenv(OUTPUT_VARIABLE, str(self.output))
         patch.setenv(LOG_VARIABLE, os.devnull)
         patch.setenv(PREPARED, "1")
-        patch.setenv("OMP_NUM_THREADS", "1")  # as in the runner, so that digits do not hang on the number of cores
+        patch.setenv(
+            "OMP_NUM_THREADS", "1"
+        )  # as in the runner, so that digits do not hang on the number of cores
         self.output.mkdir(parents=True, exist_ok=True)
         _setup(self)
 
@@ -92,15 +101,21 @@ class Written(pytest.Item):
         if not old.exists() and not new.exists():
             pytest.skip(f"{name} writes nothing")
         if missing := next((folder for folder in (old, new) if not folder.exists()), None):
-            raise AssertionError(f"{name}: there is no folder {'of this run' if missing == new else 'figures/' + name}")
+            raise AssertionError(
+                f"{name}: there is no folder {'of this run' if missing == new else 'figures/' + name}"
+            )
         if found := list(self.differences(old, new)):
             more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
-            raise AssertionError("\n  ".join([f"{name}: {len(found)} {self.name} differ", *found[:SHOWN], *more]))
+            raise AssertionError(
+                "\n  ".join([f"{name}: {len(found)} {self.name} differ", *found[:SHOWN], *more])
+            )
 
     def repr_failure(self, excinfo, style=None):
         """The message alone: the place in this file says nothing."""
         return (
-            str(excinfo.value) if isinstance(excinfo.value, AssertionError | ValueError) else super().repr_failure(excinfo)
+            str(excinfo.value)
+            if isinstance(excinfo.value, AssertionError | ValueError)
+            else super().repr_failure(excinfo)
         )
 
     def reportinfo(self):
@@ -121,4 +136,8 @@ class Figures(Written):
 
     def differences(self, old, new):
         """Pictures, by what an eye sees; their numbers are the other test's."""
-        return [f"{name}: {reason}" for name, reason in folder_differences(old, new).items() if name != Path(RESULTS).stem]
+        return [
+            f"{name}: {reason}"
+            for name, reason in folder_differences(old, new).items()
+            if name != Path(RESULTS).stem
+        ]

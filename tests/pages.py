@@ -17,7 +17,18 @@ class Links(HTMLParser):
         values = dict(attrs)
         self.names |= {values[key] for key in ("id", "name") if values.get(key)}
         address = values.get("href") or values.get("src") or values.get("data")
-        if address and tag in ("a", "script", "link", "img", "iframe", "source", "object", "embed", "video", "audio"):
+        if address and tag in (
+            "a",
+            "script",
+            "link",
+            "img",
+            "iframe",
+            "source",
+            "object",
+            "embed",
+            "video",
+            "audio",
+        ):
             (self.links if tag == "a" else self.fetched).append(address)
 
 

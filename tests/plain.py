@@ -17,23 +17,43 @@ from corpora_generator import generate
 
 TASKS = ("mrpc", "sst2")
 FOOTNOTE_6 = {
-    "neither", "nor", "not", "never", "none", "don't", "won't", "didn't", "hadn't", "haven't", "can't", "isn't", "wasn't",
-    "shouldn't", "couldn't", "nothing", "nowhere",
-}  # fmt: skip
+    "neither",
+    "nor",
+    "not",
+    "never",
+    "none",
+    "don't",
+    "won't",
+    "didn't",
+    "hadn't",
+    "haven't",
+    "can't",
+    "isn't",
+    "wasn't",
+    "shouldn't",
+    "couldn't",
+    "nothing",
+    "nowhere",
+}
 
 
 def score(task, predicted, labels, *metrics):
     """The task's metrics by scikit-learn and scipy, from 0 to 1 (correlations from −1 to 1), the first ranks models.
 
-    F1 is that of the second class ("equivalent", "duplicate"), as GLUE defines it, and 0 where nothing is predicted so, as
-    in the paper's Table 1. A correlation with a constant prediction counts as 0.
+    F1 is that of the second class ("equivalent", "duplicate"), as GLUE defines it, and 0 where
+    nothing is predicted so, as in the paper's Table 1. A correlation with a constant prediction
+    counts as 0.
     """
 
     def of(metric):
         if metric in ("Pearson", "Spearman"):
             rho = stats.pearsonr if metric == "Pearson" else stats.spearmanr
             return rho(labels, predicted).statistic if np.ptp(predicted) and np.ptp(labels) else 0.0
-        return accuracy_score(labels, predicted) if metric == "accuracy" else f1_score(labels, predicted, zero_division=0)
+        return (
+            accuracy_score(labels, predicted)
+            if metric == "accuracy"
+            else f1_score(labels, predicted, zero_division=0)
+        )
 
     return {metric: float(of(metric)) for metric in metrics or task.metrics}
 
@@ -77,19 +97,26 @@ def runs(text):
 
 def plain_example(row, fields, tokenizer, model):
     texts = [row.text[field] for field in fields]
-    encoded = tokenizer(*texts, truncation=True, max_length=64, return_offsets_mapping=True, return_tensors="pt")
+    encoded = tokenizer(
+        *texts, truncation=True, max_length=64, return_offsets_mapping=True, return_tensors="pt"
+    )
     offsets, owners = encoded.pop("offset_mapping")[0].tolist(), encoded.sequence_ids(0)
     sentences, negation = [], []
     for field, name in enumerate(fields):
         for sentence in row.sentences[name]:
-            placed = [(word, touching(offsets, owners, field, word.start, word.end)) for word in sentence.words]
+            placed = [
+                (word, touching(offsets, owners, field, word.start, word.end))
+                for word in sentence.words
+            ]
             sentences.append(placed)
         for start, end in runs(texts[field]):
             if texts[field][start:end].lower().replace("’", "'") in FOOTNOTE_6:
                 negation += touching(offsets, owners, field, start, end)
     pieces = tokenizer.convert_ids_to_tokens(encoded["input_ids"][0])
     special = [at for at, owner in enumerate(owners) if owner is None]
-    maps = torch.cat(attention_maps(model, Batch(dict(encoded), [0], torch.zeros(1)))).double().numpy()
+    maps = (
+        torch.cat(attention_maps(model, Batch(dict(encoded), [0], torch.zeros(1)))).double().numpy()
+    )
     return Plain(pieces, sentences, special[:1], special[1:], negation, maps)
 
 
@@ -100,7 +127,12 @@ def measured(name):
     task, model = lab.tasks[0], lab.encoder("pretrained").cpu()
     rows = sample(lab.dev_rows(task), 50, lab.settings.seed)
     gold = generate(name)["validation"]
-    return lab, task, model, [plain_example(gold[row["idx"]], task.fields, lab.tokenizer, model) for row in rows]
+    return (
+        lab,
+        task,
+        model,
+        [plain_example(gold[row["idx"]], task.fields, lab.tokenizer, model) for row in rows],
+    )
 
 
 def replay(measurement, examples, side="right", width=None):
@@ -137,7 +169,10 @@ def word(form, upos, head, deprel, antecedent=None):
 def words(text):
     """Words of one sentence, told as "form POS head relation" with bars between; a pronoun's antecedent follows."""
     parts = (one.split() for one in text.split("|"))
-    return [word(form, upos, int(head), deprel, *map(int, antecedent)) for form, upos, head, deprel, *antecedent in parts]
+    return [
+        word(form, upos, int(head), deprel, *map(int, antecedent))
+        for form, upos, head, deprel, *antecedent in parts
+    ]
 
 
 def made_input(words, pieces=None):
@@ -145,4 +180,12 @@ def made_input(words, pieces=None):
     pieces = pieces or [(at,) for at in range(1, len(words) + 1)]
     end = max(max(positions) for positions in pieces if positions) + 1
     tokens = ("[CLS]", *["x"] * (end - 1), "[SEP]")
-    return AnnotatedInput(tuple(range(end + 1)), tokens, (0,), (end,), (PlacedSentence(tuple(words), tuple(pieces)),), (), 0)
+    return AnnotatedInput(
+        tuple(range(end + 1)),
+        tokens,
+        (0,),
+        (end,),
+        (PlacedSentence(tuple(words), tuple(pieces)),),
+        (),
+        0,
+    )

@@ -1,10 +1,12 @@
 """Norm-based attention of a BERT computed slowly and plainly, as an independent check: NumPy in float64, token by token.
 
-Nothing comes from the package, and from transformers only parameters and configuration. An input is one example without
-padding, ``input_ids`` and ``token_type_ids`` of L integers each. Head h gives token i the sum over tokens j of a_ij f(x_j):
-a are its weights, x_j enters the layer, and f(x) = (x W_V + b_V)[the head's columns] W_O[the head's rows]. The attention
-block then leaves LayerNorm(y_i), y_i = Σ_h Σ_j a_ij f(x_j) + b_O + x_i. Sources: Kobayashi et al., EMNLP 2020 ("Attention
-is Not Only a Weight") and 2021 ("Incorporating Residual and Normalization Layers into Analysis of Masked Language Models").
+Nothing comes from the package, and from transformers only parameters and configuration. An input is
+one example without padding, ``input_ids`` and ``token_type_ids`` of L integers each. Head h gives
+token i the sum over tokens j of a_ij f(x_j): a are its weights, x_j enters the layer, and f(x) = (x
+W_V + b_V)[the head's columns] W_O[the head's rows]. The attention block then leaves LayerNorm(y_i),
+y_i = Σ_h Σ_j a_ij f(x_j) + b_O + x_i. Sources: Kobayashi et al., EMNLP 2020 ("Attention is Not Only
+a Weight") and 2021 ("Incorporating Residual and Normalization Layers into Analysis of Masked
+Language Models").
 """
 
 import math
@@ -28,23 +30,44 @@ def forward(model, input_ids, token_type_ids) -> list[Layer]:
     """Every layer of a transformers BERT, without dropout."""
     config, eps = model.config, model.config.layer_norm_eps
     if config.model_type != "bert" or config.hidden_act != "gelu":
-        raise ValueError(f"{config.model_type} with {config.hidden_act}: only a BERT with gelu is computed here")
-    state = {name: value.double().cpu().numpy() for name, value in model.base_model.state_dict().items()}
-    word, position, kind = (state[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type"))
-    rows = [word[w] + position[i] + kind[k] for i, (w, k) in enumerate(zip(input_ids, token_type_ids, strict=True))]
+        raise ValueError(
+            f"{config.model_type} with {config.hidden_act}: only a BERT with gelu is computed here"
+        )
+    state = {
+        name: value.double().cpu().numpy() for name, value in model.base_model.state_dict().items()
+    }
+    word, position, kind = (
+        state[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")
+    )
+    rows = [
+        word[w] + position[i] + kind[k]
+        for i, (w, k) in enumerate(zip(input_ids, token_type_ids, strict=True))
+    ]
     x, layers = np.array([layer_norm(row, state, "embeddings", eps) for row in rows]), []
     for n in range(config.num_hidden_layers):
         entering = layers[-1].leaving if layers else x
-        layers.append(one_layer(entering, state, f"encoder.layer.{n}", config.num_attention_heads, eps))
+        layers.append(
+            one_layer(entering, state, f"encoder.layer.{n}", config.num_attention_heads, eps)
+        )
     return layers
 
 
 def one_layer(x, state, name, heads, eps) -> Layer:
     """The layer of parameters ``name``, entered by x, (L, hidden)."""
     length, size = len(x), x.shape[1] // heads
-    a, f, attended, leaving = np.zeros((heads, length, length)), np.zeros((heads, *x.shape)), 0 * x, 0 * x
-    q, k, v = ([linear(row, state, f"{name}.attention.self.{part}") for row in x] for part in ("query", "key", "value"))
-    output, bias = (state[f"{name}.attention.output.dense.{part}"].T for part in ("weight", "bias"))  # torch's are (out, in)
+    a, f, attended, leaving = (
+        np.zeros((heads, length, length)),
+        np.zeros((heads, *x.shape)),
+        0 * x,
+        0 * x,
+    )
+    q, k, v = (
+        [linear(row, state, f"{name}.attention.self.{part}") for row in x]
+        for part in ("query", "key", "value")
+    )
+    output, bias = (
+        state[f"{name}.attention.output.dense.{part}"].T for part in ("weight", "bias")
+    )  # torch's are (out, in)
     for h, i in np.ndindex(heads, length):
         own = slice(h * size, (h + 1) * size)
         f[h, i] = v[i][own] @ output[own]
@@ -53,9 +76,16 @@ def one_layer(x, state, name, heads, eps) -> Layer:
     for i in range(length):
         attended[i] = sum((a[h, i, j] * f[h, j] for h, j in np.ndindex(heads, length)), bias)
         block = layer_norm(attended[i] + x[i], state, f"{name}.attention.output", eps)
-        inner = [z * (1 + math.erf(z / math.sqrt(2))) / 2 for z in linear(block, state, f"{name}.intermediate.dense")]
-        leaving[i] = layer_norm(linear(inner, state, f"{name}.output.dense") + block, state, f"{name}.output", eps)
-    return Layer(x, a, f, attended, (state[f"{name}.attention.output.LayerNorm.weight"], eps), leaving)
+        inner = [
+            z * (1 + math.erf(z / math.sqrt(2))) / 2
+            for z in linear(block, state, f"{name}.intermediate.dense")
+        ]
+        leaving[i] = layer_norm(
+            linear(inner, state, f"{name}.output.dense") + block, state, f"{name}.output", eps
+        )
+    return Layer(
+        x, a, f, attended, (state[f"{name}.attention.output.LayerNorm.weight"], eps), leaving
+    )
 
 
 def linear(x, state, name):
@@ -63,7 +93,9 @@ def linear(x, state, name):
 
 
 def layer_norm(x, state, name, eps):
-    return normalised(x, x, state[f"{name}.LayerNorm.weight"], eps) + state[f"{name}.LayerNorm.bias"]
+    return (
+        normalised(x, x, state[f"{name}.LayerNorm.weight"], eps) + state[f"{name}.LayerNorm.bias"]
+    )
 
 
 def normalised(x, y, gamma, eps):
@@ -79,7 +111,9 @@ def weights(model, input_ids, token_type_ids) -> np.ndarray:
 def value_norms(model, input_ids, token_type_ids) -> np.ndarray:
     """‖f(x_j)‖, (layers, heads, L)."""
     transformed = [layer.transformed for layer in forward(model, input_ids, token_type_ids)]
-    return np.array([[[np.linalg.norm(vector) for vector in f] for f in heads] for heads in transformed])
+    return np.array(
+        [[[np.linalg.norm(vector) for vector in f] for f in heads] for heads in transformed]
+    )
 
 
 def terms(layer, i, by) -> tuple:
@@ -88,7 +122,9 @@ def terms(layer, i, by) -> tuple:
     mixed, kept = 0 * y, 0 * y if by == "norm" else layer.entering[i].copy()
     for h, j in np.ndindex(layer.transformed.shape[:2]):
         (kept if j == i else mixed)[:] += layer.weights[h, i, j] * layer.transformed[h, j]
-    return tuple(normalised(term, y, *layer.norm) if by == "layernorm" else term for term in (mixed, kept))
+    return tuple(
+        normalised(term, y, *layer.norm) if by == "layernorm" else term for term in (mixed, kept)
+    )
 
 
 def mixing(model, input_ids, token_type_ids, by) -> np.ndarray:
@@ -97,7 +133,8 @@ def mixing(model, input_ids, token_type_ids, by) -> np.ndarray:
     weight:    1 − mean over heads of a_ii
     norm:      ‖m‖ / (‖m‖ + ‖p‖), with m = Σ_{j≠i} Σ_h a_ij f(x_j) and p = Σ_h a_ii f(x_i)
     residual:  ‖m‖ / (‖m‖ + ‖p + x_i‖)
-    layernorm: ‖g(m)‖ / (‖g(m)‖ + ‖g(p + x_i)‖), g the attention block's LayerNorm with the std of y_i (``normalised``)
+    layernorm: ‖g(m)‖ / (‖g(m)‖ + ‖g(p + x_i)‖), g the attention block's LayerNorm with the std of
+        y_i (``normalised``)
 
     b_V is part of f; b_O and LayerNorm's bias are in neither term, as in the authors' code.
     Any other ``by`` raises ValueError.
@@ -106,6 +143,10 @@ def mixing(model, input_ids, token_type_ids, by) -> np.ndarray:
         raise ValueError(f"by={by!r}: choose one of weight, norm, residual, layernorm")
     layers, tokens = forward(model, input_ids, token_type_ids), range(len(input_ids))
     if by == "weight":
-        return np.array([np.mean([1 - layer.weights[:, i, i].mean() for i in tokens]) for layer in layers])
-    sizes = [[[np.linalg.norm(term) for term in terms(layer, i, by)] for i in tokens] for layer in layers]
+        return np.array(
+            [np.mean([1 - layer.weights[:, i, i].mean() for i in tokens]) for layer in layers]
+        )
+    sizes = [
+        [[np.linalg.norm(term) for term in terms(layer, i, by)] for i in tokens] for layer in layers
+    ]
     return np.array([np.mean([mixed / (mixed + kept) for mixed, kept in layer]) for layer in sizes])

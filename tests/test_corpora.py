@@ -51,8 +51,20 @@ _CLASSES = {
     "acl acl:relcl csubj": {"VERB"},
     "root": {"VERB", "ADJ", "PRON"},
 }
-RELATIONS = {relation: classes for relations, classes in _CLASSES.items() for relation in relations.split()}
-GENDER = {"he": "m", "him": "m", "his": "m", "himself": "m", "she": "f", "her": "f", "herself": "f", "it": "n", "its": "n"}
+RELATIONS = {
+    relation: classes for relations, classes in _CLASSES.items() for relation in relations.split()
+}
+GENDER = {
+    "he": "m",
+    "him": "m",
+    "his": "m",
+    "himself": "m",
+    "she": "f",
+    "her": "f",
+    "herself": "f",
+    "it": "n",
+    "its": "n",
+}
 SEX = {
     **dict.fromkeys("aunt niece grandmother".split(), "f"),
     **dict.fromkeys("uncle nephew grandfather stepfather".split(), "m"),
@@ -68,7 +80,9 @@ def rows(task):
 
 
 def sentences(task):
-    return [sentence for row in rows(task) for items in row.sentences.values() for sentence in items]
+    return [
+        sentence for row in rows(task) for items in row.sentences.values() for sentence in items
+    ]
 
 
 def check_spans(row):
@@ -132,7 +146,12 @@ def check_agreement(sentence):
     """Every subject with its finite verb, as far as the forms tell; returns how many told."""
     checked = 0
     for index, word in enumerate(sentence.words):
-        if not word.deprel.startswith("nsubj") or word.form.lower() in ("sheep", "deer", "i", "fish"):
+        if not word.deprel.startswith("nsubj") or word.form.lower() in (
+            "sheep",
+            "deer",
+            "i",
+            "fish",
+        ):
             continue
         many = is_plural(sentence, index)
         verbs = [w for w in sentence.words if w.head == word.head and w.upos == "AUX"]
@@ -192,7 +211,9 @@ def test_every_row_is_sound(task):
     for row in rows(task):
         check_row(row)
     # A question's subject mostly stands by an auxiliary that tells nothing ("did", "can").
-    assert sum(map(check_agreement, sentences(task))) > (10 if task == "qnli" else 0.05 * len(sentences(task)))
+    assert sum(map(check_agreement, sentences(task))) > (
+        10 if task == "qnli" else 0.05 * len(sentences(task))
+    )
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -206,7 +227,12 @@ def test_other_seeds_are_sound(task, seed):
 
 def test_a_broken_annotation_is_caught():
     sentence = next(s for s in sentences("mrpc") if s.words[-1].head >= 0)
-    for change in ({"head": len(sentence.words) - 1}, {"head": -1}, {"deprel": "nsubj"}, {"upos": "NOUN"}):
+    for change in (
+        {"head": len(sentence.words) - 1},
+        {"head": -1},
+        {"deprel": "nsubj"},
+        {"upos": "NOUN"},
+    ):
         words = (*sentence.words[:-1], replace(sentence.words[-1], **change))
         with pytest.raises(AssertionError):
             check_tree(Sentence(sentence.text, words))
@@ -215,9 +241,17 @@ def test_a_broken_annotation_is_caught():
 def test_a_pronoun_beside_its_noun_is_an_emphatic_one_whatever_the_label():
     """Without such pronouns, no head's attention to nouns could be told from attention to neighbours (§4.5)."""
     for task in TASKS:
-        pairs = [(s, at, word) for s in sentences(task) for at, word in enumerate(s.words) if word.antecedent is not None]
+        pairs = [
+            (s, at, word)
+            for s in sentences(task)
+            for at, word in enumerate(s.words)
+            if word.antecedent is not None
+        ]
         beside = [(s.words[at - 1], word) for s, at, word in pairs if at - 1 == word.antecedent]
-        assert all(word.form in ("himself", "herself") and word.deprel == "nmod:npmod" for _, word in beside)
+        assert all(
+            word.form in ("himself", "herself") and word.deprel == "nmod:npmod"
+            for _, word in beside
+        )
         assert len(beside) > 0.2 * len(pairs) if task == "qnli" else not beside
     insisting = [row.label for row in rows("qnli") if "self " in row.text["sentence"]]
     assert 0.4 < insisting.count(0) / len(insisting) < 0.6
@@ -226,7 +260,9 @@ def test_a_pronoun_beside_its_noun_is_an_emphatic_one_whatever_the_label():
 @pytest.mark.parametrize("task", [name for name, task in TASKS.items() if not task.is_regression])
 def test_balance(task):
     for split in generate(task).values():
-        counts = [sum(row.label == label for row in split) for label in range(TASKS[task].num_labels)]
+        counts = [
+            sum(row.label == label for row in split) for label in range(TASKS[task].num_labels)
+        ]
         assert max(counts) - min(counts) <= 1
 
 
@@ -236,7 +272,13 @@ def test_splits_are_disjoint_and_words_held_out(task):
     assert len(set(texts)) == len(texts)
     held = held_out_lemmas()
     made = generate(task)
-    words = [w for row in made["train"] for items in row.sentences.values() for s in items for w in s.words]
+    words = [
+        w
+        for row in made["train"]
+        for items in row.sentences.values()
+        for s in items
+        for w in s.words
+    ]
     assert not {w.lemma for w in words} & held
     forms = {w.form.lower() for w in words}
     assert not {lemma for lemma in held if lemma + "s" in forms}
@@ -254,7 +296,8 @@ def test_bytes_are_pinned():
     assert digests() == DIGESTS
 
 
-# The embedded corpora's files: what the generator writes, and what the package's readers make of them.
+# The embedded corpora's files: what the generator writes, and what the package's readers make of
+# them.
 
 
 # Cached models are keyed by these digests of the training rows.
@@ -284,10 +327,16 @@ OFFICIAL_HEADERS = {
 def test_the_files_are_what_the_generator_makes():
     """Byte for byte once unpacked: how small zlib packs them is its own affair."""
     made = files.contents()
-    there = {path.relative_to(GLUE.parent).as_posix() for path in GLUE.parent.rglob("*") if path.suffix in (".gz", ".zip")}
+    there = {
+        path.relative_to(GLUE.parent).as_posix()
+        for path in GLUE.parent.rglob("*")
+        if path.suffix in (".gz", ".zip")
+    }
     assert set(made) == there
     for name, content in made.items():
-        assert files.unpacked(GLUE.parent / name) == content, f"{name}: renew it by python -m corpora_generator"
+        assert files.unpacked(GLUE.parent / name) == content, (
+            f"{name}: renew it by python -m corpora_generator"
+        )
 
 
 def test_writing_twice_gives_the_same_bytes(tmp_path):
@@ -295,7 +344,10 @@ def test_writing_twice_gives_the_same_bytes(tmp_path):
         assert len(files.write(tmp_path / folder)) == 22
         assert files.write(tmp_path / folder) == []
     for path in (tmp_path / "one").rglob("*.*"):
-        assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()
+        assert (
+            path.read_bytes()
+            == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()
+        )
     (tmp_path / "one" / "glue" / "RTE" / "dev.tsv.gz").write_bytes(gzip.compress(b"other"))
     assert files.write(tmp_path / "one") == ["glue/RTE/dev.tsv.gz"]
 
@@ -329,7 +381,9 @@ def test_the_readers_give_what_was_generated(name):
         rows = load_rows(task, split, parse_data("embedded"))
         assert rows.features == schema(task) and rows["idx"] == list(range(len(wanted)))
         assert rows["label"] == (
-            pytest.approx([row.label for row in wanted], abs=1e-6) if task.is_regression else [row.label for row in wanted]
+            pytest.approx([row.label for row in wanted], abs=1e-6)
+            if task.is_regression
+            else [row.label for row in wanted]
         )
         for field in task.fields:
             assert rows[field] == [row.text[field] for row in wanted]
@@ -340,7 +394,9 @@ def test_the_readers_give_what_was_generated(name):
 
 @pytest.mark.parametrize("name", TRAINING_ROWS)
 def test_training_rows_are_those_of_cached_models(name):
-    assert rows_digest(load_rows(TASKS[name], "train", parse_data("embedded"))) == TRAINING_ROWS[name]
+    assert (
+        rows_digest(load_rows(TASKS[name], "train", parse_data("embedded"))) == TRAINING_ROWS[name]
+    )
 
 
 # The generated pairs' labels: what an edit of the premise must not do to them.
@@ -358,7 +414,9 @@ def pairs(task, label=None, change=None):
     """(one text's words, the other's) of the rows of some seeds with that label and such a change."""
     for seed in SEEDS:
         for row in (row for split in generate(task, seed=seed).values() for row in split):
-            if (label is None or row.label == label) and (change is None or change in row.change.split(", ")):
+            if (label is None or row.label == label) and (
+                change is None or change in row.change.split(", ")
+            ):
                 yield [[w for s in items for w in s.words] for items in row.sentences.values()]
 
 
@@ -375,7 +433,9 @@ def test_nobody_entails_no_more_than_it_says(task, label):
     found = list(pairs(task, label, "nobody"))
     for premise, hypothesis in found:
         assert "nobody" in lemmas(premise) and denied(hypothesis)
-        assert not lemmas(premise, "ADV") - lemmas(hypothesis, "ADV") - {"yesterday"} or task == "rte"
+        assert (
+            not lemmas(premise, "ADV") - lemmas(hypothesis, "ADV") - {"yesterday"} or task == "rte"
+        )
     assert len(found) > 20
 
 
@@ -392,15 +452,23 @@ def test_no_new_thing_is_the_subject_of_a_denied_passive(task):
             if sum(word.head == -1 for word in words) > 1:
                 continue  # heads count within a sentence
             for i, word in enumerate(words):
-                below = [w for w in words if w.head == word.head and w.deprel in ("aux", "aux:pass", "advmod")]
+                below = [
+                    w
+                    for w in words
+                    if w.head == word.head and w.deprel in ("aux", "aux:pass", "advmod")
+                ]
                 if word.deprel == "nsubj:pass" and denied(below):
                     inside = {w.form.lower() for w in words if w.head == i}
-                    assert inside.isdisjoint({"a", "an", "many", *NUMERALS}), [w.form for w in words]
+                    assert inside.isdisjoint({"a", "an", "many", *NUMERALS}), [
+                        w.form for w in words
+                    ]
 
 
 def test_role_swaps_matter():
     found = list(pairs("mrpc", 0, "role swap"))
     for first, second in found:
-        verbs = [lemmas([word for word in words if word.deprel == "root"]) for words in (first, second)]
+        verbs = [
+            lemmas([word for word in words if word.deprel == "root"]) for words in (first, second)
+        ]
         assert verbs[0] != verbs[1] or verbs[0].isdisjoint(SYMMETRIC)
     assert len(found) > 10

@@ -15,7 +15,9 @@ def script():
 
 
 def test_the_committed_card_is_current(script):
-    assert script.CARD.read_text(encoding="utf-8") == script.card(), "renew it: python -m benchmarks.data_card"
+    assert script.CARD.read_text(encoding="utf-8") == script.card(), (
+        "renew it: python -m benchmarks.data_card"
+    )
 
 
 def test_shortcuts_are_those_of_these_corpora(script):
@@ -24,7 +26,9 @@ def test_shortcuts_are_those_of_these_corpora(script):
     committed = script.measured("corpora_shortcuts")["tasks"]
     for task, values in committed.items():
         for key, value in shortcuts.scores(task).items():
-            wanted = pytest.approx(values[key], abs=0.005) if isinstance(value, float) else values[key]
+            wanted = (
+                pytest.approx(values[key], abs=0.005) if isinstance(value, float) else values[key]
+            )
             assert value == wanted, (task, key)
 
 
@@ -58,7 +62,9 @@ def test_the_profile_trains_a_random_start_where_every_seed_learns(script):
     assert len(tasks) >= 3, "before anything is said about that start"
     for task in tasks:
         constant = 0 if task.is_regression else 1 / len(task.labels)
-        error = 0.5 * len(script.generate(task.name)["validation"]) ** -0.5  # of a share of the dev rows, at most
+        error = (
+            0.5 * len(script.generate(task.name)["validation"]) ** -0.5
+        )  # of a share of the dev rows, at most
         assert min(committed["tasks"][task.name]["normal"]["seeds"]) > constant + 1.96 * error, task
 
 
@@ -71,6 +77,8 @@ def test_a_second_reader_agrees(script):
         if task == "stsb":
             assert script.statistics.correlation(gold, list(labels.values())) > 0.9
         else:
-            agreed += sum(ours == theirs for ours, theirs in zip(gold, labels.values(), strict=True))
+            agreed += sum(
+                ours == theirs for ours, theirs in zip(gold, labels.values(), strict=True)
+            )
             total += len(gold)
     assert agreed >= 0.95 * total

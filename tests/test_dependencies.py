@@ -30,7 +30,9 @@ from bertology_utils.statistics import many_test
 
 def test_clark_et_als_table_is_whole_and_one():
     """Clark et al. (2019), Table 1: notebooks 5a and 8 must give the same numbers for the same row."""
-    assert {name: (head_name(*one.at), one.accuracy, one.offset) for name, one in CLARK.items()} == {
+    assert {
+        name: (head_name(*one.at), one.accuracy, one.offset) for name, one in CLARK.items()
+    } == {
         "nsubj": ("(8, 2)", 58.5, 45.5),
         "obj": ("(8, 10)", 86.8, 40.0),
         "amod": ("(4, 10)", 75.6, 68.3),
@@ -46,9 +48,16 @@ def plain_pointers(maps, sentence, at):
     """
     _, own = sentence[at]
     others = [other for other in range(len(sentence)) if other != at]
-    weights = np.stack([sum(maps[..., a, b] for a in own for b in sentence[other][1]) / len(own) for other in others])
+    weights = np.stack(
+        [
+            sum(maps[..., a, b] for a in own for b in sentence[other][1]) / len(own)
+            for other in others
+        ]
+    )
     ranked = np.sort(weights, axis=0)
-    return np.array(others)[weights.argmax(axis=0)], ranked[-1] - (ranked[-2] if len(others) > 1 else 0)
+    return np.array(others)[weights.argmax(axis=0)], ranked[-1] - (
+        ranked[-2] if len(others) > 1 else 0
+    )
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -71,8 +80,17 @@ def test_hits_are_the_plain_ones(task):
                     leads[token.deprel].append(lead)
     for name, arcs in found.items():
         assert arcs.offset.tolist() == offsets[name] and arcs.example.tolist() == numbers[name]
-        expected = np.array(hits[name]).reshape(len(offsets[name]), 2, *examples[0].maps.shape[:2]).swapaxes(0, 1)
-        clear = np.array(leads[name]).reshape(len(offsets[name]), 2, *examples[0].maps.shape[:2]).swapaxes(0, 1) > 1e-6
+        expected = (
+            np.array(hits[name])
+            .reshape(len(offsets[name]), 2, *examples[0].maps.shape[:2])
+            .swapaxes(0, 1)
+        )
+        clear = (
+            np.array(leads[name])
+            .reshape(len(offsets[name]), 2, *examples[0].maps.shape[:2])
+            .swapaxes(0, 1)
+            > 1e-6
+        )
         assert clear.mean() > 0.99, "hardly any near ties"
         assert (arcs.hits == expected)[clear].all()
     assert len(found["nsubj"].offset) >= 40 and len(found["det"].offset) >= 40
@@ -92,7 +110,12 @@ def pointing_at(targets, length):
 def test_a_head_that_points_from_dependents_to_heads():
     found = replay(Pointing([made_input(SENTENCE)]), [pointing_at({1: 2, 2: 3, 4: 3, 3: 4}, 6)])
     hits = {name: arcs.hits[:, :, 0, 0].tolist() for name, arcs in found.items()}
-    assert hits == {"nsubj": [[True], [False]], "obj": [[True], [True]], "amod": [[], []], "det": [[True], [False]]}
+    assert hits == {
+        "nsubj": [[True], [False]],
+        "obj": [[True], [True]],
+        "amod": [[], []],
+        "det": [[True], [False]],
+    }
     offsets = {name: arcs.offset.tolist() for name, arcs in found.items()}
     assert offsets == {"nsubj": [1], "obj": [-1], "amod": [], "det": [1]}
 
@@ -100,12 +123,24 @@ def test_a_head_that_points_from_dependents_to_heads():
 def test_pieces_are_summed_where_attended_and_averaged_where_attending():
     pieces = [(1,), (2, 3), (4,), (5,)]  # "gardener" is two pieces
     maps = np.zeros((1, 1, 7, 7))
-    maps[..., 1, :] = [0, 0, 0.3, 0.3, 0, 0.4, 0]  # the determiner: 0.6 on both pieces of its noun, 0.4 on another
+    maps[..., 1, :] = [
+        0,
+        0,
+        0.3,
+        0.3,
+        0,
+        0.4,
+        0,
+    ]  # the determiner: 0.6 on both pieces of its noun, 0.4 on another
     maps[..., 2, :] = [0, 0.7, 0, 0, 0.3, 0, 0]
     maps[..., 3, :] = [0, 0, 0, 0, 1, 0, 0]  # on average 0.65 on the verb, 0.35 on the determiner
     maps[..., 1, 0], maps[..., 1, 1] = 0.9, 0.8  # to [CLS] and to the word itself: does not count
     found = replay(Pointing([made_input(SENTENCE, pieces)]), [maps])
-    assert found["det"].hits[0].item() and found["nsubj"].hits[0].item() and not found["det"].hits[1].item()
+    assert (
+        found["det"].hits[0].item()
+        and found["nsubj"].hits[0].item()
+        and not found["det"].hits[1].item()
+    )
 
 
 def test_a_cut_sentence_is_left_out_and_counted():
@@ -123,7 +158,12 @@ def planted_arcs(sentences=150, per_sentence=2, seed=0):
     rng = np.random.default_rng(seed)
     count = sentences * per_sentence
     offsets = rng.choice([1, 2, 3, 4], size=count, p=[0.4, 0.2, 0.2, 0.2])
-    return Arcs(np.repeat(np.arange(sentences), per_sentence), offsets, rng.random((2, count, 2, 3)) < 0.25, sentences)
+    return Arcs(
+        np.repeat(np.arange(sentences), per_sentence),
+        offsets,
+        rng.random((2, count, 2, 3)) < 0.25,
+        sentences,
+    )
 
 
 @pytest.mark.parametrize("way", [0, 1])
@@ -136,7 +176,9 @@ def test_a_head_that_always_points_right_is_found_and_no_other(way):
     share = (arcs.offset == 1).mean()
     assert result.offset == (1, -1)[way] and result.baseline.value == pytest.approx(share)
     assert result.accuracy.value == 1 and result.difference.value == pytest.approx(1 - share)
-    assert result.difference.interval[0] > 0.4 and result.held_out == pytest.approx(1 - share, abs=0.02)
+    assert result.difference.interval[0] > 0.4 and result.held_out == pytest.approx(
+        1 - share, abs=0.02
+    )
     assert judge("subjects-distance", {"": result.support}).outcome == FAILS
 
 
@@ -171,17 +213,24 @@ def test_many_arcs_of_few_examples_prove_nothing(sentences, found):
 
 def test_a_relation_without_arcs_is_refused():
     with pytest.raises(ValueError, match="no amod arc"):
-        relation_test("amod", Arcs(np.array([]), np.array([]), np.zeros((2, 0, 2, 3), dtype=bool), 0), seed=1)
+        relation_test(
+            "amod", Arcs(np.array([]), np.array([]), np.zeros((2, 0, 2, 3), dtype=bool), 0), seed=1
+        )
 
 
 def test_data_sets_are_joined_with_their_examples_apart():
     whole = planted_arcs(10, 3)
     parts = [
-        Arcs(whole.example[:18], whole.offset[:18], whole.hits[:, :18], 7),  # its last example has no arc
+        Arcs(
+            whole.example[:18], whole.offset[:18], whole.hits[:, :18], 7
+        ),  # its last example has no arc
         Arcs(whole.example[18:] - 6, whole.offset[18:], whole.hits[:, 18:], 4),
     ]
     both = joined(parts)
-    assert both.example.tolist() == [*whole.example[:18], *(whole.example[18:] + 1)] and both.examples == 11
+    assert (
+        both.example.tolist() == [*whole.example[:18], *(whole.example[18:] + 1)]
+        and both.examples == 11
+    )
     assert both.offset.tolist() == whole.offset.tolist() and (both.hits == whole.hits).all()
 
 
@@ -196,8 +245,12 @@ def plain_max_statistic(differences, signs):
     columns = differences.T.tolist()
     drawn = [[score(column, flips) for column in columns] for flips in signs]
     observed = [score(column, [1] * len(differences)) for column in columns]
-    above = [(1 + sum(max(scores) >= value for scores in drawn)) / (1 + len(drawn)) for value in observed]
-    below = [(1 + sum(min(scores) <= value for scores in drawn)) / (1 + len(drawn)) for value in observed]
+    above = [
+        (1 + sum(max(scores) >= value for scores in drawn)) / (1 + len(drawn)) for value in observed
+    ]
+    below = [
+        (1 + sum(min(scores) <= value for scores in drawn)) / (1 + len(drawn)) for value in observed
+    ]
     return above, below
 
 
@@ -234,8 +287,10 @@ def treebank(folder, sentences, tail=""):
     arcs = [(2, "det", "DET"), (3, "nsubj", "NOUN"), (0, "root", "VERB"), (3, "obj", "NOUN")]
     blocks = []
     for number in range(sentences):
-        lines = [f"{at}\t{form}{number}\t_\t{pos}\t_\t_\t{head}\t{deprel}\t_\t_"
-                 for at, (form, (head, deprel, pos)) in enumerate(zip(forms, arcs, strict=True), start=1)]  # fmt: skip
+        lines = [
+            f"{at}\t{form}{number}\t_\t{pos}\t_\t_\t{head}\t{deprel}\t_\t_"
+            for at, (form, (head, deprel, pos)) in enumerate(zip(forms, arcs, strict=True), start=1)
+        ]
         blocks.append("\n".join(lines) + "\n")
     path = folder / "my.conllu"
     path.write_text("\n".join(blocks) + "\n" + tail, encoding="utf-8")
@@ -245,9 +300,16 @@ def treebank(folder, sentences, tail=""):
 def test_heads_of_any_encoder_on_any_treebank_in_one_call(tiny_bert, tmp_path):
     model, tokenizer = loaded(tiny_bert)
     table = head_dependencies(model, tokenizer, treebank(tmp_path, 80))
-    assert list(dict.fromkeys(table["relation"])) == ["det", "nsubj", "obj"] and table.attrs["left out"] == 0
-    assert table["direction"].tolist() == [*WAYS] * 3 and (table["arcs"] == 40).all(), "measured on one half"
-    assert (table["distance: share of arcs"] == 1).all() and table["best fixed distance"].tolist() == [1, -1, 1, -1, -1, 1]
+    assert (
+        list(dict.fromkeys(table["relation"])) == ["det", "nsubj", "obj"]
+        and table.attrs["left out"] == 0
+    )
+    assert table["direction"].tolist() == [*WAYS] * 3 and (table["arcs"] == 40).all(), (
+        "measured on one half"
+    )
+    assert (table["distance: share of arcs"] == 1).all() and table[
+        "best fixed distance"
+    ].tolist() == [1, -1, 1, -1, -1, 1]
     for part in ("head", "distance"):
         shares = table[[f"{part}: low", f"{part}: share of arcs", f"{part}: high"]].to_numpy()
         assert (np.diff(shares, axis=1) >= 0).all() and shares.min() >= 0 and shares.max() <= 1
@@ -259,20 +321,30 @@ def test_heads_of_any_encoder_on_any_treebank_in_one_call(tiny_bert, tmp_path):
 def test_head_and_distance_are_chosen_on_other_sentences():
     """Of many heads that know nothing the best on its own half is the luckiest; on the other half it is as good as any."""
     arcs = planted_arcs(sentences=120)
-    lucky = Arcs(arcs.example, arcs.offset, np.random.default_rng(1).random((2, 240, 6, 12)) < 0.25, 120)
-    shares = [row["head: share of arcs"] for seed in range(20) for row in chosen_and_measured("x", lucky, seed)]
+    lucky = Arcs(
+        arcs.example, arcs.offset, np.random.default_rng(1).random((2, 240, 6, 12)) < 0.25, 120
+    )
+    shares = [
+        row["head: share of arcs"]
+        for seed in range(20)
+        for row in chosen_and_measured("x", lucky, seed)
+    ]
     best = lucky.hits.mean(axis=1).max()
     assert np.mean(shares) < best - 0.03, "what all sentences together would say"
     planted = lucky.hits.copy()
     planted[0, :, 2, 3] = True
     row, other = chosen_and_measured("x", Arcs(arcs.example, arcs.offset, planted, 120), 1)
     assert row["best head"] == "(3, 4)" and row["head: share of arcs"] == 1 and row["p"] < 0.01
-    assert row["best fixed distance"] == 1 and other["best fixed distance"] == -1 and other["p"] > 0.1
+    assert (
+        row["best fixed distance"] == 1 and other["best fixed distance"] == -1 and other["p"] > 0.1
+    )
 
 
 def test_a_treebank_that_says_too_little_is_refused_in_words(tiny_bert, tmp_path):
     model, tokenizer = loaded(tiny_bert)
-    with pytest.raises(ValueError, match="my.conllu is too small: no relation is in 60 of its sentences"):
+    with pytest.raises(
+        ValueError, match="my.conllu is too small: no relation is in 60 of its sentences"
+    ):
         head_dependencies(model, tokenizer, treebank(tmp_path, 20))
     told = "'amod' is in 0 sentences of my.conllu, and 60 are wanted; choose of: det, nsubj, obj"
     with pytest.raises(ValueError, match=told):
@@ -288,7 +360,10 @@ def test_a_treebank_that_says_too_little_is_refused_in_words(tiny_bert, tmp_path
 
 def sentence(*words):
     """A sentence in CoNLL-U, of (form, head, label)."""
-    return "".join(f"{at}\t{form}\t_\tX\t_\t_\t{head}\t{deprel}\t_\t_\n" for at, (form, head, deprel) in enumerate(words, 1))
+    return "".join(
+        f"{at}\t{form}\t_\tX\t_\t_\t{head}\t{deprel}\t_\t_\n"
+        for at, (form, head, deprel) in enumerate(words, 1)
+    )
 
 
 @pytest.fixture
@@ -309,45 +384,75 @@ NOUNS = "cat dog man king boy girl horse bird fish queen".split()
 def test_on_a_treebank_heads_are_measured_on_its_own_sentences(even_bert, tmp_path):
     """Heads find a subject's verb in "cats see men" and not in "then cats see men": in 30 of 40 sentences; objects never."""
     plain = [
-        sentence((one, 2, "nsubj"), (verb, 0, "root"), ("men", 2, "obj")) for one in NOUNS for verb in "see like hit".split()
+        sentence((one, 2, "nsubj"), (verb, 0, "root"), ("men", 2, "obj"))
+        for one in NOUNS
+        for verb in "see like hit".split()
     ]
-    later = [sentence(("then", 3, "advmod"), (one, 3, "nsubj"), ("see", 0, "root"), ("men", 3, "obj")) for one in NOUNS]
+    later = [
+        sentence(("then", 3, "advmod"), (one, 3, "nsubj"), ("see", 0, "root"), ("men", 3, "obj"))
+        for one in NOUNS
+    ]
     path = tmp_path / "my.conllu"
     path.write_text(
-        "\n".join([*plain, *later, sentence(*((f"{noun}s", 1, "det") for noun in NOUNS * 20))]), encoding="utf-8"
+        "\n".join([*plain, *later, sentence(*((f"{noun}s", 1, "det") for noun in NOUNS * 20))]),
+        encoding="utf-8",
     )
     lab = Lab("8_bert_base", model=even_bert, tasks="mrpc", max_examples=5, treebank=str(path))
     arcs = lab.arcs(lab.encoder(), lab.tasks)
-    assert {name: len(of.offset) for name, of in arcs.items()} == {"nsubj": 40, "obj": 40, "amod": 0, "det": 0}
+    assert {name: len(of.offset) for name, of in arcs.items()} == {
+        "nsubj": 40,
+        "obj": 40,
+        "amod": 0,
+        "det": 0,
+    }
     assert (arcs["nsubj"].hits.mean(axis=1) == 0.75).all() and not arcs["obj"].hits.any()
     assert (arcs["nsubj"].offset == 1).all() and arcs["nsubj"].examples == 41
     test = relation_test("nsubj", arcs["nsubj"], 1)
     assert (test.accuracy.value, test.baseline.value, test.beats) == (0.75, 1.0, ())
-    assert lab.facts["treebank"] == {"sentences": 41, "left out": 1}, "the last is longer than an input may be"
+    assert lab.facts["treebank"] == {"sentences": 41, "left out": 1}, (
+        "the last is longer than an input may be"
+    )
     assert lab.settings.as_json()["treebank"] == "my.conllu"
-    by_norm = Lab("5_token_to_token", model=even_bert, tasks="mrpc", weighing="norm", treebank=str(path))
+    by_norm = Lab(
+        "5_token_to_token", model=even_bert, tasks="mrpc", weighing="norm", treebank=str(path)
+    )
     assert not (by_norm.arcs(lab.encoder(), lab.tasks)["nsubj"].hits.mean(axis=1) == 0.75).all(), (
         "weighed as its notebook is"
     )
 
 
-def test_without_a_treebank_they_are_of_the_tasks_rows_and_of_the_pass_that_was_made(tiny_bert, own_cache):
+def test_without_a_treebank_they_are_of_the_tasks_rows_and_of_the_pass_that_was_made(
+    tiny_bert, own_cache
+):
     lab = Lab("5_token_to_token", model=str(tiny_bert), tasks="mrpc,sst2", max_examples=20)
     model = lab.encoder()
     looked = [lab.look(model, task)["pointing"] for task in lab.tasks]
     made = {path.name for path in own_cache.glob("*/*")}
     arcs = lab.arcs(model, lab.tasks)
-    assert {path.name for path in own_cache.glob("*/*")} == made != set(), "looked up, not measured anew"
+    assert {path.name for path in own_cache.glob("*/*")} == made != set(), (
+        "looked up, not measured anew"
+    )
     for name, of in arcs.items():
         expected = joined([part[name] for part in looked])
-        assert np.array_equal(of.hits, expected.hits) and np.array_equal(of.example, expected.example)
-    assert len(arcs["nsubj"].offset) > 20 and "treebank" not in lab.settings.as_json() and not lab.facts
+        assert np.array_equal(of.hits, expected.hits) and np.array_equal(
+            of.example, expected.example
+        )
+    assert (
+        len(arcs["nsubj"].offset) > 20
+        and "treebank" not in lab.settings.as_json()
+        and not lab.facts
+    )
 
 
 def test_a_lab_refuses_a_treebank_before_it_loads_anything(tiny_bert, tmp_path, monkeypatch):
-    monkeypatch.setattr("bertology_utils.models.load_encoder", lambda *_: pytest.fail("a model was loaded"))
+    monkeypatch.setattr(
+        "bertology_utils.models.load_encoder", lambda *_: pytest.fail("a model was loaded")
+    )
     told = "my.conllu' has too few dependencies .nsubj 20, obj 20, amod 0, det 20.; wanted are 30"
     with pytest.raises(ValueError, match=told):
         Lab("8_bert_base", model=str(tiny_bert), treebank=str(treebank(tmp_path, 20)))
-    with pytest.raises(FileNotFoundError, match="treebank='conllu:my.conllu': there is no file conllu:my.conllu; wanted is"):
+    with pytest.raises(
+        FileNotFoundError,
+        match="treebank='conllu:my.conllu': there is no file conllu:my.conllu; wanted is",
+    ):
         Lab("8_bert_base", model=str(tiny_bert), treebank="conllu:my.conllu")

@@ -13,13 +13,17 @@ import sys
 import pytest
 from conftest import ROOT
 
-# Of a logit; a dev example changes sides only if two logits are closer than that. Starts moved by one part in a
-# million and older kernels changed trained logits by 1.6e-4 at most.
+# Of a logit; a dev example changes sides only if two logits are closer than that. Starts moved by
+# one part in a million and older kernels changed trained logits by 1.6e-4 at most.
 TOLERANCE = 5e-4
 # Seed of the noise on the initial weights (see tests/machines), threads, kernels.
 MACHINES = {
     "the same": {"OMP_NUM_THREADS": "1"},
-    "two threads, another start": {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive", "BERTOLOGY_NOISE": "1"},
+    "two threads, another start": {
+        "OMP_NUM_THREADS": "2",
+        "OMP_WAIT_POLICY": "passive",
+        "BERTOLOGY_NOISE": "1",
+    },
     "old kernels": {
         "OMP_NUM_THREADS": "1",
         "ATEN_CPU_CAPABILITY": "default",
@@ -52,7 +56,9 @@ print(json.dumps(predict_logits(model, batches.make_batches(inputs, tokenizer)).
 def outputs(folder, machine):
     environment = os.environ | MACHINES[machine] | {"BERTOLOGY_CACHE": str(folder)}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "tests" / "machines"), str(ROOT)])
-    result = subprocess.run([sys.executable, "-c", TRAIN], capture_output=True, text=True, env=environment, check=True)
+    result = subprocess.run(
+        [sys.executable, "-c", TRAIN], capture_output=True, text=True, env=environment, check=True
+    )
     return json.loads(result.stdout.splitlines()[-1])
 
 
@@ -64,7 +70,11 @@ def reference(tmp_path_factory):
 @pytest.mark.parametrize("machine", MACHINES)
 def test_training_gives_the_same_outputs(reference, tmp_path, machine):
     found = outputs(tmp_path, machine)
-    differences = [abs(a - b) for row, other in zip(found, reference, strict=True) for a, b in zip(row, other, strict=True)]
+    differences = [
+        abs(a - b)
+        for row, other in zip(found, reference, strict=True)
+        for a, b in zip(row, other, strict=True)
+    ]
     if machine == "the same":
         assert max(differences) == 0, "the same environment gives the same digits"
     else:

@@ -53,7 +53,9 @@ def test_disabled_maps_are_one_over_the_real_tokens_and_others_untouched(model, 
     with disable_heads(model, [(0, 2)]):
         maps = attention_maps(model, batch)
     for row, length in enumerate(batch.lengths):
-        torch.testing.assert_close(maps[0][row, 2, :, :length], torch.full((maps[0].shape[2], int(length)), 1 / length))
+        torch.testing.assert_close(
+            maps[0][row, 2, :, :length], torch.full((maps[0].shape[2], int(length)), 1 / length)
+        )
         assert (maps[0][row, 2, :, length:] == 0).all()
     kept = [0, 1, 3]
     torch.testing.assert_close(maps[0][:, kept], before[0][:, kept], atol=0, rtol=0)
@@ -109,7 +111,9 @@ def test_a_sweep_within_the_context_keeps_its_heads_disabled(model, batches, abl
     if ablation == "uniform":
         for layer, head in [(0, 2), (1, 0)]:
             with disable_heads(model, [*outer, (layer, head)]):
-                np.testing.assert_array_equal(found.heads[layer, head], predict_logits(model, batches))
+                np.testing.assert_array_equal(
+                    found.heads[layer, head], predict_logits(model, batches)
+                )
         with disable_heads(model, [*layer_heads(model, 2), (0, 1)]):
             np.testing.assert_array_equal(found.layers[2], predict_logits(model, batches))
         np.testing.assert_array_equal(found.heads[0, 1], found.baseline)
@@ -135,10 +139,15 @@ def test_wrong_heads_are_refused(model, batches, heads, message):
 @pytest.mark.parametrize("tokens_at_once", [1, 300])
 def test_fast_sweep_equals_the_reference(model, batches, tokens_at_once, monkeypatch):
     expected = reference_sweep(model, batches)
-    monkeypatch.setattr("bertology_utils.disabling.sweep.reference_sweep", lambda *_: pytest.fail("not the fast way"))
+    monkeypatch.setattr(
+        "bertology_utils.disabling.sweep.reference_sweep",
+        lambda *_: pytest.fail("not the fast way"),
+    )
     found = sweep(model, batches, tokens_at_once)
     for name in ("baseline", "heads", "layers"):
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=forward_tolerance(model, ways=4))
+        np.testing.assert_allclose(
+            getattr(found, name), getattr(expected, name), atol=forward_tolerance(model, ways=4)
+        )
 
 
 def test_zero_equals_a_head_without_output_weights(model, batches):
@@ -147,17 +156,24 @@ def test_zero_equals_a_head_without_output_weights(model, batches):
         projections(other)[1].weight[:, 16:24] = 0
     found = sweep(model, batches, layers=[1], ablation="zero")
     assert found.heads.shape[:2] == (1, 4)
-    np.testing.assert_allclose(found.heads[0, 2], predict_logits(other, batches), atol=forward_tolerance(model, ways=4))
+    np.testing.assert_allclose(
+        found.heads[0, 2], predict_logits(other, batches), atol=forward_tolerance(model, ways=4)
+    )
 
 
 def test_mean_is_the_mean_over_real_tokens(model, batches):
     seen = []
-    hook = projections(model)[0].register_forward_pre_hook(lambda module, arguments: seen.append(arguments[0]))
+    hook = projections(model)[0].register_forward_pre_hook(
+        lambda module, arguments: seen.append(arguments[0])
+    )
     predict_logits(model, batches)
     hook.remove()
     tokens = torch.cat([context[batch.mask] for context, batch in zip(seen, batches, strict=True)])
     torch.testing.assert_close(
-        replacement(model, batches, "mean")[0].flatten().float(), tokens.mean(dim=0), atol=sum_tolerance(len(tokens)), rtol=0
+        replacement(model, batches, "mean")[0].flatten().float(),
+        tokens.mean(dim=0),
+        atol=sum_tolerance(len(tokens)),
+        rtol=0,
     )
 
 
@@ -168,7 +184,9 @@ def test_interchange_gives_an_input_what_the_head_gives_the_next_one_of_its_leng
     found = sweep(model, batches, layers=[1], ablation="interchange")
     one = next(group for group in groups if len(group.index) > 2)
     seen = []
-    hook = projections(model)[1].register_forward_pre_hook(lambda module, arguments: seen.append(arguments[0]))
+    hook = projections(model)[1].register_forward_pre_hook(
+        lambda module, arguments: seen.append(arguments[0])
+    )
     with torch.inference_mode():
         model(**one.inputs)
     hook.remove()
@@ -181,13 +199,17 @@ def test_interchange_gives_an_input_what_the_head_gives_the_next_one_of_its_leng
         expected = model(**one.inputs).logits.double().numpy()
     hook.remove()
     for at in (0, -1):
-        np.testing.assert_allclose(found.heads[0, 2, one.index[at]], expected[at], atol=forward_tolerance(model, ways=4))
+        np.testing.assert_allclose(
+            found.heads[0, 2, one.index[at]], expected[at], atol=forward_tolerance(model, ways=4)
+        )
 
 
 def test_non_finite_outputs_are_refused(model, batches):
     broken = copy.deepcopy(model)
     with torch.no_grad():
-        [module for module in broken.modules() if hasattr(module, "query")][1].value.bias.fill_(torch.inf)
+        [module for module in broken.modules() if hasattr(module, "query")][1].value.bias.fill_(
+            torch.inf
+        )
     with pytest.raises(FloatingPointError, match="NaN or infinite"):
         sweep(broken, batches)
 
@@ -196,7 +218,9 @@ def test_importance_is_the_gradient_of_a_head_s_scale(model, batches):
     """By finite differences: scale one head's output of one example, see how its loss changes."""
     before = predict_logits(model, batches)
     importance = gradient_importance(model, batches)
-    assert importance.shape == (3, 4) and all(parameter.grad is None for parameter in model.parameters())
+    assert importance.shape == (3, 4) and all(
+        parameter.grad is None for parameter in model.parameters()
+    )
     np.testing.assert_array_equal(predict_logits(model, batches), before)
     layer, head, size = 1, 2, 8
     exact = copy.deepcopy(model).double()
@@ -221,7 +245,9 @@ def test_importance_is_the_gradient_of_a_head_s_scale(model, batches):
 
 def test_cumulative_disables_the_first_heads_of_an_order(model, batches):
     order = random_order((3, 4), 1)
-    assert sorted(order) == all_heads(model) and order == random_order((3, 4), 1) != random_order((3, 4), 2)
+    assert sorted(order) == all_heads(model) and order == random_order((3, 4), 1) != random_order(
+        (3, 4), 2
+    )
     found = cumulative(model, batches, order, step=5)
     assert sorted(found) == [0, 5, 10, 12]
     with disable_heads(model, order[:5]):
@@ -277,7 +303,8 @@ def test_lengths_added_are_those_of_the_vectors_summed_by_weight(model, batches)
     np.testing.assert_allclose(both, np.average(singly, axis=0, weights=lengths), rtol=1e-4)
 
 
-# §4.6 from end to end: a head that does harm is found as a significant gain, and nothing is where there is nothing.
+# §4.6 from end to end: a head that does harm is found as a significant gain, and nothing is where
+# there is nothing.
 
 
 PLANTED = (1, 2)
@@ -311,7 +338,9 @@ def test_a_planted_harmful_head_is_found_and_its_gain_is_real(planted):
     heads = effects(TASKS["mrpc"], found, labels, seed=1).heads
     assert divmod(heads.best, 4) == PLANTED
     assert heads.significant()[PLANTED] and heads.values[PLANTED] > 0.05
-    assert heads.selected.honest.mean() > 0.03, "it is a gain on examples that had no say in the choice"
+    assert heads.selected.honest.mean() > 0.03, (
+        "it is a gain on examples that had no say in the choice"
+    )
     assert heads.mcnemar[heads.best] < 1e-3
     assert heads.gains[heads.best].interval[0] > 0
 
@@ -331,7 +360,9 @@ def test_effects_of_layers_and_of_the_mean_head(planted):
     right = (found.baseline.argmax(axis=1) == labels).mean()
     assert effect.baseline == pytest.approx(right)
     np.testing.assert_allclose(
-        effect.layers.values, (found.layers.argmax(axis=2) == labels).mean(axis=1) - right, atol=1e-12
+        effect.layers.values,
+        (found.layers.argmax(axis=2) == labels).mean(axis=1) - right,
+        atol=1e-12,
     )
     assert effect.heads.mean.value == pytest.approx(effect.heads.values.mean())
     assert effect.heads.shape == (3, 4) and effect.layers.shape == (3,)

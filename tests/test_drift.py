@@ -32,14 +32,18 @@ def plain_similarity(before, after, tokenizer, row, pad_to=None):
     padding = {"padding": "max_length", "max_length": pad_to} if pad_to else {}
     inputs = tokenizer(row["sentence1"], row["sentence2"], return_tensors="pt", **padding)
     with torch.inference_mode():
-        pairs = zip(*(m(**inputs, output_attentions=True).attentions for m in (before, after)), strict=True)
+        pairs = zip(
+            *(m(**inputs, output_attentions=True).attentions for m in (before, after)), strict=True
+        )
         result = []
         for a, b in pairs:
             heads = []
             for head in range(a.shape[1]):
                 x, y = a[0, head].flatten().tolist(), b[0, head].flatten().tolist()
                 dot = sum(i * j for i, j in zip(x, y, strict=True))
-                heads.append(dot / math.sqrt(sum(i * i for i in x)) / math.sqrt(sum(j * j for j in y)))
+                heads.append(
+                    dot / math.sqrt(sum(i * i for i in x)) / math.sqrt(sum(j * j for j in y))
+                )
             result.append(heads)
     return np.array(result)
 
@@ -50,7 +54,9 @@ def test_several_pairs_from_one_pass_of_each_model(two_models, protocol, monkeyp
     made = batches_of_rows(TASK, 12, tokenizer)
     pairs = {"there": (before, after), "back": (after, before), "same": (after, after)}
     seen, maps_of = [], measure.attention_maps
-    monkeypatch.setattr(measure, "attention_maps", lambda model, *rest: seen.append(model) or maps_of(model, *rest))
+    monkeypatch.setattr(
+        measure, "attention_maps", lambda model, *rest: seen.append(model) or maps_of(model, *rest)
+    )
     found = measure.drifts(pairs, made, protocol)
     assert len(seen) == 2 * len(made), "one pass of each model and batch"
     monkeypatch.undo()
@@ -68,11 +74,15 @@ def test_equals_the_plain_definition(two_models, protocol, pad_to):
     measured = observe(after, made, {"drift": measure.Drift(before, protocol)})["drift"]
     assert measured.shape == (12, 3, 4)
     for index, row in enumerate(rows):
-        expected = plain_similarity(before, after, tokenizer, row, pad_to if protocol == "official" else None)
+        expected = plain_similarity(
+            before, after, tokenizer, row, pad_to if protocol == "official" else None
+        )
         np.testing.assert_allclose(measured[index], expected, atol=2 * forward_tolerance(after))
 
 
-@pytest.mark.parametrize("layers, heads, message", [(4, 4, "4 layers"), (2, 4, "2 layers"), (3, 2, "2 heads per layer")])
+@pytest.mark.parametrize(
+    "layers, heads, message", [(4, 4, "4 layers"), (2, 4, "2 layers"), (3, 2, "2 heads per layer")]
+)
 def test_a_reference_of_another_shape_is_refused(two_models, tmp_path, layers, heads, message):
     (model, _), tokenizer = two_models
     reference, _ = loaded(make_bert(tmp_path, layers, heads, 32))
@@ -90,13 +100,17 @@ def planted(least_similar, n=50):
     return values
 
 
-@pytest.mark.parametrize(("layers", "share"), [([4, 5], 1.0), ([0, 5], 0.0), ([3, 4], 0.0), ([], None)])
+@pytest.mark.parametrize(
+    ("layers", "share"), [([4, 5], 1.0), ([0, 5], 0.0), ([3, 4], 0.0), ([], None)]
+)
 def test_finds_whether_the_last_two_layers_change_most(layers, share):
     found = measure.last_layers_lead(planted(layers), seed=1)
     above = np.mean([lead.draws > 0 for lead in found.values()], axis=1).min()
     assert above == share if share is not None else above < 0.95
     by_layer = planted(layers).mean(axis=(0, 2))
-    assert len(found) == 8 and found["layer 6 above 2"].value == pytest.approx(by_layer[1] - by_layer[5])
+    assert len(found) == 8 and found["layer 6 above 2"].value == pytest.approx(
+        by_layer[1] - by_layer[5]
+    )
 
 
 def test_the_least_lead_of_equal_layers_is_biased_and_pairs_are_not():
@@ -116,14 +130,20 @@ def test_displacements_have_the_cosine_of_what_changed(two_models):
     start, step, other = (torch.tensor(rng.random((2, 3, 6, 6))) for _ in range(3))
     mask = torch.ones(2, 6, dtype=torch.bool)
     # As small as the changes of a first layer, far below the maps themselves.
-    products = measure.dot_products([start, start + 1e-3 * step, start + 2e-3 * step, start + 1e-3 * other], mask)
+    products = measure.dot_products(
+        [start, start + 1e-3 * step, start + 2e-3 * step, start + 1e-3 * other], mask
+    )
     same = measure.displacement_cosine(products, 0, 1, 2)
     assert torch.allclose(same, torch.ones(2, 3, dtype=torch.float64), rtol=1e-8)
-    expected = [[np.dot(a, b) / np.linalg.norm(a) / np.linalg.norm(b) for a, b in zip(x, y, strict=True)]
-                for x, y in zip(step.flatten(2).numpy(), other.flatten(2).numpy(), strict=True)]  # fmt: skip
+    expected = [
+        [np.dot(a, b) / np.linalg.norm(a) / np.linalg.norm(b) for a, b in zip(x, y, strict=True)]
+        for x, y in zip(step.flatten(2).numpy(), other.flatten(2).numpy(), strict=True)
+    ]
     np.testing.assert_allclose(measure.displacement_cosine(products, 0, 1, 3), expected, rtol=1e-8)
     assert torch.isnan(measure.displacement_cosine(products, 0, 0, 1)).all(), "nothing moved"
-    np.testing.assert_allclose(measure.cosine(products, 0, 3), measure.map_cosine(start, start + 1e-3 * other, mask))
+    np.testing.assert_allclose(
+        measure.cosine(products, 0, 3), measure.map_cosine(start, start + 1e-3 * other, mask)
+    )
     (before, after), tokenizer = two_models
     made = batches_of_rows(TASK, 4, tokenizer)
     found = measure.drifts({}, made, displacements={"same": (before, after, after)})
@@ -141,7 +161,9 @@ def classifiers(two_models):
 def restored(tuned, start, layers):
     """The fine-tuned model with the weights of some layers as they were before."""
     model, before = copy.deepcopy(tuned), start.state_dict()
-    there = {name: before[name] for layer in layers for name in before if f".layer.{layer}." in name}
+    there = {
+        name: before[name] for layer in layers for name in before if f".layer.{layer}." in name
+    }
     model.load_state_dict(there, strict=False)
     return model
 
@@ -165,7 +187,13 @@ def test_grafts_that_share_their_lower_layers_answer_as_they_do_alone(classifier
 
 def test_layers_that_share_their_weights_cannot_be_put_back(classifiers):
     _, _, made = classifiers
-    config = AlbertConfig(embedding_size=8, hidden_size=16, num_attention_heads=4, intermediate_size=16, num_hidden_layers=3)
+    config = AlbertConfig(
+        embedding_size=8,
+        hidden_size=16,
+        num_attention_heads=4,
+        intermediate_size=16,
+        num_hidden_layers=3,
+    )
     shared = AlbertForSequenceClassification(config).eval()
     assert not scores.exchangeable(shared)
     logits = scores.restored_logits(shared, shared, [(), *scores.groups_of(3).values()], made)
@@ -178,14 +206,18 @@ def test_graft_scores_are_changes_of_the_score(classifiers):
     labels = np.arange(12) % 2
     groups = [(), *scores.groups_of(3).values()]
     assert groups == [(), (0, 1), (1, 2), (0,), (0, 1)]
-    found = scores.changes_of_score(TASK, scores.restored_logits(tuned, start, [(), *groups], made), labels, seed=1)
+    found = scores.changes_of_score(
+        TASK, scores.restored_logits(tuned, start, [(), *groups], made), labels, seed=1
+    )
 
     def accuracy(model):
         return np.mean(predict_logits(model, made).argmax(axis=1) == labels)
 
     assert found[0].value == 0 and found[0].n == 12
     for group, change in zip(groups, found, strict=True):
-        assert change.value == pytest.approx(accuracy(restored(tuned, start, group)) - accuracy(tuned))
+        assert change.value == pytest.approx(
+            accuracy(restored(tuned, start, group)) - accuracy(tuned)
+        )
 
 
 def test_a_tuned_random_start_is_compared_with_single_random_classifiers():
@@ -195,14 +227,18 @@ def test_a_tuned_random_start_is_compared_with_single_random_classifiers():
     for tuned, share in ((labels, 0), (1 - labels, 1)):
         assert scores.share_ahead(TASK, answers, tuned[None], labels, 1).value == share
     chance = np.tile([0, 0, 1, 1], 15)  # half right, as the mean of all
-    assert scores.share_ahead(TASK, answers, chance[None], labels, 1).value == pytest.approx(0.45, abs=0.07)
+    assert scores.share_ahead(TASK, answers, chance[None], labels, 1).value == pytest.approx(
+        0.45, abs=0.07
+    )
 
 
 def test_random_classifiers_answer_by_chance(classifiers):
     start, _, made = classifiers
     features = classifier_inputs(start, made)
     logits = predict_logits(start, made)
-    weight, bias = (parameter.detach().double().numpy() for parameter in start.classifier.parameters())
+    weight, bias = (
+        parameter.detach().double().numpy() for parameter in start.classifier.parameters()
+    )
     np.testing.assert_allclose(features @ weight.T + bias, logits, atol=1e-5)
     answers = scores.random_answers(TASK, features, seed=1, count=400)
     assert answers.shape == (400, 12) and set(answers.ravel()) == {0, 1}
@@ -229,7 +265,10 @@ def test_groups_are_named_from_one_and_pairs_come_first():
 def test_a_random_start_counts_only_where_it_changed_some_map(lowest, counts, monkeypatch):
     monkeypatch.setattr(measure, "learned", lambda *_: True)
     lab = SimpleNamespace(
-        random_tasks=(TASK,), resampling_seed=lambda _: 1, random_starts=lambda _: None, labels=lambda _: None
+        random_tasks=(TASK,),
+        resampling_seed=lambda _: 1,
+        random_starts=lambda _: None,
+        labels=lambda _: None,
     )
     similarity = np.ones((40, 3, 2))
     similarity[:, 0] = lowest

@@ -66,7 +66,9 @@ def test_a_weighted_metric_is_the_metric_of_repeated_examples(metric):
     labels, baseline, disabled = made(task.name)
     weights = bootstrap_weights(N, 5, 20).copy()
     weights[0] = labels == labels[0] if metric == "F1" else weights[0]  # one class alone
-    found = weighted_scores(metric, np.vstack([baseline, disabled, 0 * disabled[:1]]), labels, weights)
+    found = weighted_scores(
+        metric, np.vstack([baseline, disabled, 0 * disabled[:1]]), labels, weights
+    )
     for draw, counts in enumerate(weights):
         rows = np.repeat(np.arange(N), counts)
         for variant, predicted in enumerate([baseline, *disabled, 0 * disabled[0]]):
@@ -81,7 +83,9 @@ def test_a_real_gain_is_found_and_only_that(name):
     assert found.better[7] < 0.01 and found.gains.argmax() == 7
     assert (np.delete(found.better, 7) > 0.05).all()
     np.testing.assert_allclose(
-        found.gains, [gain.value for gain in effects.gains(TASKS[name], baseline, disabled, labels, 1)], atol=1e-12
+        found.gains,
+        [gain.value for gain in effects.gains(TASKS[name], baseline, disabled, labels, 1)],
+        atol=1e-12,
     )
 
 
@@ -91,10 +95,14 @@ def test_the_test_keeps_its_level(name):
     smallest = []
     for seed in range(80):
         labels, baseline, disabled = made(name, seed, variants=10, n=120)
-        if not TASKS[name].is_regression:  # flips hurt a model that is mostly right; here it is right half of the time
+        if (
+            not TASKS[name].is_regression
+        ):  # flips hurt a model that is mostly right; here it is right half of the time
             labels = np.random.default_rng(1000 + seed).integers(0, 2, 120)
         else:
-            disabled = np.random.default_rng(1000 + seed).permuted(np.repeat(baseline[None], 10, axis=0), axis=1)
+            disabled = np.random.default_rng(1000 + seed).permuted(
+                np.repeat(baseline[None], 10, axis=0), axis=1
+            )
             labels = np.random.default_rng(2000 + seed).random(120)
         found = effects.gain_test(TASKS[name], baseline, disabled, labels, seed=1, permutations=200)
         smallest.append(found.better.min())
@@ -125,7 +133,10 @@ def test_a_chosen_gain_shrinks_on_the_other_half_unless_it_is_real():
 def test_heads_that_tie_are_averaged_and_not_the_first_taken():
     """Of 30 heads several often gain equally many of 20 answers; their order says nothing, and decides nothing."""
     labels, baseline, disabled = made("rte", variants=30, n=40)
-    found, turned = (effects.selected_gain(RTE, baseline, order, labels, seed=1) for order in (disabled, disabled[::-1]))
+    found, turned = (
+        effects.selected_gain(RTE, baseline, order, labels, seed=1)
+        for order in (disabled, disabled[::-1])
+    )
     assert (found.naive == turned.naive).all()
     np.testing.assert_allclose(found.honest, turned.honest)
 
@@ -135,26 +146,36 @@ def losing(share, examples, heads=(20, 20), seed=0):
     rng = np.random.default_rng(seed)
     errs = rng.permutation(np.linspace(*share, heads[0] * heads[1])).reshape(heads)
     disabled = rng.random((*heads, examples)) >= errs[..., None]
-    return errs, Sweep(outputs(np.ones(examples, dtype=bool)), outputs(disabled), outputs(disabled[0]))
+    return errs, Sweep(
+        outputs(np.ones(examples, dtype=bool)), outputs(disabled), outputs(disabled[0])
+    )
 
 
-@pytest.mark.parametrize("share, known", [((0.1, 0.1), 0.0), ((0.07, 0.13), 0.5), ((0.04, 0.16), 0.8)])
+@pytest.mark.parametrize(
+    "share, known", [((0.1, 0.1), 0.0), ((0.07, 0.13), 0.5), ((0.04, 0.16), 0.8)]
+)
 def test_reliability_is_the_part_of_the_variance_that_is_not_noise(share, known):
     errs, sweep = losing(share, 300)
     noise = np.mean(errs * (1 - errs)) / 300
-    assert np.var(errs) / (np.var(errs) + noise) == pytest.approx(known, abs=0.01), "by construction"
+    assert np.var(errs) / (np.var(errs) + noise) == pytest.approx(known, abs=0.01), (
+        "by construction"
+    )
     found = effects.reliability(MRPC, sweep, np.ones(300, dtype=int), 1)
     assert found.value == pytest.approx(known, abs=0.08) and found.n == 400
 
 
 def test_where_losses_are_noise_nothing_can_be_said_of_what_predicts_them():
     """What predicts every head's true loss without fail shows as 0.3 or less; that is not the predictor's fault."""
-    (errs, noisy), (_, clear) = losing((0.098, 0.102), 300, (6, 12)), losing((0.0, 0.2), 300, (6, 12))
+    (errs, noisy), (_, clear) = (
+        losing((0.098, 0.102), 300, (6, 12)),
+        losing((0.0, 0.2), 300, (6, 12)),
+    )
     labels = np.ones(300, dtype=int)
     lost = -effects.scores_of(MRPC, effects.answers(MRPC, noisy.heads).reshape(72, -1), labels)
     assert abs(rank_of(errs.ravel(), lost)) < 0.3
     found = {
-        task: effects.reliability(task, sweep, labels, 1) for task, sweep in ((MRPC, noisy), (RTE, clear), (QNLI, clear))
+        task: effects.reliability(task, sweep, labels, 1)
+        for task, sweep in ((MRPC, noisy), (RTE, clear), (QNLI, clear))
     }
     assert needs.reliable(found, {MRPC: True, RTE: True, QNLI: False}) == [RTE]
     assert judge("effect-predicted", {}).outcome == UNTESTABLE
@@ -168,7 +189,9 @@ def test_equally_many_right_answers_are_exactly_equal_scores():
     labels = np.zeros(160, dtype=int)
     variants = np.stack([rng.permutation(np.arange(160) < 29).astype(int) for _ in range(72)])
     baseline = rng.permutation(np.arange(160) < 29).astype(int)
-    assert {gain.value for gain in effects.gains(TASKS["rte"], baseline, variants, labels, 1)} == {0.0}
+    assert {gain.value for gain in effects.gains(TASKS["rte"], baseline, variants, labels, 1)} == {
+        0.0
+    }
     found = effects.gain_test(TASKS["rte"], baseline, variants, labels, seed=1)
     assert (found.gains == 0).all() and found.better.min() > 0.5 and found.worse.min() > 0.5
 
@@ -179,15 +202,23 @@ def test_exchanged_predictions_give_the_gains_of_the_plain_definition(name, monk
     labels, baseline, disabled = made(name, variants=6, n=40)
     swapped = np.random.default_rng(1).random((9, 40)) < 0.5
     signs, where = [], np.where
-    monkeypatch.setattr(effects.np, "where", lambda *arguments: signs.append(1) or where(*arguments))
+    monkeypatch.setattr(
+        effects.np, "where", lambda *arguments: signs.append(1) or where(*arguments)
+    )
     found = effects._swapped_gains(task, baseline, disabled, labels, swapped)
     monkeypatch.undo()
     assert len(signs) == 1 or task.is_regression, "one matrix of signs for all variants"
     metric = plain_metric(task)
     for draw, rows in enumerate(swapped):
         for variant, predicted in enumerate(disabled):
-            with_head, without = np.where(rows, predicted, baseline), np.where(rows, baseline, predicted)
-            expected = score(task, without, labels, metric)[metric] - score(task, with_head, labels, metric)[metric]
+            with_head, without = (
+                np.where(rows, predicted, baseline),
+                np.where(rows, baseline, predicted),
+            )
+            expected = (
+                score(task, without, labels, metric)[metric]
+                - score(task, with_head, labels, metric)[metric]
+            )
             assert found[draw, variant] == pytest.approx(expected, abs=1e-12)
 
 
@@ -203,8 +234,14 @@ def made_up(helpful=(1, 2), harmful=(0, 1), idle=(2, 0)):
     """A model of 3 layers × 4 heads that is right on 60 of 80 examples; one head hides 15 right answers, one gives 20."""
     whole = np.arange(EXAMPLES) < 60
     rng = np.random.default_rng(0)
-    disabled = np.stack([[np.where(rng.random(EXAMPLES) < 0.05, ~whole, whole) for _ in range(4)] for _ in range(3)])
-    disabled[helpful], disabled[harmful], disabled[idle] = np.arange(EXAMPLES) < 75, np.arange(EXAMPLES) < 40, whole
+    disabled = np.stack(
+        [[np.where(rng.random(EXAMPLES) < 0.05, ~whole, whole) for _ in range(4)] for _ in range(3)]
+    )
+    disabled[helpful], disabled[harmful], disabled[idle] = (
+        np.arange(EXAMPLES) < 75,
+        np.arange(EXAMPLES) < 40,
+        whole,
+    )
     layers = np.stack([np.arange(EXAMPLES) < count for count in (60, 62, 20)])
     return Sweep(outputs(whole), outputs(disabled), outputs(layers)), np.ones(EXAMPLES, dtype=int)
 
@@ -221,7 +258,9 @@ def padded(lengths):
     half = len(lengths) // 2
     found = []
     for part in (list(range(half)), list(range(half, len(lengths)))):
-        mask = torch.tensor([[int(at < lengths[row]) for at in range(max(lengths))] for row in part])
+        mask = torch.tensor(
+            [[int(at < lengths[row]) for at in range(max(lengths))] for row in part]
+        )
         ids = mask * torch.tensor(part)[:, None] + 7 * mask
         found.append(Batch({"input_ids": ids, "attention_mask": mask}, part, torch.ones(len(part))))
     return found
@@ -245,19 +284,26 @@ def test_the_example_is_one_that_the_best_head_spoils_and_not_a_long_one():
 def variants(z, border=0.0, side="better", error=0.02, shape=(2, 3)):
     """One head (or layer) so many standard errors better, or worse, than the border; the others change nothing."""
     sign, count = 1 if side == "better" else -1, int(np.prod(shape))
-    gains = [resampled(sign * z, sign * border, error), *[resampled(0, 0, 1e-6) for _ in range(count - 1)]]
+    gains = [
+        resampled(sign * z, sign * border, error),
+        *[resampled(0, 0, 1e-6) for _ in range(count - 1)],
+    ]
     p = np.ones(count)
     p[0] = norm.sf(z + border / error)
     sides = {"better": np.ones(count), "worse": np.ones(count)} | {side: p}
     honest = 0.01 * sign * z + 0.01 * QUANTILES
-    test = effects.GainTest(np.array([gain.value for gain in gains]), sides["better"], sides["worse"], np.zeros(10))
+    test = effects.GainTest(
+        np.array([gain.value for gain in gains]), sides["better"], sides["worse"], np.zeros(10)
+    )
     return effects.Variants(shape, gains, test, effects.SelectedGain(honest, honest, 100), None)
 
 
 def judged(name, of_heads, of_layers=None, tasks=(MRPC, RTE)):
     """The verdict on two trainings of each task."""
     one = effects.Effects(0.8, of_heads, of_layers or variants(0, shape=(3,)), many(0))
-    found = needs.estimates_of_claims({task: [one, one] for task in tasks}, dict.fromkeys(tasks, True), 1)
+    found = needs.estimates_of_claims(
+        {task: [one, one] for task in tasks}, dict.fromkeys(tasks, True), 1
+    )
     return judge(name, found[name])
 
 
@@ -268,13 +314,17 @@ def test_a_head_has_to_gain_beyond_chance_in_every_training_and_none_may_gain_a_
     assert judged("some-head-helps", variants(0, 0.002, error=0.0001)).outcome == HOLDS, (
         "0.2 points, twice the paper's least"
     )
-    assert needs.some_gain([variants(SURE), variants(0)]).outcome == UNDECIDED, "in one training only"
+    assert needs.some_gain([variants(SURE), variants(0)]).outcome == UNDECIDED, (
+        "in one training only"
+    )
 
 
 def test_a_loss_moves_where_no_answer_turns():
     rng, labels = np.random.default_rng(0), np.arange(80) % 2
     whole = np.where(labels[:, None] == [0, 1], 2.0, -2.0) + rng.normal(0, 0.1, (80, 2))
-    outputs = np.stack([whole, 0.8 * whole])[None]  # the second head's disabling makes the model less sure, and never wrong
+    outputs = np.stack([whole, 0.8 * whole])[
+        None
+    ]  # the second head's disabling makes the model less sure, and never wrong
     sweep = Sweep(whole, outputs, outputs[0][:1])
     found = effects.effects(MRPC, sweep, labels, 1)
     assert np.ptp(found.heads.values) == 0
@@ -308,10 +358,16 @@ def needing(heads):
     return effects.Effects(0.8, with_gains(gains), variants(0, shape=(3,)), many(0))
 
 
-@pytest.mark.parametrize("other, outcome", [(range(5), HOLDS), (range(5, 10), UNDECIDED), (range(10, 15), FAILS)])
+@pytest.mark.parametrize(
+    "other, outcome", [(range(5), HOLDS), (range(5, 10), UNDECIDED), (range(10, 15), FAILS)]
+)
 def test_two_tasks_share_heads_if_more_than_other_tasks_do(other, outcome):
     """STS-B needs the first five heads; MRPC one of those that RTE does and one that STS-B does."""
-    first, second, third = needing(list(range(5))), needing(list(other)), needing([0, 5, 10, 15, 16])
+    first, second, third = (
+        needing(list(range(5))),
+        needing(list(other)),
+        needing([0, 5, 10, 15, 16]),
+    )
     if outcome == UNDECIDED:
         third = needing(list(range(15, 20)))
     if outcome == FAILS:
@@ -322,15 +378,22 @@ def test_two_tasks_share_heads_if_more_than_other_tasks_do(other, outcome):
     value = found["shared-pair"][""].value
     assert np.sign(value) == {HOLDS: 1, UNDECIDED: 0, FAILS: -1}[outcome]
     assert judge("trainings-agree", found["trainings-agree"]).outcome == UNTESTABLE
-    alone = needs.estimates_of_claims({STSB: [first], RTE: [second]}, dict.fromkeys((STSB, RTE), True), 1)
-    assert judge("shared-pair", alone["shared-pair"]).outcome == UNTESTABLE, "with nothing to compare"
+    alone = needs.estimates_of_claims(
+        {STSB: [first], RTE: [second]}, dict.fromkeys((STSB, RTE), True), 1
+    )
+    assert judge("shared-pair", alone["shared-pair"]).outcome == UNTESTABLE, (
+        "with nothing to compare"
+    )
     both = needs.needed_by_all([[first], [second]])
     assert both == [divmod(at, 6) for at in sorted(set(range(5)) & set(other))]
 
 
 def test_shared_heads_are_those_that_both_need():
     first, idle = needing(list(range(5))).heads, variants(0, error=1e-6, shape=(4, 6))
-    assert needs.shared(first, first).value == 5 and needs.shared(first, needing([3, 4, 9, 10, 11]).heads).value == 2
+    assert (
+        needs.shared(first, first).value == 5
+        and needs.shared(first, needing([3, 4, 9, 10, 11]).heads).value == 2
+    )
     assert needs.shared(first, idle).value == 0, "a model that needs no head more than others"
 
 
@@ -343,7 +406,10 @@ def test_heads_that_tie_for_the_last_places_count_in_part():
 
 def test_trainings_of_a_task_agree_beyond_what_tasks_share():
     """All need head 0 most, as a head of the model may be needed by whatever task; that is no agreement of trainings."""
-    common = {MRPC: [[0, 1, 2, 3, 4], [0, 5, 6, 7, 8]], RTE: [[0, 9, 10, 11, 12], [0, 13, 14, 15, 16]]}
+    common = {
+        MRPC: [[0, 1, 2, 3, 4], [0, 5, 6, 7, 8]],
+        RTE: [[0, 9, 10, 11, 12], [0, 13, 14, 15, 16]],
+    }
     own = {MRPC: [[0, 1, 2, 3, 4]] * 2, RTE: [[0, 9, 10, 11, 12]] * 2}
     for needed, value in ((common, 0), (own, 4)):
         found = {task: [needing(one).heads for one in several] for task, several in needed.items()}
@@ -358,7 +424,10 @@ def test_profiles_differ_between_tasks_by_a_permutation_of_models():
         for task in list(TASKS.values())[:tasks]:
             profile = rng.normal(0, 0.01, 24)
             trainings = [profile + rng.normal(0, noise, 24) for _ in range(2)]
-            found[task] = [with_gains({at: resampled(0, mean, 1e-4) for at, mean in enumerate(one)}) for one in trainings]
+            found[task] = [
+                with_gains({at: resampled(0, mean, 1e-4) for at, mean in enumerate(one)})
+                for one in trainings
+            ]
         return found
 
     assert needs.profiles_apart(models(0.005), 1).outcome == HOLDS
@@ -383,4 +452,8 @@ def test_several_heads_are_chosen_on_one_half_and_scored_on_the_other():
     assert len({layer for few in seen for layer, _ in few}) == 2, (
         "of eleven heads that tie not only those of the first layer"
     )
-    assert found.value == 0 and found.n == 60 and all(len(few) == 3 and (0, 0) not in few for few in seen)
+    assert (
+        found.value == 0
+        and found.n == 60
+        and all(len(few) == 3 and (0, 0) not in few for few in seen)
+    )

@@ -35,13 +35,18 @@ def python(code, *arguments, mounts=""):
             pytest.skip("this machine allows no disks of one's own (unshare -Urm)")
         command = ["unshare", "-Urm", "sh", "-ec", f'{mounts}\nexec "$@"', "sh", *command]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600, cwd=ROOT)
+    return subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=600, cwd=ROOT
+    )
 
 
 def can_mount():
     if not shutil.which("unshare"):
         return False
-    tried = subprocess.run(["unshare", "-Urm", "sh", "-c", "mount -t tmpfs -o size=64k tmpfs /mnt"], capture_output=True)
+    tried = subprocess.run(
+        ["unshare", "-Urm", "sh", "-c", "mount -t tmpfs -o size=64k tmpfs /mnt"],
+        capture_output=True,
+    )
     return tried.returncode == 0
 
 
@@ -162,7 +167,9 @@ print("weights:", cache.file_sha256(finetune.trained(training) / "model.safetens
 """
 
 
-def test_a_training_on_a_full_disk_goes_on_when_there_is_room_to_the_same_weights(tiny_bert, tmp_path, monkeypatch):
+def test_a_training_on_a_full_disk_goes_on_when_there_is_room_to_the_same_weights(
+    tiny_bert, tmp_path, monkeypatch
+):
     undisturbed = python(TRAINING, tiny_bert)
     assert undisturbed.returncode == 0, undisturbed.stderr
     disk = tmp_path / "disk"
@@ -178,8 +185,12 @@ def test_a_training_on_a_full_disk_goes_on_when_there_is_room_to_the_same_weight
     [
         OSError(errno.ENOSPC, "No space left on device", "/place"),
         OSError(errno.EDQUOT, "Disk quota exceeded"),
-        Exception("Error while serializing: I/O error: No space left on device (os error 28)"),  # safetensors
-        RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 13248 vs 13140"),  # torch.save
+        Exception(
+            "Error while serializing: I/O error: No space left on device (os error 28)"
+        ),  # safetensors
+        RuntimeError(
+            "[enforce fail at inline_container.cc:672] . unexpected pos 13248 vs 13140"
+        ),  # torch.save
         RuntimeError("PytorchStreamWriter failed writing file data/1: file write failed"),
     ],
 )
@@ -189,10 +200,14 @@ def test_a_full_disk_is_known_whoever_tells_it(error):
 
 def test_a_full_disk_in_a_notebooks_cell_is_said_in_words(tmp_path, monkeypatch):
     def fail(*_, **__):
-        raise PapermillExecutionError(4, 3, "lab.record.results()", "OSError", "[Errno 28] No space left on device", [])
+        raise PapermillExecutionError(
+            4, 3, "lab.record.results()", "OSError", "[Errno 28] No space left on device", []
+        )
 
     monkeypatch.setattr("papermill.execute_notebook", fail)
-    told = execute(Notebook(tmp_path / "1_trial.ipynb", "A trial", {}), {}, tmp_path / "executed.ipynb", 0)
+    told = execute(
+        Notebook(tmp_path / "1_trial.ipynb", "A trial", {}), {}, tmp_path / "executed.ipynb", 0
+    )
     assert told.startswith("cell 3: the disk is full (") and "OSError" not in told
 
 
@@ -216,14 +231,20 @@ for refused in (lambda: cache.entry("things", {"other": 1}, fill), lambda: cache
 
 def test_a_read_only_cache_is_read_and_what_it_lacks_is_refused_before_any_work(own_cache):
     folder = cache.entry("things", KEY, fill_with("whole"))
-    run = python(READ, mounts=f"mount --bind '{own_cache}' '{own_cache}'; mount -o remount,bind,ro '{own_cache}'")
+    run = python(
+        READ,
+        mounts=f"mount --bind '{own_cache}' '{own_cache}'; mount -o remount,bind,ro '{own_cache}'",
+    )
     assert run.returncode == 0, run.stderr
     found, *refusals = run.stdout.splitlines()
     assert found == str(folder)
     assert ["is needed, and it is not there" in line for line in refusals] == [True, True, False]
     assert "something has to be made for this run" in refusals[2]
     for line in refusals:
-        assert line.startswith(f"the cache folder {own_cache} cannot be written to: ") and "BERTOLOGY_CACHE" in line
+        assert (
+            line.startswith(f"the cache folder {own_cache} cannot be written to: ")
+            and "BERTOLOGY_CACHE" in line
+        )
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
@@ -237,7 +258,9 @@ def test_a_damaged_entry_of_a_read_only_cache_is_refused(number, monkeypatch):
     monkeypatch.setattr(os, "utime", closed)
     assert cache.entry("things", KEY, never) == folder
     (folder / "data.txt").write_text("changed")
-    with pytest.raises(PermissionError, match="is needed, and data.txt has changed since it was written"):
+    with pytest.raises(
+        PermissionError, match="is needed, and data.txt has changed since it was written"
+    ):
         cache.entry("things", KEY, never)
 
 
@@ -281,11 +304,17 @@ ROWS = {
     for split in ("train", "validation", "test")
 }
 WEIGHTS = f"resolve/{REVISION}/model.safetensors"
-TROUBLES = {  # model → of which requests for its weights, what happens to the first of them, and the seconds waited
+# model → of which requests for its weights, what happens to the first of them, and the seconds
+# waited
+TROUBLES = {
     "limited": ("GET", [429, 429], "1|2"),  # these the library asks again by itself
     "limited-for-long": ("GET", [(429, {"Retry-After": "30"})], "31"),
     "cut-off": ("GET", [("cut", 100), ("cut", 50)], "1|1"),
-    "limited-at-first": ("HEAD", [429] * 7, "1|2|4|8|8|2"),  # and here it gives up, and the whole is asked again
+    "limited-at-first": (
+        "HEAD",
+        [429] * 7,
+        "1|2|4|8|8|2",
+    ),  # and here it gives up, and the whole is asked again
     "faulty": ("GET", [503, 502], "2|8"),
     "reset": ("GET", [("reset", 100), ("reset", 0)], "2|8"),
 }
@@ -293,21 +322,29 @@ TROUBLES = {  # model → of which requests for its weights, what happens to the
 
 def test_what_passes_by_itself_is_asked_again_a_few_times_and_then_said(tmp_path):
     repositories = {f"a/{name}": (REVISION, BERT) for name in [*TROUBLES, "down"]}
-    troubles = {(method, f"/a/{name}/{WEIGHTS}"): list(first) for name, (method, first, _) in TROUBLES.items()}
+    troubles = {
+        (method, f"/a/{name}/{WEIGHTS}"): list(first)
+        for name, (method, first, _) in TROUBLES.items()
+    }
     troubles["GET", f"/a/down/{WEIGHTS}"] = [503] * 9
     troubles["GET", f"/api/datasets/{GLUE}"] = [503, 429]
     troubles["GET", "/mrpc/train"] = [("reset", 10)]
     repositories[f"datasets/{GLUE}"] = HUB_REVISIONS[GLUE], glue_repository(ROWS)
     names = [f"a/{name}@{REVISION}" for name in [*TROUBLES, "down"]]
     with LocalHub(repositories, troubles) as hub:
-        found, said = told(f"for name in {names!r}: tell(name, model(name))\ntell('rows', rows)", hub.url, tmp_path)
+        found, said = told(
+            f"for name in {names!r}: tell(name, model(name))\ntell('rows', rows)", hub.url, tmp_path
+        )
     found = dict(found)
     assert found == {
         **{f"a/{name}@{REVISION}": f"loaded|{waits}" for name, (*_, waits) in TROUBLES.items()},
         "rows": "loaded|2|8|20",
         names[-1]: found[names[-1]],
     }
-    assert found[names[-1]].startswith("ConnectionError|the model 'a/down' at") and "of its own (503)" in found[names[-1]]
+    assert (
+        found[names[-1]].startswith("ConnectionError|the model 'a/down' at")
+        and "of its own (503)" in found[names[-1]]
+    )
     assert len(troubles["GET", f"/a/down/{WEIGHTS}"]) == 9 - 4
     for line in (
         "the model a/reset: the connection broke off; asking again in 2 s (2/4)",
@@ -335,9 +372,13 @@ tell("deleted", model(NAME))
 def test_a_half_downloaded_file_is_named_or_fetched_again(tmp_path):
     with LocalHub({"a/half": (REVISION, BERT)}) as hub:
         found = dict(told(f"NAME = 'a/half@{REVISION}'\n{HALF}", hub.url, tmp_path)[0])
-        fetches = [path for method, path in hub.requests if (method, path) == ("GET", f"/a/half/{WEIGHTS}")]
+        fetches = [
+            path for method, path in hub.requests if (method, path) == ("GET", f"/a/half/{WEIGHTS}")
+        ]
     assert [found[name] for name in ("whole", "beside a half file", "deleted")] == ["loaded"] * 3
-    assert found["cut off"].startswith("ValueError|") and "its weights are damaged" in found["cut off"]
+    assert (
+        found["cut off"].startswith("ValueError|") and "its weights are damaged" in found["cut off"]
+    )
     assert str(tmp_path / "hub" / "models--a--half") in found["cut off"]
     assert len(fetches) == 2
 
@@ -347,7 +388,9 @@ def test_a_half_downloaded_file_is_named_or_fetched_again(tmp_path):
 
 def test_every_test_that_the_tables_name_exists():
     tables = [
-        line for line in (ROOT / "docs" / "faults.md").read_text(encoding="utf-8").splitlines() if line.startswith("|")
+        line
+        for line in (ROOT / "docs" / "faults.md").read_text(encoding="utf-8").splitlines()
+        if line.startswith("|")
     ]
     rows = [line for line in tables if not line.startswith(("| fault", "| what", "| ---"))]
     assert len(rows) > 25
@@ -356,4 +399,7 @@ def test_every_test_that_the_tables_name_exists():
         assert named, row
         for file, test in named:
             tree = ast.parse((ROOT / "tests" / f"{file}.py").read_text(encoding="utf-8"))
-            assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, (file, test)
+            assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, (
+                file,
+                test,
+            )

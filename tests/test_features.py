@@ -9,11 +9,24 @@ from plain import FOOTNOTE_6, TASKS, measured, replay, to_previous
 from precision import forward_tolerance, sum_tolerance
 
 from bertology_utils.annotation.annotators import Word
-from bertology_utils.annotation.inputs import LINGUISTIC, TOKEN_TYPES, AnnotatedInput, PlacedSentence, token_types
+from bertology_utils.annotation.inputs import (
+    LINGUISTIC,
+    TOKEN_TYPES,
+    AnnotatedInput,
+    PlacedSentence,
+    token_types,
+)
 from bertology_utils.attention import observe
 from bertology_utils.claims import NEGLIGIBLE, WEIGHT
 from bertology_utils.features import compare, tuned
-from bertology_utils.features.measure import ATTENDING, DESTINATIONS, Features, Flow, disregard, marks
+from bertology_utils.features.measure import (
+    ATTENDING,
+    DESTINATIONS,
+    Features,
+    Flow,
+    disregard,
+    marks,
+)
 from bertology_utils.features.reading import Examples, Reading, pooled, type_in_even_shares
 from bertology_utils.glue import TASKS as GLUE
 from bertology_utils.judge import FAILS, HOLDS, judge
@@ -25,10 +38,20 @@ MRPC, SST2 = GLUE["mrpc"], GLUE["sst2"]
 def plain_types(example, protocol):
     """Positions of each token type."""
     found = {
-        "nouns": [at for word, places in example.words for at in places if word.upos == "NOUN" or word.upos == "PROPN"],
+        "nouns": [
+            at
+            for word, places in example.words
+            for at in places
+            if word.upos == "NOUN" or word.upos == "PROPN"
+        ],
         "verbs": [at for word, places in example.words for at in places if word.upos == "VERB"],
         "pronouns": [at for word, places in example.words for at in places if word.upos == "PRON"],
-        "subjects": [at for word, places in example.words for at in places if word.deprel in ("nsubj", "nsubj:pass")],
+        "subjects": [
+            at
+            for word, places in example.words
+            for at in places
+            if word.deprel in ("nsubj", "nsubj:pass")
+        ],
         "objects": [at for word, places in example.words for at in places if word.deprel == "obj"],
         "negation": list(example.negation),
     }
@@ -40,7 +63,9 @@ def plain_types(example, protocol):
             spelt = [example.pieces[at] for at in found[name]]
             found[name] = [at for at in range(len(example.pieces)) if example.pieces[at] in spelt]
     found |= {"[CLS]": example.cls, "[SEP]": example.separators}
-    found["punctuation"] = [at for word, places in example.words for at in places if word.upos == "PUNCT"]
+    found["punctuation"] = [
+        at for word, places in example.words for at in places if word.upos == "PUNCT"
+    ]
     return [sorted(set(found[name])) for name in TOKEN_TYPES]
 
 
@@ -77,10 +102,15 @@ def test_weights_are_the_plain_ones(task, attending, protocol):
     for index, example in enumerate(examples):
         received = plain_columns(task.name, index, attending)
         expected = [
-            [[max((weights[at] for at in places), default=math.nan) for weights in layer] for layer in received]
+            [
+                [max((weights[at] for at in places), default=math.nan) for weights in layer]
+                for layer in received
+            ]
             for places in plain_types(example, protocol)
         ]
-        np.testing.assert_allclose(values[index], expected, atol=forward_tolerance(model), rtol=0, equal_nan=True)
+        np.testing.assert_allclose(
+            values[index], expected, atol=forward_tolerance(model), rtol=0, equal_nan=True
+        )
     there = values[np.isfinite(values)]
     assert there.min() >= 0 and there.max() <= 1 + sum_tolerance(64)
 
@@ -91,10 +121,18 @@ def test_padding_on_either_side_changes_nothing(attending):
     types = [token_types(annotated) for annotated in lab.annotated_inputs(task)][:12]
     maps = [example.maps[:, :2] for example in examples[:12]]
     alone = np.concatenate(
-        [replay(Features([masks], attending), [weights]) for masks, weights in zip(types, maps, strict=True)]
+        [
+            replay(Features([masks], attending), [weights])
+            for masks, weights in zip(types, maps, strict=True)
+        ]
     )
     for side in ("left", "right"):
-        np.testing.assert_allclose(replay(Features(types, attending), maps, side, 60), alone, atol=sum_tolerance(60), rtol=0)
+        np.testing.assert_allclose(
+            replay(Features(types, attending), maps, side, 60),
+            alone,
+            atol=sum_tolerance(60),
+            rtol=0,
+        )
 
 
 def test_examples_without_the_type():
@@ -123,23 +161,33 @@ def test_a_published_panel_may_be_misread_in_all_cells_of_a_half():
     panel = np.repeat([0.3, 9.0, 0.1], 48).reshape(3, 48)  # a middle layer is in neither half
     found = compare.published_halves(panel, 0.02, 1000)
     assert found.value == pytest.approx(0.2) and found.n == 1000
-    misread = compare.published_halves(panel + np.array([[0.02], [0], [0]]), 0.02, 1000)  # one shade too dark throughout
+    misread = compare.published_halves(
+        panel + np.array([[0.02], [0], [0]]), 0.02, 1000
+    )  # one shade too dark throughout
     low, high = misread.interval
     assert low < 0.2 < high
-    assert misread.error == compare.published_halves(panel[:, :1], 0.02, 1000).error  # more cells make it no surer
+    assert (
+        misread.error == compare.published_halves(panel[:, :1], 0.02, 1000).error
+    )  # more cells make it no surer
 
 
 def test_types_and_marks_are_compared_in_the_same_examples():
     values = np.full((40, 3, 2, 2), np.nan)
     values[:, 0] = 0.1
-    values[:30, 1], values[:10, 2], values[10:, 2] = 0.3, 0.3, 0.6  # the mark gets less where the second type is rare
+    values[:30, 1], values[:10, 2], values[10:, 2] = (
+        0.3,
+        0.3,
+        0.6,
+    )  # the mark gets less where the second type is rare
     values[:, 2, 1] += 0.2
     compared = compare.against_marks(1 + values, 1, [0, 1], [2])
     everywhere, second_layer = np.full((2, 2), True), np.array([[False, False], [True, True]])
     mark = np.mean([0.3] * 10 + [0.6] * 20)  # in the second type's examples
     assert compared.words_beside_marks(1, everywhere).value == pytest.approx(0.3 / (mark + 0.1))
     assert compared.words_beside_marks(1, second_layer).value == pytest.approx(0.3 / (mark + 0.2))
-    assert compared.words_beside_marks(0, everywhere).value == pytest.approx(0.1 / (np.mean([0.3] * 10 + [0.6] * 30) + 0.1))
+    assert compared.words_beside_marks(0, everywhere).value == pytest.approx(
+        0.1 / (np.mean([0.3] * 10 + [0.6] * 30) + 0.1)
+    )
     less = compare.against_marks(1 + values[:, [2, 2, 0]], 1, [0, 1], [2])
     assert less.words_beside_marks(0, everywhere).value == 1, "the word gets more than the mark"
 
@@ -147,7 +195,9 @@ def test_types_and_marks_are_compared_in_the_same_examples():
 def test_what_words_get_is_judged_in_the_heads_that_turned_to_them():
     """Most heads look at [CLS] alone, one turned to nouns: the mean over all heads would call that negligible."""
     rng = np.random.default_rng(0)
-    values = 1 + rng.normal(0, 0.05, (200, len(TOKEN_TYPES), 3, 4))  # even attention, in multiples of 1/L
+    values = 1 + rng.normal(
+        0, 0.05, (200, len(TOKEN_TYPES), 3, 4)
+    )  # even attention, in multiples of 1/L
     nouns, verbs, mark = (TOKEN_TYPES.index(kind) for kind in ("nouns", "verbs", "[CLS]"))
     values[:, mark] += 10
     tuned = values.copy()
@@ -159,11 +209,17 @@ def test_what_words_get_is_judged_in_the_heads_that_turned_to_them():
     everywhere = stripes.words_beside_marks(nouns, np.full((3, 4), True))
     assert everywhere.value < NEGLIGIBLE, "what was judged before: the mean over heads"
     found = compare.beside_marks({MRPC: [stripes]}, changes)
-    assert set(found[MRPC]) == {"nouns"} and found[MRPC]["nouns"].value == pytest.approx(0.6, abs=0.02)
+    assert set(found[MRPC]) == {"nouns"} and found[MRPC]["nouns"].value == pytest.approx(
+        0.6, abs=0.02
+    )
     assert judge("words-negligible", found).outcome == FAILS
     tuned[:, nouns, 2, 1] -= 5.5  # it still gained surely, and is now at a twentieth
     assert (
-        judge("words-negligible", compare.beside_marks({MRPC: [compare.against_marks(tuned, 1)]}, changes)).outcome == HOLDS
+        judge(
+            "words-negligible",
+            compare.beside_marks({MRPC: [compare.against_marks(tuned, 1)]}, changes),
+        ).outcome
+        == HOLDS
     )
     assert compare.beside_marks({SST2: [stripes]}, {SST2: changes[MRPC]}) == {}, "not named there"
     none = {MRPC: [many_test(np.zeros_like(differences), WEIGHT, 1)]}
@@ -173,12 +229,16 @@ def test_what_words_get_is_judged_in_the_heads_that_turned_to_them():
 def test_a_control_passed_by_another_head_is_not_passed():
     """One head gains for nouns with all words, another loses less than matched words do: none turned to nouns."""
     noise = np.random.default_rng(0).normal(0, 0.01, (100, 1, 1, 2))
-    gained, beyond = (many_test(np.array([[means]]) + noise, WEIGHT, 1) for means in ([0.1, -0.1], [0.0, 0.1]))
+    gained, beyond = (
+        many_test(np.array([[means]]) + noise, WEIGHT, 1) for means in ([0.1, -0.1], [0.0, 0.1])
+    )
     (alone,), (other,) = (compare.of_type({MRPC: [one]}, 0)[MRPC] for one in (gained, beyond))
     assert judge("more-nouns-matched", {MRPC: [other]}).outcome == HOLDS, "as before"
     both = compare.also({MRPC: [alone]}, {MRPC: [other]})
     assert judge("more-nouns-matched", both).outcome == FAILS
-    assert compare.elsewhere(dict.fromkeys(compare.MORE_ATTENDED, both), {MRPC: True}) == {MRPC: {"negation": both[MRPC]}}
+    assert compare.elsewhere(dict.fromkeys(compare.MORE_ATTENDED, both), {MRPC: True}) == {
+        MRPC: {"negation": both[MRPC]}
+    }
 
 
 def test_stripes_are_on_words_or_on_marks_or_nowhere():
@@ -217,7 +277,14 @@ def read():
     """One pass over the examples of MRPC, and the same examples by themselves."""
     lab, task, model, plain = measured("mrpc")
     examples = Examples(lab.annotated_inputs(task), "paper", (1, 0))
-    return lab, task, model, plain, examples, examples.read(lab.observe(model, task, examples.measurements()))
+    return (
+        lab,
+        task,
+        model,
+        plain,
+        examples,
+        examples.read(lab.observe(model, task, examples.measurements())),
+    )
 
 
 def test_a_reading_holds_the_types_by_hand(read):
@@ -226,8 +293,12 @@ def test_a_reading_holds_the_types_by_hand(read):
         columns = plain[at].maps.mean(axis=2)  # (layers, heads, tokens)
         places = examples.places(at)
         for kind in ("[CLS]", "[SEP]", "nouns"):
-            np.testing.assert_allclose(reading.of(kind)[at], columns[..., places[kind]].max(axis=2), atol=1e-5)
-        assert not (places["a word"] & (places["[CLS]"] | places["[SEP]"] | places["punctuation"])).any()
+            np.testing.assert_allclose(
+                reading.of(kind)[at], columns[..., places[kind]].max(axis=2), atol=1e-5
+            )
+        assert not (
+            places["a word"] & (places["[CLS]"] | places["[SEP]"] | places["punctuation"])
+        ).any()
         both = [examples.matched.masks[at][row] for row in (0, len(LINGUISTIC))]
         nouns, words = (columns[..., of].max(axis=2) for of in both)
         np.testing.assert_allclose(reading.above_matched[at, 0], nouns - words, atol=1e-5)
@@ -238,7 +309,8 @@ def test_a_reading_holds_the_types_by_hand(read):
     assert len(pooled([reading, reading], "negation")) == 2 * examples.present["negation"]
 
 
-# Where attention goes, against a plain reading of the definition and maps whose answer can be read off.
+# Where attention goes, against a plain reading of the definition and maps whose answer can be read
+# off.
 
 
 def plain_flow(example, grid):
@@ -274,13 +346,22 @@ def test_shares_are_the_plain_ones(task):
     flow = observe(model, lab.measured_batches(task), {"f": measurement})["f"]
     layers, heads = examples[0].maps.shape[:2]
     tolerance = forward_tolerance(model) * np.sqrt(64)  # destinations are sums over up to 64 tokens
-    assert flow.destinations.shape == (50, layers, heads, 7) and flow.neighbours.shape == (50, layers, heads, 3)
+    assert flow.destinations.shape == (50, layers, heads, 7) and flow.neighbours.shape == (
+        50,
+        layers,
+        heads,
+        3,
+    )
     for index, example in enumerate(examples):
         for layer, grids in enumerate(example.maps.tolist()):
             for head, grid in enumerate(grids):
                 destinations, neighbours = plain_flow(example, grid)
-                np.testing.assert_allclose(flow.destinations[index, layer, head], destinations, atol=tolerance, rtol=0)
-                np.testing.assert_allclose(flow.neighbours[index, layer, head], neighbours, atol=tolerance, rtol=0)
+                np.testing.assert_allclose(
+                    flow.destinations[index, layer, head], destinations, atol=tolerance, rtol=0
+                )
+                np.testing.assert_allclose(
+                    flow.neighbours[index, layer, head], neighbours, atol=tolerance, rtol=0
+                )
     np.testing.assert_allclose(flow.destinations.sum(axis=-1), 1, atol=sum_tolerance(64))
     assert flow.destinations.min() > -sum_tolerance(64) and flow.neighbours.min() >= 0
     assert flow.neighbours.sum(axis=-1).max() < 1 + sum_tolerance(64)
@@ -290,12 +371,16 @@ def test_padding_on_either_side_leaves_the_flow():
     lab, task, _, examples = measured("mrpc")
     places = [marks(annotated) for annotated in lab.annotated_inputs(task)][:12]
     maps = [example.maps[:, :2] for example in examples[:12]]
-    alone = [replay(Flow([of_input]), [weights]) for of_input, weights in zip(places, maps, strict=True)]
+    alone = [
+        replay(Flow([of_input]), [weights]) for of_input, weights in zip(places, maps, strict=True)
+    ]
     for side in ("left", "right"):
         together = replay(Flow(places), maps, side, 60)
         for name in ("destinations", "neighbours"):
             expected = np.concatenate([getattr(shares, name) for shares in alone])
-            np.testing.assert_allclose(getattr(together, name), expected, atol=sum_tolerance(60), rtol=0)
+            np.testing.assert_allclose(
+                getattr(together, name), expected, atol=sum_tolerance(60), rtol=0
+            )
 
 
 def of_marks(length, cls=(), separators=(), punctuation=()):
@@ -310,7 +395,11 @@ CASES = {
     "previous": (to_previous(5), [0.4, 0, 0.2, 0.4, 0, 0, 0], [0.8, 0.2, 0]),
     "self": (np.eye(5)[None, None], [0.2, 0.2, 0.2, 0, 0.4, 0, 0], [0, 1, 0]),
     "to [SEP]": (np.eye(5)[[4] * 5][None, None], [0, 1, 0, 0, 0, 0, 0], [0, 0.2, 0.2]),
-    "uniform": (np.full((1, 1, 5, 5), 0.2), [0.2, 0.2, 0.2, 0.08, 0.08, 0.08, 0.16], [0.16, 0.2, 0.16]),
+    "uniform": (
+        np.full((1, 1, 5, 5), 0.2),
+        [0.2, 0.2, 0.2, 0.08, 0.08, 0.08, 0.16],
+        [0.16, 0.2, 0.16],
+    ),
 }
 
 
@@ -326,9 +415,13 @@ def test_a_token_that_is_two_marks_counts_once():
     """A text in which "[SEP]" is written out: a pipeline calls its bracket punctuation, the tokenizer a separator."""
     bracket = Word("[", "[", 0, 1, "PUNCT", -1, "punct")
     sentence = PlacedSentence((bracket,), ((1,),))
-    annotated = AnnotatedInput((1, 2, 3), ("[CLS]", "[SEP]", "[SEP]"), (0,), (1, 2), (sentence,), (), 0)
+    annotated = AnnotatedInput(
+        (1, 2, 3), ("[CLS]", "[SEP]", "[SEP]"), (0,), (1, 2), (sentence,), (), 0
+    )
     flow = replay(Flow([marks(annotated)]), [np.eye(3)[[1, 1, 1]][None, None]])
-    np.testing.assert_allclose(flow.destinations[0, 0, 0], [0, 1, 0, 0, 0, 0, 0], atol=sum_tolerance(60))
+    np.testing.assert_allclose(
+        flow.destinations[0, 0, 0], [0, 1, 0, 0, 0, 0, 0], atol=sum_tolerance(60)
+    )
 
 
 def test_heads_that_turned_to_words_are_counted_and_the_one_that_turned_most_is_found():
@@ -337,7 +430,9 @@ def test_heads_that_turned_to_words_are_counted_and_the_one_that_turned_most_is_
     means[:, LINGUISTIC.index("verbs"), 0, 2] = 0.2
     means[:, LINGUISTIC.index("negation"), 0, 1] = 0.9
     means[20:, LINGUISTIC.index("negation")] = np.nan  # too few examples
-    changes = {MRPC: [many_test(means + np.random.default_rng(0).normal(0, 1e-3, means.shape), WEIGHT, 1)]}
+    changes = {
+        MRPC: [many_test(means + np.random.default_rng(0).normal(0, 1e-3, means.shape), WEIGHT, 1)]
+    }
     assert tuned.most(changes) == (MRPC, "verbs", (0, 2))
     assert tuned.most(changes, ["nouns"]) == (MRPC, "nouns", (0, 0))
     more, less = ({one["what"]: one["values"][MRPC]["nouns"]} for one in tuned.counted(changes))
@@ -349,6 +444,9 @@ def test_halves_are_signed_as_their_claims_are():
     values[:, TOKEN_TYPES.index("[CLS]"), :2] = values[:, TOKEN_TYPES.index("[SEP]"), 2:] = 0.3
     values[:, TOKEN_TYPES.index("[CLS]"), 0] = 0.0  # the first layer differs
     reading = Reading(values, values, values[:, : len(LINGUISTIC)], None, np.full(40, 10), 1)
-    found = {claim: tuned.halves({MRPC: [reading]}, claim)["values"][MRPC].value for claim in tuned.HALVES}
+    found = {
+        claim: tuned.halves({MRPC: [reading]}, claim)["values"][MRPC].value
+        for claim in tuned.HALVES
+    }
     expected = {"cls-early": 0.15, "cls-early-deeper": 0.3, "sep-late": 0.3, "sep-late-deeper": 0.3}
     assert found == pytest.approx(expected)

@@ -25,7 +25,9 @@ RECIPE = Recipe(learning_rate=3e-3, epochs=2, batch_size=8, max_length=32)
 def training(tiny_bert, task="sst2", rows=None, **changes):
     task = TASKS[task]
     values = {"source": parse_model(str(tiny_bert)), "recipe": RECIPE, "seed": 1} | changes
-    return finetune.Training(task=task, rows=rows if rows is not None else make_rows(task), **values)
+    return finetune.Training(
+        task=task, rows=rows if rows is not None else make_rows(task), **values
+    )
 
 
 def entries(folder):
@@ -34,29 +36,54 @@ def entries(folder):
 
 @pytest.mark.parametrize("task", ["mnli", "stsb"])
 def test_learns_what_the_first_word_gives_away(tiny_bert, task):
-    job = training(tiny_bert, task, rows=make_rows(TASKS[task], 256), recipe=dataclasses.replace(RECIPE, epochs=6))
+    job = training(
+        tiny_bert,
+        task,
+        rows=make_rows(TASKS[task], 256),
+        recipe=dataclasses.replace(RECIPE, epochs=6),
+    )
     model, tokenizer = finetune.finetuned(job), models.load_tokenizer(job.source)
     rows = make_rows(job.task, 120, seed=9)
     logits = predict_logits(model, make_batches(tokenize(rows, job.task, tokenizer, 32), tokenizer))
-    found = next(iter(score(job.task, predictions(job.task, logits), torch.tensor(rows["label"][:]).numpy()).values()))
+    found = next(
+        iter(
+            score(
+                job.task, predictions(job.task, logits), torch.tensor(rows["label"][:]).numpy()
+            ).values()
+        )
+    )
     assert found > (0.5 if task == "stsb" else 0.8)
 
 
 def test_same_seed_same_weights_other_seed_others(tiny_bert, monkeypatch, tmp_path):
     first = finetune.finetuned(training(tiny_bert))
     monkeypatch.setenv("BERTOLOGY_CACHE", str(tmp_path / "another"))
-    again, other = finetune.finetuned(training(tiny_bert)), finetune.finetuned(training(tiny_bert, seed=2))
-    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True))
+    again, other = (
+        finetune.finetuned(training(tiny_bert)),
+        finetune.finetuned(training(tiny_bert, seed=2)),
+    )
+    assert all(
+        torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True)
+    )
     assert not torch.equal(first.classifier.weight, other.classifier.weight)
 
 
 def test_everything_that_matters_is_in_the_key(tiny_bert):
     base = cache.where(finetune.train, training(tiny_bert))
     rows = make_rows(TASKS["sst2"])
-    changed_rows = rows.map(lambda row: {"sentence": row["sentence"] + "!"} if row["idx"] == 5 else row)
-    changes = [{"seed": 2}, {"init": "normal"}, {"rows": changed_rows}, {"rows": rows.select(range(63))}]
+    changed_rows = rows.map(
+        lambda row: {"sentence": row["sentence"] + "!"} if row["idx"] == 5 else row
+    )
+    changes = [
+        {"seed": 2},
+        {"init": "normal"},
+        {"rows": changed_rows},
+        {"rows": rows.select(range(63))},
+    ]
     others = {"learning_rate": 1e-3, "epochs": 1, "batch_size": 4, "warmup": 0.0, "max_length": 16}
-    changes += [{"recipe": dataclasses.replace(RECIPE, **{name: value})} for name, value in others.items()]
+    changes += [
+        {"recipe": dataclasses.replace(RECIPE, **{name: value})} for name, value in others.items()
+    ]
     for change in changes:
         assert cache.where(finetune.train, training(tiny_bert, **change)) != base, change
 
@@ -72,7 +99,12 @@ def test_no_rows_and_one_class_are_refused_before_any_work(tiny_bert, monkeypatc
 
 def test_diverging_loss_stops_with_advice_and_leaves_nothing(tiny_bert, own_cache):
     with pytest.raises(FloatingPointError, match="learning rate below"):
-        finetune.finetuned(training(tiny_bert, recipe=dataclasses.replace(RECIPE, learning_rate=1e30, warmup=0.0, epochs=4)))
+        finetune.finetuned(
+            training(
+                tiny_bert,
+                recipe=dataclasses.replace(RECIPE, learning_rate=1e30, warmup=0.0, epochs=4),
+            )
+        )
     assert all(".unfinished" in p.name for p in entries(own_cache))
 
 
@@ -105,7 +137,9 @@ for name in ("sst2", "rte"):
 def start_job(tiny_bert, folder, pause, between=600):
     code = _JOB.format(model=str(tiny_bert), pause=pause, between=between)
     environment = os.environ | {"BERTOLOGY_CACHE": str(folder)}
-    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
+    return subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment
+    )
 
 
 def kill_at(job, step):
@@ -132,7 +166,9 @@ def test_killed_in_the_middle_then_again(tiny_bert, tmp_path):
     # Again, now within an epoch of 8 steps and with a point to resume from after every step.
     lines = kill_at(start_job(tiny_bert, killed, pause=0.05, between=0), 22)
     assert "step 8" not in lines, "neither training began anew"
-    assert lines.index("finished sst2") < lines.index("step 9"), "it goes on from the end of an epoch"
+    assert lines.index("finished sst2") < lines.index("step 9"), (
+        "it goes on from the end of an epoch"
+    )
     output = start_job(tiny_bert, killed, pause=0, between=0).communicate()[0].splitlines()
     steps = [line for line in output if line.startswith("step")]
     assert steps[0] in ("step 22", "step 23"), "it goes on within an epoch"
@@ -142,4 +178,6 @@ def test_killed_in_the_middle_then_again(tiny_bert, tmp_path):
     assert start_job(tiny_bert, whole, pause=0).wait(timeout=300) == 0
     for ours, theirs in zip(entries(killed), entries(whole), strict=True):
         assert ours.name == theirs.name
-        assert json.loads((ours / cache.MANIFEST).read_text()) == json.loads((theirs / cache.MANIFEST).read_text())
+        assert json.loads((ours / cache.MANIFEST).read_text()) == json.loads(
+            (theirs / cache.MANIFEST).read_text()
+        )

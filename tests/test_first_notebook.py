@@ -11,7 +11,12 @@ import torch
 from bs4 import BeautifulSoup
 from conftest import ROOT, make_rows
 from precision import forward_tolerance
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, DistilBertConfig, DistilBertModel
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    DistilBertConfig,
+    DistilBertModel,
+)
 
 from bertology_utils import attention_maps, batches_of, disable_heads, plots, sweep
 from bertology_utils.attention import head_weights
@@ -46,11 +51,16 @@ def test_a_head_by_hand_is_the_models_own(classifier, tokenizer, head):
     (batch,) = batches_of([("A swan sang.", "It was heard.")], tokenizer)
     with torch.inference_mode():
         x = classifier.base_model(**batch.inputs, output_hidden_states=True).hidden_states[layer][0]
-    query, key, value = (x @ matrix.T + bias for matrix, bias in head_weights(classifier, layer, number).values())
+    query, key, value = (
+        x @ matrix.T + bias for matrix, bias in head_weights(classifier, layer, number).values()
+    )
     weights = torch.softmax(query @ key.T / query.shape[1] ** 0.5, dim=1)
     own = attention_maps(classifier, batch)[layer][0, number]
     torch.testing.assert_close(weights, own, atol=forward_tolerance(classifier), rtol=0)
-    assert value.shape == (len(x), classifier.config.hidden_size // classifier.config.num_attention_heads)
+    assert value.shape == (
+        len(x),
+        classifier.config.hidden_size // classifier.config.num_attention_heads,
+    )
 
 
 def test_heads_that_cannot_be_computed_by_hand_are_refused(classifier):
@@ -58,8 +68,12 @@ def test_heads_that_cannot_be_computed_by_hand_are_refused(classifier):
         head_weights(classifier, 3, 0)
     with pytest.raises(ValueError, match="unknown head 5; heads are counted from 1 to 4"):
         head_weights(classifier, 0, 4)
-    other = DistilBertModel(DistilBertConfig(n_layers=1, n_heads=2, dim=8, hidden_dim=8, vocab_size=9))
-    with pytest.raises(ValueError, match="DistilBertModel are not laid out as BERT's.*attention_maps"):
+    other = DistilBertModel(
+        DistilBertConfig(n_layers=1, n_heads=2, dim=8, hidden_dim=8, vocab_size=9)
+    )
+    with pytest.raises(
+        ValueError, match="DistilBertModel are not laid out as BERT's.*attention_maps"
+    ):
         head_weights(other, 0, 0)
 
 
@@ -81,16 +95,22 @@ def test_the_case_is_the_largest_change_of_the_answers_probability(classifier, t
     with disable_heads(classifier, [case.head]):
         without = probability()
     assert case.answer == whole.argmax()
-    assert (case.whole, case.without) == pytest.approx((whole[case.answer].item(), without[case.answer].item()), abs=1e-5)
+    assert (case.whole, case.without) == pytest.approx(
+        (whole[case.answer].item(), without[case.answer].item()), abs=1e-5
+    )
     of_one = heads.largest_case(swept, (1, 2))
     assert of_one.head == (1, 2) and of_one.example == np.abs(changes[1, 2]).argmax()
 
 
 def test_a_regression_has_no_case():
     assert heads.first_with_labels([TASKS["stsb"], TASKS["rte"]]) is TASKS["rte"]
-    with pytest.raises(ValueError, match="STS-B: no answer with a probability; add a task with labels: mrpc"):
+    with pytest.raises(
+        ValueError, match="STS-B: no answer with a probability; add a task with labels: mrpc"
+    ):
         heads.first_with_labels([TASKS["stsb"]])
-    with pytest.raises(ValueError, match="a regression gives no probabilities; choose a task with labels"):
+    with pytest.raises(
+        ValueError, match="a regression gives no probabilities; choose a task with labels"
+    ):
         heads.largest_case(Sweep(np.zeros((3, 1)), np.zeros((2, 2, 3, 1)), np.zeros((2, 3, 1))))
 
 
@@ -110,8 +130,19 @@ def shown():
 @pytest.fixture(params=["pair", "sentence"])
 def own(classifier, tokenizer, shown, request):
     """The names that stand after the reader's own pair, or one sentence, was run."""
-    lab = SimpleNamespace(tokenizer=tokenizer, device="cpu", figure=lambda figure, name, alt: shown.update({name: figure}))
-    at = {"at_layer": 1, "at_head": 2, "title": "head (2, 3)", "classifier": classifier, "lab": lab, "plots": plots}
+    lab = SimpleNamespace(
+        tokenizer=tokenizer,
+        device="cpu",
+        figure=lambda figure, name, alt: shown.update({name: figure}),
+    )
+    at = {
+        "at_layer": 1,
+        "at_head": 2,
+        "title": "head (2, 3)",
+        "classifier": classifier,
+        "lab": lab,
+        "plots": plots,
+    }
     names = at | {"batches_of": batches_of, "attention_maps": attention_maps}
     code = text_of("code", "mine = ")
     if request.param == "sentence":
@@ -133,7 +164,9 @@ def test_what_the_notebook_hands_to_bertviz_is_what_bertviz_takes(own, head_view
     blocks = re.findall(r"```python\n(.*?)```", text_of("markdown", "bertviz"), re.DOTALL)
     exec(next(block for block in blocks if "bertviz" in block), own)
     (((maps, tokens), options),) = head_view
-    assert len(maps) == 3 and {tuple(layer.shape) for layer in maps} == {(1, 4, len(tokens), len(tokens))}
+    assert len(maps) == 3 and {tuple(layer.shape) for layer in maps} == {
+        (1, 4, len(tokens), len(tokens))
+    }
     assert tokens == own["own_tokens"] and options == {"layer": 1, "heads": [2]}
 
 
@@ -142,7 +175,9 @@ def test_the_notebooks_atlas_is_of_the_readers_own_text(own):
     blocks = re.findall(r"```python\n(.*?)```", text_of("markdown", "head_atlas"), re.DOTALL)
     code = next(block for block in blocks if "head_atlas" in block)
     exec(code.replace("head_atlas({", "page = head_atlas({"), own)
-    assert (own["mine"] if isinstance(own["mine"], str) else " / ".join(own["mine"])) in own["page"].html
+    assert (own["mine"] if isinstance(own["mine"], str) else " / ".join(own["mine"])) in own[
+        "page"
+    ].html
 
 
 def test_a_described_figure_is_shown_once_with_its_description(tmp_path, monkeypatch):
@@ -170,8 +205,12 @@ def test_the_report_and_the_site_show_descriptions(tmp_path):
     content = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("draw()", outputs=outputs)])
     nbformat.write(content, tmp_path / "1_x.ipynb")
     write_page(tmp_path / "1_x.ipynb")
-    described, other = BeautifulSoup((tmp_path / "1_x.html").read_text(), "html.parser").find_all("img")
-    (of_the_site,) = BeautifulSoup(with_descriptions(content).cells[0].outputs[0].data["text/html"], "html.parser")
+    described, other = BeautifulSoup((tmp_path / "1_x.html").read_text(), "html.parser").find_all(
+        "img"
+    )
+    (of_the_site,) = BeautifulSoup(
+        with_descriptions(content).cells[0].outputs[0].data["text/html"], "html.parser"
+    )
     assert of_the_site["alt"] == alt
     assert described["alt"] == alt and described["src"].strip().endswith("iVBORw0KGgo=")
     assert other["src"].strip().endswith("iVBORw0KGgo=")

@@ -52,17 +52,28 @@ def unit_files(folder):
 
 def test_the_miniature_is_read_as_it_was_written_and_filters_keep_what_was_written_to_pass(mini):
     written = [
-        (frame, unit, exemplar) for frame in mini_framenet.frames() for unit in frame.units for exemplar in unit.exemplars
+        (frame, unit, exemplar)
+        for frame in mini_framenet.frames()
+        for unit in frame.units
+        for exemplar in unit.exemplars
     ]
     assert not mini.problems and len(mini.exemplars) == len(written)
-    by_place = {(exemplar.frame, exemplar.unit, exemplar.text): exemplar for exemplar in mini.exemplars}
+    by_place = {
+        (exemplar.frame, exemplar.unit, exemplar.text): exemplar for exemplar in mini.exemplars
+    }
     kept = {sentence.exemplar.text for sentence in extract(mini, PAPER)[0]}
     for frame, unit, exemplar in written:
         read = by_place[frame.name, unit.name, exemplar.text]
-        assert [(s.start, s.end) for s in read.target] == [(exemplar.target.start, exemplar.target.end)]
-        assert {(s.name, s.start, s.end) for s in read.elements} == {(s.name, s.start, s.end) for s in exemplar.elements}
+        assert [(s.start, s.end) for s in read.target] == [
+            (exemplar.target.start, exemplar.target.end)
+        ]
+        assert {(s.name, s.start, s.end) for s in read.elements} == {
+            (s.name, s.start, s.end) for s in exemplar.elements
+        }
         assert set(read.core) == set(frame.core)
-        assert set(mini.core_sets.get(frame.name, ())) == {name for names in frame.coresets for name in names}
+        assert set(mini.core_sets.get(frame.name, ())) == {
+            name for names in frame.coresets for name in names
+        }
         assert (exemplar.text in kept) == (exemplar.expected == "pass"), exemplar.text
 
 
@@ -73,14 +84,20 @@ def test_the_miniature_is_read_as_it_was_written_and_filters_keep_what_was_writt
         ('(name="Target" start="[0-9]+" end=")[0-9]+', r"\g<1>0", "spans characters"),
         ('(name="Target") start=', r"\1 begin=", "target is not marked"),
         (' end="', ' until="', "starts and does not end"),
-        ('name="[A-Z][a-z]+" start="0" end="[0-9]+"', 'name="Agent" start="{0}" end="{0}"', "nothing but spaces"),
+        (
+            'name="[A-Z][a-z]+" start="0" end="[0-9]+"',
+            'name="Agent" start="{0}" end="{0}"',
+            "nothing but spaces",
+        ),
     ],
 )
 def test_odd_annotations_are_left_out_and_reported(folder, old, new, message):
     before = release.load_release(f"folder:{folder}")
     path = unit_files(folder)[0]
     text = path.read_text(encoding="utf-8")
-    spoiled = re.sub(old, new.format(before.exemplars[0].text.index(" ")) if "{" in new else new, text, count=1)
+    spoiled = re.sub(
+        old, new.format(before.exemplars[0].text.index(" ")) if "{" in new else new, text, count=1
+    )
     assert spoiled != text
     path.write_text(spoiled, encoding="utf-8")
     after = release.load_release(f"folder:{folder}")
@@ -95,7 +112,9 @@ def test_a_broken_file_costs_itself_alone(folder):
     lost = len(read_unit(path)[0])
     path.write_bytes(path.read_bytes()[:-200])
     after = release.load_release(f"folder:{folder}")
-    assert [problem.file for problem in after.problems] == [path.name] and "cannot be read" in after.problems[0].what
+    assert [problem.file for problem in after.problems] == [
+        path.name
+    ] and "cannot be read" in after.problems[0].what
     assert len(after.exemplars) == len(before.exemplars) - lost
 
 
@@ -108,7 +127,9 @@ def zipped(folder, target, extra=()):
     return target
 
 
-@pytest.mark.parametrize("name", ["../outside.xml", "/outside.xml", "a/../../outside.xml", "..\\outside.xml"])
+@pytest.mark.parametrize(
+    "name", ["../outside.xml", "/outside.xml", "a/../../outside.xml", "..\\outside.xml"]
+)
 def test_a_zip_that_would_write_outside_is_refused(folder, tmp_path, name):
     with pytest.raises(ValueError, match="outside its folder"):
         release.load_release(f"zip:{zipped(folder, tmp_path / 'release.zip', [name])}")
@@ -128,7 +149,9 @@ def claiming(target, size):
 
 def test_a_zip_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(release, "LARGEST", 2**31)
-    with pytest.raises(ValueError, match="bomb.zip is refused: it unpacks to 3.0 GiB .* less than 2 GiB"):
+    with pytest.raises(
+        ValueError, match="bomb.zip is refused: it unpacks to 3.0 GiB .* less than 2 GiB"
+    ):
         release.check_release(f"zip:{claiming(tmp_path / 'bomb.zip', 3 * 2**30)}")
     with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
         for number in range(31):
@@ -145,7 +168,10 @@ def test_a_zip_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
         (lambda f: (f / "luIndex.xml").unlink(), "lacks luIndex.xml"),
         (lambda f: shutil.rmtree(f / "frame"), "lacks frame"),
         (lambda f: [p.unlink() for p in unit_files(f)], "no lexical units"),
-        (lambda f: [shutil.rmtree(p) if p.is_dir() else p.unlink() for p in list(f.iterdir())], "no FrameNet release"),
+        (
+            lambda f: [shutil.rmtree(p) if p.is_dir() else p.unlink() for p in list(f.iterdir())],
+            "no FrameNet release",
+        ),
     ],
 )
 def test_a_release_is_checked_before_it_is_read(folder, tmp_path, monkeypatch, spoil, message):
@@ -180,9 +206,13 @@ def test_entities_are_not_resolved(folder, tmp_path):
     path = unit_files(folder)[0]
     text = path.read_text(encoding="utf-8")
     head, rest = text.split("\n", 1)
-    spoiled = f'{head}\n<!DOCTYPE lexUnit [<!ENTITY x SYSTEM "file://{tmp_path / "secret"}">]>\n{rest}'
+    spoiled = (
+        f'{head}\n<!DOCTYPE lexUnit [<!ENTITY x SYSTEM "file://{tmp_path / "secret"}">]>\n{rest}'
+    )
     path.write_text(spoiled.replace("<text>", "<text>&x;", 1), encoding="utf-8")
-    assert "NOTFORYOU" not in "".join(exemplar.text for exemplar in release.load_release(f"folder:{folder}").exemplars)
+    assert "NOTFORYOU" not in "".join(
+        exemplar.text for exemplar in release.load_release(f"folder:{folder}").exemplars
+    )
 
 
 @needs_shared
@@ -193,9 +223,14 @@ def test_real_release_equals_nltk_on_100_units(tmp_path):
 
     with zipfile.ZipFile(ZIP) as archive:
         names = [name for name in archive.namelist() if name.endswith(".xml")]
-        units = [name for name in names if "/lu/lu" in name and archive.getinfo(name).file_size > 8000]
+        units = [
+            name for name in names if "/lu/lu" in name and archive.getinfo(name).file_size > 8000
+        ]
         chosen = random.Random(7).sample(units, 100)
-        archive.extractall(tmp_path, [*chosen, *(name for name in names if "/lu/" not in name and "/fulltext/" not in name)])
+        archive.extractall(
+            tmp_path,
+            [*chosen, *(name for name in names if "/lu/" not in name and "/fulltext/" not in name)],
+        )
     root = release.find_root(tmp_path)
     (root / "fulltext").mkdir(exist_ok=True)
     nltk.data.path.append(str(root.parent))
@@ -209,16 +244,24 @@ def test_real_release_equals_nltk_on_100_units(tmp_path):
             for aset in sentence.annotationSet
             if aset.status != "UNANN" and "Target" in aset
         ]
-        assert len(ours) == len(theirs) and all("not marked" in problem.what for problem in problems)
+        assert len(ours) == len(theirs) and all(
+            "not marked" in problem.what for problem in problems
+        )
         for mine, (sentence, aset) in zip(ours, theirs, strict=True):
-            assert (mine.sentence_id, mine.set_id, mine.text) == (sentence.ID, aset.ID, sentence.text)
+            assert (mine.sentence_id, mine.set_id, mine.text) == (
+                sentence.ID,
+                aset.ID,
+                sentence.text,
+            )
             assert [(s.start, s.end) for s in mine.target] == sorted(aset.Target)
             assert [(s.start, s.end, s.name) for s in mine.elements] == sorted(aset.FE[0])
             assert mine.unit == sentence.LU.name and mine.frame == sentence.frame.name
             seen += 1
         frame = reader.frame(ours[0].frame) if ours else None
         if frame:
-            assert set(ours[0].core) == {fe.name for fe in frame.FE.values() if fe.coreType == "Core"}
+            assert set(ours[0].core) == {
+                fe.name for fe in frame.FE.values() if fe.coreType == "Core"
+            }
     assert seen > 1000
 
 
@@ -235,8 +278,12 @@ def exemplar(text, target, *elements, core=("Agent", "Theme")):
 
 def kept(exemplar, **rules):
     core_sets = {"Seeing": ("Agent",)}
-    sentences, _ = extract(release.Release("test", (exemplar,), core_sets, 1, ()), replace(PAPER, **rules))
-    return [span.name for sentence in sentences for spans in sentence.elements for span in spans[:1]]
+    sentences, _ = extract(
+        release.Release("test", (exemplar,), core_sets, 1, ()), replace(PAPER, **rules)
+    )
+    return [
+        span.name for sentence in sentences for spans in sentence.elements for span in spans[:1]
+    ]
 
 
 def test_every_rule_at_its_border():
@@ -265,12 +312,16 @@ def test_the_funnel_counts_down_to_what_is_kept(mini):
         sentences, steps = extract(mini, rules)
         counts = [step.sentences for step in steps]
         assert counts == sorted(counts, reverse=True) and counts[0] == len(mini.exemplars)
-        assert counts[-1] == len(sentences) and steps[-1].elements == sum(len(sentence.elements) for sentence in sentences)
+        assert counts[-1] == len(sentences) and steps[-1].elements == sum(
+            len(sentence.elements) for sentence in sentences
+        )
 
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory, mini):
-    model, tokenizer = loaded(make_bert(tmp_path_factory.mktemp("bert"), layers=2, heads=3, hidden=24))
+    model, tokenizer = loaded(
+        make_bert(tmp_path_factory.mktemp("bert"), layers=2, heads=3, hidden=24)
+    )
     placed, inputs, left_out = place(extract(mini, PAPER)[0], tokenizer)
     assert left_out == 0
     return model, tokenizer, placed, inputs
@@ -285,7 +336,9 @@ def test_places_hold_the_annotated_words(measured):
             *zip(linked.elements, linked.sentence.elements, strict=True),
         ):
             pieces = tokenizer.convert_ids_to_tokens([ids[position] for position in positions])
-            expected = "".join(text[span.start : span.end] for span in spans).replace(" ", "").lower()
+            expected = (
+                "".join(text[span.start : span.end] for span in spans).replace(" ", "").lower()
+            )
             assert "".join(piece.removeprefix("##") for piece in pieces) == expected
         assert min(linked.predicate) > 0 and max(linked.predicate) < linked.length - 1
 
@@ -313,10 +366,14 @@ def test_scores_and_hits_equal_a_plain_reading_of_the_map(measured, direction, p
                             best = max(best, maps[0, head, p, e].item())
                         if direction != "predicate to element":
                             best = max(best, maps[0, head, e, p].item())
-                assert scores.actual[index, layer, head] == pytest.approx(best, abs=forward_tolerance(model))
+                assert scores.actual[index, layer, head] == pytest.approx(
+                    best, abs=forward_tolerance(model)
+                )
                 linked = set(zip(*sentence.pairs(direction, pairing), strict=True))
                 most = maps[0, head, :, 1:-1].argmax(dim=1) + 1  # among words
-                assert scores.hits[index, layer, head] == any((row, int(most[row])) in linked for row, _ in linked)
+                assert scores.hits[index, layer, head] == any(
+                    (row, int(most[row])) in linked for row, _ in linked
+                )
 
 
 @pytest.mark.parametrize("name", ["RoBERTa", "ALBERT", "ModernBERT"])
@@ -328,7 +385,9 @@ def test_words_are_what_the_tokenizer_calls_no_special_token(mini, name):
     tokenizer = copy.deepcopy(model_and_tokenizer(name)[1])
     sentences = extract(mini, PAPER)[0][:20]
     placed, inputs, _ = place(sentences, tokenizer, max_length=500)
-    assert {sentence.special for sentence in placed} == {(1, 1)} and "labels" not in inputs.column_names
+    assert {sentence.special for sentence in placed} == {
+        (1, 1)
+    } and "labels" not in inputs.column_names
     first = tokenizer.cls_token
     tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
         single=f"{first} {first} $A", special_tokens=[(first, tokenizer.cls_token_id)]
@@ -338,11 +397,17 @@ def test_words_are_what_the_tokenizer_calls_no_special_token(mini, name):
     rows, columns = zip(*FrameLinkAttention(placed, "both", elsewhere="moved")._cells, strict=True)
     assert min(int(cells.min()) for cells in rows + columns) == 2
     assert all(cells.max() < sentence.length for sentence, cells in zip(placed, rows, strict=True))
-    assert any(cells.max() == sentence.length - 1 for sentence, cells in zip(placed, rows, strict=True))
+    assert any(
+        cells.max() == sentence.length - 1 for sentence, cells in zip(placed, rows, strict=True)
+    )
 
 
-@pytest.mark.parametrize("elsewhere, direction", [("moved", "predicate to element"), ("borrowed", "both")])
-def test_other_places_are_the_links_moved_or_those_of_sentences_of_the_same_length(measured, elsewhere, direction):
+@pytest.mark.parametrize(
+    "elsewhere, direction", [("moved", "predicate to element"), ("borrowed", "both")]
+)
+def test_other_places_are_the_links_moved_or_those_of_sentences_of_the_same_length(
+    measured, elsewhere, direction
+):
     model, tokenizer, placed, inputs = measured
     measurement = FrameLinkAttention(placed, direction, elsewhere=elsewhere, seed=1)
     scores = observe(model, make_batches(inputs, tokenizer), {"links": measurement})["links"]
@@ -369,8 +434,13 @@ def made(actual, others, sentences=60, heads=(2, 3), seed=0):
     """Scores of heads that score ``actual`` on links and ``others`` elsewhere, with noise."""
     rng = np.random.default_rng(seed)
     actual, others = np.broadcast_to(actual, heads), np.broadcast_to(others, heads)
-    places = [np.concatenate([actual[None], np.repeat(others[None], rng.integers(2, 8), axis=0)]) for _ in range(sentences)]
-    places = tuple(scores + rng.normal(0, 0.1, heads) + rng.normal(0, 0.05, scores.shape) for scores in places)
+    places = [
+        np.concatenate([actual[None], np.repeat(others[None], rng.integers(2, 8), axis=0)])
+        for _ in range(sentences)
+    ]
+    places = tuple(
+        scores + rng.normal(0, 0.1, heads) + rng.normal(0, 0.05, scores.shape) for scores in places
+    )
     return FrameLinkScores(places, np.zeros((sentences, *heads), dtype=bool))
 
 
@@ -387,7 +457,8 @@ def test_the_matched_test_finds_heads_above_and_below_and_only_those():
 def noise(seed, heads=(3, 4)):
     rng = np.random.default_rng(seed)
     return FrameLinkScores(
-        tuple(rng.random((rng.integers(2, 8), *heads)) for _ in range(40)), np.zeros((40, *heads), dtype=bool)
+        tuple(rng.random((rng.integers(2, 8), *heads)) for _ in range(40)),
+        np.zeros((40, *heads), dtype=bool),
     )
 
 
@@ -404,7 +475,9 @@ def planted(encoder, predicates, layer=0, head=4):
     attention = encoder.encoder.layer[layer].attention.self
     rows = slice(head * size, (head + 1) * size)
     with torch.no_grad():
-        encoder.embeddings.word_embeddings.weight[predicates, 0] += 40.0  # survives the normalisation
+        encoder.embeddings.word_embeddings.weight[predicates, 0] += (
+            40.0  # survives the normalisation
+        )
         for linear in (attention.query, attention.key):
             linear.weight[rows] = 0
             linear.bias[rows] = 0
@@ -417,21 +490,32 @@ def test_a_planted_head_is_found_and_nothing_on_shuffled_labels(mini):
     encoder, tokenizer = loaded("embedded")
     placed, inputs, _ = place(extract(mini, PAPER)[0][::3], tokenizer)
     predicates = sorted(
-        {ids[position] for sentence, ids in zip(placed, inputs["input_ids"], strict=True) for position in sentence.predicate}
+        {
+            ids[position]
+            for sentence, ids in zip(placed, inputs["input_ids"], strict=True)
+            for position in sentence.predicate
+        }
     )
-    clear = [  # sentences where no other word is a predicate elsewhere: the head knows words, not sentences
+    # sentences where no other word is a predicate elsewhere: the head knows words, not sentences
+    clear = [
         row
         for row, (sentence, ids) in enumerate(zip(placed, inputs["input_ids"], strict=True))
-        if not set(predicates) & {one for position, one in enumerate(ids) if position not in sentence.predicate}
+        if not set(predicates)
+        & {one for position, one in enumerate(ids) if position not in sentence.predicate}
     ]
     placed, inputs = [placed[row] for row in clear], inputs.select(clear)
     assert len(placed) >= 100
     model = planted(encoder, predicates)
 
     def run(places):
-        kinds = {kind: FrameLinkAttention(places, "element to predicate", elsewhere=kind) for kind in ("moved", "borrowed")}
+        kinds = {
+            kind: FrameLinkAttention(places, "element to predicate", elsewhere=kind)
+            for kind in ("moved", "borrowed")
+        }
         scores = observe(model, make_batches(inputs, tokenizer), kinds)
-        return scores["moved"], {kind: comparisons.matched_test(of_kind, seed=1) for kind, of_kind in scores.items()}
+        return scores["moved"], {
+            kind: comparisons.matched_test(of_kind, seed=1) for kind, of_kind in scores.items()
+        }
 
     scores, tests = run(placed)
     means = scores.actual.mean(axis=0)
@@ -443,10 +527,17 @@ def test_a_planted_head_is_found_and_nothing_on_shuffled_labels(mini):
     rng = np.random.default_rng(3)
     shuffled = []
     for sentence in placed:  # the same cells at a random one of all their places
-        used = [*sentence.predicate, *(position for element in sentence.elements for position in element)]
+        used = [
+            *sentence.predicate,
+            *(position for element in sentence.elements for position in element),
+        ]
         shift = int(rng.integers(1 - min(used), sentence.length - 1 - max(used)))
         elements = tuple(tuple(p + shift for p in element) for element in sentence.elements)
-        shuffled.append(replace(sentence, predicate=tuple(p + shift for p in sentence.predicate), elements=elements))
+        shuffled.append(
+            replace(
+                sentence, predicate=tuple(p + shift for p in sentence.predicate), elements=elements
+            )
+        )
     assert (run(shuffled)[1]["moved"].above > 0.05).all()
 
 
@@ -454,7 +545,9 @@ def test_published_heatmaps_hold_the_papers_two_heads():
     panel = comparisons.published_panel("framenet")
     assert panel.shape == (12, 12)
     assert heads_by_size(panel)[:2] == [(6, 5), (0, 1)]  # (7, 6) and (1, 2) from 1
-    assert panel[6, 5] == pytest.approx(0.209, abs=0.002) and panel[0, 1] == pytest.approx(0.201, abs=0.002)
+    assert panel[6, 5] == pytest.approx(0.209, abs=0.002) and panel[0, 1] == pytest.approx(
+        0.201, abs=0.002
+    )
     for name in comparisons.PANELS:
         assert np.isfinite(comparisons.published_panel(name)).all()
     with pytest.raises(ValueError, match="unknown panel"):
@@ -464,8 +557,13 @@ def test_published_heatmaps_hold_the_papers_two_heads():
 @pytest.mark.parametrize("z, outcome", [(5, HOLDS), (-5, FAILS), (0, UNDECIDED)])
 def test_the_largest_excess_and_the_highest_heads_are_judged_by_the_test_of_all_heads(z, outcome):
     assert judge("frame-links", {"": comparisons.largest_excess(many(z), -0.2)}).outcome == outcome
-    assert judge("frame-links", {"": comparisons.largest_excess(many(5), 0.5)}).outcome == UNDECIDED, "random weights do"
-    found = {kind: comparisons.tested_head(many(of), (0, 0)) for kind, of in (("moved", z), ("borrowed", 5))}
+    assert (
+        judge("frame-links", {"": comparisons.largest_excess(many(5), 0.5)}).outcome == UNDECIDED
+    ), "random weights do"
+    found = {
+        kind: comparisons.tested_head(many(of), (0, 0))
+        for kind, of in (("moved", z), ("borrowed", 5))
+    }
     assert judge("frame-moved", found).outcome == outcome
 
 
@@ -475,7 +573,9 @@ def test_a_head_that_looks_at_certain_words_follows_no_links():
     placed, maps = [], []
     for _ in range(80):
         predicate, element = rng.choice(np.arange(1, 9), 2, replace=False)
-        sentence = FramePlaces(sentence=None, predicate=(int(predicate),), elements=((int(element),),), length=10)
+        sentence = FramePlaces(
+            sentence=None, predicate=(int(predicate),), elements=((int(element),),), length=10
+        )
         popular, follows = np.full((10, 10), 0.05), np.full((10, 10), 1 / 10)
         popular[:, element] = 0.55
         follows[predicate] = 0.05
@@ -484,7 +584,9 @@ def test_a_head_that_looks_at_certain_words_follows_no_links():
         maps.append(np.stack([popular, follows])[None])  # (layers, heads, tokens, tokens)
 
     def test(centred):
-        links = FrameLinkAttention(placed, "predicate to element", elsewhere="borrowed", seed=1, centred=centred)
+        links = FrameLinkAttention(
+            placed, "predicate to element", elsewhere="borrowed", seed=1, centred=centred
+        )
         return many_test(replay(links, maps).excess, WEIGHT, 1)
 
     plain, centred = test(False), test(True)
@@ -504,36 +606,52 @@ def test_complements_are_told_by_the_release(folder):
     assert set(first.functions) == {""}
     text, span = path.read_text(encoding="utf-8"), first.elements[0]
     labels = f'<layer rank="1" name="GF"><label name="Dep" start="{span.start}" end="{span.end - 1}"/></layer>'
-    path.write_text(re.sub(r'<layer rank="1" name="GF" ?/>', labels, text, count=1), encoding="utf-8")
+    path.write_text(
+        re.sub(r'<layer rank="1" name="GF" ?/>', labels, text, count=1), encoding="utf-8"
+    )
     functions = read_unit(path)[0][0].functions
     assert functions == ("Dep", *[""] * (len(first.elements) - 1))
 
     def sentence(*functions):
-        exemplar = first._replace(elements=(Span("Theme", 0, 2), Span("Goal", 3, 5)), functions=functions)
+        exemplar = first._replace(
+            elements=(Span("Theme", 0, 2), Span("Goal", 3, 5)), functions=functions
+        )
         return frame_links.FrameSentence(exemplar, first.target, ((exemplar.elements[1],),))
 
-    found = comparisons.only_complements([sentence("Ext", "Dep"), sentence("Dep", "Obj"), sentence("", "")])
+    found = comparisons.only_complements(
+        [sentence("Ext", "Dep"), sentence("Dep", "Obj"), sentence("", "")]
+    )
     assert [one.exemplar.functions for one in found] == [("Ext", "Dep")]
 
 
 def test_the_second_head_above_the_third():
     scores = np.random.default_rng(0).normal([[0.3, 0.2, 0.1]], 0.01, (200, 1, 3))
     apart = comparisons.second_above_third(scores, 1)
-    assert apart.value == pytest.approx((scores[:, 0, 1] - scores[:, 0, 2]).mean()) and apart.n == 200
+    assert (
+        apart.value == pytest.approx((scores[:, 0, 1] - scores[:, 0, 2]).mean()) and apart.n == 200
+    )
     published = comparisons.published_second_above_third()
     assert published.value == pytest.approx(0.071, abs=0.001)
-    assert published.error == pytest.approx(0.0163, abs=1e-4), "of two readings, each anywhere within 0.02"
+    assert published.error == pytest.approx(0.0163, abs=1e-4), (
+        "of two readings, each anywhere within 0.02"
+    )
 
 
 def test_nltk_release_from_a_folder_or_packed(folder, tmp_path, monkeypatch):
     import nltk
 
     expected = release.load_release(f"folder:{folder}").exemplars
-    monkeypatch.setattr(nltk.data, "find", lambda name: nltk.data.FileSystemPathPointer(str(folder)))
+    monkeypatch.setattr(
+        nltk.data, "find", lambda name: nltk.data.FileSystemPathPointer(str(folder))
+    )
     assert release.load_release("nltk").exemplars == expected
     packed = zipped(folder, tmp_path / "framenet_v17.zip")
-    monkeypatch.setattr(nltk.data, "path", [*nltk.data.path, str(tmp_path)])  # NLTK opens nothing outside of these
-    monkeypatch.setattr(nltk.data, "find", lambda name: nltk.data.ZipFilePathPointer(str(packed), "fndata/"))
+    monkeypatch.setattr(
+        nltk.data, "path", [*nltk.data.path, str(tmp_path)]
+    )  # NLTK opens nothing outside of these
+    monkeypatch.setattr(
+        nltk.data, "find", lambda name: nltk.data.ZipFilePathPointer(str(packed), "fndata/")
+    )
     assert release.load_release("nltk").exemplars == expected
 
 

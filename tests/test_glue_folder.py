@@ -33,11 +33,22 @@ LAYOUTS = {
         ["7\t1\t2\tWhy?\tHow?\t0", "8\t1\t2\tWhy?\tWhy so?\t1"],
         [0, 1],
     ),
-    "rte": ("index\tsentence1\tsentence2\tlabel", ["0\ta\tb\tentailment", "1\ta\tb\tnot_entailment"], [0, 1]),
-    "qnli": ("index\tquestion\tsentence\tlabel", ["0\twho?\tb\tentailment", "1\twho?\tb\tnot_entailment"], [0, 1]),
+    "rte": (
+        "index\tsentence1\tsentence2\tlabel",
+        ["0\ta\tb\tentailment", "1\ta\tb\tnot_entailment"],
+        [0, 1],
+    ),
+    "qnli": (
+        "index\tquestion\tsentence\tlabel",
+        ["0\twho?\tb\tentailment", "1\twho?\tb\tnot_entailment"],
+        [0, 1],
+    ),
     "mnli": (
         MNLI_16.replace(" ", "\t"),
-        ["\t".join(["x"] * 8 + ["a", "b"] + ["neutral"] * 5 + [label]) for label in ("contradiction", "neutral")],
+        [
+            "\t".join(["x"] * 8 + ["a", "b"] + ["neutral"] * 5 + [label])
+            for label in ("contradiction", "neutral")
+        ],
         [2, 1],
     ),
 }
@@ -66,11 +77,25 @@ def test_training_file_named_on_its_own(tmp_path, monkeypatch):
     write(tmp_path, task, header, rows, "train_subset.tsv")
     source = parse_data(f"folder:{tmp_path}", "RTE=train_subset.tsv")
     assert load_rows(task, "train", source)["label"] == labels
-    with pytest.raises(FileNotFoundError, match=r"missing file .*train.tsv \(the folder has: train_subset.tsv\)"):
+    with pytest.raises(
+        FileNotFoundError, match=r"missing file .*train.tsv \(the folder has: train_subset.tsv\)"
+    ):
         load_rows(task, "train", parse_data(f"folder:{tmp_path}"))
     write(tmp_path, task, header, rows)
     monkeypatch.chdir(ROOT)
-    call = ["check", "--only", "3", "-p", "tasks", "rte", "-p", "data", f"folder:{tmp_path}", "-p", "train_files"]
+    call = [
+        "check",
+        "--only",
+        "3",
+        "-p",
+        "tasks",
+        "rte",
+        "-p",
+        "data",
+        f"folder:{tmp_path}",
+        "-p",
+        "train_files",
+    ]
     assert cli.main([*call, "RTE=train_subset.tsv"]) == 0 and cli.main([*call, "RTE=none.tsv"]) == 2
 
 
@@ -80,7 +105,10 @@ def test_training_file_named_on_its_own(tmp_path, monkeypatch):
         ([], "no rows"),
         (["0\ta\tb\tentailment", "1\ta\tb"], r"dev.tsv, line 3: 3 columns where the header has 4"),
         (["0\ta\tb\tc\tentailment"], r"line 2: 5 columns"),
-        (["0\ta\tb\tmaybe"], r"line 2: unknown label 'maybe'; known are: entailment, not_entailment"),
+        (
+            ["0\ta\tb\tmaybe"],
+            r"line 2: unknown label 'maybe'; known are: entailment, not_entailment",
+        ),
         (["0\ta\tb\t"], r"line 2: unknown label ''"),
         (["0\ta\tb\t2"], r"line 2: unknown label '2'"),
     ],
@@ -122,7 +150,9 @@ def test_sampling_is_by_seed_without_replacement():
     assert glue.sample(rows, 0, 1)["idx"] == glue.sample(rows, 1000, 1)["idx"] == list(range(100))
 
 
-REAL = [(name, split) for name in ("mrpc", "stsb", "rte") for split in ("train", "dev")] + [("sst2", "dev")]
+REAL = [(name, split) for name in ("mrpc", "stsb", "rte") for split in ("train", "dev")] + [
+    ("sst2", "dev")
+]
 
 
 @needs_shared
@@ -132,7 +162,13 @@ def test_real_files_equal_the_hubs_rows(name, split):
     task = TASKS[name]
     ours = load_rows(task, split, parse_data(f"folder:{SHARED / 'glue'}"))
     theirs = Dataset.from_file(
-        str(SHARED / "hf_arrow" / name / ("train" if split == "train" else "validation") / "data.arrow")
+        str(
+            SHARED
+            / "hf_arrow"
+            / name
+            / ("train" if split == "train" else "validation")
+            / "data.arrow"
+        )
     )
     assert len(ours) == len(theirs)
     assert ours.features == theirs.features
@@ -140,7 +176,9 @@ def test_real_files_equal_the_hubs_rows(name, split):
     # The Hub's MRPC is tokenised ("company 's"), GLUE's own download is not.
     plain = _letters if name == "mrpc" else str
     for column in task.fields:
-        assert [plain(text) for text in ours[column]] == [plain(text) for text in theirs[column]], column
+        assert [plain(text) for text in ours[column]] == [plain(text) for text in theirs[column]], (
+            column
+        )
 
 
 def _letters(text):
@@ -163,11 +201,23 @@ def test_packed_files_are_read_like_plain_ones(tmp_path):
     assert load_rows(TASKS["mrpc"], "dev", parse_data(f"folder:{tmp_path}")).to_dict() == plain
 
 
-@pytest.mark.parametrize(("name", "content", "message"), [
-    ("dev.tsv.gz", b"index\tsentence1", "dev.tsv.gz is no gzip file"),
-    ("dev.tsv.gz", gzip.compress(b"index\tsentence1" * 99, mtime=0)[:-20], "dev.tsv.gz is no gzip file, or a damaged one"),
-    ("dev.tsv", b"index\tsentence1\tsentence2\tlabel\n0\t\xe9\tb\tentailment\n", "dev.tsv is no text in UTF-8"),
-], ids=["not gzip", "cut short", "Latin-1"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("dev.tsv.gz", b"index\tsentence1", "dev.tsv.gz is no gzip file"),
+        (
+            "dev.tsv.gz",
+            gzip.compress(b"index\tsentence1" * 99, mtime=0)[:-20],
+            "dev.tsv.gz is no gzip file, or a damaged one",
+        ),
+        (
+            "dev.tsv",
+            b"index\tsentence1\tsentence2\tlabel\n0\t\xe9\tb\tentailment\n",
+            "dev.tsv is no text in UTF-8",
+        ),
+    ],
+    ids=["not gzip", "cut short", "Latin-1"],
+)
 def test_what_is_no_text_is_refused_with_its_name(tmp_path, name, content, message):
     (tmp_path / "RTE").mkdir()
     (tmp_path / "RTE" / name).write_bytes(content)
@@ -178,11 +228,15 @@ def test_what_is_no_text_is_refused_with_its_name(tmp_path, name, content, messa
 def test_a_folder_is_checked_by_the_beginning_of_its_files(tmp_path):
     rte, mrpc = TASKS["rte"], TASKS["mrpc"]
     plain, own = parse_data(f"folder:{tmp_path}"), parse_data(f"folder:{tmp_path}", "rte=mine.tsv")
-    with pytest.raises(FileNotFoundError, match=r"missing file .*RTE/train.tsv \(.*RTE has no .tsv file\)"):
+    with pytest.raises(
+        FileNotFoundError, match=r"missing file .*RTE/train.tsv \(.*RTE has no .tsv file\)"
+    ):
         check_split(rte, "train", plain)
     header, rows, _ = LAYOUTS["rte"]
     write(tmp_path, rte, header, [*rows, "2\tonly two"])
-    with pytest.raises(FileNotFoundError, match=r"missing file .*train.tsv \(the folder has: dev.tsv\)"):
+    with pytest.raises(
+        FileNotFoundError, match=r"missing file .*train.tsv \(the folder has: dev.tsv\)"
+    ):
         check_split(rte, "train", plain)
     check_split(rte, "dev", plain)  # the third row is not looked at
     write(tmp_path, rte, header, rows, "mine.tsv")

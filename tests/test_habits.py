@@ -20,7 +20,9 @@ HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
 def has_no_findings(*command):
     if importlib.util.find_spec(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed; pip install -e '.[test]' brings it")
-    found = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
+    found = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True
+    )
     assert found.returncode == 0, found.stdout + found.stderr
 
 
@@ -40,7 +42,9 @@ def test_types():
 
 
 def test_types_are_strict_in_rooms_that_exist():
-    strict = next(rule for rule in PROJECT["tool"]["mypy"]["overrides"] if rule.get("disallow_untyped_defs"))
+    strict = next(
+        rule for rule in PROJECT["tool"]["mypy"]["overrides"] if rule.get("disallow_untyped_defs")
+    )
     rooms = [name.removesuffix(".*") for name in strict["module"]]
     assert rooms
     for room in rooms:
@@ -48,7 +52,12 @@ def test_types_are_strict_in_rooms_that_exist():
 
 
 def test_hooks_use_the_locked_versions():
-    pins = [pin for repo in HOOKS["repos"] for hook in repo["hooks"] for pin in hook.get("additional_dependencies", ())]
+    pins = [
+        pin
+        for repo in HOOKS["repos"]
+        for hook in repo["hooks"]
+        for pin in hook.get("additional_dependencies", ())
+    ]
     assert pins
     assert set(pins) <= set(lock.locked())
 

@@ -9,7 +9,10 @@ from hub_server import LocalHub, glue_repository, tiny_bert_repository, told
 from bertology_utils.hub import BERT_BASE, GLUE, HUB_REVISIONS, hub_errors
 
 ROWS = {
-    "train": [{"sentence1": f"Sentence {i} .", "sentence2": f"Phrase {i} .", "label": i % 2, "idx": i} for i in range(6)],
+    "train": [
+        {"sentence1": f"Sentence {i} .", "sentence2": f"Phrase {i} .", "label": i % 2, "idx": i}
+        for i in range(6)
+    ],
     "validation": [{"sentence1": "A lamp .", "sentence2": "A light .", "label": 1, "idx": 6}],
     "test": [{"sentence1": "A .", "sentence2": "B .", "label": 0, "idx": 7}],
 }
@@ -39,9 +42,15 @@ def test_rows_and_model_come_from_the_pinned_revisions(tmp_path):
     with LocalHub(REPOSITORIES) as hub:
         (train, _, model), _ = told(LOAD, hub.url, tmp_path)
         fetched = [path for method, path in hub.requests if method == "GET" and "/resolve/" in path]
-    assert train == ["train", "[0, 1, 0, 1, 0, 1]|Sentence 0 ."] and model == ["model", "2|(6, 2)|True"]
+    assert train == ["train", "[0, 1, 0, 1, 0, 1]|Sentence 0 ."] and model == [
+        "model",
+        "2|(6, 2)|True",
+    ]
     assert any(f"/datasets/{GLUE}/resolve/{HUB_REVISIONS[GLUE]}/mrpc/" in path for path in fetched)
-    assert any(f"/{BERT_BASE}/resolve/{HUB_REVISIONS[BERT_BASE]}/model.safetensors" in path for path in fetched)
+    assert any(
+        f"/{BERT_BASE}/resolve/{HUB_REVISIONS[BERT_BASE]}/model.safetensors" in path
+        for path in fetched
+    )
     assert all(HUB_REVISIONS[GLUE] in path or HUB_REVISIONS[BERT_BASE] in path for path in fetched)
 
 
@@ -64,7 +73,11 @@ TROUBLES = {  # model → how the Hub has it, the error that a person sees, its 
         "ValueError",
         "its weights are damaged",
     ),
-    f"a/no-json@{OTHER}": ((OTHER, BERT | {"config.json": b"{"}), "ValueError", "a file is damaged"),
+    f"a/no-json@{OTHER}": (
+        (OTHER, BERT | {"config.json": b"{"}),
+        "ValueError",
+        "a file is damaged",
+    ),
 }
 ALTERNATIVES = {GLUE: "data='embedded', or data='folder:PATH'"}
 
@@ -90,12 +103,15 @@ def test_every_refusal_of_the_hub_is_said_in_words(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("trouble", "words"), [("unreachable", "the Hub cannot be reached"), ("offline", "offline work is set")]
+    ("trouble", "words"),
+    [("unreachable", "the Hub cannot be reached"), ("offline", "offline work is set")],
 )
 def test_a_hub_that_cannot_be_reached_is_said_in_words(tmp_path, trouble, words):
     with LocalHub({}) as hub:
         pass  # the server has stopped by now
-    found = refusals(hub.url, tmp_path, [BERT_BASE], **({"HF_HUB_OFFLINE": "1"} if trouble == "offline" else {}))
+    found = refusals(
+        hub.url, tmp_path, [BERT_BASE], **({"HF_HUB_OFFLINE": "1"} if trouble == "offline" else {})
+    )
     for line in found.values():
         assert line.startswith("ConnectionError|") and words in line and "'embedded'" in line, line
 

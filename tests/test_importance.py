@@ -12,7 +12,16 @@ from bertology_utils.claims import CLAIMS
 from bertology_utils.disabling.sweep import Sweep, sweep
 from bertology_utils.glue import TASKS
 from bertology_utils.importance import agreement, luck, plots
-from bertology_utils.importance.components import BOTH, EXAMPLES, HEAD, NOISE, TRAINING, WAY, Components, effects_on_parts
+from bertology_utils.importance.components import (
+    BOTH,
+    EXAMPLES,
+    HEAD,
+    NOISE,
+    TRAINING,
+    WAY,
+    Components,
+    effects_on_parts,
+)
 from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, UNTESTABLE, judge
 from bertology_utils.models import load_classifier, load_tokenizer
 from bertology_utils.plan import ABLATIONS, ways_of
@@ -26,7 +35,14 @@ calibration = load_script("importance_calibration")
 def crossed(heads=72, trainings=3, ways=2, parts=10, seed=0, **sizes):
     """Effects with these standard deviations of head, training, way, both, examples and the rest."""
     rng = np.random.default_rng(seed)
-    full = {"head": (), "training": (0,), "way": (1,), "both": (0, 1), "examples": (2,), "rest": (0, 1, 2)}
+    full = {
+        "head": (),
+        "training": (0,),
+        "way": (1,),
+        "both": (0, 1),
+        "examples": (2,),
+        "rest": (0, 1, 2),
+    }
     shape, effects = (trainings, ways, parts), np.zeros((heads, trainings, ways, parts))
     for name, axes in full.items():
         each = tuple(size if at in axes else 1 for at, size in enumerate(shape))
@@ -40,7 +56,8 @@ def crossed(heads=72, trainings=3, ways=2, parts=10, seed=0, **sizes):
 def test_known_components_are_recovered_without_bias():
     sizes = {"head": 1.0, "training": 0.8, "way": 0.6, "both": 0.5, "examples": 0.7, "rest": 1.2}
     found = [
-        Components(crossed(seed=seed, **sizes)).named(Components(crossed(seed=seed, **sizes)).raw) for seed in range(60)
+        Components(crossed(seed=seed, **sizes)).named(Components(crossed(seed=seed, **sizes)).raw)
+        for seed in range(60)
     ]
     means = {name: np.mean([one[name] for one in found]) for name in found[0]}
     truth = {HEAD: 1.0, TRAINING: 0.64, WAY: 0.36, BOTH: 0.25, EXAMPLES: 0.049, NOISE: 0.144}
@@ -53,11 +70,15 @@ def test_known_components_are_recovered_without_bias():
 def test_intervals_cover_and_estimates_are_not_biased(trainings, kind):
     found = calibration.calibrated(trainings, calibration.CASES["mostly the head"], kind, times=150)
     for name, row in found.items():
-        assert abs(row["bias, %"]) < 10 and row["coverage, %"] >= 88, name  # of 150; the table has 1,000
+        assert abs(row["bias, %"]) < 10 and row["coverage, %"] >= 88, (
+            name
+        )  # of 150; the table has 1,000
 
 
 def test_the_committed_table_of_the_calibration_keeps_what_it_promises():
-    table = json.loads((ROOT / "benchmarks" / "importance_calibration.json").read_text(encoding="utf-8"))
+    table = json.loads(
+        (ROOT / "benchmarks" / "importance_calibration.json").read_text(encoding="utf-8")
+    )
     for name, rows in table["cases"].items():
         assert all(abs(row["bias, %"]) < 10 for row in rows.values()), name
         least = 89 if calibration.KINDS[2] in name else 92.5
@@ -67,16 +88,26 @@ def test_the_committed_table_of_the_calibration_keeps_what_it_promises():
 def test_the_library_gives_the_same_components():
     pd = pytest.importorskip("pandas")
     formula = pytest.importorskip("statsmodels.formula.api")
-    effects = crossed(heads=40, ways=1, parts=5, head=1.0, training=0.8, examples=0.7, rest=0.9, seed=3)
+    effects = crossed(
+        heads=40, ways=1, parts=5, head=1.0, training=0.8, examples=0.7, rest=0.9, seed=3
+    )
     head, training, _, part = np.indices(effects.shape)
-    table = pd.DataFrame({"y": effects.ravel(), "h": head.ravel(), "t": training.ravel(), "p": part.ravel()})
+    table = pd.DataFrame(
+        {"y": effects.ravel(), "h": head.ravel(), "t": training.ravel(), "p": part.ravel()}
+    )
     fitted = formula.mixedlm(
-        "y ~ C(t) * C(p)", table, groups="h", re_formula="1", vc_formula={"t": "0 + C(t)", "p": "0 + C(p)"}
+        "y ~ C(t) * C(p)",
+        table,
+        groups="h",
+        re_formula="1",
+        vc_formula={"t": "0 + C(t)", "p": "0 + C(p)"},
     ).fit(reml=True)
     theirs = dict(zip(fitted.model.exog_vc.names, fitted.vcomp, strict=True))
     ours = Components(effects).raw
     expected = [float(fitted.cov_re.iloc[0, 0]), theirs["t"], theirs["p"], fitted.scale]
-    assert [ours[()], ours["training",], ours["part",], ours["training", "part"]] == pytest.approx(expected, rel=0.01)
+    assert [ours[()], ours["training",], ours["part",], ours["training", "part"]] == pytest.approx(
+        expected, rel=0.01
+    )
 
 
 def test_a_planted_head_is_the_heads_own_and_noise_is_no_ones():
@@ -92,9 +123,9 @@ def test_a_planted_head_is_the_heads_own_and_noise_is_no_ones():
 def test_the_same_model_twice_is_one_training():
     effects = crossed(head=1.0, training=1.0, rest=1.0, trainings=1, ways=1)[:, [0, 0]]
     found = Components(effects)
-    assert found.raw["training",] == pytest.approx(0, abs=1e-12) and found.raw["training", "part"] == pytest.approx(
-        0, abs=1e-12
-    )
+    assert found.raw["training",] == pytest.approx(0, abs=1e-12) and found.raw[
+        "training", "part"
+    ] == pytest.approx(0, abs=1e-12)
     assert agreement.between_trainings(effects.mean(axis=(2, 3)), 1).value == pytest.approx(1)
 
 
@@ -103,24 +134,40 @@ def test_heads_shuffled_within_layers_have_no_effect_of_their_own():
     assert Components(effects).shares()[HEAD]["value"] > 0.9
     mixed = agreement.shuffled(effects, 12, 1)
     assert Components(mixed).shares()[HEAD]["value"] < 0.2
-    assert np.allclose(np.sort(mixed[:12, 0, 0].ravel()), np.sort(effects[:12, 0, 0].ravel())), "each layer keeps its own"
+    assert np.allclose(np.sort(mixed[:12, 0, 0].ravel()), np.sort(effects[:12, 0, 0].ravel())), (
+        "each layer keeps its own"
+    )
 
 
 def test_what_cannot_be_told_is_said_and_not_zero():
     one = Components(crossed(head=1.0, rest=1.0, trainings=1, ways=1))
-    assert one.untold == (TRAINING, WAY) and TRAINING not in one.shares() and WAY not in one.shares()
+    assert (
+        one.untold == (TRAINING, WAY) and TRAINING not in one.shares() and WAY not in one.shares()
+    )
     assert Components(crossed(head=1.0, rest=1.0, ways=1)).untold == (WAY,)
-    with pytest.raises(ValueError, match="one part of the examples: what the examples do cannot be told"):
+    with pytest.raises(
+        ValueError, match="one part of the examples: what the examples do cannot be told"
+    ):
         Components(crossed(head=1.0, parts=1))
-    with pytest.raises(ValueError, match="one training: whether another would order the heads alike cannot be told"):
+    with pytest.raises(
+        ValueError, match="one training: whether another would order the heads alike cannot be told"
+    ):
         agreement.between_trainings(np.ones((72, 1)), 1)
     assert agreement.ways_alike({"uniform": np.ones(72)}, 1) == {}
-    assert not any(ax.axison for ax in plots.ways({}, "rank correlation of heads' effects by two ways").axes)
+    assert not any(
+        ax.axison for ax in plots.ways({}, "rank correlation of heads' effects by two ways").axes
+    )
 
 
 def test_a_negative_estimate_stays_visible_and_counts_as_zero():
-    found = next(one for one in (Components(crossed(rest=1.0, ways=1, seed=seed)) for seed in range(20)) if one.raw[()] < 0)
-    assert found.shares()[HEAD]["value"] == 0 and sum(one["value"] for one in found.shares().values()) == pytest.approx(1)
+    found = next(
+        one
+        for one in (Components(crossed(rest=1.0, ways=1, seed=seed)) for seed in range(20))
+        if one.raw[()] < 0
+    )
+    assert found.shares()[HEAD]["value"] == 0 and sum(
+        one["value"] for one in found.shares().values()
+    ) == pytest.approx(1)
 
 
 # Sweeps. ----------------------------------------------------------------
@@ -129,7 +176,9 @@ def test_a_negative_estimate_stays_visible_and_counts_as_zero():
 def made_sweep(examples=60, heads=(2, 4), seed=0):
     rng = np.random.default_rng(seed)
     return Sweep(
-        rng.standard_normal((examples, 2)), rng.standard_normal((*heads, examples, 2)), rng.standard_normal((2, examples, 2))
+        rng.standard_normal((examples, 2)),
+        rng.standard_normal((*heads, examples, 2)),
+        rng.standard_normal((2, examples, 2)),
     )
 
 
@@ -140,7 +189,9 @@ def test_effects_on_parts_are_those_of_all_examples():
         assert effects_on_parts(MRPC, sweeps, labels, 1, by).shape == (8, 2, 1, 10)
     right = (sweeps[0, "uniform"].heads[1, 2].argmax(axis=-1) == labels).mean()
     before = (sweeps[0, "uniform"].baseline.argmax(axis=-1) == labels).mean()
-    assert effects_on_parts(MRPC, sweeps, labels, 1, "score")[6, 0].mean() == pytest.approx(before - right)
+    assert effects_on_parts(MRPC, sweeps, labels, 1, "score")[6, 0].mean() == pytest.approx(
+        before - right
+    )
 
 
 @pytest.mark.parametrize(
@@ -156,7 +207,11 @@ def test_effects_on_parts_are_those_of_all_examples():
             60,
             r"is of \(2, 3, 60\), not of \(2, 4, 60\)",
         ),
-        ({(0, "uniform"): made_sweep(), (1, "uniform"): made_sweep(50)}, 60, r"training 2 by 'uniform' is of \(2, 4, 50\)"),
+        (
+            {(0, "uniform"): made_sweep(), (1, "uniform"): made_sweep(50)},
+            60,
+            r"training 2 by 'uniform' is of \(2, 4, 50\)",
+        ),
         ({(0, "uniform"): made_sweep(6)}, 6, "6 examples cannot be divided into 10 parts"),
     ],
 )
@@ -176,7 +231,11 @@ def test_random_weights_share_no_head_and_a_shouting_head_is_found_in_two_models
             attention = model.base_model.encoder.layer[1].attention.self
             with torch.no_grad():
                 model.classifier.weight.normal_(std=1, generator=torch.Generator().manual_seed(at))
-                for module, factor in ((attention.query, 4), (attention.key, 4), (attention.value, loud)):
+                for module, factor in (
+                    (attention.query, 4),
+                    (attention.key, 4),
+                    (attention.value, loud),
+                ):
                     module.weight[16:24] *= factor if loud > 1 else 1
             sweeps[at, "uniform"] = sweep(model, batches)
         return np.abs(effects_on_parts(MRPC, sweeps, labels, 1).mean(axis=(2, 3)))
@@ -191,9 +250,16 @@ def test_random_weights_share_no_head_and_a_shouting_head_is_found_in_two_models
 
 def test_agreement_is_one_of_the_same_and_zero_of_strangers():
     rng = np.random.default_rng(0)
-    first, second, error = rng.standard_normal((300, 72)), rng.standard_normal((300, 72)), np.full(72, 0.3)
+    first, second, error = (
+        rng.standard_normal((300, 72)),
+        rng.standard_normal((300, 72)),
+        np.full(72, 0.3),
+    )
     same = agreement.agreement(first, first, error)
-    assert all(value == pytest.approx(1) for value in same.values()) and tuple(same) == agreement.STATEMENTS
+    assert (
+        all(value == pytest.approx(1) for value in same.values())
+        and tuple(same) == agreement.STATEMENTS
+    )
     assert all(abs(value) < 0.05 for value in agreement.agreement(first, second, error).values())
 
 
@@ -203,7 +269,10 @@ def test_expected_agreement_is_what_is_found_between_trainings():
     for trainings in (1, 2, 3):
         found = agreement.measured(effects[:, :, 0], trainings, 1, splits=3)
         hoped = agreement.expected(components, trainings, 0.5, 1)
-        assert all(abs(found[name] - hoped[name]) < 0.15 for name in agreement.STATEMENTS), (found, hoped)
+        assert all(abs(found[name] - hoped[name]) < 0.15 for name in agreement.STATEMENTS), (
+            found,
+            hoped,
+        )
 
 
 def test_more_trainings_and_examples_agree_more_and_enough_is_the_fewest():
@@ -246,9 +315,9 @@ def test_five_flips_make_the_published_gain_ordinary_and_four_cannot():
     mrpc = luck.PUBLISHED[0]
     assert mrpc.answers == 5 and luck.chance_of(mrpc, [4]) == 0
     assert luck.chance_of(mrpc, [5]) == pytest.approx(1 - (31 / 32) ** 144)
-    assert luck.flips_for(mrpc, 0.5) == 5 and luck.flips_for(luck.PUBLISHED[1], 0.5) > luck.flips_for(
-        luck.PUBLISHED[1], 0.05
-    )
+    assert luck.flips_for(mrpc, 0.5) == 5 and luck.flips_for(
+        luck.PUBLISHED[1], 0.5
+    ) > luck.flips_for(luck.PUBLISHED[1], 0.05)
     assert luck.chance_of(mrpc, [5], among=10) < luck.chance_of(mrpc, [5])
 
 
@@ -293,13 +362,17 @@ def test_published_gains_can_be_beyond_luck_ordinary_and_open():
     mrpc = luck.PUBLISHED[0]
     assert outcome("gains-beyond-luck", {MRPC: luck.beyond(mrpc, [np.full(72, 2 / 408)])}) == HOLDS
     assert outcome("gains-beyond-luck", {MRPC: luck.beyond(mrpc, [np.full(72, 40 / 408)])}) == FAILS
-    assert outcome("gains-beyond-luck", {MRPC: luck.beyond(mrpc, [np.full(72, 6 / 408)])}) == UNDECIDED
+    assert (
+        outcome("gains-beyond-luck", {MRPC: luck.beyond(mrpc, [np.full(72, 6 / 408)])}) == UNDECIDED
+    )
 
 
 def test_ways_are_swept_where_they_are_cheap():
     settings = resolve(profile="embedded", tasks="mrpc,rte", trainings=2)
     first, second = settings.tasks
-    assert ways_of(settings, first, 0) == ("uniform", *ABLATIONS) and ways_of(settings, first, 1) == ("uniform", "zero")
+    assert ways_of(settings, first, 0) == ("uniform", *ABLATIONS) and ways_of(
+        settings, first, 1
+    ) == ("uniform", "zero")
     assert ways_of(settings, second, 0) == ("uniform",)
     many = SimpleNamespace(tasks=settings.tasks, trainings_of=lambda task: 5)
     assert ways_of(many, first, 1) == ("uniform",)

@@ -1,7 +1,7 @@
 """Every claim's rule, on made-up numbers: it can return each of its verdicts, and errs as rarely as it says.
 
-Each case gives the verdict for data that lie ``z`` standard errors from the border of the rule, on the side that
-speaks for the claim where ``z`` is above 0.
+Each case gives the verdict for data that lie ``z`` standard errors from the border of the rule, on
+the side that speaks for the claim where ``z`` is above 0.
 """
 
 import numpy as np
@@ -35,7 +35,10 @@ ESTIMATED = {
         ("each above", "each within", "some beyond, of either sign"),
         lambda claim, z: Estimate(claim.least + z * ERROR, ERROR, 320),
     ),
-    **dict.fromkeys(("each below", "not each above"), lambda claim, z: Estimate(claim.least - z * ERROR, ERROR, 320)),
+    **dict.fromkeys(
+        ("each below", "not each above"),
+        lambda claim, z: Estimate(claim.least - z * ERROR, ERROR, 320),
+    ),
     "some head in each": lambda claim, z: many(z),
     "no head in any": lambda claim, z: many(-z),
     "in none of them some head": lambda claim, z: many(-z),
@@ -72,9 +75,13 @@ def test_what_a_section_tested_is_combined(rule):
         "as tested, some": [HOLDS, HOLDS, HOLDS],
         "as tested, none": [FAILS, FAILS, FAILS],
     }[rule]
-    assert [RULES[rule]([sure, other], claim).outcome for other in (sure, against, open_)] == combined
+    assert [
+        RULES[rule]([sure, other], claim).outcome for other in (sure, against, open_)
+    ] == combined
     alone = [RULES[rule]([one], claim).outcome for one in (sure, against, open_)]
-    assert alone == ([FAILS, HOLDS, UNDECIDED] if rule.endswith("none") else [HOLDS, FAILS, UNDECIDED])
+    assert alone == (
+        [FAILS, HOLDS, UNDECIDED] if rule.endswith("none") else [HOLDS, FAILS, UNDECIDED]
+    )
 
 
 @pytest.mark.parametrize("name", ESTIMATING)
@@ -89,33 +96,62 @@ def test_fewer_examples_never_make_an_undecided_claim_hold(name):
 def test_at_its_border_a_rule_decides_in_at_most_one_case_of_twenty(name):
     """Of 200 results drawn at the border; with 2 % on either side, 5 % and two standard errors of the count are the most."""
     found = [verdict(name, z).outcome for z in np.random.default_rng(0).normal(size=200)]
-    assert np.mean([outcome != UNDECIDED for outcome in found]) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 200)
+    assert np.mean([outcome != UNDECIDED for outcome in found]) <= 0.05 + 2 * np.sqrt(
+        0.05 * 0.95 / 200
+    )
 
 
 def test_a_claim_about_each_task_is_decided_by_the_worst():
     def of(*zs):
-        return judge("pretraining-helps", {task: ESTIMATED["each above"](CLAIMS["pretraining-helps"], z)
-                                           for task, z in zip((MRPC, RTE, QQP), zs, strict=False)}, unit="gain")  # fmt: skip
+        return judge(
+            "pretraining-helps",
+            {
+                task: ESTIMATED["each above"](CLAIMS["pretraining-helps"], z)
+                for task, z in zip((MRPC, RTE, QQP), zs, strict=False)
+            },
+            unit="gain",
+        )
 
     assert of(SURE, SURE, SURE).outcome == HOLDS
-    assert of(SURE, 1, SURE).outcome == UNDECIDED and of(SURE, 1, SURE).number.startswith("RTE +1.0 points [")
+    assert of(SURE, 1, SURE).outcome == UNDECIDED and of(SURE, 1, SURE).number.startswith(
+        "RTE +1.0 points ["
+    )
     assert of(SURE, -SURE, 1).outcome == FAILS and "RTE" in of(SURE, -SURE, 1).number
     assert of(SURE, -2.3, SURE).outcome == UNDECIDED  # p = 0.01, which three tasks multiply
     several = of(SURE, SURE, SURE), of(1, 1, 1)
-    assert [in_words(one.outcome, one.tally) for one in several] == ["holds here (on all 3)", "undecided (on all 3)"]
-    assert in_words(FAILS, {"holds": 0, "fails": 0, "open": 2}) == "does not hold here (open on all 2)"
+    assert [in_words(one.outcome, one.tally) for one in several] == [
+        "holds here (on all 3)",
+        "undecided (on all 3)",
+    ]
+    assert (
+        in_words(FAILS, {"holds": 0, "fails": 0, "open": 2}) == "does not hold here (open on all 2)"
+    )
     assert of(SURE, 1, -SURE).tally == {"holds": 1, "fails": 1, "open": 1} and of(SURE).tally == {}
-    one = judge("pretraining-helps", {MRPC: Estimate(0.5, 0.01, 320)}, unit="gain", titles={"mrpc": "MRPC-like"})
+    one = judge(
+        "pretraining-helps",
+        {MRPC: Estimate(0.5, 0.01, 320)},
+        unit="gain",
+        titles={"mrpc": "MRPC-like"},
+    )
     assert one.number == "MRPC-like +50.0 points [+48.0, +52.0]; n=320"
 
 
 def test_a_task_with_several_parts_holds_if_each_does():
     """Of equal layers the least lead is below 0 by luck; pair by pair it is undecided."""
     lead = ESTIMATED["each above"]
-    parts = {MRPC: {"layer 5 above 1": 3, "layer 6 above 1": -1.5}, RTE: {"layer 5 above 1": 4, "layer 6 above 1": 5}}
-    found = {task: {pair: lead(CLAIMS["last-layers"], z) for pair, z in of.items()} for task, of in parts.items()}
+    parts = {
+        MRPC: {"layer 5 above 1": 3, "layer 6 above 1": -1.5},
+        RTE: {"layer 5 above 1": 4, "layer 6 above 1": 5},
+    }
+    found = {
+        task: {pair: lead(CLAIMS["last-layers"], z) for pair, z in of.items()}
+        for task, of in parts.items()
+    }
     one = judge("last-layers", found, unit="difference")
-    assert one.outcome == UNDECIDED and in_words(one.outcome, one.tally) == "undecided (holds on 1, open on 1)"
+    assert (
+        one.outcome == UNDECIDED
+        and in_words(one.outcome, one.tally) == "undecided (holds on 1, open on 1)"
+    )
     assert one.number.startswith("MRPC, layer 6 above 1 ")
 
 
@@ -129,7 +165,11 @@ def test_without_its_precondition_or_a_number_nothing_is_judged():
     for found, unmet, why in (
         (sure, "a sink", "missing: a sink"),
         ({}, "", "missing: a number: this model, or these data, give none"),
-        ({MRPC: Estimate(np.nan, np.nan, 320)}, "", "missing: a number: this model, or these data, give none"),
+        (
+            {MRPC: Estimate(np.nan, np.nan, 320)},
+            "",
+            "missing: a number: this model, or these data, give none",
+        ),
     ):
         one = judge("cls-early", found, unmet)
         assert (one.outcome, one.why, one.number) == (UNTESTABLE, why, "–")

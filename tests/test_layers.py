@@ -9,7 +9,9 @@ CHEAP = (
 ).split()
 HEAVY = {"torch", "transformers", "datasets", "spacy"}
 # torch is most of what is left here; the rest comes when a model or a data set is loaded.
-MEASURING = "lab framenet.measure framenet.comparisons disabling.sweep drift.measure finetune".split()
+MEASURING = (
+    "lab framenet.measure framenet.comparisons disabling.sweep drift.measure finetune".split()
+)
 LATE = {"transformers", "datasets", "pandas", "accelerate", "sklearn", "spacy", "torch._dynamo"}
 
 
@@ -29,14 +31,23 @@ def test_layers_hold_without_exceptions(tmp_path):
 
 def test_a_room_in_the_wrong_place_is_found(tmp_path):
     contract = (ROOT / "pyproject.toml").read_text()
-    swapped = contract.replace("weighing | ", "").replace('    "sources",\n', '    "sources",\n    "weighing",\n')
+    swapped = contract.replace("weighing | ", "").replace(
+        '    "sources",\n', '    "sources",\n    "weighing",\n'
+    )
     checked = lint(tmp_path, swapped)
     assert checked.returncode == 1
-    assert "bertology_utils.weighing is not allowed to import bertology_utils.features" in checked.stdout, checked.stdout
+    assert (
+        "bertology_utils.weighing is not allowed to import bertology_utils.features"
+        in checked.stdout
+    ), checked.stdout
 
 
-@pytest.mark.parametrize("module, late", [*((one, HEAVY) for one in CHEAP), *((one, LATE) for one in MEASURING)])
+@pytest.mark.parametrize(
+    "module, late", [*((one, HEAVY) for one in CHEAP), *((one, LATE) for one in MEASURING)]
+)
 def test_cheap_to_import(module, late):
     code = f"import sys, bertology_utils.{module}; print({late} & set(sys.modules) or '')"
     found = python(code)
-    assert found.returncode == 0 and not found.stdout.strip(), found.stderr or f"{module} imports {found.stdout}"
+    assert found.returncode == 0 and not found.stdout.strip(), (
+        found.stderr or f"{module} imports {found.stdout}"
+    )

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from plain import TASKS, measured, word
 
-from bertology_utils.annotation.inputs import LINGUISTIC, AnnotatedInput, PlacedSentence, token_types
+from bertology_utils.annotation.inputs import (
+    LINGUISTIC,
+    AnnotatedInput,
+    PlacedSentence,
+    token_types,
+)
 from bertology_utils.features.reading import PLACES_PER_DECADE, match
 
 TYPES = len(LINGUISTIC)
@@ -34,12 +39,16 @@ def test_controls_are_as_many_and_never_of_the_type(task):
     for annotated, masks in zip(inputs, matched.masks, strict=True):
         assert masks.shape == (2 * TYPES, annotated.length)
         types = token_types(annotated)
-        punctuation = {at for word, pieces in annotated.words if word.upos == "PUNCT" for at in pieces}
+        punctuation = {
+            at for word, pieces in annotated.words if word.upos == "PUNCT" for at in pieces
+        }
         for kind in range(TYPES):
             own, control = masks[kind], masks[TYPES + kind]
             assert own.sum() == control.sum()
             assert not (own & ~types[kind]).any() and not (control & types[kind]).any()
-            assert not control[list(annotated.special)].any() and not control[list(punctuation)].any()
+            assert (
+                not control[list(annotated.special)].any() and not control[list(punctuation)].any()
+            )
     pairs = np.sum([masks[:TYPES].sum(axis=1) for masks in matched.masks], axis=0)
     assert matched.tokens[:, 1].tolist() == pairs.tolist()
     counts = np.sum([token_types(annotated)[:TYPES].sum(axis=1) for annotated in inputs], axis=0)
@@ -52,7 +61,9 @@ def test_the_seed_decides_between_equals():
     first, again, other = (match(inputs, seed) for seed in (1, 1, 2))
     assert all((a == b).all() for a, b in zip(first.masks, again.masks, strict=True))
     assert any((a != b).any() for a, b in zip(first.masks, other.masks, strict=True))
-    assert {tuple(places(first, number)[1]) for number in range(20)} == {(1,), (3,)}, "drawn anew for each input"
+    assert {tuple(places(first, number)[1]) for number in range(20)} == {(1,), (3,)}, (
+        "drawn anew for each input"
+    )
 
 
 def test_the_nearest_token_of_the_same_frequency_is_chosen():
@@ -60,8 +71,13 @@ def test_the_nearest_token_of_the_same_frequency_is_chosen():
     classes = ["ADJ", "ADV", "ADJ", "ADJ", "NOUN", "ADJ", "ADV", "ADJ", "VERB", "ADJ"]
     ids = [20, 21, 7, 7, 30, 7, 7, 7, 22, 23]
     others = made(["DET"] * 5, [7] * 5)
-    assert places(match([made(classes, ids), others], seed=1)) == [[5], [2]], "three words and not one"
-    assert places(match([made(classes, [20 + at for at in range(10)]), others], seed=1))[1] in ([4], [6])
+    assert places(match([made(classes, ids), others], seed=1)) == [[5], [2]], (
+        "three words and not one"
+    )
+    assert places(match([made(classes, [20 + at for at in range(10)]), others], seed=1))[1] in (
+        [4],
+        [6],
+    )
 
 
 def test_distances_are_those_of_the_pairs():
@@ -93,7 +109,9 @@ def test_the_sum_of_distances_is_the_smallest(seed):
     others = [at for at, upos in enumerate(classes, 1) if upos in ("ADJ", "ADV")]
 
     def cost(a, b):
-        return abs(a - b) / PLACES_PER_DECADE + abs(np.log10(ids.count(ids[a - 1])) - np.log10(ids.count(ids[b - 1])))
+        return abs(a - b) / PLACES_PER_DECADE + abs(
+            np.log10(ids.count(ids[a - 1])) - np.log10(ids.count(ids[b - 1]))
+        )
 
     few, many = sorted((own, others), key=len)
     best = min(sum(map(cost, few, chosen)) for chosen in itertools.permutations(many, len(few)))

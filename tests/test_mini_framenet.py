@@ -14,7 +14,12 @@ LONGEST_SENTENCE, WIDEST_ELEMENT, NEAREST = 12, 3, 2
 
 
 def exemplars():
-    return [(frame, unit, e) for frame in mini_framenet.frames() for unit in frame.units for e in unit.exemplars]
+    return [
+        (frame, unit, e)
+        for frame in mini_framenet.frames()
+        for unit in frame.units
+        for e in unit.exemplars
+    ]
 
 
 def tokens(exemplar):
@@ -27,8 +32,14 @@ def tokens(exemplar):
 
 
 def positions(exemplar, span):
-    inside = [i for i, (start, end) in enumerate(tokens(exemplar)) if start < span.end and span.start < end]
-    assert tokens(exemplar)[inside[0]][0] == span.start and tokens(exemplar)[inside[-1]][1] == span.end
+    inside = [
+        i
+        for i, (start, end) in enumerate(tokens(exemplar))
+        if start < span.end and span.start < end
+    ]
+    assert (
+        tokens(exemplar)[inside[0]][0] == span.start and tokens(exemplar)[inside[-1]][1] == span.end
+    )
     return inside
 
 
@@ -60,7 +71,11 @@ def failures(frame, exemplar):
 
 def test_each_sentence_passes_or_fails_as_it_says():
     for frame, unit, exemplar in exemplars():
-        assert failures(frame, exemplar) == {exemplar.expected} - {"pass"}, (frame.name, unit.name, exemplar.text)
+        assert failures(frame, exemplar) == {exemplar.expected} - {"pass"}, (
+            frame.name,
+            unit.name,
+            exemplar.text,
+        )
     tags = Counter(exemplar.expected for _, _, exemplar in exemplars())
     assert min(tags[tag] for tag in ("long", "wide", "near")) >= 15
 
@@ -83,7 +98,9 @@ def test_sentences_are_enough_and_varied():
         if width <= WIDEST_ELEMENT and abs(distance) >= NEAREST
     )
     assert max(far.values()) <= 0.25 * far.total() and len(far) >= 12
-    assert 0.5 <= sum(number for distance, number in far.items() if distance < 0) / far.total() <= 0.65
+    assert (
+        0.5 <= sum(number for distance, number in far.items() if distance < 0) / far.total() <= 0.65
+    )
 
 
 def test_no_sentence_is_another_with_words_exchanged():

@@ -26,13 +26,17 @@ def legacy(tmp_path):
 def check_legacy(encoder, stored):
     """Every tensor of the encoder is the stored one of the old name."""
     for name, value in encoder.state_dict().items():
-        old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+        old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        )
         assert torch.equal(value, stored[f"bert.{old}"]), name
     assert len(encoder.state_dict()) == sum(name.startswith("bert.") for name in stored)
 
 
 @pytest.mark.usefixtures("stored_weights")
-@pytest.mark.parametrize("load", [models.load_encoder, lambda source: models.load_classifier(source, TASKS["rte"])])
+@pytest.mark.parametrize(
+    "load", [models.load_encoder, lambda source: models.load_classifier(source, TASKS["rte"])]
+)
 def test_legacy_names_load_with_every_tensor(legacy, load):
     check_legacy(load(parse_model(str(legacy))).base_model, load_file(legacy / "model.safetensors"))
 
@@ -44,7 +48,10 @@ def test_published_checkpoint_of_bert_base_loads_whole(tmp_path):
     folder = SHARED / "hub_like" / "bert-base-uncased"
     shapes = json.loads((folder / "state_dict_shapes.json").read_text())
     rng = np.random.default_rng(0)
-    stored = {name: torch.from_numpy(rng.standard_normal(shape, dtype=np.float32)) for name, shape in shapes.items()}
+    stored = {
+        name: torch.from_numpy(rng.standard_normal(shape, dtype=np.float32))
+        for name, shape in shapes.items()
+    }
     save_file(stored, tmp_path / "model.safetensors")
     for file in folder.glob("*.json"):
         shutil.copyfile(file, tmp_path / file.name)
@@ -64,13 +71,21 @@ QUERY, NORM = "bert.encoder.layer.1.attention.self.query.weight", "bert.embeddin
 BIAS = "bert.encoder.layer.0.output.dense.bias"
 
 
-@pytest.mark.parametrize("change, message", [
-    (lambda tensors: tensors.pop(QUERY), "1 missing"),
-    (lambda tensors: tensors.pop(NORM), "1 missing"),
-    (lambda tensors: tensors.update({BIAS.replace("layer.0", "layer.2"): torch.zeros(8)}), "1 unexpected"),
-    (lambda tensors: tensors.update({BIAS: torch.zeros(9)}), "1 misshapen .*output.dense.bias"),
-])  # fmt: skip
-def test_an_encoder_tensor_that_is_missing_unexpected_or_misshapen_is_an_error(legacy, change, message):
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda tensors: tensors.pop(QUERY), "1 missing"),
+        (lambda tensors: tensors.pop(NORM), "1 missing"),
+        (
+            lambda tensors: tensors.update({BIAS.replace("layer.0", "layer.2"): torch.zeros(8)}),
+            "1 unexpected",
+        ),
+        (lambda tensors: tensors.update({BIAS: torch.zeros(9)}), "1 misshapen .*output.dense.bias"),
+    ],
+)
+def test_an_encoder_tensor_that_is_missing_unexpected_or_misshapen_is_an_error(
+    legacy, change, message
+):
     source = edited(legacy, change)
     for load in (models.load_encoder, lambda source: models.load_classifier(source, TASKS["rte"])):
         with pytest.raises(ValueError, match=message):
@@ -79,9 +94,15 @@ def test_an_encoder_tensor_that_is_missing_unexpected_or_misshapen_is_an_error(l
 
 @pytest.mark.usefixtures("stored_weights")
 def test_normal_initialisation_draws_every_matrix(tiny_bert):
-    model = models.load_classifier(parse_model(str(tiny_bert)), TASKS["mnli"], init="normal", seed=3)
-    again = models.load_classifier(parse_model(str(tiny_bert)), TASKS["mnli"], init="normal", seed=3)
-    other = models.load_classifier(parse_model(str(tiny_bert)), TASKS["mnli"], init="normal", seed=4)
+    model = models.load_classifier(
+        parse_model(str(tiny_bert)), TASKS["mnli"], init="normal", seed=3
+    )
+    again = models.load_classifier(
+        parse_model(str(tiny_bert)), TASKS["mnli"], init="normal", seed=3
+    )
+    other = models.load_classifier(
+        parse_model(str(tiny_bert)), TASKS["mnli"], init="normal", seed=4
+    )
     for (name, values), same, different in zip(
         model.named_parameters(), again.parameters(), other.parameters(), strict=True
     ):
@@ -105,7 +126,10 @@ def test_seed_draws_the_classifier_and_leaves_the_global_generator_alone(tiny_be
     assert torch.equal(torch.rand(3), expected)
     second = models.load_classifier(source, TASKS["rte"], seed=2)
     assert not torch.equal(first.classifier.weight, second.classifier.weight)
-    assert torch.equal(first.bert.encoder.layer[0].output.dense.weight, second.bert.encoder.layer[0].output.dense.weight)
+    assert torch.equal(
+        first.bert.encoder.layer[0].output.dense.weight,
+        second.bert.encoder.layer[0].output.dense.weight,
+    )
 
 
 def test_a_classification_layer_of_the_source_is_kept_only_as_finetuned(tiny_bert, tmp_path):
@@ -124,9 +148,14 @@ def test_a_classification_layer_of_the_source_is_kept_only_as_finetuned(tiny_ber
 
 @pytest.mark.parametrize(
     "wanted, message",
-    [("mnli", "a classifier of 2 outputs, and MNLI-m wants 3"), ("stsb", "a classifier of 2 outputs, and STS-B wants 1")],
+    [
+        ("mnli", "a classifier of 2 outputs, and MNLI-m wants 3"),
+        ("stsb", "a classifier of 2 outputs, and STS-B wants 1"),
+    ],
 )
-def test_a_checkpoint_whose_classifier_does_not_fit_the_task_is_refused(tiny_bert, tmp_path, wanted, message, monkeypatch):
+def test_a_checkpoint_whose_classifier_does_not_fit_the_task_is_refused(
+    tiny_bert, tmp_path, wanted, message, monkeypatch
+):
     models.load_classifier(str(tiny_bert), "rte").save_pretrained(tmp_path)
     assert models.load_classifier(str(tmp_path), "mrpc", init="finetuned").config.num_labels == 2
     monkeypatch.setattr(models, "_load", lambda *_, **__: pytest.fail("weights were read"))
@@ -141,7 +170,12 @@ def test_other_encoders_load_from_any_of_their_checkpoints(kind, saved_as, tmp_p
     import transformers
 
     config = getattr(transformers, f"{kind}Config")(
-        num_hidden_layers=2, num_attention_heads=4, hidden_size=32, embedding_size=32, intermediate_size=64, vocab_size=99
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        hidden_size=32,
+        embedding_size=32,
+        intermediate_size=64,
+        vocab_size=99,
     )
     stored = getattr(transformers, f"{kind}{saved_as}")(config)
     stored.save_pretrained(tmp_path)

@@ -43,12 +43,17 @@ def explicit(model, batch):
     values, modules, given = [], [], {}
     projections = value_norms.output_projections(model)
     hooks = [
-        linear.register_forward_hook(lambda module, inputs, output: given.setdefault(id(module), []).append(output))
+        linear.register_forward_hook(
+            lambda module, inputs, output: given.setdefault(id(module), []).append(output)
+        )
         for linear in set(projections.values())
     ]
     weights = attention_maps(model, batch)
     given.clear()
-    with torch.inference_mode(), reaching(model, observe_values=lambda _, m, v: (modules.append(m), values.append(v))):
+    with (
+        torch.inference_mode(),
+        reaching(model, observe_values=lambda _, m, v: (modules.append(m), values.append(v))),
+    ):
         model(**batch.inputs)
     for hook in hooks:
         hook.remove()
@@ -57,7 +62,11 @@ def explicit(model, batch):
         linear = projections[id(module)]
         size = value.shape[3]
         f = torch.stack(
-            [value[:, h] @ linear.weight.detach()[:, h * size : (h + 1) * size].T for h in range(value.shape[1])], dim=1
+            [
+                value[:, h] @ linear.weight.detach()[:, h * size : (h + 1) * size].T
+                for h in range(value.shape[1])
+            ],
+            dim=1,
         )  # (examples, heads, tokens, hidden)
         sent = weights[layer][..., None] * f[:, :, None]  # (examples, heads, queries, keys, hidden)
         lengths = sent.norm(dim=4)
@@ -83,7 +92,9 @@ def test_padding_changes_nothing(case):
     _, model, tokenizer = case
 
     def both(pairs):
-        found = observe(model, batches_of(pairs, tokenizer), {"weight": Keep(), "norm": ByNorm(Keep())})
+        found = observe(
+            model, batches_of(pairs, tokenizer), {"weight": Keep(), "norm": ByNorm(Keep())}
+        )
         return list(zip(found["weight"], found["norm"], strict=True))
 
     for pair, expected in zip(PAIRS, both(PAIRS), strict=True):
@@ -101,7 +112,9 @@ def test_the_plain_implementation_gives_the_same():
     ours = torch.stack(attention_maps(model, batch))[:, 0]
     np.testing.assert_allclose(ours.numpy(), plain_norms.weights(*arguments), atol=1e-6, rtol=0)
     lengths = torch.stack([f[0].norm(dim=2) for f in vectors(model, batch)])
-    np.testing.assert_allclose(lengths.numpy(), plain_norms.value_norms(*arguments), atol=1e-6, rtol=0)
+    np.testing.assert_allclose(
+        lengths.numpy(), plain_norms.value_norms(*arguments), atol=1e-6, rtol=0
+    )
 
 
 def test_the_plain_mixing_ratios_are_the_same():
@@ -109,7 +122,9 @@ def test_the_plain_mixing_ratios_are_the_same():
     with Mixing(model) as mixing:
         (ratios,) = observe(model, [batch], {"mixing": mixing})["mixing"]
     for at, name in enumerate(("weight", "norm", "residual", "layernorm")):
-        np.testing.assert_allclose(ratios[:, at], plain_norms.mixing(model, IDS, KINDS, name), atol=1e-6, rtol=0)
+        np.testing.assert_allclose(
+            ratios[:, at], plain_norms.mixing(model, IDS, KINDS, name), atol=1e-6, rtol=0
+        )
 
 
 def test_mixing_ratios_do_not_see_padding(case):
@@ -137,7 +152,9 @@ def test_exchanged_lengths_stay_in_their_input():
     found = Exchanged(Keep(), 1).exchange(0, lengths, batch)
     assert not torch.equal(found, lengths)
     for row, real in enumerate(batch.mask):
-        torch.testing.assert_close(found[row][:, real].sort().values, lengths[row][:, real].sort().values)
+        torch.testing.assert_close(
+            found[row][:, real].sort().values, lengths[row][:, real].sort().values
+        )
         assert (found[row][:, ~real] == 0).all()
 
 
@@ -145,10 +162,13 @@ def test_drift_by_norm_compares_both_models_by_norm():
     (model, tokenizer), (other, _) = model_and_tokenizer("BERT"), model_and_tokenizer("BERT")
     other = copy.deepcopy(other)
     with torch.no_grad():  # the same weights of attention, other values
-        other.bert.encoder.layer[2].attention.self.value.weight.mul_(torch.linspace(0.1, 3, 32)[:, None])
+        other.bert.encoder.layer[2].attention.self.value.weight.mul_(
+            torch.linspace(0.1, 3, 32)[:, None]
+        )
     batches = batches_of(PAIRS, tokenizer)
     by_weight, by_norm = (
-        observe(other, batches, {"d": Drift(model, weighing=way)})["d"][:, 2] for way in ("weight", "norm")
+        observe(other, batches, {"d": Drift(model, weighing=way)})["d"][:, 2]
+        for way in ("weight", "norm")
     )
     np.testing.assert_allclose(by_weight, 1, atol=1e-9)
     assert by_norm.min() < 0.9999
@@ -180,7 +200,8 @@ def test_what_cannot_be_weighed_is_refused_in_words(monkeypatch):
         Mixing(model)
 
 
-# The plain norm-based attention against transformers' own forward pass, and against cases worked out by hand.
+# The plain norm-based attention against transformers' own forward pass, and against cases worked
+# out by hand.
 
 
 IDS, KINDS = [2, 17, 41, 5, 3, 9, 17, 3], [0, 0, 0, 0, 0, 1, 1, 1]
@@ -189,8 +210,16 @@ close = {"rtol": 0, "atol": 1e-10}
 
 def tiny(kind=BertModel):
     """Random in every parameter: a new BERT has biases of 0 and LayerNorms of 1, which would hide what is left out."""
-    sizes = {"num_hidden_layers": 2, "num_attention_heads": 3, "hidden_size": 12, "intermediate_size": 20, "vocab_size": 50}
-    config = BertConfig(**sizes, layer_norm_eps=0.1, max_position_embeddings=16, attn_implementation="eager")
+    sizes = {
+        "num_hidden_layers": 2,
+        "num_attention_heads": 3,
+        "hidden_size": 12,
+        "intermediate_size": 20,
+        "vocab_size": 50,
+    }
+    config = BertConfig(
+        **sizes, layer_norm_eps=0.1, max_position_embeddings=16, attn_implementation="eager"
+    )
     model = kind(config).double().eval()
     torch.manual_seed(4)
     with torch.no_grad():
@@ -210,11 +239,15 @@ def seen(model):
     given: dict = {"value": [], "dense": [], "block": []}
 
     def keep(module, name):
-        return module.register_forward_hook(lambda _, __, output: given[name].append(output[0].numpy()))
+        return module.register_forward_hook(
+            lambda _, __, output: given[name].append(output[0].numpy())
+        )
 
     blocks = [layer.attention for layer in model.encoder.layer]
     hooks = [keep(block.self.value, "value") for block in blocks]
-    hooks += [keep(block.output.dense, "dense") for block in blocks] + [keep(block.output, "block") for block in blocks]
+    hooks += [keep(block.output.dense, "dense") for block in blocks] + [
+        keep(block.output, "block") for block in blocks
+    ]
     with torch.no_grad():
         inputs = {"input_ids": torch.tensor([IDS]), "token_type_ids": torch.tensor([KINDS])}
         output = model(**inputs, output_attentions=True, output_hidden_states=True)
@@ -233,7 +266,9 @@ def test_weights(model, seen):
 
 def test_hidden_states(model, seen):
     layers = plain_norms.forward(model, IDS, KINDS)
-    np.testing.assert_allclose([layers[0].entering, *[layer.leaving for layer in layers]], seen["hidden"], **close)
+    np.testing.assert_allclose(
+        [layers[0].entering, *[layer.leaving for layer in layers]], seen["hidden"], **close
+    )
 
 
 def test_mixing_by_weight(model, seen):
@@ -241,7 +276,10 @@ def test_mixing_by_weight(model, seen):
     np.testing.assert_allclose(plain_norms.mixing(model, IDS, KINDS, "weight"), expected, **close)
 
 
-@pytest.mark.parametrize("by, expected", [("weight", 7 / 8), ("norm", 7 / 8), ("residual", 7 / 16), ("layernorm", 7 / 16)])
+@pytest.mark.parametrize(
+    "by, expected",
+    [("weight", 7 / 8), ("norm", 7 / 8), ("residual", 7 / 16), ("layernorm", 7 / 16)],
+)
 def test_mixing_worked_out_by_hand(by, expected):
     """Eight like tokens, even attention, and heads whose f sum to x: 7/8 of x comes from others, 9/8 is kept."""
     model = tiny()
@@ -253,21 +291,32 @@ def test_mixing_worked_out_by_hand(by, expected):
             for part in (layer.attention.self.value, layer.attention.output.dense):
                 part.weight.copy_(torch.eye(12))
             layer.attention.self.value.bias.zero_()
-    np.testing.assert_allclose(plain_norms.mixing(model, [7] * 8, [0] * 8, by), [expected] * 2, **close)
+    np.testing.assert_allclose(
+        plain_norms.mixing(model, [7] * 8, [0] * 8, by), [expected] * 2, **close
+    )
 
 
 def test_a_classifier_is_read_by_its_encoder():
     classifier = tiny(BertForSequenceClassification)
     np.testing.assert_array_equal(
-        plain_norms.weights(classifier, IDS, KINDS), plain_norms.weights(classifier.bert, IDS, KINDS)
+        plain_norms.weights(classifier, IDS, KINDS),
+        plain_norms.weights(classifier.bert, IDS, KINDS),
     )
 
 
 def test_what_is_not_computed_is_refused(model):
-    with pytest.raises(ValueError, match="by='both': choose one of weight, norm, residual, layernorm"):
+    with pytest.raises(
+        ValueError, match="by='both': choose one of weight, norm, residual, layernorm"
+    ):
         plain_norms.mixing(model, IDS, KINDS, "both")
     other = BertModel(
-        BertConfig(num_hidden_layers=1, num_attention_heads=1, hidden_size=4, hidden_act="relu", vocab_size=50)
+        BertConfig(
+            num_hidden_layers=1,
+            num_attention_heads=1,
+            hidden_size=4,
+            hidden_act="relu",
+            vocab_size=50,
+        )
     )
     with pytest.raises(ValueError, match="bert with relu: only a BERT with gelu"):
         plain_norms.weights(other, IDS, KINDS)

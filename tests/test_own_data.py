@@ -29,7 +29,9 @@ from docs.publish import SETUP_CELL
 TEXT = (ROOT / "docs" / "own_data.md").read_text(encoding="utf-8")
 RECIPES = {
     name: (language, code)
-    for name, language, code in re.findall(r"<!-- (\S+) -->\n```(\w*)\n(.*?)```\n<!-- end -->", TEXT, re.DOTALL)
+    for name, language, code in re.findall(
+        r"<!-- (\S+) -->\n```(\w*)\n(.*?)```\n<!-- end -->", TEXT, re.DOTALL
+    )
 }
 COMMANDS = {name: code.splitlines() for name, (language, code) in RECIPES.items() if not language}
 TOOL = "python -m bertology_utils "
@@ -42,7 +44,9 @@ def code_of(name):
 
 
 def test_recipes_are_short_and_each_has_a_sentence_before():
-    assert len(RECIPES) == TEXT.count("```") // 2 == len(re.findall(r"\.\n\n<!-- \S+ -->\n```", TEXT))
+    assert (
+        len(RECIPES) == TEXT.count("```") // 2 == len(re.findall(r"\.\n\n<!-- \S+ -->\n```", TEXT))
+    )
     assert all(1 <= len(code.splitlines()) <= 5 for _, code in RECIPES.values())
 
 
@@ -75,7 +79,8 @@ def places(tiny_bert, tiny_classifier, tmp_path, monkeypatch):
 def filled(line, places):
     """A line with what a person puts in."""
     return " ".join(
-        next((word.replace(name, value) for name, value in places.items() if name in word), word) for word in line.split()
+        next((word.replace(name, value) for name, value in places.items() if name in word), word)
+        for word in line.split()
     )
 
 
@@ -107,9 +112,16 @@ def test_commands_are_calls_that_would_run(name, places, own_cache):
                 pytest.skip("make is not here")
             told = subprocess.run([*words, "-n"], capture_output=True, text=True, cwd=ROOT)
             assert told.returncode == 0, told.stderr
-            command = re.search(r"-m bertology_utils (run .*?)(;|$)", told.stdout.replace("\\\n", " "), re.MULTILINE)
+            command = re.search(
+                r"-m bertology_utils (run .*?)(;|$)", told.stdout.replace("\\\n", " "), re.MULTILINE
+            )
             if command:
-                checked([word.replace("$model", places["MODEL"]) for word in shlex.split(command[1].partition(" ||")[0])])
+                checked(
+                    [
+                        word.replace("$model", places["MODEL"])
+                        for word in shlex.split(command[1].partition(" ||")[0])
+                    ]
+                )
         else:
             assert name in ("gpu", "installing") and line.split()[0] in ("python", "source")
 
@@ -131,7 +143,10 @@ def test_colabs_two_fields_are_in_the_notebooks_and_take_these_values():
 
 def test_rows_of_ones_own_are_read_as_the_tasks(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    exec(code_of("rows"), {"TRAIN": [("fine", 1), ("schön “so”", 0), ("dull", 0)], "DEV": [("good", 1)]})
+    exec(
+        code_of("rows"),
+        {"TRAIN": [("fine", 1), ("schön “so”", 0), ("dull", 0)], "DEV": [("good", 1)]},
+    )
     rows = load_rows(TASKS["sst2"], "train", parse_data("folder:mine"))
     assert rows["sentence"] == ["fine", "schön “so”", "dull"] and rows["label"] == [1, 0, 0]
     assert load_rows(TASKS["sst2"], "dev", parse_data("folder:mine"))["label"] == [1]
@@ -151,7 +166,9 @@ def test_a_disabled_head_changes_what_the_classifier_says(tiny_classifier, capsy
 @pytest.mark.parametrize("parts", [1, 3])
 def test_an_atlas_of_ones_own_in_five_lines(tiny_bert, tmp_path, monkeypatch, parts):
     pytest.importorskip("bokeh", reason="the atlas is drawn by Bokeh, which `make site` installs")
-    rows = entries_of("similarity of maps", {TASKS["rte"]: np.full((3, 4), 0.875)}, ["task"], kind="fine-tuning")
+    rows = entries_of(
+        "similarity of maps", {TASKS["rte"]: np.full((3, 4), 0.875)}, ["task"], kind="fine-tuning"
+    )
     write_results(tmp_path / "3_finetuning_drift", rows, "3_finetuning_drift")
     monkeypatch.chdir(tmp_path)
     values = np.arange(12).reshape(3, 4) / 16
@@ -159,7 +176,9 @@ def test_an_atlas_of_ones_own_in_five_lines(tiny_bert, tmp_path, monkeypatch, pa
     names = {"MINE": str(tiny_bert), "VALUES": given, "RESULTS": tmp_path}
     exec(code_of("atlas"), names)
     assert names["maps"].weights.shape == (3, 4, 8, 8)
-    heads, run = ((tmp_path / name).read_text(encoding="utf-8") for name in ("my_heads.html", "my_run.html"))
+    heads, run = (
+        (tmp_path / name).read_text(encoding="utf-8") for name in ("my_heads.html", "my_run.html")
+    )
     assert "my measure" in heads and "She gave him the book." in heads and "0.6875" in heads
     assert ("[-0.3, 1.7]" in heads) == (parts == 3)  # the ends of the last
     assert "similarity of maps, RTE, fine-tuning" in run and "0.875" in run
@@ -173,7 +192,9 @@ def test_what_is_handed_to_bertviz_is_what_it_takes(tiny_bert, head_view):
     exec(code_of("bertviz"), {"MINE": str(tiny_bert)})
     (((maps, tokens), options),) = head_view
     assert tokens == WORDS and options == {"layer": 2, "heads": [1]}
-    assert len(maps) == 3 and {tuple(layer.shape) for layer in maps} == {(1, 4, len(WORDS), len(WORDS))}
+    assert len(maps) == 3 and {tuple(layer.shape) for layer in maps} == {
+        (1, 4, len(WORDS), len(WORDS))
+    }
 
 
 def test_maps_go_into_bertviz_as_they_are(monkeypatch):
@@ -182,7 +203,11 @@ def test_maps_go_into_bertviz_as_they_are(monkeypatch):
     for name in ("head_view", "model_view"):
         module = sys.modules[f"bertviz.{name}"]
         monkeypatch.setattr(module, "display", lambda _: None)
-        monkeypatch.setattr(module, "json", SimpleNamespace(dumps=lambda value: handed.append(value) or json.dumps(value)))
+        monkeypatch.setattr(
+            module,
+            "json",
+            SimpleNamespace(dumps=lambda value: handed.append(value) or json.dumps(value)),
+        )
     names = {"MINE": "embedded"}
     exec(code_of("bertviz"), names)
     maps = attention_maps(load_encoder("embedded"), names["batch"])
@@ -190,7 +215,9 @@ def test_maps_go_into_bertviz_as_they_are(monkeypatch):
     for shown_there in handed:
         found = shown_there["attention"][0]
         assert found["left_text"] == found["right_text"] == WORDS
-        np.testing.assert_allclose(np.array(found["attn"]), np.stack([layer[0].numpy() for layer in maps]), atol=1e-6)
+        np.testing.assert_allclose(
+            np.array(found["attn"]), np.stack([layer[0].numpy() for layer in maps]), atol=1e-6
+        )
     assert len(handed) == 2
 
 

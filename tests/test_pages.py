@@ -18,7 +18,9 @@ from docs.publish import published, stamp
 
 PAGES = [ROOT / "README.md", ROOT / "RESULTS.md", *sorted((ROOT / "docs").glob("*.md"))]
 NAMES = [str(path.relative_to(ROOT)) for path in PAGES]
-NOTEBOOK_NAMES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "notebooks").glob("*.ipynb"))
+NOTEBOOK_NAMES = sorted(
+    str(path.relative_to(ROOT)) for path in (ROOT / "notebooks").glob("*.ipynb")
+)
 DRIFT = "3_finetuning_drift"
 
 
@@ -46,7 +48,9 @@ def edit(checkout, change):
     file.write_text(json.dumps(results))
     before = page.read_text().splitlines()
     update(checkout)
-    return [new for old, new in zip(before, page.read_text().splitlines(), strict=True) if old != new]
+    return [
+        new for old, new in zip(before, page.read_text().splitlines(), strict=True) if old != new
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -59,13 +63,21 @@ def test_another_number_or_verdict_changes_its_rows_and_nothing_else(checkout):
     def verdict(results):
         return next(one for one in results["verdicts"] if one["id"] == "pretraining-helps")
 
-    (row,) = edit(checkout, lambda results: verdict(results).update(number="SST-2 +0.500 [+0.4, +0.6]"))
-    assert row.startswith("| 4.3 | Fine-tuned from random weights scores lower") and "SST-2 +0.500 [+0.4, +0.6] |" in row
+    (row,) = edit(
+        checkout, lambda results: verdict(results).update(number="SST-2 +0.500 [+0.4, +0.6]")
+    )
+    assert (
+        row.startswith("| 4.3 | Fine-tuned from random weights scores lower")
+        and "SST-2 +0.500 [+0.4, +0.6] |" in row
+    )
     changed = edit(checkout, lambda results: verdict(results).update(outcome="does not hold here"))
     assert [line.split(" | ")[1] for line in changed] == [CLAIMS["pretraining-helps"].text] * 2
     score = {"what": "score", "task": "mrpc", "kind": "F1", "state": "pre-trained, fine-tuned"}
     (row,) = edit(
-        checkout, lambda results: next(one for one in results["rows"] if score.items() <= one.items()).update(value=0.987)
+        checkout,
+        lambda results: next(one for one in results["rows"] if score.items() <= one.items()).update(
+            value=0.987
+        ),
     )
     assert row.startswith("| MRPC | F1 |") and "98.7 points [" in row
 
@@ -73,8 +85,12 @@ def test_another_number_or_verdict_changes_its_rows_and_nothing_else(checkout):
 def test_if_one_page_cannot_be_made_all_stay_as_they_were(checkout):
     edited = (checkout / "README.md").read_text().replace("holds here", "?")
     (checkout / "README.md").write_text(edited)
-    (checkout / "RESULTS.md").write_text("<!-- json: benchmarks/ud_heads.json | relations/pretrained --><!-- end -->")
-    with pytest.raises(ValueError, match="benchmarks/ud_heads.json is missing; run the script of that name") as raised:
+    (checkout / "RESULTS.md").write_text(
+        "<!-- json: benchmarks/ud_heads.json | relations/pretrained --><!-- end -->"
+    )
+    with pytest.raises(
+        ValueError, match="benchmarks/ud_heads.json is missing; run the script of that name"
+    ) as raised:
         update(checkout)
     assert str(checkout) not in str(raised.value) and (checkout / "README.md").read_text() == edited
 
@@ -102,7 +118,12 @@ SCORE = f"figures/{DRIFT} | score | task=sst2 | kind=accuracy | state=pre-traine
 
 
 def sst2(results):
-    labels = {"what": "score", "task": "sst2", "kind": "accuracy", "state": "pre-trained, fine-tuned"}
+    labels = {
+        "what": "score",
+        "task": "sst2",
+        "kind": "accuracy",
+        "state": "pre-trained, fine-tuned",
+    }
     return next(one for one in results["rows"] if labels.items() <= one.items())
 
 
@@ -147,7 +168,15 @@ def test_marks_of_words_extremes_tallies_facts_and_verdicts(checkout):
             for name, value in (("mrpc", 2), ("rte", 12))
         ]
         values = [[0.1, 0.2], [0.3, -0.4]]
-        results["rows"].append({"what": "gain", "over": ["layer", "head"], "value": values, "unit": "gain", "tolerance": 1})
+        results["rows"].append(
+            {
+                "what": "gain",
+                "over": ["layer", "head"],
+                "value": values,
+                "unit": "gain",
+                "tolerance": 1,
+            }
+        )
 
     edit(checkout, change)
     where = f"figures/{DRIFT}"
@@ -157,13 +186,23 @@ def test_marks_of_words_extremes_tallies_facts_and_verdicts(checkout):
         f" five<!-- = {where} | last-layers-gain | part=fails --> of six.<!-- = {where} | last-layers-gain: does not hold -->"
     )
     assert wrong_numbers(text, checkout) == []
-    for right, wrong in (("Two", "Three"), ("(4, 2)", "(4, 3)"), ("−40", "40"), ("five", "six"), ("not hold", "hold")):
+    for right, wrong in (
+        ("Two", "Three"),
+        ("(4, 2)", "(4, 3)"),
+        ("−40", "40"),
+        ("five", "six"),
+        ("not hold", "hold"),
+    ):
         assert len(wrong_numbers(text.replace(right, wrong, 1), checkout)) == 1, right
 
 
 def test_ten_claims_from_all_sections_come_first():
-    papers = {name: one for name, one in CLAIMS.items() if name not in CONTROL_IDS and one.notebook < 7}
-    assert len(set(FIRST)) == 10 and {papers[name].section for name in FIRST} == {one.section for one in papers.values()}
+    papers = {
+        name: one for name, one in CLAIMS.items() if name not in CONTROL_IDS and one.notebook < 7
+    }
+    assert len(set(FIRST)) == 10 and {papers[name].section for name in FIRST} == {
+        one.section for one in papers.values()
+    }
     assert [name for name in papers if name in FIRST] == list(FIRST), "in the paper's order"
 
 
@@ -178,7 +217,11 @@ def prose(path):
     text = path.read_text()
     if path.suffix != ".ipynb":
         return text
-    return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown")
+    return "\n".join(
+        "".join(cell["source"])
+        for cell in json.loads(text)["cells"]
+        if cell["cell_type"] == "markdown"
+    )
 
 
 @pytest.mark.parametrize("name", [*NAMES, "CONTRIBUTING.md", *NOTEBOOK_NAMES])
@@ -198,7 +241,10 @@ def test_no_dead_link_and_no_picture_without_words(name):
 
 
 NOTEBOOK_0 = ROOT / "notebooks" / "0_attention_head.ipynb"  # explains, and judges no claim
-HEADINGS = {"page": ("## Set-up", "## Summary", "**Try it", "6a_appendix"), "first": ("## Set-up", "## Exercises")}
+HEADINGS = {
+    "page": ("## Set-up", "## Summary", "**Try it", "6a_appendix"),
+    "first": ("## Set-up", "## Exercises"),
+}
 MACHINE_PATH = re.compile(r"(?<![\w.:/])/(home|root|tmp|work|Users|usr|opt|content)/\w")
 
 
@@ -219,16 +265,24 @@ def test_a_run_of_ones_own_says_so_under_its_title_and_its_links_lead_on(tmp_pat
     folder = ROOT / "runs" / "a" / "b"
     cells = [
         {"cell_type": "markdown", "metadata": {"tags": ["badge"]}, "source": ["<!-- badge -->"]},
-        {"cell_type": "markdown", "metadata": {}, "source": ["# 6 · Title\n", "\n", "[how](../docs/own_data.md)"]},
+        {
+            "cell_type": "markdown",
+            "metadata": {},
+            "source": ["# 6 · Title\n", "\n", "[how](../docs/own_data.md)"],
+        },
         {"cell_type": "code", "metadata": {}, "source": ["# no title"]},
     ]
-    content = seen_from(folder, {"cells": json.loads(json.dumps(cells))}, {"seed": 2, "tasks": "rte"})
+    content = seen_from(
+        folder, {"cells": json.loads(json.dumps(cells))}, {"seed": 2, "tasks": "rte"}
+    )
     text = "".join(content["cells"][1]["source"])
     assert text.startswith("# 6 · Title") and "A run of your own (seed = 2, tasks = rte)" in text
     (target,) = re.findall(r"\[how\]\((.*?)\)", text)
     assert (folder / target).resolve() == ROOT / "docs" / "own_data.md"
     assert content["cells"][::2] == cells[::2]
-    assert "own" not in "".join(seen_from(folder, {"cells": cells}, {})["cells"][1]["source"]).replace("own_data", "")
+    assert "own" not in "".join(
+        seen_from(folder, {"cells": cells}, {})["cells"][1]["source"]
+    ).replace("own_data", "")
 
 
 def tags_of(cell):
@@ -242,7 +296,11 @@ def is_page(path):
 
 def test_prose_before_code_and_short_cells(path, cells):
     folded = {"setup", "defaults", "parameters"}
-    told = ["p" if cell["cell_type"] == "markdown" else "c" for cell in cells if not tags_of(cell) & folded]
+    told = [
+        "p" if cell["cell_type"] == "markdown" else "c"
+        for cell in cells
+        if not tags_of(cell) & folded
+    ]
     assert "ccc" not in "".join(told), "a sentence between cells"
     for cell in code(cells):
         lines = "".join(cell["source"]).splitlines()
@@ -258,7 +316,10 @@ def test_a_page_can_be_read_in_a_quarter_of_an_hour(path, cells):
     sources = ["".join(cell["source"]) for cell in shown]
     words = re.sub("<!--.*?-->", "", prose(path), flags=re.DOTALL).split()
     imports = [
-        one for source in sources for one in ast.walk(ast.parse(source)) if isinstance(one, (ast.Import, ast.ImportFrom))
+        one
+        for source in sources
+        for one in ast.walk(ast.parse(source))
+        if isinstance(one, (ast.Import, ast.ImportFrom))
     ]
     names = {name.asname or name.name for one in imports for name in one.names}
     assert len(words) <= 1500
@@ -298,14 +359,18 @@ def pictures(cells):
 
 
 def test_every_picture_is_described(cells):
-    described = [output["metadata"].get("image/png", {}).get("alt", "") for output in pictures(cells)]
+    described = [
+        output["metadata"].get("image/png", {}).get("alt", "") for output in pictures(cells)
+    ]
     assert described and all(len(text.split()) > 10 for text in described), described
 
 
 def test_exercises_have_folded_solutions_that_ran(path, cells):
     solutions = [cell for cell in cells if "solution" in cell["metadata"].get("tags", [])]
     assert len(solutions) >= 2 or not is_page(path)
-    assert all(cell["metadata"]["jupyter"]["source_hidden"] and cell["outputs"] for cell in solutions)
+    assert all(
+        cell["metadata"]["jupyter"]["source_hidden"] and cell["outputs"] for cell in solutions
+    )
 
 
 def test_no_p_value_is_zero(cells):

@@ -12,50 +12,90 @@ from conftest import ROOT, python
 from bertology_utils import __main__ as cli
 from bertology_utils import common, notebooks
 from bertology_utils.corpora import GLUE as EMBEDDED
-from bertology_utils.settings import PARAMETERS, PROFILES, Profile, choices, parameters_cell, resolve
+from bertology_utils.settings import (
+    PARAMETERS,
+    PROFILES,
+    Profile,
+    choices,
+    parameters_cell,
+    resolve,
+)
 
 WRONG = [
-    (["--profile", "huge"], "unknown profile 'huge'; choose one of: embedded, minilm, paper, colab, bert-forward"),
-    (["-p", "tasks", "mrpc,cola"], "unknown task 'cola'; choose one of: mrpc, stsb, sst2, qqp, rte, qnli, mnli"),
+    (
+        ["--profile", "huge"],
+        "unknown profile 'huge'; choose one of: embedded, minilm, paper, colab, bert-forward",
+    ),
+    (
+        ["-p", "tasks", "mrpc,cola"],
+        "unknown task 'cola'; choose one of: mrpc, stsb, sst2, qqp, rte, qnli, mnli",
+    ),
     (["-p", "tasks", ","], "no task named in ','"),
-    (["-p", "model", "bert"], "unknown model 'bert'; choose 'embedded', the path of an existing folder, or a Hub name"),
+    (
+        ["-p", "model", "bert"],
+        "unknown model 'bert'; choose 'embedded', the path of an existing folder, or a Hub name",
+    ),
     (["-p", "data", "web"], "unknown data 'web'; choose one of: embedded, hub, folder:PATH"),
-    (["-p", "data", "folder:/nowhere/at/all"], "there is no folder /nowhere/at/all; wanted is GLUE's layout"),
+    (
+        ["-p", "data", "folder:/nowhere/at/all"],
+        "there is no folder /nowhere/at/all; wanted is GLUE's layout",
+    ),
     (["-p", "protocol", "mine"], "unknown protocol 'mine'; choose one of: paper, official"),
     (["-p", "layer", "7", "-p", "head", "1"], "unknown layer 7; layers are counted from 1 to 6"),
     (["-p", "layer", "1", "-p", "head", "13"], "unknown head 13; heads are counted from 1 to 12"),
     (["-p", "layer", "2"], "layer=2 without head: give both, counted from 1, or neither"),
     (["-p", "head", "2"], "head=2 without layer: give both"),
-    (["--profile", "paper", "-p", "layer", "13", "-p", "head", "1"], "unknown layer 13; layers are counted from 1 to 12"),
+    (
+        ["--profile", "paper", "-p", "layer", "13", "-p", "head", "1"],
+        "unknown layer 13; layers are counted from 1 to 12",
+    ),
     (["-p", "seed", "2", "-p", "seed", "3"], "seed is given twice"),
     (["-p", "seeed", "1"], "unknown parameter 'seeed'; choose one of: "),
     (["-p", "seed", "one"], "seed='one' is not of type int"),
     (["-p", "seed", "-1"], "seed=-1 is out of range; it is a whole number from 0"),
     (["-p", "seed", "all"], "seed=-1 is out of range"),
-    (["-p", "max_examples", "-2"], "max_examples=-2 is out of range; it is a whole number from -1 (-1 means all)"),
+    (
+        ["-p", "max_examples", "-2"],
+        "max_examples=-2 is out of range; it is a whole number from -1 (-1 means all)",
+    ),
     (["-p", "max_examples", "1.5"], "max_examples='1.5' is not of type int"),
-    (["-p", "framenet", "web"], "unknown framenet 'web'; choose one of: embedded, nltk, folder:PATH, zip:PATH"),
+    (
+        ["-p", "framenet", "web"],
+        "unknown framenet 'web'; choose one of: embedded, nltk, folder:PATH, zip:PATH",
+    ),
     (["-p", "framenet", "folder:/nowhere/at/all"], "there is no folder"),
-    (["-p", "direction", "up"], "unknown direction 'up'; choose one of: predicate to element, element to predicate, both"),
+    (
+        ["-p", "direction", "up"],
+        "unknown direction 'up'; choose one of: predicate to element, element to predicate, both",
+    ),
     (["-p", "nearest", "-1"], "nearest=-1 is out of range"),
     (["-p", "train_files", "mnli=x.tsv"], "needs data='folder:PATH'"),
     (["--only", "99"], "unknown notebook '99'; choose one of: "),
     (["--only", "3-1"], "unknown notebook '3-1'; choose one of: "),
     (["--only", "1,x"], "unknown notebook 'x'; choose one of: "),
     (["-p", "checkpoint", "sst2"], "checkpoint: 'sst2' is not TASK=PLACE, for example sst2=PATH"),
-    (["-p", "checkpoint", "sst2=/nowhere/at/all"], "checkpoint: there is no folder /nowhere/at/all for SST-2"),
+    (
+        ["-p", "checkpoint", "sst2=/nowhere/at/all"],
+        "checkpoint: there is no folder /nowhere/at/all for SST-2",
+    ),
     (["-p", "data", "folder:tests"], "MRPC has no .tsv file"),
     (
         ["--only", "4", "-p", "data", "folder:tests", "-p", "annotation", "gold"],
         "annotation='gold' goes with data='embedded' only",
     ),
-    (["-p", "annotation", "conllu:figures/1_attention_patterns/results.json"], "results.json is not a CoNLL-U file"),
+    (
+        ["-p", "annotation", "conllu:figures/1_attention_patterns/results.json"],
+        "results.json is not a CoNLL-U file",
+    ),
     (
         ["-p", "treebank", "/nowhere/at/all.conllu"],
         "there is no file /nowhere/at/all.conllu; wanted is a CoNLL-U file's path",
     ),
     (["-p", "treebank", "README.md"], "README.md is not a CoNLL-U file"),
-    (["--only", "4", "-p", "treebank", "README.md"], "unknown parameter 'treebank'; choose one of: "),
+    (
+        ["--only", "4", "-p", "treebank", "README.md"],
+        "unknown parameter 'treebank'; choose one of: ",
+    ),
     (["-p", "framenet", "folder:tests"], "is no FrameNet release: it has none of frameIndex.xml"),
     (["--profile", "paper", "-p", "profile", "embedded"], "profile is given twice"),
 ]
@@ -69,7 +109,9 @@ def in_the_checkout(monkeypatch):
 @pytest.mark.parametrize(("arguments", "message"), WRONG)
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_wrong_calls_end_before_a_kernel_starts(command, arguments, message, capsys, monkeypatch):
-    monkeypatch.setattr("bertology_utils.run.run_notebook", lambda *_: pytest.fail("a kernel was started"))
+    monkeypatch.setattr(
+        "bertology_utils.run.run_notebook", lambda *_: pytest.fail("a kernel was started")
+    )
     assert cli.main([command, *arguments]) == 2
     assert message in capsys.readouterr().err
 
@@ -82,16 +124,30 @@ def test_checks_do_not_import_torch():
 def test_a_value_is_dropped_only_where_it_changes_no_notebook(capsys):
     """Notebook 6 has other defaults than the rest: what is its default is no default of the others."""
     assert cli.main(["check", "-p", "tasks", "mrpc,stsb,sst2,rte"]) == 0
-    assert "with tasks='mrpc,stsb,sst2,rte'\n  2_framenet_heads, 2a_appendix: takes no tasks" in capsys.readouterr().out
-    assert cli.main(["check", "--only", "2,6", "--profile", "minilm", "-p", "framenet", "embedded"]) == 0
+    assert (
+        "with tasks='mrpc,stsb,sst2,rte'\n  2_framenet_heads, 2a_appendix: takes no tasks"
+        in capsys.readouterr().out
+    )
+    assert (
+        cli.main(["check", "--only", "2,6", "--profile", "minilm", "-p", "framenet", "embedded"])
+        == 0
+    )
     assert "framenet='embedded'" in capsys.readouterr().out
-    assert cli.main(["check", "--only", "6", "-p", "tasks", "mrpc,stsb,sst2,rte", "-p", "seed", "1"]) == 0
+    assert (
+        cli.main(["check", "--only", "6", "-p", "tasks", "mrpc,stsb,sst2,rte", "-p", "seed", "1"])
+        == 0
+    )
     assert "with default settings" in capsys.readouterr().out
 
 
 def test_what_only_the_hub_knows_is_not_called_ready(capsys):
-    assert cli.main(["check", "--only", "1-3", "-p", "model", "google-bert/bert-base-uncasedd"]) == 0
-    assert "not checked: the model google-bert/bert-base-uncasedd on the Hub" in capsys.readouterr().out
+    assert (
+        cli.main(["check", "--only", "1-3", "-p", "model", "google-bert/bert-base-uncasedd"]) == 0
+    )
+    assert (
+        "not checked: the model google-bert/bert-base-uncasedd on the Hub"
+        in capsys.readouterr().out
+    )
     assert cli.main(["check", "--only", "3", "--profile", "minilm"]) == 0
     assert "not checked: the data set nyu-mll/glue on the Hub" in capsys.readouterr().out
     assert cli.main(["check"]) == 0
@@ -99,13 +155,18 @@ def test_what_only_the_hub_knows_is_not_called_ready(capsys):
 
 
 @pytest.mark.parametrize("only", ["4", "5a", "8"])
-def test_a_treebank_as_annotation_of_rows_that_it_does_not_hold_is_refused_with_what_to_do(only, capsys):
+def test_a_treebank_as_annotation_of_rows_that_it_does_not_hold_is_refused_with_what_to_do(
+    only, capsys
+):
     """Before any model is loaded; the same file is welcome where its rows are measured, and as treebank."""
     whole = EMBEDDED / "MRPC" / "dev.conllu.gz"
     call = ["check", "--only", only, "-p", "annotation", f"conllu:{whole}", "-p", "tasks"]
     assert cli.main([*call, "mrpc,rte"]) == 2
     errors = capsys.readouterr().err
-    assert "CoNLL-U file dev.conllu.gz has no annotation of" in errors and "treebank='PATH' has notebooks 5a and 8" in errors
+    assert (
+        "CoNLL-U file dev.conllu.gz has no annotation of" in errors
+        and "treebank='PATH' has notebooks 5a and 8" in errors
+    )
     assert cli.main([*call, "mrpc"]) == 0
     if only != "4":
         assert cli.main(["check", "--only", only, "-p", "treebank", str(whole)]) == 0
@@ -113,8 +174,13 @@ def test_a_treebank_as_annotation_of_rows_that_it_does_not_hold_is_refused_with_
 
 def test_of_rows_on_the_hub_it_is_said_that_their_annotation_was_not_looked_at(capsys):
     call = ["check", "--only", "8,8a", "--profile", "bert-forward", "-p", "framenet", "embedded"]
-    assert cli.main([*call, "-p", "annotation", f"conllu:{EMBEDDED / 'MRPC' / 'dev.conllu.gz'}"]) == 0
-    assert "not checked: the data set nyu-mll/glue on the Hub, and whether its rows are annotated" in capsys.readouterr().out
+    assert (
+        cli.main([*call, "-p", "annotation", f"conllu:{EMBEDDED / 'MRPC' / 'dev.conllu.gz'}"]) == 0
+    )
+    assert (
+        "not checked: the data set nyu-mll/glue on the Hub, and whether its rows are annotated"
+        in capsys.readouterr().out
+    )
 
 
 HEADER = b'{"a": {"dtype": "F32", "data_offsets": [0, 0]}}'
@@ -125,15 +191,20 @@ CONFIG = '{"model_type": "bert", "num_hidden_layers": 3, "num_attention_heads": 
 WHOLE = safetensors.numpy.save({"a": np.zeros((2, 3), np.float32)})
 
 
-@pytest.mark.parametrize("config, weights, message", [
-    ("[]", WHOLE, "config.json describes no model"),
-    (CONFIG[:20], WHOLE, "config.json describes no model"),
-    (CONFIG, b"<html>not found</html>", "model.safetensors is not a SafeTensors file"),
-    (CONFIG, b"", "model.safetensors is not a SafeTensors file"),
-    (CONFIG, WITHOUT_SHAPES, "model.safetensors is not a SafeTensors file"),
-    (CONFIG, WHOLE[:-1], "model.safetensors is not a SafeTensors file, or is cut off"),
-])  # fmt: skip
-def test_a_damaged_model_folder_is_refused_by_the_files_name(tmp_path, config, weights, message, capsys):
+@pytest.mark.parametrize(
+    "config, weights, message",
+    [
+        ("[]", WHOLE, "config.json describes no model"),
+        (CONFIG[:20], WHOLE, "config.json describes no model"),
+        (CONFIG, b"<html>not found</html>", "model.safetensors is not a SafeTensors file"),
+        (CONFIG, b"", "model.safetensors is not a SafeTensors file"),
+        (CONFIG, WITHOUT_SHAPES, "model.safetensors is not a SafeTensors file"),
+        (CONFIG, WHOLE[:-1], "model.safetensors is not a SafeTensors file, or is cut off"),
+    ],
+)
+def test_a_damaged_model_folder_is_refused_by_the_files_name(
+    tmp_path, config, weights, message, capsys
+):
     (tmp_path / "config.json").write_text(config)
     (tmp_path / "model.safetensors").write_bytes(weights)
     for head in ([], ["-p", "layer", "1", "-p", "head", "1"]):
@@ -167,17 +238,25 @@ def test_every_notebooks_cell_has_the_declared_comments():
     found = notebooks.find_notebooks()
     for notebook in found:
         cells = json.loads(notebook.path.read_text(encoding="utf-8"))["cells"]
-        tagged = [part for part in cells if {"defaults", "parameters"} & set(part["metadata"].get("tags", []))]
+        tagged = [
+            part
+            for part in cells
+            if {"defaults", "parameters"} & set(part["metadata"].get("tags", []))
+        ]
         own = "\n".join("".join(part["source"]) for part in tagged)
         written = [parameters_cell(notebooks.assigned("".join(part["source"]))) for part in tagged]
         assert own == "\n".join(written), "python docs/publish.py writes it"
         for line, (name, value) in zip(own.splitlines(), notebook.parameters.items(), strict=True):
-            form, _ = re.fullmatch(rf"{name} = \S.*?  # @param (\[.*\]|\{{.*\}}) +# (.+)", line).groups()
+            form, _ = re.fullmatch(
+                rf"{name} = \S.*?  # @param (\[.*\]|\{{.*\}}) +# (.+)", line
+            ).groups()
             kind = "string" if isinstance(value, str) else "integer"
             assert form == (json.dumps(choices(name)) if choices(name) else f'{{type:"{kind}"}}')
             assert len(line) <= 125
         resolve(**notebook.parameters)
-    assert {name for notebook in found for name in notebook.parameters} == set(PARAMETERS), "none that no notebook takes"
+    assert {name for notebook in found for name in notebook.parameters} == set(PARAMETERS), (
+        "none that no notebook takes"
+    )
 
 
 OTHERS = {  # of each parameter a value that is not the default
@@ -199,7 +278,9 @@ def test_results_name_every_setting_that_decides_them_and_no_place_on_a_machine(
     told = resolve(**{name: OTHERS[name]}).as_json()
     assert told != resolve().as_json()
     assert str(ROOT) not in json.dumps(told)
-    assert OTHERS.keys() | {"model", "checkpoint", "train_files"} == PARAMETERS.keys(), "see test_checkpoint.py for these"
+    assert OTHERS.keys() | {"model", "checkpoint", "train_files"} == PARAMETERS.keys(), (
+        "see test_checkpoint.py for these"
+    )
 
 
 OF_PROFILE = {field.name for field in fields(Profile)} - {"tasks"}
@@ -209,45 +290,98 @@ def as_written(settings):
     """What the profile has a say in, as a parameter's text or number."""
     found = {name: getattr(settings, name) for name in PARAMETERS if name in OF_PROFILE}
     model, data = found["model"], found["data"]
-    return found | {"model": model.name, "data": f"folder:{data.path}" if data.kind == "folder" else data.kind}
+    return found | {
+        "model": model.name,
+        "data": f"folder:{data.path}" if data.kind == "folder" else data.kind,
+    }
 
 
-def test_every_value_of_a_profile_reaches_the_settings_unless_another_is_given(tmp_path, monkeypatch):
-    values = {"model": "own/model", "data": f"folder:{tmp_path}", "framenet": "nltk", "annotation": "spacy:own"}
+def test_every_value_of_a_profile_reaches_the_settings_unless_another_is_given(
+    tmp_path, monkeypatch
+):
+    values = {
+        "model": "own/model",
+        "data": f"folder:{tmp_path}",
+        "framenet": "nltk",
+        "annotation": "spacy:own",
+    }
     values |= {"train_examples": 11, "max_examples": 12, "sweep_examples": 13, "trainings": 14}
-    given = {"model": "embedded", "data": "hub", "framenet": "embedded", "annotation": f"conllu:{ROOT / 'README.md'}"}
+    given = {
+        "model": "embedded",
+        "data": "hub",
+        "framenet": "embedded",
+        "annotation": f"conllu:{ROOT / 'README.md'}",
+    }
     given |= {"train_examples": 21, "max_examples": 22, "sweep_examples": 23, "trainings": 24}
     monkeypatch.setitem(PROFILES, "embedded", replace(PROFILES["embedded"], **values))
     assert as_written(resolve()) == values
     assert as_written(resolve(**given)) == given
-    others = {"name", "recipe", "tasks", "random_starts", "random_tasks", "random_epochs", "trainings_by_task", "after"}
-    assert {field.name for field in fields(Profile)} == {*others, *values}, "what else a profile has"
+    others = {
+        "name",
+        "recipe",
+        "tasks",
+        "random_starts",
+        "random_tasks",
+        "random_epochs",
+        "trainings_by_task",
+        "after",
+    }
+    assert {field.name for field in fields(Profile)} == {*others, *values}, (
+        "what else a profile has"
+    )
 
 
 def test_a_profile_has_its_tasks_and_random_starts(monkeypatch):
-    own = replace(PROFILES["embedded"], tasks="rte,mrpc", random_starts=3, random_tasks="mrpc,sst2", trainings=4)
+    own = replace(
+        PROFILES["embedded"],
+        tasks="rte,mrpc",
+        random_starts=3,
+        random_tasks="mrpc,sst2",
+        trainings=4,
+    )
     monkeypatch.setitem(PROFILES, "embedded", own)
     assert [task.name for task in resolve().tasks] == ["rte", "mrpc"]
     assert [task.name for task in resolve(tasks="sst2").tasks] == ["sst2"]
     rte, mrpc = resolve().tasks
     assert [resolve().random_starts_of(task) for task in (rte, mrpc)] == [0, 3]
-    assert resolve(trainings=2).random_starts_of(mrpc) == 2, "no more than trainings from pre-trained weights"
+    assert resolve(trainings=2).random_starts_of(mrpc) == 2, (
+        "no more than trainings from pre-trained weights"
+    )
 
 
 def with_cells(*sources):
     """A notebook's text, with these cells of parameters."""
-    cells = [{"cell_type": "code", "metadata": {"tags": ["parameters"]}, "source": [source]} for source in sources]
+    cells = [
+        {"cell_type": "code", "metadata": {"tags": ["parameters"]}, "source": [source]}
+        for source in sources
+    ]
     return json.dumps({"cells": cells})
 
 
-NOT_READ = ["x =", "x = f()", "x: int", "x += 1", "x = y = 1", "for x in (1, 2): pass", "print(1)", "x.y = 1"]
+NOT_READ = [
+    "x =",
+    "x = f()",
+    "x: int",
+    "x += 1",
+    "x = y = 1",
+    "for x in (1, 2): pass",
+    "print(1)",
+    "x.y = 1",
+]
 
 
-@pytest.mark.parametrize("text, message", [
-    *((text, "1_x.ipynb is no notebook") for text in ("{", "[]", '{"cells": 3}', '{"cells": [{}]}')),
-    (with_cells(), "one is wanted"), (with_cells("x = 1", "y = 2"), "one is wanted"),
-    *((with_cells(source), "1_x.ipynb: ") for source in NOT_READ),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        *(
+            (text, "1_x.ipynb is no notebook")
+            for text in ("{", "[]", '{"cells": 3}', '{"cells": [{}]}')
+        ),
+        (with_cells(), "one is wanted"),
+        (with_cells("x = 1", "y = 2"), "one is wanted"),
+        *((with_cells(source), "1_x.ipynb: ") for source in NOT_READ),
+    ],
+)
 def test_a_broken_notebook_or_parameters_cell_is_named(tmp_path, text, message):
     path = tmp_path / "1_x.ipynb"
     path.write_text(text)

@@ -11,7 +11,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import ROOT, copy_of, gold_annotation
-from hub_server import LocalHub, glue_repository_of, hub_environment, only_this_machine, tiny_bert_repository
+from hub_server import (
+    LocalHub,
+    glue_repository_of,
+    hub_environment,
+    only_this_machine,
+    tiny_bert_repository,
+)
 from made_up import SURE, resampled
 from test_dependencies import treebank
 from transformers import AutoTokenizer, BertConfig
@@ -31,7 +37,11 @@ from bertology_utils.sources import PIPELINE, PIPELINE_VERSION, embedded_folder,
 def test_a_panel_beside_itself_moved():
     theirs = published_panel("[SEP]")
     same = bert_base.compare(theirs, theirs, 1)
-    assert same.rank.value == pytest.approx(1) and same.difference == 0 and same.common == bert_base.TOP
+    assert (
+        same.rank.value == pytest.approx(1)
+        and same.difference == 0
+        and same.common == bert_base.TOP
+    )
     ours = theirs.copy()
     ours[3, 4] += 0.9
     found = bert_base.compare(ours, theirs, 1)
@@ -45,8 +55,14 @@ def test_a_panel_beside_itself_moved():
 
 def test_what_is_bert_base_and_what_is_not():
     tokenizer = AutoTokenizer.from_pretrained(embedded_folder())  # of the same vocabulary
-    assert bert_base.differs(BertConfig(), tokenizer) == bert_base.missing(BertConfig(), tokenizer) == ""
-    assert "it has 6 layers, not 12" in bert_base.differs(BertConfig(num_hidden_layers=6), tokenizer)
+    assert (
+        bert_base.differs(BertConfig(), tokenizer)
+        == bert_base.missing(BertConfig(), tokenizer)
+        == ""
+    )
+    assert "it has 6 layers, not 12" in bert_base.differs(
+        BertConfig(num_hidden_layers=6), tokenizer
+    )
     small = bert_base.missing(BertConfig(hidden_size=384), tokenizer)
     assert small.startswith("bert-base-uncased, ") and "384 numbers" in small
     tokenizer.add_tokens(["bertology"])
@@ -80,7 +96,9 @@ def test_heads_that_point():
 
 def test_a_relation_that_a_fixed_distance_already_finds_is_left_out():
     behind = replace(relation("amod", -SURE, ()), baseline=resampled(0, 0.97))
-    assert set(measure.ahead_of_distance({"det": relation("det", SURE, ((0, 0),)), "amod": behind})) == {"det"}
+    assert set(
+        measure.ahead_of_distance({"det": relation("det", SURE, ((0, 0),)), "amod": behind})
+    ) == {"det"}
     assert set(measure.MEANINGS) == set(RELATIONS)
 
 
@@ -127,29 +145,60 @@ def call(checkout, url, home, *options):
     """What ``make bert`` calls, in the copy."""
     environment = hub_environment(url, home / "hf") | {"BERTOLOGY_CACHE": str(home / "cache")}
     environment |= only_this_machine(home / "site", HIDDEN)
-    command = [sys.executable, "-m", "bertology_utils", "run", "--fetch", "--only", "8,8a", "--profile", "bert-forward"]
+    command = [
+        sys.executable,
+        "-m",
+        "bertology_utils",
+        "run",
+        "--fetch",
+        "--only",
+        "8,8a",
+        "--profile",
+        "bert-forward",
+    ]
     command += ["--figures", "benchmarks/bert_base", *options]
-    how = {"cwd": checkout, "env": environment, "capture_output": True, "text": True, "timeout": 900}
+    how = {
+        "cwd": checkout,
+        "env": environment,
+        "capture_output": True,
+        "text": True,
+        "timeout": 900,
+    }
     done = subprocess.run(command, **how)
-    return done if done.returncode else subprocess.run([sys.executable, ROOT / "docs" / "pages.py"], **how)
+    return (
+        done
+        if done.returncode
+        else subprocess.run([sys.executable, ROOT / "docs" / "pages.py"], **how)
+    )
 
 
 def columns(page, beginning):
-    row = next(line for line in page.read_text().splitlines() if line.startswith(f"| {beginning} |"))
+    row = next(
+        line for line in page.read_text().splitlines() if line.startswith(f"| {beginning} |")
+    )
     return [cell.strip() for cell in row.strip("|").split("|")]
 
 
 def check_run(checkout, done):
     """What a whole run leaves: results in their place, and the column bert-base filled in RESULTS.md."""
     assert done.returncode == 0, done.stderr[-3000:]
-    page, appendix = (read_results(checkout / "benchmarks" / "bert_base" / name / RESULTS) for name in NAMES)
+    page, appendix = (
+        read_results(checkout / "benchmarks" / "bert_base" / name / RESULTS) for name in NAMES
+    )
     assert appendix.content["facts"]["encoder"] == {"bert-base": True, "layers": 12, "heads": 12}
-    outcomes = {claim: one["outcome"] for (claim, _), one in (page.verdicts | appendix.verdicts).items()}
+    outcomes = {
+        claim: one["outcome"] for (claim, _), one in (page.verdicts | appendix.verdicts).items()
+    }
     links = columns(checkout / "RESULTS.md", "4.2 | Some head attends along frame-semantic links")
     assert links[3] == f"{outcomes['frame-links']} (pre-trained)"
     first = columns(checkout / "RESULTS.md", "4.4 | Earlier layers attend to [CLS]")
     assert outcomes["cls-early"] in first[3] and "(pre-trained)" in first[3]
-    assert columns(checkout / "RESULTS.md", "4.3 | The last two layers change most, on all tasks but QQP")[3] == "not yet"
+    assert (
+        columns(
+            checkout / "RESULTS.md", "4.3 | The last two layers change most, on all tasks but QQP"
+        )[3]
+        == "not yet"
+    )
     text = (checkout / "README.md").read_text()
     assert "`make bert` does it" not in text and "No verdict is about bert-base yet" not in text
     return page, appendix
@@ -161,24 +210,45 @@ def glue_rows(task):
     return task.fields, task.labels, {task.dev_split: rows}
 
 
-def test_from_the_hub_it_fills_the_column_and_asks_for_nothing_else(checkout, tmp_path, repository, annotation):
+def test_from_the_hub_it_fills_the_column_and_asks_for_nothing_else(
+    checkout, tmp_path, repository, annotation
+):
     glue = glue_repository_of({name: glue_rows(task) for name, task in TASKS.items()})
-    repositories = {f"datasets/{GLUE}": (HUB_REVISIONS[GLUE], glue), BERT_BASE: (HUB_REVISIONS[BERT_BASE], repository)}
+    repositories = {
+        f"datasets/{GLUE}": (HUB_REVISIONS[GLUE], glue),
+        BERT_BASE: (HUB_REVISIONS[BERT_BASE], repository),
+    }
     with LocalHub(repositories) as hub:
-        given = {"annotation": f"conllu:{annotation}", "framenet": "embedded", "treebank": str(treebank(tmp_path, 80))}
-        done = call(checkout, hub.url, tmp_path, *(part for pair in given.items() for part in ("-p", *pair)))
+        given = {
+            "annotation": f"conllu:{annotation}",
+            "framenet": "embedded",
+            "treebank": str(treebank(tmp_path, 80)),
+        }
+        done = call(
+            checkout, hub.url, tmp_path, *(part for pair in given.items() for part in ("-p", *pair))
+        )
         asked = [path for _, path in hub.requests]
     results, appendix = check_run(checkout, done)
-    assert {row["task"]: row["value"] for row in appendix.find("examples")} == dict.fromkeys(TASKS, 14)
-    assert {name: row["value"] for name, row in results.by("kind", "arcs").items()} == {"nsubj": 80, "obj": 80, "det": 80}
+    assert {row["task"]: row["value"] for row in appendix.find("examples")} == dict.fromkeys(
+        TASKS, 14
+    )
+    assert {name: row["value"] for name, row in results.by("kind", "arcs").items()} == {
+        "nsubj": 80,
+        "obj": 80,
+        "det": 80,
+    }
     assert results.content["facts"]["treebank"] == {"sentences": 80, "left out": 0}
     assert results.content["settings"]["treebank"] == "my.conllu"
-    assert results.verdicts["relations-ahead", "pre-trained"]["outcome"] == "not testable here", "a distance is always right"
+    assert results.verdicts["relations-ahead", "pre-trained"]["outcome"] == "not testable here", (
+        "a distance is always right"
+    )
     compared = appendix.by("kind", "rank correlation with the published panel")
     assert set(compared) == {"[SEP]", "[CLS]"}  # QQP's rows, and no whole FrameNet
     assert all(f"/{GLUE}" in path or f"/{BERT_BASE}" in path for path in asked)
     fetched = [path for path in asked if "/resolve/" in path]
-    assert fetched and all(HUB_REVISIONS[GLUE] in path or HUB_REVISIONS[BERT_BASE] in path for path in fetched)
+    assert fetched and all(
+        HUB_REVISIONS[GLUE] in path or HUB_REVISIONS[BERT_BASE] in path for path in fetched
+    )
 
 
 # What it fetches beforehand.
@@ -192,9 +262,13 @@ def index(tmp_path):
     with zipfile.ZipFile(folder / f"{name}-py3-none-any.whl", "w") as wheel:
         wheel.writestr(f"{PIPELINE}/__init__.py", "")
         wheel.writestr(
-            f"{name}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {PIPELINE}\nVersion: {PIPELINE_VERSION}\n"
+            f"{name}.dist-info/METADATA",
+            f"Metadata-Version: 2.1\nName: {PIPELINE}\nVersion: {PIPELINE_VERSION}\n",
         )
-        wheel.writestr(f"{name}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(
+            f"{name}.dist-info/WHEEL",
+            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
         wheel.writestr(f"{name}.dist-info/RECORD", "")
     return folder, hashlib.sha256((folder / f"{name}-py3-none-any.whl").read_bytes()).hexdigest()
 
@@ -202,21 +276,45 @@ def index(tmp_path):
 def fetched(tmp_path, url, index, checksum=""):
     """Check the call of ``make bert`` and fetch, where nothing but this machine answers."""
     (tmp_path / "site").mkdir()
-    pinned = f'from bertology_utils import sources\nsources.PIPELINE_SHA256 = "{checksum}"\n' if checksum else ""
+    pinned = (
+        f'from bertology_utils import sources\nsources.PIPELINE_SHA256 = "{checksum}"\n'
+        if checksum
+        else ""
+    )
     (tmp_path / "site" / "sitecustomize.py").write_text(pinned)
-    nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
-    environment = hub_environment(url, tmp_path / "hf") | nowhere | {
-        "PYTHONPATH": os.pathsep.join(map(str, (tmp_path / "site", tmp_path / "installed", ROOT))),
-        "BERTOLOGY_CACHE": str(tmp_path / "cache"),
-        "NLTK_DATA": str(tmp_path / "nltk"),
-        "no_proxy": "127.0.0.1",
-        "PIP_FIND_LINKS": str(index),
-        "PIP_NO_INDEX": "1",
-        "PIP_RETRIES": "0",
-        "PIP_TARGET": str(tmp_path / "installed"),
-    }  # fmt: skip
-    command = [sys.executable, "-m", "bertology_utils", "check", "--fetch", "--only", "8,8a", "--profile", "bert-forward"]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    nowhere = dict.fromkeys(
+        ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9"
+    )
+    environment = (
+        hub_environment(url, tmp_path / "hf")
+        | nowhere
+        | {
+            "PYTHONPATH": os.pathsep.join(
+                map(str, (tmp_path / "site", tmp_path / "installed", ROOT))
+            ),
+            "BERTOLOGY_CACHE": str(tmp_path / "cache"),
+            "NLTK_DATA": str(tmp_path / "nltk"),
+            "no_proxy": "127.0.0.1",
+            "PIP_FIND_LINKS": str(index),
+            "PIP_NO_INDEX": "1",
+            "PIP_RETRIES": "0",
+            "PIP_TARGET": str(tmp_path / "installed"),
+        }
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "bertology_utils",
+        "check",
+        "--fetch",
+        "--only",
+        "8,8a",
+        "--profile",
+        "bert-forward",
+    ]
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300
+    )
 
 
 def test_all_that_it_reads_is_fetched_beforehand(tmp_path, repository, index):
@@ -229,9 +327,14 @@ def test_all_that_it_reads_is_fetched_beforehand(tmp_path, repository, index):
         done = fetched(tmp_path, hub.url, *index)
         asked = " ".join(path for _, path in hub.requests)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("ready to run 8_bert_base, 8a_appendix") and "not checked" not in done.stdout
+    assert (
+        done.stdout.startswith("ready to run 8_bert_base, 8a_appendix")
+        and "not checked" not in done.stdout
+    )
     assert (tmp_path / "installed" / PIPELINE).is_dir()
-    assert "model.safetensors" in asked and all(f"/{name}/{task.dev_split}-0" in asked for name, task in TASKS.items())
+    assert "model.safetensors" in asked and all(
+        f"/{name}/{task.dev_split}-0" in asked for name, task in TASKS.items()
+    )
 
 
 def test_what_cannot_be_fetched_is_said_in_one_list_with_what_takes_its_place(tmp_path, index):
@@ -241,6 +344,11 @@ def test_what_cannot_be_fetched_is_said_in_one_list_with_what_takes_its_place(tm
     head, *lines = done.stderr.split("error: ")[1].strip().splitlines()
     assert head == "not all could be fetched; from the disk it is taken by these parameters:"
     told = ["-p model FOLDER: the model", "-p data folder:PATH: the data set"]
-    told += ["-p annotation spacy:FOLDER or conllu:PATH: the", "-p framenet folder:PATH or zip:PATH: NLTK cannot"]
-    assert len(lines) == len(told) and all(any(line.startswith(f"  {one}") for line in lines) for one in told), lines
+    told += [
+        "-p annotation spacy:FOLDER or conllu:PATH: the",
+        "-p framenet folder:PATH or zip:PATH: NLTK cannot",
+    ]
+    assert len(lines) == len(told) and all(
+        any(line.startswith(f"  {one}") for line in lines) for one in told
+    ), lines
     assert "DO NOT MATCH THE HASHES" in next(line for line in lines if "annotation" in line)

@@ -28,7 +28,9 @@ RECIPE = Recipe(learning_rate=3e-3, epochs=2, batch_size=8, max_length=32)
 
 @pytest.fixture
 def training(tiny_bert):
-    return finetune.Training(task=TASK, source=parse_model(str(tiny_bert)), rows=make_rows(TASK), recipe=RECIPE)
+    return finetune.Training(
+        task=TASK, source=parse_model(str(tiny_bert)), rows=make_rows(TASK), recipe=RECIPE
+    )
 
 
 @pytest.fixture
@@ -57,7 +59,9 @@ def test_a_taken_weight_is_exactly_zero_after_training_and_the_others_learn(trai
     assert len(masks) == 3 * 6, "six matrices in each of three layers"
     for name, mask in masks.items():
         weight, before = tuned.get_parameter(name), start.get_parameter(name)
-        assert (weight[~mask] == 0).all() and (~mask).float().mean().item() == pytest.approx(size, abs=1e-3)
+        assert (weight[~mask] == 0).all() and (~mask).float().mean().item() == pytest.approx(
+            size, abs=1e-3
+        )
         assert (weight[mask] != before[mask]).float().mean() > 0.9
         if kind == SMALLEST:
             assert before[~mask].abs().max() <= before[mask].abs().min()
@@ -73,7 +77,9 @@ def test_good_and_bad_halves_share_no_head_and_what_goes_stays_gone(training):
     for kind in (BAD, NONE):
         tuned = finetune.finetuned(dataclasses.replace(training, cut=Cut(kind, 0.5)))
         for layer, of_layer in zip(tuned.base_model.encoder.layer, kept[kind], strict=True):
-            by_head = layer.attention.output.dense.weight.unflatten(1, (4, -1)).abs().sum(dim=(0, 2))
+            by_head = (
+                layer.attention.output.dense.weight.unflatten(1, (4, -1)).abs().sum(dim=(0, 2))
+            )
             assert ((by_head > 0).numpy() == of_layer).all()
 
 
@@ -81,7 +87,10 @@ def test_good_and_bad_halves_share_no_head_and_what_goes_stays_gone(training):
 def test_frozen_are_the_embeddings_and_the_lowest_layers(training, size, frozen):
     start = load_classifier(training.start, TASK, seed=training.seed)
     tuned = finetune.finetuned(dataclasses.replace(training, cut=Cut(FROZEN, size)))
-    parts = lambda model: [model.base_model.embeddings, *model.base_model.encoder.layer, model.classifier]  # noqa: E731
+
+    def parts(model):
+        return [model.base_model.embeddings, *model.base_model.encoder.layer, model.classifier]
+
     same = [
         all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
         for one, other in zip(parts(start), parts(tuned), strict=True)
@@ -91,13 +100,19 @@ def test_frozen_are_the_embeddings_and_the_lowest_layers(training, size, frozen)
 
 def test_nothing_can_be_learnt_from_shuffled_labels(training):
     rows = Cut(GOOD, 0.5, shuffled=True).rows(training)
-    assert rows["sentence"][:] == training.rows["sentence"][:] and rows.features == training.rows.features
+    assert (
+        rows["sentence"][:] == training.rows["sentence"][:]
+        and rows.features == training.rows.features
+    )
     assert sorted(rows["label"]) == sorted(training.rows["label"])
     assert np.mean(np.array(rows["label"]) == np.array(training.rows["label"])) < 0.7
 
 
 def test_every_cut_has_a_training_of_its_own(training):
-    keys = [cache.where(finetune.train, dataclasses.replace(training, cut=cut)) for cut in (None, *cuts.cuts_of(0))]
+    keys = [
+        cache.where(finetune.train, dataclasses.replace(training, cut=cut))
+        for cut in (None, *cuts.cuts_of(0))
+    ]
     assert len({cache.digest(key) for _, key in keys}) == len(keys) == 13
     assert set(cuts.cuts_of(2)) < set(cuts.cuts_of(0))
 
@@ -109,11 +124,20 @@ def test_every_cut_has_a_training_of_its_own(training):
         (lambda model: Cut(FROZEN, 1.5), "size=1.5 is out of range; it is a share, from 0 to 1"),
         (lambda model: cuts.weight_masks(model, 1.0), "no weight would be left"),
         (lambda model: cuts.freeze(model, 4), "layers=4 is out of range; the model has 3"),
-        (lambda model: cuts.head_masks(model, np.ones((3, 5), bool)), r"a mask of \(3, 5\) for a model of \(3, 4\)"),
-        (lambda model: cuts.zero(model, {"classifier.weight": torch.ones(3, 3)}), r"a mask of \(3, 3\) for a parameter of"),
+        (
+            lambda model: cuts.head_masks(model, np.ones((3, 5), bool)),
+            r"a mask of \(3, 5\) for a model of \(3, 4\)",
+        ),
+        (
+            lambda model: cuts.zero(model, {"classifier.weight": torch.ones(3, 3)}),
+            r"a mask of \(3, 3\) for a parameter of",
+        ),
         (lambda model: cuts.layers_of(model.classifier), "is not built like BERT"),
         (lambda model: pairs.with_copy(model, (0, 1), 1), "cannot be copied to its own place"),
-        (lambda model: without_sets(model, [], np.eye(3, dtype=bool)), r"sets of shape \(3, 3\): \(sets, 4 heads\)"),
+        (
+            lambda model: without_sets(model, [], np.eye(3, dtype=bool)),
+            r"sets of shape \(3, 3\): \(sets, 4 heads\)",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(model, wrong, said):
@@ -137,7 +161,9 @@ def test_sets_of_heads_are_removed_as_by_a_pass_for_each(model, batches):
     found, zeros = without_sets(model, batches, sets), replacement(model, batches, "zero")
     tolerance = forward_tolerance(model, ways=10)
     for layer, number in [(0, 1), (0, 7), (1, 12), (2, 5), (2, 14)]:
-        with replace_outputs(model, [(layer, int(head)) for head in np.flatnonzero(sets[number])], zeros):
+        with replace_outputs(
+            model, [(layer, int(head)) for head in np.flatnonzero(sets[number])], zeros
+        ):
             assert np.abs(found[layer, number] - predict_logits(model, batches)).max() < tolerance
     assert np.abs(found[:, 0] - predict_logits(model, batches)).max() < tolerance
 
@@ -163,7 +189,9 @@ def test_interactions_and_matches_by_a_plain_reading(model, batches):
 
 def test_patterns_that_two_heads_share_do_not_count_heterogeneous():
     patterns = np.array([[0, 0, pairs.HETEROGENEOUS, pairs.HETEROGENEOUS, 1]])
-    of_heads = pairs.Pairs(TASK, np.zeros((1, len(pairs.sets_of(5)), 2, 2)), np.zeros(2, int), 5).pairs
+    of_heads = pairs.Pairs(
+        TASK, np.zeros((1, len(pairs.sets_of(5)), 2, 2)), np.zeros(2, int), 5
+    ).pairs
     same, other = pairs.alike_and_other(patterns, of_heads)
     assert [tuple(pair) for pair in of_heads[same[0]]] == [(0, 1)]
     assert other.sum() == 10 - 2, "the two heterogeneous ones are neither"
@@ -173,7 +201,9 @@ def test_a_planted_copy_interacts_and_leaves_the_model_as_without_the_lost_head(
     planted = pairs.with_copy(model, (1, 2), 0)
     with replace_outputs(model, [(1, 0)], replacement(model, batches, "zero")):
         expected = predict_logits(model, batches)
-    assert np.abs(predict_logits(planted, batches) - expected).max() < forward_tolerance(model, ways=10)
+    assert np.abs(predict_logits(planted, batches) - expected).max() < forward_tolerance(
+        model, ways=10
+    )
     maps = attention_maps(planted, batches[0])[1]
     assert torch.equal(maps[:, 0], maps[:, 2])
 
@@ -183,8 +213,12 @@ def test_made_up_interactions_are_found_and_exchanged_patterns_give_the_p_value(
     rng = np.random.default_rng(0)
     sets = pairs.sets_of(6)
     rises = 0.1 * sets.sum(axis=1) + 0.2 * (sets[:, :3].sum(axis=1) == 2) * (sets.sum(axis=1) == 2)
-    loss = np.broadcast_to(0.5 + rises, (4, len(sets)))[..., None] + 0.01 * rng.standard_normal((4, len(sets), 60))
-    outputs = np.stack([np.zeros_like(loss), np.log(np.expm1(loss))], axis=-1)  # of label 0: −log p = loss
+    loss = np.broadcast_to(0.5 + rises, (4, len(sets)))[..., None] + 0.01 * rng.standard_normal(
+        (4, len(sets), 60)
+    )
+    outputs = np.stack(
+        [np.zeros_like(loss), np.log(np.expm1(loss))], axis=-1
+    )  # of label 0: −log p = loss
     found = pairs.Pairs(TASK, outputs, np.zeros(60, dtype=int), 6)
     patterns = np.tile([0, 0, 0, 1, 2, pairs.HETEROGENEOUS], (4, 1))
     estimate = found.beyond_matched(*pairs.alike_and_other(patterns, found.pairs), 1)
@@ -199,9 +233,15 @@ def test_distances_between_heads_are_those_of_scipy(model, batches):
     batch = batches[0]
     maps, length = attention_maps(model, batch), int(batch.lengths[0])
     for (layer, head), (layer_too, head_too) in [((0, 1), (0, 3)), ((0, 1), (2, 0))]:
-        rows = zip(maps[layer][0, head, :length, :length], maps[layer_too][0, head_too, :length, :length], strict=True)
+        rows = zip(
+            maps[layer][0, head, :length, :length],
+            maps[layer_too][0, head_too, :length, :length],
+            strict=True,
+        )
         expected = np.mean([jensenshannon(p.numpy(), q.numpy(), 2) ** 2 for p, q in rows])
-        assert found[batch.index[0], layer, head, layer_too, head_too] == pytest.approx(expected, abs=1e-5)
+        assert found[batch.index[0], layer, head, layer_too, head_too] == pytest.approx(
+            expected, abs=1e-5
+        )
     shuffled = found.copy()
     shuffled[:, 1, :, 1] = 0
     assert pairs.closer_within(shuffled, 1).value > pairs.closer_within(found, 1).value
@@ -229,7 +269,9 @@ def test_another_models_layers_are_refused(tiny_bert, model, batches):
 
 def test_the_order_of_pruning_is_asked_anew(model, batches):
     once, anew = measure.pruning_order(model, batches, 12), measure.pruning_order(model, batches, 3)
-    assert sorted(once) == sorted(anew) == [(layer, head) for layer in range(3) for head in range(4)]
+    assert (
+        sorted(once) == sorted(anew) == [(layer, head) for layer in range(3) for head in range(4)]
+    )
     assert once[:3] == anew[:3] and once != anew
     importance = cuts.importance(model, batches)
     assert once[0] == tuple(np.unravel_index(importance.argmin(), importance.shape))

@@ -41,12 +41,16 @@ def test_the_ten_lines_of_the_readme_run_on_a_model_of_ones_own(tiny_bert, tmp_p
     model.save_pretrained(tmp_path)
     bertology_utils.load_tokenizer(str(tiny_bert)).save_pretrained(tmp_path)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"<!-- ten lines -->\n```python\n(.*?)```\n<!-- end -->", readme, re.DOTALL)
+    (code,) = re.findall(
+        r"<!-- ten lines -->\n```python\n(.*?)```\n<!-- end -->", readme, re.DOTALL
+    )
     assert sum(bool(line) for line in code.splitlines()) == 10
     names = {"MINE": str(tmp_path), "BASE": str(tiny_bert)}
     exec(code, names)
     printed = capsys.readouterr().out
     assert "(3, 4, 5)" in printed and "(3, 4, 2, 2)" in printed
     assert names["found"]["drift"].shape == (2, 3, 4) and (names["found"]["drift"] < 1 - 1e-6).any()
-    effects, logits = (names[way](names["tuned"], names["batches"]) for way in ("sweep", "predict_logits"))
+    effects, logits = (
+        names[way](names["tuned"], names["batches"]) for way in ("sweep", "predict_logits")
+    )
     np.testing.assert_allclose(effects.baseline, logits, atol=1e-5)

@@ -25,23 +25,50 @@ from bertology_utils.results import (
 from bertology_utils.statistics import Estimate
 
 MRPC, RTE = TASKS["mrpc"], TASKS["rte"]
-COMMITTED = [*sorted((ROOT / "figures").glob("*/results.json")), *sorted((ROOT / "benchmarks").glob("*/*/results.json"))]
+COMMITTED = [
+    *sorted((ROOT / "figures").glob("*/results.json")),
+    *sorted((ROOT / "benchmarks").glob("*/*/results.json")),
+]
 
 
 def run_of(*entries, **content):
     return Results(
-        {"notebook": "1_x", "settings": {"seed": 1}, "versions": {}, "facts": {}, "verdicts": [], "rows": entries} | content
+        {
+            "notebook": "1_x",
+            "settings": {"seed": 1},
+            "versions": {},
+            "facts": {},
+            "verdicts": [],
+            "rows": entries,
+        }
+        | content
     )
 
 
 def test_numbers_become_rows_with_their_labels():
     entries = entries_of(
-        "score", {MRPC: [Estimate(0.5, 0.01, 320, 2)], RTE: [0.25]}, by=("task", "training"), unit="score", n=99
+        "score",
+        {MRPC: [Estimate(0.5, 0.01, 320, 2)], RTE: [0.25]},
+        by=("task", "training"),
+        unit="score",
+        n=99,
     )
-    assert entries[0] == {"what": "score", "task": "mrpc", "training": 1, "value": 0.5, "low": 0.4804, "high": 0.5196,
-                          "n": 320, "trainings": 2, "unit": "score", "tolerance": MEASURED}  # fmt: skip
+    assert entries[0] == {
+        "what": "score",
+        "task": "mrpc",
+        "training": 1,
+        "value": 0.5,
+        "low": 0.4804,
+        "high": 0.5196,
+        "n": 320,
+        "trainings": 2,
+        "unit": "score",
+        "tolerance": MEASURED,
+    }
     assert (entries[1]["task"], entries[1]["value"], entries[1]["n"]) == ("rte", 0.25, 99)
-    table = tidy(entries_of("gain", {MRPC: np.arange(6.0).reshape(2, 3)}, by=("task",), state="fine-tuned"))
+    table = tidy(
+        entries_of("gain", {MRPC: np.arange(6.0).reshape(2, 3)}, by=("task",), state="fine-tuned")
+    )
     assert len(table) == 6 and set(table.state) == {"fine-tuned"}
     assert table.loc[(table["layer"] == 1) & (table["head"] == 2), "value"].item() == 5
 
@@ -52,7 +79,11 @@ def test_numbers_become_rows_with_their_labels():
         ({"mrpc": 1}, {"by": ("tsk",)}, "unknown label 'tsk'"),
         ({"mrpc": 1}, {}, "labels are missing for mrpc"),
         (1, {"by": ("task",)}, "1 more levels of labels"),
-        (np.zeros((2, 3)), {"over": ("layer", "kind"), "kinds": ("a",)}, "an array of shape (2, 3)"),
+        (
+            np.zeros((2, 3)),
+            {"over": ("layer", "kind"), "kinds": ("a",)},
+            "an array of shape (2, 3)",
+        ),
         (np.zeros((2, 3, 4)), {}, "an array of shape (2, 3, 4)"),
     ],
 )
@@ -81,11 +112,28 @@ def test_another_run_may_differ_by_the_tolerance_of_each_number():
 
 
 def test_p_values_are_alike_where_nothing_hangs_on_them():
-    old = run_of(*entries_of("better", np.array([0.3, 0.05]), over=("layer",), unit="p", tolerance=P_VALUE))
-    assert (
-        moved(old, run_of(*entries_of("better", np.array([0.9, 0.055]), over=("layer",), unit="p", tolerance=P_VALUE))) == []
+    old = run_of(
+        *entries_of("better", np.array([0.3, 0.05]), over=("layer",), unit="p", tolerance=P_VALUE)
     )
-    assert moved(old, run_of(*entries_of("better", np.array([0.3, 0.08]), over=("layer",), unit="p", tolerance=P_VALUE)))
+    assert (
+        moved(
+            old,
+            run_of(
+                *entries_of(
+                    "better", np.array([0.9, 0.055]), over=("layer",), unit="p", tolerance=P_VALUE
+                )
+            ),
+        )
+        == []
+    )
+    assert moved(
+        old,
+        run_of(
+            *entries_of(
+                "better", np.array([0.3, 0.08]), over=("layer",), unit="p", tolerance=P_VALUE
+            )
+        ),
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,11 +141,17 @@ def test_p_values_are_alike_where_nothing_hangs_on_them():
     [
         ({"settings": {"seed": 2}}, "settings"),
         ({"facts": {"head": "(1, 2)"}}, "facts"),
-        ({"verdicts": [{"id": "cls-early", "model": "this run", "outcome": "undecided"}]}, "verdict on cls-early"),
+        (
+            {"verdicts": [{"id": "cls-early", "model": "this run", "outcome": "undecided"}]},
+            "verdict on cls-early",
+        ),
         ({"rows": []}, "is gone"),
         ({"rows": entries_of("weight", 0.1, n=30) + entries_of("more", 0.1)}, "is new"),
         ({"rows": entries_of("weight", 0.1, n=31)}, "n 30 became 31"),
-        ({"rows": entries_of("weight", np.zeros(2), over=("layer",), n=30)}, "over None became ['layer']"),
+        (
+            {"rows": entries_of("weight", np.zeros(2), over=("layer",), n=30)},
+            "over None became ['layer']",
+        ),
     ],
 )
 def test_whatever_else_differs_is_named(change, says):
@@ -107,7 +161,11 @@ def test_whatever_else_differs_is_named(change, says):
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [(None, "it is missing"), ("{", "it is damaged"), ('{"notebook": "x", "drift": {}}', "it is of an older form")],
+    [
+        (None, "it is missing"),
+        ("{", "it is damaged"),
+        ('{"notebook": "x", "drift": {}}', "it is of an older form"),
+    ],
 )
 def test_a_file_that_cannot_be_used_says_what_renews_it(tmp_path, text, says):
     path = tmp_path / "3_finetuning_drift" / "results.json"
@@ -121,8 +179,13 @@ def test_a_file_that_cannot_be_used_says_what_renews_it(tmp_path, text, says):
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: "/".join(path.parts[-3:-1]))
 def test_committed_results_are_whole(path):
     run = read_results(path)
-    assert {"torch", "transformers"} <= set(run.content["versions"]) and run.content["settings"]["seed"] == 1
-    places = [tuple(entry.get(name) for name in ("what", "task", "training", "state", "kind")) for entry in run.entries]
+    assert {"torch", "transformers"} <= set(run.content["versions"]) and run.content["settings"][
+        "seed"
+    ] == 1
+    places = [
+        tuple(entry.get(name) for name in ("what", "task", "training", "state", "kind"))
+        for entry in run.entries
+    ]
     assert len(set(places)) == len(places)
     for verdict in run.content["verdicts"]:
         assert verdict["outcome"] in OUTCOMES and verdict["id"] in CLAIMS
@@ -133,10 +196,15 @@ def test_committed_results_are_whole(path):
 
 def test_a_tolerance_is_at_most_half_of_the_effect_that_is_claimed_from_it():
     """Else the comparison would let a verdict's number pass from one side of its border to the other."""
-    assert max(MEASURED / 0.001, GAIN / SCORE, SHARE / WEIGHT, RANK_OF_GAINS / 0.3, P_VALUE / 0.05) <= 0.5
+    assert (
+        max(MEASURED / 0.001, GAIN / SCORE, SHARE / WEIGHT, RANK_OF_GAINS / 0.3, P_VALUE / 0.05)
+        <= 0.5
+    )
     borders = {}
     for claim in CLAIMS.values():
-        of_one_answer = claim.rule.startswith("as tested") and claim.least == TENTH  # judged on p values, and finer than it
+        of_one_answer = (
+            claim.rule.startswith("as tested") and claim.least == TENTH
+        )  # judged on p values, and finer than it
         if claim.least and not claim.rule.startswith("equal") and not of_one_answer:
             borders[claim.estimate] = min(abs(claim.least), borders.get(claim.estimate, 1.0))
     for path in COMMITTED:

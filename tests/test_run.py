@@ -26,7 +26,9 @@ lab.write()
 """
 
 
-PROJECT = '[project]\nname = "bertology-utils"\n[project.urls]\nRepository = "https://github.com/a/b"\n'
+PROJECT = (
+    '[project]\nname = "bertology-utils"\n[project.urls]\nRepository = "https://github.com/a/b"\n'
+)
 PROJECT += '[tool.bertology]\ntag = "v1"\n'
 
 
@@ -37,7 +39,9 @@ def project(tmp_path, monkeypatch):
         nbformat.v4.new_markdown_cell("(badge)", metadata={"tags": ["badge"]}),
         nbformat.v4.new_markdown_cell("# A trial"),
         nbformat.v4.new_code_cell('REPOSITORY = ""', metadata={"tags": ["setup"]}),
-        nbformat.v4.new_code_cell('profile = "embedded"\nseed = 1', metadata={"tags": ["parameters"]}),
+        nbformat.v4.new_code_cell(
+            'profile = "embedded"\nseed = 1', metadata={"tags": ["parameters"]}
+        ),
         nbformat.v4.new_code_cell(GOOD),
         nbformat.v4.new_code_cell("assert seed != 13, 'unlucky'"),
     ]
@@ -45,7 +49,10 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "README.md").write_text("# A trial\n<!-- claims: 1 --><!-- end -->\n")
     (tmp_path / "pyproject.toml").write_text(PROJECT)
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "notebooks" / "8_trial.ipynb")
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=cells, metadata=kernel),
+        tmp_path / "notebooks" / "8_trial.ipynb",
+    )
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -56,20 +63,31 @@ def files(folder: Path) -> list[str]:
 
 def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(project, capfd):
     assert cli.main(["run"]) == 0
-    assert files(project / "figures") == ["8_trial/picture.pdf", "8_trial/picture.png", "8_trial/results.json"]
+    assert files(project / "figures") == [
+        "8_trial/picture.pdf",
+        "8_trial/picture.png",
+        "8_trial/results.json",
+    ]
     said = capfd.readouterr()
     assert "report:" in said.out
-    assert [line.split("done")[0] for line in said.err.splitlines()] == ["8_trial: A trial", "[1/1] 8_trial: "]
+    assert [line.split("done")[0] for line in said.err.splitlines()] == [
+        "8_trial: A trial",
+        "[1/1] 8_trial: ",
+    ]
     assert 'href="8_trial.html"' in (project / "runs" / "embedded" / "report.html").read_text()
     assert (project / "runs" / "embedded" / "8_trial.html").exists()
-    before = {name: (project / "figures" / name).read_bytes() for name in files(project / "figures")}
+    before = {
+        name: (project / "figures" / name).read_bytes() for name in files(project / "figures")
+    }
 
     assert cli.main(["run", "-p", "seed", "13"]) == 1
     errors = capfd.readouterr().err
     assert "AssertionError: unlucky" in errors
     (other,) = (project / "runs").glob("embedded+seed-13+*")
     assert files(other) == ["failed_8_trial.html", "failed_8_trial.ipynb", "report.html"]
-    assert {name: (project / "figures" / name).read_bytes() for name in files(project / "figures")} == before
+    assert {
+        name: (project / "figures" / name).read_bytes() for name in files(project / "figures")
+    } == before
     assert not list(project.rglob(".staging-*"))
 
     # In place: the sources stay, paths and clock times are dropped.
@@ -79,10 +97,17 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
     of_a_failed_run.touch()
     assert cli.main(["run", "--in-place"]) == 0
     assert not of_a_failed_run.exists()
-    assert {name: (project / "figures" / name).read_bytes() for name in before} == before, "the same run, the same bytes"
+    assert {name: (project / "figures" / name).read_bytes() for name in before} == before, (
+        "the same run, the same bytes"
+    )
     after = nbformat.read(path, 4)
     assert [cell.source for cell in after.cells] == sources
-    assert [cell.execution_count for cell in after.cells if cell.cell_type == "code"] == [1, 2, 3, 4]
+    assert [cell.execution_count for cell in after.cells if cell.cell_type == "code"] == [
+        1,
+        2,
+        3,
+        4,
+    ]
     assert str(project) not in path.read_text()
     assert "papermill" not in path.read_text()
 
@@ -98,8 +123,12 @@ def without_the_experiment(project, source):
 
 def test_a_cell_has_a_limit(project):
     notebook = without_the_experiment(project, "import time; time.sleep(60)")
-    outcome = run.run_notebook(notebook, {}, project / "runs" / "x", project / "figures", cell_limit=2)
-    assert outcome.error.startswith("a cell took longer than 0.0333333 minutes, the limit; --cell-limit MINUTES")
+    outcome = run.run_notebook(
+        notebook, {}, project / "runs" / "x", project / "figures", cell_limit=2
+    )
+    assert outcome.error.startswith(
+        "a cell took longer than 0.0333333 minutes, the limit; --cell-limit MINUTES"
+    )
     assert outcome.seconds < 30
     assert outcome.executed.name == "failed_8_trial.ipynb"
 
@@ -122,7 +151,9 @@ def test_a_terminated_run_leaves_nothing_and_two_runs_never_mix(project, capsys)
     with begun(project, 1) as first:
         assert cli.main(["run"]) == 2
         assert "another run is writing to" in capsys.readouterr().err
-        assert list((project / "figures").glob(".staging-*")), "the first run's staging is left alone"
+        assert list((project / "figures").glob(".staging-*")), (
+            "the first run's staging is left alone"
+        )
         first.send_signal(signal.SIGTERM)
         _, errors = first.communicate(timeout=30)
     assert first.returncode == 143
@@ -146,16 +177,24 @@ def test_what_killed_runs_left_is_cleared_and_figures_set_aside_return(project):
     with run.only_run(project / "runs" / "embedded", figures):
         assert not half.exists()
         assert files(figures) == ["8_trial/results.json"]
-        with pytest.raises(BlockingIOError, match="another run"), run.only_run(project / "runs" / "embedded", figures):
+        with (
+            pytest.raises(BlockingIOError, match="another run"),
+            run.only_run(project / "runs" / "embedded", figures),
+        ):
             pass
-        with pytest.raises(BlockingIOError, match="is writing to"), run.only_run(project / "runs" / "other", figures):
+        with (
+            pytest.raises(BlockingIOError, match="is writing to"),
+            run.only_run(project / "runs" / "other", figures),
+        ):
             pass  # other settings, the same figures
         with run.only_run(project / "runs" / "other", project / "runs" / "other" / "figures"):
             pass  # other settings, another folder
     assert not list(figures.glob(".staging-*"))
 
 
-@pytest.mark.parametrize("place", ["papermill.execute_notebook", "bertology_utils.run.write_report"])
+@pytest.mark.parametrize(
+    "place", ["papermill.execute_notebook", "bertology_utils.run.write_report"]
+)
 def test_a_full_disk_is_said_in_words(project, place, monkeypatch, capsys):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -183,7 +222,9 @@ def two_notebooks(project, source):
 
 
 def test_notebooks_run_side_by_side_and_one_that_fails_stops_no_other(project, capfd, monkeypatch):
-    monkeypatch.setenv("BERTOLOGY_CACHE", "/dev/null/cache")  # where nothing has to be made, nothing is written there
+    monkeypatch.setenv(
+        "BERTOLOGY_CACHE", "/dev/null/cache"
+    )  # where nothing has to be made, nothing is written there
     two_notebooks(project, "1 + 1")
     other = project / "notebooks" / "19_other.ipynb"
     content = nbformat.read(other, 4)
@@ -207,7 +248,9 @@ def test_an_interrupted_run_of_several_notebooks_leaves_nothing(project):
         run_of_two.send_signal(signal.SIGINT)
         _, errors = run_of_two.communicate(timeout=30)
     assert run_of_two.returncode == 128 + signal.SIGINT
-    assert errors.splitlines()[-1].endswith("finished models are kept in the cache, so a new run goes on from there")
+    assert errors.splitlines()[-1].endswith(
+        "finished models are kept in the cache, so a new run goes on from there"
+    )
     assert "Traceback" not in errors
     assert not list(project.rglob(".staging-*"))
     _, alive = psutil.wait_procs(children, timeout=10)

@@ -28,23 +28,33 @@ def test_every_cell_runs_on_another_device_to_the_same_results(tmp_path):
         make_bert((folder := tmp_path / device) / "model", layers=3, heads=4, hidden=32)
         command = [sys.executable, str(RUN), device, str(folder), *map(str, notebooks)]
         with (folder / "output").open("w") as output:
-            runs[device] = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
+            runs[device] = subprocess.Popen(
+                command, env=environment, stdout=output, stderr=subprocess.STDOUT
+            )
     for device, run in runs.items():
         assert run.wait(timeout=1800) == 0, (tmp_path / device / "output").read_text()[-3000:]
     written = [path.parent.name for path in tmp_path.glob("cpu/*/results.json")]
     assert len(written) == len(notebooks)
     for name in written:
-        here, there = (json.loads((tmp_path / device / name / "results.json").read_text()) for device in runs)
+        here, there = (
+            json.loads((tmp_path / device / name / "results.json").read_text()) for device in runs
+        )
         assert different(here["rows"], there["rows"]) == [], name
 
 
 def different(here, there, where=""):
     """Places at which two results say otherwise, beyond one part in a thousand."""
     if isinstance(here, dict):
-        return [place for key in here for place in different(here[key], there.get(key), f"{where} {key}")]
+        return [
+            place
+            for key in here
+            for place in different(here[key], there.get(key), f"{where} {key}")
+        ]
     if isinstance(here, list) and isinstance(there, list) and len(here) == len(there):
         return [
-            place for at, pair in enumerate(zip(here, there, strict=True)) for place in different(*pair, f"{where} {at}")
+            place
+            for at, pair in enumerate(zip(here, there, strict=True))
+            for place in different(*pair, f"{where} {at}")
         ]
     numbers = isinstance(here, (int, float)) and isinstance(there, (int, float))
     same = math.isclose(here, there, rel_tol=1e-3, abs_tol=1e-3) if numbers else here == there
@@ -55,9 +65,15 @@ def different(here, there, where=""):
     "code, problem",
     [
         ("torch.ones(2, device='second') + torch.ones(2)", "all tensors have to be on second:0"),
-        ("torch.ones(2, 2)[torch.tensor([0, 1]).to('second')]", "all tensors have to be on second:0"),
+        (
+            "torch.ones(2, 2)[torch.tensor([0, 1]).to('second')]",
+            "all tensors have to be on second:0",
+        ),
         ("torch.ones(2, device='second').numpy()", "numpy"),
-        ("torch.randn(2, device='second', generator=torch.Generator())", "a generator of second is wanted"),
+        (
+            "torch.randn(2, device='second', generator=torch.Generator())",
+            "a generator of second is wanted",
+        ),
     ],
 )
 def test_the_second_device_refuses_what_a_gpu_refuses(code, problem):
@@ -77,13 +93,19 @@ def test_the_second_device_computes_what_the_cpu_computes():
 
 @pytest.mark.parametrize(
     "named, problem",
-    [("tpu", "there is none here"), ("mps", "Apple's GPUs have no float64"), ("cuda:1", "CUDA_VISIBLE_DEVICES says")],
+    [
+        ("tpu", "there is none here"),
+        ("mps", "Apple's GPUs have no float64"),
+        ("cuda:1", "CUDA_VISIBLE_DEVICES says"),
+    ],
 )
 def test_a_device_that_cannot_be_used_is_refused_in_words(monkeypatch, named, problem):
     monkeypatch.setenv(common.DEVICE_VARIABLE, named)
     with pytest.raises(ValueError, match=problem) as refusal:
         common.device()
-    assert f"BERTOLOGY_DEVICE='{named}'" in str(refusal.value) and "Choose cpu" in str(refusal.value)
+    assert f"BERTOLOGY_DEVICE='{named}'" in str(refusal.value) and "Choose cpu" in str(
+        refusal.value
+    )
 
 
 def test_the_cpu_can_be_asked_for_where_there_is_a_gpu(monkeypatch):

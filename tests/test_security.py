@@ -52,13 +52,23 @@ def with_code(mark, config, **auto_map):
 
 def test_neither_pickled_weights_nor_code_of_a_repository_is_run(tmp_path):
     mark = tmp_path / "mark"
-    own = {"AutoConfig": "own.Own", "AutoModel": "own.Own", "AutoModelForSequenceClassification": "own.Own"}
-    tokenizer = {"tokenizer_config.json": json.dumps({"auto_map": {"AutoTokenizer": ["own.Own", None]}}).encode()}
+    own = {
+        "AutoConfig": "own.Own",
+        "AutoModel": "own.Own",
+        "AutoModelForSequenceClassification": "own.Own",
+    }
+    tokenizer = {
+        "tokenizer_config.json": json.dumps(
+            {"auto_map": {"AutoTokenizer": ["own.Own", None]}}
+        ).encode()
+    }
     repositories = {
         "a/pickled": PICKLED | {"pytorch_model.bin": pickle.dumps(Harm(mark))},
         "a/own": with_code(mark, {"model_type": "own"}, **own) | tokenizer,
         "a/bert-and-own": with_code(mark, {}, **own),
-        "a/no-classifier": with_code(mark, {"model_type": "blip_2_qformer"}, **own),  # transformers has none for it
+        "a/no-classifier": with_code(
+            mark, {"model_type": "blip_2_qformer"}, **own
+        ),  # transformers has none for it
     }
     names = [f"{name}@{REVISION}" for name in repositories]
     folder = tmp_path / "folder"
@@ -70,9 +80,16 @@ def test_neither_pickled_weights_nor_code_of_a_repository_is_run(tmp_path):
         lines, _ = told(f"NAMES = {names!r}\n{LOAD}", hub.url, tmp_path / "home")
         fetched = {path.rsplit("/", 1)[-1] for method, path in hub.requests if method == "GET"}
     assert not mark.exists()
-    pickled, own, ignored, no_classifier, local = ([what for of, what in lines if of == name] for name in names)
-    assert pickled[0] == "loaded" and all("pickled weights are not loaded" in line for line in pickled[1:])
-    assert all(line.startswith("ValueError|") and "only by running code from its repository" in line for line in own + local)
+    pickled, own, ignored, no_classifier, local = (
+        [what for of, what in lines if of == name] for name in names
+    )
+    assert pickled[0] == "loaded" and all(
+        "pickled weights are not loaded" in line for line in pickled[1:]
+    )
+    assert all(
+        line.startswith("ValueError|") and "only by running code from its repository" in line
+        for line in own + local
+    )
     assert ignored == ["loaded"] * 3
     assert "only by running code from its repository" in no_classifier[2]
     assert "model.safetensors" in fetched and not fetched & {"own.py", "pytorch_model.bin"}
@@ -82,7 +99,9 @@ def test_a_folder_of_pickled_weights_is_refused(tmp_path):
     for name, content in PICKLED.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "pytorch_model.bin").write_bytes(pickle.dumps(Harm(tmp_path / "mark")))
-    with pytest.raises(ValueError, match=r"lacks model\.safetensors; pickled weights are not loaded"):
+    with pytest.raises(
+        ValueError, match=r"lacks model\.safetensors; pickled weights are not loaded"
+    ):
         parse_model(str(tmp_path))
     assert not (tmp_path / "mark").exists()
 
@@ -127,19 +146,31 @@ def test_nltk_unpacks_nothing_outside_its_folder(tmp_path, name):
         archive.writestr("inside.xml", "")
         archive.writestr(name, "")
     (tmp_path / "data").mkdir()
-    told = [str(message) for message in downloader._unzip_iter(str(tmp_path / "package.zip"), str(tmp_path / "data"), False)]
+    told = [
+        str(message)
+        for message in downloader._unzip_iter(
+            str(tmp_path / "package.zip"), str(tmp_path / "data"), False
+        )
+    ]
     assert told and not list(tmp_path.rglob("*.xml")) and not Path("/outside.xml").exists()
 
 
-def test_a_packed_file_that_unpacks_to_too_much_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
+def test_a_packed_file_that_unpacks_to_too_much_is_refused_before_it_fills_the_memory(
+    tmp_path, monkeypatch
+):
     bomb = tmp_path / "train.tsv.gz"
     bomb.write_bytes(gzip.compress(bytes(20 * 2**20)))  # one line of 20 MiB
     assert bomb.stat().st_size < 100_000
     monkeypatch.setattr(common, "LARGEST", 2**20)
     most = []
     told = common._Limited.read1
-    monkeypatch.setattr(common._Limited, "read1", lambda self, size: most.append(self.tell()) or told(self, size))
-    with pytest.raises(ValueError, match=r"train\.tsv\.gz is refused: it unpacks to more than"), common.opened(bomb) as file:
+    monkeypatch.setattr(
+        common._Limited, "read1", lambda self, size: most.append(self.tell()) or told(self, size)
+    )
+    with (
+        pytest.raises(ValueError, match=r"train\.tsv\.gz is refused: it unpacks to more than"),
+        common.opened(bomb) as file,
+    ):
         file.readline()
     assert max(most) < 1.1 * 2**20
     monkeypatch.setattr(common, "LARGEST", 2**30)
@@ -176,7 +207,9 @@ class Scripts(HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.inside = tag
         self.hits += [
-            (tag, name) for name, value in attrs if "hit()" in (value or "") and name.startswith(("on", "href", "src"))
+            (tag, name)
+            for name, value in attrs
+            if "hit()" in (value or "") and name.startswith(("on", "href", "src"))
         ]
 
     def handle_endtag(self, tag):
@@ -194,16 +227,25 @@ def executed(path):
     outputs = [
         output("stream", text=HOSTILE),
         output("display_data", {"text/html": frame._repr_html_(), "text/plain": str(frame)}),
-        output("display_data", {"image/png": "iVBORw0KGgo="}, metadata={"image/png": {"alt": HOSTILE}}),
+        output(
+            "display_data", {"image/png": "iVBORw0KGgo="}, metadata={"image/png": {"alt": HOSTILE}}
+        ),
         output("error", ename=HOSTILE, evalue=HOSTILE, traceback=[HOSTILE]),
     ]
     cell = nbformat.v4.new_code_cell(f"parameter = {HOSTILE!r}", outputs=outputs)
-    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(in_markdown(HOSTILE)), cell]), path)
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(in_markdown(HOSTILE)), cell]),
+        path,
+    )
     return path
 
 
 def test_text_from_data_stays_text_in_the_report_and_in_notebooks(tmp_path):
-    assert [tag for tag, _ in Scripts(f"<a href='javascript:hit()'>{HOSTILE}").hits] == ["a", "script", "img"]
+    assert [tag for tag, _ in Scripts(f"<a href='javascript:hit()'>{HOSTILE}").hits] == [
+        "a",
+        "script",
+        "img",
+    ]
     fine = tmp_path / "1_fine.ipynb"
     outcomes = [
         Outcome(Notebook(fine, HOSTILE, {}), 1, None, executed(fine)),

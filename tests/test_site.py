@@ -22,7 +22,11 @@ def needs_site():
 
 
 def built_pages():
-    return sorted(path for path in SITE.rglob("*.html") if "_modules" not in path.parts and "_static" not in path.parts)
+    return sorted(
+        path
+        for path in SITE.rglob("*.html")
+        if "_modules" not in path.parts and "_static" not in path.parts
+    )
 
 
 def test_the_site_fetches_nothing_from_elsewhere():
@@ -36,7 +40,9 @@ def test_the_site_fetches_nothing_from_elsewhere():
 
 def test_the_site_has_no_dead_link_or_image():
     needs_site()
-    parsed = {path.resolve(): Links(path.read_text(encoding="utf-8")) for path in SITE.rglob("*.html")}
+    parsed = {
+        path.resolve(): Links(path.read_text(encoding="utf-8")) for path in SITE.rglob("*.html")
+    }
     dead = []
     for page_path, found in parsed.items():
         for address in found.links + found.fetched:
@@ -44,7 +50,11 @@ def test_the_site_has_no_dead_link_or_image():
             if parts.scheme or parts.netloc:
                 continue
             target = (page_path.parent / unquote(parts.path)).resolve() if parts.path else page_path
-            named = not parts.fragment or target not in parsed or unquote(parts.fragment) in parsed[target].names
+            named = (
+                not parts.fragment
+                or target not in parsed
+                or unquote(parts.fragment) in parsed[target].names
+            )
             if not target.is_file() or not named:
                 dead.append(f"{page_path.relative_to(SITE)}: {address}")
     assert dead == []
@@ -64,8 +74,12 @@ def test_no_page_scrolls_sideways_or_complains(browser, width):
     with on_a_phone(browser, width):
         for path in built_pages():
             browser.get(path.as_uri())
-            assert browser.execute_script("return document.documentElement.scrollWidth") <= width, path.name
-            assert not [line for line in browser.get_log("browser") if line["level"] == "SEVERE"], path.name
+            assert browser.execute_script("return document.documentElement.scrollWidth") <= width, (
+                path.name
+            )
+            assert not [line for line in browser.get_log("browser") if line["level"] == "SEVERE"], (
+                path.name
+            )
 
 
 @pytest.fixture
@@ -79,11 +93,15 @@ def earlier(tmp_path, monkeypatch):
 
 
 def left(root):
-    return [path.name for path in (root / "runs").iterdir()], (root / site.SITE / "index.html").read_text()
+    return [path.name for path in (root / "runs").iterdir()], (
+        root / site.SITE / "index.html"
+    ).read_text()
 
 
 def test_a_site_that_cannot_be_built_leaves_the_earlier_one(earlier, monkeypatch):
-    monkeypatch.setattr(subprocess, "run", lambda command, check: subprocess.CompletedProcess(command, 1))
+    monkeypatch.setattr(
+        subprocess, "run", lambda command, check: subprocess.CompletedProcess(command, 1)
+    )
     with pytest.raises(RuntimeError, match="not built"):
         site.build_site(earlier)
     assert left(earlier) == (["site"], "earlier")

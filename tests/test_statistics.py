@@ -19,7 +19,9 @@ def test_interval_covers_the_truth_as_often_as_it_says():
     rng = np.random.default_rng(0)
     covered = 0
     for trial in range(500):
-        low, high = statistics.bootstrap_mean(rng.normal(3, 1, size=100), seed=trial, resamples=400).interval
+        low, high = statistics.bootstrap_mean(
+            rng.normal(3, 1, size=100), seed=trial, resamples=400
+        ).interval
         covered += low <= 3 <= high
     assert 0.91 <= covered / 500 <= 0.98
 
@@ -34,7 +36,10 @@ def test_both_ways_to_bootstrap_a_mean_agree():
 def test_difference_is_paired():
     """A constant lead over a noisy score is certain when paired, and would not be otherwise."""
     noisy = np.random.default_rng(2).normal(0, 1, size=100)
-    a, b = (statistics.bootstrap(lambda rows, v=v: v[rows].mean(), 100, seed=5) for v in (noisy + 0.01, noisy))
+    a, b = (
+        statistics.bootstrap(lambda rows, v=v: v[rows].mean(), 100, seed=5)
+        for v in (noisy + 0.01, noisy)
+    )
     assert (a - b).interval == pytest.approx((0.01, 0.01))
     assert ((b - a).draws < 0).all()
     with pytest.raises(ValueError, match="not paired"):
@@ -60,7 +65,9 @@ def test_resampled_means_stay_within_the_values(values, seed):
 def test_text():
     value = statistics.Bootstrap(0.87654, np.linspace(0.8, 0.9, 1001), 10)
     assert value.text(100) == "87.7 [80.2, 89.8]"
-    assert statistics.Bootstrap(-0.00001, np.zeros(3), 10).text(100, sign=True) == "+0.0 [+0.0, +0.0]"
+    assert (
+        statistics.Bootstrap(-0.00001, np.zeros(3), 10).text(100, sign=True) == "+0.0 [+0.0, +0.0]"
+    )
 
 
 def trainings(values, error=0.02, n=100):
@@ -77,7 +84,9 @@ def test_one_training_knows_of_examples_only():
 
 
 def test_trainings_that_differ_widen_the_interval_and_take_degrees():
-    alike, apart = (statistics.mean_over_seeds(trainings(values)) for values in ([0.5, 0.5], [0.3, 0.7]))
+    alike, apart = (
+        statistics.mean_over_seeds(trainings(values)) for values in ([0.5, 0.5], [0.3, 0.7])
+    )
     assert alike.degrees == np.inf and apart.degrees == pytest.approx(1, abs=0.05)
     assert alike.interval[1] - alike.interval[0] < 0.1 < 1 < apart.interval[1] - apart.interval[0]
     five = statistics.mean_over_seeds(trainings([0.3, 0.4, 0.5, 0.6, 0.7]))
@@ -94,29 +103,47 @@ def test_pooled_over_tasks_intervals_cover_and_verdicts_rarely_err(tasks, traini
     calibration = load_script("calibration")
     found = [calibration.case(tasks, trainings, ratio, 0.5, 300) for ratio in (1.0, 10.0)]
     assert calibration.WAYS["prior 2"] == estimates.PRIOR
-    now, before = (np.array([one[way] for one in found]) for way in ("prior 2", "own trainings only"))
+    now, before = (
+        np.array([one[way] for one in found]) for way in ("prior 2", "own trainings only")
+    )
     assert ((now[:, 0] > 0.93) & (now[:, 0] < 0.97)).all(), "coverage of 95 %"
     assert (now[:, 1:] <= 0.025 + 3 * np.sqrt(0.025 / 300)).all(), "false outcomes"
-    assert before[:, 1].max() > 2 * now[:, 1].max(), "which two or three trainings by themselves would give"
+    assert before[:, 1].max() > 2 * now[:, 1].max(), (
+        "which two or three trainings by themselves would give"
+    )
 
 
 def test_pooling_moves_a_variance_towards_the_others_and_counts_their_degrees():
-    by_task = {name: statistics.mean_over_seeds(trainings(values)) for name, values in
-               (("calm", [0.5, 0.5]), ("wild", [0.3, 0.7]), ("third", [0.4, 0.6]))}  # fmt: skip
+    by_task = {
+        name: statistics.mean_over_seeds(trainings(values))
+        for name, values in (("calm", [0.5, 0.5]), ("wild", [0.3, 0.7]), ("third", [0.4, 0.6]))
+    }
     found = statistics.pooled(by_task)
     mean = np.mean([0, 0.08, 0.02])
     for name, own in (("calm", 0), ("wild", 0.08), ("third", 0.02)):
-        assert found[name].error ** 2 == pytest.approx(by_task[name].of_examples + (2 * mean + own) / 3 / 2)
+        assert found[name].error ** 2 == pytest.approx(
+            by_task[name].of_examples + (2 * mean + own) / 3 / 2
+        )
     assert found["wild"].degrees == pytest.approx(2, abs=0.1), "no more than both others bring"
     assert statistics.pooled(found) == found, "once is enough"
     calm, wild, third = by_task.values()
-    nested = statistics.pooled({"one": {"a": calm, "b": third}, "other": {"a": wild, "b": third, "c": wild}, "text": "–"})
-    assert nested["one"]["a"] == statistics.pooled({1: calm, 2: wild})[1], "with the same part of other tasks"
-    assert nested["one"]["b"] == statistics.pooled({1: third, 2: third})[1] and nested["text"] == "–"
+    nested = statistics.pooled(
+        {"one": {"a": calm, "b": third}, "other": {"a": wild, "b": third, "c": wild}, "text": "–"}
+    )
+    assert nested["one"]["a"] == statistics.pooled({1: calm, 2: wild})[1], (
+        "with the same part of other tasks"
+    )
+    assert (
+        nested["one"]["b"] == statistics.pooled({1: third, 2: third})[1] and nested["text"] == "–"
+    )
     assert nested["other"]["c"] == wild
     of_one = statistics.pooled({"one": {"above a": calm, "above b": wild}})
-    assert of_one["one"]["above b"] == statistics.pooled({1: calm, 2: wild})[2], "parts that one task alone has"
-    assert statistics.pooled({"": by_task["wild"]}) == {"": by_task["wild"]}, "of one task nothing more is known"
+    assert of_one["one"]["above b"] == statistics.pooled({1: calm, 2: wild})[2], (
+        "parts that one task alone has"
+    )
+    assert statistics.pooled({"": by_task["wild"]}) == {"": by_task["wild"]}, (
+        "of one task nothing more is known"
+    )
 
 
 def test_averages_and_texts_of_estimates():
@@ -124,27 +151,44 @@ def test_averages_and_texts_of_estimates():
     mean = statistics.average(parts)
     assert (mean.value, mean.error, mean.n) == pytest.approx((0.3, 0.025, 30))
     assert mean.text(100, 1) == "30.0 [25.1, 34.9]" and (-mean).value == -mean.value
-    assert statistics.Estimate(0.1, 5.0, 9).text(1, 3) == "0.1 [-9.7, 9.9]", "a wide interval has fewer digits"
-    assert statistics.Estimate(0.1, 0.0, 9).p_above(0.05) == 0.5**9 and statistics.Estimate(0.1, 0.0, 9).p_above(0.1) == 1
+    assert statistics.Estimate(0.1, 5.0, 9).text(1, 3) == "0.1 [-9.7, 9.9]", (
+        "a wide interval has fewer digits"
+    )
+    assert (
+        statistics.Estimate(0.1, 0.0, 9).p_above(0.05) == 0.5**9
+        and statistics.Estimate(0.1, 0.0, 9).p_above(0.1) == 1
+    )
 
 
 def test_numbers_of_independent_examples_are_apart():
-    one, other = (statistics.Bootstrap(value, np.full(5, value), 10, seed) for seed, value in enumerate((3.0, 1.0)))
+    one, other = (
+        statistics.Bootstrap(value, np.full(5, value), 10, seed)
+        for seed, value in enumerate((3.0, 1.0))
+    )
     found = statistics.apart(one, other)
     assert found.value == 2 and (found.draws == 2).all() and found.n == 20
 
 
 def test_many_heads_against_a_least_effect():
     rng = np.random.default_rng(3)
-    differences = rng.normal(0, 0.02, (200, 2, 3)) + np.array([[0.05, 0.02, 0.0], [0.02, 0.02, 0.0]])
+    differences = rng.normal(0, 0.02, (200, 2, 3)) + np.array(
+        [[0.05, 0.02, 0.0], [0.02, 0.02, 0.0]]
+    )
     differences[:100, 1, 2] = np.nan
     found = statistics.many_test(differences, 0.02, 1)
     assert found.above[0, 0] < 0.01 and found.below[0, 2] < 0.01 and found.above[0, 1] > 0.05
-    assert found.n[1, 2] == 100 and found.means[1, 2] == pytest.approx(np.nanmean(differences[:, 1, 2]))
+    assert found.n[1, 2] == 100 and found.means[1, 2] == pytest.approx(
+        np.nanmean(differences[:, 1, 2])
+    )
     differences[:, 1, 2] = np.nan
     empty = statistics.many_test(differences, 0.02, 1)
-    assert np.isnan(empty.means[1, 2]) and empty.above[1, 2] == empty.below[1, 2] == empty.below_alone[1, 2] == 1
-    assert (empty[1].above == empty.above[1]).all() and (empty[1].below_alone == empty.below_alone[1]).all()
+    assert (
+        np.isnan(empty.means[1, 2])
+        and empty.above[1, 2] == empty.below[1, 2] == empty.below_alone[1, 2] == 1
+    )
+    assert (empty[1].above == empty.above[1]).all() and (
+        empty[1].below_alone == empty.below_alone[1]
+    ).all()
 
 
 def test_that_all_heads_are_below_needs_no_correction():
@@ -180,7 +224,10 @@ def test_agreement_of_given_heads_knows_of_examples_and_a_relation_of_heads():
 
 def test_a_mean_of_paired_numbers_keeps_their_pairing():
     one, other = (statistics.Bootstrap(value, np.full(5, value), 10, 1) for value in (1.0, 3.0))
-    assert statistics.mean_of([one, other]).value == 2 and (statistics.mean_of([one, other]).draws == 2).all()
+    assert (
+        statistics.mean_of([one, other]).value == 2
+        and (statistics.mean_of([one, other]).draws == 2).all()
+    )
     with pytest.raises(ValueError, match="not paired"):
         statistics.mean_of([one, statistics.Bootstrap(1.0, np.ones(5), 10, 2)])
     with pytest.raises(ValueError, match="at least one"):
@@ -191,10 +238,15 @@ def test_supports_combine():
     sure, against, open_ = Support(0.001, 1.0), Support(1.0, 0.001), Support(0.5, 0.5)
     assert all_of([sure, sure]).outcome == HOLDS and all_of([sure, open_]).outcome == UNDECIDED
     assert all_of([sure, against]).outcome == FAILS and any_of([sure, against]).outcome == HOLDS
-    assert any_of([against, open_]).outcome == UNDECIDED and any_of([against, against]).outcome == FAILS
+    assert (
+        any_of([against, open_]).outcome == UNDECIDED
+        and any_of([against, against]).outcome == FAILS
+    )
     assert (~sure).outcome == FAILS and all_of([]).outcome == UNDECIDED
     weak = Support(1.0, 0.02)
-    assert weak.outcome == FAILS and all_of([weak, sure]).outcome == UNDECIDED, "one of two is corrected"
+    assert weak.outcome == FAILS and all_of([weak, sure]).outcome == UNDECIDED, (
+        "one of two is corrected"
+    )
     assert [Support(p, 1.0).outcome for p in (0.025, 0.026)] == [HOLDS, UNDECIDED]
 
 
@@ -211,9 +263,13 @@ def test_a_model_that_says_one_thing_did_not_learn():
 
 def test_scores_against_hand_counts():
     labels, predicted = np.array([1, 1, 1, 0, 0]), np.array([1, 1, 0, 1, 0])
-    assert score(TASKS["mrpc"], predicted, labels) == pytest.approx({"F1": 2 * 2 / (2 * 2 + 1 + 1), "accuracy": 0.6})
+    assert score(TASKS["mrpc"], predicted, labels) == pytest.approx(
+        {"F1": 2 * 2 / (2 * 2 + 1 + 1), "accuracy": 0.6}
+    )
     assert score(TASKS["qqp"], np.zeros(5, int), labels)["F1"] == 0
-    assert score(TASKS["stsb"], labels * 2.0 + 1, labels) == pytest.approx({"Pearson": 1, "Spearman": 1})
+    assert score(TASKS["stsb"], labels * 2.0 + 1, labels) == pytest.approx(
+        {"Pearson": 1, "Spearman": 1}
+    )
     assert score(TASKS["stsb"], np.ones(5), labels) == {"Pearson": 0, "Spearman": 0}
     assert score(TASKS["mnli"], np.array([2, 0]), np.array([2, 1])) == {"accuracy": 0.5}
 
@@ -226,8 +282,10 @@ def test_predictions():
 
 def test_the_papers_average_gain_comes_out_of_its_table():
     """35.9 points (§4.3): the reading of the metric that the verdicts use."""
-    columns = [[scores.paper_points(task, column, plain_metric(task)) for task in TASKS.values()]
-               for column in ("finetuned", "pretrained")]  # fmt: skip
+    columns = [
+        [scores.paper_points(task, column, plain_metric(task)) for task in TASKS.values()]
+        for column in ("finetuned", "pretrained")
+    ]
     gains = np.subtract(*columns)
     assert np.mean(gains) == pytest.approx(35.9, abs=0.05)
 
@@ -244,7 +302,10 @@ def test_order_does_not_hang_on_the_last_digits():
     for _ in range(50):
         noisy = values + NOISE * rng.uniform(-1, 1, values.shape)
         assert permutation.by_size(noisy).tolist() == [1, 2, 3, 0, 5, 4]
-        assert permutation.largest(noisy) == (0, 1) and permutation.name_of_largest(noisy) == "(1, 2) (tied with 2)"
+        assert (
+            permutation.largest(noisy) == (0, 1)
+            and permutation.name_of_largest(noisy) == "(1, 2) (tied with 2)"
+        )
     assert permutation.by_size(values, margin=0).tolist() == [2, 1, 3, 5, 0, 4]
 
 
@@ -255,7 +316,18 @@ def test_what_is_further_apart_than_the_margin_is_ordered_by_size():
 
 
 def test_a_chain_of_small_steps_is_not_one_tie():
-    assert permutation.by_size(np.arange(10) * 0.8 * permutation.MARGIN).tolist() == [8, 9, 6, 7, 4, 5, 2, 3, 0, 1]
+    assert permutation.by_size(np.arange(10) * 0.8 * permutation.MARGIN).tolist() == [
+        8,
+        9,
+        6,
+        7,
+        4,
+        5,
+        2,
+        3,
+        0,
+        1,
+    ]
 
 
 def test_missing_values_come_last_and_layers_are_counted_from_one():

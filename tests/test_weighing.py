@@ -46,7 +46,9 @@ def masks_of(batches, tokenizer):
 def test_what_is_cut_is_gone_and_nothing_else_changes(model, tokenizer, batches, words_go):
     (batch,) = batches
     targets, words = masks_of(batches, tokenizer)
-    both = special_tokens.side_by_side([np.stack(pair) for pair in zip(targets, words, strict=True)], batch)
+    both = special_tokens.side_by_side(
+        [np.stack(pair) for pair in zip(targets, words, strict=True)], batch
+    )
     order = torch.rand(both[:, 1].shape).masked_fill(~both[:, 1], 2.0).argsort(dim=1)
     cutter = special_tokens._Cutter(both, order, batch, words_go)
     before = attention_maps(model, batch)[1]
@@ -73,7 +75,9 @@ def test_cutting_equals_an_edit_made_by_hand(model, tokenizer, batches):
     found = special_tokens.cut(model, batches, targets, words, seed=1)
 
     def without_first(layer, maps, mask):
-        special = torch.isin(batches[0].inputs["input_ids"], torch.tensor(tokenizer.all_special_ids))
+        special = torch.isin(
+            batches[0].inputs["input_ids"], torch.tensor(tokenizer.all_special_ids)
+        )
         mass = torch.minimum(maps[..., 0], (maps * ~special[:, None, None]).sum(dim=3))
         maps = maps.clone()
         maps[..., 0] -= mass
@@ -106,7 +110,10 @@ def test_mean_lengths_are_those_of_the_vectors(model, tokenizer, batches):
     for layer, f in enumerate(vectors(model, batch)):
         by_token = f.norm(dim=3).mean(dim=1)  # (examples, tokens)
         for kind in range(2):
-            chosen = [by_token[row, : len(kinds[index][kind])][kinds[index][kind]] for row, index in enumerate(batch.index)]
+            chosen = [
+                by_token[row, : len(kinds[index][kind])][kinds[index][kind]]
+                for row, index in enumerate(batch.index)
+            ]
             np.testing.assert_allclose(found[kind, layer], torch.cat(chosen).mean(), rtol=1e-9)
 
 
@@ -128,10 +135,15 @@ def test_heads_that_agree_and_heads_that_do_not():
 def test_heads_are_ranked_in_either_direction_by_itself():
     """Heads point more often one way than the other, by weight and by norm. That says nothing of which heads do so."""
     rng = np.random.default_rng(0)
-    one, other = (rng.random((2, 3, 4)) + [[[0.0]], [[5.0]]] for _ in range(2))  # (directions, layers, heads)
+    one, other = (
+        rng.random((2, 3, 4)) + [[[0.0]], [[5.0]]] for _ in range(2)
+    )  # (directions, layers, heads)
     first, second = (rng.normal(0, 0.01, (60, 2, 3, 4)) + means for means in (one, other))
     rank = heads.agreement(first, second, 1).rank
-    each = [spearmanr(a.ravel(), b.ravel()).statistic for a, b in zip(first.mean(axis=0), second.mean(axis=0), strict=True)]
+    each = [
+        spearmanr(a.ravel(), b.ravel()).statistic
+        for a, b in zip(first.mean(axis=0), second.mean(axis=0), strict=True)
+    ]
     assert rank.value == pytest.approx(np.mean(each)) and rank.n == 60
     both = spearmanr(first.mean(axis=0).ravel(), second.mean(axis=0).ravel()).statistic
     assert both > 0.7 > 0.4 > rank.value, "what 24 values of 12 heads would say"
@@ -147,7 +159,10 @@ def test_words_only_leaves_special_tokens_out_by_weight_and_by_norm(model, token
 
     (batch,), ids = batches, tokenizer.all_special_ids
     words = ~torch.isin(batch.inputs["input_ids"], torch.tensor(ids))[:, None, None]
-    both = {"outer": ByNorm(heads.WordsOnly(Last(), ids)), "inner": heads.WordsOnly(ByNorm(Last()), ids)}
+    both = {
+        "outer": ByNorm(heads.WordsOnly(Last(), ids)),
+        "inner": heads.WordsOnly(ByNorm(Last()), ids),
+    }
     found = observe(model, batches, {"weight": heads.WordsOnly(Last(), ids)} | both)
     for name, way in (("weight", "weight"), ("outer", "norm"), ("inner", "norm")):
         expected = attention_maps(model, batch, way)[-1] * words
@@ -163,12 +178,19 @@ def test_no_interval_of_a_distance_or_a_correlation_is_drawn_beyond_what_can_be(
         for way in special_tokens.INSTEAD
         for kind in special_tokens.CUT_FROM
     ]
-    rows.append(entry(measure.RANKS.format("dependencies"), 0.98, 0.95, 1.01, kind="obj, pre-trained"))
+    rows.append(
+        entry(measure.RANKS.format("dependencies"), 0.98, 0.95, 1.01, kind="obj, pre-trained")
+    )
     runs = {"this run": Results({"notebook": "7", "rows": rows})}
     for figure, beyond in (
         (plots.answers_moved(runs), lambda ends: min(ends) < 0),
         (plots.ranks(runs, measure.SAME), lambda ends: max(ends) > 1),
     ):
-        intervals = [line.get_xdata() for ax in figure.axes for line in ax.lines if line.get_gid() == "interval"]
+        intervals = [
+            line.get_xdata()
+            for ax in figure.axes
+            for line in ax.lines
+            if line.get_gid() == "interval"
+        ]
         assert intervals and not any(beyond(ends) for ends in intervals)
         plt.close(figure)

@@ -81,7 +81,9 @@ def wait_until(condition, seconds=60):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_everything_is_made_once(jobs):
-    assert sorted(work(square, range(1, 6), jobs)) == [(number, number**2) for number in range(1, 6)]
+    assert sorted(work(square, range(1, 6), jobs)) == [
+        (number, number**2) for number in range(1, 6)
+    ]
 
 
 def test_workers_have_one_thread_and_one_job_needs_no_worker():
@@ -138,18 +140,25 @@ except KeyboardInterrupt:
         assert run.stderr.read() == "interrupted\n"
 
 
-def test_more_workers_than_memory_or_gpus_allow_are_refused_before_anything_is_made(monkeypatch, capsys):
+def test_more_workers_than_memory_or_gpus_allow_are_refused_before_anything_is_made(
+    monkeypatch, capsys
+):
     monkeypatch.setattr(workers, "free_memory", lambda: 5 * 2**30)
     monkeypatch.setattr("joblib.cpu_count", lambda: 64)
     monkeypatch.setattr(workers, "gpus", lambda: 0)
-    with pytest.raises(ValueError, match=r"9 workers of about 2.0 GiB do not fit into the 5.0 GiB .* --jobs 2 or fewer"):
+    with pytest.raises(
+        ValueError,
+        match=r"9 workers of about 2.0 GiB do not fit into the 5.0 GiB .* --jobs 2 or fewer",
+    ):
         workers.jobs_for(2 * 2**30, 9)
     assert workers.jobs_for(2 * 2**30, 2) == workers.jobs_for(2 * 2**30) == 2
     assert workers.jobs_for(9 * 2**30) == 1
     monkeypatch.setattr(workers, "gpus", lambda: 1)
     assert workers.jobs_for(2 * 2**30) == 1
     monkeypatch.setattr(workers, "gpus", lambda: 2)
-    with pytest.raises(ValueError, match="3 workers and 2 GPUs: each worker takes one; choose --jobs 2"):
+    with pytest.raises(
+        ValueError, match="3 workers and 2 GPUs: each worker takes one; choose --jobs 2"
+    ):
         workers.jobs_for(2**30, 3)
     monkeypatch.setattr(workers, "gpus", lambda: 0)
     assert cli.main(["prepare", "--only", "2", "--jobs", "500"]) == 2
@@ -166,11 +175,30 @@ def dask(count, folder):
 
     def start(*arguments):
         call = [sys.executable, "-m", f"distributed.cli.{arguments[0]}", *map(str, arguments[1:])]
-        processes.append(subprocess.Popen(call, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        processes.append(
+            subprocess.Popen(call, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        )
 
-    start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", file)
+    start(
+        "dask_scheduler",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--no-dashboard",
+        "--scheduler-file",
+        file,
+    )
     for _ in range(count):
-        start("dask_worker", "--scheduler-file", file, "--nthreads", "1", "--no-nanny", "--no-dashboard")
+        start(
+            "dask_worker",
+            "--scheduler-file",
+            file,
+            "--nthreads",
+            "1",
+            "--no-nanny",
+            "--no-dashboard",
+        )
     try:
         wait_until(lambda: file.exists() and file.read_text().endswith("}"))
         address = json.loads(file.read_text())["address"]
@@ -188,7 +216,9 @@ def dask(count, folder):
 
 def test_a_cluster_makes_the_same_and_what_a_killed_worker_had_goes_to_another(tmp_path):
     with dask(2, tmp_path) as (address, _):
-        assert sorted(work(square, range(1, 6), 2, address)) == [(number, number**2) for number in range(1, 6)]
+        assert sorted(work(square, range(1, 6), 2, address)) == [
+            (number, number**2) for number in range(1, 6)
+        ]
         killed_when_busy(tmp_path)
         assert list(work(last_long_once, [str(tmp_path)], 2, address)) == [(str(tmp_path), "made")]
 
@@ -206,7 +236,10 @@ def killed_when_busy(folder, process=None):
 def test_a_scheduler_or_all_workers_that_go_away_end_the_run_in_words(tmp_path):
     with dask(1, tmp_path) as (address, processes):
         killed_when_busy(tmp_path, processes[0])
-        with pytest.raises(ConnectionError, match="Dask scheduler at .* went away; what was finished is in the cache"):
+        with pytest.raises(
+            ConnectionError,
+            match="Dask scheduler at .* went away; what was finished is in the cache",
+        ):
             list(work(last_long, [str(tmp_path)], 1, address))
 
 

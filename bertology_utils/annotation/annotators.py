@@ -27,7 +27,10 @@ NEGATIVE = {("Polarity", "Neg"), ("PronType", "Neg")}  # in FEATS, of negative w
 RELATIONS = {"nsubj": {"nsubj"}, "obj": {"obj", "dobj"}, "amod": {"amod"}, "det": {"det"}}
 _PROBE = "She reads the old letters."
 # What must be annotated, and which components of a pipeline do it.
-_NEEDED = {"POS": "a morphologizer, or a tagger with an attribute_ruler (parts of speech)", "DEP": "a parser (dependencies)"}
+_NEEDED = {
+    "POS": "a morphologizer, or a tagger with an attribute_ruler (parts of speech)",
+    "DEP": "a parser (dependencies)",
+}
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,9 @@ class Sentence:
     words: tuple[Word, ...]
 
 
-Annotated = tuple[Sentence, ...]  # the sentences of one text; word offsets count the text's characters
+Annotated = tuple[
+    Sentence, ...
+]  # the sentences of one text; word offsets count the text's characters
 
 
 def read(path: str | Path) -> dict[str, Annotated]:
@@ -101,16 +106,26 @@ def sentences_of(path: str | Path, least: int = 0) -> dict[str, Annotated]:
 
     Args:
         path: as of :func:`read`.
-        least: arcs that one of :data:`RELATIONS` must have, or heads cannot be judged along any; 0: it is not asked.
+        least: arcs that one of :data:`RELATIONS` must have, or heads cannot be judged along any; 0:
+            it is not asked.
 
     Raises:
-        FileNotFoundError, ValueError: no such file, or as :func:`read`; or too few arcs, and how many there are.
+        FileNotFoundError, ValueError: no such file, or as :func:`read`; or too few arcs, and how
+            many there are.
     """
-    found: dict[str, Annotated] = {text: sentences for text, sentences in read(path).items() if len(sentences) == 1}
-    labels = Counter(word.deprel for (sentence,) in found.values() for word in sentence.words if word.head >= 0)
-    arcs = {name: sum(labels[label] for label in of_relation) for name, of_relation in RELATIONS.items()}
+    found: dict[str, Annotated] = {
+        text: sentences for text, sentences in read(path).items() if len(sentences) == 1
+    }
+    labels = Counter(
+        word.deprel for (sentence,) in found.values() for word in sentence.words if word.head >= 0
+    )
+    arcs = {
+        name: sum(labels[label] for label in of_relation) for name, of_relation in RELATIONS.items()
+    }
     if max(arcs.values()) < least:
-        counted = f"too few dependencies ({', '.join(f'{name} {count}' for name, count in arcs.items())})"
+        counted = (
+            f"too few dependencies ({', '.join(f'{name} {count}' for name, count in arcs.items())})"
+        )
         raise ValueError(
             f"treebank={str(path)!r} has {counted if labels else 'no sentence with dependencies (columns HEAD and DEPREL)'};"
             f" wanted are {least} of {', '.join(arcs)} in the labels of Universal Dependencies: give a larger treebank, or"
@@ -165,7 +180,11 @@ def _sentence(tokens: TokenList) -> tuple[Sentence, str]:
             spans[number] = len(text), len(text) + len(token["form"])
         elif isinstance(number, tuple) and number[1] == "-":
             first, _, inside = number
-            parts = [part for part in tokens if isinstance(part["id"], int) and first <= part["id"] <= inside]
+            parts = [
+                part
+                for part in tokens
+                if isinstance(part["id"], int) and first <= part["id"] <= inside
+            ]
             spans |= _parts(token["form"], parts, len(text))
         else:
             continue  # a part of what was read already, or an empty node
@@ -174,7 +193,9 @@ def _sentence(tokens: TokenList) -> tuple[Sentence, str]:
             text += " "
     words = [token for token in tokens if isinstance(token["id"], int)]
     index = {word["id"]: position for position, word in enumerate(words)}
-    return Sentence(text.rstrip(" "), tuple(_word(word, spans[word["id"]], index) for word in words)), text
+    return Sentence(
+        text.rstrip(" "), tuple(_word(word, spans[word["id"]], index) for word in words)
+    ), text
 
 
 def _word(token: Token, span: tuple[int, int], index: dict[int, int]) -> Word:
@@ -193,7 +214,9 @@ def _word(token: Token, span: tuple[int, int], index: dict[int, int]) -> Word:
 
 def _moved(sentence: Sentence, offset: int) -> Sentence:
     """The sentence as it stands ``offset`` characters into a text."""
-    words = (replace(word, start=word.start + offset, end=word.end + offset) for word in sentence.words)
+    words = (
+        replace(word, start=word.start + offset, end=word.end + offset) for word in sentence.words
+    )
     return Sentence(sentence.text, tuple(words)) if offset else sentence
 
 
@@ -319,10 +342,14 @@ class Pipeline:
                 f" To install it: python -m spacy download {Path(place).name}"
             ) from None
         probe = self._nlp(_PROBE)
-        missing = [component for layer, component in _NEEDED.items() if not probe.has_annotation(layer)]
+        missing = [
+            component for layer, component in _NEEDED.items() if not probe.has_annotation(layer)
+        ]
         if missing:
             there = ", ".join(self._nlp.pipe_names) or "no component"
-            raise ValueError(f"the spaCy pipeline {place!r} lacks {' and '.join(missing)}; it has: {there}")
+            raise ValueError(
+                f"the spaCy pipeline {place!r} lacks {' and '.join(missing)}; it has: {there}"
+            )
         meta = self._nlp.meta
         self.name = f"spaCy {meta['lang']}_{meta['name']} {meta['version']}"
         # Two pipelines can bear one version number; their weights tell them apart.
@@ -336,7 +363,9 @@ class Pipeline:
         return [by_text[text] for text in texts]
 
 
-def _annotated(parser: Language, texts: Sequence[str], scratch: Path | None = None) -> list[Annotated]:
+def _annotated(
+    parser: Language, texts: Sequence[str], scratch: Path | None = None
+) -> list[Annotated]:
     """The sentences of each text; ``scratch`` is not needed, and has the cache keep them until they are pruned."""
     return [tuple(_sentences(document)) for document in parser.pipe(texts)]
 
@@ -351,7 +380,9 @@ def _sentences(doc: Doc) -> list[Sentence]:
         for token in tokens:
             head = -1 if token.head.i == token.i else index.get(token.head.i, -1)
             end = token.idx + len(token.text)
-            words.append(Word(token.text, token.lemma_, token.idx, end, token.pos_, head, token.dep_))
+            words.append(
+                Word(token.text, token.lemma_, token.idx, end, token.pos_, head, token.dep_)
+            )
         if words:
             found.append(Sentence(span.text, tuple(words)))
     return found

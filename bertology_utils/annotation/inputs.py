@@ -32,12 +32,16 @@ NEGATION_WORDS = (
 
 
 def _pattern(word: str) -> str:
-    # Both apostrophes, and the spaces with which tokenised data sets write contractions ("do n't", "don 't").
+    # Both apostrophes, and the spaces with which tokenised data sets write contractions ("do n't",
+    # "don 't").
     return word if "'" not in word else word.removesuffix("n't") + r"\s?n\s?['’]\s?t"
 
 
-# An apostrophe joins a word to the next letter ("not's" is another word), and quotes it otherwise ("'not'").
-_NEGATION = re.compile(rf"(?<!\w)(?<!\w['’])(?:{'|'.join(map(_pattern, NEGATION_WORDS))})(?!\w|['’]\w)", re.IGNORECASE)
+# An apostrophe joins a word to the next letter ("not's" is another word), and quotes it otherwise
+# ("'not'").
+_NEGATION = re.compile(
+    rf"(?<!\w)(?<!\w['’])(?:{'|'.join(map(_pattern, NEGATION_WORDS))})(?!\w|['’]\w)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,12 @@ class AnnotatedInput:
     @property
     def words(self) -> list[tuple[Word, Positions]]:
         """Every word that is in the input, with its positions."""
-        return [pair for sentence in self.sentences for pair in zip(sentence.words, sentence.pieces, strict=True) if pair[1]]
+        return [
+            pair
+            for sentence in self.sentences
+            for pair in zip(sentence.words, sentence.pieces, strict=True)
+            if pair[1]
+        ]
 
 
 def annotate_inputs(
@@ -130,19 +139,28 @@ def annotate_inputs(
     by_field = [annotated[start : start + count] for start in range(0, len(annotated), count)]
     encoded = tokenizer(*texts, truncation=True, max_length=max_length, return_offsets_mapping=True)
     return [
-        _placed(encoded[row], [column[row] for column in texts], [column[row] for column in by_field], tokenizer)
+        _placed(
+            encoded[row],
+            [column[row] for column in texts],
+            [column[row] for column in by_field],
+            tokenizer,
+        )
         for row in range(count)
     ]
 
 
 def _placed(
-    encoding: Encoding, texts: Sequence[str], annotated: Sequence[Annotated], tokenizer: PreTrainedTokenizerBase
+    encoding: Encoding,
+    texts: Sequence[str],
+    annotated: Sequence[Annotated],
+    tokenizer: PreTrainedTokenizerBase,
 ) -> AnnotatedInput:
     sentences, negation, lost = [], [], 0
     for field, (text, parsed) in enumerate(zip(texts, annotated, strict=True)):
         # Offsets start at 0 in either text, so the other text's are blanked.
         offsets = [
-            span if owner == field else (0, 0) for span, owner in zip(encoding.offsets, encoding.sequence_ids, strict=True)
+            span if owner == field else (0, 0)
+            for span, owner in zip(encoding.offsets, encoding.sequence_ids, strict=True)
         ]
         limit = _first_cut_off(encoding, field, offsets)
 
@@ -246,15 +264,21 @@ def token_types(annotated: AnnotatedInput, protocol: str = "paper") -> np.ndarra
     """
     one_of("protocol", protocol, PROTOCOLS)
     found: dict[str, list[Positions]] = {
-        name: [pieces for word, pieces in annotated.words if wanted(word)] for name, wanted in _WORDS.items()
+        name: [pieces for word, pieces in annotated.words if wanted(word)]
+        for name, wanted in _WORDS.items()
     }
-    found["negation"] = list(annotated.negation) if protocol == "paper" else _containing(annotated, NEGATION_WORDS)
+    found["negation"] = (
+        list(annotated.negation) if protocol == "paper" else _containing(annotated, NEGATION_WORDS)
+    )
     found |= {
         "[CLS]": [annotated.cls],
         "[SEP]": [annotated.separators],
         "punctuation": [pieces for word, pieces in annotated.words if is_punctuation(word)],
     }
-    masks = {name: mask(annotated.length, [at for pieces in found[name] for at in pieces]) for name in TOKEN_TYPES}
+    masks = {
+        name: mask(annotated.length, [at for pieces in found[name] for at in pieces])
+        for name in TOKEN_TYPES
+    }
     if protocol == "official":
         masks |= {name: _alike(annotated, masks[name]) for name in LINGUISTIC}
     return np.stack(list(masks.values()))
@@ -262,9 +286,11 @@ def token_types(annotated: AnnotatedInput, protocol: str = "paper") -> np.ndarra
 
 def _containing(annotated: AnnotatedInput, parts: Sequence[str]) -> list[Positions]:
     """Words in which a string of the list occurs anywhere."""
-    return [pieces for word, pieces in annotated.words if any(part in word.form.lower() for part in parts)] + list(
-        annotated.negation
-    )
+    return [
+        pieces
+        for word, pieces in annotated.words
+        if any(part in word.form.lower() for part in parts)
+    ] + list(annotated.negation)
 
 
 def _alike(annotated: AnnotatedInput, chosen: np.ndarray) -> np.ndarray:

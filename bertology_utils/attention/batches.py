@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 TOKENS_PER_BATCH = 2048  # bounds the memory of one batch's maps
 _MODELS = 8  # whose maps of all layers are held at once, when models are compared
-_SHARE = 0.5  # of a GPU's memory that these may take; the rest is for weights, and for what libraries take
+# of a GPU's memory that these may take; the rest is for weights, and for what libraries take
+_SHARE = 0.5
 Columns = dict[str, list[Any]]  # by name: of every row a text, a label or the list of ids
 
 
@@ -54,7 +55,9 @@ class Batch:
     def example(self, row: int) -> Batch:
         """One example by itself, without padding."""
         inputs = {name: ids[row : row + 1, self.mask[row]] for name, ids in self.inputs.items()}
-        return Batch(inputs, [self.index[row]], None if self.labels is None else self.labels[row : row + 1])
+        return Batch(
+            inputs, [self.index[row]], None if self.labels is None else self.labels[row : row + 1]
+        )
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on another device."""
@@ -65,8 +68,9 @@ class Batch:
 class Measurement(Protocol):
     """What :func:`observe` feeds, in the manner of torchmetrics.
 
-    One with an attribute ``weighing`` of "norm" is fed by norm, see :func:`bertology_utils.attention.weighed`; if it
-    also has a method ``exchange(layer, lengths, batch)``, with the lengths that this returns.
+    One with an attribute ``weighing`` of "norm" is fed by norm, see
+    :func:`bertology_utils.attention.weighed`; if it also has a method ``exchange(layer, lengths,
+    batch)``, with the lengths that this returns.
     """
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
@@ -88,7 +92,9 @@ def begin(measurement: Measurement, batch: Batch) -> None:
     getattr(measurement, "start", lambda batch: None)(batch)
 
 
-def tokenize(rows: Dataset, task: Task, tokenizer: PreTrainedTokenizerBase, max_length: int) -> Dataset:
+def tokenize(
+    rows: Dataset, task: Task, tokenizer: PreTrainedTokenizerBase, max_length: int
+) -> Dataset:
     """Model inputs of every row, with ``labels``; STS-B's labels are scaled from 0–5 to 0–1.
 
     Args:
@@ -112,16 +118,21 @@ def tokenize(rows: Dataset, task: Task, tokenizer: PreTrainedTokenizerBase, max_
         labels = [label / 5 for label in part["label"]] if task.is_regression else part["label"]
         return dict(inputs) | {"labels": labels}
 
-    # A name of its own, or datasets would hash the tokenizer's vocabulary each time to give one; kept nowhere.
-    unkept = {"load_from_cache_file": False, "keep_in_memory": True, "new_fingerprint": secrets.token_hex(8)}
+    # A name of its own, or datasets would hash the tokenizer's vocabulary each time to give one;
+    # kept nowhere.
+    unkept = {
+        "load_from_cache_file": False,
+        "keep_in_memory": True,
+        "new_fingerprint": secrets.token_hex(8),
+    }
     return rows.map(encode, batched=True, remove_columns=rows.column_names, **unkept)
 
 
 def bytes_of_token(layers: int, heads: int, longest: int, models: int = _MODELS) -> int:
     """Bytes of memory that one token of a batch takes at most, while maps of models are compared (§4.3).
 
-    Of every model the maps of all layers in float32, and of one layer three times more in float64: masked, beside those
-    of the other models, and multiplied. Weights come on top.
+    Of every model the maps of all layers in float32, and of one layer three times more in float64:
+        masked, beside those of the other models, and multiplied. Weights come on top.
 
     Args:
         layers, heads: of the models.
@@ -143,7 +154,9 @@ def tokens_per_batch(layers: int, heads: int, longest: int) -> int:
     """
     if device().type != "cuda":
         return TOKENS_PER_BATCH
-    memory = torch.cuda.get_device_properties(0).total_memory  # what is free just now would decide on last digits
+    memory = torch.cuda.get_device_properties(
+        0
+    ).total_memory  # what is free just now would decide on last digits
     tokens = int(_SHARE * memory / bytes_of_token(layers, heads, longest))
     if tokens < longest:
         raise ValueError(
@@ -164,10 +177,11 @@ def batches_of(
 
     Args:
         texts: strings, or pairs of strings.
-        tokenizer: the model's. It says where special tokens stand and which segment a token belongs to.
+        tokenizer: the model's. It says where special tokens stand and which segment a token belongs
+            to.
         labels: one number per text; None if there are none.
-        max_length: wordpieces per input, special tokens included, to which longer ones are cut (of a pair the
-            longer text); None refuses what is longer than the tokenizer allows.
+        max_length: wordpieces per input, special tokens included, to which longer ones are cut (of
+            a pair the longer text); None refuses what is longer than the tokenizer allows.
         tokens_per_batch: bound on examples × padded length.
 
     Returns:
@@ -180,9 +194,13 @@ def batches_of(
     """
     columns = _columns(texts)
     if labels is not None and len(labels) != len(texts):
-        raise ValueError(f"{len(labels)} labels for {len(texts)} texts; give one label per text, or none at all")
+        raise ValueError(
+            f"{len(labels)} labels for {len(texts)} texts; give one label per text, or none at all"
+        )
     check_tokenizer(tokenizer, pairs=len(columns) == 2)
-    inputs = tokenizer(*columns, truncation=max_length is not None, max_length=max_length, verbose=False)
+    inputs = tokenizer(
+        *columns, truncation=max_length is not None, max_length=max_length, verbose=False
+    )
     for number, ids in enumerate(inputs["input_ids"], start=1):
         if max_length is None and len(ids) > tokenizer.model_max_length:
             raise ValueError(
@@ -203,7 +221,9 @@ def _columns(texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[list[str]
         raise ValueError("no texts; give at least one")
     for number, row in enumerate(rows, start=1):
         if len(row) not in (1, 2) or not all(isinstance(text, str) for text in row):
-            raise TypeError(f"text {number} is {texts[number - 1]!r}; give a string or a pair of strings")
+            raise TypeError(
+                f"text {number} is {texts[number - 1]!r}; give a string or a pair of strings"
+            )
         if len(row) != len(rows[0]):
             raise ValueError(
                 f"text {number} is {'a pair' if len(row) == 2 else 'single'} and text 1 is not;"
@@ -222,7 +242,9 @@ def check_tokenizer(tokenizer: PreTrainedTokenizerBase, pairs: bool) -> None:
     """
     name = type(tokenizer).__name__
     if tokenizer.pad_token_id is None:
-        raise ValueError(f"{name} has no padding token, so texts of several lengths make no batch; set tokenizer.pad_token")
+        raise ValueError(
+            f"{name} has no padding token, so texts of several lengths make no batch; set tokenizer.pad_token"
+        )
     if pairs and tokenizer.sep_token_id is None:
         raise ValueError(
             f"{name} has no separator, so the two texts of a pair cannot be told apart;"
@@ -248,11 +270,18 @@ def make_batches(
         Batches, shortest examples first; ``index`` says which row is where.
     """
     lengths = [len(ids) for ids in inputs["input_ids"]]
-    order = sorted(range(len(lengths)), key=lengths.__getitem__)  # a stable sort: same batches every time
-    return [_batch(inputs, group, tokenizer, pad_to) for group in _groups(order, lengths, tokens_per_batch, pad_to)]
+    order = sorted(
+        range(len(lengths)), key=lengths.__getitem__
+    )  # a stable sort: same batches every time
+    return [
+        _batch(inputs, group, tokenizer, pad_to)
+        for group in _groups(order, lengths, tokens_per_batch, pad_to)
+    ]
 
 
-def _groups(order: Sequence[int], lengths: list[int], budget: int, pad_to: int | None) -> Iterator[list[int]]:
+def _groups(
+    order: Sequence[int], lengths: list[int], budget: int, pad_to: int | None
+) -> Iterator[list[int]]:
     group: list[int] = []
     for index in order:
         width = pad_to or lengths[index]
@@ -264,7 +293,12 @@ def _groups(order: Sequence[int], lengths: list[int], budget: int, pad_to: int |
         yield group
 
 
-def _batch(inputs: Dataset | Columns, group: list[int], tokenizer: PreTrainedTokenizerBase, pad_to: int | None) -> Batch:
+def _batch(
+    inputs: Dataset | Columns,
+    group: list[int],
+    tokenizer: PreTrainedTokenizerBase,
+    pad_to: int | None,
+) -> Batch:
     if isinstance(inputs, dict):
         part = {name: [values[index] for index in group] for name, values in inputs.items()}
     else:

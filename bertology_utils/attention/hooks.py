@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 IMPLEMENTATION = "bertology_maps"
 
 Observer = Callable[[int, torch.Tensor], None]
-# Is shown what a layer's heads read: (layer, attention module, values of shape (examples, heads, tokens, head size)).
+# Is shown what a layer's heads read: (layer, attention module, values of shape (examples, heads,
+# tokens, head size)).
 ValueObserver = Callable[[int, nn.Module, torch.Tensor], None]
 # What changes a layer's maps before they are used: (layer, maps, additive mask or None) to maps.
 MapEditor = Callable[[int, torch.Tensor, torch.Tensor | None], torch.Tensor]
-# What changes what a layer's heads give, before the output projection, shape (examples, tokens, heads, head size).
+# What changes what a layer's heads give, before the output projection, shape (examples, tokens,
+# heads, head size).
 OutputEditor = Callable[[int, torch.Tensor], torch.Tensor]
 
 
@@ -38,7 +40,8 @@ class _Reach:
     """The changes that one context makes to the attention of one model.
 
     Attributes:
-        modules: identities of the model's modules, by which its attention is told from another model's.
+        modules: identities of the model's modules, by which its attention is told from another
+            model's.
         edit_maps, edit_outputs, observe, observe_values: what is called at each layer.
         layer: the one that comes next in the present pass, from 0.
     """
@@ -97,7 +100,9 @@ def _observed_attention(
             if reach.observe is not None:
                 reach.observe(reach.layer, _at_least_single(weights))
     weights = nn.functional.dropout(weights, p=dropout, training=module.training)
-    context = torch.matmul(weights, value).transpose(1, 2).contiguous()  # (examples, tokens, heads, head size)
+    context = (
+        torch.matmul(weights, value).transpose(1, 2).contiguous()
+    )  # (examples, tokens, heads, head size)
     for reach in reaches:
         if reach.edit_outputs is not None:
             context = reach.edit_outputs(reach.layer, context)
@@ -107,7 +112,11 @@ def _observed_attention(
 
 def _single_precision(device: str) -> AbstractContextManager[object]:
     """A context without mixed precision, where there is any."""
-    return torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else nullcontext()
+    return (
+        torch.autocast(device, enabled=False)
+        if torch.is_autocast_enabled(device)
+        else nullcontext()
+    )
 
 
 def _at_least_single(tensor: torch.Tensor) -> torch.Tensor:
@@ -121,7 +130,9 @@ def shape_of(model: PreTrainedModel) -> tuple[int, int]:
     Raises:
         ValueError: its configuration names none.
     """
-    layers, heads = (getattr(model.config, name, None) for name in ("num_hidden_layers", "num_attention_heads"))
+    layers, heads = (
+        getattr(model.config, name, None) for name in ("num_hidden_layers", "num_attention_heads")
+    )
     if not (isinstance(layers, int) and isinstance(heads, int) and layers > 0 and heads > 0):
         raise ValueError(
             f"{type(model).__name__} has no attention heads: its configuration gives {layers, heads} as the numbers of"
@@ -157,7 +168,9 @@ def reaching(
             does not go through transformers' attention interface.
     """
     if model.training:
-        raise ValueError("attention maps are measured and changed in evaluation mode; call model.eval() first")
+        raise ValueError(
+            "attention maps are measured and changed in evaluation mode; call model.eval() first"
+        )
     layers, _ = shape_of(model)
     before = model.config._attn_implementation
     register_attention()
@@ -168,10 +181,14 @@ def reaching(
             " so its maps can be neither seen nor changed; that of BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT"
             " and ModernBERT does"
         )
-    reach = _Reach(frozenset(map(id, model.modules())), edit_maps, edit_outputs, observe, observe_values)
+    reach = _Reach(
+        frozenset(map(id, model.modules())), edit_maps, edit_outputs, observe, observe_values
+    )
     hooks = [
         model.base_model.register_forward_pre_hook(lambda *_: setattr(reach, "layer", 0)),
-        model.base_model.register_forward_hook(lambda *_: _check_layers(model, reach.layer, layers)),
+        model.base_model.register_forward_hook(
+            lambda *_: _check_layers(model, reach.layer, layers)
+        ),
     ]
     token = _reaches.set((*_reaches.get(), reach))
     try:
@@ -194,10 +211,14 @@ def _check_layers(model: PreTrainedModel, seen: int, expected: int) -> None:
 def is_edited(model: PreTrainedModel) -> bool:
     """True within a context that changes the model's maps or its heads' outputs, such as one that disables heads."""
     own = {id(module) for module in model.modules()}
-    return any(own & reach.modules for reach in _reaches.get() if reach.edit_maps or reach.edit_outputs)
+    return any(
+        own & reach.modules for reach in _reaches.get() if reach.edit_maps or reach.edit_outputs
+    )
 
 
-def head_weights(model: PreTrainedModel, layer: int, head: int) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+def head_weights(
+    model: PreTrainedModel, layer: int, head: int
+) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
     """The matrix and the bias that make a head's queries, keys and values.
 
     A model keeps those of all heads of a layer in one matrix; these are the head's rows.
@@ -207,7 +228,8 @@ def head_weights(model: PreTrainedModel, layer: int, head: int) -> dict[str, tup
         layer, head: from 0.
 
     Returns:
-        By "query", "key" and "value": a matrix, shape (head size, hidden size), and a bias, shape (head size,).
+        By "query", "key" and "value": a matrix, shape (head size, hidden size), and a bias, shape
+        (head size,).
 
     Raises:
         ValueError: no such layer or head, or a model that is laid out otherwise.
@@ -224,4 +246,7 @@ def head_weights(model: PreTrainedModel, layer: int, head: int) -> dict[str, tup
         ) from None
     size = parts["query"].out_features // model.config.num_attention_heads
     rows = slice(head * size, (head + 1) * size)
-    return {name: (linear.weight.detach()[rows], linear.bias.detach()[rows]) for name, linear in parts.items()}
+    return {
+        name: (linear.weight.detach()[rows], linear.bias.detach()[rows])
+        for name, linear in parts.items()
+    }

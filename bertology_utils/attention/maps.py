@@ -42,30 +42,44 @@ def check_length(model: PreTrainedModel, batch: Batch) -> None:
         )
 
 
-def _forward(model: PreTrainedModel, batch: Batch, visit: Observer, carrying: ValueNorms | None = None) -> torch.Tensor:
+def _forward(
+    model: PreTrainedModel, batch: Batch, visit: Observer, carrying: ValueNorms | None = None
+) -> torch.Tensor:
     """One forward pass; ``visit(layer, maps)`` is called at each layer. Returns the model's first output."""
     check_length(model, batch)
-    with torch.inference_mode(), reaching(model, observe=visit, observe_values=carrying.see if carrying else None):
+    with (
+        torch.inference_mode(),
+        reaching(model, observe=visit, observe_values=carrying.see if carrying else None),
+    ):
         return model(**batch.inputs)[0]
 
 
-def attention_maps(model: PreTrainedModel, batch: Batch, weighing: str = "weight") -> list[torch.Tensor]:
+def attention_maps(
+    model: PreTrainedModel, batch: Batch, weighing: str = "weight"
+) -> list[torch.Tensor]:
     """All maps of one batch, for looking at: per layer (examples, heads, tokens, tokens).
 
     Args:
         model: encoder or classifier in evaluation mode.
         batch: the inputs.
-        weighing: "weight", or "norm": what the weights carry, see :mod:`bertology_utils.attention.norms`.
+        weighing: "weight", or "norm": what the weights carry, see
+            :mod:`bertology_utils.attention.norms`.
 
     Raises:
-        ValueError: the model is in training mode, shows no maps, or cannot read so long an input; another weighing.
+        ValueError: the model is in training mode, shows no maps, or cannot read so long an input;
+            another weighing.
     """
     maps: list[torch.Tensor] = []
     if one_of("weighing", weighing, WEIGHINGS) == "weight":
         _forward(model, batch, lambda layer, weights: maps.append(weights))
     else:
         carrying = ValueNorms(model)
-        _forward(model, batch, lambda layer, weights: maps.append(by_norm(weights, carrying.lengths)), carrying)
+        _forward(
+            model,
+            batch,
+            lambda layer, weights: maps.append(by_norm(weights, carrying.lengths)),
+            carrying,
+        )
     return maps
 
 
@@ -73,7 +87,9 @@ def _wants_norms(measurement: Measurement) -> bool:
     return getattr(measurement, "weighing", "weight") == "norm"
 
 
-def observe(model: PreTrainedModel, batches: Iterable[Batch], measurements: dict[str, Measurement]) -> dict[str, Any]:
+def observe(
+    model: PreTrainedModel, batches: Iterable[Batch], measurements: dict[str, Measurement]
+) -> dict[str, Any]:
     """One pass of ``model`` over ``batches`` that feeds every measurement.
 
     Args:
@@ -86,8 +102,8 @@ def observe(model: PreTrainedModel, batches: Iterable[Batch], measurements: dict
         What each measurement computed, by name.
 
     Raises:
-        ValueError: the model is in training mode, shows no maps, or cannot read so long an input; or a measurement is to
-            be fed by norm and the model's output projection cannot be named.
+        ValueError: the model is in training mode, shows no maps, or cannot read so long an input;
+            or a measurement is to be fed by norm and the model's output projection cannot be named.
     """
     device = next(model.parameters()).device
     carrying = ValueNorms(model) if any(map(_wants_norms, measurements.values())) else None
@@ -109,7 +125,9 @@ def observe(model: PreTrainedModel, batches: Iterable[Batch], measurements: dict
     return {name: measurement.compute() for name, measurement in measurements.items()}
 
 
-def observe_once(model: PreTrainedModel, batches: Sequence[Batch], measurements: dict[str, Any]) -> dict[str, Any]:
+def observe_once(
+    model: PreTrainedModel, batches: Sequence[Batch], measurements: dict[str, Any]
+) -> dict[str, Any]:
     """As :func:`observe`, in one pass for those measurements that are not in the cache yet."""
     encoder = model.base_model  # no map depends on what stands above it
     return once_each(observe, model, batches, parts=measurements, what=(encoder, batches))

@@ -34,10 +34,17 @@ def output_projections(model: PreTrainedModel) -> dict[int, nn.Linear]:
     """
     found = {}
     for module in model.modules():
-        inner, behind = getattr(module, "self", None), getattr(getattr(module, "output", None), "dense", None)
+        inner, behind = (
+            getattr(module, "self", None),
+            getattr(getattr(module, "output", None), "dense", None),
+        )
         if isinstance(inner, nn.Module) and isinstance(behind, nn.Linear):
             found[id(inner)] = behind
-        own = [part for part in (getattr(module, name, None) for name in _OUTPUTS) if isinstance(part, nn.Linear)]
+        own = [
+            part
+            for part in (getattr(module, name, None) for name in _OUTPUTS)
+            if isinstance(part, nn.Linear)
+        ]
         if len(own) == 1:
             found.setdefault(id(module), own[0])
     return found
@@ -56,7 +63,9 @@ class ValueNorms:
     def __init__(self, model: PreTrainedModel):
         self._name = type(model).__name__
         self._projections = output_projections(model)
-        self._factors: dict[int, torch.Tensor] = {}  # by the projection's identity, (heads, head size, head size)
+        self._factors: dict[
+            int, torch.Tensor
+        ] = {}  # by the projection's identity, (heads, head size, head size)
         self._lengths = torch.empty(0)
         if not self._projections:
             raise self._unknown()
@@ -116,7 +125,8 @@ def by_norm(maps: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         lengths: ‖f(x)‖, shape (examples, heads, tokens).
 
     Returns:
-        Same shape as ``maps``; rows sum to 1, but for a head that carries nothing at all, whose rows are 0.
+        Same shape as ``maps``; rows sum to 1, but for a head that carries nothing at all, whose
+        rows are 0.
     """
     carried = maps * lengths[:, :, None, :]  # (examples, heads, queries, keys)
     return carried / carried.sum(dim=3, keepdim=True).clamp(min=torch.finfo(maps.dtype).tiny)
@@ -132,7 +142,9 @@ def vectors(model: PreTrainedModel, batch: Batch) -> list[torch.Tensor]:
     carrying = ValueNorms(model)
 
     def see(layer: int, module: nn.Module, values: torch.Tensor) -> None:
-        by_head = _by_head(carrying.behind(module, values).weight, values.shape[1])  # (heads, hidden, head size)
+        by_head = _by_head(
+            carrying.behind(module, values).weight, values.shape[1]
+        )  # (heads, hidden, head size)
         found.append(values @ by_head.transpose(1, 2))
 
     with torch.inference_mode(), reaching(model, observe_values=see):
@@ -172,7 +184,8 @@ class ByNorm:
 class Exchanged(ByNorm):
     """As a control, by norm with the lengths ‖f(x)‖ permuted among the tokens of an input, independently per head.
 
-    Each permutation follows from the seed, the example and the layer alone, whatever else is in the batch.
+    Each permutation follows from the seed, the example and the layer alone, whatever else is in the
+    batch.
 
     Args:
         measurement: any.
@@ -208,7 +221,8 @@ def weighed(measurement: Measurement, weighing: str) -> Measurement:
         weighing: "weight" or "norm".
 
     Raises:
-        ValueError: another weighing, or a measurement that says itself that it is weighed otherwise.
+        ValueError: another weighing, or a measurement that says itself that it is weighed
+            otherwise.
     """
     if one_of("weighing", weighing, WEIGHINGS) == "weight":
         _refuse_other(measurement, weighing)

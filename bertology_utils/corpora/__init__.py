@@ -10,6 +10,5 @@ from pathlib import Path
 
 GLUE = Path(__file__).parent / "glue"
 FRAMENET = Path(__file__).parent / "mini_framenet.zip"
-GENERATED = (
-    "generated.txt"  # a file beside tasks that says that their rows come from the grammar, though they lie in a folder
-)
+# a file beside tasks that says that their rows come from the grammar, though they lie in a folder
+GENERATED = "generated.txt"

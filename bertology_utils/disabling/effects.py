@@ -1,7 +1,8 @@
 """Gains of disabled heads and layers from a sweep's outputs: scores, intervals and tests (§4.6).
 
-Everything is paired: the same dev examples with and without the head. A gain is the score without a head minus the score
-with it, from 0 to 1; the score is the one that the paper averages, accuracy or Pearson's correlation. The tests are ours.
+Everything is paired: the same dev examples with and without the head. A gain is the score without a
+    head minus the score with it, from 0 to 1; the score is the one that the paper averages,
+    accuracy or Pearson's correlation. The tests are ours.
 """
 
 from __future__ import annotations
@@ -17,8 +18,24 @@ from scipy import stats
 from ..common import Head
 from ..glue import Task, plain_metric, scale_of
 from ..results import GAIN, MEASURED, P_VALUE
-from ..statistics.estimates import Bootstrap, Estimate, Seed, mean_of, resampled_scores, weighted_scores
-from ..statistics.permutation import DRAWS, ONE_SIDED, ROUNDING, ManyTest, by_size, corrected_p, many_test, rank_correlation
+from ..statistics.estimates import (
+    Bootstrap,
+    Estimate,
+    Seed,
+    mean_of,
+    resampled_scores,
+    weighted_scores,
+)
+from ..statistics.permutation import (
+    DRAWS,
+    ONE_SIDED,
+    ROUNDING,
+    ManyTest,
+    by_size,
+    corrected_p,
+    many_test,
+    rank_correlation,
+)
 from .switch import answers, rightness, scores_of
 
 if TYPE_CHECKING:
@@ -29,7 +46,11 @@ HALVINGS = 20  # of the examples, for a correlation between halves
 
 
 def heads_by_score(
-    task: Task, sweep: Sweep, labels: np.ndarray, rows: np.ndarray | slice = slice(None), lots: Generator | None = None
+    task: Task,
+    sweep: Sweep,
+    labels: np.ndarray,
+    rows: np.ndarray | slice = slice(None),
+    lots: Generator | None = None,
 ) -> list[Head]:
     """Heads, (layer, head) from 0, by the score without each, that of the largest gain first.
 
@@ -38,15 +59,20 @@ def heads_by_score(
         sweep: a classifier's outputs.
         labels: gold, shape (examples,).
         rows: True for the examples that order, shape (examples,); all by default.
-        lots: draws the order of heads that tie, of which many change no answer; without it the lowest layer is first.
+        lots: draws the order of heads that tie, of which many change no answer; without it the
+            lowest layer is first.
     """
-    scores = np.stack([scores_of(task, said[:, rows], labels[rows]) for said in answers(task, sweep.heads)])
+    scores = np.stack(
+        [scores_of(task, said[:, rows], labels[rows]) for said in answers(task, sweep.heads)]
+    )
     drawn = np.arange(scores.size) if lots is None else lots.permutation(scores.size)
     order = drawn[by_size(scores.ravel()[drawn])]
     return [(int(at) // scores.shape[1], int(at) % scores.shape[1]) for at in order]
 
 
-def gains(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed) -> list[Bootstrap]:
+def gains(
+    task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed
+) -> list[Bootstrap]:
     """Score with each variant minus the score of the whole model, from 0 to 1, with paired bootstraps.
 
     Args:
@@ -56,7 +82,9 @@ def gains(task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.nda
         labels: gold, shape (examples,).
         seed: of the resampling of examples.
     """
-    whole, *others = resampled_scores(plain_metric(task), np.vstack([baseline, disabled]), labels, seed)
+    whole, *others = resampled_scores(
+        plain_metric(task), np.vstack([baseline, disabled]), labels, seed
+    )
     return [one - whole for one in others]
 
 
@@ -81,7 +109,12 @@ class GainTest:
 
 
 def gain_test(
-    task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed, permutations: int = DRAWS
+    task: Task,
+    baseline: np.ndarray,
+    disabled: np.ndarray,
+    labels: np.ndarray,
+    seed: Seed,
+    permutations: int = DRAWS,
 ) -> GainTest:
     """A permutation test of whether any variant changes the score more than chance would.
 
@@ -101,7 +134,9 @@ def gain_test(
     observed = scores_of(task, disabled, labels) - scores_of(task, baseline[None], labels)
     error = np.sqrt((null**2).mean(axis=0))  # its mean is 0 by construction
     scale = np.where(error > 0, error, np.inf)  # a head that changes no prediction
-    better, worse = corrected_p(observed / scale, (null / scale).max(axis=1), (null / scale).min(axis=1))
+    better, worse = corrected_p(
+        observed / scale, (null / scale).max(axis=1), (null / scale).min(axis=1)
+    )
     harmless = worse >= ONE_SIDED
     chance = null[:, harmless].max(axis=1) if harmless.any() else np.zeros(permutations)
     return GainTest(observed, better, worse, chance)
@@ -111,22 +146,33 @@ def _swapped_gains(
     task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, swapped: np.ndarray
 ) -> np.ndarray:
     """Gains with each variant's and the whole model's predictions exchanged where ``swapped``, (permutations, variants)."""
-    if plain_metric(task) == "accuracy":  # one product instead of large arrays of predictions; sums of 1 and −1 are exact
-        differences = (disabled == labels).astype(np.float64) - (baseline == labels)  # (variants, examples)
+    if (
+        plain_metric(task) == "accuracy"
+    ):  # one product instead of large arrays of predictions; sums of 1 and −1 are exact
+        differences = (disabled == labels).astype(np.float64) - (
+            baseline == labels
+        )  # (variants, examples)
         return np.where(swapped, -1.0, 1.0) @ differences.T / len(labels)
 
     exchange = swapped.astype(np.float64)  # (permutations, examples)
     centre = labels.mean()
-    before, after, gold = baseline - centre, (disabled - centre).T, labels - centre  # (examples, variants) for those after
+    before, after, gold = (
+        baseline - centre,
+        (disabled - centre).T,
+        labels - centre,
+    )  # (examples, variants) for those after
     with_head = _correlations(before[:, None], after, exchange, gold)
     return _correlations(after, before[:, None], exchange, gold) - with_head
 
 
-def _correlations(own: np.ndarray, other: np.ndarray, exchange: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def _correlations(
+    own: np.ndarray, other: np.ndarray, exchange: np.ndarray, labels: np.ndarray
+) -> np.ndarray:
     """Pearson's correlation with the labels where the other's prediction stands instead of one's own in exchanged examples.
 
     Args:
-        own, other: predictions, shape (examples, variants), or (examples, 1) for the same of all variants.
+        own, other: predictions, shape (examples, variants), or (examples, 1) for the same of all
+            variants.
         exchange: 1 where they are exchanged, shape (permutations, examples).
         labels: of mean 0, shape (examples,).
 
@@ -140,7 +186,12 @@ def _correlations(own: np.ndarray, other: np.ndarray, exchange: np.ndarray, labe
     sums, squares = total(own, other), total(own**2, other**2)
     products, n = total(own * labels[:, None], other * labels[:, None]), len(labels)
     spread = (squares - sums**2 / n) * (labels**2).sum()
-    return np.divide(products, np.sqrt(np.maximum(spread, 1e-30)), out=np.zeros_like(products), where=spread > 1e-20)
+    return np.divide(
+        products,
+        np.sqrt(np.maximum(spread, 1e-30)),
+        out=np.zeros_like(products),
+        where=spread > 1e-20,
+    )
 
 
 def mcnemar(baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -148,7 +199,10 @@ def mcnemar(baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray) -> n
     right = baseline == labels
     p = []
     for predicted in disabled:
-        lost, won = int((right & (predicted != labels)).sum()), int((~right & (predicted == labels)).sum())
+        lost, won = (
+            int((right & (predicted != labels)).sum()),
+            int((~right & (predicted == labels)).sum()),
+        )
         p.append(stats.binomtest(won, lost + won).pvalue if lost + won else 1.0)
     return np.array(p)
 
@@ -190,7 +244,12 @@ class SelectedGain:
 
 
 def selected_gain(
-    task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed, splits: int = SPLITS
+    task: Task,
+    baseline: np.ndarray,
+    disabled: np.ndarray,
+    labels: np.ndarray,
+    seed: Seed,
+    splits: int = SPLITS,
 ) -> SelectedGain:
     """The gain of the best variant on one half of the examples, measured on the other half, over and over.
 
@@ -217,7 +276,12 @@ def selected_gain(
 
 
 def _on_halves(
-    task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed, splits: int
+    task: Task,
+    baseline: np.ndarray,
+    disabled: np.ndarray,
+    labels: np.ndarray,
+    seed: Seed,
+    splits: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gains of all variants on a random half of the examples, and on the other half, each of shape (splits, variants)."""
     n, rng = len(labels), np.random.default_rng(seed)
@@ -225,16 +289,19 @@ def _on_halves(
     for half in chosen:
         half[rng.permutation(n)[: n // 2]] = True
     both = np.vstack([baseline, disabled])
-    first, second = (weighted_scores(plain_metric(task), both, labels, half.astype(float)) for half in (chosen, ~chosen))
+    first, second = (
+        weighted_scores(plain_metric(task), both, labels, half.astype(float))
+        for half in (chosen, ~chosen)
+    )
     return first[:, 1:] - first[:, :1], second[:, 1:] - second[:, :1]
 
 
 def reliability(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed) -> Bootstrap:
     """How reliably so many examples order heads by the loss without each, from 0 to 1; heads resampled.
 
-    Their rank correlation between two random halves of the examples, mean over halvings, and by Spearman and Brown's
-    formula (1910) that between two samples of all examples' size, 2ρ / (1 + ρ). Nothing can correlate with the losses by
-    more than its square root.
+    Their rank correlation between two random halves of the examples, mean over halvings, and by
+    Spearman and Brown's formula (1910) that between two samples of all examples' size, 2ρ / (1 +
+    ρ). Nothing can correlate with the losses by more than its square root.
 
     Args:
         task: the task.
@@ -242,10 +309,15 @@ def reliability(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed) -> Boo
         labels: gold, shape (examples,).
         seed: of halving and resampling.
     """
-    whole, disabled = answers(task, sweep.baseline), answers(task, sweep.heads).reshape(-1, len(labels))
+    whole, disabled = (
+        answers(task, sweep.baseline),
+        answers(task, sweep.heads).reshape(-1, len(labels)),
+    )
     first, second = _on_halves(task, whole, disabled, labels, seed, HALVINGS)
     half = mean_of([rank_correlation(*both, seed) for both in zip(first, second, strict=True)])
-    rho = np.nan_to_num(np.append(half.value, half.draws))  # where no head changes an answer, none is known
+    rho = np.nan_to_num(
+        np.append(half.value, half.draws)
+    )  # where no head changes an answer, none is known
     return Bootstrap.of(2 * rho / (1 + rho), half.n, seed)
 
 
@@ -309,8 +381,8 @@ class Effects:
     Attributes:
         baseline: the whole model's score, from 0 to 1: accuracy, or Pearson's correlation.
         heads, layers: what disabling one of them does.
-        harm: by how much it raises the loss of an example, of every head, against 0. A loss moves with every example,
-            a score only with those whose answer turns.
+        harm: by how much it raises the loss of an example, of every head, against 0. A loss moves
+            with every example, a score only with those whose answer turns.
     """
 
     baseline: float
@@ -332,7 +404,9 @@ def effects(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed) -> Effects
         ValueError: fewer than four examples, or missing labels.
     """
     if not np.isfinite(np.asarray(labels, dtype=float)).all():
-        raise ValueError("some labels are missing; a gain is one of the score, which needs them all")
+        raise ValueError(
+            "some labels are missing; a gain is one of the score, which needs them all"
+        )
     baseline = answers(task, sweep.baseline)
 
     def variants(outputs: np.ndarray) -> Variants:
@@ -340,10 +414,19 @@ def effects(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed) -> Effects
         shape, predicted = predicted.shape[:-1], predicted.reshape(-1, len(labels))
         arguments = task, baseline, predicted, labels, seed
         p = None if task.is_regression else mcnemar(baseline, predicted, labels)
-        return Variants(shape, gains(*arguments), gain_test(*arguments), selected_gain(*arguments), p, scale_of(task, score))
+        return Variants(
+            shape,
+            gains(*arguments),
+            gain_test(*arguments),
+            selected_gain(*arguments),
+            p,
+            scale_of(task, score),
+        )
 
     score = float(scores_of(task, baseline[None], labels)[0])
-    raised = losses(task, sweep.heads, labels) - losses(task, sweep.baseline, labels)  # (layers, heads, examples)
+    raised = losses(task, sweep.heads, labels) - losses(
+        task, sweep.baseline, labels
+    )  # (layers, heads, examples)
     harm = many_test(np.moveaxis(raised, -1, 0), 0.0, seed)
     return Effects(score, variants(sweep.heads), variants(sweep.layers), harm)
 
@@ -360,7 +443,11 @@ def losses(task: Task, outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
         Shape (…, examples).
     """
     right = rightness(task, outputs, labels)
-    return (1 - right) ** 2 if task.is_regression else -np.log(np.maximum(right, np.finfo(right.dtype).tiny))
+    return (
+        (1 - right) ** 2
+        if task.is_regression
+        else -np.log(np.maximum(right, np.finfo(right.dtype).tiny))
+    )
 
 
 # Numbers for the table of results. -------------------------------------
@@ -375,7 +462,9 @@ def of_lab(lab: Any) -> dict[Task, list[Effects]]:
     """The effects of every training of a lab's tasks, from its sweeps."""
     return {
         task: [
-            effects(task, lab.sweep(task, number), lab.swept_labels(task), lab.resampling_seed(task))
+            effects(
+                task, lab.sweep(task, number), lab.swept_labels(task), lab.resampling_seed(task)
+            )
             for number in lab.trainings(task)
         ]
         for task in lab.tasks
@@ -397,7 +486,10 @@ def rows_of(found: Mapping[Task, Sequence[Effects]]) -> Iterator[dict[str, Any]]
             yield of(f"gain without a {name}", whole)
             yield of(f"mean gain without a {name}", [one.mean for one in parts])
             yield of(f"largest gain without a {name}", [one.gains[one.best] for one in parts])
-            yield of(f"gain without the chosen {name}, on other examples", [one.selected for one in parts])
+            yield of(
+                f"gain without the chosen {name}, on other examples",
+                [one.selected for one in parts],
+            )
             sure = [int(np.count_nonzero(one.significant())) for one in parts]
             yield of(f"{name}s that surely gain", sure, unit="count", tolerance=1)
             chance = [np.percentile(one.test.best_by_chance, [50, 95]) for one in parts]
@@ -411,4 +503,9 @@ def rows_of(found: Mapping[Task, Sequence[Effects]]) -> Iterator[dict[str, Any]]
 def with_intervals(parts: Sequence[Bootstrap]) -> dict[str, Any]:
     """Values with the ends of their intervals, as arrays, and the examples, for the table of results."""
     low, high = np.transpose([one.interval for one in parts])
-    return {"value": np.array([one.value for one in parts]), "low": low, "high": high, "n": parts[0].n}
+    return {
+        "value": np.array([one.value for one in parts]),
+        "low": low,
+        "high": high,
+        "n": parts[0].n,
+    }

@@ -21,7 +21,11 @@ from .effects import heads_by_score
 from .sweep import Sweep
 from .switch import answers, rightness
 
-PREDICTORS = ("weight on [CLS] and [SEP]", "weight on itself and its neighbours", "distance from even weights")
+PREDICTORS = (
+    "weight on [CLS] and [SEP]",
+    "weight on itself and its neighbours",
+    "distance from even weights",
+)
 
 
 # Examples. -------------------------------------------------------------
@@ -34,9 +38,10 @@ class Case:
     Attributes:
         head: (layer, head) from 0.
         example: position in the data.
-        answer: the label that is looked at, by its id: of :func:`largest_case` that of the whole model, of
-            :func:`helped_case` the right one.
-        whole, without: its probability with all heads, and without this one; of a regression see :func:`rightness`.
+        answer: the label that is looked at, by its id: of :func:`largest_case` that of the whole
+            model, of :func:`helped_case` the right one.
+        whole, without: its probability with all heads, and without this one; of a regression see
+            :func:`rightness`.
     """
 
     head: Head
@@ -70,7 +75,9 @@ def answer_changes(sweep: Sweep) -> np.ndarray:
         ValueError: a regression, whose output is no probability.
     """
     if sweep.baseline.shape[1] < 2:
-        raise ValueError("a regression gives no probabilities; choose a task with labels, such as MRPC")
+        raise ValueError(
+            "a regression gives no probabilities; choose a task with labels, such as MRPC"
+        )
     said = sweep.baseline.argmax(axis=1)[:, None]  # (examples, 1)
     before = np.take_along_axis(softmax(sweep.baseline, axis=-1), said, axis=-1)[:, 0]
     after = np.take_along_axis(softmax(sweep.heads, axis=-1), said[None, None], axis=-1)[..., 0]
@@ -107,7 +114,9 @@ def helped_case(task: Task, sweep: Sweep, labels: np.ndarray, batches: Sequence[
         batches: the same examples, for their lengths.
     """
     head = heads_by_score(task, sweep, labels)[0]
-    whole, without = (rightness(task, outputs, labels) for outputs in (sweep.baseline, sweep.heads[head]))
+    whole, without = (
+        rightness(task, outputs, labels) for outputs in (sweep.baseline, sweep.heads[head])
+    )
     lengths = np.empty(len(labels))
     for batch in batches:
         lengths[batch.index] = batch.lengths.cpu()
@@ -120,7 +129,8 @@ def turned(task: Task, sweep: Sweep, labels: np.ndarray, head: Head) -> np.ndarr
     """Signs of the answers that disabling a head changes: 1 where one becomes right, −1 where wrong, in the examples' order.
 
     Args:
-        task: the task; of a regression a number that comes nearer to the right one counts as becoming right.
+        task: the task; of a regression a number that comes nearer to the right one counts as
+            becoming right.
         sweep: a classifier's outputs.
         labels: gold, shape (examples,).
         head: (layer, head) from 0.
@@ -147,7 +157,9 @@ def alone(batches: Sequence[Batch], example: int) -> Batch:
     for batch in batches:
         if example in batch.index:
             return batch.example(batch.index.index(example))
-    raise ValueError(f"example {example} is in none of {len(batches)} batches; they hold other rows of the data")
+    raise ValueError(
+        f"example {example} is in none of {len(batches)} batches; they hold other rows of the data"
+    )
 
 
 def only(batches: Sequence[Batch], wanted: np.ndarray) -> list[Batch]:
@@ -200,11 +212,18 @@ def gradient_importance(model, batches: Sequence[Batch]) -> np.ndarray:
         for batch in batches:
             batch = batch.to(device)
             if batch.labels is None or not torch.isfinite(batch.labels.float()).all():
-                raise ValueError("some labels are missing; importance is that of the loss, which needs them")
+                raise ValueError(
+                    "some labels are missing; importance is that of the loss, which needs them"
+                )
             outputs.clear()
-            gradients = torch.autograd.grad(_loss(model(**batch.inputs).logits, batch.labels), outputs)
-            products = torch.stack([out.detach() * slope for out, slope in zip(outputs, gradients, strict=True)]).double()
-            # (layers, examples, tokens, heads, size), of every example summed before its absolute value is taken
+            gradients = torch.autograd.grad(
+                _loss(model(**batch.inputs).logits, batch.labels), outputs
+            )
+            products = torch.stack(
+                [out.detach() * slope for out, slope in zip(outputs, gradients, strict=True)]
+            ).double()
+            # (layers, examples, tokens, heads, size), of every example summed before its absolute
+            # value is taken
             total += products.sum(dim=(2, 4)).abs().sum(dim=1)
             examples += len(batch.index)
     return (total / examples).cpu().numpy()
@@ -246,13 +265,17 @@ class MapStatistics:
         near = mean(_diagonal(maps, -1) + _diagonal(maps, 0) + _diagonal(maps, 1))
         even = mask[:, None, None].double() / lengths[:, :, None, None]  # (examples, 1, 1, keys)
         distance = mean((maps.double() - even).abs().sum(dim=3) / 2)
-        values = torch.stack([marks, near, distance], dim=1).cpu().numpy()  # (examples, statistics, heads)
+        values = (
+            torch.stack([marks, near, distance], dim=1).cpu().numpy()
+        )  # (examples, statistics, heads)
         for index, of_example in zip(batch.index, values, strict=True):
             self._rows.setdefault(index, []).append(of_example)
 
     def compute(self) -> dict[str, np.ndarray]:
         """Means over examples, each of shape (layers, heads), by :data:`PREDICTORS`."""
-        means = np.mean([np.stack(self._rows[index], axis=1) for index in sorted(self._rows)], axis=0)
+        means = np.mean(
+            [np.stack(self._rows[index], axis=1) for index in sorted(self._rows)], axis=0
+        )
         return dict(zip(PREDICTORS, means, strict=True))  # (statistics, layers, heads)
 
 
@@ -274,13 +297,18 @@ def lengths_added(model, batches: Sequence[Batch]) -> np.ndarray:
         ValueError: see :class:`bertology_utils.attention.norms.ValueNorms`.
     """
     carrying, mask, tokens = ValueNorms(model), torch.empty(0), 0
-    sums, attending = np.zeros(shape_of(model)), list[nn.Module]()  # the module of the present layer
+    sums, attending = (
+        np.zeros(shape_of(model)),
+        list[nn.Module](),
+    )  # the module of the present layer
 
     def see(layer: int, module: nn.Module, values: torch.Tensor) -> None:
         attending[:] = [module]
 
     def add(layer: int, context: torch.Tensor) -> torch.Tensor:
-        carrying.see(layer, attending[0], context.transpose(1, 2))  # to (examples, heads, tokens, head size)
+        carrying.see(
+            layer, attending[0], context.transpose(1, 2)
+        )  # to (examples, heads, tokens, head size)
         sums[layer] += (carrying.lengths * mask[:, None]).sum(dim=(0, 2)).double().cpu().numpy()
         return context
 
@@ -321,7 +349,9 @@ class TwinWords:
         ends = (ids == self._separator) & batch.mask
         sentence = ends.cumsum(dim=1) - ends.long()  # 0 in the first sentence, more behind it
         second = (sentence > 0).long()
-        across = (second[:, :, None] != second[:, None]) & words[:, :, None] & words[:, None]  # (examples, queries, keys)
+        across = (
+            (second[:, :, None] != second[:, None]) & words[:, :, None] & words[:, None]
+        )  # (examples, queries, keys)
         twins = across & (ids[:, :, None] == ids[:, None])
         others = across & ~twins
         able = (twins.any(dim=2) & others.any(dim=2))[:, None]  # (examples, 1, queries)
@@ -331,7 +361,9 @@ class TwinWords:
             cells = cells[:, None].double()
             return (maps.double() * cells).sum(dim=3) / cells.sum(dim=3).clamp(min=1)
 
-        apart = ((given(twins) - given(others)) * able).sum(dim=2) / able.sum(dim=2)  # NaN where no word has a twin
+        apart = ((given(twins) - given(others)) * able).sum(dim=2) / able.sum(
+            dim=2
+        )  # NaN where no word has a twin
         for index, values in zip(batch.index, apart.cpu().numpy(), strict=True):
             self._rows.setdefault(index, []).append(values)
 

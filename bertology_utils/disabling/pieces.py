@@ -1,7 +1,7 @@
 """A classifier in the pieces that a sweep puts together: embeddings, and each layer as attention, projection and the rest.
 
-Of the last layer only [CLS] is read, so only its query matters: its scores are q·(K h) = (Kᵀq)·h, and its context
-V(Σ a h). With the products in this order no token but [CLS] is ever projected.
+Of the last layer only [CLS] is read, so only its query matters: its scores are q·(K h) = (Kᵀq)·h,
+and its context V(Σ a h). With the products in this order no token but [CLS] is ever projected.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def pieces_of(model, batch: Batch) -> Pieces | None:
         return None
     expected = model(**example).logits
     tolerance = max(TOLERANCE, 16 * torch.finfo(expected.dtype).eps)  # lower precision rounds more
-    same = outputs.shape == expected.shape and (outputs - expected).abs().max() <= tolerance * (1 + expected.abs().max())
+    same = outputs.shape == expected.shape and (outputs - expected).abs().max() <= tolerance * (
+        1 + expected.abs().max()
+    )
     return pieces if same else None
 
 
@@ -40,7 +42,9 @@ class Pieces:
 
     def embed(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
         """Embeddings of inputs without padding, (inputs, tokens, hidden)."""
-        wanted = {name: ids for name, ids in inputs.items() if name in ("input_ids", "token_type_ids")}
+        wanted = {
+            name: ids for name, ids in inputs.items() if name in ("input_ids", "token_type_ids")
+        }
         hidden = self.base.embeddings(**wanted)
         project = getattr(self.base, "embeddings_project", None)
         return project(hidden) if project is not None else hidden
@@ -76,7 +80,9 @@ class Layer:
     def attend(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Context and values of every head, each (inputs, heads, tokens, head size), of (inputs, tokens, hidden)."""
         inputs, tokens, _ = hidden.shape
-        split = functional.linear(hidden, self.weight, self.bias).view(inputs, tokens, 3, self.heads, self.width)
+        split = functional.linear(hidden, self.weight, self.bias).view(
+            inputs, tokens, 3, self.heads, self.width
+        )
         query, key, value = split.permute(2, 0, 3, 1, 4)  # each (inputs, heads, tokens, head size)
         return functional.scaled_dot_product_attention(query, key, value), value
 
@@ -98,15 +104,27 @@ class Layer:
         inputs, _, size = hidden.shape
         query = self.query(hidden[:, 0]).view(inputs, self.heads, self.width)
         # The key's bias adds the same to all scores of a query, which the softmax does not see.
-        seen = torch.einsum("ihw,hwd->ihd", query, self.key.weight.view(self.heads, self.width, size))
-        weights = torch.softmax(seen @ hidden.transpose(1, 2) * self.width**-0.5, dim=-1)  # (inputs, heads, tokens)
+        seen = torch.einsum(
+            "ihw,hwd->ihd", query, self.key.weight.view(self.heads, self.width, size)
+        )
+        weights = torch.softmax(
+            seen @ hidden.transpose(1, 2) * self.width**-0.5, dim=-1
+        )  # (inputs, heads, tokens)
         gathered = weights @ hidden  # (inputs, heads, hidden)
-        context = torch.einsum("ihd,hwd->ihw", gathered, self.value.weight.view(self.heads, self.width, size))
-        context = context.flatten(1) + self.value.bias  # weights sum to 1, so the bias passes through
+        context = torch.einsum(
+            "ihd,hwd->ihw", gathered, self.value.weight.view(self.heads, self.width, size)
+        )
+        context = (
+            context.flatten(1) + self.value.bias
+        )  # weights sum to 1, so the bias passes through
         return self.finish(self.output(context).unsqueeze(1), hidden[:, :1])
 
     def disabled(
-        self, context: torch.Tensor, value: torch.Tensor, projected: torch.Tensor, instead: torch.Tensor | str | None
+        self,
+        context: torch.Tensor,
+        value: torch.Tensor,
+        projected: torch.Tensor,
+        instead: torch.Tensor | str | None,
     ) -> torch.Tensor:
         """The projected context with each head disabled, and with all of them, (heads + 1, inputs, tokens, hidden).
 
@@ -114,23 +132,31 @@ class Layer:
             context: (inputs, heads, tokens, head size), at some tokens.
             value: (inputs, heads, all tokens, head size).
             projected: (inputs, tokens, hidden), of ``context``.
-            instead: what each head gives instead, (heads, head size); a text for what it gives the next input, the first
-                after the last; None for the mean of its values.
+            instead: what each head gives instead, (heads, head size); a text for what it gives the
+                next input, the first after the last; None for the mean of its values.
         """
         # (inputs or 1, heads, tokens or 1, head size)
         if instead is None:
             target = value.mean(dim=2, keepdim=True)
         else:
-            target = context.roll(-1, dims=0) if isinstance(instead, str) else instead[None, :, None].to(value)
+            target = (
+                context.roll(-1, dims=0)
+                if isinstance(instead, str)
+                else instead[None, :, None].to(value)
+            )
         change = self.by_head(target - context)
         all_disabled = self.join(target.expand_as(context)).unsqueeze(0)
         return torch.cat([projected + change, all_disabled])
 
     def by_head(self, context: torch.Tensor) -> torch.Tensor:
         """What each head adds to the projection, (heads, inputs, tokens, hidden), of (inputs, heads, tokens, head size)."""
-        weight = self.output.weight.view(-1, self.heads, self.width).permute(1, 2, 0)  # (heads, head size, hidden)
+        weight = self.output.weight.view(-1, self.heads, self.width).permute(
+            1, 2, 0
+        )  # (heads, head size, hidden)
         return torch.einsum("ihtw,hwd->hitd", context, weight)
 
-    def without(self, context: torch.Tensor, projected: torch.Tensor, sets: torch.Tensor) -> torch.Tensor:
+    def without(
+        self, context: torch.Tensor, projected: torch.Tensor, sets: torch.Tensor
+    ) -> torch.Tensor:
         """The projected context without each set of heads, (sets, inputs, tokens, hidden); ``sets`` are (sets, heads)."""
         return projected - torch.einsum("sh,hitd->sitd", sets.to(projected), self.by_head(context))

@@ -1,7 +1,8 @@
 """The figures of §4.6: heads on and off, every head's gain (Fig 8), gains as dots (Fig 9), and more and more heads off.
 
-``runs`` below are tables of results by whose they are; this run's rows (:func:`bertology_utils.disabling.effects.rows_of`)
-stand under :data:`THIS_RUN`. Rows of a figure are in the order of this run's tasks.
+``runs`` below are tables of results by whose they are; this run's rows
+(:func:`bertology_utils.disabling.effects.rows_of`) stand under :data:`THIS_RUN`. Rows of a figure
+are in the order of this run's tasks.
 """
 
 from __future__ import annotations
@@ -25,8 +26,13 @@ from .switch import disable_heads
 REACH = 3.0  # points; the scale of gains ends here
 FURTHEST = -17.0  # points; a layer that costs more is drawn at the border
 PAPER = "the paper"
-PAPER_BEST = {"mrpc": 0.012, "stsb": 0.001}  # §4.6: the largest and the smallest best gain over all tasks
-PAPER_LAYER = {("rte", 0): (0.032, 0.032, 0.032)}  # §4.6: the gain without a layer, from 0, with no interval
+PAPER_BEST = {
+    "mrpc": 0.012,
+    "stsb": 0.001,
+}  # §4.6: the largest and the smallest best gain over all tasks
+PAPER_LAYER = {
+    ("rte", 0): (0.032, 0.032, 0.032)
+}  # §4.6: the gain without a layer, from 0, with no interval
 CHANCE = {
     "the best by luck, median to 95 %": plots.COLOURS["grey"],
     "the best head": plots.COLOURS["orange"],
@@ -44,7 +50,9 @@ def map_on_and_off(model, example: Batch, tokens: Sequence[str], head: Head) -> 
         head: (layer, head) from 0.
     """
     layer, number = head
-    maps = {f"head {head_name(*head)}": attention_maps(model, example)[layer][0, number].cpu().numpy()}
+    maps = {
+        f"head {head_name(*head)}": attention_maps(model, example)[layer][0, number].cpu().numpy()
+    }
     with disable_heads(model, [head]):
         maps["disabled"] = attention_maps(model, example)[layer][0, number].cpu().numpy()
     return plots.token_maps(maps, tokens)
@@ -53,30 +61,42 @@ def map_on_and_off(model, example: Batch, tokens: Sequence[str], head: Head) -> 
 def gain_maps(runs: Runs) -> Figure:
     """A figure of the gain of every head, first training of each task: a row for each run, one scale for all (Fig 8).
 
-    Red is a gain, blue a loss, white no change; what is beyond the scale is hatched. ▲ is a gain and ▼ a loss that is
-    more than chance. The paper's best heads are lines on the scale.
+    Red is a gain, blue a loss, white no change; what is beyond the scale is hatched. ▲ is a gain
+    and ▼ a loss that is more than chance. The paper's best heads are lines on the scale.
     """
     what, panels = "gain without a head", {}
     tasks = {entry["task"] for run in runs.values() for entry in run.find(what)}
     for name, run in runs.items():
         for task in (task for task in TASKS if task in tasks):
             there = run.find(what, task=task, training=1)
-            panels[name, TASKS[task].title] = 100 * run.array(what, task=task, training=1) if there else None
+            panels[name, TASKS[task].title] = (
+                100 * run.array(what, task=task, training=1) if there else None
+            )
     layers = max(len(one) for one in panels.values() if one is not None)
     label = "gain, points (hatched: beyond; lines: the paper)"
     size = 2.7, 0.2 * layers + 0.75
-    figure = plots.heatmap_grid(panels, label, (-REACH, REACH), plots.GAIN, panel=size, extend="both")
-    figure.axes[-1].hlines([100 * gain for gain in PAPER_BEST.values()], 0, 1, color="black", lw=1.5)
+    figure = plots.heatmap_grid(
+        panels, label, (-REACH, REACH), plots.GAIN, panel=size, extend="both"
+    )
+    figure.axes[-1].hlines(
+        [100 * gain for gain in PAPER_BEST.values()], 0, 1, color="black", lw=1.5
+    )
     named = {task.title: name for name, task in TASKS.items()}
     for ax, ((name, title), gains) in zip(figure.axes, panels.items(), strict=False):
         if gains is None:
             continue
         for layer, head in np.argwhere(np.abs(gains) > REACH):
-            ax.add_patch(Rectangle((head, layer), 1, 1, fill=False, hatch="////", edgecolor="white", lw=0))
+            ax.add_patch(
+                Rectangle((head, layer), 1, 1, fill=False, hatch="////", edgecolor="white", lw=0)
+            )
         for side, marker in (("better", "^"), ("worse", "v")):
-            p = runs[name].array("p of the gain without a head", task=named[title], training=1, kind=side)
+            p = runs[name].array(
+                "p of the gain without a head", task=named[title], training=1, kind=side
+            )
             for layer, head in np.argwhere(p < ONE_SIDED):
-                ax.plot(head + 0.5, layer + 0.5, marker, ms=6.5, color="black", mec="white", mew=0.8)
+                ax.plot(
+                    head + 0.5, layer + 0.5, marker, ms=6.5, color="black", mec="white", mew=0.8
+                )
     return figure
 
 
@@ -113,18 +133,27 @@ def layer_gains(runs: Runs) -> Figure:
         rows = panels[TASKS[own["task"]].title] = {}
         for name, run in runs.items():
             for entry in run.find("gain without a layer", task=own["task"], training=1):
-                for at, gain in enumerate(zip(*(entry[part] for part in ("value", "low", "high")), strict=True)):
+                for at, gain in enumerate(
+                    zip(*(entry[part] for part in ("value", "low", "high")), strict=True)
+                ):
                     rows.setdefault(str(one_based(at)), {})[name] = gain
         for (task, layer), gain in PAPER_LAYER.items():
             if task == own["task"]:
                 rows[str(one_based(layer))][PAPER] = gain
     inside = {
-        title: {row: {name: gain for name, gain in dots.items() if 100 * gain[0] >= FURTHEST} for row, dots in rows.items()}
+        title: {
+            row: {name: gain for name, gain in dots.items() if 100 * gain[0] >= FURTHEST}
+            for row, dots in rows.items()
+        }
         for title, rows in panels.items()
     }
     figure = plots.dot_panels(inside, "gain, points", 100)
     for ax, rows, drawn in zip(figure.axes, panels.values(), inside.values(), strict=False):
-        _cut(ax, rows, [name for name in plots.SOURCE_COLOURS if any(name in row for row in drawn.values())])
+        _cut(
+            ax,
+            rows,
+            [name for name in plots.SOURCE_COLOURS if any(name in row for row in drawn.values())],
+        )
     figure.axes[0].set_ylabel("layer")
     return figure
 
@@ -138,7 +167,9 @@ def _cut(ax, rows: Mapping[str, Mapping[str, tuple]], sources: Sequence[str]) ->
         sources: those that were drawn, from the top of a row to its bottom.
     """
     for at, row in enumerate(rows.values()):
-        beyond = [name for name in plots.SOURCE_COLOURS if name in row and 100 * row[name][0] < FURTHEST]
+        beyond = [
+            name for name in plots.SOURCE_COLOURS if name in row and 100 * row[name][0] < FURTHEST
+        ]
         for place, name in enumerate(beyond):
             rank = sources.index(name) if name in sources else place
             height = at + 0.22 * (rank - (len(sources) - 1) / 2)  # as plots.dots has them

@@ -32,8 +32,12 @@ from ..models import check, predict_logits
 from .pieces import Layer, Pieces, pieces_of
 from .switch import INTERCHANGE, layer_heads, logits_without, replacement
 
-TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 262_144}  # bounds the memory: variants × examples × length of one stack
-# Of a layer, its number, its context, values and projected context: the projected context in every variant.
+TOKENS_AT_ONCE = {
+    "cpu": 4096,
+    "cuda": 262_144,
+}  # bounds the memory: variants × examples × length of one stack
+# Of a layer, its number, its context, values and projected context: the projected context in every
+# variant.
 Change = Callable[["Layer", int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 PARTNERS = 8  # fewest inputs that exchange among each other, where there are as many of one length
 
@@ -85,17 +89,33 @@ def sweep(
     check(model, batches)
     layers = range(shape_of(model)[0]) if layers is None else layers
     with torch.inference_mode():
-        edited = is_edited(model)  # the fast way reads the weights, and would not see what a context changes
+        edited = is_edited(
+            model
+        )  # the fast way reads the weights, and would not see what a context changes
         pieces = None if edited else pieces_of(model, batches[0])
         if pieces is None:
-            why = "has heads that are disabled already" if edited else "is not known to the fast sweep"
+            why = (
+                "has heads that are disabled already"
+                if edited
+                else "is not known to the fast sweep"
+            )
             note(f"{type(model).__name__} {why}; one forward pass per head instead")
             return reference_sweep(model, batches, layers, ablation)
         bound = tokens_at_once or _bound(model)
-        groups = partners(batches) if ablation == INTERCHANGE else by_length(batches, pieces.variants, bound)
+        groups = (
+            partners(batches)
+            if ablation == INTERCHANGE
+            else by_length(batches, pieces.variants, bound)
+        )
         instead = replacement(model, batches, ablation)
 
-        def disable(layer: Layer, number: int, context: torch.Tensor, value: torch.Tensor, projected: torch.Tensor):
+        def disable(
+            layer: Layer,
+            number: int,
+            context: torch.Tensor,
+            value: torch.Tensor,
+            projected: torch.Tensor,
+        ):
             own = instead[number] if isinstance(instead, torch.Tensor) else instead
             return layer.disabled(context, value, projected, own)
 
@@ -103,7 +123,9 @@ def sweep(
         return Sweep(outputs, changed[:, :-1], changed[:, -1])
 
 
-def without_sets(model, batches: Sequence[Batch], sets: np.ndarray, scratch: Path | None = None) -> np.ndarray:
+def without_sets(
+    model, batches: Sequence[Batch], sets: np.ndarray, scratch: Path | None = None
+) -> np.ndarray:
     """Outputs without each of some sets of heads, in each layer: what these heads give is zero.
 
     Args:
@@ -126,16 +148,34 @@ def without_sets(model, batches: Sequence[Batch], sets: np.ndarray, scratch: Pat
     with torch.inference_mode():
         pieces = None if is_edited(model) else pieces_of(model, batches[0])
         if pieces is None:
-            note(f"{type(model).__name__} is not known to the fast sweep; one forward pass per set of heads instead")
+            note(
+                f"{type(model).__name__} is not known to the fast sweep; one forward pass per set of heads instead"
+            )
             zeros = replacement(model, batches, "zero")
-            gone = [[[(layer, int(head)) for head in np.flatnonzero(one)] for one in sets] for layer in range(layers)]
-            return np.array([[logits_without(model, batches, some, zeros) for some in of_layer] for of_layer in gone])
+            gone = [
+                [[(layer, int(head)) for head in np.flatnonzero(one)] for one in sets]
+                for layer in range(layers)
+            ]
+            return np.array(
+                [
+                    [logits_without(model, batches, some, zeros) for some in of_layer]
+                    for of_layer in gone
+                ]
+            )
 
-        def take(layer: Layer, number: int, context: torch.Tensor, value: torch.Tensor, projected: torch.Tensor):
+        def take(
+            layer: Layer,
+            number: int,
+            context: torch.Tensor,
+            value: torch.Tensor,
+            projected: torch.Tensor,
+        ):
             return layer.without(context, projected, torch.from_numpy(sets))
 
         bound = _bound(model)
-        return _fast(pieces, by_length(batches, len(sets), bound), bound, range(layers), take, scratch)[1]
+        return _fast(
+            pieces, by_length(batches, len(sets), bound), bound, range(layers), take, scratch
+        )[1]
 
 
 def _bound(model) -> int:
@@ -147,7 +187,8 @@ def reference_sweep(
 ) -> Sweep:
     """Outputs with every head, and every layer, disabled, one pass each: the check, and the way for unknown models.
 
-    Within :func:`bertology_utils.disabling.switch.disable_heads` all that is disabled there stays disabled.
+    Within :func:`bertology_utils.disabling.switch.disable_heads` all that is disabled there stays
+    disabled.
 
     Args:
         model: classifier in evaluation mode.
@@ -165,7 +206,11 @@ def reference_sweep(
 
     heads, whole = [], []
     layers = range(shape_of(model)[0]) if layers is None else layers
-    for layer, _ in zip(layers, track([f"layer {one_based(layer)}" for layer in layers], "disabling heads"), strict=True):
+    for layer, _ in zip(
+        layers,
+        track([f"layer {one_based(layer)}" for layer in layers], "disabling heads"),
+        strict=True,
+    ):
         own = layer_heads(model, layer)
         heads.append([logits_without(model, batches, [head], instead) for head in own])
         whole.append(logits_without(model, batches, own, instead))
@@ -173,24 +218,40 @@ def reference_sweep(
 
 
 def _fast(
-    pieces: Pieces, groups: list[Batch], tokens_at_once: int, layers: Sequence[int], change: Change, scratch: Path | None
+    pieces: Pieces,
+    groups: list[Batch],
+    tokens_at_once: int,
+    layers: Sequence[int],
+    change: Change,
+    scratch: Path | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Outputs of the whole model, (examples, labels), and of every variant, (layers, variants, examples, labels)."""
     device = next(pieces.model.parameters()).device
     back = np.argsort([index for group in groups for index in group.index])
     hidden = [pieces.embed(group.to(device).inputs) for group in groups]
     disabled = {}
-    for number, _ in enumerate(track([f"layer {name}" for name in axis_numbers(len(pieces.layers))], "disabling heads")):
+    for number, _ in enumerate(
+        track([f"layer {name}" for name in axis_numbers(len(pieces.layers))], "disabling heads")
+    ):
         finished = _finished(scratch, number)
         if number in layers and finished is None:
-            pairs = [_one_layer(pieces, number, states, change, tokens_at_once) for states in hidden]
+            pairs = [
+                _one_layer(pieces, number, states, change, tokens_at_once) for states in hidden
+            ]
             found, hidden = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-            finished = torch.cat(found, dim=1).double().cpu().numpy()[:, back]  # (variants, examples, labels)
+            finished = (
+                torch.cat(found, dim=1).double().cpu().numpy()[:, back]
+            )  # (variants, examples, labels)
             _finish(scratch, number, finished)
         else:
             hidden = [pieces.layers[number].whole(states) for states in hidden]
         disabled[number] = finished
-    outputs = torch.cat([pieces.classify(states[:, :1]) for states in hidden]).double().cpu().numpy()[back]
+    outputs = (
+        torch.cat([pieces.classify(states[:, :1]) for states in hidden])
+        .double()
+        .cpu()
+        .numpy()[back]
+    )
     chosen = np.stack([disabled[number] for number in layers])  # type: ignore[misc]  # None only where not in ``layers``
     if not (np.isfinite(outputs).all() and np.isfinite(chosen).all()):
         raise FloatingPointError("some outputs are NaN or infinite")
@@ -205,7 +266,10 @@ def _finished(scratch: Path | None, number: int) -> np.ndarray | None:
 
 def _finish(scratch: Path | None, number: int, outputs: np.ndarray) -> None:
     if scratch:
-        write_atomically(scratch / f"layer_{number}.safetensors", save({"outputs": np.ascontiguousarray(outputs)}))
+        write_atomically(
+            scratch / f"layer_{number}.safetensors",
+            save({"outputs": np.ascontiguousarray(outputs)}),
+        )
 
 
 def _one_layer(
@@ -218,12 +282,19 @@ def _one_layer(
         context, hidden = context[:, :, :1], hidden[:, :1]
     projected = layer.join(context)
     stack = change(layer, number, context, value, projected)
-    variants = torch.stack(list(_variants(pieces, layer, stack, hidden, number + 1, tokens_at_once)))
+    variants = torch.stack(
+        list(_variants(pieces, layer, stack, hidden, number + 1, tokens_at_once))
+    )
     return variants, layer.finish(projected, hidden)
 
 
 def _variants(
-    pieces: Pieces, layer: Layer, stack: torch.Tensor, hidden: torch.Tensor, start: int, tokens_at_once: int
+    pieces: Pieces,
+    layer: Layer,
+    stack: torch.Tensor,
+    hidden: torch.Tensor,
+    start: int,
+    tokens_at_once: int,
 ) -> Iterator[torch.Tensor]:
     """Outputs (examples, labels) of every variant, from the projected contexts (variants, examples, tokens, hidden)."""
     _, examples, tokens, _ = stack.shape
@@ -232,7 +303,8 @@ def _variants(
         yield from pieces.rest(after, start).unflatten(0, (len(part), examples))
 
 
-# Inputs of one length side by side, without padding: for the fast way, and for heads that exchange their outputs.
+# Inputs of one length side by side, without padding: for the fast way, and for heads that exchange
+# their outputs.
 
 
 def by_length(batches: Sequence[Batch], variants: int, tokens_at_once: int) -> list[Batch]:
@@ -246,7 +318,9 @@ def by_length(batches: Sequence[Batch], variants: int, tokens_at_once: int) -> l
     groups = []
     for length, examples in _of_lengths(batches).items():
         room = max(1, tokens_at_once // (length * variants))
-        groups += [_joined(examples[start : start + room]) for start in range(0, len(examples), room)]
+        groups += [
+            _joined(examples[start : start + room]) for start in range(0, len(examples), room)
+        ]
     return groups
 
 
@@ -280,6 +354,12 @@ def _of_lengths(batches: Sequence[Batch]) -> dict[int, list[Batch]]:
 
 
 def _joined(examples: Sequence[Batch]) -> Batch:
-    inputs = {name: torch.cat([one.inputs[name] for one in examples]) for name in examples[0].inputs}
+    inputs = {
+        name: torch.cat([one.inputs[name] for one in examples]) for name in examples[0].inputs
+    }
     labels = [one.labels for one in examples if one.labels is not None]
-    return Batch(inputs, [index for one in examples for index in one.index], torch.cat(labels) if labels else None)
+    return Batch(
+        inputs,
+        [index for one in examples for index in one.index],
+        torch.cat(labels) if labels else None,
+    )

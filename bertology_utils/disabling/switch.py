@@ -18,9 +18,10 @@ from ..models import predict_logits
 from ..statistics import Bootstrap, Seed, resampled_scores, weighted_scores
 from ..statistics.permutation import largest
 
-# What a disabled head gives. "uniform" is the paper's: attention of 1/L. "zero" takes the head's output away, "mean"
-# replaces it by its mean over all tokens of the data, "interchange" by what the head gives another input of the same
-# length, token by token; the literature after the paper uses all four.
+# What a disabled head gives. "uniform" is the paper's: attention of 1/L. "zero" takes the head's
+# output away, "mean" replaces it by its mean over all tokens of the data, "interchange" by what the
+# head gives another input of the same length, token by token; the literature after the paper uses
+# all four.
 INTERCHANGE = "interchange"
 ABLATIONS = ("uniform", "zero", "mean", INTERCHANGE)
 # Of every head, (layers, heads, head size); INTERCHANGE; or None for even attention.
@@ -89,7 +90,9 @@ def disable_heads(model, heads: Iterable[Head]) -> AbstractContextManager[None]:
         if mask is not None:
             # The additive mask is 0 where a token is seen, and a real one is at least by itself.
             real = (mask == 0).any(dim=2, keepdim=True).expand_as(real)
-        rows = real.to(weights.dtype) / real.sum(dim=3, keepdim=True).clamp(min=1)  # (examples, 1, 1, keys)
+        rows = real.to(weights.dtype) / real.sum(dim=3, keepdim=True).clamp(
+            min=1
+        )  # (examples, 1, 1, keys)
         weights = weights.clone()
         weights[:, chosen[layer]] = rows.expand(-1, len(chosen[layer]), queries, -1)
         return weights
@@ -97,14 +100,17 @@ def disable_heads(model, heads: Iterable[Head]) -> AbstractContextManager[None]:
     return reaching(model, edit_maps=uniform)
 
 
-def replace_outputs(model, heads: Sequence[Head], instead: torch.Tensor | str) -> AbstractContextManager[None]:
+def replace_outputs(
+    model, heads: Sequence[Head], instead: torch.Tensor | str
+) -> AbstractContextManager[None]:
     """A context within which the given heads give a constant, or what they give the next input; see :func:`disable_heads`.
 
     Args:
         model: classifier or encoder in evaluation mode.
         heads: (layer, head) from 0.
-        instead: what each head gives, before the output projection, shape (layers, heads, head size); or
-            :data:`INTERCHANGE`, for batches of partners (:func:`bertology_utils.disabling.sweep.partners`).
+        instead: what each head gives, before the output projection, shape (layers, heads, head
+            size); or :data:`INTERCHANGE`, for batches of partners
+            (:func:`bertology_utils.disabling.sweep.partners`).
     """
     chosen = _by_layer(model, heads)
 
@@ -112,7 +118,11 @@ def replace_outputs(model, heads: Sequence[Head], instead: torch.Tensor | str) -
         if layer not in chosen:
             return context
         own = chosen[layer]
-        others = context.roll(-1, dims=0)[:, :, own] if isinstance(instead, str) else instead[layer, own].to(context)
+        others = (
+            context.roll(-1, dims=0)[:, :, own]
+            if isinstance(instead, str)
+            else instead[layer, own].to(context)
+        )
         context = context.clone()  # (examples, tokens, heads, head size)
         context[:, :, own] = others
         return context
@@ -155,10 +165,14 @@ def disabled(model, heads: Sequence[Head], instead: Instead) -> AbstractContextM
     """A context within which heads are disabled as :func:`replacement` says; without heads the model is as it is."""
     if not heads:
         return nullcontext()
-    return disable_heads(model, heads) if instead is None else replace_outputs(model, heads, instead)
+    return (
+        disable_heads(model, heads) if instead is None else replace_outputs(model, heads, instead)
+    )
 
 
-def logits_without(model, batches: Sequence[Batch], heads: Sequence[Head], instead: Instead = None) -> np.ndarray:
+def logits_without(
+    model, batches: Sequence[Batch], heads: Sequence[Head], instead: Instead = None
+) -> np.ndarray:
     """A classifier's outputs with some heads disabled, shape (examples, labels), in the order of the data.
 
     Args:
@@ -179,7 +193,10 @@ def random_order(shape: tuple[int, int], seed: Seed) -> list[Head]:
         shape: (layers, heads).
         seed: of the draw.
     """
-    return [divmod(int(at), shape[1]) for at in np.random.default_rng(seed).permutation(shape[0] * shape[1])]
+    return [
+        divmod(int(at), shape[1])
+        for at in np.random.default_rng(seed).permutation(shape[0] * shape[1])
+    ]
 
 
 def cumulative(
@@ -201,10 +218,15 @@ def cumulative(
         raise ValueError(f"step={step} is out of range; it is 1 or more")
     counts = sorted({*range(0, len(order) + 1, step), len(order)})
     said = track([f"{count} heads" for count in counts], "disabling")
-    return {count: logits_without(model, batches, order[:count], instead) for count, _ in zip(counts, said, strict=True)}
+    return {
+        count: logits_without(model, batches, order[:count], instead)
+        for count, _ in zip(counts, said, strict=True)
+    }
 
 
-def scored(task: Task, outputs: Mapping[int, np.ndarray], labels: np.ndarray, seed: Seed) -> dict[int, Bootstrap]:
+def scored(
+    task: Task, outputs: Mapping[int, np.ndarray], labels: np.ndarray, seed: Seed
+) -> dict[int, Bootstrap]:
     """Scores with paired bootstraps, by how many heads are disabled.
 
     Args:
@@ -214,7 +236,9 @@ def scored(task: Task, outputs: Mapping[int, np.ndarray], labels: np.ndarray, se
         seed: of the resampling of examples.
     """
     predicted = np.stack([answers(task, logits) for logits in outputs.values()])
-    return dict(zip(outputs, resampled_scores(plain_metric(task), predicted, labels, seed), strict=True))
+    return dict(
+        zip(outputs, resampled_scores(plain_metric(task), predicted, labels, seed), strict=True)
+    )
 
 
 def heads_to_spare(scores: Mapping[int, float], loss: float = SCORE) -> int:
@@ -233,26 +257,37 @@ def heads_to_spare(scores: Mapping[int, float], loss: float = SCORE) -> int:
 
 
 def searched_order(
-    task: Task, model, batches: Sequence[Batch], labels: np.ndarray, candidates: Sequence[Head], count: int
+    task: Task,
+    model,
+    batches: Sequence[Batch],
+    labels: np.ndarray,
+    candidates: Sequence[Head],
+    count: int,
 ) -> list[Head]:
     """Heads in the order of a greedy search: at each step the one that, together with those before, leaves the best score.
 
     Args:
         task: the task.
         model: its classifier, in evaluation mode.
-        batches, labels: the examples that choose, which should not be those that score the choice; labels (examples,).
-        candidates: heads to choose from, (layer, head) from 0; of those that tie the first is taken.
+        batches, labels: the examples that choose, which should not be those that score the choice;
+            labels (examples,).
+        candidates: heads to choose from, (layer, head) from 0; of those that tie the first is
+            taken.
         count: how many are chosen.
 
     Raises:
         ValueError: fewer candidates than are to be chosen.
     """
     if count > len(candidates):
-        raise ValueError(f"{count} heads are to be chosen from {len(candidates)}; give more candidates, or choose fewer")
+        raise ValueError(
+            f"{count} heads are to be chosen from {len(candidates)}; give more candidates, or choose fewer"
+        )
     chosen: list[Head] = []
     for _ in range(count):
         rest = [head for head in candidates if head not in chosen]
-        said = np.stack([answers(task, logits_without(model, batches, [*chosen, head])) for head in rest])
+        said = np.stack(
+            [answers(task, logits_without(model, batches, [*chosen, head])) for head in rest]
+        )
         chosen.append(rest[largest(scores_of(task, said, labels))[0]])
     return chosen
 
@@ -261,11 +296,15 @@ def _by_layer(model, heads: Iterable[Head]) -> dict[int, list[int]]:
     """Heads by layer; raises ValueError for no head, one that the model does not have, or one named twice."""
     heads = list(heads)
     if not heads:
-        raise ValueError("no head to disable is named; give at least one (layer, head), counted from 0")
+        raise ValueError(
+            "no head to disable is named; give at least one (layer, head), counted from 0"
+        )
     shape = shape_of(model)
     for at, head in enumerate(heads):
         for kind, index, count in zip(("layer", "head"), head, shape, strict=True):
             zero_based(one_based(index), count, kind)
         if head in heads[:at]:
-            raise ValueError(f"head {head_name(*head)} is named twice; name each head to disable once")
+            raise ValueError(
+                f"head {head_name(*head)} is named twice; name each head to disable once"
+            )
     return {layer: sorted(head for at, head in heads if at == layer) for layer, _ in heads}

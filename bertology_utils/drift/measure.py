@@ -16,14 +16,27 @@ from ..claims import WEIGHT
 from ..common import PROTOCOLS, WEIGHINGS, Head, one_based, one_of, track
 from ..glue import Task
 from ..judge import learned
-from ..statistics import RESAMPLES, Bootstrap, Estimate, Seed, bootstrap_mean, mean_over_seeds, resampled_means
+from ..statistics import (
+    RESAMPLES,
+    Bootstrap,
+    Estimate,
+    Seed,
+    bootstrap_mean,
+    mean_over_seeds,
+    resampled_means,
+)
 from ..statistics.permutation import MARGIN, by_size, largest
 
-MOVEMENTS = ("same way", "other task")  # comparisons of changes, whose direction hangs on rounding where a map hardly moves
+MOVEMENTS = (
+    "same way",
+    "other task",
+)  # comparisons of changes, whose direction hangs on rounding where a map hardly moves
 OFFICIAL_LENGTH = 200  # the published code pads every input to this many tokens
 
 
-def map_cosine(maps: torch.Tensor, others: torch.Tensor, mask: torch.Tensor, protocol: str = "paper") -> torch.Tensor:
+def map_cosine(
+    maps: torch.Tensor, others: torch.Tensor, mask: torch.Tensor, protocol: str = "paper"
+) -> torch.Tensor:
     """Cosine similarity of flattened attention maps, per example and head (§4.3).
 
     Args:
@@ -41,7 +54,10 @@ def map_cosine(maps: torch.Tensor, others: torch.Tensor, mask: torch.Tensor, pro
         # Padded keys are 0 already; only padded queries have to go.
         real = mask[:, None, :, None]  # (examples, 1, queries, 1)
         maps, others = maps * real, others * real
-    maps, others = maps.double().flatten(2), others.double().flatten(2)  # (examples, heads, queries · keys)
+    maps, others = (
+        maps.double().flatten(2),
+        others.double().flatten(2),
+    )  # (examples, heads, queries · keys)
     return torch.nn.functional.cosine_similarity(maps, others, dim=2)
 
 
@@ -62,7 +78,9 @@ class Drift:
         self.reference = reference
         self.protocol = one_of("protocol", protocol, PROTOCOLS)
         self.weighing = one_of("weighing", weighing, WEIGHINGS)  # ``observe`` looks at it, too
-        self._reference_maps: dict[int, torch.Tensor] = {}  # by layer, of the current batch, until they are compared
+        self._reference_maps: dict[
+            int, torch.Tensor
+        ] = {}  # by layer, of the current batch, until they are compared
         self._layers = 0  # of the reference
         self._rows: dict[int, np.ndarray] = {}
 
@@ -104,7 +122,9 @@ class Drift:
         """
         self._check_all_compared()
         if not self._rows:
-            raise ValueError("no example was observed, so there is nothing to compare; give at least one batch")
+            raise ValueError(
+                "no example was observed, so there is nothing to compare; give at least one batch"
+            )
         return np.stack([self._rows[index] for index in sorted(self._rows)])
 
     def _check_all_compared(self) -> None:
@@ -119,9 +139,9 @@ class Drift:
 def last_layers_lead(similarity: np.ndarray, seed: Seed, count: int = 2) -> dict[str, Bootstrap]:
     """By how much each of the last layers changes more than each other layer (§4.3).
 
-    The similarity of another layer minus that of one of the last ``count``, by both ("layer 6 above 2"): all are above 0
-    if these are the ones that change most. Compared pair by pair, since the least of several leads is biased towards
-    failing. NaN for a model with no other layers.
+    The similarity of another layer minus that of one of the last ``count``, by both ("layer 6 above
+    2"): all are above 0 if these are the ones that change most. Compared pair by pair, since the
+    least of several leads is biased towards failing. NaN for a model with no other layers.
 
     Args:
         similarity: shape (examples, layers, heads).
@@ -132,7 +152,9 @@ def last_layers_lead(similarity: np.ndarray, seed: Seed, count: int = 2) -> dict
     first, layers = similarity.shape[1] - count, similarity.shape[1]
     if first < 1:
         return {"last layers": Bootstrap(np.nan, np.full(RESAMPLES, np.nan), len(similarity), seed)}
-    means = np.vstack([by_layer.mean(axis=0), resampled_means(by_layer, seed)])  # (1 + resamples, layers)
+    means = np.vstack(
+        [by_layer.mean(axis=0), resampled_means(by_layer, seed)]
+    )  # (1 + resamples, layers)
     return {
         f"layer {one_based(last)} above {one_based(other)}": Bootstrap.of(
             means[:, other] - means[:, last], len(similarity), seed
@@ -151,7 +173,8 @@ def drifts(
     pairs: Mapping[str, tuple[torch.nn.Module, torch.nn.Module]],
     batches: Iterable[Batch],
     protocol: str = "paper",
-    displacements: Mapping[str, tuple[torch.nn.Module, torch.nn.Module, torch.nn.Module]] | None = None,
+    displacements: Mapping[str, tuple[torch.nn.Module, torch.nn.Module, torch.nn.Module]]
+    | None = None,
     weighing: str = "weight",
 ) -> dict[str, np.ndarray]:
     """Similarities within several pairs of models, from one pass of each model, however many pairs it is in.
@@ -162,8 +185,9 @@ def drifts(
         pairs: (model, other model) by name, all with as many layers and heads.
         batches: inputs.
         protocol: see :func:`map_cosine`.
-        displacements: (start, one end, another end) by name: do both ends lie in the same direction? The cosine between
-            the changes of the maps, from −1 to 1; 0 if two trainings moved them independently. NaN where a map stayed.
+        displacements: (start, one end, another end) by name: do both ends lie in the same
+            direction? The cosine between the changes of the maps, from −1 to 1; 0 if two trainings
+            moved them independently. NaN where a map stayed.
         weighing: see :class:`Drift`.
 
     Returns:
@@ -173,26 +197,40 @@ def drifts(
         ValueError: models of different shapes.
     """
     triples = displacements or {}
-    models = list({id(model): model for several in (*pairs.values(), *triples.values()) for model in several}.values())
+    models = list(
+        {
+            id(model): model
+            for several in (*pairs.values(), *triples.values())
+            for model in several
+        }.values()
+    )
     shapes = {shape_of(model) for model in models}
     if len(shapes) > 1:
-        raise ValueError(f"drift compares head by head; these models have (layers, heads) of {sorted(shapes)}")
+        raise ValueError(
+            f"drift compares head by head; these models have (layers, heads) of {sorted(shapes)}"
+        )
     place = {id(model): at for at, model in enumerate(models)}
     found: dict[str, list[np.ndarray]] = {name: [] for name in (*pairs, *triples)}
     order: list[int] = []
     for batch in batches:
         batch = batch.to(next(models[0].parameters()).device)
         of_models = [attention_maps(model, batch, weighing) for model in models]
-        of_layers = [dot_products(maps, batch.mask, protocol) for maps in zip(*of_models, strict=True)]
+        of_layers = [
+            dot_products(maps, batch.mask, protocol) for maps in zip(*of_models, strict=True)
+        ]
         order += batch.index
         for name, several in (*pairs.items(), *triples.items()):
             at = [place[id(model)] for model in several]
             compare = cosine if len(at) == 2 else displacement_cosine
-            found[name].append(torch.stack([compare(products, *at) for products in of_layers], dim=1).cpu().numpy())
+            found[name].append(
+                torch.stack([compare(products, *at) for products in of_layers], dim=1).cpu().numpy()
+            )
     return {name: np.concatenate(parts)[np.argsort(order)] for name, parts in found.items()}
 
 
-def dot_products(maps: Sequence[torch.Tensor], mask: torch.Tensor, protocol: str = "paper") -> torch.Tensor:
+def dot_products(
+    maps: Sequence[torch.Tensor], mask: torch.Tensor, protocol: str = "paper"
+) -> torch.Tensor:
     """Dot products of the flattened maps of every two models, which every cosine between them comes from.
 
     Args:
@@ -202,8 +240,12 @@ def dot_products(maps: Sequence[torch.Tensor], mask: torch.Tensor, protocol: str
     Returns:
         float64, shape (examples, heads, models, models).
     """
-    real = mask[:, None, :, None] if protocol == "paper" else torch.ones_like(mask)[:, None, :, None]
-    flat = torch.stack([(of_one * real).double().flatten(2) for of_one in maps], dim=2)  # (examples, heads, models, cells)
+    real = (
+        mask[:, None, :, None] if protocol == "paper" else torch.ones_like(mask)[:, None, :, None]
+    )
+    flat = torch.stack(
+        [(of_one * real).double().flatten(2) for of_one in maps], dim=2
+    )  # (examples, heads, models, cells)
     return flat @ flat.transpose(2, 3)
 
 
@@ -226,7 +268,12 @@ def displacement_cosine(products: torch.Tensor, start: int, end: int, other: int
 
     def moved(a: int, b: int) -> torch.Tensor:
         """The dot product of two changes."""
-        return products[..., a, b] - products[..., a, start] - products[..., start, b] + products[..., start, start]
+        return (
+            products[..., a, b]
+            - products[..., a, start]
+            - products[..., start, b]
+            + products[..., start, start]
+        )
 
     ends = moved(end, end), moved(other, other)
     # A change below one part in a million is the rounding of single precision.
@@ -238,8 +285,9 @@ def displacement_cosine(products: torch.Tensor, start: int, end: int, other: int
 def of_lab(lab: Any) -> dict[Task, dict[str, np.ndarray]]:
     """What :func:`drifts` says of a lab's tasks, from the cache, by task and comparison.
 
-    "fine-tuning" and its like are the pre-trained model against each training, "another seed" two trainings, "random start"
-    random weights against what training made of them; "same way" and "other task" compare the changes of two trainings.
+    "fine-tuning" and its like are the pre-trained model against each training, "another seed" two
+    trainings, "random start" random weights against what training made of them; "same way" and
+    "other task" compare the changes of two trainings.
     """
     found = {}
     for task in track(lab.tasks, "comparing maps"):
@@ -250,25 +298,40 @@ def of_lab(lab: Any) -> dict[Task, dict[str, np.ndarray]]:
         if task in lab.random_tasks:
             pairs["random start"] = lab.untrained(task, "normal"), lab.finetuned(task, "normal")
         next_task = lab.tasks[(lab.tasks.index(task) + 1) % len(lab.tasks)]
-        movements = {"same way": (start, tuned, again), "other task": (start, tuned, lab.finetuned(next_task))}
+        movements = {
+            "same way": (start, tuned, again),
+            "other task": (start, tuned, lab.finetuned(next_task)),
+        }
         protocol, weighing = lab.settings.protocol, lab.settings.weighing
-        inputs = lab.measured_batches(task, pad_to=OFFICIAL_LENGTH if protocol == "official" else None)
+        inputs = lab.measured_batches(
+            task, pad_to=OFFICIAL_LENGTH if protocol == "official" else None
+        )
         found[task] = once(drifts, pairs, inputs, protocol, movements, weighing)
     return found
 
 
-def leads_of(similarity: Mapping[Task, Mapping[str, np.ndarray]], lab: Any) -> dict[Task, dict[str, Estimate]]:
+def leads_of(
+    similarity: Mapping[Task, Mapping[str, np.ndarray]], lab: Any
+) -> dict[Task, dict[str, Estimate]]:
     """By task, what :func:`last_layers_lead` gives over all trainings."""
     return {
-        task: over_trainings([last_layers_lead(found[name], lab.resampling_seed(task)) for name in trainings_in(found)])
+        task: over_trainings(
+            [
+                last_layers_lead(found[name], lab.resampling_seed(task))
+                for name in trainings_in(found)
+            ]
+        )
         for task, found in similarity.items()
     }
 
 
-def leads_at_random(similarity: Mapping[Task, Mapping[str, np.ndarray]], lab: Any) -> dict[Task, dict[str, Estimate]]:
+def leads_at_random(
+    similarity: Mapping[Task, Mapping[str, np.ndarray]], lab: Any
+) -> dict[Task, dict[str, Estimate]]:
     """As :func:`leads_of`, of the random starts that learned their task and changed the maps of some layer by an effect.
 
-    Where no layer changed, none changed most: random weights attend almost evenly, and may go on doing so.
+    Where no layer changed, none changed most: random weights attend almost evenly, and may go on
+        doing so.
     """
     found = {}
     for task in lab.random_tasks:
@@ -308,7 +371,11 @@ def trainings_in(comparisons: Iterable[str]) -> list[str]:
 
 def names_of_trainings(count: int) -> list[str]:
     """Names of that many comparisons of a training with the pre-trained model."""
-    return ["fine-tuning", "fine-tuning again", *(f"fine-tuning {number}" for number in range(3, count + 1))][:count]
+    return [
+        "fine-tuning",
+        "fine-tuning again",
+        *(f"fine-tuning {number}" for number in range(3, count + 1)),
+    ][:count]
 
 
 def changed_most(by_layer: np.ndarray, count: int = 2) -> str:

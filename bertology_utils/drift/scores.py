@@ -17,7 +17,15 @@ from ..common import one_based, track
 from ..glue import Task, plain_metric, predictions, scale_of
 from ..judge import constant_score
 from ..models import NORMAL_STD, classifier_inputs, predict_logits
-from ..statistics import RESAMPLES, Bootstrap, Estimate, Seed, mean_over_seeds, resampled_scores, weighted_scores
+from ..statistics import (
+    RESAMPLES,
+    Bootstrap,
+    Estimate,
+    Seed,
+    mean_over_seeds,
+    resampled_scores,
+    weighted_scores,
+)
 from ..statistics.estimates import whole_and_resampled
 
 # The columns, in the paper's order and words.
@@ -31,7 +39,9 @@ EMBEDDINGS = -1  # in place of a layer's number
 _LAYER = re.compile(r"\.layers?\.(\d+)\.")
 
 
-def score_task(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed) -> dict[str, Bootstrap]:
+def score_task(
+    task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed
+) -> dict[str, Bootstrap]:
     """Every metric of the task, averaged over classifiers, with its bootstrap over dev examples.
 
     Columns of one task scored with the same seed are paired.
@@ -53,12 +63,16 @@ def score_task(task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed
             from scipy.stats import rankdata
 
             name, answers, gold = "Pearson", rankdata(predicted, axis=1), rankdata(labels)
-        return Bootstrap.of(weighted_scores(name, answers, gold, weights).mean(axis=1), len(labels), seed)
+        return Bootstrap.of(
+            weighted_scores(name, answers, gold, weights).mean(axis=1), len(labels), seed
+        )
 
     return {metric: mean_score(metric) for metric in task.metrics}
 
 
-def gain(task: Task, better: np.ndarray, worse: Bootstrap, labels: np.ndarray, seed: Seed) -> Estimate:
+def gain(
+    task: Task, better: np.ndarray, worse: Bootstrap, labels: np.ndarray, seed: Seed
+) -> Estimate:
     """The gain of several trainings over something else, by :func:`plain_metric`.
 
     Args:
@@ -74,10 +88,13 @@ def gain(task: Task, better: np.ndarray, worse: Bootstrap, labels: np.ndarray, s
     return mean_over_seeds([score - worse for score in scores], scale_of(task, mean))
 
 
-def share_ahead(task: Task, answers: np.ndarray, tuned: np.ndarray, labels: np.ndarray, seed: Seed) -> Estimate:
+def share_ahead(
+    task: Task, answers: np.ndarray, tuned: np.ndarray, labels: np.ndarray, seed: Seed
+) -> Estimate:
     """Share of random classifiers that score higher than a tuned model, by :func:`plain_metric`, mean over trainings.
 
-    A single random classifier scores by chance, and their mean is chance by symmetry, which no tuned model is below.
+    A single random classifier scores by chance, and their mean is chance by symmetry, which no
+    tuned model is below.
 
     Args:
         task: the task.
@@ -87,7 +104,9 @@ def share_ahead(task: Task, answers: np.ndarray, tuned: np.ndarray, labels: np.n
         seed: of the resampling of examples.
     """
     weights = whole_and_resampled(len(labels), seed)  # (1 + resamples, examples)
-    drawn, own = (weighted_scores(plain_metric(task), said, labels, weights) for said in (answers, tuned))
+    drawn, own = (
+        weighted_scores(plain_metric(task), said, labels, weights) for said in (answers, tuned)
+    )
     ahead = [(drawn > one[:, None]).mean(axis=1) for one in own.T]  # each (1 + resamples,)
     return mean_over_seeds([Bootstrap.of(share, len(labels), seed) for share in ahead])
 
@@ -96,7 +115,9 @@ def answers_of(lab: Any) -> dict[Task, dict[str, np.ndarray]]:
     """Answers of all of a lab's classifiers, shape (classifiers, dev examples), by task and column of Table 1."""
     found = {}
     for task in track(lab.tasks, "predicting"):
-        features = once(classifier_inputs, lab.untrained(task), lab.dev_batches(task))  # one pass for all random classifiers
+        features = once(
+            classifier_inputs, lab.untrained(task), lab.dev_batches(task)
+        )  # one pass for all random classifiers
         untuned = random_answers(task, features, lab.settings.seed)
         found[task] = {"pretrained": untuned, "finetuned": answers_of_task(lab, task)}
         if task in lab.random_tasks:
@@ -119,7 +140,9 @@ def rows_of(lab: Any, answers: Mapping[Task, Mapping[str, np.ndarray]]) -> Itera
     gains: dict[str, dict[Task, Estimate]] = {"pretrained": {}, "normal": {}}
     for task, columns in answers.items():
         gold, seed = lab.labels(task), lab.resampling_seed(task)
-        scored = {column: score_task(task, several, gold, seed) for column, several in columns.items()}
+        scored = {
+            column: score_task(task, several, gold, seed) for column, several in columns.items()
+        }
         for column, metrics in scored.items():
             labels = {"task": task, "state": COLUMNS[column], "unit": "score"}
             yield {"what": "score", "values": metrics, "by": ("kind",), **labels}
@@ -127,9 +150,24 @@ def rows_of(lab: Any, answers: Mapping[Task, Mapping[str, np.ndarray]]) -> Itera
             worse = scored[column][plain_metric(task)]
             gains[column][task] = gain(task, columns["finetuned"], worse, gold, seed)
     constant = {task: constant_score(task, lab.labels(task)) for task in answers}
-    yield {"what": "score of always the same answer", "values": constant, "by": ("task",), "unit": "score"}
-    yield {"what": "gain by fine-tuning", "values": gains["pretrained"], "by": ("task",), "unit": "gain"}
-    yield {"what": "gain by pre-training", "values": gains["normal"], "by": ("task",), "unit": "gain"}
+    yield {
+        "what": "score of always the same answer",
+        "values": constant,
+        "by": ("task",),
+        "unit": "score",
+    }
+    yield {
+        "what": "gain by fine-tuning",
+        "values": gains["pretrained"],
+        "by": ("task",),
+        "unit": "gain",
+    }
+    yield {
+        "what": "gain by pre-training",
+        "values": gains["normal"],
+        "by": ("task",),
+        "unit": "gain",
+    }
 
 
 def answer_text(task: Task, logits: np.ndarray) -> str:
@@ -145,7 +183,9 @@ def answer_text(task: Task, logits: np.ndarray) -> str:
     return f"{task.labels[int(logits.argmax())]} ({odds.max() / odds.sum():.2f})"
 
 
-def random_answers(task: Task, features: np.ndarray, seed: int, count: int = RANDOM_CLASSIFIERS) -> np.ndarray:
+def random_answers(
+    task: Task, features: np.ndarray, seed: int, count: int = RANDOM_CLASSIFIERS
+) -> np.ndarray:
     """What classifiers with random weights answer: the paper's "pre-trained, not fine-tuned".
 
     The paper does not say how it scored a model without a classifier; with a
@@ -178,12 +218,15 @@ def exchangeable(model: nn.Module) -> bool:
     return numbers == set(range(shape_of(model)[0]))
 
 
-def changes_of_score(task: Task, logits: Sequence[np.ndarray], labels: np.ndarray, seed: Seed) -> list[Bootstrap]:
+def changes_of_score(
+    task: Task, logits: Sequence[np.ndarray], labels: np.ndarray, seed: Seed
+) -> list[Bootstrap]:
     """Score with each group of layers put back, minus the fine-tuned model's own, from 0 to 1.
 
     Args:
         task: the task.
-        logits: what the fine-tuned model gives, and then what it gives with each group put back; (examples, labels) each.
+        logits: what the fine-tuned model gives, and then what it gives with each group put back;
+            (examples, labels) each.
         labels: gold, shape (examples,).
         seed: of the resampling of examples.
 
@@ -191,7 +234,9 @@ def changes_of_score(task: Task, logits: Sequence[np.ndarray], labels: np.ndarra
         One per group; NaN where there are no numbers.
     """
     if any(np.isnan(of_one).any() for of_one in logits):
-        return [Bootstrap(np.nan, np.full(RESAMPLES, np.nan), len(labels), seed) for _ in logits[1:]]
+        return [
+            Bootstrap(np.nan, np.full(RESAMPLES, np.nan), len(labels), seed) for _ in logits[1:]
+        ]
     answers = np.stack([predictions(task, of_one) for of_one in logits])
     tuned, *without = resampled_scores(plain_metric(task), answers, labels, seed)
     return [one - tuned for one in without]
@@ -202,8 +247,8 @@ def restored_logits(
 ) -> list[np.ndarray]:
     """What the fine-tuned model answers with each group of layers as they were before, each of shape (examples, labels).
 
-    Layers below which two of them are the same are computed once for both. NaN for an architecture whose layers cannot
-    be exchanged.
+    Layers below which two of them are the same are computed once for both. NaN for an architecture
+    whose layers cannot be exchanged.
 
     Args:
         tuned: a classifier.
@@ -214,21 +259,35 @@ def restored_logits(
     Raises:
         ValueError: the two have other tensors.
     """
-    shapes, others = ({name: one.shape for name, one in model.state_dict().items()} for model in (tuned, start))
+    shapes, others = (
+        {name: one.shape for name, one in model.state_dict().items()} for model in (tuned, start)
+    )
     if shapes != others:
-        raise ValueError("layers can be put back from a model of the same tensors only; this one has others")
+        raise ValueError(
+            "layers can be put back from a model of the same tensors only; this one has others"
+        )
     if not exchangeable(start):
         config: Any = tuned.config
-        return [np.full((sum(len(batch.index) for batch in batches), config.num_labels), np.nan) for _ in groups]
+        return [
+            np.full((sum(len(batch.index) for batch in batches), config.num_labels), np.nan)
+            for _ in groups
+        ]
     own, before = _parts(tuned), _parts(start)
     # Of the embeddings and of each layer: is it put back?
-    origins = [tuple(part in group for part in range(EMBEDDINGS, len(own) + EMBEDDINGS)) for group in groups]
+    origins = [
+        tuple(part in group for part in range(EMBEDDINGS, len(own) + EMBEDDINGS))
+        for group in groups
+    ]
     parts: list[list[np.ndarray]] = [[] for _ in groups]
     for batch in batches:
-        known: dict[tuple[bool, ...], object] = {}  # what a part gave, by the origin of all parts up to it
+        known: dict[
+            tuple[bool, ...], object
+        ] = {}  # what a part gave, by the origin of all parts up to it
         # In the order of a tree, so that only one path through it is kept.
         for at in sorted(range(len(groups)), key=origins.__getitem__):
-            known = {path: given for path, given in known.items() if path == origins[at][: len(path)]}
+            known = {
+                path: given for path, given in known.items() if path == origins[at][: len(path)]
+            }
             with _restored_within(own, before, origins[at], known):
                 parts[at].append(predict_logits(tuned, [batch]))
     order = np.argsort(np.concatenate([sorted(batch.index) for batch in batches]))
@@ -247,7 +306,10 @@ def _parts(model: Any) -> list[nn.Module]:
 
 @contextmanager
 def _restored_within(
-    own: Sequence[nn.Module], before: Sequence[nn.Module], origin: tuple[bool, ...], known: dict[tuple[bool, ...], object]
+    own: Sequence[nn.Module],
+    before: Sequence[nn.Module],
+    origin: tuple[bool, ...],
+    known: dict[tuple[bool, ...], object],
 ) -> Iterator[None]:
     """Within it parts of ``own`` compute as those of ``before`` where ``origin`` says so, and nothing that is known."""
 
@@ -281,8 +343,8 @@ def of_restoring(lab: Any) -> tuple[dict[Task, dict[str, Estimate]], dict[Task, 
     """What the score loses with layers put back, over all trainings of a lab's tasks.
 
     Returns:
-        The change of the score by task and group; and by task, that with all but the last two layers put back minus that
-        with the last two.
+        The change of the score by task and group; and by task, that with all but the last two
+        layers put back minus that with the last two.
     """
     groups = groups_of(lab.config.num_hidden_layers)
     last_two, others = list(groups)[lab.config.num_hidden_layers - 2], list(groups)[-2]
@@ -292,9 +354,14 @@ def of_restoring(lab: Any) -> tuple[dict[Task, dict[str, Estimate]], dict[Task, 
         tuned = score_task(task, answers_of_task(lab, task), labels, seed)[plain_metric(task)].value
         every = [
             dict(zip(groups, changes_of_score(task, logits, labels, seed), strict=True))
-            for logits in (lab.restored_layers(task, list(groups.values()), number) for number in lab.trainings(task))
+            for logits in (
+                lab.restored_layers(task, list(groups.values()), number)
+                for number in lab.trainings(task)
+            )
         ]
         scale = scale_of(task, tuned)
-        changes[task] = {name: mean_over_seeds([one[name] for one in every], scale) for name in groups}
+        changes[task] = {
+            name: mean_over_seeds([one[name] for one in every], scale) for name in groups
+        }
         above_others[task] = mean_over_seeds([one[others] - one[last_two] for one in every], scale)
     return changes, above_others

@@ -12,7 +12,15 @@ from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES
 from ..claims import CLAIMS
 from ..glue import Task
 from ..judge import MIN_EXAMPLES
-from ..statistics.estimates import Bootstrap, Estimate, Seed, apart, bootstrap_mean, mean_over_seeds, means_with_gaps
+from ..statistics.estimates import (
+    Bootstrap,
+    Estimate,
+    Seed,
+    apart,
+    bootstrap_mean,
+    mean_over_seeds,
+    means_with_gaps,
+)
 from ..statistics.permutation import ONE_SIDED, ManyTest, in_both
 
 STRIPE = 2.0  # times an even share: a type that gets more has a stripe
@@ -38,19 +46,24 @@ def earlier_and_later(values: np.ndarray, seed: Seed) -> tuple[Bootstrap, Bootst
     """
     by_layer = values.mean(axis=2)  # (examples, layers)
     half = by_layer.shape[1] // 2
-    first, second = (bootstrap_mean(part.mean(axis=1), seed) for part in (by_layer[:, :half], by_layer[:, -half:]))
+    first, second = (
+        bootstrap_mean(part.mean(axis=1), seed)
+        for part in (by_layer[:, :half], by_layer[:, -half:])
+    )
     return first, first - second
 
 
 def published_halves(panel: np.ndarray, reading_error: float, examples: int) -> Estimate:
     """The first half's mean minus the second half's, of a published heatmap that was read off its colours.
 
-    Its error is that of reading alone; how far another sample of examples would move the panel is not published.
+    Its error is that of reading alone; how far another sample of examples would move the panel is
+    not published.
 
     Args:
         panel: mean weights, shape (layers, heads).
-        reading_error: of a cell; all readings within it are as likely. A colour scale that is misread is so for all
-            cells of a half alike, so that their mean errs as much as one of them.
+        reading_error: of a cell; all readings within it are as likely. A colour scale that is
+            misread is so for all cells of a half alike, so that their mean errs as much as one of
+            them.
         examples: that the panel is a mean of.
     """
     half = len(panel) // 2
@@ -63,7 +76,8 @@ class Stripes:
     """Types of word against special tokens, for resamples of the examples; see :func:`against_marks`.
 
     Attributes:
-        means: of each type over the examples that have it, shape (1 + resamples, types, layers, heads).
+        means: of each type over the examples that have it, shape (1 + resamples, types, layers,
+            heads).
         marks: of the more attended special token over the same examples, same shape.
         n: examples.
         seed: of the resampling.
@@ -110,25 +124,30 @@ class Stripes:
     def words_beside_marks(self, at: int, heads: np.ndarray) -> Bootstrap:
         """What a type of word has above an even share, as a part of what the special token has above it; 1 at most.
 
-        Of means over some heads, values being multiples of an even share. It is 1, too, where the word has more.
+        Of means over some heads, values being multiples of an even share. It is 1, too, where the
+        word has more.
 
         Args:
             at: the type's place among those compared.
             heads: which heads, boolean, shape (layers, heads).
         """
-        words, marks = (of[:, at][:, heads].mean(axis=1) - 1 for of in (self.means, self.marks))  # (1 + resamples,)
+        words, marks = (
+            of[:, at][:, heads].mean(axis=1) - 1 for of in (self.means, self.marks)
+        )  # (1 + resamples,)
         return self._of(words / np.maximum(marks, np.abs(words)))
 
     def _of(self, values: np.ndarray) -> Bootstrap:
         return Bootstrap.of(values, self.n, self.seed)
 
 
-def against_marks(values: np.ndarray, seed: Seed, types: Sequence[int] = WORDS, marks: Sequence[int] = SPECIAL) -> Stripes:
+def against_marks(
+    values: np.ndarray, seed: Seed, types: Sequence[int] = WORDS, marks: Sequence[int] = SPECIAL
+) -> Stripes:
     """What types of word get, and what special tokens get in the same examples (§4.4).
 
     Args:
-        values: in multiples of an even share, shape (examples, all types, layers, heads), NaN where an example has no
-            token of the type.
+        values: in multiples of an even share, shape (examples, all types, layers, heads), NaN where
+            an example has no token of the type.
         seed: of the resampling of examples.
         types, marks: which of them are the types of word, and which the special tokens.
     """
@@ -154,7 +173,10 @@ def ahead_of_pairs(
     Returns:
         Estimates over the trainings that both have; nothing where tasks of either kind are missing.
     """
-    single, double = ([task for task in measured if len(task.fields) == count and learned[task]] for count in (1, 2))
+    single, double = (
+        [task for task in measured if len(task.fields) == count and learned[task]]
+        for count in (1, 2)
+    )
     return {
         one: {
             f"above {other.title}": mean_over_seeds(
@@ -177,9 +199,14 @@ def of_type(tests: Mapping[Task, Sequence[ManyTest]], at: int) -> dict[Task, lis
     return {task: [test[at] for test in trainings] for task, trainings in tests.items()}
 
 
-def also(tests: Mapping[Task, Sequence[ManyTest]], others: Mapping[Task, Sequence[ManyTest]]) -> dict[Task, list[ManyTest]]:
+def also(
+    tests: Mapping[Task, Sequence[ManyTest]], others: Mapping[Task, Sequence[ManyTest]]
+) -> dict[Task, list[ManyTest]]:
     """By task and training two tests of the same heads as one; see :func:`bertology_utils.statistics.in_both`."""
-    return {task: [in_both(*pair) for pair in zip(of_task, others[task], strict=True)] for task, of_task in tests.items()}
+    return {
+        task: [in_both(*pair) for pair in zip(of_task, others[task], strict=True)]
+        for task, of_task in tests.items()
+    }
 
 
 def beside_marks(
@@ -187,27 +214,38 @@ def beside_marks(
 ) -> dict[Task, dict[str, Estimate]]:
     """By task and type of word that the paper names for it, what it gets in the heads that turned to it (§4.4).
 
-    As a part of what special tokens get in these heads; see :meth:`Stripes.words_beside_marks`. A training counts if
-    fine-tuning surely made some head attend more to the type, and :data:`MIN_EXAMPLES` examples have it.
+    As a part of what special tokens get in these heads; see :meth:`Stripes.words_beside_marks`. A
+    training counts if fine-tuning surely made some head attend more to the type, and
+    :data:`MIN_EXAMPLES` examples have it.
 
     Args:
         stripes: by task and training, of the fine-tuned models.
-        changes: by task and training, the tests of what fine-tuning adds, of shape (types, layers, heads).
+        changes: by task and training, the tests of what fine-tuning adds, of shape (types, layers,
+            heads).
     """
     found: dict[Task, dict[str, Estimate]] = {}
     for kind, names in MORE_ATTENDED.items():
         at = TOKEN_TYPES.index(kind)
         for task, tests in of_type(changes, at).items():
-            turned = [(one, test.above <= ONE_SIDED) for one, test in zip(stripes[task], tests, strict=True)]
+            turned = [
+                (one, test.above <= ONE_SIDED)
+                for one, test in zip(stripes[task], tests, strict=True)
+            ]
             each = [one.words_beside_marks(at, heads) for one, heads in turned if heads.any()]
             if task.name in names and each and tests[0].n.max() >= MIN_EXAMPLES:
                 found.setdefault(task, {})[kind] = mean_over_seeds(each)
     return found
 
 
-def fewest(tests: Mapping[Task, Sequence[ManyTest]], tasks: Sequence[str], learned: Mapping[Task, bool]) -> int:
+def fewest(
+    tests: Mapping[Task, Sequence[ManyTest]], tasks: Sequence[str], learned: Mapping[Task, bool]
+) -> int:
     """The number of examples where it is smallest, among the learned of these tasks; enough if none is here."""
-    sizes = [int(of_task[0].n.max()) for task, of_task in tests.items() if task.name in tasks and learned[task]]
+    sizes = [
+        int(of_task[0].n.max())
+        for task, of_task in tests.items()
+        if task.name in tasks and learned[task]
+    ]
     return min(sizes, default=MIN_EXAMPLES)
 
 
@@ -250,7 +288,9 @@ def type_means(by_task: Iterable[np.ndarray]) -> np.ndarray:
         by_task: of each task shape (examples, types), NaN where an example lacks the type.
     """
     with np.errstate(invalid="ignore"):
-        return np.stack([np.nansum(values, axis=0) / np.isfinite(values).sum(axis=0) for values in by_task])
+        return np.stack(
+            [np.nansum(values, axis=0) / np.isfinite(values).sum(axis=0) for values in by_task]
+        )
 
 
 def ahead(values: np.ndarray, kind: int, rivals: Sequence[int], seed: Seed) -> tuple[bool, float]:
@@ -263,13 +303,20 @@ def ahead(values: np.ndarray, kind: int, rivals: Sequence[int], seed: Seed) -> t
         seed: of the resampling of examples.
 
     Returns:
-        Whether it does, and in what share of the resamples. A type that no example has is not ahead.
+        Whether it does, and in what share of the resamples. A type that no example has is not
+        ahead.
     """
     if not np.isfinite(values[:, kind]).any():
         return False, 0.0
-    others = [rival for rival in rivals if rival != kind and np.isfinite(values[:, rival] + values[:, kind]).any()]
+    others = [
+        rival
+        for rival in rivals
+        if rival != kind and np.isfinite(values[:, rival] + values[:, kind]).any()
+    ]
     compared = against_marks(values[:, :, None, None], seed, others, [kind])
-    wins = ~(compared.marks <= compared.means)  # (1 + resamples, others, 1, 1); a rival that is missing is no rival
+    wins = ~(
+        compared.marks <= compared.means
+    )  # (1 + resamples, others, 1, 1); a rival that is missing is no rival
     return bool(wins[0].all()), float(wins[1:].all(axis=(1, 2, 3)).mean())
 
 
@@ -295,13 +342,17 @@ def shares_first(
     """By task and type, the share of the resamples in which the type is ahead of every other but [CLS], in each training.
 
     Args:
-        tuned: by task and training, under "from [CLS]" what :class:`bertology_utils.features.measure.Features` found.
+        tuned: by task and training, under "from [CLS]" what
+            :class:`bertology_utils.features.measure.Features` found.
         kinds: the types.
         seed: of the resampling of examples.
     """
     return {
         task: {
-            kind: [ahead(last_layer(one["from [CLS]"]), TOKEN_TYPES.index(kind), BUT_CLS, seed)[1] for one in trainings]
+            kind: [
+                ahead(last_layer(one["from [CLS]"]), TOKEN_TYPES.index(kind), BUT_CLS, seed)[1]
+                for one in trainings
+            ]
             for kind in kinds
         }
         for task, trainings in tuned.items()

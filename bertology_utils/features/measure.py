@@ -103,7 +103,9 @@ def disregard(values: np.ndarray, protocol: str) -> np.ndarray:
 def marks(annotated: AnnotatedInput) -> np.ndarray:
     """[CLS], [SEP] and punctuation of an input, for :class:`Flow`: shape (3, wordpieces)."""
     cls, separators, points = token_types(annotated)[len(LINGUISTIC) :]
-    return np.stack([cls, separators & ~cls, points & ~separators & ~cls])  # a text can spell out "[SEP]"
+    return np.stack(
+        [cls, separators & ~cls, points & ~separators & ~cls]
+    )  # a text can spell out "[SEP]"
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,9 @@ class Flow:
         other = 1 - self._now.amax(dim=1)  # (examples, tokens): words
         neighbours, words = [], []
         for offset in NEIGHBOURS.values():
-            weights = torch.diagonal(maps, offset, dim1=2, dim2=3)  # (examples, heads, queries that have this neighbour)
+            weights = torch.diagonal(
+                maps, offset, dim1=2, dim2=3
+            )  # (examples, heads, queries that have this neighbour)
             real = batch.mask[:, max(0, -offset) : maps.shape[2] - max(0, offset)]
             weights = weights * real[:, None] / batch.lengths[:, None, None]
             keys = other[:, max(0, offset) : maps.shape[3] + min(0, offset)]
@@ -160,10 +164,14 @@ class Flow:
     def compute(self) -> FlowShares:
         """Shares of all examples, in the order of the data."""
         rows = [self._rows[index] for index in sorted(self._rows)]
-        return FlowShares(*(np.array([[layer[part] for layer in row] for row in rows]) for part in (0, 1)))
+        return FlowShares(
+            *(np.array([[layer[part] for layer in row] for row in rows]) for part in (0, 1))
+        )
 
 
-def in_even_shares(flows: Mapping[Task, FlowShares], special: Mapping[Task, Sequence[np.ndarray]]) -> dict[str, float]:
+def in_even_shares(
+    flows: Mapping[Task, FlowShares], special: Mapping[Task, Sequence[np.ndarray]]
+) -> dict[str, float]:
     """What one [CLS], [SEP] or punctuation mark gets, in multiples of an even share; mean over heads, examples, then tasks.
 
     Args:

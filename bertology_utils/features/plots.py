@@ -26,12 +26,16 @@ BERT_BASE = "bert-base, published figure"
 ABOVE_MATCHED = ", above matched words"
 _CLS, _SEP, _POINTS = plots.FLOW_COLOURS[:3]  # as in the bars of where attention goes
 _ORANGE, _EVEN = plots.COLOURS["orange"], plots.COLOURS["grey"]
-Heads = dict[str, dict[str, dict[str, np.ndarray]]]  # by type, task's title and source a number for each head
+Heads = dict[
+    str, dict[str, dict[str, np.ndarray]]
+]  # by type, task's title and source a number for each head
 
 
 def attention_flow(run: Results) -> Figure:
     """Where each layer's attention goes in one run: pre-trained, fine-tuned and with random weights."""
-    return plots.flow_grid({state: run.array(SHARES, state=state) for state in STATES}, DESTINATIONS)
+    return plots.flow_grid(
+        {state: run.array(SHARES, state=state) for state in STATES}, DESTINATIONS
+    )
 
 
 def stripes(runs: Runs) -> Figure:
@@ -63,17 +67,25 @@ def changes(runs: Runs, kinds: Sequence[str], matched: bool = True) -> Heads:
                 row = panel[TASKS[task].title] = {}
                 for name, run in runs.items():
                     present = run.find(EXAMPLES, task=task, kind=kind)
-                    if present and present[0]["value"] >= MIN_EXAMPLES and run.find(what, task=task, kind=kind):
+                    if (
+                        present
+                        and present[0]["value"] >= MIN_EXAMPLES
+                        and run.find(what, task=task, kind=kind)
+                    ):
                         row[name] = run.array(what, task=task, kind=kind)
     return found
 
 
 def mean_heads(run: Results, kind: str, state: str) -> list[np.ndarray]:
     """What every head of a run's models, fine-tuned or pre-trained, gives one type, a task each: shape (layers, heads)."""
-    return [np.array(one["value"], dtype=float) for one in run.find(WEIGHTS, state=state, kind=kind)]
+    return [
+        np.array(one["value"], dtype=float) for one in run.find(WEIGHTS, state=state, kind=kind)
+    ]
 
 
-def maps_over_columns(annotated: AnnotatedInput, maps: Mapping[str, np.ndarray], marked: str = "") -> Figure:
+def maps_over_columns(
+    annotated: AnnotatedInput, maps: Mapping[str, np.ndarray], marked: str = ""
+) -> Figure:
     """Self-attention maps of one input, and below each what every token gets from the average token.
 
     Args:
@@ -82,8 +94,15 @@ def maps_over_columns(annotated: AnnotatedInput, maps: Mapping[str, np.ndarray],
         marked: the type of word whose bars are orange.
     """
     side = 1.4 + 0.16 * annotated.length
-    figure, axes = plt.subplots(2, len(maps), figsize=(side * len(maps) + 0.6, side + 1.4), height_ratios=(side, 1.4),
-                                squeeze=False, sharex="col", sharey="row")  # fmt: skip
+    figure, axes = plt.subplots(
+        2,
+        len(maps),
+        figsize=(side * len(maps) + 0.6, side + 1.4),
+        height_ratios=(side, 1.4),
+        squeeze=False,
+        sharex="col",
+        sharey="row",
+    )
     colours = _bar_colours(annotated, marked)
     for top, below, (title, weights) in zip(*axes, maps.items(), strict=True):
         image = plots.attention_map(top, weights, annotated.pieces, title)
@@ -101,7 +120,12 @@ def maps_over_columns(annotated: AnnotatedInput, maps: Mapping[str, np.ndarray],
 def _bar_colours(annotated: AnnotatedInput, marked: str) -> list[str]:
     colours = np.full(annotated.length, "#b9bec6")
     of_type = token_types(annotated)
-    for kind, colour in (("punctuation", _POINTS), ("[SEP]", _SEP), ("[CLS]", _CLS), (marked, _ORANGE)):
+    for kind, colour in (
+        ("punctuation", _POINTS),
+        ("[SEP]", _SEP),
+        ("[CLS]", _CLS),
+        (marked, _ORANGE),
+    ):
         if kind:
             colours[of_type[TOKEN_TYPES.index(kind)]] = colour
     return colours.tolist()
@@ -110,7 +134,8 @@ def _bar_colours(annotated: AnnotatedInput, marked: str) -> list[str]:
 def by_depth(runs: Runs, even: float) -> Figure:
     """What [CLS] and [SEP] get from the first layer to the last, pre-trained, mean over heads, on one scale.
 
-    The line is the mean over tasks and the band their range; of bert-base there is the published panel of one task.
+    The line is the mean over tasks and the band their range; of bert-base there is the published
+    panel of one task.
 
     Args:
         runs: by title; this run has the published rows.
@@ -119,13 +144,29 @@ def by_depth(runs: Runs, even: float) -> Figure:
     figure, axes = plt.subplots(1, 2, figsize=(8.8, 3.1), sharey=True)
     for ax, kind in zip(axes, ("[CLS]", "[SEP]"), strict=True):
         by_source = {BERT_BASE: [runs[THIS_RUN].array(PUBLISHED, kind=kind)]} | {
-            name: [heads.mean(axis=1) for heads in mean_heads(run, kind, "pre-trained")] for name, run in runs.items()
+            name: [heads.mean(axis=1) for heads in mean_heads(run, kind, "pre-trained")]
+            for name, run in runs.items()
         }
         for source, several in by_source.items():
             depth, colour = np.linspace(0, 1, len(several[0])), plots.SOURCE_COLOURS[source]
-            ax.plot(depth, np.mean(several, axis=0), "-", marker=SOURCE_MARKERS[source], ms=4, lw=1.5, color=colour,
-                    label=source)  # fmt: skip
-            ax.fill_between(depth, np.min(several, axis=0), np.max(several, axis=0), color=colour, alpha=0.18, lw=0)
+            ax.plot(
+                depth,
+                np.mean(several, axis=0),
+                "-",
+                marker=SOURCE_MARKERS[source],
+                ms=4,
+                lw=1.5,
+                color=colour,
+                label=source,
+            )
+            ax.fill_between(
+                depth,
+                np.min(several, axis=0),
+                np.max(several, axis=0),
+                color=colour,
+                alpha=0.18,
+                lw=0,
+            )
         ax.axhline(even, color=_EVEN, ls=":", lw=1.5, label="even share of this run's inputs")
         ax.set(title=kind, xlabel="depth", ylim=(0, None))
         ax.set_xticks([0, 0.5, 1], ["first layer", "", "last layer"])
@@ -153,25 +194,47 @@ def heads_as_dots(panels: Heads, label: str) -> Figure:
         _rows_of_heads(ax, rows)
         ax.axvline(WEIGHT, color=_ORANGE, lw=1.5, zorder=0)
         ax.set(title=kind.replace(", ", ",\n"), xlabel=label, ylim=(len(rows) - 0.5, -0.5))
-        starred = [TASKS[name].title for name in MORE_ATTENDED.get(kind.removesuffix(ABOVE_MATCHED), ())]
+        starred = [
+            TASKS[name].title for name in MORE_ATTENDED.get(kind.removesuffix(ABOVE_MATCHED), ())
+        ]
         ax.set_yticks(range(len(rows)), [f"{task} *" if task in starred else task for task in rows])
         for text in ax.get_yticklabels():
             text.set_fontweight("bold" if text.get_text().endswith("*") else "normal")
-    sources = list(dict.fromkeys(source for rows in panels.values() for row in rows.values() for source in row))
-    lines = [plt.Line2D([], [], marker=SOURCE_MARKERS[one], ls="", color=plots.SOURCE_COLOURS[one]) for one in sources]
+    sources = list(
+        dict.fromkeys(source for rows in panels.values() for row in rows.values() for source in row)
+    )
+    lines = [
+        plt.Line2D([], [], marker=SOURCE_MARKERS[one], ls="", color=plots.SOURCE_COLOURS[one])
+        for one in sources
+    ]
     lines.append(plt.Line2D([], [], color=_ORANGE))
-    figure.legend(lines, [*sources, f"+{WEIGHT}: the least that counts"], loc="outside upper center", ncols=len(lines))
+    figure.legend(
+        lines,
+        [*sources, f"+{WEIGHT}: the least that counts"],
+        loc="outside upper center",
+        ncols=len(lines),
+    )
     return figure
 
 
 def _rows_of_heads(ax: Axes, rows: Mapping[str, Mapping[str, np.ndarray]]) -> None:
     for at, row in enumerate(rows.values()):
         if not row:
-            ax.text(0.98, at, "too few examples", transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=8,
-                    color=_EVEN)  # fmt: skip
+            ax.text(
+                0.98,
+                at,
+                "too few examples",
+                transform=ax.get_yaxis_transform(),
+                ha="right",
+                va="center",
+                fontsize=8,
+                color=_EVEN,
+            )
         for place, (source, heads) in enumerate(row.items()):
             values = np.sort(np.ravel(heads))
-            beside = 0.07 * (np.arange(values.size) % 5 - 2) / (1 + (len(row) > 1))  # neighbours apart
+            beside = (
+                0.07 * (np.arange(values.size) % 5 - 2) / (1 + (len(row) > 1))
+            )  # neighbours apart
             height = at + 0.4 * (place - (len(row) - 1) / 2) + beside
             mark, colour = SOURCE_MARKERS[source], plots.SOURCE_COLOURS[source]
             ax.plot(values, height, mark, ms=3, alpha=0.6, mew=0, color=colour)

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ..annotation.inputs import LINGUISTIC, MARKS, TOKEN_TYPES, AnnotatedInput, is_punctuation, mask, token_types
+from ..annotation.inputs import (
+    LINGUISTIC,
+    MARKS,
+    TOKEN_TYPES,
+    AnnotatedInput,
+    is_punctuation,
+    mask,
+    token_types,
+)
 from ..attention import Measurement
 from ..common import PROTOCOLS, Head, one_of
 from ..statistics import Seed, largest
@@ -53,7 +61,9 @@ def match(inputs: Sequence[AnnotatedInput], seed: Seed) -> Matched:
     distances: list[list[tuple[float, ...]]] = [[] for _ in LINGUISTIC]
     tokens = np.zeros((len(LINGUISTIC), 2), dtype=int)
     for annotated in inputs:
-        places_of_words = [at for word, pieces in annotated.words if not is_punctuation(word) for at in pieces]
+        places_of_words = [
+            at for word, pieces in annotated.words if not is_punctuation(word) for at in pieces
+        ]
         words = mask(annotated.length, places_of_words)
         rarity = np.log10([counts[piece] for piece in annotated.ids])
         both = np.zeros((2 * len(LINGUISTIC), annotated.length), dtype=bool)
@@ -63,10 +73,14 @@ def match(inputs: Sequence[AnnotatedInput], seed: Seed) -> Matched:
             places = others - own[:, None]  # (tokens of the type, others)
             frequencies = rarity[others] - rarity[own][:, None]
             jitter = 1e-6 * rng.random(places.shape)
-            chosen = linear_sum_assignment(np.abs(places) / PLACES_PER_DECADE + np.abs(frequencies) + jitter)
+            chosen = linear_sum_assignment(
+                np.abs(places) / PLACES_PER_DECADE + np.abs(frequencies) + jitter
+            )
             both[number, own[chosen[0]]] = both[len(LINGUISTIC) + number, others[chosen[1]]] = True
             apart = places[chosen], frequencies[chosen]
-            distances[number] += zip(*(part for signed in apart for part in (np.abs(signed), signed)), strict=True)
+            distances[number] += zip(
+                *(part for signed in apart for part in (np.abs(signed), signed)), strict=True
+            )
         masks.append(both)
     means = [np.mean(pairs, axis=0) if pairs else np.full(4, np.nan) for pairs in distances]
     return Matched(masks, np.array(means), tokens)
@@ -77,11 +91,11 @@ class Reading:
     """One model's attention on one task's examples.
 
     Attributes:
-        weights: what the largest token of each of :data:`TOKEN_TYPES` gets from the average token, shape
-            (examples, types, layers, heads); NaN where an example lacks the type.
+        weights: what the largest token of each of :data:`TOKEN_TYPES` gets from the average token,
+            shape (examples, types, layers, heads); NaN where an example lacks the type.
         by_other: the same by the other protocol.
-        above_matched: what paired tokens of each of :data:`LINGUISTIC` get minus what their matched words get,
-            shape (examples, types, layers, heads).
+        above_matched: what paired tokens of each of :data:`LINGUISTIC` get minus what their matched
+            words get, shape (examples, types, layers, heads).
         flow: how attention divides.
         lengths: of the examples, in wordpieces.
         seed: of everything that is resampled.
@@ -101,7 +115,11 @@ class Reading:
     def heads(self, kind: str, other: bool = False) -> np.ndarray:
         """Its mean over the examples that have it, shape (layers, heads); NaN if none has. With ``other`` by that protocol."""
         values = (self.by_other if other else self.weights)[:, TOKEN_TYPES.index(kind)]
-        return np.nanmean(values, axis=0) if np.isfinite(values).any() else np.full(values.shape[1:], np.nan)
+        return (
+            np.nanmean(values, axis=0)
+            if np.isfinite(values).any()
+            else np.full(values.shape[1:], np.nan)
+        )
 
     @property
     def even_shares(self) -> np.ndarray:
@@ -123,16 +141,28 @@ class Examples:
     """
 
     def __init__(self, inputs: Sequence[AnnotatedInput], protocol: str, seed: Seed):
-        self.inputs, self.protocol, self.seed = inputs, one_of("protocol", protocol, PROTOCOLS), seed
+        self.inputs, self.protocol, self.seed = (
+            inputs,
+            one_of("protocol", protocol, PROTOCOLS),
+            seed,
+        )
         self.other = next(name for name in PROTOCOLS if name != protocol)
-        self.types, self.other_types = ([token_types(one, name) for one in inputs] for name in (protocol, self.other))
+        self.types, self.other_types = (
+            [token_types(one, name) for one in inputs] for name in (protocol, self.other)
+        )
         self.matched = match(inputs, seed)
         self.lengths = np.array([annotated.length for annotated in inputs])
 
     @property
     def present(self) -> dict[str, int]:
         """By type, how many examples have it."""
-        return dict(zip(TOKEN_TYPES, np.array([mask.any(axis=1) for mask in self.types]).sum(axis=0), strict=True))
+        return dict(
+            zip(
+                TOKEN_TYPES,
+                np.array([mask.any(axis=1) for mask in self.types]).sum(axis=0),
+                strict=True,
+            )
+        )
 
     def places(self, at: int) -> dict[str, np.ndarray]:
         """Of one example, which wordpieces are of each type, and which are "a word" at all; each of shape (wordpieces,)."""

@@ -14,19 +14,34 @@ from ..glue import Task
 from ..judge import MIN_EXAMPLES, no_sink, too_few
 from ..results import SHARE
 from ..statistics import Bootstrap, Estimate, ManyTest, largest, many_test, over_trainings
-from .compare import MORE_ATTENDED, Stripes, against_marks, also, beside_marks, earlier_and_later, fewest, of_type
+from .compare import (
+    MORE_ATTENDED,
+    Stripes,
+    against_marks,
+    also,
+    beside_marks,
+    earlier_and_later,
+    fewest,
+    of_type,
+)
 from .measure import DESTINATIONS
 from .reading import Examples, Reading, type_in_even_shares, typical
 
 STATES = ("pre-trained", "fine-tuned", "random weights")
 # Rows of results that figures draw.
-WEIGHTS, SHARES, IN_EVEN = "weight on the type", "share of attention", "attention to one token, in even shares"
+WEIGHTS, SHARES, IN_EVEN = (
+    "weight on the type",
+    "share of attention",
+    "attention to one token, in even shares",
+)
 MORE, BEYOND = "increase of the weight", "increase of the weight above matched words"
 GAINERS, LOSERS = f"heads that give the type {WEIGHT} more", "heads that give the type less"
 ON_WORDS, ON_SPECIAL, KEPT = (
-    CLAIMS[name].estimate for name in ("stripes-exclusive", "stripes-special", "stripes-pretraining")
+    CLAIMS[name].estimate
+    for name in ("stripes-exclusive", "stripes-special", "stripes-pretraining")
 )
-# By claim: the special token, layers left out at the start, and 1 if it is to get more early, -1 if late.
+# By claim: the special token, layers left out at the start, and 1 if it is to get more early, -1 if
+# late.
 HALVES = {
     "cls-early": ("[CLS]", 0, 1),
     "cls-early-deeper": ("[CLS]", 1, 1),
@@ -44,7 +59,13 @@ def rows_of(before: Before, after: After, untrained: Before) -> Iterator[dict[st
     Args:
         before, after, untrained: from :func:`bertology_utils.passes.readings`.
     """
-    found = dict(zip(STATES, (before, {task: several[0] for task, several in after.items()}, untrained), strict=True))
+    found = dict(
+        zip(
+            STATES,
+            (before, {task: several[0] for task, several in after.items()}, untrained),
+            strict=True,
+        )
+    )
     weights = {
         state: {task: {kind: one.heads(kind) for kind in TOKEN_TYPES} for task, one in each.items()}
         for state, each in found.items()
@@ -54,8 +75,14 @@ def rows_of(before: Before, after: After, untrained: Before) -> Iterator[dict[st
         state: np.mean([one.flow.destinations.mean(axis=(0, 2)) for one in each.values()], axis=0)
         for state, each in found.items()
     }  # each (layers, destinations)
-    yield {"what": SHARES, "values": divided, "by": ("state",), "over": ("layer", "kind"), "kinds": DESTINATIONS,
-           "unit": "share"}  # fmt: skip
+    yield {
+        "what": SHARES,
+        "values": divided,
+        "by": ("state",),
+        "over": ("layer", "kind"),
+        "kinds": DESTINATIONS,
+        "unit": "share",
+    }
     in_even = {kind: type_in_even_shares(before.values(), kind) for kind in ("[CLS]", "[SEP]")}
     yield {"what": IN_EVEN, "values": in_even, "by": ("kind",), "state": "pre-trained"}
 
@@ -66,7 +93,10 @@ def stripes_of(models: Before) -> dict[Task, Stripes]:
 
 
 def _stripes_of_trainings(after: After) -> dict[Task, list[Stripes]]:
-    return {task: [against_marks(one.even_shares, one.seed) for one in several] for task, several in after.items()}
+    return {
+        task: [against_marks(one.even_shares, one.seed) for one in several]
+        for task, several in after.items()
+    }
 
 
 def stripes(before: Before, after: After) -> Iterator[dict[str, Any]]:
@@ -79,7 +109,13 @@ def stripes(before: Before, after: After) -> Iterator[dict[str, Any]]:
     }
     for what, measure in measures.items():
         unit = "difference of shares" if what == ON_SPECIAL else "share"
-        yield {"what": what, "values": over_trainings(has, measure), "by": ("task",), "unit": unit, "tolerance": SHARE}
+        yield {
+            "what": what,
+            "values": over_trainings(has, measure),
+            "by": ("task",),
+            "unit": unit,
+            "tolerance": SHARE,
+        }
 
 
 def beside_special(after: After, changes: Changes) -> dict[Task, dict[str, Estimate]]:
@@ -100,7 +136,9 @@ def halves(after: After, claim: str) -> dict[str, Any]:
         claim: one of :data:`HALVES`.
     """
     kind, skipped, sign = HALVES[claim]
-    drops = over_trainings(after, lambda task, one: earlier_and_later(one.of(kind)[:, skipped:], one.seed)[1])
+    drops = over_trainings(
+        after, lambda task, one: earlier_and_later(one.of(kind)[:, skipped:], one.seed)[1]
+    )
     values = {task: drop if sign > 0 else -drop for task, drop in drops.items()}
     return {"what": CLAIMS[claim].estimate, "values": values, "by": ("task",), "unit": "difference"}
 
@@ -110,10 +148,14 @@ def changes(before: Before, after: After, of: str) -> dict[Task, list[ManyTest]]
 
     Args:
         before, after: the models.
-        of: "weights" for every type of token, or "above_matched" for every type of word, minus its matched words.
+        of: "weights" for every type of token, or "above_matched" for every type of word, minus its
+            matched words.
     """
     return {
-        task: [many_test(getattr(one, of) - getattr(before[task], of), WEIGHT, one.seed) for one in several]
+        task: [
+            many_test(getattr(one, of) - getattr(before[task], of), WEIGHT, one.seed)
+            for one in several
+        ]
         for task, several in after.items()
     }
 
@@ -126,24 +168,46 @@ def recorded(changes: Changes, what: str) -> dict[str, Any]:
         what: :data:`MORE` or :data:`BEYOND`.
     """
     kinds = TOKEN_TYPES if what == MORE else LINGUISTIC
-    values = {task: dict(zip(kinds, first.means, strict=True)) for task, (first, *_) in changes.items()}
-    return {"what": what, "values": values, "by": ("task", "kind"), "unit": "difference", "training": 1}
+    values = {
+        task: dict(zip(kinds, first.means, strict=True)) for task, (first, *_) in changes.items()
+    }
+    return {
+        "what": what,
+        "values": values,
+        "by": ("task", "kind"),
+        "unit": "difference",
+        "training": 1,
+    }
 
 
 def counted(changes: Changes) -> Iterator[dict[str, Any]]:
     """How many heads give a type of word more by :data:`WEIGHT`, and how many less; first training, to record."""
-    for what, counts in ((GAINERS, lambda means: means >= WEIGHT), (LOSERS, lambda means: means < 0)):
+    for what, counts in (
+        (GAINERS, lambda means: means >= WEIGHT),
+        (LOSERS, lambda means: means < 0),
+    ):
         values = {
             task: {kind: int(counts(first.means[at]).sum()) for at, kind in enumerate(LINGUISTIC)}
             for task, (first, *_) in changes.items()
         }
-        yield {"what": what, "values": values, "by": ("task", "kind"), "unit": "count", "training": 1, "tolerance": 1}
+        yield {
+            "what": what,
+            "values": values,
+            "by": ("task", "kind"),
+            "unit": "count",
+            "training": 1,
+            "tolerance": 1,
+        }
 
 
-def tests_of(changes: Changes, beyond: Changes) -> tuple[dict[str, dict[Task, list[ManyTest]]], ...]:
+def tests_of(
+    changes: Changes, beyond: Changes
+) -> tuple[dict[str, dict[Task, list[ManyTest]]], ...]:
     """By type of word, task and training the tests of the heads' changes, and of the same heads by both measures."""
     plain = {kind: of_type(changes, at) for at, kind in enumerate(LINGUISTIC)}
-    return plain, {kind: also(plain[kind], of_type(beyond, at)) for at, kind in enumerate(LINGUISTIC)}
+    return plain, {
+        kind: also(plain[kind], of_type(beyond, at)) for at, kind in enumerate(LINGUISTIC)
+    }
 
 
 def scarce(plain: Mapping[str, Changes], kind: str, learned: Mapping[Task, bool]) -> str:
@@ -153,7 +217,11 @@ def scarce(plain: Mapping[str, Changes], kind: str, learned: Mapping[Task, bool]
 
 def most(changes: Changes, kinds: Sequence[str] = LINGUISTIC) -> tuple[Task, str, Head]:
     """Task, type of word and head of the largest change, first training; of types in :data:`MIN_EXAMPLES` examples or more, if any."""
-    counts = [int(first.n[LINGUISTIC.index(kind)].max()) for first, *_ in changes.values() for kind in kinds]
+    counts = [
+        int(first.n[LINGUISTIC.index(kind)].max())
+        for first, *_ in changes.values()
+        for kind in kinds
+    ]
     enough = min(MIN_EXAMPLES, max(counts))
     peaks = {
         (task, kind): first.means[LINGUISTIC.index(kind)]

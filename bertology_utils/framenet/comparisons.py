@@ -16,14 +16,27 @@ from ..claims import CLAIMS, WEIGHT
 from ..common import Head, head_name, one_of
 from ..judge import Support, some_head, too_few
 from ..statistics.estimates import Bootstrap, Estimate, Seed, bootstrap_mean, mean_over_seeds
-from ..statistics.permutation import ONE_SIDED, ManyTest, corrected_p, count_of, heads_by_size, in_both, many_test, p_is
+from ..statistics.permutation import (
+    ONE_SIDED,
+    ManyTest,
+    corrected_p,
+    count_of,
+    heads_by_size,
+    in_both,
+    many_test,
+    p_is,
+)
 from .frame_links import PAPER_SENTENCES, FrameSentence
 from .measure import FrameLinkAttention, FrameLinkScores, FramePlaces, Seen, place
 
 DRAWS = 1000
 EVEN_SHARES = 2  # so many times 1/L is a high weight, as in §4.4's stripes
-COMPLEMENT = "Dep"  # FrameNet's grammatical function of what is no subject ("Ext"), object ("Obj") or noun modified ("Head")
-PRONOUN_FORMS = frozenset("i you he she it we they who me him her us them this that these those".split())
+# FrameNet's grammatical function of what is no subject ("Ext"), object ("Obj") or noun modified
+# ("Head")
+COMPLEMENT = "Dep"
+PRONOUN_FORMS = frozenset(
+    "i you he she it we they who me him her us them this that these those".split()
+)
 ROLES = ("pronoun before", "other before", "after")
 FEWEST = 10  # sentences for an interval
 # Heatmaps of the paper's published notebook, digitised; source and error: see published_panel.
@@ -76,20 +89,38 @@ def matched_test(scores: FrameLinkScores, seed: Seed, draws: int = DRAWS) -> Mat
     Raises:
         ValueError: no sentence has a second place.
     """
-    places = [sentence.reshape(len(sentence), -1).astype(np.float64) for sentence in scores.places if len(sentence) > 1]
+    places = [
+        sentence.reshape(len(sentence), -1).astype(np.float64)
+        for sentence in scores.places
+        if len(sentence) > 1
+    ]
     if not places:
-        raise ValueError("no sentence has a second place for its links, so there is nothing to compare with")
+        raise ValueError(
+            "no sentence has a second place for its links, so there is nothing to compare with"
+        )
     shape = scores.places[0].shape[1:]
-    flat, counts = np.concatenate(places), np.array([len(sentence) for sentence in places])  # flat: (all places, all heads)
+    flat, counts = (
+        np.concatenate(places),
+        np.array([len(sentence) for sentence in places]),
+    )  # flat: (all places, all heads)
     starts = np.cumsum(counts) - counts
-    expected = np.mean([sentence.mean(axis=0) for sentence in places], axis=0)  # under the hypothesis, (all heads,)
-    error = np.maximum(np.sqrt(np.sum([sentence.var(axis=0) for sentence in places], axis=0)) / len(places), 1e-12)
+    expected = np.mean(
+        [sentence.mean(axis=0) for sentence in places], axis=0
+    )  # under the hypothesis, (all heads,)
+    error = np.maximum(
+        np.sqrt(np.sum([sentence.var(axis=0) for sentence in places], axis=0)) / len(places), 1e-12
+    )
 
     def standardised(rows: np.ndarray) -> np.ndarray:
         return (flat[rows].mean(axis=0) - expected) / error
 
     rng = np.random.default_rng(seed)
-    drawn = np.array([(z.max(), z.min()) for z in (standardised(starts + rng.integers(0, counts)) for _ in range(draws))])
+    drawn = np.array(
+        [
+            (z.max(), z.min())
+            for z in (standardised(starts + rng.integers(0, counts)) for _ in range(draws))
+        ]
+    )
     above, below = corrected_p(standardised(starts), *drawn.T)
     others = np.mean([sentence[1:].mean(axis=0) for sentence in places], axis=0)
     links = flat[starts].mean(axis=0)
@@ -101,8 +132,9 @@ def largest_excess(over_others: ManyTest, random_bar: float) -> Support:
     """Support for some head whose excess is above the least effect and above that of any head with random weights.
 
     Args:
-        over_others: of the links' excess over other sentences, every head, against the least effect; as it is and with
-            each word's popularity off together, see :func:`bertology_utils.statistics.in_both`.
+        over_others: of the links' excess over other sentences, every head, against the least
+            effect; as it is and with each word's popularity off together, see
+            :func:`bertology_utils.statistics.in_both`.
         random_bar: the largest excess of a head with random weights.
     """
     head = heads_by_size(over_others.means)[0]
@@ -140,7 +172,11 @@ def tested_head(test: ManyTest, head: Head) -> Support:
 def looks_along(one: Seen) -> Support:
     """Support for a high weight along a link of one sentence: above :data:`EVEN_SHARES` even shares of its tokens."""
     number = f"{one.weight:.3f}, an even share {1 / len(one.tokens):.3f}; one sentence"
-    return Support(0.0, 1.0, number) if one.weight * len(one.tokens) > EVEN_SHARES else Support(1.0, 0.0, number)
+    return (
+        Support(0.0, 1.0, number)
+        if one.weight * len(one.tokens) > EVEN_SHARES
+        else Support(1.0, 0.0, number)
+    )
 
 
 def second_above_third(scores: np.ndarray, seed: Seed) -> Estimate:
@@ -158,11 +194,15 @@ def published_second_above_third() -> Estimate:
     """As :func:`second_above_third`, of the published panel; its error is that of reading two cells off."""
     panel = published_panel("framenet")
     _, second, third, *_ = heads_by_size(panel)
-    error = READING_ERROR / np.sqrt(3)  # of one cell, if all readings within the error are as likely
+    error = READING_ERROR / np.sqrt(
+        3
+    )  # of one cell, if all readings within the error are as likely
     return Estimate(panel[second] - panel[third], error * np.sqrt(2), PAPER_SENTENCES)
 
 
-def best_fixed_distance(placed: Sequence[FramePlaces], direction: str, seed: Seed) -> tuple[int, Bootstrap]:
+def best_fixed_distance(
+    placed: Sequence[FramePlaces], direction: str, seed: Seed
+) -> tuple[int, Bootstrap]:
     """Share of links that a head would hit if it always pointed the same number of wordpieces away.
 
     To be compared with :attr:`bertology_utils.framenet.measure.FrameLinkScores.hits`.
@@ -175,11 +215,16 @@ def best_fixed_distance(placed: Sequence[FramePlaces], direction: str, seed: See
     Returns:
         The best distance (column minus row), and the share of sentences in which it hits.
     """
-    distances = [{int(one) for one in np.subtract(*sentence.pairs(direction)[::-1])} for sentence in placed]
+    distances = [
+        {int(one) for one in np.subtract(*sentence.pairs(direction)[::-1])} for sentence in placed
+    ]
     best, _ = max(
-        Counter(one for of_sentence in distances for one in of_sentence).items(), key=lambda item: (item[1], -abs(item[0]))
+        Counter(one for of_sentence in distances for one in of_sentence).items(),
+        key=lambda item: (item[1], -abs(item[0])),
     )
-    return best, bootstrap_mean(np.array([float(best in of_sentence) for of_sentence in distances]), seed)
+    return best, bootstrap_mean(
+        np.array([float(best in of_sentence) for of_sentence in distances]), seed
+    )
 
 
 def role(sentence: FramePlaces) -> str:
@@ -187,7 +232,13 @@ def role(sentence: FramePlaces) -> str:
     spans = sentence.sentence.elements[0]
     before = spans[0].start < sentence.sentence.target[0].start
     words = " ".join(sentence.sentence.exemplar.text[span.start : span.end] for span in spans)
-    return "after" if not before else "pronoun before" if words.lower() in PRONOUN_FORMS else "other before"
+    return (
+        "after"
+        if not before
+        else "pronoun before"
+        if words.lower() in PRONOUN_FORMS
+        else "other before"
+    )
 
 
 def by_role(placed: Sequence[FramePlaces], scores: FrameLinkScores) -> dict[str, FrameLinkScores]:
@@ -208,19 +259,26 @@ def excess_by_role(parts: dict[str, FrameLinkScores]) -> dict[str, np.ndarray]:
     Returns:
         By kind, each of shape (sentences, layers, heads).
     """
-    enough = {name: sum(len(places) > 1 for places in part.places) >= FEWEST for name, part in parts.items()}
+    enough = {
+        name: sum(len(places) > 1 for places in part.places) >= FEWEST
+        for name, part in parts.items()
+    }
     return {name: part.excess for name, part in parts.items() if enough[name]}
 
 
 def only_complements(sentences: Sequence[FrameSentence]) -> list[FrameSentence]:
     """Sentences whose linked elements are all complements: neither subjects nor objects of their predicate.
 
-    By FrameNet's own grammatical functions; a release without these, as the mini-FrameNet, leaves none.
+    By FrameNet's own grammatical functions; a release without these, as the mini-FrameNet, leaves
+    none.
     """
 
     def functions(sentence: FrameSentence) -> set[str]:
         exemplar = sentence.exemplar
-        by_name = {span.name: function for span, function in zip(exemplar.elements, exemplar.functions, strict=True)}
+        by_name = {
+            span.name: function
+            for span, function in zip(exemplar.elements, exemplar.functions, strict=True)
+        }
         return {by_name[spans[0].name] for spans in sentence.elements}
 
     return [sentence for sentence in sentences if functions(sentence) == {COMPLEMENT}]
@@ -231,16 +289,22 @@ def few_complements(sentences: Sequence[FrameSentence]) -> str:
     return too_few(len(sentences)) if sentences else CLAIMS["frame-functions"].needs[0]
 
 
-def excess_test_on(sentences: Sequence[FrameSentence], encoder, tokenizer, direction: str, seed: Seed) -> ManyTest:
+def excess_test_on(
+    sentences: Sequence[FrameSentence], encoder, tokenizer, direction: str, seed: Seed
+) -> ManyTest:
     """:func:`excess_test` of sentences by themselves, compared with one another's places; arguments as of :func:`scores_on`."""
     plain, centred = (
-        scores_on(sentences, encoder, tokenizer, direction, elsewhere="borrowed", seed=seed, centred=off)
+        scores_on(
+            sentences, encoder, tokenizer, direction, elsewhere="borrowed", seed=seed, centred=off
+        )
         for off in (False, True)
     )
     return excess_test(plain, centred, seed)
 
 
-def scores_on(sentences: Sequence[FrameSentence], encoder, tokenizer, direction: str, **options) -> FrameLinkScores:
+def scores_on(
+    sentences: Sequence[FrameSentence], encoder, tokenizer, direction: str, **options
+) -> FrameLinkScores:
     """Link scores on sentences by themselves.
 
     Args:
@@ -257,13 +321,16 @@ def scores_on(sentences: Sequence[FrameSentence], encoder, tokenizer, direction:
 def published_panel(name: str) -> np.ndarray:
     """A heatmap of the pre-trained bert-base-uncased, read off the paper's published notebook, shape (12, 12).
 
-    Source: the notebook in the repository text-machine-lab/dark-secrets-of-BERT; values are good to about
-    :data:`READING_ERROR`. "framenet": mean of the largest weight along a link over 473 sentences (§4.2, Fig 3). "[SEP]"
-    and "[CLS]": attention to these tokens on 1000 dev pairs of QQP (§4.4).
+    Source: the notebook in the repository text-machine-lab/dark-secrets-of-BERT; values are good to
+        about :data:`READING_ERROR`. "framenet": mean of the largest weight along a link over 473
+        sentences (§4.2, Fig 3). "[SEP]" and "[CLS]": attention to these tokens on 1000 dev pairs of
+        QQP (§4.4).
 
     Raises:
         ValueError: there is no such panel.
     """
     one_of("panel", name, PANELS)
     with _FILE.open(newline="") as file:  # by layer, then head
-        return np.array([float(row["value"]) for row in csv.DictReader(file) if row["panel"] == name]).reshape(_SHAPE)
+        return np.array(
+            [float(row["value"]) for row in csv.DictReader(file) if row["panel"] == name]
+        ).reshape(_SHAPE)

@@ -51,17 +51,22 @@ class Rules:
                 raise ValueError(f"{name}={getattr(self, name)} is out of range; it is 1 or more")
 
 
-# The text speaks of sentences ("we exclude sentences where ..."), of links ("the linked objects are less than two
-# tokens apart") and does not say what becomes of a sentence with one link of either kind. Here it keeps the other link.
+# The text speaks of sentences ("we exclude sentences where ..."), of links ("the linked objects are
+# less than two tokens apart") and does not say what becomes of a sentence with one link of either
+# kind. Here it keeps the other link.
 PAPER = Rules()
 # What the published code does otherwise.
-OFFICIAL = Rules(nearest=3, core="sets", scope="every element", unbroken=True, first_occurrence=True)
+OFFICIAL = Rules(
+    nearest=3, core="sets", scope="every element", unbroken=True, first_occurrence=True
+)
 RULES = {"paper": PAPER, "official": OFFICIAL}
 PAPER_SENTENCES, PAPER_UNITS = 473, 13_572  # §4.2; lexical units of release 1.7
 EXAMPLE = "He was becoming agitated ."  # of §4.2
 
 
-def rules(protocol: str, sentence_tokens: int = 0, element_tokens: int = 0, nearest: int = 0) -> Rules:
+def rules(
+    protocol: str, sentence_tokens: int = 0, element_tokens: int = 0, nearest: int = 0
+) -> Rules:
     """A protocol's rules, with limits changed where a number other than 0 is given."""
     of_protocol = RULES[one_of("protocol", protocol, RULES)]
     return replace(
@@ -112,11 +117,19 @@ def extract(release: Release, rules: Rules) -> tuple[list[FrameSentence], list[S
         The sentences in the release's order, and the funnel.
     """
     candidates = [_Candidate(exemplar) for exemplar in release.exemplars]
-    steps = [Step("annotated sentences", len(candidates), sum(len(candidate.links) for candidate in candidates))]
+    steps = [
+        Step(
+            "annotated sentences",
+            len(candidates),
+            sum(len(candidate.links) for candidate in candidates),
+        )
+    ]
 
     def keep(name: str, wanted) -> None:
         candidates[:] = [candidate for candidate in candidates if wanted(candidate)]
-        steps.append(Step(name, len(candidates), sum(len(candidate.links) for candidate in candidates)))
+        steps.append(
+            Step(name, len(candidates), sum(len(candidate.links) for candidate in candidates))
+        )
 
     # The length first, and counted in passing: of 150,000 sentences one in seven stays.
     keep(
@@ -128,19 +141,31 @@ def extract(release: Release, rules: Rules) -> tuple[list[FrameSentence], list[S
     if rules.unbroken:
         keep("the predicate in one piece", lambda candidate: len(candidate.exemplar.target) == 1)
     keep(
-        {"type": "a core element (by coreType)", "sets": "a core element (by declared core sets)"}[rules.core],
+        {"type": "a core element (by coreType)", "sets": "a core element (by declared core sets)"}[
+            rules.core
+        ],
         lambda candidate: candidate.choose(release, rules),
     )
-    which = {"link": "a core element", "sentence": "all core elements", "every element": "all elements"}[rules.scope]
+    which = {
+        "link": "a core element",
+        "sentence": "all core elements",
+        "every element": "all elements",
+    }[rules.scope]
     keep(
         f"{which} of at most {rules.element_tokens} tokens",
-        lambda candidate: candidate.limit(rules, lambda span: len(candidate.at(span)) <= rules.element_tokens),
+        lambda candidate: candidate.limit(
+            rules, lambda span: len(candidate.at(span)) <= rules.element_tokens
+        ),
     )
     keep(
         f"{which} {rules.nearest} or more tokens from the predicate",
-        lambda candidate: candidate.limit(rules, lambda span: candidate.distance(span) >= rules.nearest),
+        lambda candidate: candidate.limit(
+            rules, lambda span: candidate.distance(span) >= rules.nearest
+        ),
     )
-    return [FrameSentence(candidate.exemplar, *candidate.characters(rules)) for candidate in candidates], steps
+    return [
+        FrameSentence(candidate.exemplar, *candidate.characters(rules)) for candidate in candidates
+    ], steps
 
 
 class _Candidate:
@@ -160,8 +185,16 @@ class _Candidate:
 
     def at(self, span: Span) -> list[int]:
         """Positions of the tokens that a span touches, or of the first tokens equal to them."""
-        inside = [index for index, (start, end) in enumerate(self.tokens) if start < span.end and span.start < end]
-        return [self.words.index(self.words[index]) for index in inside] if self.first_occurrence else inside
+        inside = [
+            index
+            for index, (start, end) in enumerate(self.tokens)
+            if start < span.end and span.start < end
+        ]
+        return (
+            [self.words.index(self.words[index]) for index in inside]
+            if self.first_occurrence
+            else inside
+        )
 
     def distance(self, span: Span) -> int:
         """Tokens from the predicate to the element; 0 if they share one."""
@@ -176,7 +209,9 @@ class _Candidate:
 
     def limit(self, rules: Rules, fits) -> bool:
         """Apply a limit to the links, or to the sentence; False if nothing is left."""
-        bound = {"link": [], "sentence": self.links, "every element": self.exemplar.elements}[rules.scope]
+        bound = {"link": [], "sentence": self.links, "every element": self.exemplar.elements}[
+            rules.scope
+        ]
         if not all(fits(span) for span in bound):
             return False
         self.links = [span for span in self.links if fits(span)]
@@ -187,7 +222,10 @@ class _Candidate:
         if not rules.first_occurrence:
             return self.exemplar.target, tuple((span,) for span in self.links)
         target = tuple(Span("Target", *self.tokens[index]) for index in self.predicate)
-        return target, tuple(tuple(Span(span.name, *self.tokens[index]) for index in self.at(span)) for span in self.links)
+        return target, tuple(
+            tuple(Span(span.name, *self.tokens[index]) for index in self.at(span))
+            for span in self.links
+        )
 
 
 @dataclass(frozen=True)
@@ -221,7 +259,11 @@ def one_at_a_time(release: Release, start: Rules, goal: Rules) -> Iterator[Diffe
     together = start
     for field in fields(Rules):
         before, after = getattr(start, field.name), getattr(goal, field.name)
-        values = [after] if field.name != "scope" else SCOPES[SCOPES.index(before) + 1 : SCOPES.index(after) + 1]
+        values = (
+            [after]
+            if field.name != "scope"
+            else SCOPES[SCOPES.index(before) + 1 : SCOPES.index(after) + 1]
+        )
         previous = before
         for value in values if before != after else ():
             change: dict[str, Any] = {field.name: value}

@@ -86,7 +86,9 @@ def place_release(source: str, tokenizer) -> tuple[list[FramePlaces], Dataset, i
     return place(extract(load_release(source), PAPER)[0], tokenizer)
 
 
-def place(sentences: Sequence[FrameSentence], tokenizer, max_length: int = 128) -> tuple[list[FramePlaces], Dataset, int]:
+def place(
+    sentences: Sequence[FrameSentence], tokenizer, max_length: int = 128
+) -> tuple[list[FramePlaces], Dataset, int]:
     """Sentences with the wordpieces of their links, and the model's inputs.
 
     Args:
@@ -104,11 +106,17 @@ def place(sentences: Sequence[FrameSentence], tokenizer, max_length: int = 128) 
     texts = [sentence.exemplar.text for sentence in sentences]
     inputs = tokenizer(texts, truncation=True, max_length=max_length, return_offsets_mapping=True)
     placed, rows = [], []
-    for row, (sentence, offsets) in enumerate(zip(sentences, inputs.pop("offset_mapping"), strict=True)):
+    for row, (sentence, offsets) in enumerate(
+        zip(sentences, inputs.pop("offset_mapping"), strict=True)
+    ):
         predicate = _positions(offsets, sentence.target)
         elements = tuple(_positions(offsets, spans) for spans in sentence.elements)
         if predicate and all(elements):
-            placed.append(FramePlaces(sentence, predicate, elements, len(offsets), _special(inputs.sequence_ids(row))))
+            placed.append(
+                FramePlaces(
+                    sentence, predicate, elements, len(offsets), _special(inputs.sequence_ids(row))
+                )
+            )
             rows.append(row)
     columns = {name: [values[row] for row in rows] for name, values in inputs.items()}
     return placed, Dataset.from_dict(columns), len(sentences) - len(placed)
@@ -121,7 +129,9 @@ def _special(owners: Sequence[int | None]) -> tuple[int, int]:
 
 
 def _positions(offsets, spans: Sequence[Span]) -> tuple[int, ...]:
-    return tuple(sorted({index for span in spans for index in wordpieces(offsets, span.start, span.end)}))
+    return tuple(
+        sorted({index for span in spans for index in wordpieces(offsets, span.start, span.end)})
+    )
 
 
 @dataclass(frozen=True)
@@ -146,7 +156,9 @@ class FrameLinkScores:
     @property
     def excess(self) -> np.ndarray:
         """Links minus the mean of the other places, shape (sentences that have others, layers, heads)."""
-        return np.stack([scores[0] - scores[1:].mean(axis=0) for scores in self.places if len(scores) > 1])
+        return np.stack(
+            [scores[0] - scores[1:].mean(axis=0) for scores in self.places if len(scores) > 1]
+        )
 
     def of(self, rows: Sequence[int]) -> FrameLinkScores:
         """The scores of some sentences."""
@@ -164,8 +176,8 @@ class FrameLinkAttention:
             "borrowed": the cells of other sentences of the same length, so
             that distances and positions stay.
         seed: of the choice of borrowed cells.
-        centred: subtract from every weight what the token gets from the average token, so that a head's preference
-            for certain words, whoever is looking, does not count.
+        centred: subtract from every weight what the token gets from the average token, so that a
+            head's preference for certain words, whoever is looking, does not count.
     """
 
     def __init__(
@@ -185,7 +197,9 @@ class FrameLinkAttention:
         others: list[list[Cells]] = [[] for _ in placed]
         if elsewhere is not None:
             others = self._moved() if elsewhere == "moved" else self._borrowed(seed)
-        self._cells = [_stack([links[:2], *places]) for links, places in zip(self._links, others, strict=True)]
+        self._cells = [
+            _stack([links[:2], *places]) for links, places in zip(self._links, others, strict=True)
+        ]
         self._scores: list[list[np.ndarray]] = [[] for _ in placed]
         self._hits: list[list[np.ndarray]] = [[] for _ in placed]
 
@@ -231,9 +245,13 @@ class FrameLinkAttention:
         weights = (maps - received(maps, batch)[:, :, None] if self._centred else maps).cpu()
         for row, (index, first) in enumerate(zip(batch.index, batch.starts.tolist(), strict=True)):
             length = self._placed[index].length
-            own = weights[row, :, first : first + length, first : first + length]  # (heads, length, length)
+            own = weights[
+                row, :, first : first + length, first : first + length
+            ]  # (heads, length, length)
             rows, columns = self._cells[index]  # (places, pairs) each
-            self._scores[index].append(own[:, rows, columns].amax(dim=2).T.numpy())  # (places, heads)
+            self._scores[index].append(
+                own[:, rows, columns].amax(dim=2).T.numpy()
+            )  # (places, heads)
             self._hits[index].append(_points_at(own, *self._links[index]))
 
     def compute(self) -> FrameLinkScores:
@@ -249,17 +267,23 @@ def _stack(places: list[Cells]) -> tuple[torch.Tensor, torch.Tensor]:
     def filled(cells: np.ndarray) -> np.ndarray:
         return np.concatenate([cells, np.repeat(cells[:1], most - len(cells))])
 
-    rows, columns = (torch.from_numpy(np.stack([filled(part[axis]) for part in places])) for axis in (0, 1))
+    rows, columns = (
+        torch.from_numpy(np.stack([filled(part[axis]) for part in places])) for axis in (0, 1)
+    )
     return rows, columns
 
 
-def _points_at(own: torch.Tensor, rows: np.ndarray, columns: np.ndarray, words: range) -> np.ndarray:
+def _points_at(
+    own: torch.Tensor, rows: np.ndarray, columns: np.ndarray, words: range
+) -> np.ndarray:
     """Per head: does the word to which some linked row attends most belong to its link? Shape (heads,)."""
     length = own.shape[1]
     linked = torch.zeros(length, length, dtype=torch.bool)
     linked[rows, columns] = True
     attending = torch.from_numpy(np.unique(rows))
-    most = own[:, attending, words.start : words.stop].argmax(dim=2) + words.start  # (heads, rows): words only
+    most = (
+        own[:, attending, words.start : words.stop].argmax(dim=2) + words.start
+    )  # (heads, rows): words only
     return linked[attending, most].any(dim=1).numpy()
 
 
@@ -293,7 +317,15 @@ class Seen:
         return f"from “{looking}” to “{seen}” {self.weight:.3f}"
 
 
-def seen(encoder, tokenizer, inputs: Dataset, placed: Sequence[FramePlaces], index: int, head: Head, direction: str) -> Seen:
+def seen(
+    encoder,
+    tokenizer,
+    inputs: Dataset,
+    placed: Sequence[FramePlaces],
+    index: int,
+    head: Head,
+    direction: str,
+) -> Seen:
     """A sentence as a head sees it.
 
     Args:
@@ -308,11 +340,15 @@ def seen(encoder, tokenizer, inputs: Dataset, placed: Sequence[FramePlaces], ind
     start = int(batch.starts[0])
     maps = attention_maps(encoder, batch.to(encoder.device))[head[0]][0, head[1]]
     weights = maps[start : start + len(tokens), start : start + len(tokens)].cpu().numpy()
-    cells = [(int(row), int(column)) for row, column in zip(*placed[index].pairs(direction), strict=True)]
+    cells = [
+        (int(row), int(column)) for row, column in zip(*placed[index].pairs(direction), strict=True)
+    ]
     return Seen(head, tokens, weights, cells, max(cells, key=lambda cell: weights[cell]))
 
 
-def most_special(placed: Sequence[FramePlaces], scores: FrameLinkScores, head: Head, direction: str) -> int:
+def most_special(
+    placed: Sequence[FramePlaces], scores: FrameLinkScores, head: Head, direction: str
+) -> int:
     """Index of the sentence whose link a head prefers most to at least two other places.
 
     Of sentences whose link is one cell, which are the easiest to read; of any if there is none.
@@ -320,8 +356,15 @@ def most_special(placed: Sequence[FramePlaces], scores: FrameLinkScores, head: H
     Raises:
         ValueError: no sentence has two other places.
     """
-    excess = np.array([one[0][head] - one[1:].mean(axis=0)[head] if len(one) > 2 else np.nan for one in scores.places])
+    excess = np.array(
+        [
+            one[0][head] - one[1:].mean(axis=0)[head] if len(one) > 2 else np.nan
+            for one in scores.places
+        ]
+    )
     if np.isnan(excess).all():
-        raise ValueError("no sentence has two other places for its links; give a release with more sentences")
+        raise ValueError(
+            "no sentence has two other places for its links; give a release with more sentences"
+        )
     simple = np.array([len(place.pairs(direction)[0]) == 1 for place in placed]) & ~np.isnan(excess)
     return largest(np.where(simple, excess, np.nan) if simple.any() else excess)[0]

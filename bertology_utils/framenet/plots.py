@@ -22,8 +22,11 @@ from .measure import Seen
 
 PUBLISHED = "bert-base, published figure"  # as a source in figures
 RANKS = ("highest head", "second", "third", "fourth")
-WAYS = DIRECTIONS[:2]  # who attends: the predicate, as the paper's text says, or the element, as its code has it
-BOTH = "smaller of both"  # of the excess of the weight, and of the weight with each word's popularity off
+WAYS = DIRECTIONS[
+    :2
+]  # who attends: the predicate, as the paper's text says, or the element, as its code has it
+# of the excess of the weight, and of the weight with each word's popularity off
+BOTH = "smaller of both"
 BEYOND = {"place": "weight", "place and word": BOTH}
 REACH = 0.1  # the scale of the excess ends here
 
@@ -33,7 +36,9 @@ def annotated_sentence(sentence: FrameSentence) -> Figure:
     linked = {span for spans in sentence.elements for span in spans}
     exemplar = sentence.exemplar
     marks = [("predicate", span.start, span.end, plots.COLOURS["blue"]) for span in sentence.target]
-    marks += [(*span, plots.COLOURS["orange" if span in linked else "grey"]) for span in exemplar.elements]
+    marks += [
+        (*span, plots.COLOURS["orange" if span in linked else "grey"]) for span in exemplar.elements
+    ]
     return plots.frame_annotation(exemplar.text, marks, f"{exemplar.unit}: {exemplar.frame}")
 
 
@@ -45,9 +50,14 @@ def links_in_maps(rows: Sequence[Sequence[Seen]], columns: Sequence[str]) -> Fig
         columns: what the sentences are.
     """
     # inches; a title has to fit above the map of a short sentence
-    sides = [max(3.3, *(1.5 + 0.17 * len(row[place].tokens) for row in rows)) for place in range(len(columns))]
+    sides = [
+        max(3.3, *(1.5 + 0.17 * len(row[place].tokens) for row in rows))
+        for place in range(len(columns))
+    ]
     size = sum(sides) + 1.6, len(rows) * (max(sides) + 0.4)
-    figure, axes = plt.subplots(len(rows), len(columns), figsize=size, width_ratios=sides, squeeze=False)
+    figure, axes = plt.subplots(
+        len(rows), len(columns), figsize=size, width_ratios=sides, squeeze=False
+    )
     for of_head, row in zip(axes, rows, strict=True):
         for ax, seen, name in zip(of_head, row, columns, strict=True):
             title = f"{head_name(*seen.head)}, {name}\n{seen.text}"
@@ -68,18 +78,29 @@ def compared_places(seen: Seen, places: Mapping[str, Iterable[set[tuple[int, int
     figure = plots.token_maps(maps, seen.tokens)
     for ax, of_kind in zip(figure.axes, places.values(), strict=False):
         for at, cells in enumerate(of_kind):
-            _frame(ax, cells, "green", 1.2, 0.04 + 0.05 * (at % 4))  # so that frames of two places do not touch
+            _frame(
+                ax, cells, "green", 1.2, 0.04 + 0.05 * (at % 4)
+            )  # so that frames of two places do not touch
         _frame(ax, seen.cells)
     marks = [
         Rectangle((0, 0), 1, 1, fill=False, ec=plots.COLOURS[colour], lw=thick, label=name)
-        for colour, thick, name in (("orange", 2.4, "link"), ("green", 1.2, "a place compared with it"))
+        for colour, thick, name in (
+            ("orange", 2.4, "link"),
+            ("green", 1.2, "a place compared with it"),
+        )
     ]
-    figure.legend(handles=marks, loc="outside upper center", ncols=2, handlelength=1.2, handleheight=1.2)
+    figure.legend(
+        handles=marks, loc="outside upper center", ncols=2, handlelength=1.2, handleheight=1.2
+    )
     return figure
 
 
 def _frame(
-    ax: Axes, cells: Iterable[tuple[int, int]], colour: str = "orange", thick: float = 2.4, inset: float = 0.0
+    ax: Axes,
+    cells: Iterable[tuple[int, int]],
+    colour: str = "orange",
+    thick: float = 2.4,
+    inset: float = 0.0,
 ) -> None:
     """One frame around cells that fill a rectangle, else one around each, inset by so much of a cell."""
     places = list(cells)
@@ -100,7 +121,9 @@ def score_panels(runs: Runs) -> Figure:
         for name, run in _measured(runs, "score along frame links").items():
             panels[way, name] = run.array("score along frame links", kind=way)
     highest = max(float(panel.max()) for panel in panels.values() if panel is not None)
-    figure = plots.heatmap_grid(panels, "score: mean largest weight", (0, highest), panel=(3.3, 2.5))
+    figure = plots.heatmap_grid(
+        panels, "score: mean largest weight", (0, highest), panel=(3.3, 2.5)
+    )
     for ax, panel in zip(figure.axes, panels.values(), strict=False):
         for at in [] if panel is None else heads_by_size(panel)[:2]:
             _frame_head(ax, at, plots.COLOURS["orange"])

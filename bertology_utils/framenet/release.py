@@ -1,7 +1,7 @@
 """FrameNet releases: the embedded miniature, a folder, a zip or NLTK's download, each read as a stream (§4.2).
 
-NLTK's ``FramenetCorpusReader`` is the reader of record, and a test holds this one to it; its walk through a whole
-release takes minutes, this one's seconds. What was read stays in the cache.
+NLTK's ``FramenetCorpusReader`` is the reader of record, and a test holds this one to it; its walk
+through a whole release takes minutes, this one's seconds. What was read stays in the cache.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class Exemplar(NamedTuple):
         target: where the predicate stands; several spans if it is broken.
         elements: the expressed frame elements of the first rank, by position.
         core: names of the frame's elements whose ``coreType`` is "Core".
-        functions: each element's grammatical function ("Ext" for a subject, "Obj", "Dep", …); "" where none is given.
+        functions: each element's grammatical function ("Ext" for a subject, "Obj", "Dep", …); ""
+            where none is given.
     """
 
     unit: str
@@ -104,13 +105,13 @@ def load_release(source: str, processes: int = 2) -> Release:
     """A release, read, or found read in the cache.
 
     Args:
-        source: "embedded" (the project's own miniature), "folder:PATH", "zip:PATH", or "nltk" (release 1.7,
-            downloaded by NLTK if it is not there).
+        source: "embedded" (the project's own miniature), "folder:PATH", "zip:PATH", or "nltk"
+            (release 1.7, downloaded by NLTK if it is not there).
         processes: that read at a time.
 
     Raises:
-        ValueError, FileNotFoundError: no release there, an incomplete one, or a zip that is none or would write
-            outside its folder.
+        ValueError, FileNotFoundError: no release there, an incomplete one, or a zip that is none or
+            would write outside its folder.
         ConnectionError: NLTK cannot download.
     """
     kind, place = parse_source("framenet", source)
@@ -165,12 +166,19 @@ def find_root(folder: Place) -> Place:
     wanted = (*INDEXES, "lu", "frame")
     halves: list[str] = []
     candidates: list[Place] = [folder]
-    candidates += sorted((path for path in folder.iterdir() if path.is_dir()), key=lambda path: path.name)
+    candidates += sorted(
+        (path for path in folder.iterdir() if path.is_dir()), key=lambda path: path.name
+    )
     for candidate in candidates:
         missing = [name for name in wanted if not (candidate / name).exists()]
         if not missing:
-            if not any(path.name.startswith("lu") and path.name.endswith(".xml") for path in (candidate / "lu").iterdir()):
-                raise ValueError(f"{candidate} holds no lexical units (lu/lu*.xml): the release is empty")
+            if not any(
+                path.name.startswith("lu") and path.name.endswith(".xml")
+                for path in (candidate / "lu").iterdir()
+            ):
+                raise ValueError(
+                    f"{candidate} holds no lexical units (lu/lu*.xml): the release is empty"
+                )
             return candidate
         if len(missing) < len(wanted):
             halves.append(f"{candidate} lacks {', '.join(missing)}")
@@ -198,17 +206,28 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(path) as archive:
             _check_members(path, archive.infolist())
             yield archive
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:  # damaged, or encrypted
-        raise ValueError(f"{path} is no zip archive, a damaged or an encrypted one: {error}") from None
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        RuntimeError,
+        EOFError,
+    ) as error:  # damaged, or encrypted
+        raise ValueError(
+            f"{path} is no zip archive, a damaged or an encrypted one: {error}"
+        ) from None
 
 
 def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> None:
     for member in members:
         place = PurePosixPath(member.filename.replace("\\", "/"))
         if place.is_absolute() or ".." in place.parts or ":" in member.filename:
-            raise ValueError(f"{path} is refused: {member.filename!r} would be written outside its folder")
+            raise ValueError(
+                f"{path} is refused: {member.filename!r} would be written outside its folder"
+            )
         if stat.S_ISLNK(member.external_attr >> 16):  # Unix's file mode
-            raise ValueError(f"{path} is refused: {member.filename!r} is a link, and a release has none")
+            raise ValueError(
+                f"{path} is refused: {member.filename!r} is a link, and a release has none"
+            )
     size = sum(member.file_size for member in members)
     if size > LARGEST or len(members) > MOST:
         raise ValueError(
@@ -232,7 +251,9 @@ def from_nltk() -> Path:
             ) from None
         place = nltk.data.find(f"corpora/{NLTK_PACKAGE}")
     # NLTK may leave a package packed, and then names a place inside the zip.
-    return _unpacked(Path(place.zipfile.filename)) if hasattr(place, "zipfile") else Path(str(place))
+    return (
+        _unpacked(Path(place.zipfile.filename)) if hasattr(place, "zipfile") else Path(str(place))
+    )
 
 
 # Reading it
@@ -267,13 +288,17 @@ def _results(parts: list[Sequence[Path]], processes: int) -> list:
     def tracked(results: Iterable) -> list:
         return [result for _, result in zip(track(names, "reading FrameNet"), results, strict=True)]
 
-    if len(parts) > 1 and processes > 1:  # for few files, starting other processes would take longer
+    if (
+        len(parts) > 1 and processes > 1
+    ):  # for few files, starting other processes would take longer
         try:
             # Spawned, not forked: a notebook's process has threads.
             with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
                 return tracked(pool.map(_read_units, parts))
         except BrokenProcessPool:
-            pass  # called from standard input or an unguarded script, which spawned processes cannot import
+            # called from standard input or an unguarded script, which spawned processes cannot
+            # import
+            pass
     return tracked(map(_read_units, parts))
 
 
@@ -289,8 +314,8 @@ def read_unit(path: Path) -> tuple[list[Exemplar], list[Problem]]:
         path: an ``lu*.xml``.
 
     Returns:
-        The exemplars, and what had to be left out: a broken file as a whole, or single annotations without a target or
-        with a span outside the sentence.
+        The exemplars, and what had to be left out: a broken file as a whole, or single annotations
+            without a target or with a span outside the sentence.
     """
     exemplars: list[Exemplar] = []
     problems: list[Problem] = []
@@ -299,14 +324,20 @@ def read_unit(path: Path) -> tuple[list[Exemplar], list[Problem]]:
     try:
         # No entities and no network: a release is data from outside.
         for event, element in etree.iterparse(
-            str(path), events=("start", "end"), tag=(UNIT, FRAME, SENTENCE), resolve_entities=False, no_network=True
+            str(path),
+            events=("start", "end"),
+            tag=(UNIT, FRAME, SENTENCE),
+            resolve_entities=False,
+            no_network=True,
         ):
             if event == "start":
                 unit = dict(element.attrib) if element.tag == UNIT else unit
                 continue
             if element.tag == FRAME:
                 elements = element.iterfind(NAMESPACE + "FE")
-                core = tuple(sorted({fe.attrib["name"] for fe in elements if fe.attrib["type"] == "Core"}))
+                core = tuple(
+                    sorted({fe.attrib["name"] for fe in elements if fe.attrib["type"] == "Core"})
+                )
             elif element.tag == SENTENCE:
                 _read_sentence(element, unit, core, path.name, exemplars, problems)
             element.clear()
@@ -315,13 +346,18 @@ def read_unit(path: Path) -> tuple[list[Exemplar], list[Problem]]:
     return exemplars, problems
 
 
-def _read_sentence(element, unit: dict, core: tuple[str, ...], file: str, exemplars: list, problems: list) -> None:
+def _read_sentence(
+    element, unit: dict, core: tuple[str, ...], file: str, exemplars: list, problems: list
+) -> None:
     text = element.findtext(NAMESPACE + "text") or ""
     sentence = int(element.attrib["ID"])
     for annotation in element.iterfind(NAMESPACE + "annotationSet"):
         if annotation.get("status") == "UNANN" or "cxnID" in annotation.attrib:
             continue  # parts of speech only, or a construction
-        layers = {(layer.get("name"), layer.get("rank", "1")): layer for layer in annotation.iterfind(NAMESPACE + "layer")}
+        layers = {
+            (layer.get("name"), layer.get("rank", "1")): layer
+            for layer in annotation.iterfind(NAMESPACE + "layer")
+        }
         number = int(annotation.attrib["ID"])
         try:
             target = _spans(layers.get(("Target", "1")), text)
@@ -334,7 +370,18 @@ def _read_sentence(element, unit: dict, core: tuple[str, ...], file: str, exempl
             continue
         functions = _functions(layers.get(("GF", "1")), elements)
         exemplars.append(
-            Exemplar(unit["name"], int(unit["ID"]), unit["frame"], sentence, number, text, target, elements, core, functions)
+            Exemplar(
+                unit["name"],
+                int(unit["ID"]),
+                unit["frame"],
+                sentence,
+                number,
+                text,
+                target,
+                elements,
+                core,
+                functions,
+            )
         )
 
 
@@ -355,9 +402,15 @@ def _spans(layer, text: str) -> tuple[Span, ...]:
             continue
         if label.get("end") is None:
             raise ValueError(f"{label.get('name')} starts and does not end")
-        name, start, end = label.get("name"), int(label.get("start")), int(label.get("end")) + 1  # inclusive in the file
+        name, start, end = (
+            label.get("name"),
+            int(label.get("start")),
+            int(label.get("end")) + 1,
+        )  # inclusive in the file
         if not 0 <= start < end <= len(text):
-            raise ValueError(f"{name} spans characters {start} to {end - 1} of a sentence of {len(text)}")
+            raise ValueError(
+                f"{name} spans characters {start} to {end - 1} of a sentence of {len(text)}"
+            )
         if not text[start:end].strip():
             raise ValueError(f"{name} spans nothing but spaces, characters {start} to {end - 1}")
         spans.append(Span(name, start, end))
@@ -374,8 +427,13 @@ def read_core_sets(paths: Iterable[Path]) -> tuple[dict[str, tuple[str, ...]], l
     problems: list[Problem] = []
     for path in paths:
         try:
-            root = etree.parse(str(path), etree.XMLParser(resolve_entities=False, no_network=True)).getroot()
-            members = {member.attrib["name"] for member in root.iterfind(f"{NAMESPACE}FEcoreSet/{NAMESPACE}memberFE")}
+            root = etree.parse(
+                str(path), etree.XMLParser(resolve_entities=False, no_network=True)
+            ).getroot()
+            members = {
+                member.attrib["name"]
+                for member in root.iterfind(f"{NAMESPACE}FEcoreSet/{NAMESPACE}memberFE")
+            }
             name = root.attrib["name"]
         except (etree.XMLSyntaxError, OSError, KeyError) as error:
             problems.append(Problem(path.name, f"cannot be read: {type(error).__name__}: {error}"))

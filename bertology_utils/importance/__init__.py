@@ -1,6 +1,6 @@
 """Is a head's importance a property of the head, or of the training, the way of disabling and the examples (§4.6)?
 
-``components``: how much of what heads' effects differ by is of which. ``agreement``: how often another measurement would
-say the same, for what papers report, and how many trainings and examples that takes. ``luck``: what idle heads would gain.
-``plots``: the figures.
+``components``: how much of what heads' effects differ by is of which. ``agreement``: how often
+another measurement would say the same, for what papers report, and how many trainings and examples
+that takes. ``luck``: what idle heads would gain. ``plots``: the figures.
 """

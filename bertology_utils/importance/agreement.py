@@ -1,6 +1,7 @@
 """Would another measurement say the same? Of what papers report about heads, by the number of trainings and of examples.
 
-Agreement is 1 where two measurements always say the same, and 0 where they agree as often as chance would have it.
+Agreement is 1 where two measurements always say the same, and 0 where they agree as often as chance
+would have it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ ORDER, FIVE, HELPS, HALF = STATEMENTS = (
     "better without this head",
     "these half can go",
 )
-TOP, SIGMAS = 5, 1.96  # heads that count as most needed; standard errors from which a head surely helps or hurts
+TOP, SIGMAS = (
+    5,
+    1.96,
+)  # heads that count as most needed; standard errors from which a head surely helps or hurts
 ENOUGH = 0.8  # agreement from which one measurement may stand for another
 FEWEST = 0.3  # reliability below which a correlation cannot be corrected
 DRAWS = 400
@@ -44,11 +48,16 @@ def agreement(first: np.ndarray, second: np.ndarray, error: np.ndarray) -> dict[
         both = (chosen(first, count) & chosen(second, count)).sum(axis=1).mean() / count
         return float((both - by_chance) / (1 - by_chance))
 
-    gains, again = first < -SIGMAS * error, second < 0  # the loss is lower without the head; and so once more
+    gains, again = (
+        first < -SIGMAS * error,
+        second < 0,
+    )  # the loss is lower without the head; and so once more
     usual = again.mean()
     helps = (again[gains].mean() - usual) / (1 - usual) if gains.any() and usual < 1 else np.nan
     order = _mean(rank_correlations(first, second))
-    return dict(zip(STATEMENTS, (order, shared(TOP), float(helps), shared(heads // 2)), strict=True))
+    return dict(
+        zip(STATEMENTS, (order, shared(TOP), float(helps), shared(heads // 2)), strict=True)
+    )
 
 
 def between_trainings(effects: np.ndarray, seed: Seed) -> Bootstrap:
@@ -62,7 +71,9 @@ def between_trainings(effects: np.ndarray, seed: Seed) -> Bootstrap:
         ValueError: one training.
     """
     if effects.shape[1] < 2:
-        raise ValueError("one training: whether another would order the heads alike cannot be told; train two or more")
+        raise ValueError(
+            "one training: whether another would order the heads alike cannot be told; train two or more"
+        )
     pairs = combinations(range(effects.shape[1]), 2)
     return mean_of([rank_correlation(effects[:, a], effects[:, b], seed) for a, b in pairs])
 
@@ -83,7 +94,10 @@ def measured(effects: np.ndarray, trainings: int, seed: Seed, splits: int = 10) 
         for some in combinations(range(total), trainings):
             rest = [at for at in range(total) if at not in some]
             for others in combinations(rest, trainings):
-                first, second = (effects[:, list(at)][..., rows].mean(axis=1) for at, rows in ((some, one), (others, other)))
+                first, second = (
+                    effects[:, list(at)][..., rows].mean(axis=1)
+                    for at, rows in ((some, one), (others, other))
+                )
                 error = first.std(axis=1, ddof=1) / np.sqrt(len(one))
                 found.append(agreement(first.mean(axis=1)[None], second.mean(axis=1)[None], error))
     return {name: _mean(np.array([one[name] for one in found])) for name in STATEMENTS}
@@ -95,11 +109,13 @@ def _mean(values: np.ndarray) -> float:
     return float(known.mean()) if known.size else float("nan")
 
 
-def expected(components: Components, trainings: int, share: float, seed: Seed, draws: int = DRAWS) -> dict[str, float]:
+def expected(
+    components: Components, trainings: int, share: float, seed: Seed, draws: int = DRAWS
+) -> dict[str, float]:
     """Agreement of two measurements, each of so many new trainings and new examples, by the components.
 
-    The true effects are the measured ones, drawn together as far as they overstate how heads differ. A head is moved as
-    much as it was: few do most, and are moved most.
+    The true effects are the measured ones, drawn together as far as they overstate how heads
+    differ. A head is moved as much as it was: few do most, and are moved most.
 
     Args:
         components: of heads' effects, best of :func:`in_own_scale`.
@@ -135,7 +151,9 @@ def in_own_scale(effects: np.ndarray) -> np.ndarray:
     return effects / np.where(spread > 0, spread, 1.0)
 
 
-def enough(components: Components, share: float, seed: Seed, most: int = 20) -> dict[str, int | None]:
+def enough(
+    components: Components, share: float, seed: Seed, most: int = 20
+) -> dict[str, int | None]:
     """For each statement the fewest trainings from which :data:`ENOUGH` is expected; None where ``most`` do not suffice.
 
     Args:
@@ -145,7 +163,10 @@ def enough(components: Components, share: float, seed: Seed, most: int = 20) -> 
         most: trainings that are tried.
     """
     by_count = {count: expected(components, count, share, seed) for count in range(1, most + 1)}
-    return {name: next((at for at, found in by_count.items() if found[name] >= ENOUGH), None) for name in STATEMENTS}
+    return {
+        name: next((at for at, found in by_count.items() if found[name] >= ENOUGH), None)
+        for name in STATEMENTS
+    }
 
 
 def corrected(cheap: np.ndarray, effects: np.ndarray) -> dict[str, float]:
@@ -155,13 +176,15 @@ def corrected(cheap: np.ndarray, effects: np.ndarray) -> dict[str, float]:
         cheap, effects: of every training, shape (heads, trainings).
 
     Returns:
-        "of the measure" and "of the effect": between two trainings, the reliability of each; "measured": in one training;
-        "corrected": between one training's measure and another's effect, for both reliabilities (Spearman, 1904), NaN
-        where either is below :data:`FEWEST`.
+        "of the measure" and "of the effect": between two trainings, the reliability of each;
+        "measured": in one training; "corrected": between one training's measure and another's
+        effect, for both reliabilities (Spearman, 1904), NaN where either is below :data:`FEWEST`.
     """
     count = cheap.shape[1]
     ordered = [(a, b) for a in range(count) for b in range(count) if a != b]
-    own, other = (float(np.mean([rank_of(of[:, a], of[:, b]) for a, b in ordered])) for of in (cheap, effects))
+    own, other = (
+        float(np.mean([rank_of(of[:, a], of[:, b]) for a, b in ordered])) for of in (cheap, effects)
+    )
     same = float(np.mean([rank_of(cheap[:, at], effects[:, at]) for at in range(count)]))
     across = float(np.mean([rank_of(cheap[:, a], effects[:, b]) for a, b in ordered]))
     able = min(own, other) >= FEWEST
@@ -186,7 +209,9 @@ def shuffled(effects: np.ndarray, heads_per_layer: int, seed: Seed) -> np.ndarra
         for way in range(effects.shape[2]):
             for start in range(0, len(effects), heads_per_layer):
                 order = start + rng.permutation(heads_per_layer)
-                found[start : start + heads_per_layer, training, way] = effects[order, training, way]
+                found[start : start + heads_per_layer, training, way] = effects[
+                    order, training, way
+                ]
     return found
 
 
@@ -197,4 +222,7 @@ def ways_alike(effects: Mapping[str, np.ndarray], seed: Seed) -> dict[str, Boots
         effects: by way, shape (heads,).
         seed: of the resampling.
     """
-    return {f"{a} and {b}": rank_correlation(effects[a], effects[b], seed) for a, b in combinations(effects, 2)}
+    return {
+        f"{a} and {b}": rank_correlation(effects[a], effects[b], seed)
+        for a, b in combinations(effects, 2)
+    }

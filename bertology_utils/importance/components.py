@@ -1,8 +1,10 @@
 """Of what heads' measured effects differ by, how much is the head, the training, the way of disabling and the examples?
 
-An effect is what disabling a head costs: the rise of the loss, or the fall of the score. It is measured in every training,
-by every way, on each of ten parts of the examples: an array (heads, trainings, ways, parts). Its variance over heads is
-the sum of a component for each set of these factors; that of the empty set is the head's own.
+An effect is what disabling a head costs: the rise of the loss, or the fall of the score. It is
+    measured in every training,
+by every way, on each of ten parts of the examples: an array (heads, trainings, ways, parts). Its
+    variance over heads is the sum of a component for each set of these factors; that of the empty
+    set is the head's own.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from ..judge import Support
 from ..results import text_of
 from ..statistics import Seed
 
-PARTS = 10  # of the examples: ten cost no more than two halves and say nine times as much of how examples differ
+# of the examples: ten cost no more than two halves and say nine times as much of how examples
+# differ
+PARTS = 10
 DRAWS = 2000  # of an interval
 FACTORS = ("training", "way", "part")
 HEAD, TRAINING, WAY, BOTH, EXAMPLES, NOISE = COMPONENTS = (
@@ -37,7 +41,11 @@ Source = tuple[str, ...]  # of :data:`FACTORS`
 
 
 def effects_on_parts(
-    task: Task, sweeps: Mapping[tuple[int, str], Sweep], labels: np.ndarray, seed: Seed, by: str = "loss"
+    task: Task,
+    sweeps: Mapping[tuple[int, str], Sweep],
+    labels: np.ndarray,
+    seed: Seed,
+    by: str = "loss",
 ) -> np.ndarray:
     """What disabling each head costs, shape (heads, trainings, ways, parts of the examples).
 
@@ -49,30 +57,48 @@ def effects_on_parts(
         by: "loss", or "score" for accuracy or Pearson's correlation.
 
     Raises:
-        ValueError: a training lacks a way, sweeps differ in their heads or examples, or there are fewer examples than parts.
+        ValueError: a training lacks a way, sweeps differ in their heads or examples, or there are
+            fewer examples than parts.
     """
-    trainings, ways = list(dict.fromkeys(at for at, _ in sweeps)), list(dict.fromkeys(way for _, way in sweeps))
+    trainings, ways = (
+        list(dict.fromkeys(at for at, _ in sweeps)),
+        list(dict.fromkeys(way for _, way in sweeps)),
+    )
     if missing := [(at, way) for at in trainings for way in ways if (at, way) not in sweeps]:
         at, way = missing[0]
-        raise ValueError(f"{task.title}: training {at + 1} was not swept by {way!r}; every training needs every way")
+        raise ValueError(
+            f"{task.title}: training {at + 1} was not swept by {way!r}; every training needs every way"
+        )
     wanted = (*next(iter(sweeps.values())).heads.shape[:2], len(labels))
     for (at, way), one in sweeps.items():
         if (shape := one.heads.shape[:3]) != wanted:
-            raise ValueError(f"{task.title}: the sweep of training {at + 1} by {way!r} is of {shape}, not of {wanted}")
+            raise ValueError(
+                f"{task.title}: the sweep of training {at + 1} by {way!r} is of {shape}, not of {wanted}"
+            )
     if len(labels) < PARTS:
-        raise ValueError(f"{task.title}: {len(labels)} examples cannot be divided into {PARTS} parts; sweep more")
+        raise ValueError(
+            f"{task.title}: {len(labels)} examples cannot be divided into {PARTS} parts; sweep more"
+        )
     of_parts = np.array_split(np.random.default_rng(seed).permutation(len(labels)), PARTS)
 
     def costs(one: Sweep) -> np.ndarray:
         """Shape (heads, parts)."""
         if by == "loss":
             rise = losses(task, one.heads, labels) - losses(task, one.baseline, labels)
-            return np.stack([rise.reshape(-1, len(labels))[:, rows].mean(axis=1) for rows in of_parts], axis=1)
-        said = np.vstack([answers(task, one.baseline)[None], answers(task, one.heads).reshape(-1, len(labels))])
-        scores = np.stack([scores_of(task, said[:, rows], labels[rows]) for rows in of_parts], axis=1)
+            return np.stack(
+                [rise.reshape(-1, len(labels))[:, rows].mean(axis=1) for rows in of_parts], axis=1
+            )
+        said = np.vstack(
+            [answers(task, one.baseline)[None], answers(task, one.heads).reshape(-1, len(labels))]
+        )
+        scores = np.stack(
+            [scores_of(task, said[:, rows], labels[rows]) for rows in of_parts], axis=1
+        )
         return scores[:1] - scores[1:]
 
-    return np.stack([np.stack([costs(sweeps[at, way]) for way in ways], axis=1) for at in trainings], axis=1)
+    return np.stack(
+        [np.stack([costs(sweeps[at, way]) for way in ways], axis=1) for at in trainings], axis=1
+    )
 
 
 @dataclass(frozen=True)
@@ -86,24 +112,36 @@ class Components:
     effects: np.ndarray
 
     def __post_init__(self) -> None:
-        if self.effects.ndim != 4 or self.effects.shape[0] < 3 or not np.isfinite(self.effects).all():
+        if (
+            self.effects.ndim != 4
+            or self.effects.shape[0] < 3
+            or not np.isfinite(self.effects).all()
+        ):
             raise ValueError(
                 f"effects of shape {self.effects.shape}: (heads, trainings, ways, parts) without gaps are wanted"
             )
         if self.effects.shape[3] < 2:
-            raise ValueError("one part of the examples: what the examples do cannot be told; divide them into two or more")
+            raise ValueError(
+                "one part of the examples: what the examples do cannot be told; divide them into two or more"
+            )
 
     @cached_property
     def levels(self) -> dict[str, int]:
         """How many there are of each factor that has two or more."""
-        return {name: count for name, count in zip(FACTORS, self.effects.shape[1:], strict=True) if count > 1}
+        return {
+            name: count
+            for name, count in zip(FACTORS, self.effects.shape[1:], strict=True)
+            if count > 1
+        }
 
     @property
     def untold(self) -> tuple[str, ...]:
         """Components that these data cannot tell from the head, because there is one training or one way."""
         return tuple(
-            name for name, factor in ((TRAINING, "training"), (WAY, "way")) if factor not in self.levels
-        )  # fmt: skip
+            name
+            for name, factor in ((TRAINING, "training"), (WAY, "way"))
+            if factor not in self.levels
+        )
 
     @cached_property
     def sources(self) -> list[Source]:
@@ -126,11 +164,15 @@ class Components:
     def solved(self, squares: Mapping[Source, np.ndarray | float]) -> dict[Source, np.ndarray]:
         """Components from mean squares; one that is below zero stays so.
 
-        The mean square of a source expects its own component and those of all sources around it, each times the number of
-        cells that it is averaged over. Solved for the component, that is a sum with alternating signs.
+        The mean square of a source expects its own component and those of all sources around it,
+        each times the number of cells that it is averaged over. Solved for the component, that is a
+        sum with alternating signs.
         """
         return {
-            source: sum((-1) ** len({*around} - {*source}) * np.asarray(squares[around]) for around in self._around(source))
+            source: sum(
+                (-1) ** len({*around} - {*source}) * np.asarray(squares[around])
+                for around in self._around(source)
+            )
             / np.prod([count for factor, count in self.levels.items() if factor not in source])
             for source in self.sources
         }
@@ -141,10 +183,19 @@ class Components:
     @cached_property
     def raw(self) -> dict[Source, float]:
         """Components of one training, one way and one part of the examples; below zero where the estimate is."""
-        return {source: float(one) for source, one in self.solved({at: sq.sum() for at, sq in self.squares.items()}).items()}
+        return {
+            source: float(one)
+            for source, one in self.solved(
+                {at: sq.sum() for at, sq in self.squares.items()}
+            ).items()
+        }
 
     def named(
-        self, of: Mapping[Source, np.ndarray | float], trainings: int = 1, ways: int = 1, share: float = 1.0
+        self,
+        of: Mapping[Source, np.ndarray | float],
+        trainings: int = 1,
+        ways: int = 1,
+        share: float = 1.0,
     ) -> dict[str, np.ndarray]:
         """What each component adds to the variance of a mean over trainings, ways and examples; below zero becomes zero.
 
@@ -156,7 +207,13 @@ class Components:
         divide = {"training": trainings, "way": ways, "part": share * self.levels["part"]}
         found: dict[str, np.ndarray] = {}
         for source, value in of.items():
-            name = {(): HEAD, ("training",): TRAINING, ("way",): WAY, ("training", "way"): BOTH, ("part",): EXAMPLES}
+            name = {
+                (): HEAD,
+                ("training",): TRAINING,
+                ("way",): WAY,
+                ("training", "way"): BOTH,
+                ("part",): EXAMPLES,
+            }
             part = np.maximum(value, 0.0) / np.prod([divide[factor] for factor in source])
             found[name.get(source, NOISE)] = found.get(name.get(source, NOISE), 0.0) + part
         return found
@@ -165,26 +222,41 @@ class Components:
     def drawn(self) -> dict[Source, np.ndarray]:
         """Components that could have given these mean squares, shape (draws,) each; generalised intervals (Weerahandi, 1993).
 
-        A mean square is its expectation times χ² over its degrees of freedom. Heads differ in how much trainings move
-        them, which leaves fewer degrees (Satterthwaite, 1946). The heads are those of the model, no sample of others, so
-        that of the head varies by what is added to its mean alone.
+        A mean square is its expectation times χ² over its degrees of freedom. Heads differ in how
+        much trainings move them, which leaves fewer degrees (Satterthwaite, 1946). The heads are
+        those of the model, no sample of others, so that of the head varies by what is added to its
+        mean alone.
         """
         rng, heads = np.random.default_rng(0), len(self.effects)
         squares: dict[Source, np.ndarray] = {}
         for source in self.sources[1:]:
-            of_heads, alone = self.squares[source], np.prod([self.levels[factor] - 1 for factor in source])
+            of_heads, alone = (
+                self.squares[source],
+                np.prod([self.levels[factor] - 1 for factor in source]),
+            )
             degrees = (alone + 2) * of_heads.sum() ** 2 / max((of_heads**2).sum(), 1e-300) - 2
             degrees = min(max(degrees, 1.0), alone * (heads - 1))
             squares[source] = of_heads.sum() * degrees / rng.chisquare(degrees, DRAWS)
-        added = sum((-1) ** (len(at) + 1) * self.squares[at] for at in self.sources[1:])  # to each head's mean
+        added = sum(
+            (-1) ** (len(at) + 1) * self.squares[at] for at in self.sources[1:]
+        )  # to each head's mean
         added = np.maximum(added, 0.0)
-        few = min((count - 1 for factor, count in self.levels.items() if factor != "part"), default=self.levels["part"] - 1)
+        few = min(
+            (count - 1 for factor, count in self.levels.items() if factor != "part"),
+            default=self.levels["part"] - 1,
+        )
         spread = (4 * self.squares[()] * added - 2 * added**2 / (1 + 2 / few)).sum()
-        telling = max(2.5, (few + 2) * added.sum() ** 2 / max((added**2).sum(), 1e-300) - 2)  # its degrees of freedom
-        squares[()] = self.squares[()].sum() + np.sqrt(max(spread, 0.0)) * rng.standard_t(telling, DRAWS)
+        telling = max(
+            2.5, (few + 2) * added.sum() ** 2 / max((added**2).sum(), 1e-300) - 2
+        )  # its degrees of freedom
+        squares[()] = self.squares[()].sum() + np.sqrt(max(spread, 0.0)) * rng.standard_t(
+            telling, DRAWS
+        )
         return self.solved(squares)
 
-    def shares(self, trainings: int = 1, ways: int = 1, share: float = 1.0) -> dict[str, dict[str, float]]:
+    def shares(
+        self, trainings: int = 1, ways: int = 1, share: float = 1.0
+    ) -> dict[str, dict[str, float]]:
         """Each component's share of the variance of a measurement, by name, with its 95 % interval.
 
         Args:
@@ -194,7 +266,12 @@ class Components:
         draws = _as_shares(self.named(self.drawn, trainings, ways, share))
         ends = {name: np.percentile(of, [2.5, 97.5]) for name, of in draws.items()}
         return {
-            name: {"value": float(value), "low": float(ends[name][0]), "high": float(ends[name][1]), "n": len(self.effects)}
+            name: {
+                "value": float(value),
+                "low": float(ends[name][0]),
+                "high": float(ends[name][1]),
+                "n": len(self.effects),
+            }
             for name, value in values.items()
         }
 
@@ -202,8 +279,14 @@ class Components:
         """Support for the head's own share of one measurement being above ``least``."""
         drawn = _as_shares(self.named(self.drawn))[HEAD]
         number = text_of(self.shares()[HEAD] | {"unit": "share"})
-        holds, fails = (float((1 + side.sum()) / (1 + DRAWS)) for side in (drawn <= least, drawn > least))
-        return Support(holds, fails, f"{number}; n={len(self.effects)} heads, {self.effects.shape[1]} trainings")
+        holds, fails = (
+            float((1 + side.sum()) / (1 + DRAWS)) for side in (drawn <= least, drawn > least)
+        )
+        return Support(
+            holds,
+            fails,
+            f"{number}; n={len(self.effects)} heads, {self.effects.shape[1]} trainings",
+        )
 
 
 def _as_shares(parts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -45,8 +45,9 @@ PUBLISHED = (Published("mrpc", "head", 0.012, 144, 408), Published("rte", "layer
 def largest_gain(flips: Sequence[int] | np.ndarray, among: int, most: int) -> np.ndarray:
     """The distribution of the largest gain, in answers, of so many independent idle heads: P(largest ≤ k), k = 0 … most.
 
-    A head that turns f answers gains 2 B − f, where B of them become right: binomial with f and ½. The largest of several
-    is at most k if each is. Heads that turn the same examples, as those of one layer may, count for fewer heads.
+    A head that turns f answers gains 2 B − f, where B of them become right: binomial with f and ½.
+    The largest of several is at most k if each is. Heads that turn the same examples, as those of
+    one layer may, count for fewer heads.
 
     Args:
         flips: answers that each of some heads turns; their heads stand for all.
@@ -66,20 +67,24 @@ def chance_of(published: Published, flips: Sequence[int] | np.ndarray, among: in
         flips: answers of its ``n`` that each of some heads turns.
         among: another number of heads than the published.
     """
-    return float(1 - largest_gain(flips, among or published.among, published.answers)[published.answers - 1])
+    return float(
+        1 - largest_gain(flips, among or published.among, published.answers)[published.answers - 1]
+    )
 
 
 def flips_for(published: Published, level: float) -> int:
     """The fewest answers that each idle head has to turn for the published gain to be reached with this probability.
 
-    With an even number more of them are needed to be as likely, since a gain is even if the flips are: the fewest from
-    which on both, this number and the next, suffice.
+    With an even number more of them are needed to be as likely, since a gain is even if the flips
+        are: the fewest from which on both, this number and the next, suffice.
     """
     enough = [chance_of(published, [count]) >= level for count in range(published.n)]
     return next(count for count in range(published.n - 1) if enough[count] and enough[count + 1])
 
 
-def turned(task: Task, whole: np.ndarray, without: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def turned(
+    task: Task, whole: np.ndarray, without: np.ndarray, labels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """How many answers become right or wrong without each head or layer, and which are not surely harmful, so may be idle.
 
     Each of shape (heads,).
@@ -90,7 +95,10 @@ def turned(task: Task, whole: np.ndarray, without: np.ndarray, labels: np.ndarra
         without: outputs without each, shape (…, examples, labels).
         labels: gold, shape (examples,).
     """
-    before, after = answers(task, whole) == labels, (answers(task, without) == labels).reshape(-1, len(labels))
+    before, after = (
+        answers(task, whole) == labels,
+        (answers(task, without) == labels).reshape(-1, len(labels)),
+    )
     better, worse = (after & ~before).sum(axis=1), (~after & before).sum(axis=1)
     return better + worse, binom.cdf(better, better + worse, 0.5) * len(after) >= ONE_SIDED
 
@@ -100,12 +108,13 @@ def beyond(published: Published, flips: Sequence[np.ndarray]) -> Support:
 
     Args:
         published: the gain.
-        flips: of every training, shares of answers that each head turns; the mean of the trainings' probabilities counts.
+        flips: of every training, shares of answers that each head turns; the mean of the trainings'
+            probabilities counts.
     """
     counts = [np.rint(each * published.n).astype(int) for each in flips]
     chance = float(np.mean([chance_of(published, each) for each in counts]))
-    lower = float(np.mean([largest_gain(each, published.among, published.answers)[-1] for each in counts]))
-    number = (
-        f"{100 * published.gain:+.1f} points without a {published.what}; idle ones reach it with probability {chance:.2f}"
+    lower = float(
+        np.mean([largest_gain(each, published.among, published.answers)[-1] for each in counts])
     )
+    number = f"{100 * published.gain:+.1f} points without a {published.what}; idle ones reach it with probability {chance:.2f}"
     return Support(chance, lower, f"{number}; n={published.n}, {len(flips)} trainings")

@@ -82,7 +82,9 @@ class Pointing:
         relations: by name the labels of a relation's arcs.
     """
 
-    def __init__(self, inputs: Sequence[AnnotatedInput], relations: Mapping[str, set[str]] = RELATIONS):
+    def __init__(
+        self, inputs: Sequence[AnnotatedInput], relations: Mapping[str, set[str]] = RELATIONS
+    ):
         self._inputs, self._relations = inputs, relations
         wanted = set().union(*relations.values())
         self._sentences = [
@@ -102,14 +104,20 @@ class Pointing:
     @property
     def left_out(self) -> int:
         """Sentences that are not whole in their input."""
-        return sum(not all(sentence.pieces) for annotated in self._inputs for sentence in annotated.sentences)
+        return sum(
+            not all(sentence.pieces)
+            for annotated in self._inputs
+            for sentence in annotated.sentences
+        )
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
         weights = maps.cpu()
         for row, (index, first) in enumerate(zip(batch.index, batch.starts.tolist(), strict=True)):
             own = weights[row, :, first:, first:]
-            self._hits.setdefault(index, []).append([sentence.hits(own) for sentence in self._sentences[index]])
+            self._hits.setdefault(index, []).append(
+                [sentence.hits(own) for sentence in self._sentences[index]]
+            )
 
     def compute(self) -> dict[str, Arcs]:
         """Arcs of each relation."""
@@ -118,7 +126,10 @@ class Pointing:
             for index in sorted(self._hits)
             for number, sentence in enumerate(self._sentences[index])
         ]
-        return {name: self._arcs(sentences, labels, len(self._inputs)) for name, labels in self._relations.items()}
+        return {
+            name: self._arcs(sentences, labels, len(self._inputs))
+            for name, labels in self._relations.items()
+        }
 
     @staticmethod
     def _arcs(sentences, labels: set[str], examples: int) -> Arcs:
@@ -146,7 +157,9 @@ class _Sentence:
         self.labels = [label for *_, label in arcs]
         self.start, last = sentence.span
         self.stop = last + 1
-        self.member = torch.zeros(len(sentence.words), self.stop - self.start)  # (words, wordpieces of the sentence)
+        self.member = torch.zeros(
+            len(sentence.words), self.stop - self.start
+        )  # (words, wordpieces of the sentence)
         for word, pieces in enumerate(sentence.pieces):
             self.member[word, [at - self.start for at in pieces]] = 1
 
@@ -158,7 +171,10 @@ class _Sentence:
         words.diagonal(dim1=1, dim2=2).fill_(-1)  # a word does not point at itself
         points_at = words.argmax(dim=2).numpy()  # (heads, words)
         return np.stack(
-            [self.heads[:, None] == points_at[:, self.dependents].T, self.dependents[:, None] == points_at[:, self.heads].T]
+            [
+                self.heads[:, None] == points_at[:, self.dependents].T,
+                self.dependents[:, None] == points_at[:, self.heads].T,
+            ]
         )
 
 
@@ -175,7 +191,8 @@ class RelationTest:
         accuracy: its accuracy.
         difference: accuracy minus baseline.
         beats: heads that beat the offset, corrected over all heads and both ways.
-        held_out: accuracy minus baseline where head and offset were chosen on the other half of the examples.
+        held_out: accuracy minus baseline where head and offset were chosen on the other half of the
+            examples.
     """
 
     relation: str
@@ -193,7 +210,9 @@ class RelationTest:
     def support(self) -> Support:
         """Support for some head that beats the offset; against it, that the best one is surely less than 0.02 ahead."""
         ahead = mean_over_seeds([self.difference])
-        number = f"{head_name(*self.head)} {self.difference.text(100, 1, sign=True)} points; n={ahead.n}"
+        number = (
+            f"{head_name(*self.head)} {self.difference.text(100, 1, sign=True)} points; n={ahead.n}"
+        )
         return Support(0.0 if self.beats else 1.0, (-ahead).p_above(-WEIGHT), number)
 
 
@@ -224,9 +243,15 @@ def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
     offset, right = _offset_hits(arcs, way)
     hits = arcs.hits[way, :, head[0], head[1]].astype(float)
     _, groups = np.unique(arcs.example, return_inverse=True)
-    by_offset = np.stack([_offset_hits(arcs, number)[1] for number in range(len(WAYS))])  # (ways, arcs)
-    differences = np.moveaxis(arcs.hits - by_offset[:, :, None, None], 0, 1)  # (arcs, ways, layers, heads)
-    above = many_test(sums_of_examples(differences, groups), 0.0, seed).above  # (ways, layers, heads)
+    by_offset = np.stack(
+        [_offset_hits(arcs, number)[1] for number in range(len(WAYS))]
+    )  # (ways, arcs)
+    differences = np.moveaxis(
+        arcs.hits - by_offset[:, :, None, None], 0, 1
+    )  # (arcs, ways, layers, heads)
+    above = many_test(
+        sums_of_examples(differences, groups), 0.0, seed
+    ).above  # (ways, layers, heads)
     beats = tuple((int(layer), int(at)) for layer, at in np.argwhere(above[way] < ONE_SIDED))
     return RelationTest(
         name,
@@ -242,7 +267,9 @@ def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
     )
 
 
-def _offset_hits(arcs: Arcs, way: int, chosen_on: np.ndarray | None = None) -> tuple[int, np.ndarray]:
+def _offset_hits(
+    arcs: Arcs, way: int, chosen_on: np.ndarray | None = None
+) -> tuple[int, np.ndarray]:
     """The best fixed offset from the attending word, chosen on some arcs, and which arcs it gets right."""
     offsets = arcs.offset if way == 0 else -arcs.offset
     best = best_offset(offsets if chosen_on is None else offsets[chosen_on])
@@ -273,8 +300,8 @@ def chosen_and_measured(name: str, arcs: Arcs, seed: Seed) -> list[dict[str, obj
         seed: of the halving, resampling and permutations.
 
     Returns:
-        A row for each of :data:`WAYS`: names, shares of arcs with their intervals over examples, and the p of the head
-        beating the distance, corrected over all heads.
+        A row for each of :data:`WAYS`: names, shares of arcs with their intervals over examples,
+        and the p of the head beating the distance, corrected over all heads.
     """
     examples, groups = np.unique(arcs.example, return_inverse=True)
     half = np.random.default_rng(seed).permutation(len(examples)) < len(examples) // 2
@@ -284,10 +311,20 @@ def chosen_and_measured(name: str, arcs: Arcs, seed: Seed) -> list[dict[str, obj
     for way, direction in enumerate(WAYS):
         at = largest(arcs.hits[way, chooses].mean(axis=0))
         offset, right = _offset_hits(arcs, way, chooses)
-        hits, right = arcs.hits[way, ~chooses].astype(float), right[~chooses]  # (arcs, layers, heads) and (arcs,)
-        found, by_distance = (_mean_over_arcs(values, rest, seed) for values in (hits[:, *at], right))
+        hits, right = (
+            arcs.hits[way, ~chooses].astype(float),
+            right[~chooses],
+        )  # (arcs, layers, heads) and (arcs,)
+        found, by_distance = (
+            _mean_over_arcs(values, rest, seed) for values in (hits[:, *at], right)
+        )
         above = many_test(sums_of_examples(hits - right[:, None, None], rest), 0.0, seed).above
-        row: dict[str, object] = {"relation": name, "direction": direction, "arcs": len(hits), "best head": head_name(*at)}
+        row: dict[str, object] = {
+            "relation": name,
+            "direction": direction,
+            "arcs": len(hits),
+            "best head": head_name(*at),
+        }
         for title, one in (("head", found), ("distance", by_distance)):
             row |= {
                 f"{title}: share of arcs": one.value,
@@ -314,10 +351,18 @@ def _mean_over_arcs(values: np.ndarray, groups: np.ndarray, seed: Seed) -> Boots
 def joined(parts: Sequence[Arcs]) -> Arcs:
     """The arcs of several data sets as one, examples numbered through."""
     starts = np.cumsum([0, *(part.examples for part in parts[:-1])])
-    numbers = np.concatenate([part.example + start for part, start in zip(parts, starts, strict=True)])
-    offsets, hits = np.concatenate([part.offset for part in parts]), [part.hits for part in parts if len(part.offset)]
+    numbers = np.concatenate(
+        [part.example + start for part, start in zip(parts, starts, strict=True)]
+    )
+    offsets, hits = (
+        np.concatenate([part.offset for part in parts]),
+        [part.hits for part in parts if len(part.offset)],
+    )
     return Arcs(
-        numbers, offsets, np.concatenate(hits, axis=1) if hits else parts[0].hits, sum(part.examples for part in parts)
+        numbers,
+        offsets,
+        np.concatenate(hits, axis=1) if hits else parts[0].hits,
+        sum(part.examples for part in parts),
     )
 
 

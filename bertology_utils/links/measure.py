@@ -13,20 +13,40 @@ import numpy as np
 import torch
 
 from ..annotation.annotators import Word
-from ..annotation.inputs import NOUNS, PRONOUNS, SUBJECTS, AnnotatedInput, PlacedSentence, is_punctuation
+from ..annotation.inputs import (
+    NOUNS,
+    PRONOUNS,
+    SUBJECTS,
+    AnnotatedInput,
+    PlacedSentence,
+    is_punctuation,
+)
 from ..attention import Batch, attention_maps, received
 from ..claims import WEIGHT
 from ..common import Head, head_name
 from ..glue import Task
 from ..judge import Support, all_of
-from ..statistics import ONE_SIDED, Bootstrap, ManyTest, Seed, largest, many_test, means_with_gaps, rank_correlations
+from ..statistics import (
+    ONE_SIDED,
+    Bootstrap,
+    ManyTest,
+    Seed,
+    largest,
+    many_test,
+    means_with_gaps,
+    rank_correlations,
+)
 
-PREDICATES = {"VERB", "AUX"}  # ClearNLP makes the copula the subject's head, UD the adjective or noun beside it
+PREDICATES = {
+    "VERB",
+    "AUX",
+}  # ClearNLP makes the copula the subject's head, UD the adjective or noun beside it
 BORROWED = 8  # places from other inputs
 TOKENS = 14  # of an input whose map is legible on a page
 LINK_TYPES = ("verb → subject", "subject → verb", "noun → pronoun", "pronoun → noun")
 PAIRS = {"verbs": LINK_TYPES[:2], "pronouns": LINK_TYPES[2:]}  # by the pair of words, both ways
-INDISTINCT = {  # claims about heads above the yardsticks, by name; of verbs the paper speaks of the first way only
+# claims about heads above the yardsticks, by name; of verbs the paper speaks of the first way only
+INDISTINCT = {
     "verbs-indistinct": LINK_TYPES[:1],
     "subjects-indistinct": LINK_TYPES[1:2],
     "pronouns-indistinct": PAIRS["pronouns"],
@@ -35,14 +55,23 @@ Cells = tuple[np.ndarray, np.ndarray]  # rows and columns of a map, each of shap
 Found = Mapping[str, Any]  # what one pass over one task's inputs found, by measurement
 AS_IS, POPULARITY_OFF = "links", "centred"  # the two ways in which links are measured
 WAYS = (AS_IS, POPULARITY_OFF)
-PLACES, RIVALS = "places", "rivals"  # the two yardsticks that the weight along a link is compared with
+PLACES, RIVALS = (
+    "places",
+    "rivals",
+)  # the two yardsticks that the weight along a link is compared with
 # Names of rows in results.json; of every head, by state of the model and type of link.
 BEFORE, TUNED, RANDOM = "pre-trained", "fine-tuned", "random weights"  # states of a model
 FROM_CLS = "weight from [CLS], last layer"  # row of results.json, by state, task and type of token
 SCORES, NEIGHBOURS = "weight along links", "weight on the neighbour on the links' side"
-EXCESS = {AS_IS: "weight along links above other inputs' places", POPULARITY_OFF: "the same with each word's popularity off"}
+EXCESS = {
+    AS_IS: "weight along links above other inputs' places",
+    POPULARITY_OFF: "the same with each word's popularity off",
+}
 ABOVE_RIVALS = "weight along links above rivals"
-ALONG, ABOVE = "attention along links", "above other inputs' places"  # what goes with attention to neighbours, or not
+ALONG, ABOVE = (
+    "attention along links",
+    "above other inputs' places",
+)  # what goes with attention to neighbours, or not
 RHO = "ρ with attention to neighbours, {}"
 
 
@@ -56,8 +85,8 @@ class TokenLinkScores:
         elsewhere: mean over these places.
         rivalled: the same of the links that have rivals.
         rivals: mean over these words.
-        counts: links per type, how many of them have such places, how many rivals, and in how many the second word
-            stands behind the first, shape (types, 4).
+        counts: links per type, how many of them have such places, how many rivals, and in how many
+            the second word stands behind the first, shape (types, 4).
     """
 
     actual: np.ndarray
@@ -82,14 +111,22 @@ class TokenLinkAttention:
         self._links = links
         self._centred = centred
         self._rows: dict[int, list[np.ndarray]] = {}
-        self._cells = torch.empty(0, dtype=torch.long)  # of the batch's links, places and rivals, in its flattened maps
-        self._sizes = np.empty(0, dtype=int)  # cells of each of them: first all links, then their places, then their rivals
+        self._cells = torch.empty(
+            0, dtype=torch.long
+        )  # of the batch's links, places and rivals, in its flattened maps
+        self._sizes = np.empty(
+            0, dtype=int
+        )  # cells of each of them: first all links, then their places, then their rivals
         self._counts = [self._sizes] * 2  # of each link how many places, and how many rivals
         self._groups = self._sizes  # of each link its example and type as one
 
     def start(self, batch: Batch) -> None:
         """List the cells of the batch's links."""
-        tokens, starts, types = batch.mask.shape[1], batch.starts.tolist(), list(enumerate(LINK_TYPES))
+        tokens, starts, types = (
+            batch.mask.shape[1],
+            batch.starts.tolist(),
+            list(enumerate(LINK_TYPES)),
+        )
         links = [
             (row, kind, link)
             for row, index in enumerate(batch.index)
@@ -98,9 +135,15 @@ class TokenLinkAttention:
         ]
         compared = [[link.places for *_, link in links], [link.rivals for *_, link in links]]
         own = [(row, (link.rows, link.columns)) for row, _, link in links]
-        others = [(row, one) for each in compared for (row, *_), of in zip(links, each, strict=True) for one in of]
+        others = [
+            (row, one)
+            for each in compared
+            for (row, *_), of in zip(links, each, strict=True)
+            for one in of
+        ]
         cells = [
-            (row * tokens + rows + starts[row]) * tokens + columns + starts[row] for row, (rows, columns) in own + others
+            (row * tokens + rows + starts[row]) * tokens + columns + starts[row]
+            for row, (rows, columns) in own + others
         ]
         self._cells = torch.from_numpy(np.concatenate([np.empty(0, dtype=int), *cells]))
         self._sizes = np.array(list(map(len, cells)), dtype=int)
@@ -121,8 +164,12 @@ class TokenLinkAttention:
         examples, heads = maps.shape[:2]
         by_head = maps.transpose(0, 1).reshape(heads, -1)  # (heads, examples · tokens · tokens)
         weights = by_head[:, self._cells.to(maps.device)].cpu().double().numpy()
-        highest = np.maximum.reduceat(weights, _starts(self._sizes), axis=1)  # (heads, links, places and rivals)
-        actual, *compared = np.split(highest, np.cumsum([len(self._groups), self._counts[0].sum()]), axis=1)
+        highest = np.maximum.reduceat(
+            weights, _starts(self._sizes), axis=1
+        )  # (heads, links, places and rivals)
+        actual, *compared = np.split(
+            highest, np.cumsum([len(self._groups), self._counts[0].sum()]), axis=1
+        )
         found = [(actual, self._groups)]
         for values, counts in zip(compared, self._counts, strict=True):
             there = counts > 0
@@ -136,10 +183,19 @@ class TokenLinkAttention:
 
     def compute(self) -> TokenLinkScores:
         """The values of all examples, in the order of the data."""
-        values = np.stack([np.stack(self._rows[index], axis=2) for index in sorted(self._rows)], axis=1)
-        all_links = [[link for by_type in self._links for link in by_type[name]] for name in LINK_TYPES]
-        flags = [[(True, bool(one.places), bool(one.rivals), one.forwards) for one in of_type] for of_type in all_links]
-        counts = np.array([np.reshape(of_type, (-1, 4)).sum(axis=0) for of_type in flags], dtype=int)
+        values = np.stack(
+            [np.stack(self._rows[index], axis=2) for index in sorted(self._rows)], axis=1
+        )
+        all_links = [
+            [link for by_type in self._links for link in by_type[name]] for name in LINK_TYPES
+        ]
+        flags = [
+            [(True, bool(one.places), bool(one.rivals), one.forwards) for one in of_type]
+            for of_type in all_links
+        ]
+        counts = np.array(
+            [np.reshape(of_type, (-1, 4)).sum(axis=0) for of_type in flags], dtype=int
+        )
         actual, matched, elsewhere, rivalled, rivals = values
         return TokenLinkScores(actual, matched, elsewhere, rivalled, rivals, counts)
 
@@ -157,10 +213,10 @@ class Clear:
     """Do heads attend more along one type of link than at other inputs' places, and than to rivals?
 
     Attributes:
-        plain, centred: the tests of all heads against the least effect at other inputs' places, as it is and with each
-            word's popularity off, shape (layers, heads).
-        rivals: the same against rivals, both ways; () where there can be none, as in parsed text, where every noun of the
-            sentence is linked with its pronouns.
+        plain, centred: the tests of all heads against the least effect at other inputs' places, as
+            it is and with each word's popularity off, shape (layers, heads).
+        rivals: the same against rivals, both ways; () where there can be none, as in parsed text,
+            where every noun of the sentence is linked with its pronouns.
     """
 
     plain: ManyTest
@@ -186,9 +242,16 @@ class Clear:
 
         The number is of the head whose least excess is the largest.
         """
-        below = np.minimum(1, len(self._all) * np.min([test.below_alone for test in self._all], axis=0))
-        at = largest(np.fmin.reduce([test.means for test in self._all]))  # NaN where no link has a rival
-        number, sizes = f"head {head_name(*at)} {self.plain.means[at]:+.3f}", f"n={int(self.plain.n[at])}"
+        below = np.minimum(
+            1, len(self._all) * np.min([test.below_alone for test in self._all], axis=0)
+        )
+        at = largest(
+            np.fmin.reduce([test.means for test in self._all])
+        )  # NaN where no link has a rival
+        number, sizes = (
+            f"head {head_name(*at)} {self.plain.means[at]:+.3f}",
+            f"n={int(self.plain.n[at])}",
+        )
         for test in self.rivals[:1]:
             number += f", {test.means[at]:+.3f} above rivals" if test.n[at] else ""
             sizes += f", {int(test.n[at])} with rivals"
@@ -202,9 +265,10 @@ class LinkHeads:
     Attributes:
         scores: by type of link, the weight along it.
         excess: by way and type, how much more that is than at other inputs' places.
-        neighbours: by type, the weight on the neighbour on the links' side: that of the token before and of the token
-            after, as often as the second word stands there. A verb's subject mostly comes before it, and a head that
-            attends to the token after gives it nothing, however diagonal it is.
+        neighbours: by type, the weight on the neighbour on the links' side: that of the token
+            before and of the token after, as often as the second word stands there. A verb's
+            subject mostly comes before it, and a head that attends to the token after gives it
+            nothing, however diagonal it is.
     """
 
     scores: Mapping[str, np.ndarray]
@@ -218,7 +282,9 @@ def examples(found: Iterable[Found]) -> dict[str, int]:
     return {name: int(n) for name, n in zip(LINK_TYPES, counts, strict=True) if n}
 
 
-def differences(found: Iterable[Found], kind: str, way: str = AS_IS, yardstick: str = PLACES) -> np.ndarray:
+def differences(
+    found: Iterable[Found], kind: str, way: str = AS_IS, yardstick: str = PLACES
+) -> np.ndarray:
     """Along links of a type minus at a yardstick, shape (examples, layers, heads); NaN without one.
 
     Args:
@@ -258,26 +324,35 @@ def of_heads(found: Iterable[Found], tests: Mapping[str, Clear]) -> LinkHeads:
     actual, beside = _of_links(found, "actual"), _beside(found).mean(axis=0)
     return LinkHeads(
         {name: np.nanmean(actual[:, LINK_TYPES.index(name)], axis=0) for name in tests},
-        {AS_IS: {name: one.plain.means for name, one in tests.items()},
-         POPULARITY_OFF: {name: one.centred.means for name, one in tests.items()}},
+        {
+            AS_IS: {name: one.plain.means for name, one in tests.items()},
+            POPULARITY_OFF: {name: one.centred.means for name, one in tests.items()},
+        },
         {name: beside[LINK_TYPES.index(name)] for name in tests},
-    )  # fmt: skip
+    )
 
 
 def _beside(found: Iterable[Found]) -> np.ndarray:
     """Weight on the neighbour on the links' side, see :class:`LinkHeads`; shape (examples, types, layers, heads)."""
     found = list(found)
     links, *_, forwards = sum(of_task[AS_IS].counts for of_task in found).T
-    after = np.divide(forwards, links, out=np.zeros(len(links)), where=links > 0)[:, None, None]  # (types, 1, 1)
-    weights = np.concatenate([of_task["flow"].neighbours for of_task in found])[:, None]  # (examples, 1, layers, heads, 3)
+    after = np.divide(forwards, links, out=np.zeros(len(links)), where=links > 0)[
+        :, None, None
+    ]  # (types, 1, 1)
+    weights = np.concatenate([of_task["flow"].neighbours for of_task in found])[
+        :, None
+    ]  # (examples, 1, layers, heads, 3)
     return (1 - after) * weights[..., 0] + after * weights[..., 2]
 
 
-def correlations(found: Iterable[Found], kinds: Iterable[str], seed: Seed) -> dict[str, dict[str, Bootstrap]]:
+def correlations(
+    found: Iterable[Found], kinds: Iterable[str], seed: Seed
+) -> dict[str, dict[str, Bootstrap]]:
     """Spearman's ρ over heads with the weight on the neighbour on the links' side, by what and type of link.
 
-    A model's heads are all that there are, so not they but the examples are resampled: the interval says what other
-    sentences would give, of the same heads. ``n`` counts the examples with such links.
+    A model's heads are all that there are, so not they but the examples are resampled: the interval
+    says what other sentences would give, of the same heads. ``n`` counts the examples with such
+    links.
 
     Args:
         found: of every task: links and flow.
@@ -307,8 +382,16 @@ def some_head(tests: Mapping[str, Mapping[str, Clear]], kinds: Iterable[str]) ->
         tests: by model and type of link.
         kinds: of link.
     """
-    each = [(f"{kind}, {model}", of_model[kind]) for kind in kinds for model, of_model in tests.items() if kind in of_model]
-    return {name: one.support for name, one in sorted(each, key=lambda item: -np.nanmax(item[1].plain.means))}
+    each = [
+        (f"{kind}, {model}", of_model[kind])
+        for kind in kinds
+        for model, of_model in tests.items()
+        if kind in of_model
+    ]
+    return {
+        name: one.support
+        for name, one in sorted(each, key=lambda item: -np.nanmax(item[1].plain.means))
+    }
 
 
 def _of_links(found: Iterable[Found], part: str, way: str = AS_IS) -> np.ndarray:
@@ -387,11 +470,13 @@ OfInput = Mapping[str, Sequence[TokenLink]]  # the links of one input by type
 def find_links(annotated: AnnotatedInput, antecedents: bool) -> dict[str, list[TokenLink]]:
     """The links of an input, by type, each with its rivals.
 
-    A link's *rivals* are the words between its two that have the second word's part of speech (proper nouns are nouns)
-    and no such link with the first: in "the dog that chased the cat sleeps", *cat* is one of *dog* for the verb
-    *sleeps*. So a head that attends to any noun on that side, or to the nearest, gives a rival as much as the subject.
-    Nouns farther away would not show that, as the subject is mostly the nearer one; nor would those on the other side.
-    What rivals cannot show: whether a head goes by the order of words (the first noun of a sentence), or by number.
+    A link's *rivals* are the words between its two that have the second word's part of speech
+    (proper nouns are nouns) and no such link with the first: in "the dog that chased the cat
+    sleeps", *cat* is one of *dog* for the verb *sleeps*. So a head that attends to any noun on that
+    side, or to the nearest, gives a rival as much as the subject. Nouns farther away would not show
+    that, as the subject is mostly the nearer one; nor would those on the other side. What rivals
+    cannot show: whether a head goes by the order of words (the first noun of a sentence), or by
+    number.
 
     Args:
         annotated: the input.
@@ -406,11 +491,20 @@ def find_links(annotated: AnnotatedInput, antecedents: bool) -> dict[str, list[T
         first, last = sentence.span
         subjects, nouns = _verbs_and_subjects(sentence), _nouns_and_pronouns(sentence, antecedents)
         both_ways = (subjects, [(b, a) for a, b in subjects], nouns, [(b, a) for a, b in nouns])
-        # A parser can call a punctuation mark a subject, and a limit on length can take a word away.
-        whole = [bool(own) and not is_punctuation(word) for word, own in zip(sentence.words, sentence.pieces, strict=True)]
+        # A parser can call a punctuation mark a subject, and a limit on length can take a word
+        # away.
+        whole = [
+            bool(own) and not is_punctuation(word)
+            for word, own in zip(sentence.words, sentence.pieces, strict=True)
+        ]
         for name, pairs in zip(LINK_TYPES, both_ways, strict=True):
             found[name] += [
-                TokenLink(*_between(sentence, a, b), (number, first, last - first + 1), (), _rivals(sentence, a, b, pairs))
+                TokenLink(
+                    *_between(sentence, a, b),
+                    (number, first, last - first + 1),
+                    (),
+                    _rivals(sentence, a, b, pairs),
+                )
                 for a, b in pairs
                 if whole[a] and whole[b]
             ]
@@ -423,12 +517,18 @@ def _between(sentence: PlacedSentence, a: int, b: int) -> Cells:
     return np.repeat(own, len(other)), np.tile(other, len(own))
 
 
-def _rivals(sentence: PlacedSentence, a: int, b: int, pairs: Sequence[tuple[int, int]]) -> tuple[Cells, ...]:
+def _rivals(
+    sentence: PlacedSentence, a: int, b: int, pairs: Sequence[tuple[int, int]]
+) -> tuple[Cells, ...]:
     def kind(word: Word) -> str:
         return "NOUN" if word.upos in NOUNS else word.upos
 
     inner, wanted = range(min(a, b) + 1, max(a, b)), kind(sentence.words[b])
-    chosen = [at for at in inner if sentence.pieces[at] and kind(sentence.words[at]) == wanted and (a, at) not in pairs]
+    chosen = [
+        at
+        for at in inner
+        if sentence.pieces[at] and kind(sentence.words[at]) == wanted and (a, at) not in pairs
+    ]
     return tuple(_between(sentence, a, at) for at in chosen)
 
 
@@ -437,7 +537,9 @@ def _verbs_and_subjects(sentence: PlacedSentence) -> list[tuple[int, int]]:
     return [
         (word.head, at)
         for at, word in enumerate(sentence.words)
-        if word.deprel in SUBJECTS and word.head >= 0 and sentence.words[word.head].upos in PREDICATES
+        if word.deprel in SUBJECTS
+        and word.head >= 0
+        and sentence.words[word.head].upos in PREDICATES
     ]
 
 
@@ -449,7 +551,9 @@ def _nouns_and_pronouns(sentence: PlacedSentence, antecedents: bool) -> list[tup
     return [(noun, at) for _, at in pronouns for noun in nouns]
 
 
-def borrow(inputs: Sequence[OfInput], seed: Seed, count: int = BORROWED) -> list[dict[str, list[TokenLink]]]:
+def borrow(
+    inputs: Sequence[OfInput], seed: Seed, count: int = BORROWED
+) -> list[dict[str, list[TokenLink]]]:
     """The same links with places to compare them with, borrowed from other inputs as §4.2's control does.
 
     A place is where a link of the same type stands in a sentence of the same
@@ -463,12 +567,16 @@ def borrow(inputs: Sequence[OfInput], seed: Seed, count: int = BORROWED) -> list
         count: places per link at most.
     """
     rng = np.random.default_rng(seed)
-    groups: dict[tuple[str, int, int], list[tuple[int, Cells]]] = {}  # cells relative to their sentence's start
+    groups: dict[
+        tuple[str, int, int], list[tuple[int, Cells]]
+    ] = {}  # cells relative to their sentence's start
     for row, by_type in enumerate(inputs):
         for name, links in by_type.items():
             for link in links:
                 number, start, length = link.sentence
-                groups.setdefault((name, number, length), []).append((row, (link.rows - start, link.columns - start)))
+                groups.setdefault((name, number, length), []).append(
+                    (row, (link.rows - start, link.columns - start))
+                )
 
     def places(row: int, name: str, link: TokenLink, own: set[tuple[int, int]]) -> Iterator[Cells]:
         number, start, length = link.sentence
@@ -483,7 +591,10 @@ def borrow(inputs: Sequence[OfInput], seed: Seed, count: int = BORROWED) -> list
         with_places = {}
         for name, links in by_type.items():
             own = {cell for link in links for cell in _cells(link.rows, link.columns)}
-            with_places[name] = [replace(link, places=tuple(islice(places(row, name, link, own), count))) for link in links]
+            with_places[name] = [
+                replace(link, places=tuple(islice(places(row, name, link, own), count)))
+                for link in links
+            ]
         found.append(with_places)
     return found
 
@@ -494,7 +605,9 @@ def _cells(rows: np.ndarray, columns: np.ndarray) -> list[tuple[int, int]]:
 
 def distances(inputs: Sequence[OfInput], names: Sequence[str]) -> np.ndarray:
     """Distance in wordpieces between the words of each link of some types, 1 for neighbours, shape (links,)."""
-    return np.array([link.distance for by_type in inputs for name in names for link in by_type[name]], dtype=int)
+    return np.array(
+        [link.distance for by_type in inputs for name in names for link in by_type[name]], dtype=int
+    )
 
 
 def share_adjacent(inputs: Sequence[OfInput], names: Sequence[str]) -> float:
@@ -507,12 +620,15 @@ def share_adjacent(inputs: Sequence[OfInput], names: Sequence[str]) -> float:
 
 
 def pick(
-    inputs: Mapping[Task, Sequence[AnnotatedInput]], links: Mapping[Task, Sequence[OfInput]], kind: str, adjacent: bool
+    inputs: Mapping[Task, Sequence[AnnotatedInput]],
+    links: Mapping[Task, Sequence[OfInput]],
+    kind: str,
+    adjacent: bool,
 ) -> tuple[Task, int]:
     """Task and number of the input of about fourteen tokens in which every link of a type is between neighbours, or none is.
 
-    Chosen without a look at any map; one with rivals may be six tokens longer or shorter. If no input is so, one that
-    has such links; if none has, any.
+    Chosen without a look at any map; one with rivals may be six tokens longer or shorter. If no
+    input is so, one that has such links; if none has, any.
 
     Args:
         inputs: by task.
@@ -528,13 +644,18 @@ def pick(
         off = abs(inputs[task][index].length - TOKENS) - 6 * any(link.rivals for link in of_type)
         return (0 if of_type and fits else 1 if of_type else 2), off
 
-    return min(((task, index) for task, of_task in inputs.items() for index in range(len(of_task))), key=badness)
+    return min(
+        ((task, index) for task, of_task in inputs.items() for index in range(len(of_task))),
+        key=badness,
+    )
 
 
 def short_single(inputs: Mapping[Task, Sequence[AnnotatedInput]]) -> tuple[Task, int]:
     """Task and number of an input of about fourteen tokens, of the first task whose inputs are one sentence, or of the first."""
     task = next((task for task in inputs if len(task.fields) == 1), next(iter(inputs)))
-    return task, min(range(len(inputs[task])), key=lambda index: abs(inputs[task][index].length - TOKENS))
+    return task, min(
+        range(len(inputs[task])), key=lambda index: abs(inputs[task][index].length - TOKENS)
+    )
 
 
 def maps_of(model, batches: Sequence[Batch], index: int, weighing: str = "weight") -> np.ndarray:
@@ -551,8 +672,12 @@ def maps_of(model, batches: Sequence[Batch], index: int, weighing: str = "weight
     """
     batch = next((batch for batch in batches if index in batch.index), None)
     if batch is None:
-        raise ValueError(f"no input {index} in these batches; give one from 0 to {sum(len(b.index) for b in batches) - 1}")
+        raise ValueError(
+            f"no input {index} in these batches; give one from 0 to {sum(len(b.index) for b in batches) - 1}"
+        )
     row = batch.index.index(index)
     real = slice(int(batch.starts[row]), int(batch.starts[row] + batch.lengths[row]))
-    maps = attention_maps(model, batch.to(model.device), weighing)  # by layer: (inputs, heads, tokens, tokens)
+    maps = attention_maps(
+        model, batch.to(model.device), weighing
+    )  # by layer: (inputs, heads, tokens, tokens)
     return np.stack([of_layer[row, :, real, real].cpu().numpy() for of_layer in maps])

@@ -31,25 +31,30 @@ def head_dependencies(
 ) -> pd.DataFrame:
     """The head that points best along each dependency of a treebank, beside the best fixed distance (Clark et al., 2019).
 
-    A head points from a word at the word of its sentence to which it attends most. Head and distance are chosen on one
-    half of the sentences and measured on the other, so that no luck of the choice is in the numbers.
+    A head points from a word at the word of its sentence to which it attends most. Head and
+    distance are chosen on one half of the sentences and measured on the other, so that no luck of
+    the choice is in the numbers.
 
     Args:
         model: encoder or classifier in evaluation mode.
         tokenizer: its own, a fast one.
-        treebank: a CoNLL-U file, plain or packed (.conllu.gz). Of a sentence that stands there twice, one counts.
-        relations: labels, such as "nsubj"; by default all that enough sentences of either half have, but no punctuation.
+        treebank: a CoNLL-U file, plain or packed (.conllu.gz). Of a sentence that stands there
+            twice, one counts.
+        relations: labels, such as "nsubj"; by default all that enough sentences of either half
+            have, but no punctuation.
         seed: of the halving, of resampling and permutations.
-        max_length: wordpieces of a sentence; longer ones are left out, ``attrs["left out"]`` says how many.
+        max_length: wordpieces of a sentence; longer ones are left out, ``attrs["left out"]`` says
+            how many.
 
     Returns:
-        A row for each relation and direction ("dependent → head", "head → dependent"), in the order of their arcs: the
-        measured arcs; the best head, "(layer, head)" from 1; the share of arcs that it finds and that the best fixed
-        distance finds, with 95 % intervals over sentences; that distance in words; and the p of the head beating it,
-        corrected over all heads.
+        A row for each relation and direction ("dependent → head", "head → dependent"), in the order
+        of their arcs: the measured arcs; the best head, "(layer, head)" from 1; the share of arcs
+        that it finds and that the best fixed distance finds, with 95 % intervals over sentences;
+        that distance in words; and the p of the head beating it, corrected over all heads.
 
     Raises:
-        FileNotFoundError, ValueError: no such file, or it is not CoNLL-U; a relation that too few of its sentences have.
+        FileNotFoundError, ValueError: no such file, or it is not CoNLL-U; a relation that too few
+            of its sentences have.
     """
     import pandas as pd
 
@@ -58,7 +63,9 @@ def head_dependencies(
     inputs, batches = inputs_of(sentences, tokenizer, max_length)
     pointing = Pointing(inputs, {name: {name} for name in chosen})
     found = observe(model, batches, {"pointing": pointing})["pointing"]
-    table = pd.DataFrame([row for name in chosen for row in chosen_and_measured(name, found[name], seed)])
+    table = pd.DataFrame(
+        [row for name in chosen for row in chosen_and_measured(name, found[name], seed)]
+    )
     table.attrs["left out"] = pointing.left_out
     return table
 
@@ -77,18 +84,27 @@ def inputs_of(
         max_length: wordpieces of a sentence; longer ones are cut.
         tokens_per_batch: bound on examples × padded length.
     """
-    texts, annotation = list(sentences), StoredAnnotation("treebank", dict(sentences), antecedents=False)
+    texts, annotation = (
+        list(sentences),
+        StoredAnnotation("treebank", dict(sentences), antecedents=False),
+    )
     inputs = annotate_inputs({"text": texts}, ["text"], tokenizer, max_length, annotation)
-    return inputs, batches_of(texts, tokenizer, max_length=max_length, tokens_per_batch=tokens_per_batch)
+    return inputs, batches_of(
+        texts, tokenizer, max_length=max_length, tokens_per_batch=tokens_per_batch
+    )
 
 
 def _relations(sentences: Mapping[str, Annotated], wanted: Collection[str], name: str) -> list[str]:
     """The relations to measure, the most frequent first; refuses one of which half of the sentences say too little."""
     counts = Counter(
-        label for (sentence,) in sentences.values() for label in {word.deprel for word in sentence.words if word.head >= 0}
+        label
+        for (sentence,) in sentences.values()
+        for label in {word.deprel for word in sentence.words if word.head >= 0}
     )
     enough = [
-        label for label in sorted(counts, key=lambda label: (-counts[label], label)) if counts[label] >= 2 * MIN_EXAMPLES
+        label
+        for label in sorted(counts, key=lambda label: (-counts[label], label))
+        if counts[label] >= 2 * MIN_EXAMPLES
     ]
     if few := [label for label in wanted if label not in enough]:
         raise ValueError(
@@ -96,5 +112,7 @@ def _relations(sentences: Mapping[str, Annotated], wanted: Collection[str], name
             f" {', '.join(enough) or 'none, it is too small'}"
         )
     if not enough:
-        raise ValueError(f"{name} is too small: no relation is in {2 * MIN_EXAMPLES} of its sentences")
+        raise ValueError(
+            f"{name} is too small: no relation is in {2 * MIN_EXAMPLES} of its sentences"
+        )
     return [label for label in enough if label in (wanted or {*enough} - {"punct"})]

@@ -51,16 +51,22 @@ def check_maps(maps: torch.Tensor) -> None:
         maps: shape (maps, tokens, tokens).
 
     Raises:
-        ValueError: not square, shorter than :data:`bertology_utils.patterns.labels.SHORTEST`, NaN or infinite,
-            negative, or rows that do not sum to 1; the message says which.
+        ValueError: not square, shorter than :data:`bertology_utils.patterns.labels.SHORTEST`, NaN
+            or infinite, negative, or rows that do not sum to 1; the message says which.
     """
     shape = tuple(maps.shape)
     if len(shape) != 3 or shape[1] != shape[2]:
-        raise ValueError(f"attention maps are square, (maps, tokens, tokens); these have shape {shape}")
+        raise ValueError(
+            f"attention maps are square, (maps, tokens, tokens); these have shape {shape}"
+        )
     if shape[1] < SHORTEST:
-        raise ValueError(f"a map of {shape[1]} tokens shows no pattern; at least {SHORTEST} are needed")
+        raise ValueError(
+            f"a map of {shape[1]} tokens shows no pattern; at least {SHORTEST} are needed"
+        )
     if not torch.isfinite(maps).all():
-        raise ValueError("attention maps hold NaN or infinite weights; the model's outputs are broken")
+        raise ValueError(
+            "attention maps hold NaN or infinite weights; the model's outputs are broken"
+        )
     off = (maps.sum(dim=2, dtype=torch.float32) - 1).abs().max().item() if len(maps) else 0.0
     if off > TOLERANCE or (maps < 0).any():
         raise ValueError(
@@ -87,10 +93,15 @@ def to_images(maps: torch.Tensor, separators: torch.Tensor | None, size: int) ->
     """
     check_maps(maps)
     maps = maps.float().unsqueeze(1)  # (maps, 1, tokens, tokens)
-    channels = [functional.adaptive_max_pool2d(maps, size), functional.adaptive_avg_pool2d(maps, size)]
+    channels = [
+        functional.adaptive_max_pool2d(maps, size),
+        functional.adaptive_avg_pool2d(maps, size),
+    ]
     channels = [(channel / channel.amax((2, 3), keepdim=True)).sqrt() for channel in channels]
     if separators is not None:
-        at = functional.adaptive_max_pool1d(separators.float().unsqueeze(1), size)  # (maps, 1, size)
+        at = functional.adaptive_max_pool1d(
+            separators.float().unsqueeze(1), size
+        )  # (maps, 1, size)
         channels.append(torch.maximum(at.unsqueeze(3), at.unsqueeze(2)))  # (maps, 1, size, size)
     return torch.cat(channels, dim=1)
 
@@ -122,7 +133,10 @@ class PatternCNN(nn.Module):
         layers: list[nn.Module] = []
         channels = 3 if design.separators else 2
         for number, factor in enumerate((1, 1, 2, 2, 4, 4, 4, 4), start=1):
-            layers += [nn.Conv2d(channels, factor * design.width, kernel_size=3, padding=1), nn.ReLU(inplace=True)]
+            layers += [
+                nn.Conv2d(channels, factor * design.width, kernel_size=3, padding=1),
+                nn.ReLU(inplace=True),
+            ]
             channels = factor * design.width
             if number in (2, 4, 6):
                 layers.append(nn.MaxPool2d(2))
@@ -154,7 +168,10 @@ class PatternCNN(nn.Module):
         with torch.inference_mode():
             parts = zip(maps.split(MAPS_AT_ONCE), separators.split(MAPS_AT_ONCE), strict=True)
             # On CPUs convolutions over this order of the memory take half the time.
-            scores = [self(self.images(*part).contiguous(memory_format=torch.channels_last)) for part in parts]
+            scores = [
+                self(self.images(*part).contiguous(memory_format=torch.channels_last))
+                for part in parts
+            ]
         return torch.cat(scores).argmax(dim=1).cpu().numpy()
 
 
@@ -168,7 +185,9 @@ def classify(network: PatternCNN, pictures: Sequence[Picture]) -> np.ndarray:
 
 def as_tensors(picture: Picture) -> tuple[torch.Tensor, torch.Tensor]:
     """A map and where its [SEP] stand as stacks of one, shapes (1, tokens, tokens) and (1, tokens)."""
-    weights, separators = (np.ascontiguousarray(part)[None] for part in (picture.weights, picture.separators))
+    weights, separators = (
+        np.ascontiguousarray(part)[None] for part in (picture.weights, picture.separators)
+    )
     return torch.from_numpy(weights), torch.from_numpy(separators)
 
 
@@ -203,7 +222,8 @@ STATISTICS = (
 def map_statistics(weights: np.ndarray, separators: np.ndarray) -> np.ndarray:
     """What a reader would measure to tell the five patterns apart; all but the blocks' from 0 to 1.
 
-    The regression is fitted to these; another order of additions would move its coefficients, as some of them nearly tie.
+    The regression is fitted to these; another order of additions would move its coefficients, as
+    some of them nearly tie.
 
     Args:
         weights: shape (tokens, tokens), rows sum to 1.
@@ -215,7 +235,9 @@ def map_statistics(weights: np.ndarray, separators: np.ndarray) -> np.ndarray:
     length = len(weights)
     columns = np.sort(weights.mean(axis=0))[::-1]
     offset = np.subtract.outer(np.arange(length), np.arange(length))  # row minus column
-    parallels = {shift: weights[offset == shift].mean() for shift in range(-(length // 2), length // 2 + 1)}
+    parallels = {
+        shift: weights[offset == shift].mean() for shift in range(-(length // 2), length // 2 + 1)
+    }
     band = np.where(abs(offset) <= 2, weights, 0).sum(axis=1).mean()
     sentence = sentence_numbers(separators)
     inside = (np.arange(length) > 0) & ~separators
@@ -223,7 +245,15 @@ def map_statistics(weights: np.ndarray, separators: np.ndarray) -> np.ndarray:
     other = (sentence[:, None] != sentence) & inside
     entropy = -np.sum(weights * np.log(np.maximum(weights, 1e-12)), axis=1).mean() / np.log(length)
     two = float(separators.sum() > 1)
-    found = [columns[0], columns[:3].sum(), parallels[0], parallels[1], parallels[-1], max(parallels.values()), band]
+    found = [
+        columns[0],
+        columns[:3].sum(),
+        parallels[0],
+        parallels[1],
+        parallels[-1],
+        max(parallels.values()),
+        band,
+    ]
     found += [two * _above_chance(weights, chosen) for chosen in (same, other)]
     return np.array([*found, two, entropy])
 
@@ -247,7 +277,9 @@ def statistics_of(maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
     length = maps.shape[-1]
     parallels = _parallels(maps)
     middle = length - 1
-    near = parallels[:, middle - length // 2 : middle + length // 2 + 1]  # the others are too short to tell
+    near = parallels[
+        :, middle - length // 2 : middle + length // 2 + 1
+    ]  # the others are too short to tell
     counts = length - abs(torch.arange(-middle, length, device=maps.device))
     band = (parallels * counts)[:, max(middle - 2, 0) : middle + 3].sum(dim=1) / length
     columns = maps.mean(dim=1).sort(dim=1, descending=True).values
@@ -260,7 +292,13 @@ def statistics_of(maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
         parallels[:, middle + 1],
         parallels[:, middle - 1],
     ]
-    found += [near.amax(dim=1), band, *(two * above for above in _within_sentences(maps, separators)), two, entropy]
+    found += [
+        near.amax(dim=1),
+        band,
+        *(two * above for above in _within_sentences(maps, separators)),
+        two,
+        entropy,
+    ]
     return torch.stack(found, dim=1)
 
 
@@ -287,14 +325,25 @@ def _within_sentences(maps: torch.Tensor, separators: torch.Tensor) -> list[torc
 
 # Maps that show a pattern plainly, to be looked at. ---
 
-_EXTREMES = {"strongest column": "vertical", "strongest diagonal": "diagonal", "least of both": "heterogeneous"}
-_SHOWN = range(20, 41)  # wordpieces: enough for a pattern, and few enough for its lines to show on a small picture
+_EXTREMES = {
+    "strongest column": "vertical",
+    "strongest diagonal": "diagonal",
+    "least of both": "heterogeneous",
+}
+_SHOWN = range(
+    20, 41
+)  # wordpieces: enough for a pattern, and few enough for its lines to show on a small picture
 
 
 def _plainness(pattern: str, maps: torch.Tensor, separators: torch.Tensor) -> np.ndarray:
     """How much maps have of what makes a pattern plain, shape (maps,)."""
-    of = dict(zip(STATISTICS, statistics_of(maps, separators).cpu().numpy().T.astype(float), strict=True))
-    column, band = of["strongest column"], of["attention to itself"] + of["to the previous token"] + of["to the next token"]
+    of = dict(
+        zip(STATISTICS, statistics_of(maps, separators).cpu().numpy().T.astype(float), strict=True)
+    )
+    column, band = (
+        of["strongest column"],
+        of["attention to itself"] + of["to the previous token"] + of["to the next token"],
+    )
     return {
         "vertical": column,
         "diagonal": band,
@@ -316,13 +365,21 @@ def plainest_maps() -> dict[str, LabelledMap]:
 
     def fits(one: LabelledMap) -> bool:
         same = one.pattern == one.first == one.second
-        return one.part == "natural" and same and len(one.separators) == 2 and len(one.weights) in _SHOWN
+        return (
+            one.part == "natural"
+            and same
+            and len(one.separators) == 2
+            and len(one.weights) in _SHOWN
+        )
 
     def plainness(one: LabelledMap) -> float:
         return _plainness(one.pattern, *as_tensors(one.picture))[0]
 
     fitting = [one for one in load_maps() if fits(one)]
-    return {pattern: max((one for one in fitting if one.pattern == pattern), key=plainness) for pattern in PATTERNS}
+    return {
+        pattern: max((one for one in fitting if one.pattern == pattern), key=plainness)
+        for pattern in PATTERNS
+    }
 
 
 def extreme_heads(maps: torch.Tensor, separators: torch.Tensor) -> dict[str, Head]:

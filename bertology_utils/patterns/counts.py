@@ -23,21 +23,42 @@ _AS_SHARE = {"unit": "share", "tolerance": SHARE}
 def evidence(lab: Any) -> dict[str, Evidence]:
     """Who named the labelled maps, for those that were drawn at random and are weighed as the lab's notebook does."""
     folder = labels.BY_NORM if lab.settings.weighing == "norm" else labels.FOLDER
-    return {who: found.of(labels.natural(folder)) for who, found in validation.load_judges(folder).items()}
+    return {
+        who: found.of(labels.natural(folder))
+        for who, found in validation.load_judges(folder).items()
+    }
 
 
 def label_rows(seed: Seed) -> Iterator[dict[str, Any]]:
     """How many labelled maps show each pattern, and how many readers disagree about, whatever the run; as :meth:`Counts.rows`."""
-    drawn = {way: validation.load_judges(folder)[NETWORK].of(labels.natural(folder))
-             for way, folder in (("by weight", labels.FOLDER), ("by norm", labels.BY_NORM))}  # fmt: skip
-    values = {way: dict(zip(PATTERNS, map(int, found.counts.sum(axis=(0, 2))), strict=True)) | {"all": len(found.true)}
-              for way, found in drawn.items()}  # fmt: skip
-    yield {"what": "labelled maps, drawn at random", "values": values, "by": ("state", "kind"), "unit": "count"}
+    drawn = {
+        way: validation.load_judges(folder)[NETWORK].of(labels.natural(folder))
+        for way, folder in (("by weight", labels.FOLDER), ("by norm", labels.BY_NORM))
+    }
+    values = {
+        way: dict(zip(PATTERNS, map(int, found.counts.sum(axis=(0, 2))), strict=True))
+        | {"all": len(found.true)}
+        for way, found in drawn.items()
+    }
+    yield {
+        "what": "labelled maps, drawn at random",
+        "values": values,
+        "by": ("state", "kind"),
+        "unit": "count",
+    }
     by_norm = dict(zip(PATTERNS, validation.label_shares(drawn["by norm"], seed), strict=True))
     yield {"what": "share of labels by norm", "values": by_norm, "by": ("kind",), **_AS_SHARE}
     disputed = labels.disputed("vertical", "heterogeneous")
-    settled = {"all": len(disputed), "settled as vertical": sum(one.pattern == "vertical" for one in disputed)}
-    yield {"what": "maps called vertical once and heterogeneous once", "values": settled, "by": ("kind",), "unit": "count"}
+    settled = {
+        "all": len(disputed),
+        "settled as vertical": sum(one.pattern == "vertical" for one in disputed),
+    }
+    yield {
+        "what": "maps called vertical once and heterogeneous once",
+        "values": settled,
+        "by": ("kind",),
+        "unit": "count",
+    }
 
 
 class Counts:
@@ -50,10 +71,15 @@ class Counts:
     def __init__(self, lab: Any):
         self.lab, encoder = lab, lab.encoder()
         self.before = {task: lab.look(encoder, task) for task in lab.tasks}
-        self.after = {task: [lab.look(model, task) for model in lab.finetunings(task)] for task in lab.tasks}
+        self.after = {
+            task: [lab.look(model, task) for model in lab.finetunings(task)] for task in lab.tasks
+        }
         self.random = lab.look(lab.untrained(lab.tasks[0], "normal"), lab.tasks[0])[NETWORK]
         self.evidence = evidence(lab)
-        self.errors = {by: measure.classifier_errors(self.evidence[by], lab.settings.seed) for by in (NETWORK, REGRESSION)}
+        self.errors = {
+            by: measure.classifier_errors(self.evidence[by], lab.settings.seed)
+            for by in (NETWORK, REGRESSION)
+        }
 
     def shares(self, found: dict, task: Task, by: str = NETWORK) -> dict[str, dict[str, Bootstrap]]:
         """Shares of the patterns in one pass; see :func:`bertology_utils.patterns.measure.pattern_shares`."""
@@ -63,8 +89,13 @@ class Counts:
     @cached_property
     def tuned(self) -> dict[str, dict[Task, list[dict[str, dict[str, Bootstrap]]]]]:
         """:meth:`shares` of every training, by classifier and task."""
-        return {by: {task: [self.shares(one, task, by) for one in several] for task, several in self.after.items()}
-                for by in self.errors}  # fmt: skip
+        return {
+            by: {
+                task: [self.shares(one, task, by) for one in several]
+                for task, several in self.after.items()
+            }
+            for by in self.errors
+        }
 
     @property
     def skipped(self) -> int:
@@ -74,17 +105,31 @@ class Counts:
     @property
     def labels(self) -> dict[str, Bootstrap]:
         """Share of every pattern among the labels, which need no classifier; heads resampled."""
-        return dict(zip(PATTERNS, validation.label_shares(self.evidence[NETWORK], self.lab.settings.seed), strict=True))
+        return dict(
+            zip(
+                PATTERNS,
+                validation.label_shares(self.evidence[NETWORK], self.lab.settings.seed),
+                strict=True,
+            )
+        )
 
     @property
     def usual(self) -> dict[Task, np.ndarray]:
         """The pattern that each head shows most often, by task, of the first training."""
-        return {task: measure.usual_patterns(several[0][NETWORK].one_hot) for task, several in self.after.items()}
+        return {
+            task: measure.usual_patterns(several[0][NETWORK].one_hot)
+            for task, several in self.after.items()
+        }
 
     def each(self, by: str, *patterns: str) -> dict[Task, list[Bootstrap]]:
         """Corrected share of some patterns together, by task, of every training."""
-        return {task: [measure.together([one["corrected"][pattern] for pattern in patterns]) for one in several]
-                for task, several in self.tuned[by].items()}  # fmt: skip
+        return {
+            task: [
+                measure.together([one["corrected"][pattern] for pattern in patterns])
+                for one in several
+            ]
+            for task, several in self.tuned[by].items()
+        }
 
     def over(self, by: str, *patterns: str) -> dict[Task, Estimate]:
         """The same over all trainings."""
@@ -98,40 +143,83 @@ class Counts:
         """What the results keep of the shares, as arguments of :meth:`bertology_utils.record.Record.record`."""
         tasks = self.lab.tasks
         for task in tasks:
-            for state, found in (("pre-trained", self.before[task]), ("fine-tuned", self.after[task][0])):
-                yield {"what": "share of maps by head", "values": found[NETWORK].shares, "over": ("layer", "head", "kind"),
-                       "kinds": PATTERNS, "task": task, "state": state, "n": len(found[NETWORK].patterns), **_AS_SHARE}  # fmt: skip
+            for state, found in (
+                ("pre-trained", self.before[task]),
+                ("fine-tuned", self.after[task][0]),
+            ):
+                yield {
+                    "what": "share of maps by head",
+                    "values": found[NETWORK].shares,
+                    "over": ("layer", "head", "kind"),
+                    "kinds": PATTERNS,
+                    "task": task,
+                    "state": state,
+                    "n": len(found[NETWORK].patterns),
+                    **_AS_SHARE,
+                }
         for version in ("as named", "corrected"):
-            both = {task: {"pre-trained": self.shares(self.before[task], task)[version],
-                           "fine-tuned": self.tuned[NETWORK][task][0][version]} for task in tasks}  # fmt: skip
-            yield {"what": f"share of maps, {version}", "values": both, "by": ("task", "state", "kind"), **_AS_SHARE}
+            both = {
+                task: {
+                    "pre-trained": self.shares(self.before[task], task)[version],
+                    "fine-tuned": self.tuned[NETWORK][task][0][version],
+                }
+                for task in tasks
+            }
+            yield {
+                "what": f"share of maps, {version}",
+                "values": both,
+                "by": ("task", "state", "kind"),
+                **_AS_SHARE,
+            }
         for what, values in (
             ("share of maps: the first three patterns", self.over(NETWORK, *FIRST_THREE)),
             ("share of maps: heterogeneous, corrected", self.over(NETWORK, "heterogeneous")),
-            ("share of maps: heterogeneous, by logistic regression", self.over(REGRESSION, "heterogeneous")),
+            (
+                "share of maps: heterogeneous, by logistic regression",
+                self.over(REGRESSION, "heterogeneous"),
+            ),
         ):
             yield {"what": what, "values": values, "by": ("task",), **_AS_SHARE}
         yield from label_rows(self.lab.settings.seed)
         yield {"what": "share of labels", "values": self.labels, "by": ("kind",), **_AS_SHARE}
-        yield {"what": "share of labelled maps named so", "values": dict(zip(PATTERNS, self.errors[NETWORK].matrix, strict=True)),
-               "by": ("state",), "over": ("kind",), "kinds": PATTERNS, **_AS_SHARE}  # fmt: skip
-        yield {"what": "share of maps, random weights", "values": self.random.shares.mean(axis=(0, 1)), "over": ("kind",),
-               "kinds": PATTERNS, **_AS_SHARE}  # fmt: skip
+        yield {
+            "what": "share of labelled maps named so",
+            "values": dict(zip(PATTERNS, self.errors[NETWORK].matrix, strict=True)),
+            "by": ("state",),
+            "over": ("kind",),
+            "kinds": PATTERNS,
+            **_AS_SHARE,
+        }
+        yield {
+            "what": "share of maps, random weights",
+            "values": self.random.shares.mean(axis=(0, 1)),
+            "over": ("kind",),
+            "kinds": PATTERNS,
+            **_AS_SHARE,
+        }
 
     # Do the patterns repeat?
 
     def coverage(self) -> dict[Task, Estimate]:
         """Share of the heads that the two commonest patterns cover, by task."""
-        return self.mean(lambda task, one_hot: measure.coverage(one_hot, self.lab.resampling_seed(task)))
+        return self.mean(
+            lambda task, one_hot: measure.coverage(one_hot, self.lab.resampling_seed(task))
+        )
 
     def coverage_at_random(self) -> dict[Task, float]:
         """What two patterns would cover, with luck (2.5 %), if every head's usual pattern were drawn at random."""
-        return {task: measure.coverage_by_chance(usual.size, measure.possible_patterns(task).sum(), self.lab.settings.seed)
-                for task, usual in self.usual.items()}  # fmt: skip
+        return {
+            task: measure.coverage_by_chance(
+                usual.size, measure.possible_patterns(task).sum(), self.lab.settings.seed
+            )
+            for task, usual in self.usual.items()
+        }
 
     def coverage_of_random_weights(self) -> float:
         """What two patterns cover with random weights, on the first task."""
-        return measure.coverage(self.random.one_hot, self.lab.resampling_seed(self.lab.tasks[0])).value
+        return measure.coverage(
+            self.random.one_hot, self.lab.resampling_seed(self.lab.tasks[0])
+        ).value
 
     def agreement(self) -> dict[str, Any]:
         """Cohen's κ of heads' usual patterns between learned tasks, after and before fine-tuning; {} for one task."""
@@ -143,6 +231,10 @@ class Counts:
         def between(passes: Sequence[dict]) -> Bootstrap:
             return measure.task_agreement([one[NETWORK].one_hot for one in passes], seeds)
 
-        of_seeds = zip(*(self.after[task] for task in able), strict=False)  # as many as the task with the fewest has
-        return {"fine-tuned": mean_over_seeds([between(passes) for passes in of_seeds]),
-                "pre-trained": between([self.before[task] for task in able])}  # fmt: skip
+        of_seeds = zip(
+            *(self.after[task] for task in able), strict=False
+        )  # as many as the task with the fewest has
+        return {
+            "fine-tuned": mean_over_seeds([between(passes) for passes in of_seeds]),
+            "pre-trained": between([self.before[task] for task in able]),
+        }

@@ -1,7 +1,7 @@
 """Labelled self-attention maps (§4.1), and maps whose label is known by construction.
 
-The data card, ``labelled_maps/README.md``, says where the maps come from, by what guideline they were labelled, and how
-far two annotators agree. No text is stored, only weights.
+The data card, ``labelled_maps/README.md``, says where the maps come from, by what guideline they
+were labelled, and how far two annotators agree. No text is stored, only weights.
 """
 
 from __future__ import annotations
@@ -97,7 +97,9 @@ def load_maps(folder: Path = FOLDER) -> tuple[LabelledMap, ...]:
     ids = [row["id"] for row in rows]
     if sorted(ids) != sorted(maps):
         odd = sorted(set(ids) ^ set(maps)) or "one twice"
-        raise ValueError(f"labels.csv and maps.safetensors in {folder} do not hold the same maps: {odd}")
+        raise ValueError(
+            f"labels.csv and maps.safetensors in {folder} do not hold the same maps: {odd}"
+        )
     return tuple(_labelled(row, maps[row["id"]]) for row in rows)
 
 
@@ -106,11 +108,19 @@ def _labelled(row: dict[str, str], weights: np.ndarray) -> LabelledMap:
         one_of(f"{column} of map {row['id']}", row[column], PATTERNS)
     one_of(f"part of map {row['id']}", row["part"], PARTS)
     length = int(row["length"])
-    if weights.shape != (length, length) or not np.allclose(weights.sum(axis=1, dtype=np.float32), 1, atol=5e-3):
-        raise ValueError(f"map {row['id']} is no {length} x {length} map whose rows sum to 1: its shape is {weights.shape}")
-    columns: dict[str, Any] = {name: row[name] for name in ("pattern", "first", "second", "part", "task")}
+    if weights.shape != (length, length) or not np.allclose(
+        weights.sum(axis=1, dtype=np.float32), 1, atol=5e-3
+    ):
+        raise ValueError(
+            f"map {row['id']} is no {length} x {length} map whose rows sum to 1: its shape is {weights.shape}"
+        )
+    columns: dict[str, Any] = {
+        name: row[name] for name in ("pattern", "first", "second", "part", "task")
+    }
     columns |= {name: int(row[name]) for name in ("example", "layer", "head")}
-    return LabelledMap(weights.astype(np.float32), **columns, separators=tuple(map(int, row["separators"].split())))
+    return LabelledMap(
+        weights.astype(np.float32), **columns, separators=tuple(map(int, row["separators"].split()))
+    )
 
 
 def targets(labelled: Sequence[LabelledMap], by: str = "pattern") -> np.ndarray:
@@ -131,7 +141,9 @@ def natural(folder: Path = FOLDER) -> np.ndarray:
 def drawn(pattern: str, count: int, rng: np.random.Generator) -> list[LabelledMap]:
     """At most ``count`` maps that both annotators gave a pattern, at random."""
     maps = [one for one in load_maps() if one.first == one.second == pattern]
-    return [maps[row] for row in sorted(rng.choice(len(maps), min(count, len(maps)), replace=False))]
+    return [
+        maps[row] for row in sorted(rng.choice(len(maps), min(count, len(maps)), replace=False))
+    ]
 
 
 def disputed(one: str, other: str) -> list[LabelledMap]:

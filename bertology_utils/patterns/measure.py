@@ -12,7 +12,15 @@ import torch
 
 from ..attention import Batch
 from ..glue import Task
-from ..statistics import Bootstrap, Estimate, Seed, apart, bootstrap_mean, mean_over_seeds, resampled_means
+from ..statistics import (
+    Bootstrap,
+    Estimate,
+    Seed,
+    apart,
+    bootstrap_mean,
+    mean_over_seeds,
+    resampled_means,
+)
 from .classifiers import Classifier
 from .labels import PATTERNS, SHORTEST
 
@@ -71,9 +79,13 @@ class Patterns:
         self._groups = []
         for length in sorted({length for length in lengths if length >= SHORTEST}):
             rows = [row for row, other in enumerate(lengths) if other == length]
-            at = batch.mask[rows].nonzero()[:, 1].view(len(rows), length)  # (examples, length): their real positions
+            at = (
+                batch.mask[rows].nonzero()[:, 1].view(len(rows), length)
+            )  # (examples, length): their real positions
             ids = batch.inputs["input_ids"][rows].gather(1, at)
-            self._groups.append((rows, at, ids == (NO_TOKEN if self.separator is None else self.separator)))
+            self._groups.append(
+                (rows, at, ids == (NO_TOKEN if self.separator is None else self.separator))
+            )
             self._rows |= {batch.index[row]: [] for row in rows}
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
@@ -84,7 +96,11 @@ class Patterns:
         """
         heads = maps.shape[1]
         for rows, at, separators in self._groups:
-            part = maps[rows].take_along_dim(at[:, None, :, None], 2).take_along_dim(at[:, None, None, :], 3)
+            part = (
+                maps[rows]
+                .take_along_dim(at[:, None, :, None], 2)
+                .take_along_dim(at[:, None, None, :], 3)
+            )
             part = part.flatten(0, 1)  # (examples · heads, length, length)
             found = self.network.predict(part, separators.repeat_interleave(heads, dim=0))
             for row, patterns in zip(rows, found.reshape(len(rows), heads), strict=True):
@@ -97,8 +113,12 @@ class Patterns:
             ValueError: no example is long enough.
         """
         if not self._rows:
-            raise ValueError(f"none of the {self._skipped} inputs has {SHORTEST} wordpieces or more; no map shows a pattern")
-        return FoundPatterns(np.array([self._rows[index] for index in sorted(self._rows)]), self._skipped)
+            raise ValueError(
+                f"none of the {self._skipped} inputs has {SHORTEST} wordpieces or more; no map shows a pattern"
+            )
+        return FoundPatterns(
+            np.array([self._rows[index] for index in sorted(self._rows)]), self._skipped
+        )
 
 
 def of_length(batches: Sequence[Batch], length: int) -> Batch:
@@ -136,7 +156,9 @@ class ClassifierErrors:
 def classifier_errors(evidence: Evidence, seed: Seed) -> ClassifierErrors:
     """From the cross-validated predictions; resamples heads, not maps, as maps of one head are alike."""
     by_head = evidence.counts.astype(float)  # (heads, true, predicted)
-    return ClassifierErrors(_normalised(by_head.sum(axis=0)), _normalised(resampled_means(by_head, seed)))
+    return ClassifierErrors(
+        _normalised(by_head.sum(axis=0)), _normalised(resampled_means(by_head, seed))
+    )
 
 
 def _normalised(counts: np.ndarray) -> np.ndarray:
@@ -150,7 +172,9 @@ def possible_patterns(task: Task) -> np.ndarray:
     return np.array([pattern != "block" or len(task.fields) > 1 for pattern in PATTERNS])
 
 
-def corrected_shares(observed: np.ndarray, confusion: np.ndarray, possible: np.ndarray | None = None) -> np.ndarray:
+def corrected_shares(
+    observed: np.ndarray, confusion: np.ndarray, possible: np.ndarray | None = None
+) -> np.ndarray:
     """Shares of the true patterns that best explain the shares of the predicted ones.
 
     A classifier that takes one vertical map in ten for heterogeneous inflates
@@ -193,11 +217,16 @@ def pattern_shares(
         alone, those of the latter from it and from what is not known of the
         classifier's errors.
     """
-    by_example = one_hot.reshape(len(one_hot), -1, one_hot.shape[-1]).mean(axis=1)  # (examples, patterns)
+    by_example = one_hot.reshape(len(one_hot), -1, one_hot.shape[-1]).mean(
+        axis=1
+    )  # (examples, patterns)
     mean, draws = by_example.mean(axis=0), resampled_means(by_example, seed)
     found = {
         "as named": (mean, draws),
-        "corrected": (corrected_shares(mean, errors.matrix, possible), corrected_shares(draws, errors.draws, possible)),
+        "corrected": (
+            corrected_shares(mean, errors.matrix, possible),
+            corrected_shares(draws, errors.draws, possible),
+        ),
     }
     return {
         version: {
@@ -214,7 +243,9 @@ def together(parts: Sequence[Bootstrap]) -> Bootstrap:
     return Bootstrap(value, draws, parts[0].n, parts[0].seed)
 
 
-def share_apart(one: FoundPatterns, others: Sequence[FoundPatterns], pattern: str, seed: Seed) -> Estimate:
+def share_apart(
+    one: FoundPatterns, others: Sequence[FoundPatterns], pattern: str, seed: Seed
+) -> Estimate:
     """The share of a pattern as named in one pass minus that in others of the same examples, mean over these.
 
     Args:
@@ -240,11 +271,17 @@ def extremes(shares: Mapping[Task, Sequence[Bootstrap]]) -> dict[Task, dict[str,
 
     def beyond(one: Task, other: Task) -> Estimate:
         both = zip(shares[one], shares[other], strict=False)
-        return mean_over_seeds([apart(*(pair if one.name == "qqp" else pair[::-1])) for pair in both])
+        return mean_over_seeds(
+            [apart(*(pair if one.name == "qqp" else pair[::-1])) for pair in both]
+        )
 
     words = {"mrpc": "below", "qqp": "above"}
     return {
-        task: {f"{words[task.name]} {other.title}": beyond(task, other) for other in shares if other is not task}
+        task: {
+            f"{words[task.name]} {other.title}": beyond(task, other)
+            for other in shares
+            if other is not task
+        }
         for task in shares
         if task.name in words
     }
@@ -264,7 +301,9 @@ def usual_patterns(one_hot: np.ndarray) -> np.ndarray:
 
 def _usual(one_hot: np.ndarray, seed: Seed) -> np.ndarray:
     """:func:`usual_patterns` of the examples as they are, then of resampled ones: shape (1 + resamples, layers, heads)."""
-    return np.concatenate([usual_patterns(one_hot)[None], resampled_means(one_hot, seed).argmax(axis=-1)])
+    return np.concatenate(
+        [usual_patterns(one_hot)[None], resampled_means(one_hot, seed).argmax(axis=-1)]
+    )
 
 
 def heads_by_pattern(usual: np.ndarray) -> np.ndarray:
@@ -275,7 +314,8 @@ def heads_by_pattern(usual: np.ndarray) -> np.ndarray:
 def coverage(one_hot: np.ndarray, seed: Seed, count: int = 2) -> Bootstrap:
     """Share of the heads whose usual pattern is one of the ``count`` commonest, examples resampled.
 
-    Heterogeneous is no pattern that could repeat: it is what has none, and all that random weights show.
+    Heterogeneous is no pattern that could repeat: it is what has none, and all that random weights
+        show.
 
     Args:
         one_hot: shape (examples, layers, heads, patterns).
@@ -283,11 +323,16 @@ def coverage(one_hot: np.ndarray, seed: Seed, count: int = 2) -> Bootstrap:
         count: how many patterns are "a limited set" of the five.
     """
     draws = _usual(one_hot, seed)
-    commonest = np.sort(heads_by_pattern(draws)[..., :-1], axis=-1)[..., -count:].sum(axis=-1) / draws[0].size
+    commonest = (
+        np.sort(heads_by_pattern(draws)[..., :-1], axis=-1)[..., -count:].sum(axis=-1)
+        / draws[0].size
+    )
     return Bootstrap.of(commonest, len(one_hot), seed)
 
 
-def coverage_by_chance(heads: int, patterns: int, seed: Seed, count: int = 2, draws: int = 10_000) -> float:
+def coverage_by_chance(
+    heads: int, patterns: int, seed: Seed, count: int = 2, draws: int = 10_000
+) -> float:
     """What :func:`coverage` exceeds in 2.5 % of cases if every head drew its usual pattern evenly at random.
 
     Args:
@@ -297,7 +342,9 @@ def coverage_by_chance(heads: int, patterns: int, seed: Seed, count: int = 2, dr
         count: see :func:`coverage`.
         draws: how many.
     """
-    drawn = np.random.default_rng(seed).multinomial(heads, np.full(patterns, 1 / patterns), size=draws)
+    drawn = np.random.default_rng(seed).multinomial(
+        heads, np.full(patterns, 1 / patterns), size=draws
+    )
     return float(np.quantile(np.sort(drawn[:, :-1], axis=1)[:, -count:].sum(axis=1) / heads, 0.975))
 
 
@@ -317,7 +364,8 @@ def task_agreement(one_hots: Sequence[np.ndarray], seeds: Sequence[Seed]) -> Boo
     if len(one_hots) < 2:
         raise ValueError("agreement between tasks needs at least two tasks")
     labels = [
-        _usual(one_hot, seed).reshape(-1, one_hot[0, ..., 0].size) for one_hot, seed in zip(one_hots, seeds, strict=True)
+        _usual(one_hot, seed).reshape(-1, one_hot[0, ..., 0].size)
+        for one_hot, seed in zip(one_hots, seeds, strict=True)
     ]  # each (1 + resamples, heads of all layers)
     agreement = np.mean([kappa(first, second) for first, second in combinations(labels, 2)], axis=0)
     return Bootstrap.of(agreement, sum(map(len, one_hots)), tuple(seeds))
@@ -336,7 +384,9 @@ def changed_heads(before: np.ndarray, after: np.ndarray, seed: Seed) -> Bootstra
     """
     half = np.arange(len(before)) % 2 == 0
     first, tuned = _usual(before[half], seed), _usual(after[~half], seed)
-    return Bootstrap.of((first != tuned).mean(axis=(1, 2)), len(before), seed) - changed_by_examples(before, seed)
+    return Bootstrap.of(
+        (first != tuned).mean(axis=(1, 2)), len(before), seed
+    ) - changed_by_examples(before, seed)
 
 
 def changed_by_examples(one_hot: np.ndarray, seed: Seed) -> Bootstrap:
@@ -354,6 +404,8 @@ def changed_by_examples(one_hot: np.ndarray, seed: Seed) -> Bootstrap:
 def kappa(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Cohen's κ of two labellings, shape (…, items) to (…); 0 where both give one same label to all, as chance would."""
     same = (first == second).mean(axis=-1)
-    frequencies = [(labels[..., None] == np.arange(len(PATTERNS))).mean(axis=-2) for labels in (first, second)]
+    frequencies = [
+        (labels[..., None] == np.arange(len(PATTERNS))).mean(axis=-2) for labels in (first, second)
+    ]
     chance = (frequencies[0] * frequencies[1]).sum(axis=-1)
     return np.where(chance < 1, (same - chance) / np.maximum(1 - chance, 1e-12), 0.0)

@@ -65,7 +65,9 @@ def every_head(maps: np.ndarray, patterns: np.ndarray) -> Figure:
         patterns: indices into PATTERNS, shape (layers, heads).
     """
     layers, heads = patterns.shape
-    figure, axes = plt.subplots(layers, heads, figsize=(0.82 * heads + 0.4, 0.82 * layers + 0.8), squeeze=False)
+    figure, axes = plt.subplots(
+        layers, heads, figsize=(0.82 * heads + 0.4, 0.82 * layers + 0.8), squeeze=False
+    )
     for place in np.ndindex(layers, heads):
         plots.map_picture(axes[place], maps[place])
         axes[place].set(xticks=[], yticks=[])
@@ -74,7 +76,9 @@ def every_head(maps: np.ndarray, patterns: np.ndarray) -> Figure:
         ax.set_ylabel(f"layer {number}", fontsize=8)
     for ax, number in zip(axes[0], axis_numbers(heads), strict=True):
         ax.set_title(f"head {number}", fontsize=7, fontweight="normal", pad=3)
-    frames = [Patch(facecolor="white", edgecolor=colour, lw=2.5) for colour in PATTERN_COLOURS.values()]
+    frames = [
+        Patch(facecolor="white", edgecolor=colour, lw=2.5) for colour in PATTERN_COLOURS.values()
+    ]
     figure.legend(frames, PATTERNS, loc="outside lower center", ncol=len(PATTERNS), fontsize=8)
     return figure
 
@@ -83,12 +87,18 @@ def shares(panels: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
     """Bars of the patterns' shares, tasks from top to bottom, the same in every panel (Fig 2).
 
     Args:
-        panels: by title, by task's title the share of each pattern, from 0 to 1; all NaN but the last where only the
-            heterogeneous share is known. A task that a panel lacks stays empty.
+        panels: by title, by task's title the share of each pattern, from 0 to 1; all NaN but the
+            last where only the heterogeneous share is known. A task that a panel lacks stays empty.
     """
-    tasks = list(dict.fromkeys(task for panel in sorted(panels.values(), key=len, reverse=True) for task in panel))
+    tasks = list(
+        dict.fromkeys(
+            task for panel in sorted(panels.values(), key=len, reverse=True) for task in panel
+        )
+    )
     width = 3.6 * len(panels) + 0.6
-    figure, axes = plt.subplots(1, len(panels), figsize=(width, 0.34 * len(tasks) + 1.5), sharey=True, squeeze=False)
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=(width, 0.34 * len(tasks) + 1.5), sharey=True, squeeze=False
+    )
     colours: dict[str, Any] = dict(PATTERN_COLOURS)
     for ax, (title, panel) in zip(axes.flat, panels.items(), strict=True):
         for row, task in enumerate(tasks):
@@ -96,12 +106,25 @@ def shares(panels: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
             if not parts:
                 ax.text(50, row, "–", ha="center", va="center", color=plots.COLOURS["grey"])
             elif np.isnan(parts["vertical"]):
-                parts = {"not given singly": 1 - parts["heterogeneous"], "heterogeneous": parts["heterogeneous"]}
+                parts = {
+                    "not given singly": 1 - parts["heterogeneous"],
+                    "heterogeneous": parts["heterogeneous"],
+                }
                 colours |= {"not given singly": _UNKNOWN}
             left = 100 * (np.cumsum(list(parts.values())) - list(parts.values()))
             for start, (name, share) in zip(left, parts.items(), strict=True):
-                ax.barh(row, 100 * share, left=start, height=0.72, color=colours[name], edgecolor="white", lw=0.5)
-        ax.set(title=title, xlabel="share of maps (%)", xlim=(0, 100), ylim=(len(tasks) - 0.4, -0.6))
+                ax.barh(
+                    row,
+                    100 * share,
+                    left=start,
+                    height=0.72,
+                    color=colours[name],
+                    edgecolor="white",
+                    lw=0.5,
+                )
+        ax.set(
+            title=title, xlabel="share of maps (%)", xlim=(0, 100), ylim=(len(tasks) - 0.4, -0.6)
+        )
     axes[0, 0].set_yticks(range(len(tasks)), tasks)
     patches = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in colours.values()]
     figure.legend(patches, list(colours), loc="outside lower center", ncol=len(colours), fontsize=8)
@@ -115,7 +138,11 @@ def shares_of_runs(runs: Mapping[str, Results]) -> Figure:
         runs: by title.
     """
     unknown = [float("nan")] * (len(PATTERNS) - 1)
-    panels = {f"{PAPER} (bert-base)": {TASKS[task].title: [*unknown, share] for task, share in HETEROGENEOUS.items()}}
+    panels = {
+        f"{PAPER} (bert-base)": {
+            TASKS[task].title: [*unknown, share] for task, share in HETEROGENEOUS.items()
+        }
+    }
     for title, run in runs.items():
         found = panels.setdefault(title, {})
         for one in run.find("share of maps, corrected", state="fine-tuned"):
@@ -129,7 +156,9 @@ def heterogeneous(rows: Mapping[str, Mapping[str, Dot]]) -> Figure:
     Args:
         rows: see :func:`bertology_utils.plots.dots`; by source as in :data:`COLOURS`.
     """
-    figure = plots.dot_panels({"": rows}, "heterogeneous maps (%)", 100, COLOURS, limits=(-2, 102), within=(0, 1))
+    figure = plots.dot_panels(
+        {"": rows}, "heterogeneous maps (%)", 100, COLOURS, limits=(-2, 102), within=(0, 1)
+    )
     low, high = (100 * share for share in HETEROGENEOUS.values())
     figure.axes[0].axvspan(low, high, color=plots.COLOURS["grey"], alpha=0.18, lw=0, zorder=0)
     return figure
@@ -141,19 +170,35 @@ def heterogeneous_of_runs(runs: Mapping[str, Results]) -> Figure:
     Args:
         runs: by title, this one among them.
     """
-    what, other = (f"share of maps: heterogeneous, {how}" for how in ("corrected", f"by {REGRESSION}"))
+    what, other = (
+        f"share of maps: heterogeneous, {how}" for how in ("corrected", f"by {REGRESSION}")
+    )
     sources: dict[str, Mapping[str, Dot]] = {PAPER: HETEROGENEOUS}
     for title, run in runs.items():
         sources[title] = of_learned(run, what)
-        sources.setdefault(BY_REGRESSION, of_learned(run, other))  # the first run's, which is of real data
-    tasks = [name for name in TASKS if any(name in found for source, found in sources.items() if source != PAPER)]
+        sources.setdefault(
+            BY_REGRESSION, of_learned(run, other)
+        )  # the first run's, which is of real data
+    tasks = [
+        name
+        for name in TASKS
+        if any(name in found for source, found in sources.items() if source != PAPER)
+    ]
     rows: dict[str, dict[str, Dot]] = {
-        TASKS[name].title: {source: found[name] for source, found in sources.items() if name in found} for name in tasks
+        TASKS[name].title: {
+            source: found[name] for source, found in sources.items() if name in found
+        }
+        for name in tasks
     }
-    for title, name in {"labels of maps": "share of labels", "labels of maps by norm": "share of labels by norm"}.items():
+    for title, name in {
+        "labels of maps": "share of labels",
+        "labels of maps by norm": "share of labels by norm",
+    }.items():
         if found := runs[THIS_RUN].find(name, kind="heterogeneous"):
             rows[title] = {REAL: found[0]}
-    rows["random weights"] = {title: float(run.array("share of maps, random weights")[-1]) for title, run in runs.items()}
+    rows["random weights"] = {
+        title: float(run.array("share of maps, random weights")[-1]) for title, run in runs.items()
+    }
     return heterogeneous(rows)
 
 
@@ -163,7 +208,10 @@ def usual_patterns(runs: Mapping[str, Results]) -> Figure:
     Args:
         runs: by title, each a row of panels.
     """
-    found = {title: run.by("task", "share of maps by head", state="fine-tuned") for title, run in runs.items()}
+    found = {
+        title: run.by("task", "share of maps by head", state="fine-tuned")
+        for title, run in runs.items()
+    }
     if len(found) > 1 and not set.intersection(*map(set, found.values())):
         found = {THIS_RUN: found[THIS_RUN]}  # of other tasks than the run on real data
     tasks = [task for task in TASKS if all(task in of_run for of_run in found.values())]
@@ -181,5 +229,7 @@ def of_learned(run: Results, what: str) -> dict[str, Entry]:
     """A run's numbers by name of the tasks that it learned."""
     learned = run.content.get("facts", {}).get("learned", {})
     return {
-        task: one for task, one in run.by("task", what).items() if learned.get(task, True) and one.get("low") is not None
+        task: one
+        for task, one in run.by("task", what).items()
+        if learned.get(task, True) and one.get("low") is not None
     }

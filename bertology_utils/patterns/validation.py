@@ -6,7 +6,8 @@ split, whatever their task. Each of five folds is the test fold once. The next
 fold then chooses a design among the candidates, the chosen one is trained anew
 on all but the test fold, and the test fold is scored once.
 
-``python -m pattern_trainer``, beside the package, validates both classifiers and trains the network anew.
+``python -m pattern_trainer``, beside the package, validates both classifiers and trains the network
+anew.
 """
 
 from __future__ import annotations
@@ -32,12 +33,17 @@ from .labels import FOLDER, PATTERNS, Picture, load_maps, targets
 
 PAPER_F1 = 0.86  # §4.1; whether micro or macro, and on which maps, is not said
 FILE = Path(__file__).parent / "validation.json"
-# By kind of classifier what the validation fold chooses among: designs, and inverse strengths of the regression's penalty.
+# By kind of classifier what the validation fold chooses among: designs, and inverse strengths of
+# the regression's penalty.
 CANDIDATES: dict[str, tuple] = {
     "cnn": tuple(Design(size=size, separators=sees) for size in (24, 32) for sees in (False, True)),
     "baseline": (0.1, 1.0, 10.0, 100.0),
 }
-NETWORK, REGRESSION, LABELLINGS = "network", "logistic regression", "one labelling against the other"
+NETWORK, REGRESSION, LABELLINGS = (
+    "network",
+    "logistic regression",
+    "one labelling against the other",
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,9 @@ class Fold:
     scores: list[float]
 
 
-def fitted_regression(pictures: Sequence[Picture], patterns: np.ndarray, strength: float) -> Pipeline:
+def fitted_regression(
+    pictures: Sequence[Picture], patterns: np.ndarray, strength: float
+) -> Pipeline:
     """Logistic regression, fitted to the statistics of maps, which it scales to equal variance first."""
     model = make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=10_000))
     return model.fit(features_of(pictures), patterns)
@@ -97,7 +105,9 @@ class Logistic:
 def load_logistic() -> Logistic:
     """Logistic regression fitted to all labelled maps, with the penalty that the cross-validation prefers."""
     labelled, strength = load_maps(), best_candidate("baseline", load_rounds("baseline"))
-    return Logistic(fitted_regression([one.picture for one in labelled], targets(labelled), strength))
+    return Logistic(
+        fitted_regression([one.picture for one in labelled], targets(labelled), strength)
+    )
 
 
 # What the cross-validation found. ---
@@ -114,13 +124,17 @@ def load_rounds(kind: str) -> list[Fold]:
     content = json.loads(FILE.read_text())
     for name, fingerprint in fingerprints().items():
         if content[name] != fingerprint:
-            raise ValueError(f"{FILE.name} was made with another {name}; make it anew: python -m pattern_trainer")
+            raise ValueError(
+                f"{FILE.name} was made with another {name}; make it anew: python -m pattern_trainer"
+            )
     return [Fold(**fold) for fold in content[kind]]
 
 
 def fingerprints() -> dict[str, str]:
     """SHA-256 of the labelled maps and of the network, by file, to which a validation belongs."""
-    files = {name: FOLDER / name for name in ("labels.csv", "maps.safetensors")} | {"cnn.safetensors": WEIGHTS}
+    files = {name: FOLDER / name for name in ("labels.csv", "maps.safetensors")} | {
+        "cnn.safetensors": WEIGHTS
+    }
     return {name: file_sha256(path) for name, path in files.items()}
 
 
@@ -162,33 +176,42 @@ class Evidence:
         Returns:
             Shape (1 + resamples, patterns, patterns).
         """
-        return np.tensordot(whole_and_resampled(self.heads, seed), self.counts.astype(float), axes=1)
+        return np.tensordot(
+            whole_and_resampled(self.heads, seed), self.counts.astype(float), axes=1
+        )
 
 
 def load_judges(folder: Path = FOLDER) -> dict[str, Evidence]:
     """Who named the labelled maps, against the settled labels.
 
     Args:
-        folder: of the maps; those by norm are named by classifiers that were trained on weights, and saw none by norm.
+        folder: of the maps; those by norm are named by classifiers that were trained on weights,
+            and saw none by norm.
 
     Returns:
-        "network" and "logistic regression", of maps of weights each of those whose head it had not seen; "first
-        labelling" and "second labelling", which are flattered, as each was a vote in what was settled; and "one
-        labelling against the other", which is not.
+        "network" and "logistic regression", of maps of weights each of those whose head it had not
+        seen; "first labelling" and "second labelling", which are flattered, as each was a vote in
+        what was settled; and "one labelling against the other", which is not.
 
     Raises:
         ValueError: as :func:`load_rounds`.
     """
     labelled = load_maps(folder)
-    numbers = {group: number for number, group in enumerate(sorted({one.group for one in labelled}))}
+    numbers = {
+        group: number for number, group in enumerate(sorted({one.group for one in labelled}))
+    }
     groups = np.array([numbers[one.group] for one in labelled])
     settled, first, second = (targets(labelled, by) for by in ("pattern", "first", "second"))
     if folder == FOLDER:
-        named = {name: _out_of_fold(kind) for name, kind in ((NETWORK, "cnn"), (REGRESSION, "baseline"))}
+        named = {
+            name: _out_of_fold(kind) for name, kind in ((NETWORK, "cnn"), (REGRESSION, "baseline"))
+        }
     else:
         pictures = [one.picture for one in labelled]
-        named = {NETWORK: classifiers.classify(classifiers.load_network(), pictures),
-                 REGRESSION: load_logistic().model.predict(features_of(pictures))}  # fmt: skip
+        named = {
+            NETWORK: classifiers.classify(classifiers.load_network(), pictures),
+            REGRESSION: load_logistic().model.predict(features_of(pictures)),
+        }
     judges = {name: Evidence(settled, predicted, groups) for name, predicted in named.items()}
     return judges | {
         "first labelling": Evidence(settled, first, groups),
@@ -209,7 +232,8 @@ def _out_of_fold(kind: str) -> np.ndarray:
 def f1_scores(found: Evidence, seed: Seed) -> dict[str, Bootstrap]:
     """F1 with its interval, heads resampled: "macro F1", "micro F1", and that of every pattern by its name.
 
-    Macro F1 is the mean over the patterns that occur; micro F1, with one pattern per map, the share named right.
+    Macro F1 is the mean over the patterns that occur; micro F1, with one pattern per map, the share
+    named right.
     """
     counts = found.confusions(seed)
     right = np.diagonal(counts, axis1=1, axis2=2)

@@ -22,7 +22,12 @@ FAINTEST = 0.4  # of an equal share: lines of smaller weights would only grey th
 
 Dot = float | tuple[float, float, float] | Mapping[str, float] | Bootstrap | Estimate
 
-_POSSIBLE = {"share": (0.0, 1.0), "weight": (0.0, 1.0), "difference of shares": (-1.0, 1.0), "correlation": (-1.0, 1.0)}
+_POSSIBLE = {
+    "share": (0.0, 1.0),
+    "weight": (0.0, 1.0),
+    "difference of shares": (-1.0, 1.0),
+    "correlation": (-1.0, 1.0),
+}
 _INTERVAL = "interval"  # how the lines of intervals are known again
 
 
@@ -50,14 +55,16 @@ def dots(
 
     Args:
         ax: matplotlib axes.
-        rows: by title from top to bottom, and then by source: an estimate, its summary in a results file ("value",
-            "low", "high"; without these it has no interval), those three, or a number that has no interval, drawn hollow.
+        rows: by title from top to bottom, and then by source: an estimate, its summary in a results
+            file ("value", "low", "high"; without these it has no interval), those three, or a
+            number that has no interval, drawn hollow.
         label: of the axis, with the unit.
         scale: factor of every number, such as 100 for percent.
         colours: by source.
         border: where a claim would begin to hold, drawn as an orange line.
         markers: by source, matplotlib's names of shapes.
-        within: where intervals are cut, since a symmetric one may go on to what cannot be; by default as the unit says.
+        within: where intervals are cut, since a symmetric one may go on to what cannot be; by
+            default as the unit says.
     """
     sources = [name for name in colours if any(name in row for row in rows.values())]
     for at, row in enumerate(rows.values()):
@@ -67,11 +74,15 @@ def dots(
                 height = at + 0.22 * (place - (len(sources) - 1) / 2)
                 ax.plot([low, high], [height] * 2, color=colours[source], lw=1.3, gid=_INTERVAL)
                 inside = "white" if low == high else colours[source]
-                ax.plot(value, height, markers.get(source, "o"), color=colours[source], mfc=inside, ms=5)
+                ax.plot(
+                    value, height, markers.get(source, "o"), color=colours[source], mfc=inside, ms=5
+                )
     for source in sources:
         found = [_parts(row[source], within) for row in rows.values() if source in row]
         inside = "white" if all(low == high for _, low, high in found) else colours[source]
-        ax.plot([], [], markers.get(source, "o"), color=colours[source], mfc=inside, ms=5, label=source)
+        ax.plot(
+            [], [], markers.get(source, "o"), color=colours[source], mfc=inside, ms=5, label=source
+        )
     if border is not None:
         ax.axvline(scale * border, color=COLOURS["orange"], lw=1.5, zorder=0)
     ax.set(xlabel=label, ylim=(len(rows) - 0.5, -0.5))
@@ -101,7 +112,9 @@ def dot_panels(
     """
     titles = [list(rows) for rows in panels.values()]
     width = 6.2 if len(panels) == 1 else 3.4
-    figure, axes = panel_grid(len(panels), width, 0.36 * max(map(len, titles)) + 1.2, columns=columns)
+    figure, axes = panel_grid(
+        len(panels), width, 0.36 * max(map(len, titles)) + 1.2, columns=columns
+    )
     handles: dict[str, Artist] = {}
     for at, (ax, (title, rows)) in enumerate(zip(axes, panels.items(), strict=True)):
         dots(ax, rows, label, scale, colours, **options)
@@ -110,12 +123,20 @@ def dot_panels(
             ax.set_yticklabels([])
         handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     own = np.array([ax.get_xlim() for ax in axes])
-    low, high = (given if given is not None else end for given, end in zip(limits, (own.min(), own.max()), strict=True))
+    low, high = (
+        given if given is not None else end
+        for given, end in zip(limits, (own.min(), own.max()), strict=True)
+    )
     for ax in axes:
         cut(ax, low, high)
         if low < 0 < high:
             ax.axvline(0, color=COLOURS["grey"], lw=0.8, zorder=0)
-    figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=min(4, len(handles)))
+    figure.legend(
+        list(handles.values()),
+        list(handles),
+        loc="outside upper center",
+        ncols=min(4, len(handles)),
+    )
     return figure
 
 
@@ -133,8 +154,10 @@ def panels_of(
     Args:
         runs: tables of results by whose they are.
         what: a kind of number, or several.
-        panel, row, source: which label, or labels, tell panels, rows and sources apart: "run", "what", "task", "kind" …
-        names: by label, what its values are called, in their order; what has another value is left out.
+        panel, row, source: which label, or labels, tell panels, rows and sources apart: "run",
+            "what", "task", "kind" …
+        names: by label, what its values are called, in their order; what has another value is left
+            out.
         labels: that all numbers have.
     """
     titles = {"task": {name: task.title for name, task in TASKS.items()}} | dict(names or {})
@@ -152,7 +175,10 @@ def panels_of(
     def called(entry: Entry, label: str | Sequence[str], between: str = ", ") -> str:
         parts = [label] if isinstance(label, str) else label
         told = (titles[part][entry[part]] if part in titles else entry[part] for part in parts)
-        return between.join(f"training {one}" if part == "training" else one for part, one in zip(parts, told, strict=True))
+        return between.join(
+            f"training {one}" if part == "training" else one
+            for part, one in zip(parts, told, strict=True)
+        )
 
     rows = list(dict.fromkeys(called(entry, row) for entry in found))
     panels: dict[str, dict[str, dict[str, Entry]]] = {}
@@ -217,13 +243,24 @@ def flow(ax: Axes, shares: np.ndarray, names: Sequence[str], title: str = "") ->
     for share, name, colour in zip(shares.T, names, FLOW_COLOURS, strict=True):
         ax.barh(layers, share, left=left, color=colour, label=name, height=0.86)
         dark = np.dot(to_rgb(colour), (0.299, 0.587, 0.114)) < 0.55
-        look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7, "color": "white" if dark else "black"}
+        look: dict[str, Any] = {
+            "ha": "center",
+            "va": "center",
+            "fontsize": 7,
+            "color": "white" if dark else "black",
+        }
         for layer, width, start in zip(layers, share, left, strict=True):
             if width >= 0.055:
                 ax.text(start + width / 2, layer, f"{100 * width:.0f}", **look)
         left += share
     # Limits, not an inversion: panels that share the axis would each turn it over again.
-    ax.set(title=title, xlim=(0, 1), ylim=(len(shares) + 0.5, 0.5), yticks=layers, xlabel="share of attention, %")
+    ax.set(
+        title=title,
+        xlim=(0, 1),
+        ylim=(len(shares) + 0.5, 0.5),
+        yticks=layers,
+        xlabel="share of attention, %",
+    )
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100"])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
@@ -252,7 +289,9 @@ def flow_grid(panels: dict[str, np.ndarray], names: Sequence[str], columns: int 
         ax.set_ylabel("layer")
     for ax in axes[:-1].flat:
         ax.set_xlabel("")
-    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(names))
+    figure.legend(
+        *axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(names)
+    )
     return figure
 
 
@@ -276,7 +315,9 @@ def attention_lines(ax: Axes, weights: np.ndarray, tokens: Sequence[str], title:
         ax.text(-0.03, place, token, ha="right", va="center", fontsize=8)
         ax.text(1.03, place, token, ha="left", va="center", fontsize=8)
     for name, x, side in (("from", -0.03, "right"), ("to", 1.03, "left")):
-        ax.text(x, -1.1, name, ha=side, va="center", fontsize=8, color=COLOURS["grey"], style="italic")
+        ax.text(
+            x, -1.1, name, ha=side, va="center", fontsize=8, color=COLOURS["grey"], style="italic"
+        )
     ax.set(xlim=(-0.75, 1.75), ylim=(len(tokens) - 0.4, -1.6), title=title)
     ax.set_axis_off()
 
@@ -291,7 +332,9 @@ def line_panels(panels: dict[str, np.ndarray], tokens: Sequence[str]) -> Figure:
     Returns:
         The figure.
     """
-    figure, axes = plt.subplots(1, len(panels), figsize=(4.2 * len(panels), 0.19 * len(tokens) + 1), squeeze=False)
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=(4.2 * len(panels), 0.19 * len(tokens) + 1), squeeze=False
+    )
     for ax, (title, weights) in zip(axes.flat, panels.items(), strict=True):
         attention_lines(ax, weights, tokens, title)
     return figure

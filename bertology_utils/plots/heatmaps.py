@@ -29,7 +29,8 @@ def heatmap(
         ax: matplotlib axes.
         values: shape (layers, heads).
         label: what the colours mean, with the unit.
-        limits: values at the two ends of the colour scale, or matplotlib's norm; the data's own range by default.
+        limits: values at the two ends of the colour scale, or matplotlib's norm; the data's own
+            range by default.
         cmap: colour map.
         colour_bar: draw the scale beside the map.
 
@@ -39,8 +40,13 @@ def heatmap(
     if np.ndim(values) != 2:
         raise ValueError(f"a heatmap wants (layers, heads), not shape {np.shape(values)}")
     layers, heads = np.shape(values)
-    norm = limits if isinstance(limits, Normalize) else Normalize(*(limits or (np.nanmin(values), np.nanmax(values))))
-    # As seaborn's heatmap, which draws the whole figure once more for each, to see whether labels overlap.
+    norm = (
+        limits
+        if isinstance(limits, Normalize)
+        else Normalize(*(limits or (np.nanmin(values), np.nanmax(values))))
+    )
+    # As seaborn's heatmap, which draws the whole figure once more for each, to see whether labels
+    # overlap.
     sns.despine(ax=ax, left=True, bottom=True)
     there = np.ma.masked_invalid(values)
     edge = "#d5d8dc" if cmap is GAIN else "white"  # white squares end somewhere
@@ -49,7 +55,9 @@ def heatmap(
     if colour_bar:
         ax.figure.colorbar(mesh, ax=ax, label=label).outline.set_linewidth(0)
     ax.set_xticks(np.arange(heads) + 0.5, [str(number) for number in axis_numbers(heads)])
-    ax.set_yticks(np.arange(layers) + 0.5, [str(number) for number in axis_numbers(layers)], va="center")
+    ax.set_yticks(
+        np.arange(layers) + 0.5, [str(number) for number in axis_numbers(layers)], va="center"
+    )
     ax.set(xlabel="head", ylabel="layer")
     ax.tick_params(length=0, rotation=0, labelsize=7)
     return ax
@@ -67,7 +75,8 @@ def heatmap_grid(
     """Several heatmaps on one scale, each under its title; or in named rows and columns.
 
     Args:
-        values: by title, or by (row, column), each of shape (layers, heads); None for what was not measured.
+        values: by title, or by (row, column), each of shape (layers, heads); None for what was not
+            measured.
         label: what the colours mean, with the unit; short, since it stands beside the scale.
         limits: values at the two ends of the scale, or matplotlib's norm.
         cmap: colour map.
@@ -93,7 +102,9 @@ def heatmap_grid(
             ax.spines[:].set_visible(False)
         else:
             heatmap(ax, heads, limits=limits, cmap=cmap, colour_bar=False)
-            ax.set_xticks(ax.get_xticks()[:: 1 if panel[0] > 2 else 3])  # labels of a narrow panel would touch
+            ax.set_xticks(
+                ax.get_xticks()[:: 1 if panel[0] > 2 else 3]
+            )  # labels of a narrow panel would touch
             ax.set_xticklabels([str(int(place + 0.5)) for place in ax.get_xticks()])
         if not in_rows or index < width:
             ax.set_title(title, fontsize=9)
@@ -103,21 +114,28 @@ def heatmap_grid(
                 ax.set_yticks([])
         elif row:
             ax.set_ylabel(f"{row}\n\nlayer")
-        if index + width < len(values) and shapes[index] and shapes[index + width]:  # another panel stands below
+        if (
+            index + width < len(values) and shapes[index] and shapes[index + width]
+        ):  # another panel stands below
             ax.set(xlabel="")
             if shapes[index][1] == shapes[index + width][1]:  # type: ignore[index]
                 ax.set_xticks([])
     for ax in axes.flat[len(values) :]:
         ax.set_axis_off()
     drawn = next(ax for ax in axes.flat if ax.collections).collections[0]
-    figure.colorbar(drawn, ax=axes, label=label, shrink=0.8, aspect=15 * rows, pad=0.01, extend=extend).outline.set_visible(
-        False
-    )
+    figure.colorbar(
+        drawn, ax=axes, label=label, shrink=0.8, aspect=15 * rows, pad=0.01, extend=extend
+    ).outline.set_visible(False)
     return figure
 
 
 def table_map(
-    ax: Axes, values: np.ndarray, rows: Sequence[str], columns: Sequence[str], limits: tuple[float, float], title: str
+    ax: Axes,
+    values: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    limits: tuple[float, float],
+    title: str,
 ) -> None:
     """A table of numbers, dark for more, each number in its cell (Fig 7).
 
@@ -130,14 +148,27 @@ def table_map(
     """
     names = {"xticklabels": list(columns), "yticklabels": list(rows)}
     look: dict[str, Any] = {"linewidths": 0.4, "linecolor": "white", "annot_kws": {"fontsize": 8}}
-    sns.heatmap(values, ax=ax, cmap=MAP, vmin=limits[0], vmax=limits[1], annot=True, fmt=".2f", cbar=False, **look, **names)
+    sns.heatmap(
+        values,
+        ax=ax,
+        cmap=MAP,
+        vmin=limits[0],
+        vmax=limits[1],
+        annot=True,
+        fmt=".2f",
+        cbar=False,
+        **look,
+        **names,
+    )
     ax.set_title(title)
     ax.tick_params(length=0, labelsize=8)
     ax.tick_params(axis="x", rotation=40)
     ax.tick_params(axis="y", rotation=0)
 
 
-def attention_map(ax: Axes, weights: np.ndarray, tokens: Sequence[str], title: str = "") -> AxesImage:
+def attention_map(
+    ax: Axes, weights: np.ndarray, tokens: Sequence[str], title: str = ""
+) -> AxesImage:
     """One self-attention map: queries from top to bottom, keys from left to right, dark for more (Fig 1).
 
     In another colour than heatmaps of similarity, where dark can mean little.
@@ -202,10 +233,16 @@ def frame(
     """
     corner = min(columns) - 0.5 + inset, min(rows) - 0.5 + inset
     size = np.ptp(columns) + 1 - 2 * inset, np.ptp(rows) + 1 - 2 * inset
-    ax.add_patch(plt.Rectangle(corner, *size, fill=False, edgecolor=COLOURS[colour], linestyle=line, linewidth=thick))
+    ax.add_patch(
+        plt.Rectangle(
+            corner, *size, fill=False, edgecolor=COLOURS[colour], linestyle=line, linewidth=thick
+        )
+    )
 
 
-def map_picture(ax: Axes, weights: np.ndarray, separators: Sequence[int] = (), title: str = "") -> None:
+def map_picture(
+    ax: Axes, weights: np.ndarray, separators: Sequence[int] = (), title: str = ""
+) -> None:
     """One self-attention map without its tokens, for its pattern (§4.1).
 
     The colour scale ends at the map's own maximum and lifts what is faint, so
@@ -246,7 +283,9 @@ def map_grid(maps: Sequence[Any], titles: list[str], columns: int) -> tuple[Figu
     return figure, axes
 
 
-def frame_annotation(text: str, spans: Iterable[tuple[str, int, int, str]], title: str = "") -> Figure:
+def frame_annotation(
+    text: str, spans: Iterable[tuple[str, int, int, str]], title: str = ""
+) -> Figure:
     """A sentence with its predicate and frame elements marked (Fig 4).
 
     Args:
@@ -263,10 +302,31 @@ def frame_annotation(text: str, spans: Iterable[tuple[str, int, int, str]], titl
     ax.set_axis_off()
     ax.set_title(title, loc="left")
     for position, character in enumerate(text):
-        ax.text(position + 0.5, 0.4, character, family="DejaVu Sans Mono", fontsize=11, ha="center", va="center")
+        ax.text(
+            position + 0.5,
+            0.4,
+            character,
+            family="DejaVu Sans Mono",
+            fontsize=11,
+            ha="center",
+            va="center",
+        )
     for name, start, end, colour in spans:
-        ax.add_patch(plt.Rectangle((start - 0.1, -0.2), end - start + 0.2, 1.2, color=colour, alpha=0.25, lw=0))
-        ax.text((start + end) / 2, -0.75, name, fontsize=8, ha="center", va="center", color=colour, fontweight="bold")
+        ax.add_patch(
+            plt.Rectangle(
+                (start - 0.1, -0.2), end - start + 0.2, 1.2, color=colour, alpha=0.25, lw=0
+            )
+        )
+        ax.text(
+            (start + end) / 2,
+            -0.75,
+            name,
+            fontsize=8,
+            ha="center",
+            va="center",
+            color=colour,
+            fontweight="bold",
+        )
     return figure
 
 
@@ -287,7 +347,8 @@ def gallery(
         shares: what each head gives some token, from 0 to 1, shape (layers, heads).
         similarity: of each head's maps before and after fine-tuning, from 0 to 1, same shape.
         gains: score without each head minus the score with it, from −1 to 1, same shape.
-        by_layer: the same for whole layers, and the lower and upper ends of their intervals, each of shape (layers,).
+        by_layer: the same for whole layers, and the lower and upper ends of their intervals, each
+            of shape (layers,).
         head: the map's, (layer, head) from 0; it has a frame in the panels of heads.
 
     Returns:
@@ -297,17 +358,27 @@ def gallery(
     map_picture(axes["A"], weights, separators)
     axes["A"].set(xlabel="to token", ylabel="from token")
     heatmap(axes["B"], shares, "share of attention", (0, 1))
-    heatmap(axes["C"], similarity, "similarity", (min(0.5, np.nanmin(similarity)), 1), "mako")  # dark is more change
-    most = max(100 * float(np.nanmax(np.abs(gains))), 1.0)  # a point at least: no change at all is white
+    heatmap(
+        axes["C"], similarity, "similarity", (min(0.5, np.nanmin(similarity)), 1), "mako"
+    )  # dark is more change
+    most = max(
+        100 * float(np.nanmax(np.abs(gains))), 1.0
+    )  # a point at least: no change at all is white
     heatmap(axes["D"], 100 * gains, "gain, points", (-most, most), GAIN)
     for letter in "BCD":
-        axes[letter].add_patch(plt.Rectangle(head[::-1], 1, 1, fill=False, edgecolor=COLOURS["orange"], lw=2, clip_on=False))
+        axes[letter].add_patch(
+            plt.Rectangle(
+                head[::-1], 1, 1, fill=False, edgecolor=COLOURS["orange"], lw=2, clip_on=False
+            )
+        )
     values, low, high = (100 * np.asarray(part) for part in by_layer)
     layers = axis_numbers(len(values))
     axes["E"].axvline(0, color=COLOURS["orange"], lw=1.5, zorder=0)
     axes["E"].hlines(layers, low, high, color=COLOURS["blue"], lw=1.5)
     axes["E"].plot(values, layers, "o", ms=5, color=COLOURS["blue"])
-    axes["E"].set(ylabel="layer", yticks=layers, xlabel="gain, points", ylim=(len(values) + 0.5, 0.5))
+    axes["E"].set(
+        ylabel="layer", yticks=layers, xlabel="gain, points", ylim=(len(values) + 0.5, 0.5)
+    )
     titles = {"A": "map", "B": "heads", "C": "drift", "D": "gain", "E": "dots with intervals"}
     for letter, title in titles.items():
         axes[letter].set_title(f"{letter} · {title}", loc="left", fontsize=10, fontweight="bold")

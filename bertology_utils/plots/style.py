@@ -11,8 +11,15 @@ from matplotlib.figure import Figure
 
 from ..cache import write_atomically
 
-COLOURS = {"blue": "#2f5d8a", "orange": "#d9822b", "grey": "#8a8f98", "green": "#3f8f6b", "red": "#b5483a"}
-# The five patterns of §4.1, in the order of patterns.labels.PATTERNS; told apart without colour vision by lightness.
+COLOURS = {
+    "blue": "#2f5d8a",
+    "orange": "#d9822b",
+    "grey": "#8a8f98",
+    "green": "#3f8f6b",
+    "red": "#b5483a",
+}
+# The five patterns of §4.1, in the order of patterns.labels.PATTERNS; told apart without colour
+# vision by lightness.
 PATTERN_COLOURS = ListedColormap(["#2f5d8a", "#d9822b", "#7c5c8e", "#8fc1a9", "#c8584c"])
 # What a number is of, wherever several stand beside each other; told apart by lightness, too.
 SOURCE_COLOURS = {
@@ -26,7 +33,10 @@ SOURCE_COLOURS = {
     "random weights": COLOURS["grey"],
 }
 # Their shapes, for those who do not see the colours; without an interval they are hollow.
-SOURCE_MARKERS = {name: "D" if name in ("the paper", "bert-base, published figure") else "s" for name in SOURCE_COLOURS} | {
+SOURCE_MARKERS = {
+    name: "D" if name in ("the paper", "bert-base, published figure") else "s"
+    for name in SOURCE_COLOURS
+} | {
     "this run": "o",
     "random weights": "^",
 }
@@ -56,7 +66,9 @@ def set_style() -> None:
     )
 
 
-def panel_grid(count: int, width: float, height: float, columns: int = 4, sharey: bool = False) -> tuple[Figure, list[Axes]]:
+def panel_grid(
+    count: int, width: float, height: float, columns: int = 4, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
     """A figure with so many axes in rows of ``columns``, each of a size in inches; an empty figure for none.
 
     Returns:
@@ -72,8 +84,13 @@ def panel_grid(count: int, width: float, height: float, columns: int = 4, sharey
 
 def save(figure: Figure, folder: Path, name: str) -> None:
     """Write ``name``.png and ``name``.pdf into ``folder``, without dates, each atomically."""
-    for kind, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None, "Creator": None, "Producer": None})):
+    for kind, metadata in (
+        ("png", {"Software": None}),
+        ("pdf", {"CreationDate": None, "Creator": None, "Producer": None}),
+    ):
         content = io.BytesIO()
         figure.savefig(content, format=kind, metadata=metadata, bbox_inches="tight")
         write_atomically(folder / f"{name}.{kind}", content.getvalue())
-        figure.set_layout_engine("none")  # it stands; another layout for each format would take half of the time
+        figure.set_layout_engine(
+            "none"
+        )  # it stands; another layout for each format would take half of the time

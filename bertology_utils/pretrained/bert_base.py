@@ -14,7 +14,12 @@ from ..statistics import Bootstrap, Seed, heads_by_size, rank_correlation
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedTokenizerFast
 
-SHAPE = {"num_hidden_layers": 12, "num_attention_heads": 12, "hidden_size": 768, "vocab_size": 30522}
+SHAPE = {
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "hidden_size": 768,
+    "vocab_size": 30522,
+}
 _NAMES = {
     "num_hidden_layers": "layers",
     "num_attention_heads": "heads in each",
@@ -44,7 +49,10 @@ def differs(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerFast) -> str
         if found != wanted:
             return f"it has {found} {_NAMES[name]}, not {wanted}"
     words = tokenizer.get_vocab()
-    if hashlib.sha256("\n".join(sorted(words, key=words.__getitem__)).encode()).hexdigest() != VOCABULARY:
+    if (
+        hashlib.sha256("\n".join(sorted(words, key=words.__getitem__)).encode()).hexdigest()
+        != VOCABULARY
+    ):
         return "its vocabulary has other wordpieces, such as those of the cased model"
     return ""
 
@@ -52,7 +60,11 @@ def differs(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerFast) -> str
 def missing(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerFast) -> str:
     """What a claim about bert-base's own heads lacks here; empty if nothing."""
     difference = differs(config, tokenizer)
-    return f"bert-base-uncased, whose heads are published; this is another encoder: {difference}" if difference else ""
+    return (
+        f"bert-base-uncased, whose heads are published; this is another encoder: {difference}"
+        if difference
+        else ""
+    )
 
 
 @dataclass(frozen=True)
@@ -83,7 +95,9 @@ def compare(here: np.ndarray, published: np.ndarray, seed: Seed) -> Comparison:
         ValueError: of two shapes.
     """
     if here.shape != published.shape:
-        raise ValueError(f"panels of {here.shape} and {published.shape} (layers, heads) have no heads in common to compare")
+        raise ValueError(
+            f"panels of {here.shape} and {published.shape} (layers, heads) have no heads in common to compare"
+        )
     apart = here - published
     layer, head = np.unravel_index(np.abs(apart).argmax(), apart.shape)
     highest = [set(heads_by_size(panel)[:TOP]) for panel in (here, published)]

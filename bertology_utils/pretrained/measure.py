@@ -33,8 +33,15 @@ if TYPE_CHECKING:
     from ..lab import Lab
 
 MOST = 1000  # sentences of the thousands that the paper's rules keep of a whole release
-ROOM = 2 * WEIGHT  # that a fixed distance must leave, or no head could be ahead of it by what counts
-MEANINGS = {"nsubj": "subject of a verb", "obj": "object", "amod": "adjective at a noun", "det": "article at a noun"}
+ROOM = (
+    2 * WEIGHT
+)  # that a fixed distance must leave, or no head could be ahead of it by what counts
+MEANINGS = {
+    "nsubj": "subject of a verb",
+    "obj": "object",
+    "amod": "adjective at a noun",
+    "det": "article at a noun",
+}
 ONE_WAY, OTHER_WAY = "predicate to element", "element to predicate"
 
 
@@ -47,7 +54,9 @@ def drawn(sentences: Sequence[FrameSentence], seed: Seed, count: int = MOST) -> 
         count: how many.
     """
     rows = np.random.default_rng(seed).permutation(len(sentences)).tolist()
-    rows.sort(key=lambda row: sentences[row].exemplar.text != EXAMPLE)  # stable: its own first, the others by lot
+    rows.sort(
+        key=lambda row: sentences[row].exemplar.text != EXAMPLE
+    )  # stable: its own first, the others by lot
     return [sentences[row] for row in sorted(rows[:count])]
 
 
@@ -78,12 +87,22 @@ class Frames:
     def missing(self) -> str:
         """What the claim about the number of sentences lacks here; empty if nothing."""
         here = self.release.units
-        return "" if here == PAPER_UNITS else f"release 1.7 with {PAPER_UNITS} lexical units; here {here}"
+        return (
+            ""
+            if here == PAPER_UNITS
+            else f"release 1.7 with {PAPER_UNITS} lexical units; here {here}"
+        )
 
     def scores(self, model) -> tuple[FrameLinkScores, FrameLinkScores, FrameLinkScores]:
         """Every head along the links, beside other sentences' places; with popularity off; and along them the other way."""
         measurements = {
-            way: FrameLinkAttention(self.placed, ONE_WAY, elsewhere="borrowed", seed=self._seed, centred=way == "centred")
+            way: FrameLinkAttention(
+                self.placed,
+                ONE_WAY,
+                elsewhere="borrowed",
+                seed=self._seed,
+                centred=way == "centred",
+            )
             for way in ("plain", "centred")
         } | {"back": FrameLinkAttention(self.placed, OTHER_WAY)}
         found = observe_once(model, make_batches(self._inputs, self._tokenizer), measurements)
@@ -106,7 +125,11 @@ class Frames:
 
 
 def look(
-    model, batches: Sequence[Batch], inputs: Sequence[AnnotatedInput], of_inputs: Sequence[OfInput], separator: int | None
+    model,
+    batches: Sequence[Batch],
+    inputs: Sequence[AnnotatedInput],
+    of_inputs: Sequence[OfInput],
+    separator: int | None,
 ) -> dict[str, Any]:
     """All that notebook 8 measures on one task's inputs, in one pass, by name.
 
@@ -133,7 +156,10 @@ def look(
 
 def of_types(lab: Lab, model) -> dict[Task, dict[str, np.ndarray]]:
     """What the average token gives each type of token, in every example of each task, for :func:`on` and :func:`earlier`."""
-    types = {task: Features([token_types(annotated) for annotated in lab.annotated_inputs(task)]) for task in lab.tasks}
+    types = {
+        task: Features([token_types(annotated) for annotated in lab.annotated_inputs(task)])
+        for task in lab.tasks
+    }
     return {task: lab.observe(model, task, {"types": of_task}) for task, of_task in types.items()}
 
 
@@ -142,7 +168,9 @@ def on(found: Mapping[str, Any], kind: str) -> np.ndarray:
     return found["types"][:, TOKEN_TYPES.index(kind)]
 
 
-def earlier(lab: Lab, found: Mapping[Task, Mapping[str, Any]], kind: str, skipped: int = 0) -> dict[Task, Estimate]:
+def earlier(
+    lab: Lab, found: Mapping[Task, Mapping[str, Any]], kind: str, skipped: int = 0
+) -> dict[Task, Estimate]:
     """What a kind of token gets in the first half of the layers minus that in the second (notebook 4), by task.
 
     Args:
@@ -152,7 +180,9 @@ def earlier(lab: Lab, found: Mapping[Task, Mapping[str, Any]], kind: str, skippe
         skipped: layers that are left out, from the first.
     """
     return {
-        task: mean_over_seeds([earlier_and_later(on(of_task, kind)[:, skipped:], lab.resampling_seed(task))[1]])
+        task: mean_over_seeds(
+            [earlier_and_later(on(of_task, kind)[:, skipped:], lab.resampling_seed(task))[1]]
+        )
         for task, of_task in found.items()
     }
 
@@ -176,14 +206,19 @@ def relation_tests(arcs: Mapping[str, Arcs], seed: Seed) -> dict[str, RelationTe
         arcs: by relation, from :meth:`bertology_utils.lab.Lab.arcs`.
         seed: of resampling and permutations.
     """
-    return {name: relation_test(name, of, seed) for name, of in arcs.items() if len(of.offset) >= MIN_EXAMPLES}
+    return {
+        name: relation_test(name, of, seed)
+        for name, of in arcs.items()
+        if len(of.offset) >= MIN_EXAMPLES
+    }
 
 
 def ahead_of_distance(tests: Mapping[str, RelationTest]) -> dict[str, Support]:
     """Support for some head that points along a relation more often than the best fixed distance, by relation.
 
     Args:
-        tests: by relation; those where a fixed distance leaves a head no room of :data:`ROOM` are left out.
+        tests: by relation; those where a fixed distance leaves a head no room of :data:`ROOM` are
+            left out.
     """
     return {name: test.support for name, test in tests.items() if test.baseline.value <= 1 - ROOM}
 
@@ -195,6 +230,9 @@ def heads_of_clark(tests: Mapping[str, RelationTest]) -> Support:
         tests: by relation.
     """
     does = {name: CLARK[name].at in test.beats for name, test in tests.items()}
-    number = ", ".join(f"{name} {head_name(*CLARK[name].at)} {'does' if it else 'does not'}" for name, it in does.items())
+    number = ", ".join(
+        f"{name} {head_name(*CLARK[name].at)} {'does' if it else 'does not'}"
+        for name, it in does.items()
+    )
     number += f"; {sum(test.arcs for test in tests.values())} arcs"
     return Support(float(not all(does.values())), float(any(does.values())), number)

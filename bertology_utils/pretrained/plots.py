@@ -19,11 +19,22 @@ from ..results import Runs
 from ..weighing.plots import KIND_COLOURS, mixing
 from .measure import MEANINGS
 
-__all__ = ["arcs_in_map", "by_depth", "links_in_maps", "mixing", "panels", "pointing", "published_panel", "token_map"]
+__all__ = [
+    "arcs_in_map",
+    "by_depth",
+    "links_in_maps",
+    "mixing",
+    "panels",
+    "pointing",
+    "published_panel",
+    "token_map",
+]
 PUBLISHED = "bert-base, published"
 PANEL = "weight on a panel"  # row of results.json, by kind
 MARKS = ("[CLS]", "[SEP]")
-_PANELS = {"frame-semantic links": "framenet"}  # kinds of which the published panel has another name
+_PANELS = {
+    "frame-semantic links": "framenet"
+}  # kinds of which the published panel has another name
 UD = "MiniLM, UD English"  # where the run on real data had a treebank
 
 
@@ -80,16 +91,37 @@ def by_depth(runs: Runs) -> Figure:
 def pointing(runs: Runs) -> Figure:
     """How many arcs the best head and the best fixed distance find, by dependency; beside Clark et al.'s, and random weights."""
     clark, drawn, random_here = "bert-base, Clark et al.", "random weights", f"{THIS_RUN}, random"
-    real = {name: UD for name, run in runs.items() if name != THIS_RUN and "treebank" in run.content["settings"]}
+    real = {
+        name: UD
+        for name, run in runs.items()
+        if name != THIS_RUN and "treebank" in run.content["settings"]
+    }
     names = {name: real.get(name, name) for name in runs}
     what = dict(zip(FOUND, ("the best head", "the best fixed distance"), strict=True))
-    meanings = {"kind": {relation: f"{relation}, {MEANINGS[relation]}" for relation in CLARK}, "what": what}
-    shown = plots.panels_of(runs, FOUND, "what", "kind", names=meanings | {"run": names}, state=PRETRAINED)
-    of_random = plots.panels_of({random_here: runs[THIS_RUN]}, FOUND, "what", "kind", names=meanings, state=drawn)
+    meanings = {
+        "kind": {relation: f"{relation}, {MEANINGS[relation]}" for relation in CLARK},
+        "what": what,
+    }
+    shown = plots.panels_of(
+        runs, FOUND, "what", "kind", names=meanings | {"run": names}, state=PRETRAINED
+    )
+    of_random = plots.panels_of(
+        {random_here: runs[THIS_RUN]}, FOUND, "what", "kind", names=meanings, state=drawn
+    )
     for title, part in zip(shown, ("accuracy", "offset"), strict=True):
         for relation, row in meanings["kind"].items():
-            known = {clark: getattr(CLARK[relation], part) / 100} | of_random.get(title, {}).get(row, {})
+            known = {clark: getattr(CLARK[relation], part) / 100} | of_random.get(title, {}).get(
+                row, {}
+            )
             shown[title][row] = known | shown[title].get(row, {})
-    styles = {clark: "the paper", **{told: name for name, told in names.items()}, random_here: drawn}
-    colours, markers = ({name: of[one] for name, one in styles.items()} for of in (SOURCE_COLOURS, SOURCE_MARKERS))
-    return dot_panels(shown, "finds the other word, % of arcs", 100, colours, columns=2, markers=markers)
+    styles = {
+        clark: "the paper",
+        **{told: name for name, told in names.items()},
+        random_here: drawn,
+    }
+    colours, markers = (
+        {name: of[one] for name, one in styles.items()} for of in (SOURCE_COLOURS, SOURCE_MARKERS)
+    )
+    return dot_panels(
+        shown, "finds the other word, % of arcs", 100, colours, columns=2, markers=markers
+    )

@@ -1,7 +1,8 @@
 """What a fine-tuning has to do without: layers that may not change, and weights or heads that are zero from start to end.
 
-A weight that is taken is zero before the first step, and its gradient is set to zero in every step. AdamW's moments of it
-then stay zero, and decay leaves zero as it is, so it is exactly zero at the end.
+A weight that is taken is zero before the first step, and its gradient is set to zero in every step.
+AdamW's moments of it then stay zero, and decay leaves zero as it is, so it is exactly zero at the
+end.
 """
 
 from __future__ import annotations
@@ -25,7 +26,12 @@ if TYPE_CHECKING:
     from ..finetune import Training
 
 FROZEN, SMALLEST, ANY = "frozen", "smallest weights", "random weights"
-GOOD, RANDOM, BAD, NONE = "good heads", "random heads", "bad heads", "no heads"  # those that are kept
+GOOD, RANDOM, BAD, NONE = (
+    "good heads",
+    "random heads",
+    "bad heads",
+    "no heads",
+)  # those that are kept
 KINDS = (FROZEN, SMALLEST, ANY, GOOD, RANDOM, BAD, NONE)
 WEIGHED_ON = 256  # training rows that say how important a head is
 THIRD = 1 / 3
@@ -36,12 +42,14 @@ class Cut:
     """What a fine-tuning has to do without.
 
     Attributes:
-        kind: "frozen": the embeddings and the lowest layers stay as they are. "smallest weights": of every matrix of the
-            encoder's layers those of the smallest magnitude are zero (Gordon et al., 2020, §2); "random weights": any.
-            "good heads", "bad heads": only the most, or the least important ones are kept, by their gradients in the same
-            training without a cut (Prasanna et al., 2020, §3); "random heads": any; "no heads": none, whatever the size.
+        kind: "frozen": the embeddings and the lowest layers stay as they are. "smallest weights":
+            of every matrix of the encoder's layers those of the smallest magnitude are zero (Gordon
+            et al., 2020, §2); "random weights": any. "good heads", "bad heads": only the most, or
+            the least important ones are kept, by their gradients in the same training without a cut
+            (Prasanna et al., 2020, §3); "random heads": any; "no heads": none, whatever the size.
         size: the share that is frozen or taken, from 0 to 1.
-        shuffled: the training rows' labels are exchanged among them: a control, from which nothing can be learnt.
+        shuffled: the training rows' labels are exchanged among them: a control, from which nothing
+            can be learnt.
     """
 
     kind: str
@@ -67,7 +75,9 @@ class Cut:
             return training.rows
         order = np.random.default_rng(training.seed).permutation(len(training.rows))
         labels = np.asarray(training.rows["label"])[order].tolist()
-        return training.rows.remove_columns("label").add_column("label", labels, feature=training.rows.features["label"])
+        return training.rows.remove_columns("label").add_column(
+            "label", labels, feature=training.rows.features["label"]
+        )
 
     def masks(self, model: PreTrainedModel, training: Training) -> dict[str, torch.Tensor]:
         """True for the weights that are kept, by parameter; {} where layers are frozen.
@@ -104,7 +114,11 @@ class Cut:
         shape = config.num_hidden_layers, config.num_attention_heads
         if self.kind == NONE:
             return np.zeros(shape, dtype=bool)
-        weight = np.random.default_rng(training.seed).random(shape) if self.kind == RANDOM else importance_of(training)
+        weight = (
+            np.random.default_rng(training.seed).random(shape)
+            if self.kind == RANDOM
+            else importance_of(training)
+        )
         order = np.argsort(weight.ravel(), kind="stable")  # the least important first
         count = self.count(order.size)
         kept = order[count:] if self.kind != BAD else order[: order.size - count]
@@ -121,7 +135,12 @@ def cuts_of(at: int) -> tuple[Cut, ...]:
     Args:
         at: number of the training.
     """
-    claimed = Cut(FROZEN, THIRD), Cut(SMALLEST, 0.3), Cut(SMALLEST, 0.4), *(Cut(kind, 0.5) for kind in (GOOD, RANDOM, BAD))
+    claimed = (
+        Cut(FROZEN, THIRD),
+        Cut(SMALLEST, 0.3),
+        Cut(SMALLEST, 0.4),
+        *(Cut(kind, 0.5) for kind in (GOOD, RANDOM, BAD)),
+    )
     more = Cut(FROZEN, 2 * THIRD), Cut(SMALLEST, 0.6), Cut(ANY, 0.3), Cut(ANY, 0.6)
     controls = Cut(NONE, 1.0), Cut(GOOD, 0.5, shuffled=True)
     return claimed + (more + controls if at < 2 else ())
@@ -139,7 +158,9 @@ def importance_of(training: Training) -> np.ndarray:
     from ..models import load_tokenizer
 
     tokenizer = load_tokenizer(training.source)
-    batches = weighing_batches(training.task, training.rows, tokenizer, training.recipe.max_length, training.seed)
+    batches = weighing_batches(
+        training.task, training.rows, tokenizer, training.recipe.max_length, training.seed
+    )
     return importance(finetuned(replace(training, cut=None)), batches)
 
 
@@ -149,13 +170,16 @@ def weighing_batches(
     """Inputs of the training rows on which heads are weighed: :data:`WEIGHED_ON` of ``rows``, drawn by the seed."""
     from ..attention.batches import make_batches, tokenize
 
-    return make_batches(tokenize(sample(rows, WEIGHED_ON, seed), task, tokenizer, max_length), tokenizer)
+    return make_batches(
+        tokenize(sample(rows, WEIGHED_ON, seed), task, tokenizer, max_length), tokenizer
+    )
 
 
 def importance(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:
     """Heads' importance by gradients, each layer's divided by its root mean square, shape (layers, heads).
 
-    Undivided, whole layers would go first (Molchanov et al., 2017, as in Michel et al., 2019, §4.1).
+    Undivided, whole layers would go first (Molchanov et al., 2017, as in Michel et al., 2019,
+    §4.1).
 
     Args:
         model: classifier in evaluation mode.
@@ -171,7 +195,9 @@ def layers_of(model: PreTrainedModel) -> Any:  # torch knows a list of modules, 
     """The list of the encoder's layers; raises ValueError for a model that is not built like BERT."""
     there = getattr(getattr(model.base_model, "encoder", None), "layer", None)
     if there is None:
-        raise ValueError(f"{type(model).__name__} is not built like BERT, so its layers are not known; take one that is")
+        raise ValueError(
+            f"{type(model).__name__} is not built like BERT, so its layers are not known; take one that is"
+        )
     return there
 
 
@@ -192,7 +218,9 @@ def freeze(model: PreTrainedModel, layers: int) -> None:
         part.requires_grad_(False)
 
 
-def weight_masks(model: PreTrainedModel, size: float, seed: int | None = None) -> dict[str, torch.Tensor]:
+def weight_masks(
+    model: PreTrainedModel, size: float, seed: int | None = None
+) -> dict[str, torch.Tensor]:
     """True for the weights that are kept, by parameter, for every matrix of the encoder's layers.
 
     Args:
@@ -212,7 +240,11 @@ def weight_masks(model: PreTrainedModel, size: float, seed: int | None = None) -
     masks, prefix = {}, f"{model.base_model_prefix}.encoder.layer"
     for name, weight in layers_of(model).named_parameters():
         if weight.dim() == 2:
-            chosen = weight.detach().abs().cpu() if generator is None else torch.rand(weight.shape, generator=generator)
+            chosen = (
+                weight.detach().abs().cpu()
+                if generator is None
+                else torch.rand(weight.shape, generator=generator)
+            )
             order = chosen.flatten().argsort(stable=True)
             mask = torch.ones(order.numel(), dtype=torch.bool)
             mask[order[: round(size * order.numel())]] = False
@@ -240,7 +272,9 @@ def head_masks(model: PreTrainedModel, kept: np.ndarray) -> dict[str, torch.Tens
     for layer, (part, of_layer) in enumerate(zip(layers_of(model), kept, strict=True)):
         shape = part.attention.output.dense.weight.shape  # (hidden, heads · head size)
         columns = torch.from_numpy(of_layer).repeat_interleave(shape[1] // len(of_layer))
-        masks[f"{model.base_model_prefix}.encoder.layer.{layer}.attention.output.dense.weight"] = columns.expand(shape)
+        masks[f"{model.base_model_prefix}.encoder.layer.{layer}.attention.output.dense.weight"] = (
+            columns.expand(shape)
+        )
     return masks
 
 
@@ -257,7 +291,9 @@ def zero(model: PreTrainedModel, masks: Mapping[str, torch.Tensor]) -> None:
     for name, mask in masks.items():
         parameter = model.get_parameter(name)
         if mask.shape != parameter.shape:
-            raise ValueError(f"{name}: a mask of {tuple(mask.shape)} for a parameter of {tuple(parameter.shape)}")
+            raise ValueError(
+                f"{name}: a mask of {tuple(mask.shape)} for a parameter of {tuple(parameter.shape)}"
+            )
         parameter.data.mul_(mask.to(parameter.device))
 
 
@@ -265,4 +301,6 @@ def keep_zero(model: PreTrainedModel, masks: Mapping[str, torch.Tensor]) -> None
     """As :func:`zero`, and no training changes them."""
     zero(model, masks)
     for name, mask in masks.items():
-        model.get_parameter(name).register_hook(lambda gradient, mask=mask: gradient * mask.to(gradient.device))
+        model.get_parameter(name).register_hook(
+            lambda gradient, mask=mask: gradient * mask.to(gradient.device)
+        )

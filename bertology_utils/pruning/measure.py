@@ -11,7 +11,15 @@ from ..attention import Batch, observe_once
 from ..cache import once
 from ..common import Head
 from ..disabling.effects import gains, losses
-from ..disabling.switch import all_heads, answers, disabled, logits_without, random_order, replacement, scores_of
+from ..disabling.switch import (
+    all_heads,
+    answers,
+    disabled,
+    logits_without,
+    random_order,
+    replacement,
+    scores_of,
+)
 from ..drift.scores import EMBEDDINGS, answers_of_task, gain, score_task
 from ..glue import Task, plain_metric, predictions, scale_of
 from ..models import predict_logits
@@ -31,13 +39,22 @@ RANDOM_ORDERS = 3
 def change(lab: Any, task: Task, one: np.ndarray, other: np.ndarray) -> Estimate:
     """Score of one set of answers minus that of another, from −1 to 1, mean over trainings; each (trainings, dev rows)."""
     labels, seed = lab.labels(task), lab.resampling_seed(task)
-    parts = [gains(task, before, after[None], labels, seed)[0] for after, before in zip(one, other, strict=True)]
+    parts = [
+        gains(task, before, after[None], labels, seed)[0]
+        for after, before in zip(one, other, strict=True)
+    ]
     return mean_over_seeds(parts, scale_of(task, float(scores_of(task, other, labels).mean())))
 
 
 def after_cut(lab: Any, task: Task, cut: Cut) -> np.ndarray:
     """Answers of the trainings that had to do without something, shape (trainings that have this cut, dev rows)."""
-    return np.stack([lab.answers(task, seed_offset=at, cut=cut) for at in lab.trainings(task) if cut in cuts.cuts_of(at)])
+    return np.stack(
+        [
+            lab.answers(task, seed_offset=at, cut=cut)
+            for at in lab.trainings(task)
+            if cut in cuts.cuts_of(at)
+        ]
+    )
 
 
 def cut_afterwards(lab: Any, task: Task, cut: Cut, count: int = 2) -> np.ndarray:
@@ -52,7 +69,10 @@ def cut_afterwards(lab: Any, task: Task, cut: Cut, count: int = 2) -> np.ndarray
     Returns:
         Shape (trainings, dev rows).
     """
-    found = [once(logits_cut, *lab.asked(task, at), cut, lab.settings.seed + at) for at in lab.trainings(task)[:count]]
+    found = [
+        once(logits_cut, *lab.asked(task, at), cut, lab.settings.seed + at)
+        for at in lab.trainings(task)[:count]
+    ]
     return np.stack([predictions(task, logits) for logits in found])
 
 
@@ -62,11 +82,26 @@ def logits_cut(model, batches: Sequence[Batch], cut: Cut, seed: int) -> np.ndarr
     return predict_logits(model, batches)
 
 
-def by_setting(found: Mapping[Task, Mapping[str, Mapping[Any, Any]]]) -> Iterator[tuple[str, Any, dict[Task, Any]]]:
+def by_setting(
+    found: Mapping[Task, Mapping[str, Mapping[Any, Any]]],
+) -> Iterator[tuple[str, Any, dict[Task, Any]]]:
     """Numbers by task, state and kind as (state, kind, numbers by task): what differs between trainings is told for each."""
-    settings = dict.fromkeys((state, kind) for of_task in found.values() for state, some in of_task.items() for kind in some)
+    settings = dict.fromkeys(
+        (state, kind)
+        for of_task in found.values()
+        for state, some in of_task.items()
+        for kind in some
+    )
     for state, kind in settings:
-        yield state, kind, {task: each[state][kind] for task, each in found.items() if kind in each.get(state, {})}
+        yield (
+            state,
+            kind,
+            {
+                task: each[state][kind]
+                for task, each in found.items()
+                if kind in each.get(state, {})
+            },
+        )
 
 
 def weights_gone(lab: Any, task: Task) -> dict[str, dict[str, Estimate]]:
@@ -85,7 +120,10 @@ def frozen(lab: Any, task: Task) -> dict[int, Estimate]:
     """Change of the score with the lowest layers frozen in fine-tuning, by how many."""
     layers, whole = lab.config.num_hidden_layers, answers_of_task(lab, task)
     found = {cut: after_cut(lab, task, cut) for cut in cuts.cuts_of(0) if cut.kind == FROZEN}
-    return {cut.count(layers): change(lab, task, said, whole[: len(said)]) for cut, said in found.items()}
+    return {
+        cut.count(layers): change(lab, task, said, whole[: len(said)])
+        for cut, said in found.items()
+    }
 
 
 def halves(lab: Any, task: Task) -> dict[str, np.ndarray]:
@@ -107,7 +145,9 @@ def scores(lab: Any, task: Task, answered: Mapping[str, np.ndarray]) -> dict[str
     }
 
 
-def over_random_start(lab: Any, task: Task, answered: Mapping[str, np.ndarray]) -> dict[str, Estimate]:
+def over_random_start(
+    lab: Any, task: Task, answered: Mapping[str, np.ndarray]
+) -> dict[str, Estimate]:
     """What the bad and the random half gain over a random start, by name."""
     labels, seed = lab.labels(task), lab.resampling_seed(task)
     worse = score_task(task, answered["random start"], labels, seed)[plain_metric(task)]
@@ -122,11 +162,18 @@ def restored(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
     layers = lab.config.num_hidden_layers
     groups = {
         "from below": {count: tuple(range(EMBEDDINGS, count)) for count in range(1, layers + 1)},
-        "from above": {count: tuple(range(layers - count, layers)) for count in range(1, layers + 1)},
+        "from above": {
+            count: tuple(range(layers - count, layers)) for count in range(1, layers + 1)
+        },
     }
     every = [group for of_side in groups.values() for group in of_side.values()]
-    logits = [lab.restored_layers(task, every, at) for at in lab.trainings(task)]  # the first is the model as it is
-    said = [np.stack([predictions(task, of_training[at]) for of_training in logits]) for at in range(1 + len(every))]
+    logits = [
+        lab.restored_layers(task, every, at) for at in lab.trainings(task)
+    ]  # the first is the model as it is
+    said = [
+        np.stack([predictions(task, of_training[at]) for of_training in logits])
+        for at in range(1 + len(every))
+    ]
     changes = iter([change(lab, task, one, said[0]) for one in said[1:]])
     return {side: {count: next(changes) for count in of_side} for side, of_side in groups.items()}
 
@@ -158,18 +205,26 @@ def orders(lab: Any, task: Task, at: int, step: int) -> dict[str, list[list[Head
     )
 
     def ranked(number: int) -> list[Head]:
-        return [tuple(head) for head in once(pruning_order, lab.finetuned(task, seed_offset=number), rows, step)]
+        return [
+            tuple(head)
+            for head in once(pruning_order, lab.finetuned(task, seed_offset=number), rows, step)
+        ]
 
     drawn = [random_order(shape, (settings.seed, at, number)) for number in range(RANDOM_ORDERS)]
     others = [number for number in lab.trainings(task) if number != at]
-    found = {"ranked anew": [ranked(at)], "another training's": [ranked(number) for number in others[:1]], "random": drawn}
+    found = {
+        "ranked anew": [ranked(at)],
+        "another training's": [ranked(number) for number in others[:1]],
+        "random": drawn,
+    }
     return {name: several for name, several in found.items() if several}
 
 
 def heads_gone(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
     """Change of the score with heads gone one after the other, by order and by how many; over the first two trainings.
 
-    And "ranked above random": how much less is lost by rank than in random orders, of the same examples.
+    And "ranked above random": how much less is lost by rank than in random orders, of the same
+    examples.
     """
     labels, seed = lab.swept_labels(task), lab.resampling_seed(task)
     heads = lab.config.num_hidden_layers * lab.config.num_attention_heads
@@ -188,7 +243,10 @@ def heads_gone(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
         count: [one - other for one, other in zip(ranked, found["random"][count], strict=True)]
         for count, ranked in found["ranked anew"].items()
     }
-    return {name: {count: mean_over_seeds(some) for count, some in of_order.items()} for name, of_order in found.items()}
+    return {
+        name: {count: mean_over_seeds(some) for count, some in of_order.items()}
+        for name, of_order in found.items()
+    }
 
 
 def without(model, batches: Sequence[Batch], heads: Sequence[Head]) -> np.ndarray:
@@ -224,14 +282,19 @@ def pairs_of(lab: Any, task: Task) -> list[tuple[Pairs, np.ndarray, np.ndarray]]
     network, separator = load_network().to(lab.device), lab.tokenizer.sep_token_id
     labels, found = np.asarray(lab.paired_rows(task)["label"]), []
     for at in lab.trainings(task):
-        looks = {"patterns": Patterns(network, separator), "distances": HeadDistances(lab.config.num_hidden_layers)}
+        looks = {
+            "patterns": Patterns(network, separator),
+            "distances": HeadDistances(lab.config.num_hidden_layers),
+        }
         seen = observe_once(lab.finetuned(task, seed_offset=at), lab.paired_batches(task), looks)
         pairs = Pairs(task, lab.without_sets(task, at), labels, lab.config.num_attention_heads)
         found.append((pairs, usual_patterns(seen["patterns"].one_hot), seen["distances"]))
     return found
 
 
-def beyond_matched(lab: Any, task: Task, found: Sequence[tuple[Pairs, np.ndarray, np.ndarray]]) -> dict[str, Estimate]:
+def beyond_matched(
+    lab: Any, task: Task, found: Sequence[tuple[Pairs, np.ndarray, np.ndarray]]
+) -> dict[str, Estimate]:
     """How much more pairs of "one pattern", and those whose "maps are most alike", interact than matched others.
 
     Matched for the layer and for what each head costs alone. NaN where there is no such pair.
@@ -248,14 +311,17 @@ def beyond_matched(lab: Any, task: Task, found: Sequence[tuple[Pairs, np.ndarray
             "one pattern": alike_and_other(patterns, pairs.pairs),
             "maps most alike": (near, ~near),
         }.items():
-            parts.setdefault(kind, []).append(pairs.beyond_matched(chosen, among, lab.resampling_seed(task)))
+            parts.setdefault(kind, []).append(
+                pairs.beyond_matched(chosen, among, lab.resampling_seed(task))
+            )
     return {kind: mean_over_seeds(several) for kind, several in parts.items()}
 
 
 def planted(lab: Any, task: Task, pairs: Pairs) -> dict[str, Bootstrap]:
     """Interactions of heads of the first training with copies of them, which take their layers' least needed places.
 
-    Of "the most needed head", and the mean over layers of "typical heads": those of the median rise of the loss.
+    Of "the most needed head", and the mean over layers of "typical heads": those of the median rise
+    of the loss.
 
     Args:
         lab: whose task it is.
@@ -281,4 +347,6 @@ def planted(lab: Any, task: Task, pairs: Pairs) -> dict[str, Bootstrap]:
 def _with_copy(model, batches: Sequence[Batch], head: Head, place: int) -> np.ndarray:
     """Outputs with a copy planted: as it is, without the head, its copy, and both, shape (4, examples, labels)."""
     planted, copied = with_copy(model, head, place), (head[0], place)
-    return np.stack([without(planted, batches, heads) for heads in ([], [head], [copied], [head, copied])])
+    return np.stack(
+        [without(planted, batches, heads) for heads in ([], [head], [copied], [head, copied])]
+    )

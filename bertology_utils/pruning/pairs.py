@@ -1,8 +1,8 @@
 """Can one head stand in for another? Pairs of heads of a layer are removed together (the causal form of §5's inference).
 
-Without both, the loss rises by what it rises without each, and by what is left: the interaction. If one head stands in for
-the other, its own removal costs little as long as the other is there, and the interaction is positive. To remove a head is
-to make its output zero.
+Without both, the loss rises by what it rises without each, and by what is left: the interaction. If
+    one head stands in for the other, its own removal costs little as long as the other is there,
+    and the interaction is positive. To remove a head is to make its output zero.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Pairs:
 
     Attributes:
         task: the task.
-        outputs: of :func:`bertology_utils.disabling.sweep.without_sets` with :func:`sets_of`, (layers, sets, examples, labels).
+        outputs: of :func:`bertology_utils.disabling.sweep.without_sets` with :func:`sets_of`,
+            (layers, sets, examples, labels).
         labels: gold, shape (examples,).
         heads: in a layer.
     """
@@ -86,8 +87,8 @@ class Pairs:
             chosen, among: True for pairs, shape (layers, pairs).
 
         Returns:
-            Places (layer, pair) of the chosen ones and of their matches, each of shape (matched, 2). A layer without others
-            gives none.
+            Places (layer, pair) of the chosen ones and of their matches, each of shape (matched,
+            2). A layer without others gives none.
         """
         found: list[tuple[tuple[int, int], tuple[int, int]]] = []
         for layer, single in enumerate(self.single):
@@ -108,7 +109,9 @@ class Pairs:
         one, other = self.matched(chosen, among)
         if not len(one):
             return bootstrap_mean(np.full(len(self.labels), np.nan), seed)
-        difference = self.interactions[tuple(one.T)] - self.interactions[tuple(other.T)]  # (matched, examples)
+        difference = (
+            self.interactions[tuple(one.T)] - self.interactions[tuple(other.T)]
+        )  # (matched, examples)
         return bootstrap_mean(difference.mean(axis=0), seed)
 
     def chance(self, patterns: np.ndarray, seed: Seed, draws: int = DRAWS) -> float:
@@ -149,7 +152,9 @@ def nearest(distances: np.ndarray, pairs: np.ndarray) -> np.ndarray:
         pairs: shape (pairs, 2).
     """
     layers = len(distances)
-    within = np.stack([distances[layer, pairs[:, 0], layer, pairs[:, 1]] for layer in range(layers)])
+    within = np.stack(
+        [distances[layer, pairs[:, 0], layer, pairs[:, 1]] for layer in range(layers)]
+    )
     return within.argsort(axis=1, kind="stable").argsort(axis=1) < ALIKE * len(pairs)
 
 
@@ -170,7 +175,8 @@ def redundant(found: Sequence[tuple[Pairs, np.ndarray]], estimate: Estimate, see
 class HeadDistances:
     """Measurement: Jensen–Shannon divergence between the maps of every two heads, in bits, from 0 to 1.
 
-    The mean over an input's tokens, whose rows of attention are distributions (Clark et al., 2019, §6, who sum).
+    The mean over an input's tokens, whose rows of attention are distributions (Clark et al., 2019,
+    §6, who sum).
 
     Args:
         layers: of the model.
@@ -187,13 +193,18 @@ class HeadDistances:
         if len(self._maps) < self._layers:
             return
         heads = maps.shape[1]
-        every, self._maps = torch.cat(self._maps, dim=1), []  # (examples, layers · heads, queries, keys)
+        every, self._maps = (
+            torch.cat(self._maps, dim=1),
+            [],
+        )  # (examples, layers · heads, queries, keys)
         weights = (batch.mask / batch.lengths[:, None])[:, None].to(maps)  # (examples, 1, queries)
         own = (_entropy(every) * weights).sum(dim=2)  # (examples, layers · heads)
         found = maps.new_zeros(len(maps), self._layers * heads, self._layers * heads)
         for head in range(self._layers * heads - 1):
             mixed = (every[:, head : head + 1] + every[:, head + 1 :]) / 2
-            between = (_entropy(mixed) * weights).sum(dim=2) - (own[:, head : head + 1] + own[:, head + 1 :]) / 2
+            between = (_entropy(mixed) * weights).sum(dim=2) - (
+                own[:, head : head + 1] + own[:, head + 1 :]
+            ) / 2
             found[:, head, head + 1 :] = found[:, head + 1 :, head] = between
         shaped = found.view(-1, self._layers, heads, self._layers, heads).cpu().numpy()
         self._rows |= dict(zip(batch.index, shaped, strict=True))
@@ -235,14 +246,19 @@ def with_copy(model, head: Head, place: int):
     """
     layer, source = head
     if source == place:
-        raise ValueError(f"head {source} cannot be copied to its own place; choose another head of the layer")
+        raise ValueError(
+            f"head {source} cannot be copied to its own place; choose another head of the layer"
+        )
     planted = copy.deepcopy(model)
     attention = layers_of(planted)[layer].attention
     size = attention.output.dense.weight.shape[1] // planted.config.num_attention_heads
     here, there = (slice(at * size, (at + 1) * size) for at in (source, place))
     with torch.no_grad():
         for part in (attention.self.query, attention.self.key, attention.self.value):
-            part.weight[there], part.bias[there] = part.weight[here].clone(), part.bias[here].clone()
+            part.weight[there], part.bias[there] = (
+                part.weight[here].clone(),
+                part.bias[here].clone(),
+            )
         weight = attention.output.dense.weight  # (hidden, heads · head size)
         weight[:, here] /= 2
         weight[:, there] = weight[:, here].clone()

@@ -48,14 +48,21 @@ def interactions(pairs: Pairs, patterns: np.ndarray, layer: int) -> Figure:
     ax.set_xticks(np.arange(pairs.heads) + 0.5, [name.split()[-1] for name in names])
     ax.set_yticks(np.arange(pairs.heads) + 0.5, names, rotation=0)
     for border in (1 + np.flatnonzero(np.diff(patterns[layer, order]))).tolist():
-        ax.plot([0, border, border], [border, border, pairs.heads], color=plots.COLOURS["grey"], lw=1.2)
+        ax.plot(
+            [0, border, border], [border, border, pairs.heads], color=plots.COLOURS["grey"], lw=1.2
+        )
     ax.set(xlabel="head", ylabel="pattern and head")
     ax.set_title(f"interaction in layer {one_based(layer)}, thousandths of the loss")
     return figure
 
 
 def changes(
-    runs: Runs, titles: Mapping[str, str], what: str, across: str, names: Mapping[str, str], border: float = -0.01
+    runs: Runs,
+    titles: Mapping[str, str],
+    what: str,
+    across: str,
+    names: Mapping[str, str],
+    border: float = -0.01,
 ) -> Figure:
     """A figure of what the score changes by, in points, a panel for each task and run, a line for each name.
 
@@ -67,7 +74,11 @@ def changes(
         names: of the lines, by state.
         border: change at which a claim is decided.
     """
-    there = [(name, run, task) for name, run in runs.items() for task in dict.fromkeys(e["task"] for e in run.find(what))]
+    there = [
+        (name, run, task)
+        for name, run in runs.items()
+        for task in dict.fromkeys(e["task"] for e in run.find(what))
+    ]
     columns = _columns(there)
     figure, axes = plots.panel_grid(len(there), 3.3, 3.1, columns=columns, sharey=True)
     shown = []
@@ -75,12 +86,18 @@ def changes(
         for at, (look, colour, (state, label)) in enumerate(
             zip(_LOOKS, plots.COLOURS.values(), names.items(), strict=False)
         ):
-            found = sorted(run.find(what, task=task, state=state), key=lambda entry: float(entry["kind"]))
+            found = sorted(
+                run.find(what, task=task, state=state), key=lambda entry: float(entry["kind"])
+            )
             if found:
                 x = np.array([float(entry["kind"]) for entry in found])
-                parts = [[e.get(part, e["value"]) for e in found] for part in ("value", "low", "high")]
+                parts = [
+                    [e.get(part, e["value"]) for e in found] for part in ("value", "low", "high")
+                ]
                 value, low, high = 100 * np.array(parts, dtype=float)
-                beside = x + 0.012 * x.max() * (at - (len(names) - 1) / 2)  # intervals at one place would hide each other
+                beside = x + 0.012 * x.max() * (
+                    at - (len(names) - 1) / 2
+                )  # intervals at one place would hide each other
                 ax.plot(beside, value, look, color=colour, ms=4, lw=1.4, label=label)
                 ax.vlines(beside, low, high, color=colour, lw=1)
                 shown += value.tolist()
@@ -102,14 +119,22 @@ def _columns(panels: Sized) -> int:
 
 def beyond(runs: Runs) -> Figure:
     """A figure of how much more pairs of one pattern, and pairs of like maps, interact than matched ones."""
-    return plots.dot_panels(plots.panels_of(runs, BEYOND, "run", "task", "kind"), "thousandths of the loss",
-                            1000, {"one pattern": plots.COLOURS["blue"], "maps most alike": plots.COLOURS["orange"]})  # fmt: skip
+    return plots.dot_panels(
+        plots.panels_of(runs, BEYOND, "run", "task", "kind"),
+        "thousandths of the loss",
+        1000,
+        {"one pattern": plots.COLOURS["blue"], "maps most alike": plots.COLOURS["orange"]},
+    )
 
 
 def halves(runs: Runs) -> Figure:
     """A figure of the scores of halves of the heads, and of what they are compared with; an interval may go on beyond it."""
     lowest = 100 * min(entry["value"] for run in runs.values() for entry in run.find(HALVES))
     panels = plots.panels_of(runs, HALVES, ("task", "run"), "kind", "state")
-    panels = dict(sorted(panels.items(), key=lambda panel: panel[0].endswith(THIS_RUN)))  # the others first
+    panels = dict(
+        sorted(panels.items(), key=lambda panel: panel[0].endswith(THIS_RUN))
+    )  # the others first
     looks = {"trained": plots.COLOURS["blue"], "compared with": plots.COLOURS["grey"]}
-    return plots.dot_panels(panels, "score × 100", 100, looks, columns=_columns(panels), limits=(lowest - 6, 103))
+    return plots.dot_panels(
+        panels, "score × 100", 100, looks, columns=_columns(panels), limits=(lowest - 6, 103)
+    )

@@ -64,12 +64,19 @@ class Bootstrap:
     def summary(self) -> dict[str, float]:
         """Value, interval and sample size, for the results file."""
         low, high = self.interval
-        return {"value": round(self.value, 6), "low": round(low, 6), "high": round(high, 6), "n": self.n}
+        return {
+            "value": round(self.value, 6),
+            "low": round(low, 6),
+            "high": round(high, 6),
+            "n": self.n,
+        }
 
 
 def apart(one: Bootstrap, other: Bootstrap) -> Bootstrap:
     """A statistic minus another's, of independent examples; with as many resamples."""
-    return Bootstrap(one.value - other.value, one.draws - other.draws, one.n + other.n, (one.seed, other.seed))
+    return Bootstrap(
+        one.value - other.value, one.draws - other.draws, one.n + other.n, (one.seed, other.seed)
+    )
 
 
 def mean_of(parts: Sequence[Bootstrap]) -> Bootstrap:
@@ -86,7 +93,9 @@ def mean_of(parts: Sequence[Bootstrap]) -> Bootstrap:
     return Bootstrap(total.value / len(parts), total.draws / len(parts), total.n, total.seed)
 
 
-def bootstrap(statistic: Callable[[np.ndarray], float], n: int, seed: Seed, resamples: int = RESAMPLES) -> Bootstrap:
+def bootstrap(
+    statistic: Callable[[np.ndarray], float], n: int, seed: Seed, resamples: int = RESAMPLES
+) -> Bootstrap:
     """Bootstrap a statistic of ``n`` examples.
 
     Args:
@@ -104,7 +113,9 @@ def bootstrap(statistic: Callable[[np.ndarray], float], n: int, seed: Seed, resa
 
 def bootstrap_mean(values: np.ndarray, seed: Seed, resamples: int = RESAMPLES) -> Bootstrap:
     """Bootstrap the mean of one value per example, shape (examples,)."""
-    return Bootstrap(float(values.mean()), resampled_means(values, seed, resamples), len(values), seed)
+    return Bootstrap(
+        float(values.mean()), resampled_means(values, seed, resamples), len(values), seed
+    )
 
 
 def resampled_means(values: np.ndarray, seed: Seed, resamples: int = RESAMPLES) -> np.ndarray:
@@ -119,14 +130,19 @@ def resampled_means(values: np.ndarray, seed: Seed, resamples: int = RESAMPLES) 
         Shape (resamples, …).
     """
     n = len(values)
-    means = bootstrap_weights(n, seed, resamples) @ values.reshape(n, -1) / n  # (resamples, everything else)
+    means = (
+        bootstrap_weights(n, seed, resamples) @ values.reshape(n, -1) / n
+    )  # (resamples, everything else)
     return means.reshape(resamples, *values.shape[1:])
 
 
 @lru_cache(maxsize=8)  # many measures of one task ask for the same
 def bootstrap_weights(n: int, seed: Seed, resamples: int = RESAMPLES) -> np.ndarray:
     """Number of times that each of ``n`` examples is in each resample, shape (resamples, n); read-only."""
-    drawn = [np.bincount(rows, minlength=n).astype(np.int32) for rows in resampled_rows(n, seed, resamples)]
+    drawn = [
+        np.bincount(rows, minlength=n).astype(np.int32)
+        for rows in resampled_rows(n, seed, resamples)
+    ]
     weights = np.stack(drawn)
     weights.setflags(write=False)
     return weights
@@ -137,7 +153,9 @@ def whole_and_resampled(n: int, seed: Seed) -> np.ndarray:
     return np.vstack([np.ones(n), bootstrap_weights(n, seed)])
 
 
-def resampled_scores(metric: str, predicted: np.ndarray, labels: np.ndarray, seed: Seed) -> list[Bootstrap]:
+def resampled_scores(
+    metric: str, predicted: np.ndarray, labels: np.ndarray, seed: Seed
+) -> list[Bootstrap]:
     """The score of each of several sets of predictions, on the same resamples.
 
     Args:
@@ -146,7 +164,9 @@ def resampled_scores(metric: str, predicted: np.ndarray, labels: np.ndarray, see
         labels: gold, shape (examples,).
         seed: of the resampling of examples.
     """
-    scores = weighted_scores(metric, predicted, labels, whole_and_resampled(len(labels), seed))  # (1 + resamples, sets)
+    scores = weighted_scores(
+        metric, predicted, labels, whole_and_resampled(len(labels), seed)
+    )  # (1 + resamples, sets)
     return [Bootstrap.of(one, len(labels), seed) for one in scores.T]
 
 
@@ -178,7 +198,9 @@ def resampled_rows(n: int, seed: Seed, count: int) -> Iterator[np.ndarray]:
 def _text(one: Bootstrap | Estimate, scale: float, digits: int, sign: bool) -> str:
     if np.isnan(one.value):
         return "–"
-    rounded = (round(x * scale, digits) + 0.0 for x in (one.value, *one.interval))  # + 0.0 turns −0.0 into 0.0
+    rounded = (
+        round(x * scale, digits) + 0.0 for x in (one.value, *one.interval)
+    )  # + 0.0 turns −0.0 into 0.0
     return "{} [{}, {}]".format(*(f"{x:{'+' if sign else ''}.{digits}f}" for x in rounded))
 
 
@@ -211,7 +233,9 @@ class Estimate:
         """95 % interval, from Student's t."""
         from scipy.stats import t
 
-        half = float(t.ppf(0.975, self.degrees)) * self.error if self.error else 0.0  # NaN stays NaN
+        half = (
+            float(t.ppf(0.975, self.degrees)) * self.error if self.error else 0.0
+        )  # NaN stays NaN
         return self.value - half, self.value + half
 
     def p_above(self, least: float = 0.0) -> float:
@@ -219,7 +243,9 @@ class Estimate:
         from scipy.stats import t
 
         if self.error <= 0:
-            return 0.5**self.n if self.value > least else 1.0  # as if each of n examples spoke for it
+            return (
+                0.5**self.n if self.value > least else 1.0
+            )  # as if each of n examples spoke for it
         return float(t.sf((self.value - least) / self.error, self.degrees))
 
     def __neg__(self) -> Estimate:
@@ -228,7 +254,9 @@ class Estimate:
 
     def __sub__(self, constant: float) -> Estimate:
         """The number minus one that is known."""
-        return replace(self, value=self.value - constant, each=tuple(value - constant for value in self.each))
+        return replace(
+            self, value=self.value - constant, each=tuple(value - constant for value in self.each)
+        )
 
     @property
     def between(self) -> float:
@@ -250,8 +278,14 @@ class Estimate:
         """Value, interval, examples and trainings, for the results file."""
         low, high = self.interval
         parts = {"value": self.value, "low": low, "high": high}
-        each: dict[str, Any] = {"each": [round(value, 6) for value in self.each]} if len(self.each) > 1 else {}
-        return {name: round(part, 6) for name, part in parts.items()} | {"n": self.n, "trainings": self.trainings} | each
+        each: dict[str, Any] = (
+            {"each": [round(value, 6) for value in self.each]} if len(self.each) > 1 else {}
+        )
+        return (
+            {name: round(part, 6) for name, part in parts.items()}
+            | {"n": self.n, "trainings": self.trainings}
+            | each
+        )
 
 
 def mean_over_seeds(parts: Sequence[Bootstrap], scale: float = 1.0) -> Estimate:
@@ -272,7 +306,9 @@ def mean_over_seeds(parts: Sequence[Bootstrap], scale: float = 1.0) -> Estimate:
     """
     if not parts:
         raise ValueError("no training to estimate from; give at least one")
-    return _of_trainings([part.value for part in parts], float(mean_of(parts).draws.var()), parts[0].n, scale)
+    return _of_trainings(
+        [part.value for part in parts], float(mean_of(parts).draws.var()), parts[0].n, scale
+    )
 
 
 def of_same_examples(parts: Sequence[Estimate]) -> Estimate:
@@ -287,9 +323,19 @@ def of_same_examples(parts: Sequence[Estimate]) -> Estimate:
     return _of_trainings([part.value for part in parts], of_examples, parts[0].n)
 
 
-def _of_trainings(values: Sequence[float], of_examples: float, n: int, scale: float = 1.0) -> Estimate:
+def _of_trainings(
+    values: Sequence[float], of_examples: float, n: int, scale: float = 1.0
+) -> Estimate:
     """The mean of one value per training, given the variance of that mean over examples."""
-    plain = Estimate(float(np.mean(values)), 0.0, n, len(values), each=tuple(values), of_examples=of_examples, scale=scale)
+    plain = Estimate(
+        float(np.mean(values)),
+        0.0,
+        n,
+        len(values),
+        each=tuple(values),
+        of_examples=of_examples,
+        scale=scale,
+    )
     return _with_between(plain, plain.between, len(values) - 1)
 
 
@@ -297,30 +343,38 @@ def _with_between(one: Estimate, between: float, degrees: float) -> Estimate:
     """The estimate with that variance between trainings, which is known by so many degrees of freedom."""
     of_trainings = between * one.scale**2 / one.trainings
     variance = one.of_examples + of_trainings
-    known = variance**2 / (of_trainings**2 / degrees) if of_trainings**2 > 0 else np.inf  # Satterthwaite's
+    known = (
+        variance**2 / (of_trainings**2 / degrees) if of_trainings**2 > 0 else np.inf
+    )  # Satterthwaite's
     return replace(one, error=float(np.sqrt(variance)), degrees=known)
 
 
 def pooled(found: Mapping[Any, Any], prior: float = PRIOR) -> dict[Any, Any]:
     """Estimates of several tasks, with what they say together of how trainings differ.
 
-    The variance between a task's trainings counts with its own degrees of freedom, the mean over all tasks with
-    ``prior``, as in Smyth's (2004) moderated t; and the error has no more degrees than the other tasks bring.
-    The number is fixed: estimated from three to seven variances of one degree it is mostly infinite, and the interval
-    then too narrow. benchmarks/calibration.py compares it with others, by simulation.
+    The variance between a task's trainings counts with its own degrees of freedom, the mean over
+    all tasks with ``prior``, as in Smyth's (2004) moderated t; and the error has no more degrees
+    than the other tasks bring. The number is fixed: estimated from three to seven variances of one
+    degree it is mostly infinite, and the interval then too narrow. benchmarks/calibration.py
+    compares it with others, by simulation.
 
     Args:
-        found: an estimate by task, or by what else it is of; or those of several parts by task, of which those of one
-            part are pooled, or those that only one task has. Whatever is no estimate of several trainings stays.
+        found: an estimate by task, or by what else it is of; or those of several parts by task, of
+            which those of one part are pooled, or those that only one task has. Whatever is no
+            estimate of several trainings stays.
         prior: degrees of freedom that the mean over all tasks counts for.
     """
-    several = {at: one for at, one in leaves(found) if isinstance(one, Estimate) and len(one.each) > 1}
+    several = {
+        at: one for at, one in leaves(found) if isinstance(one, Estimate) and len(one.each) > 1
+    }
     parts = Counter(at[1:] for at in several)
     groups: dict[Any, list[Any]] = {}
     for at in several:
         groups.setdefault(at[1:] if parts[at[1:]] > 1 else "of one task only", []).append(at)
     moderated = {
-        at: one for group in groups.values() for at, one in _moderated({at: several[at] for at in group}, prior).items()
+        at: one
+        for group in groups.values()
+        for at, one in _moderated({at: several[at] for at in group}, prior).items()
     }
 
     def rebuilt(one: Any, at: tuple[Hashable, ...]) -> Any:
@@ -331,14 +385,21 @@ def pooled(found: Mapping[Any, Any], prior: float = PRIOR) -> dict[Any, Any]:
     return rebuilt(found, ())
 
 
-def over_trainings(models: Mapping[Any, Sequence[Any]], measure: Callable[[Any, Any], Bootstrap]) -> dict[Any, Estimate]:
+def over_trainings(
+    models: Mapping[Any, Sequence[Any]], measure: Callable[[Any, Any], Bootstrap]
+) -> dict[Any, Estimate]:
     """A number of every training, by task: the mean over trainings, pooled over tasks.
 
     Args:
         models: by task, what was found of each training.
         measure: of the task and of one training.
     """
-    return pooled({task: mean_over_seeds([measure(task, one) for one in several]) for task, several in models.items()})
+    return pooled(
+        {
+            task: mean_over_seeds([measure(task, one) for one in several])
+            for task, several in models.items()
+        }
+    )
 
 
 def _moderated(several: Mapping[Any, Estimate], prior: float) -> dict[Any, Estimate]:
@@ -348,7 +409,10 @@ def _moderated(several: Mapping[Any, Estimate], prior: float) -> dict[Any, Estim
     own = {at: len(one.each) - 1 for at, one in several.items()}
     total = sum(own.values())
     mean = sum(own[at] * one.between for at, one in several.items()) / total
-    between = {at: (prior * mean + own[at] * one.between) / (prior + own[at]) for at, one in several.items()}
+    between = {
+        at: (prior * mean + own[at] * one.between) / (prior + own[at])
+        for at, one in several.items()
+    }
     degrees = {at: max(of, min(prior + of, total - of)) for at, of in own.items()}
     return {at: _with_between(one, between[at], degrees[at]) for at, one in several.items()}
 
@@ -372,7 +436,9 @@ def average(parts: Sequence[Estimate]) -> Estimate:
         raise ValueError("nothing to average; give at least one estimate")
     variances = np.array([part.error**2 for part in parts]) / len(parts) ** 2
     total = float(variances.sum())
-    spread = sum(float(variance) ** 2 / part.degrees for variance, part in zip(variances, parts, strict=True))
+    spread = sum(
+        float(variance) ** 2 / part.degrees for variance, part in zip(variances, parts, strict=True)
+    )
     return Estimate(
         float(np.mean([part.value for part in parts])),
         float(np.sqrt(total)),
@@ -382,7 +448,9 @@ def average(parts: Sequence[Estimate]) -> Estimate:
     )
 
 
-def weighted_scores(metric: str, predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def weighted_scores(
+    metric: str, predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
     """Scores of many predictions under many weightings.
 
     Args:
@@ -419,7 +487,11 @@ def _pearson(predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> 
     spread_x = np.maximum(weights @ (x**2).T - mean_x**2, 0)
     spread_y = np.maximum((weights @ y**2)[:, None] - mean_y**2, 0)
     product = spread_x * spread_y
-    return np.where(product > 1e-30, (weights @ (x * y).T - mean_x * mean_y) / np.sqrt(np.maximum(product, 1e-30)), 0.0)
+    return np.where(
+        product > 1e-30,
+        (weights @ (x * y).T - mean_x * mean_y) / np.sqrt(np.maximum(product, 1e-30)),
+        0.0,
+    )
 
 
 Metric = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]

@@ -39,7 +39,9 @@ def _signs(seed: Seed, draws: int, examples: int) -> np.ndarray:
     return signs
 
 
-def corrected_p(observed: np.ndarray, largest: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def corrected_p(
+    observed: np.ndarray, largest: np.ndarray, smallest: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Permutation p-values corrected over many statistics (Westfall and Young, 1993).
 
     Args:
@@ -64,8 +66,9 @@ class ManyTest:
         above, below: p values, one-sided, that a mean is above, or below, the
             least effect; corrected over all of them, same shape.
         n: examples that say something, same shape.
-        below_alone: as ``below``, not corrected: for the claim that *every* mean is below, which needs no correction,
-            since all of them have to pass (an intersection–union test; Berger, 1982).
+        below_alone: as ``below``, not corrected: for the claim that *every* mean is below, which
+            needs no correction, since all of them have to pass (an intersection–union test; Berger,
+            1982).
     """
 
     means: np.ndarray
@@ -110,17 +113,22 @@ def in_both(one: ManyTest, other: ManyTest) -> ManyTest:
         one, other: of one shape.
     """
     pairs = (one.below, other.below), (one.below_alone, other.below_alone)
-    below, alone = (np.minimum(1.0, 2 * np.minimum(*pair)) for pair in pairs)  # either suffices, so each has half the level
+    below, alone = (
+        np.minimum(1.0, 2 * np.minimum(*pair)) for pair in pairs
+    )  # either suffices, so each has half the level
     above = np.maximum(one.above, other.above)
-    return ManyTest(np.fmin(one.means, other.means), above, below, np.minimum(one.n, other.n), alone)
+    return ManyTest(
+        np.fmin(one.means, other.means), above, below, np.minimum(one.n, other.n), alone
+    )
 
 
 def rank_correlation(x: np.ndarray, y: np.ndarray, seed: Seed) -> Bootstrap:
     """Spearman's rank correlation of two properties of items, items resampled, such as heads.
 
-    The interval is about a rule for heads of this kind, of which those of one model are a sample. Examples are not
-    resampled: what they leave uncertain makes the correlation smaller, not the interval wider. Where one property of
-    given heads is measured in two ways, see :func:`rank_agreement`.
+    The interval is about a rule for heads of this kind, of which those of one model are a sample.
+    Examples are not resampled: what they leave uncertain makes the correlation smaller, not the
+    interval wider. Where one property of given heads is measured in two ways, see
+    :func:`rank_agreement`.
 
     Args:
         x, y: shape (items,).
@@ -129,23 +137,30 @@ def rank_correlation(x: np.ndarray, y: np.ndarray, seed: Seed) -> Bootstrap:
     Returns:
         With the items as its ``n``.
     """
-    rows = np.vstack([np.arange(len(x)), *resampled_rows(len(x), seed, RESAMPLES)])  # (1 + resamples, items)
+    rows = np.vstack(
+        [np.arange(len(x)), *resampled_rows(len(x), seed, RESAMPLES)]
+    )  # (1 + resamples, items)
     return Bootstrap.of(rank_correlations(x[rows], y[rows]), len(x), seed)
 
 
 def rank_agreement(first: np.ndarray, second: np.ndarray, seed: Seed) -> Bootstrap:
     """Spearman's rank correlation of items that examples measure in two ways, examples resampled.
 
-    The interval is about these items, such as all heads of a model, on other examples; as that of a kappa. Both ways see
-    the same examples, so that noise hardly makes the correlation smaller.
+    The interval is about these items, such as all heads of a model, on other examples; as that of a
+    kappa. Both ways see the same examples, so that noise hardly makes the correlation smaller.
 
     Args:
-        first, second: shape (examples, sets, items); of several sets of items, such as heads by direction, each is ranked
-            by itself, and the mean of their correlations taken.
+        first, second: shape (examples, sets, items); of several sets of items, such as heads by
+            direction, each is ranked by itself, and the mean of their correlations taken.
         seed: of the resampling.
     """
-    means = [np.concatenate([values.mean(axis=0)[None], resampled_means(values, seed)]) for values in (first, second)]
-    rho = rank_correlations(*(of.reshape(-1, of.shape[2]) for of in means))  # of every resample and set
+    means = [
+        np.concatenate([values.mean(axis=0)[None], resampled_means(values, seed)])
+        for values in (first, second)
+    ]
+    rho = rank_correlations(
+        *(of.reshape(-1, of.shape[2]) for of in means)
+    )  # of every resample and set
     return Bootstrap.of(rho.reshape(len(means[0]), -1).mean(axis=1), len(first), seed)
 
 
@@ -213,7 +228,9 @@ def heads_by_size(values: np.ndarray) -> list[Head]:
 
 def largest(values: np.ndarray, margin: float = MARGIN) -> tuple[int, ...]:
     """Index of the largest value, the first of those that tie with it."""
-    return tuple(int(index) for index in np.unravel_index(by_size(values, margin)[0], np.shape(values)))
+    return tuple(
+        int(index) for index in np.unravel_index(by_size(values, margin)[0], np.shape(values))
+    )
 
 
 def name_of_largest(values: np.ndarray, margin: float = MARGIN) -> str:

@@ -1,7 +1,7 @@
 """Do heads that follow a link stay the same when weights become norms?
 
-Along dependencies a head points (:mod:`bertology_utils.links.dependencies`); along frame-semantic links it gives weight
-(:mod:`bertology_utils.framenet.measure`).
+Along dependencies a head points (:mod:`bertology_utils.links.dependencies`); along frame-semantic
+links it gives weight (:mod:`bertology_utils.framenet.measure`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from ..judge import MIN_EXAMPLES
 from ..links.dependencies import Arcs, joined, sums_of_examples
 from ..statistics import Bootstrap, Seed, bootstrap_mean, largest, rank_agreement
 
-TIED = 0.01  # heads so near to the highest tie with it, and the first of them is named: more than other processors change
+# heads so near to the highest tie with it, and the first of them is named: more than other
+# processors change
+TIED = 0.01
 
 
 class WordsOnly:
@@ -45,7 +47,9 @@ class WordsOnly:
         """Take in one layer; see :class:`bertology_utils.attention.Measurement`."""
         ids = batch.inputs["input_ids"]
         words = maps * ~torch.isin(ids, self._special.to(ids.device))[:, None, None]
-        self.measurement.update(layer, words / words.sum(dim=3, keepdim=True).clamp(min=1e-12), batch)
+        self.measurement.update(
+            layer, words / words.sum(dim=3, keepdim=True).clamp(min=1e-12), batch
+        )
 
     def compute(self) -> Any:
         """Result of the wrapped measurement."""
@@ -58,9 +62,10 @@ class Agreement:
 
     Attributes:
         rank: Spearman's correlation over heads, examples resampled; of two directions the mean.
-        first, second: the head with the largest mean by either, (layer, head) from 0; of those that tie the first.
-        held_out: by the first way of weighing, the head chosen by the second minus the one chosen by the first, where
-            both were chosen on the other half of the examples.
+        first, second: the head with the largest mean by either, (layer, head) from 0; of those that
+            tie the first.
+        held_out: by the first way of weighing, the head chosen by the second minus the one chosen
+            by the first, where both were chosen on the other half of the examples.
     """
 
     rank: Bootstrap
@@ -80,12 +85,21 @@ def agreement(first: np.ndarray, second: np.ndarray, seed: Seed) -> Agreement:
         ValueError: fewer than four examples.
     """
     if len(first) < 4:
-        raise ValueError(f"{len(first)} examples are too few to choose a head on one half and measure it on the other")
+        raise ValueError(
+            f"{len(first)} examples are too few to choose a head on one half and measure it on the other"
+        )
     means = [values.mean(axis=0) for values in (first, second)]
     half = np.random.default_rng(seed).permutation(len(first)) < len(first) // 2
-    flat = [values.reshape(len(values), -1) for values in (first, second)]  # (examples, ways · layers · heads)
-    by_way = [values.reshape(len(values), -1, means[0].shape[-2] * means[0].shape[-1]) for values in (first, second)]
-    losses = np.empty(len(first))  # of every example, with heads chosen on the half that it is not in
+    flat = [
+        values.reshape(len(values), -1) for values in (first, second)
+    ]  # (examples, ways · layers · heads)
+    by_way = [
+        values.reshape(len(values), -1, means[0].shape[-2] * means[0].shape[-1])
+        for values in (first, second)
+    ]
+    losses = np.empty(
+        len(first)
+    )  # of every example, with heads chosen on the half that it is not in
     for chosen_on in (half, ~half):
         one, other = (largest(values[chosen_on].mean(axis=0))[0] for values in flat)
         losses[~chosen_on] = flat[0][~chosen_on, other] - flat[0][~chosen_on, one]
@@ -104,7 +118,10 @@ def by_example(arcs: Arcs) -> np.ndarray:
         Shape (examples that have some, ways, layers, heads).
     """
     _, groups = np.unique(arcs.example, return_inverse=True)
-    return sums_of_examples(np.moveaxis(arcs.hits, 0, 1), groups) / np.bincount(groups)[:, None, None, None]
+    return (
+        sums_of_examples(np.moveaxis(arcs.hits, 0, 1), groups)
+        / np.bincount(groups)[:, None, None, None]
+    )
 
 
 @dataclass(frozen=True)
@@ -121,7 +138,9 @@ class Compared:
     agreement: Agreement
 
 
-def along_relation(by_weight: Sequence[Arcs], by_norm: Sequence[Arcs], seed: Seed) -> Compared | None:
+def along_relation(
+    by_weight: Sequence[Arcs], by_norm: Sequence[Arcs], seed: Seed
+) -> Compared | None:
     """Heads along one relation by weight beside the same by norm; None with too few arcs.
 
     Args:

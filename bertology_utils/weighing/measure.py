@@ -17,7 +17,14 @@ from ..features import DESTINATIONS, Flow, in_even_shares, marks
 from ..glue import Task
 from ..judge import no_sink, unlearned
 from ..links.dependencies import RELATIONS, Pointing
-from ..statistics import Bootstrap, Estimate, bootstrap_mean, largest, mean_over_seeds, over_trainings
+from ..statistics import (
+    Bootstrap,
+    Estimate,
+    bootstrap_mean,
+    largest,
+    mean_over_seeds,
+    over_trainings,
+)
 from . import heads, special_tokens
 from .mixing import Mixing
 
@@ -37,7 +44,10 @@ def pretrained(lab: Any):
 
 def most_shrunk(model, batch: Batch) -> Head:
     """The head whose attention to an input's first token loses most from weight to norm, (layer, head) from 0."""
-    first = [torch.stack([maps[0, :, :, 0].mean(dim=1) for maps in attention_maps(model, batch, way)]) for way in WAYS]
+    first = [
+        torch.stack([maps[0, :, :, 0].mean(dim=1) for maps in attention_maps(model, batch, way)])
+        for way in WAYS
+    ]
     layer, head = largest((first[0] - first[1]).cpu().numpy())
     return int(layer), int(head)
 
@@ -47,7 +57,8 @@ class Measured:
     """What one pass over the measured rows finds in each model: by name, as in :func:`of_lab`.
 
     Attributes:
-        special: by task, per example which tokens are [CLS], [SEP] and punctuation, shape (3, wordpieces).
+        special: by task, per example which tokens are [CLS], [SEP] and punctuation, shape (3,
+            wordpieces).
         before: of the pre-trained encoder, by task.
         after: of every training, by task.
         random_weights: of an encoder that has learned nothing, by task.
@@ -61,11 +72,17 @@ class Measured:
     @property
     def states(self) -> dict[str, list[dict[str, Any]]]:
         """All models by state."""
-        return {"pre-trained": list(self.before.values()), "fine-tuned": [one for of in self.after.values() for one in of]}
+        return {
+            "pre-trained": list(self.before.values()),
+            "fine-tuned": [one for of in self.after.values() for one in of],
+        }
 
     def destinations(self, way: str) -> dict[str, np.ndarray]:
         """Shares of attention by state, mean over heads, examples and tasks, shape (layers, destinations)."""
-        means = {state: [one[way].destinations.mean(axis=(0, 2)) for one in found] for state, found in self.states.items()}
+        means = {
+            state: [one[way].destinations.mean(axis=(0, 2)) for one in found]
+            for state, found in self.states.items()
+        }
         return {state: np.mean(each, axis=0) for state, each in means.items()}
 
     def even_shares(self, way: str) -> dict[str, float]:
@@ -84,7 +101,9 @@ class Measured:
 
 def of_lab(lab: Any) -> Measured:
     """One pass for every model of a lab, or what the cache has of it."""
-    special = {task: [marks(annotated) for annotated in lab.annotated_inputs(task)] for task in lab.tasks}
+    special = {
+        task: [marks(annotated) for annotated in lab.annotated_inputs(task)] for task in lab.tasks
+    }
     encoder, untrained = lab.encoder(), lab.encoder("normal")
 
     def look(model, task: Task) -> dict[str, Any]:
@@ -110,7 +129,10 @@ def of_lab(lab: Any) -> Measured:
 def over(lab: Any, found: Measured, measure: Callable[[dict[str, Any], Task], Bootstrap]) -> By:
     """A measure of every model, by state and task, estimated over trainings."""
     before = {task: mean_over_seeds([measure(found.before[task], task)]) for task in lab.tasks}
-    return {"pre-trained": before, "fine-tuned": over_trainings(found.after, lambda task, one: measure(one, task))}
+    return {
+        "pre-trained": before,
+        "fine-tuned": over_trainings(found.after, lambda task, one: measure(one, task)),
+    }
 
 
 def shares(lab: Any, found: Measured, kind: str, way: str) -> By:
@@ -125,7 +147,9 @@ def shares(lab: Any, found: Measured, kind: str, way: str) -> By:
 
 def fall(lab: Any, one: dict[str, Any], task: Task, kind: str, way: str = "norm") -> Bootstrap:
     """By how much a kind's share of attention is smaller by norm, or with "exchanged" lengths, in one model."""
-    return special_tokens.fall(one["weight"].destinations, one[way].destinations, kind, lab.resampling_seed(task))
+    return special_tokens.fall(
+        one["weight"].destinations, one[way].destinations, kind, lab.resampling_seed(task)
+    )
 
 
 def falls(lab: Any, found: Measured, kind: str) -> By:
@@ -151,7 +175,9 @@ def mean_lengths(lab: Any, model, found: Measured) -> dict[str, np.ndarray]:
     return dict(zip((*special_tokens.MARKS, "words"), np.nanmean(of_tasks, axis=0), strict=True))
 
 
-Cuts = dict[Task, dict[str, list[special_tokens.Cut]]]  # by task and what stands instead, of every training
+Cuts = dict[
+    Task, dict[str, list[special_tokens.Cut]]
+]  # by task and what stands instead, of every training
 
 
 def cuts(lab: Any, found: Measured) -> Cuts:
@@ -164,7 +190,8 @@ def cuts(lab: Any, found: Measured) -> Cuts:
         arguments = lab.measured_batches(task), is_sink, is_word, lab.settings.seed
         models = lab.finetunings(task)
         made[task] = {
-            way: [once(special_tokens.cut, model, *arguments, way) for model in models] for way in special_tokens.INSTEAD
+            way: [once(special_tokens.cut, model, *arguments, way) for model in models]
+            for way in special_tokens.INSTEAD
         }
     return made
 
@@ -173,9 +200,14 @@ def moved(lab: Any, made: Cuts, way: str) -> dict[Task, dict[str, Estimate]]:
     """How far answers move by task, without attention to the sink and without as much to words."""
 
     def of(task: Task, at: int) -> Estimate:
-        return mean_over_seeds([bootstrap_mean(one.moved[:, at], lab.resampling_seed(task)) for one in made[task][way]])
+        return mean_over_seeds(
+            [bootstrap_mean(one.moved[:, at], lab.resampling_seed(task)) for one in made[task][way]]
+        )
 
-    return {task: {name: of(task, at) for at, name in enumerate(special_tokens.CUT_FROM)} for task in made}
+    return {
+        task: {name: of(task, at) for at, name in enumerate(special_tokens.CUT_FROM)}
+        for task in made
+    }
 
 
 def spared(lab: Any, made: Cuts) -> dict[Task, dict[str, Estimate]]:
@@ -185,20 +217,28 @@ def spared(lab: Any, made: Cuts) -> dict[Task, dict[str, Estimate]]:
         apart = [one.moved[:, 1] - one.moved[:, 0] for one in made[task][way]]
         return mean_over_seeds([bootstrap_mean(each, lab.resampling_seed(task)) for each in apart])
 
-    return {task: {f"{way} instead": of(task, way) for way in special_tokens.INSTEAD} for task in made}
+    return {
+        task: {f"{way} instead": of(task, way) for way in special_tokens.INSTEAD} for task in made
+    }
 
 
 def along_relations(lab: Any, found: Measured) -> dict[tuple[str, str], list[heads.Compared]]:
     """Heads along each dependency by weight beside the same by norm: by relation and state, of every training."""
     learned = [several for task, several in found.after.items() if lab.learned[task]]
-    # Of every training the models of all tasks; the first so many, where tasks have different numbers of trainings.
-    models = {"pre-trained": [list(found.before.values())], "fine-tuned": [list(of) for of in zip(*learned, strict=False)]}
+    # Of every training the models of all tasks; the first so many, where tasks have different
+    # numbers of trainings.
+    models = {
+        "pre-trained": [list(found.before.values())],
+        "fine-tuned": [list(of) for of in zip(*learned, strict=False)],
+    }
     compared: dict[tuple[str, str], list[heads.Compared]] = {}
     for relation in RELATIONS:
         for state, trainings in models.items():
             of_relation = []
             for of in trainings:
-                by_weight, by_norm = ([one[way][relation] for one in of] for way in ("points", "points by norm"))
+                by_weight, by_norm = (
+                    [one[way][relation] for one in of] for way in ("points", "points by norm")
+                )
                 of_relation.append(heads.along_relation(by_weight, by_norm, lab.settings.seed))
             if enough := [one for one in of_relation if one]:  # with too few arcs there are none
                 compared[relation, state] = enough
@@ -211,11 +251,15 @@ def along_frames(lab: Any) -> dict[str, list[dict[str, np.ndarray]]]:
     trained_on = next((task for task in lab.tasks if lab.learned[task]), None)
     found = {"pre-trained": [readings.of(lab.encoder())]}
     if trained_on:
-        found[f"fine-tuned on {trained_on.title}"] = [readings.of(model) for model in lab.finetunings(trained_on)]
+        found[f"fine-tuned on {trained_on.title}"] = [
+            readings.of(model) for model in lab.finetunings(trained_on)
+        ]
     return found
 
 
-Agreements = dict[str, dict[str, list[heads.Agreement]]]  # by kind of links and what is compared, of every training
+Agreements = dict[
+    str, dict[str, list[heads.Agreement]]
+]  # by kind of links and what is compared, of every training
 
 
 def agreements(
@@ -225,16 +269,25 @@ def agreements(
 ) -> Agreements:
     """Heads by weight beside heads by norm, along dependencies and along frame links.
 
-    Along frame links two readings of words only stand beside the weights, too; and last both of words only.
+    Along frame links two readings of words only stand beside the weights, too; and last both of
+    words only.
     """
 
-    def beside(first: str, second: str, trainings: Sequence[Mapping[str, np.ndarray]]) -> list[heads.Agreement]:
+    def beside(
+        first: str, second: str, trainings: Sequence[Mapping[str, np.ndarray]]
+    ) -> list[heads.Agreement]:
         return [heads.agreement(one[first], one[second], lab.settings.seed) for one in trainings]
 
     ways, only = heads.FrameReadings.WAYS, "words only"
     return {
-        "dependencies": {f"{name}, {state}": [one.agreement for one in of] for (name, state), of in along.items()},
-        "frame links": {f"{way}, {state}": beside("by weight", way, of) for state, of in frames.items() for way in ways},
+        "dependencies": {
+            f"{name}, {state}": [one.agreement for one in of] for (name, state), of in along.items()
+        },
+        "frame links": {
+            f"{way}, {state}": beside("by weight", way, of)
+            for state, of in frames.items()
+            for way in ways
+        },
         "frame links among words": {
             f"{only}, {state}": beside(only, f"{only}, by norm", of) for state, of in frames.items()
         },
@@ -244,7 +297,19 @@ def agreements(
 def record(lab: Any, found: Agreements) -> None:
     """Put into the table of results how well heads keep their rank, and what it costs to choose one by the other measure."""
     for links, of_links in found.items():
-        for what, part, unit in ((RANKS, "rank", "correlation"), (BEHIND, "held_out", "difference")):
-            each = {name: [getattr(one, part) for one in several] for name, several in of_links.items()}
-            lab.record(what.format(links), {name: mean_over_seeds(of) for name, of in each.items()}, by=("kind",), unit=unit)
-            lab.record(f"{what.format(links)}, each training", each, by=("kind", "training"), unit=unit)
+        for what, part, unit in (
+            (RANKS, "rank", "correlation"),
+            (BEHIND, "held_out", "difference"),
+        ):
+            each = {
+                name: [getattr(one, part) for one in several] for name, several in of_links.items()
+            }
+            lab.record(
+                what.format(links),
+                {name: mean_over_seeds(of) for name, of in each.items()},
+                by=("kind",),
+                unit=unit,
+            )
+            lab.record(
+                f"{what.format(links)}, each training", each, by=("kind", "training"), unit=unit
+            )

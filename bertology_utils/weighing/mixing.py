@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 DEFINITIONS = ("weight", "norm", "norm with residual", "norm with residual and LayerNorm")
-# Of bert-base-uncased, mean over layers, printed by the repository of Kobayashi et al. (norm-analysis-of-transformer).
+# Of bert-base-uncased, mean over layers, printed by the repository of Kobayashi et al.
+# (norm-analysis-of-transformer).
 PUBLISHED = {"weight": 0.964, "norm": 0.853, "norm with residual and LayerNorm": 0.188}
 
 
@@ -28,10 +29,20 @@ def normalisations(model: PreTrainedModel) -> dict[int, nn.LayerNorm]:
         inner, output = getattr(module, "self", None), getattr(module, "output", None)
         pairs = [
             (inner, getattr(output, "LayerNorm", None)),  # BERT, RoBERTa, ELECTRA
-            (getattr(module, "attention", None), getattr(module, "sa_layer_norm", None)),  # DistilBERT
-            (module, getattr(module, "LayerNorm", None) if hasattr(module, "query") else None),  # ALBERT
+            (
+                getattr(module, "attention", None),
+                getattr(module, "sa_layer_norm", None),
+            ),  # DistilBERT
+            (
+                module,
+                getattr(module, "LayerNorm", None) if hasattr(module, "query") else None,
+            ),  # ALBERT
         ]
-        found |= {id(attends): norm for attends, norm in pairs if attends is not None and isinstance(norm, nn.LayerNorm)}
+        found |= {
+            id(attends): norm
+            for attends, norm in pairs
+            if attends is not None and isinstance(norm, nn.LayerNorm)
+        }
     return found
 
 
@@ -60,7 +71,10 @@ class Mixing(AbstractContextManager["Mixing"]):
                 f"the layers of {type(model).__name__} have no normalisation of attention's output plus its input that can be"
                 " named, so their mixing ratio is not known; it is for BERT, RoBERTa, ELECTRA, DistilBERT and ALBERT"
             )
-        self._now: tuple[int, torch.Tensor] = 0, torch.empty(0)  # identity of the attention module, its values
+        self._now: tuple[int, torch.Tensor] = (
+            0,
+            torch.empty(0),
+        )  # identity of the attention module, its values
         self._maps, self._batch = torch.empty(0), Batch({}, [])
         self._rows: dict[int, list[np.ndarray]] = {}
         self._open = ExitStack()
@@ -71,7 +85,9 @@ class Mixing(AbstractContextManager["Mixing"]):
 
         self._open.enter_context(reaching(self._model, observe_values=see))
         for key, norm in self._norms.items():
-            hook = norm.register_forward_pre_hook(lambda module, inputs, key=key: self._finish(key, module, inputs[0]))
+            hook = norm.register_forward_pre_hook(
+                lambda module, inputs, key=key: self._finish(key, module, inputs[0])
+            )
             self._open.callback(hook.remove)
         return self
 
@@ -123,7 +139,9 @@ class Mixing(AbstractContextManager["Mixing"]):
             _ratio(normalised(others), normalised(kept)),
         ]  # each (examples, tokens)
         real = self._batch.mask.to(maps.dtype)
-        means = (torch.stack(ratios, dim=1) * real[:, None]).sum(dim=2) / real.sum(dim=1, keepdim=True)
+        means = (torch.stack(ratios, dim=1) * real[:, None]).sum(dim=2) / real.sum(
+            dim=1, keepdim=True
+        )
         for index, of_example in zip(self._batch.index, means.double().cpu().numpy(), strict=True):
             self._rows[index].append(of_example)
 
@@ -134,7 +152,9 @@ class Mixing(AbstractContextManager["Mixing"]):
             ValueError: nothing was measured within the context.
         """
         if not any(self._rows.values()):
-            raise ValueError("no layer was measured; call observe within the context: with Mixing(model) as mixing: ...")
+            raise ValueError(
+                "no layer was measured; call observe within the context: with Mixing(model) as mixing: ..."
+            )
         return np.stack([np.stack(self._rows[index]) for index in sorted(self._rows)])
 
 

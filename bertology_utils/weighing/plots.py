@@ -42,10 +42,15 @@ def map_both_ways(model, batch: Batch, tokens: Sequence[str], head: Head) -> Fig
         head: (layer, head) from 0.
     """
     layer, number = head
-    by_weight, by_norm = (attention_maps(model, batch, way)[layer][0, number].cpu().numpy() for way in ("weight", "norm"))
+    by_weight, by_norm = (
+        attention_maps(model, batch, way)[layer][0, number].cpu().numpy()
+        for way in ("weight", "norm")
+    )
     lengths = vectors(model, batch)[layer][0, number].norm(dim=1).cpu().numpy()
     size = 0.19 * len(tokens) + 1.6
-    figure, axes = plt.subplots(1, 3, figsize=(2 * size + 2.2, size), width_ratios=(size, 1.6, size))
+    figure, axes = plt.subplots(
+        1, 3, figsize=(2 * size + 2.2, size), width_ratios=(size, 1.6, size)
+    )
     attention_map(axes[0], by_weight, tokens, f"{head_name(*head)}, by weight")
     attention_map(axes[2], by_norm, tokens, f"{head_name(*head)}, by norm")
     places = np.arange(len(tokens))
@@ -57,7 +62,9 @@ def map_both_ways(model, batch: Batch, tokens: Sequence[str], head: Head) -> Fig
 
 def lengths(runs: Runs) -> Figure:
     """Mean length of f(x) by layer, a panel for each run, a line for each kind of token."""
-    found = {name: run.find("mean length of vectors", state="pre-trained") for name, run in runs.items()}
+    found = {
+        name: run.find("mean length of vectors", state="pre-trained") for name, run in runs.items()
+    }
     panels = {name: {one["kind"]: one["value"] for one in of_run} for name, of_run in found.items()}
     return plots.layer_lines(panels, "mean length ‖f(x)‖", KIND_COLOURS)
 
@@ -77,9 +84,13 @@ def answers_moved(runs: Runs, sink: str = "[CLS]") -> Figure:
     cut = dict(zip(CUT_FROM, (f"attention cut from {sink}", "as much cut from words"), strict=True))
     colours = dict(zip(cut.values(), (KIND_COLOURS[sink], KIND_COLOURS["words"]), strict=True))
     what = {f"how far answers move, {way} instead": f"{way} instead" for way in INSTEAD}
-    panels = plots.panels_of(runs, list(what), ("run", "what"), "task", "kind", {"kind": cut, "what": what})
+    panels = plots.panels_of(
+        runs, list(what), ("run", "what"), "task", "kind", {"kind": cut, "what": what}
+    )
     least = -0.005, None  # room for a dot at 0
-    return plots.dot_panels(panels, "how far the answer moves", 1, colours, columns=2, limits=least, within=(0, np.inf))
+    return plots.dot_panels(
+        panels, "how far the answer moves", 1, colours, columns=2, limits=least, within=(0, np.inf)
+    )
 
 
 def heads_both_ways(runs: Runs) -> Figure:
@@ -88,22 +99,42 @@ def heads_both_ways(runs: Runs) -> Figure:
     A dot is how often a head points right; the highest head by either is orange and named.
     """
     known = {name: run for name, run in runs.items() if run.find(POINTS.format("weight"))}
-    relations = [entry["kind"] for entry in next(iter(known.values())).find(POINTS.format("weight"))]
+    relations = [
+        entry["kind"] for entry in next(iter(known.values())).find(POINTS.format("weight"))
+    ]
     size = 2.5 * len(relations), 2.6 * len(known) + 0.3
-    figure, axes = plt.subplots(len(known), len(relations), figsize=size, squeeze=False, sharex=True, sharey=True)
+    figure, axes = plt.subplots(
+        len(known), len(relations), figsize=size, squeeze=False, sharex=True, sharey=True
+    )
     for row, (name, run) in zip(axes, known.items(), strict=True):
         for ax, relation in zip(row, relations, strict=True):
             ax.axline((0, 0), slope=1, color=COLOURS["grey"], lw=0.8)
-            ax.set(xlim=(0, 100), ylim=(0, 100), aspect="equal", xticks=(0, 50, 100), yticks=(0, 50, 100))
+            ax.set(
+                xlim=(0, 100),
+                ylim=(0, 100),
+                aspect="equal",
+                xticks=(0, 50, 100),
+                yticks=(0, 50, 100),
+            )
             if not run.find(POINTS.format("weight"), kind=relation):
                 continue
-            both = [100 * run.array(POINTS.format(way), kind=relation) for way in ("weight", "norm")]
-            ax.plot(*(values.ravel() for values in both), "o", color=COLOURS["blue"], ms=4, alpha=0.6)
+            both = [
+                100 * run.array(POINTS.format(way), kind=relation) for way in ("weight", "norm")
+            ]
+            ax.plot(
+                *(values.ravel() for values in both), "o", color=COLOURS["blue"], ms=4, alpha=0.6
+            )
             for at in {largest(values) for values in both}:
                 place = [values[at] for values in both]
                 ax.plot(*place, "o", color=COLOURS["orange"], ms=5)
                 ax.annotate(
-                    head_name(*at), place, xytext=(-9, -1), textcoords="offset points", ha="right", va="center", fontsize=8
+                    head_name(*at),
+                    place,
+                    xytext=(-9, -1),
+                    textcoords="offset points",
+                    ha="right",
+                    va="center",
+                    fontsize=8,
                 )
         row[0].set_ylabel(f"{name}\n\nright by norm, %")
     for ax, relation in zip(axes[0], relations, strict=True):
@@ -127,7 +158,9 @@ def ranks(runs: Runs, border: float) -> Figure:
             for row, (links, kind) in LINKS.items()
         }
     label = "rank correlation over heads"
-    return plots.dot_panels(panels, label, 1, STATE_COLOURS, limits=(0.6, 1.02), border=border, within=(-1, 1))
+    return plots.dot_panels(
+        panels, label, 1, STATE_COLOURS, limits=(0.6, 1.02), border=border, within=(-1, 1)
+    )
 
 
 def mixing(ratios: Mapping[str, np.ndarray]) -> Figure:
@@ -136,8 +169,13 @@ def mixing(ratios: Mapping[str, np.ndarray]) -> Figure:
     Args:
         ratios: by model, shape (layers, definitions), in the order of ``DEFINITIONS``.
     """
-    few = ("blue",) if len(ratios) == 1 else ("orange", "blue", "grey")  # blue is this run's, wherever it stands alone
-    colours = {"bert-base, published": "black", **dict(zip(ratios, (COLOURS[name] for name in few), strict=False))}
+    few = (
+        ("blue",) if len(ratios) == 1 else ("orange", "blue", "grey")
+    )  # blue is this run's, wherever it stands alone
+    colours = {
+        "bert-base, published": "black",
+        **dict(zip(ratios, (COLOURS[name] for name in few), strict=False)),
+    }
     panels: dict[str, dict[str, np.ndarray]] = {}
     for at, name in enumerate(DEFINITIONS):
         lines = panels[name.replace(" with", "\nwith").replace(" and", "\nand")] = {

@@ -1,8 +1,8 @@
 """Special tokens by weight and by norm: what they lose, how long their vectors are, and is attention to them a no-op?
 
-A *fall* is the share of attention that goes to a kind of token by weight, minus that by norm. The no-op that Clark et al.
-(2019, §3.3) suppose from gradients is tested by cutting the attention: the gradient for a weight is a product with the
-vector that it multiplies, small wherever that is short.
+A *fall* is the share of attention that goes to a kind of token by weight, minus that by norm. The
+no-op that Clark et al. (2019, §3.3) suppose from gradients is tested by cutting the attention: the
+gradient for a weight is a product with the vector that it multiplies, small wherever that is short.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ INSTEAD = ("nothing", "the mean")  # what stands where attention was cut
 
 
 def cases(
-    by_state: Mapping[str, Mapping[Task, Estimate]], learned: Mapping[Task, bool], titles: Mapping[str, str] | None = None
+    by_state: Mapping[str, Mapping[Task, Estimate]],
+    learned: Mapping[Task, bool],
+    titles: Mapping[str, str] | None = None,
 ) -> dict[str, Estimate]:
     """Estimates that a claim about all models is judged on, by what people call them.
 
@@ -107,7 +109,9 @@ def mean_lengths(model, batches: Sequence[Batch], kinds: Sequence[np.ndarray]) -
     with torch.inference_mode(), reaching(model, observe_values=see):
         for batch in batches:
             batch = batch.to(next(model.parameters()).device)
-            now = side_by_side(kinds, batch).to(next(model.parameters()).dtype)  # (examples, kinds, tokens)
+            now = side_by_side(kinds, batch).to(
+                next(model.parameters()).dtype
+            )  # (examples, kinds, tokens)
             counts += now.sum(dim=(0, 2)).cpu().numpy()
             model(**batch.inputs)
     return sums / np.where(counts, counts, np.nan)[:, None]
@@ -118,9 +122,11 @@ class Cut:
     """Effect of cutting on every example.
 
     Attributes:
-        moved: how far the answer moves, from 0 to 1: half of the summed changes of the labels' probabilities; of a
-            regression the change of the score on the unit range; shape (examples, kinds).
-        mass: share of all its attention that was cut, mean over layers, heads and tokens, shape (examples, kinds).
+        moved: how far the answer moves, from 0 to 1: half of the summed changes of the labels'
+            probabilities; of a regression the change of the score on the unit range; shape
+            (examples, kinds).
+        mass: share of all its attention that was cut, mean over layers, heads and tokens, shape
+            (examples, kinds).
     """
 
     moved: np.ndarray
@@ -141,8 +147,8 @@ def cut(
     strong sink goes. From words it is taken wordpiece by wordpiece in a random
     order, so that those cut are gone. What remains of the row stays as it is:
     scaled to sum to 1 it would carry up to twice as much, and a no-op is what
-    can go without anything else changing. Either is cut in a pass of its own, whose maps differ from the second
-    layer on; ``mass`` says how much went.
+    can go without anything else changing. Either is cut in a pass of its own, whose maps differ
+    from the second layer on; ``mass`` says how much went.
 
     Args:
         model: a classifier in evaluation mode.
@@ -150,32 +156,41 @@ def cut(
         targets: per example of the data, True at the tokens to be cut, shape (wordpieces,).
         words: True at those that they are compared with, same shape.
         seed: of the order in which words are cut.
-        instead: "nothing", or "the mean": as much attention to all tokens alike, which adds the mean of their values.
+        instead: "nothing", or "the mean": as much attention to all tokens alike, which adds the
+            mean of their values.
 
     Returns:
         For either of :data:`CUT_FROM`.
 
     Raises:
-        ValueError: another way; an input without a token of either kind, or see :func:`bertology_utils.models.check`.
+        ValueError: another way; an input without a token of either kind, or see
+            :func:`bertology_utils.models.check`.
     """
     check(model, batches)
     one_of("instead", instead, INSTEAD)
     for name, masks in (("tokens to cut", targets), ("words", words)):
         for number, mask in enumerate(masks, start=1):
             if not mask.any():
-                raise ValueError(f"input {number} has no {name}; leave it out, or choose tokens that every input has")
+                raise ValueError(
+                    f"input {number} has no {name}; leave it out, or choose tokens that every input has"
+                )
     moved: dict[int, np.ndarray] = {}
     mass: dict[int, np.ndarray] = {}
     for batch in batches:
         batch = batch.to(next(model.parameters()).device)
-        both = side_by_side([np.stack(pair) for pair in zip(targets, words, strict=True)], batch)  # (examples, 2, tokens)
+        both = side_by_side(
+            [np.stack(pair) for pair in zip(targets, words, strict=True)], batch
+        )  # (examples, 2, tokens)
         order = _random_order(both[:, 1], batch.index, seed)
         whole = _answers(model, batch)
         changes, masses = [], []
         for kind in range(2):
             editor = _Cutter(both, order, batch, bool(kind), instead)
             with reaching(model, edit_maps=editor.edit):
-                changes.append((_answers(model, batch) - whole).abs().sum(dim=1) / (1 if whole.shape[1] == 1 else 2))
+                changes.append(
+                    (_answers(model, batch) - whole).abs().sum(dim=1)
+                    / (1 if whole.shape[1] == 1 else 2)
+                )
             masses.append(editor.mean_mass)
         for of_all, parts in ((moved, changes), (mass, masses)):
             of_all |= dict(zip(batch.index, torch.stack(parts, dim=1).cpu().numpy(), strict=True))
@@ -195,7 +210,9 @@ def _random_order(words: torch.Tensor, index: Sequence[int], seed: int) -> torch
     """
     keys = torch.full(words.shape, 2.0, dtype=torch.float64)
     for row, (number, of_example) in enumerate(zip(index, words.cpu(), strict=True)):
-        keys[row, of_example] = torch.from_numpy(np.random.default_rng((seed, number)).random(int(of_example.sum())))
+        keys[row, of_example] = torch.from_numpy(
+            np.random.default_rng((seed, number)).random(int(of_example.sum()))
+        )
     return keys.argsort(dim=1).to(words.device)
 
 
@@ -209,8 +226,18 @@ def _answers(model, batch: Batch) -> torch.Tensor:
 class _Cutter:
     """Changes maps as :func:`cut` says, and counts what is cut."""
 
-    def __init__(self, both: torch.Tensor, order: torch.Tensor, batch: Batch, words_go: bool, instead: str = INSTEAD[0]):
-        self._target, self._words = both[:, None, None, 0], both[:, None, None, 1]  # (examples, 1, 1, tokens)
+    def __init__(
+        self,
+        both: torch.Tensor,
+        order: torch.Tensor,
+        batch: Batch,
+        words_go: bool,
+        instead: str = INSTEAD[0],
+    ):
+        self._target, self._words = (
+            both[:, None, None, 0],
+            both[:, None, None, 1],
+        )  # (examples, 1, 1, tokens)
         self._order = order  # of tokens, words first, shape (examples, tokens)
         self._batch, self._words_go, self._instead = batch, words_go, instead
         self._mass: list[torch.Tensor] = []
@@ -227,12 +254,16 @@ class _Cutter:
         if self._words_go:
             order = self._order[:, None, None].expand_as(maps)
             in_order = (maps * self._words).gather(3, order)
-            left = (mass - (in_order.cumsum(dim=3) - in_order)).clamp(min=0)  # still to be cut when a token's turn comes
+            left = (mass - (in_order.cumsum(dim=3) - in_order)).clamp(
+                min=0
+            )  # still to be cut when a token's turn comes
             gone = torch.zeros_like(maps).scatter(3, order, torch.minimum(in_order, left))
         else:
             gone = maps * self._target * (mass / to_target.clamp(min=torch.finfo(maps.dtype).tiny))
         real = self._batch.mask[:, None, :, None]
-        self._mass.append((mass * real).sum(dim=(1, 2, 3)) / (real.sum(dim=(1, 2, 3)) * maps.shape[1]))
+        self._mass.append(
+            (mass * real).sum(dim=(1, 2, 3)) / (real.sum(dim=(1, 2, 3)) * maps.shape[1])
+        )
         if self._instead == "nothing":
             return maps - gone
         keys = self._batch.mask[:, None, None]  # (examples, 1, 1, tokens)

@@ -21,7 +21,9 @@ if SEED:
             import torch
 
             model = load(auto_class, source, init, seed, **changes)
-            if init != "finetuned" and os.environ.get("BERTOLOGY_NOISE"):  # a test may ask for weights as they are stored
+            if init != "finetuned" and os.environ.get(
+                "BERTOLOGY_NOISE"
+            ):  # a test may ask for weights as they are stored
                 noise = torch.Generator().manual_seed(int(SEED))
                 with torch.no_grad():
                     for weights in model.parameters():
