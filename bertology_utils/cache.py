@@ -1,7 +1,7 @@
 """One cache for all finished work: trainings, sweeps, measurements, annotation.
 
-``once(function, ...)`` gives what the function returned when it was last called with arguments of
-this content and with the code that it has now (:mod:`bertology_utils.fingerprint` tells both). An
+``cached(function, ...)`` gives what the function returned when it was last called with arguments of
+this content and with the code that it has now (:mod:`bertology_utils.digest` tells both). An
 entry is a folder with a manifest of its files' hashes. It is filled under another name and renamed
 when whole, so that a killed process leaves no half of one. Values are SafeTensors and JSON, never
 pickle.
@@ -57,8 +57,8 @@ _NAME = re.compile(
 
 
 @dataclasses.dataclass(frozen=True)
-class Later:
-    """An argument of :func:`once` that is made only where the value is not in the cache.
+class Lazy:
+    """An argument of :func:`cached` that is made only where the value is not in the cache.
 
     Attributes:
         make: gives the argument.
@@ -73,17 +73,17 @@ class Later:
         return self.what
 
 
-def once(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+def cached(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """``function(*arguments, **options)``, from the cache if it was called before with the same content and code.
 
     A parameter ``scratch`` of the function is given a folder that survives a kill, for what a
     resumed call can use. A parameter ``target`` is given an empty folder to fill, and the finished
     folder's path is returned. A call with an argument that cannot be told from others (see
-    :func:`bertology_utils.fingerprint.fingerprint`) is made each time.
+    :func:`bertology_utils.digest.fingerprint`) is made each time.
 
     Args:
         function: of this package, without side effects; it returns what :func:`pack` takes.
-        arguments, options: its own; each may be a :class:`Later`.
+        arguments, options: its own; each may be a :class:`Lazy`.
 
     Raises:
         ValueError: a function that is not of this package, whose code could be another the next
@@ -91,7 +91,7 @@ def once(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         PermissionError: the cache cannot be written to and has no such entry, where that is a
             folder or has a scratch.
     """
-    from .fingerprint import UnnamedError
+    from .digest import UnhashableError
 
     signature = inspect.signature(function)
     bound = signature.bind_partial(*arguments, **options)
@@ -99,36 +99,36 @@ def once(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
 
     def call(**folders: Path | None) -> Any:
         bound.arguments |= {
-            name: each.make() for name, each in bound.arguments.items() if isinstance(each, Later)
+            name: each.make() for name, each in bound.arguments.items() if isinstance(each, Lazy)
         }
         return function(*bound.args, **bound.kwargs, **{name: folders[name] for name in wanted})
 
     try:
-        kind, key = where(function, *arguments, **options)
-    except UnnamedError:
+        kind, key = cache_key(function, *arguments, **options)
+    except UnhashableError:
         if "target" in wanted:
             raise
         return call(scratch=None)
     if "target" in wanted:
-        return entry(kind, key, lambda target, scratch: call(target=target, scratch=scratch))
+        return artefact(kind, key, lambda target, scratch: call(target=target, scratch=scratch))
     return _value(kind, key, lambda scratch: call(scratch=scratch))
 
 
-def where(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[str, Key]:
-    """The kind and the key of the entry that :func:`once` makes of the same call.
+def cache_key(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[str, Key]:
+    """The kind and the key of the entry that :func:`cached` makes of the same call.
 
     Raises:
         ValueError: a function that is not of this package.
-        UnnamedError: an argument that cannot be told from another.
+        UnhashableError: an argument that cannot be told from another.
     """
-    from .fingerprint import UnnamedError, code_digest, fingerprint
+    from .digest import UnhashableError, code_digest, fingerprint
 
     signature = inspect.signature(function)
     bound = signature.bind_partial(*arguments, **options)
     bound.apply_defaults()
     try:
         code = code_digest(function)
-    except UnnamedError as error:
+    except UnhashableError as error:
         raise ValueError(f"{error}; keep what functions of bertology_utils give") from error
     given = {
         name: each for name, each in bound.arguments.items() if name not in ("target", "scratch")
@@ -137,7 +137,7 @@ def where(function: Callable[..., Any], *arguments: Any, **options: Any) -> tupl
     return kind, _key(function.__qualname__, code, fingerprint(given))
 
 
-def once_each(
+def cached_each(
     function: Callable[..., dict[str, Any]],
     *shared: Any,
     parts: Mapping[str, Any],
@@ -151,7 +151,7 @@ def once_each(
         parts: by name; of no part's value may it matter which others are there.
         what: all of ``shared`` that decides the values; None for ``shared`` itself.
     """
-    from .fingerprint import UnnamedError, code_digest, fingerprint
+    from .digest import UnhashableError, code_digest, fingerprint
 
     try:
         seen, code = fingerprint(shared if what is None else what), code_digest(function)
@@ -159,7 +159,7 @@ def once_each(
             name: _key(function.__name__, code, fingerprint((seen, part)))
             for name, part in parts.items()
         }
-    except UnnamedError:
+    except UnhashableError:
         return function(*shared, parts)
     missing = {name: part for name, part in parts.items() if not is_finished(MEASURED, keys[name])}
     found = function(*shared, missing) if missing else {}
@@ -196,12 +196,12 @@ def _value(kind: str, key: Key, compute: Callable[[Path | None], Any]) -> Any:
         (target / _VALUE).write_bytes(pack(compute(scratch)))
 
     try:
-        folder = entry(kind, key, fill)
+        folder = artefact(kind, key, fill)
         try:
             return unpack((folder / _VALUE).read_bytes())
         except ValueError as error:  # of a record whose class has moved, or is gone
             _set_aside(folder, str(error))
-        return unpack((entry(kind, key, fill) / _VALUE).read_bytes())
+        return unpack((artefact(kind, key, fill) / _VALUE).read_bytes())
     except PermissionError:
         if kind == MADE:
             raise
@@ -216,12 +216,12 @@ def cache_folder() -> Path:
     return Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "bertology_utils")
 
 
-def digest(key: Key) -> str:
+def key_digest(key: Key) -> str:
     """Name of the entry for ``key``: 64 hexadecimal digits that change with any value in it."""
     return hashlib.sha256(json.dumps(key, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def entry(kind: str, key: Key, fill: Callable[[Path, Path], Any]) -> Path:
+def artefact(kind: str, key: Key, fill: Callable[[Path, Path], Any]) -> Path:
     """The folder of a finished piece of work, made by ``fill`` if it is not there yet.
 
     Args:
@@ -281,7 +281,7 @@ def entry(kind: str, key: Key, fill: Callable[[Path, Path], Any]) -> Path:
 
 
 def is_finished(kind: str, key: Key) -> bool:
-    """True if :func:`entry` has a folder for this key; whether it is whole is seen when it is read."""
+    """True if :func:`artefact` has a folder for this key; whether it is whole is seen when it is read."""
     return (_folder(kind, key) / MANIFEST).is_file()
 
 
@@ -341,7 +341,7 @@ def not_writable(why: str) -> str:
 
 
 def _folder(kind: str, key: Key) -> Path:
-    return cache_folder() / kind / digest(key)[:32]
+    return cache_folder() / kind / key_digest(key)[:32]
 
 
 def _contents(folder: Path) -> list[str]:
@@ -556,7 +556,7 @@ def prune(days: float, kind: str = "*") -> tuple[int, int, int]:
         if _age(folder) < days:
             continue
         try:
-            with _lock_of(folder, timeout=0):  # as entry() takes it
+            with _lock_of(folder, timeout=0):  # as artefact() takes it
                 size += _size(folder)
                 gone = folder.with_name(f"{folder.name.split('.')[0]}.damaged-removed")
                 shutil.rmtree(gone, ignore_errors=True)

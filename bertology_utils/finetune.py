@@ -113,11 +113,11 @@ def finetuned(training: Training) -> PreTrainedModel:
 def trained(training: Training) -> Path:
     """The folder of the fine-tuned classifier in the cache; see :func:`finetuned`."""
     check_rows(training.task, training.rows)
-    if os.environ.get(PREPARED) and not cache.is_finished(*cache.where(train, training)):
+    if os.environ.get(PREPARED) and not cache.is_finished(*cache.cache_key(train, training)):
         raise RuntimeError(
             f"{training.name} is trained by a notebook for which bertology_utils.plan.needs_of does not name it"
         )
-    return cache.once(train, training)
+    return cache.cached(train, training)
 
 
 def check_rows(task: Task, rows: Dataset) -> None:

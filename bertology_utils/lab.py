@@ -13,8 +13,8 @@ from . import finetune, glue, models
 from .annotation import annotators
 from .annotation.annotators import Annotator
 from .annotation.inputs import AnnotatedInput, annotate_inputs
-from .attention import Batch, Measurement, batches, observe_once, weighed
-from .cache import Key, Later, once, where
+from .attention import Batch, Measurement, batches, observe_cached, weighed
+from .cache import Key, Lazy, cache_key, cached
 from .common import device, one_based, zero_based
 from .disabling.sweep import Sweep, sweep, without_sets
 from .drift.scores import restored_logits
@@ -249,7 +249,7 @@ class Lab(Record):
         count: int = 0,
         weighing: str = "",
     ) -> dict:
-        """One pass over the inputs of :meth:`measured_batches`; see :func:`bertology_utils.attention.observe_once`.
+        """One pass over the inputs of :meth:`measured_batches`; see :func:`bertology_utils.attention.observe_cached`.
 
         Args:
             model: encoder or classifier.
@@ -260,7 +260,7 @@ class Lab(Record):
         """
         weighing = weighing or self.settings.weighing
         fed = {name: weighed(measurement, weighing) for name, measurement in measurements.items()}
-        return observe_once(model, self.measured_batches(task, count), fed)
+        return observe_cached(model, self.measured_batches(task, count), fed)
 
     def look(self, model, task: Task) -> dict:
         """The notebook's measurements of a model on these inputs, by name; see :mod:`bertology_utils.passes`."""
@@ -282,7 +282,7 @@ class Lab(Record):
             pointing = Pointing(inputs)
             self.fact(treebank={"sentences": len(inputs), "left out": pointing.left_out})
             parts = [
-                observe_once(
+                observe_cached(
                     model, of_bank, {"pointing": weighed(pointing, self.settings.weighing)}
                 )["pointing"]
             ]
@@ -323,15 +323,15 @@ class Lab(Record):
 
     def without_sets(self, task: Task, seed_offset: int = 0) -> np.ndarray:
         """Outputs of the fine-tuned classifier on these rows without each of :func:`sets_of`, in each layer."""
-        return once(*self._call(SetsOf(FineTuning(task, seed_offset=seed_offset))))
+        return cached(*self._call(SetsOf(FineTuning(task, seed_offset=seed_offset))))
 
     def sweep(self, task: Task, seed_offset: int = 0, ablation: str = "uniform") -> Sweep:
         """Outputs of the fine-tuned classifier on these rows with every head and every layer disabled (§4.6)."""
-        return once(*self._call(SweepOf(FineTuning(task, seed_offset=seed_offset), ablation)))
+        return cached(*self._call(SweepOf(FineTuning(task, seed_offset=seed_offset), ablation)))
 
     def entry(self, need: Need) -> tuple[str, Key]:
         """Where the cache keeps what is needed: kind and key."""
-        return where(*self._call(need))
+        return cache_key(*self._call(need))
 
     def _call(self, need: Need) -> tuple:
         """The function and the arguments that make it."""
@@ -353,38 +353,38 @@ class Lab(Record):
         if isinstance(of, FineTuning):
             model = self._classifier(of)
         else:
-            model = Later(
+            model = Lazy(
                 lambda: self.encoder(of),
                 (models.load_encoder, self.settings.model, of, self.settings.seed),
             )
         open_lab: Any = type(self)
-        measured = Later(
+        measured = Lazy(
             lambda: wanted([_opened(open_lab, *notebook) for notebook in need.notebooks], task),
             (wanted, need.notebooks),
         )
         return together, model, inputs, measured
 
-    def _classifier(self, one: FineTuning) -> Later:
+    def _classifier(self, one: FineTuning) -> Lazy:
         """The fine-tuned classifier, loaded only where something is asked of it."""
         checkpoint = self._checkpoint(one)
         what = (checkpoint, one.task) if checkpoint else (finetune.finetuned, self._training(one))
-        return Later(
+        return Lazy(
             lambda: self.finetuned(one.task, one.init, one.seed_offset, one.cut),
             (models.load_classifier, *what),
         )
 
-    def _inputs(self, task: Task, rows: Dataset) -> Later:
+    def _inputs(self, task: Task, rows: Dataset) -> Lazy:
         """Inputs of these rows, made only where something is asked of a model."""
         max_length = self.settings.profile.recipe.max_length
         what = (batches.make_batches, batches.tokenize, rows, task, self.settings.model, max_length)
-        return Later(lambda: self._in_batches(task, rows), what)
+        return Lazy(lambda: self._in_batches(task, rows), what)
 
     def make(self, need: Need) -> None:
         """Leave in the cache what is needed."""
         if isinstance(need, FineTuning):
             finetune.trained(self._training(need))
         else:
-            once(*self._call(need))
+            cached(*self._call(need))
 
     def prepare(self) -> None:
         """Make all that this notebook needs, in workers; where the cache has it, nothing is done.
@@ -417,13 +417,13 @@ class Lab(Record):
     ) -> np.ndarray:
         """What the fine-tuned classifier predicts of all dev rows, from the cache; as :meth:`predictions`."""
         return predictions(
-            task, once(models.predict_logits, *self.asked(task, seed_offset, init, cut))
+            task, cached(models.predict_logits, *self.asked(task, seed_offset, init, cut))
         )
 
     def asked(
         self, task: Task, seed_offset: int = 0, init: str = "pretrained", cut: Cut | None = None
-    ) -> tuple[Later, Later]:
-        """The fine-tuned classifier and the inputs of all dev rows, as arguments of :func:`bertology_utils.cache.once`."""
+    ) -> tuple[Lazy, Lazy]:
+        """The fine-tuned classifier and the inputs of all dev rows, as arguments of :func:`bertology_utils.cache.cached`."""
         return self._classifier(FineTuning(task, init, seed_offset, cut=cut)), self._inputs(
             task, self.dev_rows(task)
         )
@@ -442,12 +442,12 @@ class Lab(Record):
             Each of shape (rows, labels), of all dev rows; NaN for a model whose layers cannot be
             exchanged.
         """
-        start = Later(
+        start = Lazy(
             lambda: self.untrained(task),
             (models.load_classifier, self.settings.model, task, self.settings.seed),
         )
         model, inputs = self.asked(task, seed_offset)
-        return once(restored_logits, model, start, [(), *map(tuple, groups)], inputs)
+        return cached(restored_logits, model, start, [(), *map(tuple, groups)], inputs)
 
     @cached_property
     def learned(self) -> dict[Task, bool]:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .annotation.inputs import token_types
-from .attention import Batch, Measurement, observe_once, weighed
+from .attention import Batch, Measurement, observe_cached, weighed
 from .common import track
 from .features import Features, Flow, marks
 from .features.reading import Examples, Reading
@@ -103,5 +103,5 @@ def wanted(labs: Sequence[Any], task: Task) -> dict[str, Measurement]:
 
 def together(model: PreTrainedModel, batches: Sequence[Batch], what: dict[str, Any]) -> bool:
     """One pass for all that is wanted, each measurement into the cache; True, for the entry that says so."""
-    observe_once(model, batches, what)
+    observe_cached(model, batches, what)
     return True

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from .cache import CACHE_VARIABLE, cache_folder, digest, is_finished, not_writable
+from .cache import CACHE_VARIABLE, cache_folder, is_finished, key_digest, not_writable
 from .common import emulates, environment, is_closed, is_full, note, quiet
 from .glue import Task
 from .pruning.cuts import Cut, cuts_of
@@ -349,7 +349,7 @@ def plan_of(labs: Mapping[str, Any], parameters: Mapping[str, dict[str, object]]
     needs = {name: needs_of(name, lab.settings) for name, lab in labs.items()}
     for name, need in ((name, need) for name, some in needs.items() for need in some):
         kind, key = labs[name].entry(need)
-        wanted.setdefault(f"{kind}/{digest(key)}", ([], need))[0].append(name)
+        wanted.setdefault(f"{kind}/{key_digest(key)}", ([], need))[0].append(name)
     items = []
     finished = 0
     for names, need in wanted.values():

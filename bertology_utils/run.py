@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from .cache import CACHE_VARIABLE, cache_folder, digest, lock_beside, write_atomically
+from .cache import CACHE_VARIABLE, cache_folder, key_digest, lock_beside, write_atomically
 from .common import LOG_VARIABLE, environment, is_full
 from .compare import folder_differences, notebook_differences
 from .notebooks import Notebook, notebook_text, seen_from
@@ -271,7 +271,7 @@ def output_folder(values: dict[str, object]) -> Path:
         if name != "profile"
     ]
     unique = (
-        f"+{digest(values)[:8]}" if values else ""
+        f"+{key_digest(values)[:8]}" if values else ""
     )  # two settings may look alike in a folder's name
     return project_root() / "runs" / ("+".join(parts)[:100] + unique)
 
@@ -287,7 +287,7 @@ def only_run(output: Path, figures: Path) -> Iterator[None]:
 
     output.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
-        of_figures = digest({"figures": str(figures.resolve())})[:8]
+        of_figures = key_digest({"figures": str(figures.resolve())})[:8]
         for folder, name in ((output, output.name), (figures, f"figures-{of_figures}")):
             lock = lock_beside(
                 output.with_name(f".{name}.lock"), timeout=0

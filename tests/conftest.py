@@ -282,4 +282,4 @@ def slow_entry(folder, log, key):
         time.sleep(0.5)
         (target / "data.txt").write_text("whole")
 
-    cache.entry("things", key, fill)
+    cache.artefact("things", key, fill)

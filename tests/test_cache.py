@@ -22,14 +22,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from bertology_utils import __main__ as cli
-from bertology_utils import batches_of, cache, common, disable_heads, finetune, fingerprint, models
-from bertology_utils.attention import ByNorm, Exchanged, maps, observe, observe_once
+from bertology_utils import batches_of, cache, common, digest, disable_heads, finetune, models
+from bertology_utils.attention import ByNorm, Exchanged, maps, observe, observe_cached
 from bertology_utils.cache import pack, unpack
+from bertology_utils.digest import Code, UnhashableError
 from bertology_utils.disabling.sweep import sweep
 from bertology_utils.drift.measure import Drift, drifts
 from bertology_utils.drift.scores import restored_logits
 from bertology_utils.features.measure import Flow, FlowShares
-from bertology_utils.fingerprint import Code, UnnamedError
 from bertology_utils.glue import TASKS
 from bertology_utils.patterns.classifiers import load_network
 from bertology_utils.patterns.measure import Patterns
@@ -78,7 +78,7 @@ def flow(inputs):
 
 
 def same(one, other):
-    return fingerprint.fingerprint(one) == fingerprint.fingerprint(other)
+    return digest.fingerprint(one) == digest.fingerprint(other)
 
 
 # Entries
@@ -86,7 +86,7 @@ def same(one, other):
 
 @pytest.mark.parametrize("harm", ["flip", "delete", "add", "manifest", "emptied"])
 def test_damage_is_noticed_set_aside_and_repaired(harm, caplog):
-    folder = cache.entry("things", KEY, fill_with("whole"))
+    folder = cache.artefact("things", KEY, fill_with("whole"))
     file = folder / "data.txt"
     if harm == "flip":
         content = bytearray(file.read_bytes())
@@ -99,7 +99,7 @@ def test_damage_is_noticed_set_aside_and_repaired(harm, caplog):
     else:
         (folder / cache.MANIFEST).write_text('{"files": {}}' if harm == "emptied" else "{")
     with caplog.at_level(logging.WARNING):
-        again = cache.entry("things", KEY, fill_with("whole"))
+        again = cache.artefact("things", KEY, fill_with("whole"))
     assert (again / "data.txt").read_text() == "whole"
     assert cache.damage(again) is None
     assert "damaged" in caplog.text
@@ -107,8 +107,8 @@ def test_damage_is_noticed_set_aside_and_repaired(harm, caplog):
 
 
 def test_the_cache_can_be_looked_at_pruned_and_cleared(own_cache, capsys):
-    old = cache.entry("things", KEY | {"function": "finetune"}, fill_with("old" * 1000))
-    new = cache.entry("things", KEY, fill_with("new"))
+    old = cache.artefact("things", KEY | {"function": "finetune"}, fill_with("old" * 1000))
+    new = cache.artefact("things", KEY, fill_with("new"))
     os.utime(old, (time.time() - 10 * 86400,) * 2)
     stranger = own_cache / "photos" / "summer"
     stranger.mkdir(parents=True)
@@ -138,7 +138,7 @@ def test_a_run_forgets_what_was_measured_long_ago_and_nothing_else(own_cache, mo
     monkeypatch.chdir(ROOT)
     kinds = (cache.MADE, cache.MEASURED, cache.MEASURED)
     made, old, new = (
-        cache.entry(kind, KEY | {"number": at}, fill_with("a")) for at, kind in enumerate(kinds)
+        cache.artefact(kind, KEY | {"number": at}, fill_with("a")) for at, kind in enumerate(kinds)
     )
     for folder in (made, old):
         os.utime(folder, (time.time() - 4 * 86400,) * 2)
@@ -257,17 +257,17 @@ def test_the_key_of_a_training_a_sweep_and_a_pass_follows_what_decides_it(
     module = f"bertology_utils.{where}" if isinstance(where, str) else where.__module__
     assert old in common.SOURCES[module]
     edited = Code(
-        common.SOURCES | {module: common.SOURCES[module].replace(old, new)}, fingerprint.IGNORED
+        common.SOURCES | {module: common.SOURCES[module].replace(old, new)}, digest.IGNORED
     )
     remarked = Code(
-        common.SOURCES | {module: '"""Another."""\n' + common.SOURCES[module]}, fingerprint.IGNORED
+        common.SOURCES | {module: '"""Another."""\n' + common.SOURCES[module]}, digest.IGNORED
     )
     place = function.__module__, function.__name__
-    assert remarked.digest(*place) == fingerprint._code.digest(*place) != edited.digest(*place)
+    assert remarked.digest(*place) == digest._code.digest(*place) != edited.digest(*place)
 
 
 def test_an_edit_during_a_run_files_nothing_under_a_new_key(monkeypatch):
-    before = Code(common.SOURCES, fingerprint.IGNORED).digest(sweep.__module__, "sweep")
+    before = Code(common.SOURCES, digest.IGNORED).digest(sweep.__module__, "sweep")
 
     def edited(*_, **__):
         raise AssertionError("the code is read again")
@@ -279,7 +279,7 @@ def test_an_edit_during_a_run_files_nothing_under_a_new_key(monkeypatch):
         (inspect, "getsource"),
     ):
         monkeypatch.setattr(place, name, edited)
-    assert Code(common.SOURCES, fingerprint.IGNORED).digest(sweep.__module__, "sweep") == before
+    assert Code(common.SOURCES, digest.IGNORED).digest(sweep.__module__, "sweep") == before
 
 
 @pytest.mark.parametrize("what", ["versions", "device", "code", "arguments"])
@@ -290,8 +290,8 @@ def test_every_key_has_versions_device_code_and_arguments(tiny_bert, monkeypatch
 
     def keys():
         return [
-            cache.where(finetune.train, training),
-            cache.where(sweep, cache.Later(dict, (training,)), ()),
+            cache.cache_key(finetune.train, training),
+            cache.cache_key(sweep, cache.Lazy(dict, (training,)), ()),
         ]
 
     before = keys()
@@ -301,7 +301,7 @@ def test_every_key_has_versions_device_code_and_arguments(tiny_bert, monkeypatch
     elif what == "device":
         monkeypatch.setattr(cache, "device_name", lambda: "another")
     elif what == "code":
-        monkeypatch.setattr(fingerprint, "_of_code", lambda part: "another")
+        monkeypatch.setattr(digest, "_of_code", lambda part: "another")
     else:
         training = dataclasses.replace(training, seed=7)
     changed = keys()
@@ -339,7 +339,7 @@ VALUES = (
 
 
 def test_different_values_have_different_fingerprints_and_equal_ones_the_same():
-    assert len({fingerprint.fingerprint(value) for value in VALUES}) == len(VALUES)
+    assert len({digest.fingerprint(value) for value in VALUES}) == len(VALUES)
     assert same({"a", "b", "c"}, {"c", "a", "b"}) and same(
         make_rows(TASKS["rte"], 4), make_rows(TASKS["rte"], 4)
     )
@@ -368,7 +368,7 @@ def test_another_model_has_another_fingerprint(tiny_bert, tmp_path, change):
 def test_a_folder_elsewhere_and_another_process_give_the_same(tiny_bert, tmp_path, encoder, inputs):
     code = (
         "import sys; from bertology_utils import models; from bertology_utils.sources import parse_model\n"
-        "from bertology_utils import batches_of; from bertology_utils.fingerprint import fingerprint\n"
+        "from bertology_utils import batches_of; from bertology_utils.digest import fingerprint\n"
         "source = parse_model(sys.argv[1]); print(fingerprint((models.load_encoder(source), models.draw_normal,"
         f" batches_of({TEXTS!r}, models.load_tokenizer(source)), {{'b', 'a', 'c'}})))"
     )
@@ -376,7 +376,7 @@ def test_a_folder_elsewhere_and_another_process_give_the_same(tiny_bert, tmp_pat
     told = python(
         code, tmp_path / "elsewhere", env=os.environ | {"PYTHONHASHSEED": "7"}, check=True
     ).stdout
-    assert told.split()[-1] == fingerprint.fingerprint(
+    assert told.split()[-1] == digest.fingerprint(
         (encoder, models.draw_normal, inputs, {"a", "b", "c"})
     )
 
@@ -389,21 +389,19 @@ class Own:
 
 def test_what_cannot_be_told_apart_has_none(encoder):
     for value in (lambda: 1, Own(), io.BytesIO(), (x for x in ())):
-        with pytest.raises(UnnamedError):
-            fingerprint.fingerprint([value])
-    with disable_heads(encoder, [(0, 0)]), pytest.raises(UnnamedError, match="disabled"):
-        fingerprint.fingerprint(encoder)
+        with pytest.raises(UnhashableError):
+            digest.fingerprint([value])
+    with disable_heads(encoder, [(0, 0)]), pytest.raises(UnhashableError, match="disabled"):
+        digest.fingerprint(encoder)
     hook = encoder.register_forward_hook(lambda *_: None)
     try:
-        with pytest.raises(UnnamedError, match="code"):
-            fingerprint.fingerprint(encoder)
+        with pytest.raises(UnhashableError, match="code"):
+            digest.fingerprint(encoder)
     finally:
         hook.remove()
-    with pytest.raises(UnnamedError, match="code of test_cache"):
-        fingerprint.fingerprint(
-            type("Mine", (torch.nn.Linear,), {"__module__": "test_cache"})(2, 2)
-        )
-    assert fingerprint.fingerprint(encoder)
+    with pytest.raises(UnhashableError, match="code of test_cache"):
+        digest.fingerprint(type("Mine", (torch.nn.Linear,), {"__module__": "test_cache"})(2, 2))
+    assert digest.fingerprint(encoder)
 
 
 # Files
@@ -445,7 +443,7 @@ def test_only_records_of_this_package_are_made():
     whole = pack(FlowShares(np.zeros(1), np.ones(1)))
     kept = f"{FlowShares.__module__}:FlowShares".encode()
     for name in (
-        "bertology_utils.cache:once",
+        "bertology_utils.cache:cached",
         "bertology_utils.none:main",
         "os:system",
         "shutil:rmtree",
@@ -469,52 +467,52 @@ def test_observed_once_and_the_same_as_plainly(encoder, inputs, passes):
 
     plain = observe(encoder, inputs, measurements())
     del passes[:]
-    first = observe_once(encoder, inputs, measurements())
+    first = observe_cached(encoder, inputs, measurements())
     assert passes and same(first, plain)
     del passes[:]
-    assert same(observe_once(encoder, inputs, measurements()), plain)
+    assert same(observe_cached(encoder, inputs, measurements()), plain)
     assert not passes
 
     # One more measurement costs one pass, of which it alone is fed.
     def more():
         return {"other lots": Exchanged(flow(inputs), seed=2)}
 
-    found = observe_once(encoder, inputs, measurements() | more())
+    found = observe_cached(encoder, inputs, measurements() | more())
     assert len(passes) == len(inputs) and list(found) == [*measurements(), "other lots"]
     assert same(found["other lots"], observe(encoder, inputs, more())["other lots"])
     assert not same(found["other lots"], found["exchanged"])
 
 
 def test_a_batch_that_is_changed_in_place_is_measured_anew(encoder, inputs, passes):
-    first = observe_once(encoder, inputs, {"flow": flow(inputs)})["flow"]
+    first = observe_cached(encoder, inputs, {"flow": flow(inputs)})["flow"]
     inputs[0].inputs["input_ids"][0, 2] += 1
     del passes[:]
-    again = observe_once(encoder, inputs, {"flow": flow(inputs)})["flow"]
+    again = observe_cached(encoder, inputs, {"flow": flow(inputs)})["flow"]
     assert passes and not same(again, first)
 
 
 def test_a_model_with_disabled_heads_is_looked_at_each_time(encoder, inputs, passes):
-    whole = observe_once(encoder, inputs, {"flow": flow(inputs)})["flow"]
+    whole = observe_cached(encoder, inputs, {"flow": flow(inputs)})["flow"]
     with disable_heads(encoder, [(1, 2)]):
-        without = observe_once(encoder, inputs, {"flow": flow(inputs)})["flow"]
+        without = observe_cached(encoder, inputs, {"flow": flow(inputs)})["flow"]
         del passes[:]
-        observe_once(encoder, inputs, {"flow": flow(inputs)})
+        observe_cached(encoder, inputs, {"flow": flow(inputs)})
         assert passes
     assert not np.allclose(whole.destinations[:, 1, 2], without.destinations[:, 1, 2])
-    assert same(observe_once(encoder, inputs, {"flow": flow(inputs)})["flow"], whole)
+    assert same(observe_cached(encoder, inputs, {"flow": flow(inputs)})["flow"], whole)
 
 
 def test_once_means_once_for_each_content_and_each_code(encoder, inputs, passes, monkeypatch):
     def asked(**options):
         del passes[:]
-        found = cache.once(drifts, {"itself": (encoder, encoder)}, inputs, **options)["itself"]
+        found = cache.cached(drifts, {"itself": (encoder, encoder)}, inputs, **options)["itself"]
         return len(passes), found
 
     first, found = asked()
     assert first and np.allclose(found, 1)
     assert asked()[0] == 0 and np.array_equal(asked()[1], found)
     assert asked(protocol="official")[0] == first
-    monkeypatch.setattr(fingerprint, "_of_code", lambda part: "another")
+    monkeypatch.setattr(digest, "_of_code", lambda part: "another")
     assert asked()[0] == first, "changed code measures anew"
 
 
@@ -522,14 +520,14 @@ def test_later_is_made_only_where_it_is_needed_and_a_scratch_is_given(
     tiny_bert, inputs, own_cache, monkeypatch
 ):
     asked = []
-    model = cache.Later(
+    model = cache.Lazy(
         lambda: asked.append(1) or models.load_classifier(str(tiny_bert), "rte"),
         (models.load_classifier, 1),
     )
-    first = cache.once(sweep, model, inputs, ablation="zero")
-    assert same(cache.once(sweep, model, inputs, ablation="zero"), first) and asked == [1]
+    first = cache.cached(sweep, model, inputs, ablation="zero")
+    assert same(cache.cached(sweep, model, inputs, ablation="zero"), first) and asked == [1]
     (folder,) = own_cache.glob(f"{cache.MADE}/*/{cache.MANIFEST}")
-    assert cache.is_finished(*cache.where(sweep, model, inputs, 0, None, "zero")), folder
+    assert cache.is_finished(*cache.cache_key(sweep, model, inputs, 0, None, "zero")), folder
 
     monkeypatch.setattr("bertology_utils.disabling.sweep.note", lambda text: None)
     seen = []
@@ -542,10 +540,10 @@ def test_later_is_made_only_where_it_is_needed_and_a_scratch_is_given(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(sys.modules[sweep.__module__], "_finish", stop)
-    other = cache.Later(model.make, (models.load_classifier, 2))
+    other = cache.Lazy(model.make, (models.load_classifier, 2))
     with pytest.raises(KeyboardInterrupt):
-        cache.once(sweep, other, inputs, ablation="zero")
-    assert same(cache.once(sweep, other, inputs, ablation="zero"), first)
+        cache.cached(sweep, other, inputs, ablation="zero")
+    assert same(cache.cached(sweep, other, inputs, ablation="zero"), first)
     assert [number for _, number in seen] == [0, 1, 2], "it went on from the last finished layer"
 
 
@@ -554,7 +552,7 @@ def test_a_damaged_value_and_one_of_a_class_that_is_gone_are_measured_anew(
 ):
     def look():
         del passes[:]
-        return observe_once(encoder, inputs, {"flow": flow(inputs)})["flow"], len(passes)
+        return observe_cached(encoder, inputs, {"flow": flow(inputs)})["flow"], len(passes)
 
     whole, _ = look()
     (file,) = own_cache.glob("measured/*/*.safetensors")
@@ -583,7 +581,7 @@ def test_a_cache_that_is_only_read_does_not_stop_it(encoder, inputs, monkeypatch
     def closed(*_):
         raise PermissionError("read-only")
 
-    monkeypatch.setattr(cache, "entry", closed)
-    assert same(observe_once(encoder, inputs, {"flow": flow(inputs)}), plain)
+    monkeypatch.setattr(cache, "artefact", closed)
+    assert same(observe_cached(encoder, inputs, {"flow": flow(inputs)}), plain)
     with pytest.raises(PermissionError):
-        cache.once(sweep, cache.Later(pytest.fail, ()), inputs)
+        cache.cached(sweep, cache.Lazy(pytest.fail, ()), inputs)

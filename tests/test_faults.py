@@ -71,7 +71,7 @@ def fill(target, scratch):
         time.sleep(600)
     (target / "half").unlink()
     (target / "data.txt").write_text(" ".join(before))
-print(cache.entry("things", {"what": "numbers", "seed": 1}, fill))
+print(cache.artefact("things", {"what": "numbers", "seed": 1}, fill))
 """
 
 
@@ -91,7 +91,7 @@ def test_a_run_that_is_killed_while_it_holds_a_lock_stops_no_other(tmp_path):
         first.wait()
     said, _ = second.communicate(timeout=60)
     assert second.returncode == 0
-    folder = cache.entry("things", KEY, never)
+    folder = cache.artefact("things", KEY, never)
     assert said.strip() == str(folder)
     assert [path.name for path in folder.iterdir() if path.name != cache.MANIFEST] == ["data.txt"]
     assert (folder / "data.txt").read_text() == f"result step-{first.pid}"
@@ -129,11 +129,11 @@ def full(action, *arguments):
 full(cache.write_atomically, disk / "results.json", bytes(400_000))
 full(save, figure, disk, "picture")
 assert {path.name: path.read_bytes() for path in disk.iterdir()} == before
-full(cache.entry, "things", {"a": 1}, fill)
+full(cache.artefact, "things", {"a": 1}, fill)
 assert not cache.is_finished("things", {"a": 1})
 subprocess.run(["mount", "-o", "remount,size=4m", str(disk)], check=True)
 assert len(list(disk.glob("cache/things/*/step-1"))) == 1
-found = cache.entry("things", {"a": 1}, fill)
+found = cache.artefact("things", {"a": 1}, fill)
 assert (found / "data.bin").stat().st_size == 400_000 and cache.damage(found) is None
 print("done")
 """
@@ -220,8 +220,8 @@ from bertology_utils import cache
 from bertology_utils.plan import check_writable
 def fill(target, scratch):
     raise AssertionError("computed")
-print(cache.entry("things", {"what": "numbers", "seed": 1}, fill))
-for refused in (lambda: cache.entry("things", {"other": 1}, fill), lambda: cache.entry("other", {}, fill), check_writable):
+print(cache.artefact("things", {"what": "numbers", "seed": 1}, fill))
+for refused in (lambda: cache.artefact("things", {"other": 1}, fill), lambda: cache.artefact("other", {}, fill), check_writable):
     try:
         refused()
     except PermissionError as error:
@@ -230,7 +230,7 @@ for refused in (lambda: cache.entry("things", {"other": 1}, fill), lambda: cache
 
 
 def test_a_read_only_cache_is_read_and_what_it_lacks_is_refused_before_any_work(own_cache):
-    folder = cache.entry("things", KEY, fill_with("whole"))
+    folder = cache.artefact("things", KEY, fill_with("whole"))
     run = python(
         READ,
         mounts=f"mount --bind '{own_cache}' '{own_cache}'; mount -o remount,bind,ro '{own_cache}'",
@@ -249,29 +249,29 @@ def test_a_read_only_cache_is_read_and_what_it_lacks_is_refused_before_any_work(
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
 def test_a_damaged_entry_of_a_read_only_cache_is_refused(number, monkeypatch):
-    folder = cache.entry("things", KEY, fill_with("whole"))
+    folder = cache.artefact("things", KEY, fill_with("whole"))
 
     def closed(*_, **__):
         raise OSError(number, "closed")
 
     monkeypatch.setattr(FileLock, "acquire", closed)
     monkeypatch.setattr(os, "utime", closed)
-    assert cache.entry("things", KEY, never) == folder
+    assert cache.artefact("things", KEY, never) == folder
     (folder / "data.txt").write_text("changed")
     with pytest.raises(
         PermissionError, match="is needed, and data.txt has changed since it was written"
     ):
-        cache.entry("things", KEY, never)
+        cache.artefact("things", KEY, never)
 
 
 def test_another_persons_entry_is_read_though_its_time_cannot_be_set(monkeypatch):
-    folder = cache.entry("things", KEY, fill_with("whole"))
+    folder = cache.artefact("things", KEY, fill_with("whole"))
 
     def foreign(*_):
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "utime", foreign)
-    assert cache.entry("things", KEY, never) == folder
+    assert cache.artefact("things", KEY, never) == folder
 
 
 # A wrong clock
@@ -281,15 +281,15 @@ def test_another_persons_entry_is_read_though_its_time_cannot_be_set(monkeypatch
 def test_no_entry_hangs_on_the_clock(years):
     """Files from long ago, and from years ahead."""
     seconds = time.time() + years * 365 * 86400
-    folder = cache.entry("things", KEY, fill_with("whole"))
+    folder = cache.artefact("things", KEY, fill_with("whole"))
     for path in (folder, *folder.iterdir(), folder.with_name(f"{folder.name}.lock")):
         os.utime(path, (seconds, seconds))
     assert cache.is_finished("things", KEY) and cache.damage(folder) is None
-    assert cache.entry("things", KEY, never) == folder
+    assert cache.artefact("things", KEY, never) == folder
 
 
 def test_an_entry_from_the_future_is_not_pruned_as_old():
-    folder = cache.entry("things", KEY, fill_with("whole"))
+    folder = cache.artefact("things", KEY, fill_with("whole"))
     os.utime(folder, (time.time() + 86400,) * 2)
     assert cache.prune(0.1) == (0, 0, 0) and folder.exists()
 

@@ -69,7 +69,7 @@ def test_same_seed_same_weights_other_seed_others(tiny_bert, monkeypatch, tmp_pa
 
 
 def test_everything_that_matters_is_in_the_key(tiny_bert):
-    base = cache.where(finetune.train, training(tiny_bert))
+    base = cache.cache_key(finetune.train, training(tiny_bert))
     rows = make_rows(TASKS["sst2"])
     changed_rows = rows.map(
         lambda row: {"sentence": row["sentence"] + "!"} if row["idx"] == 5 else row
@@ -85,11 +85,11 @@ def test_everything_that_matters_is_in_the_key(tiny_bert):
         {"recipe": dataclasses.replace(RECIPE, **{name: value})} for name, value in others.items()
     ]
     for change in changes:
-        assert cache.where(finetune.train, training(tiny_bert, **change)) != base, change
+        assert cache.cache_key(finetune.train, training(tiny_bert, **change)) != base, change
 
 
 def test_no_rows_and_one_class_are_refused_before_any_work(tiny_bert, monkeypatch):
-    monkeypatch.setattr(cache, "entry", lambda *_: pytest.fail("work was begun"))
+    monkeypatch.setattr(cache, "artefact", lambda *_: pytest.fail("work was begun"))
     rows = make_rows(TASKS["sst2"])
     with pytest.raises(ValueError, match="SST-2: no training rows"):
         finetune.finetuned(training(tiny_bert, rows=rows.select([])))

@@ -110,10 +110,10 @@ def test_nothing_can_be_learnt_from_shuffled_labels(training):
 
 def test_every_cut_has_a_training_of_its_own(training):
     keys = [
-        cache.where(finetune.train, dataclasses.replace(training, cut=cut))
+        cache.cache_key(finetune.train, dataclasses.replace(training, cut=cut))
         for cut in (None, *cuts.cuts_of(0))
     ]
-    assert len({cache.digest(key) for _, key in keys}) == len(keys) == 13
+    assert len({cache.key_digest(key) for _, key in keys}) == len(keys) == 13
     assert set(cuts.cuts_of(2)) < set(cuts.cuts_of(0))
 
 

@@ -354,12 +354,12 @@ class Pipeline:
         self.name = f"spaCy {meta['lang']}_{meta['name']} {meta['version']}"
         # Two pipelines can bear one version number; their weights tell them apart.
         weights = hashlib.sha256(self._nlp.to_bytes(exclude=["vocab"])).hexdigest()
-        self._parser = cache.Later(lambda: self._nlp, (self.name, spacy.__version__, weights))
+        self._parser = cache.Lazy(lambda: self._nlp, (self.name, spacy.__version__, weights))
 
     def annotate(self, texts: Sequence[str]) -> list[Annotated]:
         """See :class:`Annotator`."""
         distinct = sorted(set(texts))
-        by_text = dict(zip(distinct, cache.once(_annotated, self._parser, distinct), strict=True))
+        by_text = dict(zip(distinct, cache.cached(_annotated, self._parser, distinct), strict=True))
         return [by_text[text] for text in texts]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..cache import once_each
+from ..cache import cached_each
 from ..common import WEIGHINGS, one_of
 from .batches import Batch, Measurement, begin
 from .hooks import Observer, reaching
@@ -125,9 +125,9 @@ def observe(
     return {name: measurement.compute() for name, measurement in measurements.items()}
 
 
-def observe_once(
+def observe_cached(
     model: PreTrainedModel, batches: Sequence[Batch], measurements: dict[str, Any]
 ) -> dict[str, Any]:
     """As :func:`observe`, in one pass for those measurements that are not in the cache yet."""
     encoder = model.base_model  # no map depends on what stands above it
-    return once_each(observe, model, batches, parts=measurements, what=(encoder, batches))
+    return cached_each(observe, model, batches, parts=measurements, what=(encoder, batches))

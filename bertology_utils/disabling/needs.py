@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-from ..cache import once
+from ..cache import cached
 from ..claims import SCORE, TENTH, WEIGHT
 from ..common import Head, head_name, one_based, track
 from ..glue import Task, plain_metric
@@ -185,7 +185,7 @@ def without_a_twelfth(lab: Any, found: Mapping[Task, Sequence[Effects]]) -> dict
 
     def of_training(task: Task, number: int) -> Bootstrap:
         model, batches = lab.finetuned(task, seed_offset=number), lab.swept_batches(task)
-        without = partial(once, logits_without, model, batches)
+        without = partial(cached, logits_without, model, batches)
         return several_off(
             task,
             without,

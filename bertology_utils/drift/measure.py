@@ -11,7 +11,7 @@ import torch
 
 from ..attention import Batch, attention_maps, make_batches
 from ..attention.hooks import shape_of
-from ..cache import once
+from ..cache import cached
 from ..claims import WEIGHT
 from ..common import PROTOCOLS, WEIGHINGS, Head, one_based, one_of, track
 from ..glue import Task
@@ -306,7 +306,7 @@ def of_lab(lab: Any) -> dict[Task, dict[str, np.ndarray]]:
         inputs = lab.measured_batches(
             task, pad_to=OFFICIAL_LENGTH if protocol == "official" else None
         )
-        found[task] = once(drifts, pairs, inputs, protocol, movements, weighing)
+        found[task] = cached(drifts, pairs, inputs, protocol, movements, weighing)
     return found
 
 

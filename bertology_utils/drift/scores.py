@@ -12,7 +12,7 @@ from torch import nn
 
 from ..attention import Batch
 from ..attention.hooks import shape_of
-from ..cache import once
+from ..cache import cached
 from ..common import one_based, track
 from ..glue import Task, plain_metric, predictions, scale_of
 from ..judge import constant_score
@@ -115,7 +115,7 @@ def answers_of(lab: Any) -> dict[Task, dict[str, np.ndarray]]:
     """Answers of all of a lab's classifiers, shape (classifiers, dev examples), by task and column of Table 1."""
     found = {}
     for task in track(lab.tasks, "predicting"):
-        features = once(
+        features = cached(
             classifier_inputs, lab.untrained(task), lab.dev_batches(task)
         )  # one pass for all random classifiers
         untuned = random_answers(task, features, lab.settings.seed)

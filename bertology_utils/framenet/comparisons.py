@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..attention import make_batches, observe_once
+from ..attention import make_batches, observe_cached
 from ..claims import CLAIMS, WEIGHT
 from ..common import Head, head_name, one_of
 from ..judge import Support, some_head, too_few
@@ -314,7 +314,7 @@ def scores_on(
     """
     placed, inputs, _ = place(sentences, tokenizer)
     links = FrameLinkAttention(placed, direction, **options)
-    return observe_once(encoder, make_batches(inputs, tokenizer), {"links": links})["links"]
+    return observe_cached(encoder, make_batches(inputs, tokenizer), {"links": links})["links"]
 
 
 @cache

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from lxml import etree
 
-from ..cache import Later, file_sha256, once
+from ..cache import Lazy, cached, file_sha256
 from ..common import track
 from ..corpora import FRAMENET
 from ..sources import parse_source
@@ -124,7 +124,7 @@ def load_release(source: str, processes: int = 2) -> Release:
     folder = find_root(places[kind]().resolve())
     units, frames = sorted(folder.glob("lu/lu*.xml")), sorted(folder.glob("frame/*.xml"))
     hashes = tuple((path.name, file_sha256(path)) for path in (*units, *frames))
-    found = once(_write_content, Later(lambda: (units, frames, processes), hashes))
+    found = cached(_write_content, Lazy(lambda: (units, frames, processes), hashes))
     content = json.loads((found / _CONTENT).read_text(encoding="utf-8"))
     return Release(
         folder.name,
@@ -191,7 +191,7 @@ def find_root(folder: Place) -> Place:
 
 
 def _unpacked(path: Path) -> Path:
-    return once(_unpack, Later(lambda: path, (file_sha256(path),)))
+    return cached(_unpack, Lazy(lambda: path, (file_sha256(path),)))
 
 
 def _unpack(path: Path, target: Path) -> None:

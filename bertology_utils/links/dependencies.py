@@ -98,7 +98,7 @@ class Pointing:
         self._hits: dict[int, list[list[np.ndarray]]] = {}
 
     def depends_on(self) -> tuple[object, ...]:
-        """What decides its result; see :func:`bertology_utils.fingerprint.fingerprint`."""
+        """What decides its result; see :func:`bertology_utils.digest.fingerprint`."""
         return self._inputs, dict(self._relations)
 
     @property

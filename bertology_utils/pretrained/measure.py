@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..annotation.inputs import TOKEN_TYPES, AnnotatedInput, token_types
-from ..attention import Batch, ByNorm, make_batches, observe_once
+from ..attention import Batch, ByNorm, make_batches, observe_cached
 from ..claims import REAL_TEXT as REAL_TEXT
 from ..claims import WEIGHT
 from ..common import Head, head_name
@@ -105,7 +105,7 @@ class Frames:
             )
             for way in ("plain", "centred")
         } | {"back": FrameLinkAttention(self.placed, OTHER_WAY)}
-        found = observe_once(model, make_batches(self._inputs, self._tokenizer), measurements)
+        found = observe_cached(model, make_batches(self._inputs, self._tokenizer), measurements)
         return found["plain"], found["centred"], found["back"]
 
     def seen(self, model, head: Head) -> Seen:
@@ -151,7 +151,7 @@ def look(
             links.POPULARITY_OFF: links.TokenLinkAttention(of_inputs, centred=True),
             "pointing": Pointing(inputs),
         }
-        return observe_once(model, batches, measurements)
+        return observe_cached(model, batches, measurements)
 
 
 def of_types(lab: Lab, model) -> dict[Task, dict[str, np.ndarray]]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..attention import Batch, observe_once
-from ..cache import once
+from ..attention import Batch, observe_cached
+from ..cache import cached
 from ..common import Head
 from ..disabling.effects import gains, losses
 from ..disabling.switch import (
@@ -70,7 +70,7 @@ def cut_afterwards(lab: Any, task: Task, cut: Cut, count: int = 2) -> np.ndarray
         Shape (trainings, dev rows).
     """
     found = [
-        once(logits_cut, *lab.asked(task, at), cut, lab.settings.seed + at)
+        cached(logits_cut, *lab.asked(task, at), cut, lab.settings.seed + at)
         for at in lab.trainings(task)[:count]
     ]
     return np.stack([predictions(task, logits) for logits in found])
@@ -207,7 +207,7 @@ def orders(lab: Any, task: Task, at: int, step: int) -> dict[str, list[list[Head
     def ranked(number: int) -> list[Head]:
         return [
             tuple(head)
-            for head in once(pruning_order, lab.finetuned(task, seed_offset=number), rows, step)
+            for head in cached(pruning_order, lab.finetuned(task, seed_offset=number), rows, step)
         ]
 
     drawn = [random_order(shape, (settings.seed, at, number)) for number in range(RANDOM_ORDERS)]
@@ -251,7 +251,9 @@ def heads_gone(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
 
 def without(model, batches: Sequence[Batch], heads: Sequence[Head]) -> np.ndarray:
     """Outputs of a classifier in which these heads give zero, from the cache, shape (examples, labels)."""
-    return once(logits_without, model, batches, sorted(heads), replacement(model, batches, "zero"))
+    return cached(
+        logits_without, model, batches, sorted(heads), replacement(model, batches, "zero")
+    )
 
 
 def one_head_left(pairs: Pairs, seed: Seed) -> list[Bootstrap]:
@@ -286,7 +288,7 @@ def pairs_of(lab: Any, task: Task) -> list[tuple[Pairs, np.ndarray, np.ndarray]]
             "patterns": Patterns(network, separator),
             "distances": HeadDistances(lab.config.num_hidden_layers),
         }
-        seen = observe_once(lab.finetuned(task, seed_offset=at), lab.paired_batches(task), looks)
+        seen = observe_cached(lab.finetuned(task, seed_offset=at), lab.paired_batches(task), looks)
         pairs = Pairs(task, lab.without_sets(task, at), labels, lab.config.num_attention_heads)
         found.append((pairs, usual_patterns(seen["patterns"].one_hot), seen["distances"]))
     return found

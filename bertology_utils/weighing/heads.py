@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..attention import Batch, ByNorm, Measurement, begin, make_batches, observe_once
+from ..attention import Batch, ByNorm, Measurement, begin, make_batches, observe_cached
 from ..common import Head
 from ..framenet.measure import FrameLinkAttention, place_release
 from ..judge import MIN_EXAMPLES
@@ -178,5 +178,5 @@ class FrameReadings:
             return WordsOnly(links(), self._special)
 
         readings = dict(zip(self.WAYS, (ByNorm(links()), words(), ByNorm(words())), strict=True))
-        found = observe_once(model, self._batches, {"by weight": links()} | readings)
+        found = observe_cached(model, self._batches, {"by weight": links()} | readings)
         return {way: scores.actual for way, scores in found.items()}

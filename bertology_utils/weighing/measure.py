@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..attention import Batch, ByNorm, Exchanged, attention_maps, observe_once
-from ..cache import once
+from ..attention import Batch, ByNorm, Exchanged, attention_maps, observe_cached
+from ..cache import cached
 from ..claims import RANK
 from ..common import Head, track
 from ..features import DESTINATIONS, Flow, in_even_shares, marks
@@ -117,7 +117,7 @@ def of_lab(lab: Any) -> Measured:
                 "points": Pointing(inputs),
                 "points by norm": ByNorm(Pointing(inputs)),
             }
-            return observe_once(model, lab.measured_batches(task), measurements)
+            return observe_cached(model, lab.measured_batches(task), measurements)
 
     before, after, random_weights = {}, {}, {}
     for task in track(lab.tasks, "measuring"):
@@ -190,7 +190,7 @@ def cuts(lab: Any, found: Measured) -> Cuts:
         arguments = lab.measured_batches(task), is_sink, is_word, lab.settings.seed
         models = lab.finetunings(task)
         made[task] = {
-            way: [once(special_tokens.cut, model, *arguments, way) for model in models]
+            way: [cached(special_tokens.cut, model, *arguments, way) for model in models]
             for way in special_tokens.INSTEAD
         }
     return made

@@ -95,7 +95,7 @@ class Mixing(AbstractContextManager["Mixing"]):
         self._open.close()
 
     def depends_on(self) -> tuple[()]:
-        """Nothing of its own decides the result; see :func:`bertology_utils.fingerprint.fingerprint`."""
+        """Nothing of its own decides the result; see :func:`bertology_utils.digest.fingerprint`."""
         return ()
 
     def start(self, batch: Batch) -> None:

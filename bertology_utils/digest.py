@@ -35,14 +35,16 @@ _KNOWN = {
 }  # whose code is told by a digest, or by their versions
 # What brings files and results to their places and words to people, and decides no result; and the
 # device, which keys name.
-_NAMES = "cache fingerprint common.note common.track common.device hub.hub_errors hub.with_retries".split()
+_NAMES = (
+    "cache digest common.note common.track common.device hub.hub_errors hub.with_retries".split()
+)
 IGNORED = {f"{_PACKAGE}.{name}" for name in _NAMES}
 
 
 Part = tuple[str, str]  # module and name
 
 
-class UnnamedError(TypeError):
+class UnhashableError(TypeError):
     """There is no telling whether two such values are the same."""
 
 
@@ -246,18 +248,18 @@ def code_digest(*parts: Any) -> str:
     """SHA-256 of the code of functions or classes of this package, with all that they use of it.
 
     Raises:
-        UnnamedError: one that is not of this package, whose code may change unseen.
+        UnhashableError: one that is not of this package, whose code may change unseen.
     """
     return hashlib.sha256(" ".join(map(_of_code, parts)).encode()).hexdigest()
 
 
 def _of_code(part: Any) -> str:
     if _root(part) != _PACKAGE:
-        raise UnnamedError(f"the code of {part} may be another the next time")
+        raise UnhashableError(f"the code of {part} may be another the next time")
     try:
         return _code.digest(part.__module__, part.__qualname__.split(".")[0])
     except KeyError as error:  # made at run time
-        raise UnnamedError(str(error)) from error
+        raise UnhashableError(str(error)) from error
 
 
 # Content
@@ -271,7 +273,7 @@ def fingerprint(value: object) -> str:
     ``fingerprint`` says; of a function its code.
 
     Raises:
-        UnnamedError: a value, or a part of it, of which nothing is known that would tell it from
+        UnhashableError: a value, or a part of it, of which nothing is known that would tell it from
             another: an open file, a function of one's own, a model whose heads are disabled at the
             moment or that has hooks of one's own.
     """
@@ -353,7 +355,7 @@ class _Walk:
         elif hasattr(value, "__dict__") and _root(type(value)) in _KNOWN:
             self.add(_content(value))
         else:
-            raise UnnamedError(
+            raise UnhashableError(
                 f"nothing tells one {type(value).__module__}.{type(value).__qualname__} from another"
             )
 
@@ -377,13 +379,13 @@ class _Walk:
 
     def _model(self, model: nn.Module) -> None:
         if is_edited(model):
-            raise UnnamedError(
+            raise UnhashableError(
                 f"the heads of this {type(model).__name__} are disabled, or its maps changed, at the moment"
             )
         kinds = {type(part) for part in model.modules()}
         foreign = {_root(kind) for kind in kinds} - _KNOWN
         if foreign:
-            raise UnnamedError(
+            raise UnhashableError(
                 f"the code of {', '.join(sorted(foreign))} may be another the next time"
             )
         self._say(sorted(_of_code(kind) for kind in kinds if _root(kind) == _PACKAGE))
