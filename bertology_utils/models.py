@@ -320,6 +320,9 @@ def predict_logits(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarr
     """
     import torch
 
+    from .attention.hooks import unwrap
+
+    model = unwrap(model)
     check(model, batches)
     device = next(model.parameters()).device
     order: list[int] = []
@@ -370,10 +373,11 @@ def check(model: PreTrainedModel, batches: Sequence[Batch]) -> None:
     """Refuse what cannot be predicted, before any time is spent.
 
     Raises:
-        ValueError: no examples, a model without a classifier, or an input longer than the model can
-            read.
+        ValueError: no examples, a model without a classifier or in training mode, or an input
+            longer than the model can read.
     """
-    from .attention import check_length
+    from .attention.hooks import check_eval
+    from .attention.maps import check_length
 
     if not batches:
         raise ValueError("no examples to predict; give at least one batch")
@@ -384,3 +388,4 @@ def check(model: PreTrainedModel, batches: Sequence[Batch]) -> None:
         )
     for batch in batches:
         check_length(model, batch)
+    check_eval(model)

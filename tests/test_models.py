@@ -10,7 +10,7 @@ from conftest import SHARED, needs_shared
 from hub_server import tiny_bert_repository
 from safetensors.torch import load_file, save_file
 
-from bertology_utils import models, sources
+from bertology_utils import attention_maps, batches_of, models, observe, sources, sweep
 from bertology_utils.glue import TASKS
 from bertology_utils.sources import parse_model
 
@@ -201,3 +201,33 @@ def test_changed_weights_are_refused(tmp_path):
         file.write(bytes([byte[0] ^ 1]))
     with pytest.raises(ValueError, match="refusing model.safetensors"):
         sources.verified(weights)
+
+
+def one_batch(tokenizer, text="It rains today."):
+    return batches_of([text], tokenizer)
+
+
+@pytest.mark.parametrize("part", ["", "bert", "bert.encoder.layer.1.output.dropout"])
+def test_a_model_is_not_run_while_any_part_of_it_is_in_training_mode(tiny_classifier, part):
+    model = models.load_classifier(str(tiny_classifier), "rte", "finetuned")
+    batches = one_batch(models.load_tokenizer(str(tiny_classifier)))
+    model.get_submodule(part).train()
+    for run in (
+        lambda: models.predict_logits(model, batches),
+        lambda: attention_maps(model, batches[0]),
+        lambda: observe(model, batches, {}),
+        lambda: sweep(model, batches),
+        lambda: models.predict_logits(torch.nn.DataParallel(model), batches),
+    ):
+        with pytest.raises(ValueError, match=r"in training mode.*call model.eval\(\) first"):
+            run()
+    model.eval()
+    assert np.isfinite(models.predict_logits(model, batches)).all()
+
+
+@pytest.mark.parametrize("wrap", [torch.compile, torch.nn.DataParallel])
+def test_a_wrapped_classifier_predicts_as_the_classifier_inside(tiny_classifier, wrap):
+    model = models.load_classifier(str(tiny_classifier), "rte", "finetuned")
+    batches = one_batch(models.load_tokenizer(str(tiny_classifier)))
+    expected = models.predict_logits(model, batches)
+    np.testing.assert_array_equal(models.predict_logits(wrap(model), batches), expected)

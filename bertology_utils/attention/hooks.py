@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -141,6 +141,35 @@ def shape_of(model: PreTrainedModel) -> tuple[int, int]:
     return layers, heads
 
 
+def unwrap(model: Any) -> PreTrainedModel:
+    """The model inside what ``torch.compile`` or data parallelism has wrapped around it.
+
+    A wrapper hides the model's class, its configuration and its attention, and its copies on other
+    devices could not be observed.
+    """
+    wrappers = (nn.DataParallel, nn.parallel.DistributedDataParallel)
+    while isinstance(model, wrappers) or hasattr(model, "_orig_mod"):
+        model = model.module if isinstance(model, wrappers) else model._orig_mod
+    return model
+
+
+def check_eval(model: nn.Module) -> None:
+    """Refuse a model that is in training mode, as a whole or in part.
+
+    Dropout would give other maps and outputs at every call.
+
+    Raises:
+        ValueError: naming the first such part.
+    """
+    training = [name for name, module in model.named_modules() if module.training]
+    if training:
+        part = f" (its part {training[0]!r})" if training[0] else ""
+        raise ValueError(
+            f"{type(model).__name__} is in training mode{part}, so that dropout would change its"
+            " outputs at every call; call model.eval() first"
+        )
+
+
 @contextmanager
 def reaching(
     model: PreTrainedModel,
@@ -167,10 +196,7 @@ def reaching(
         ValueError: a model in training mode, without heads, or whose attention
             does not go through transformers' attention interface.
     """
-    if model.training:
-        raise ValueError(
-            "attention maps are measured and changed in evaluation mode; call model.eval() first"
-        )
+    check_eval(model)
     layers, _ = shape_of(model)
     before = model.config._attn_implementation
     register_attention()

@@ -84,8 +84,6 @@ def sweep(
         ValueError: a model in training mode, or see :func:`bertology_utils.models.check`.
         FloatingPointError: an output is NaN or infinite.
     """
-    if model.training:
-        raise ValueError("heads are disabled in evaluation mode; call model.eval() first")
     check(model, batches)
     layers = range(shape_of(model)[0]) if layers is None else layers
     with torch.inference_mode():
