@@ -20,8 +20,7 @@ from bertology_utils.attention import batches
 from bertology_utils.common import quiet
 from bertology_utils.disabling.switch import scores_of
 from bertology_utils.glue import TASKS, Task, plain_metric, predictions
-from bertology_utils.settings import PROFILES
-from bertology_utils.sources import parse_data, parse_model
+from bertology_utils.settings import PROFILES, parse_data, parse_model
 from corpora_generator import digests
 
 OUTPUT = Path(__file__).with_suffix(".json")

@@ -25,7 +25,7 @@ from bertology_utils import glue, models
 from bertology_utils.attention import Batch, batches
 from bertology_utils.disabling.sweep import reference_sweep, sweep
 from bertology_utils.glue import get_task, predictions
-from bertology_utils.sources import parse_data, parse_model
+from bertology_utils.settings import parse_data, parse_model
 
 PADDED, EXAMPLES_PER_BATCH = 128, 32
 SHAPES = ("minilm", "bert-base")

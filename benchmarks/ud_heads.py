@@ -16,7 +16,7 @@ import pandas as pd
 from bertology_utils import head_dependencies, load_encoder, load_tokenizer
 from bertology_utils.common import head_name
 from bertology_utils.links.dependencies import CLARK
-from bertology_utils.sources import parse_model
+from bertology_utils.settings import parse_model
 from bertology_utils.statistics import p_text
 
 

@@ -30,8 +30,7 @@ from .attention.batches import tokenize
 from .common import device, note, precision
 from .glue import Task
 from .models import load_classifier, load_tokenizer
-from .settings import Recipe
-from .sources import ModelSource
+from .settings import ModelSource, Recipe
 
 if TYPE_CHECKING:
     from datasets import Dataset

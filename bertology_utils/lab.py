@@ -26,8 +26,7 @@ from .plan import FineTuning, Need, PassOf, SetsOf, SweepOf, compared, prepare
 from .pruning.cuts import Cut
 from .pruning.pairs import PAIR_ROWS, sets_of
 from .record import Record
-from .settings import resolve
-from .sources import ModelSource
+from .settings import ModelSource, resolve
 
 if TYPE_CHECKING:
     from datasets import Dataset

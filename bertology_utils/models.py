@@ -20,7 +20,7 @@ import numpy as np
 from .common import one_of
 from .glue import Task, get_task
 from .hub import hub_errors, with_retries
-from .sources import ModelSource, parse_model
+from .settings import ModelSource, parse_model
 
 if TYPE_CHECKING:
     import torch
@@ -88,7 +88,7 @@ def load_classifier(
     """The encoder with a classifier of ``task.num_labels`` outputs, in evaluation mode.
 
     Args:
-        source: from :func:`bertology_utils.sources.parse_model`, or what that reads.
+        source: from :func:`bertology_utils.settings.parse_model`, or what that reads.
         task: the task, or its name.
         init: "pretrained": the encoder's weights as they are, the
             classification layer drawn by ``seed`` even if the source has one;

@@ -19,8 +19,15 @@ from .glue import Task, check_split, load_rows, sample
 from .hub import GLUE
 from .judge import MIN_EXAMPLES
 from .record import project_root
-from .settings import PARAMETERS, Settings, convert, resolve
-from .sources import PIPELINE, install_pipeline, parse_source
+from .settings import (
+    PARAMETERS,
+    PIPELINE,
+    Settings,
+    convert,
+    install_pipeline,
+    parse_source,
+    resolve,
+)
 
 # The cell of the parameters that a reader changes, and a folded one before it with the others.
 PARAMETERS_TAG, DEFAULTS_TAG = "parameters", "defaults"

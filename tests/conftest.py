@@ -76,7 +76,7 @@ def make_bert(folder: Path, layers: int, heads: int, hidden: int, seed: int = 0)
     import torch
     from transformers import AutoTokenizer, BertConfig, BertModel
 
-    from bertology_utils.sources import embedded_folder
+    from bertology_utils.settings import embedded_folder
 
     torch.manual_seed(seed)
     config = BertConfig(

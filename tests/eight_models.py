@@ -16,7 +16,7 @@ from tokenizers import (
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from bertology_utils import Batch
-from bertology_utils.sources import embedded_folder
+from bertology_utils.settings import embedded_folder
 
 LAYERS, HEADS, HIDDEN = 3, 4, 32
 NAMES = (

@@ -34,7 +34,7 @@ import torch
 import yaml
 from conftest import ROOT, python
 
-from bertology_utils.sources import embedded_folder
+from bertology_utils.settings import embedded_folder
 
 _RESOLVE = re.compile(r"/(?P<repo>.+?)/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
 _API = re.compile(
@@ -238,7 +238,7 @@ waits = []
 time.sleep = waits.append
 from bertology_utils import models
 from bertology_utils.glue import TASKS, load_rows
-from bertology_utils.sources import parse_data, parse_model
+from bertology_utils.settings import parse_data, parse_model
 def tell(name, load):
     waits.clear()
     try:

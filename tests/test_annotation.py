@@ -15,8 +15,7 @@ from bertology_utils.annotation.inputs import (
     annotate_inputs,
     token_types,
 )
-from bertology_utils.settings import resolve
-from bertology_utils.sources import embedded_folder
+from bertology_utils.settings import embedded_folder, resolve
 from corpora_generator import generate
 
 

@@ -33,8 +33,7 @@ from bertology_utils.features.measure import Flow, FlowShares
 from bertology_utils.glue import TASKS
 from bertology_utils.patterns.classifiers import load_network
 from bertology_utils.patterns.measure import Patterns
-from bertology_utils.settings import Recipe
-from bertology_utils.sources import parse_model
+from bertology_utils.settings import Recipe, parse_model
 
 TEXTS = [
     "A small lamp stood near the window.",
@@ -367,7 +366,7 @@ def test_another_model_has_another_fingerprint(tiny_bert, tmp_path, change):
 
 def test_a_folder_elsewhere_and_another_process_give_the_same(tiny_bert, tmp_path, encoder, inputs):
     code = (
-        "import sys; from bertology_utils import models; from bertology_utils.sources import parse_model\n"
+        "import sys; from bertology_utils import models; from bertology_utils.settings import parse_model\n"
         "from bertology_utils import batches_of; from bertology_utils.digest import fingerprint\n"
         "source = parse_model(sys.argv[1]); print(fingerprint((models.load_encoder(source), models.draw_normal,"
         f" batches_of({TEXTS!r}, models.load_tokenizer(source)), {{'b', 'a', 'c'}})))"

@@ -12,10 +12,9 @@ import torch
 from conftest import python
 from IPython.core.inputtransformer2 import TransformerManager
 
-from bertology_utils import colab, sources
+from bertology_utils import colab, settings
 from bertology_utils.annotation.annotators import load_annotator
-from bertology_utils.settings import PROFILES
-from bertology_utils.sources import PACKAGE, VERSION
+from bertology_utils.settings import PACKAGE, PROFILES, VERSION
 from docs.publish import SETUP_CELL
 
 ADDRESS, TAG = "https://github.com/a/b", "v1"
@@ -56,7 +55,7 @@ def on_colab(machine, monkeypatch, tmp_path):
         monkeypatch.setenv(name, "before")
     machine.package = False
     machine.pipelines = []
-    monkeypatch.setattr(sources, "install_pipeline", lambda: machine.pipelines.append("installed"))
+    monkeypatch.setattr(settings, "install_pipeline", lambda: machine.pipelines.append("installed"))
     yield machine
     for name in [name for name in sys.modules if name.split(".")[0] == "google"]:
         del sys.modules[name]
@@ -114,18 +113,18 @@ def test_the_parser_is_fetched_where_a_profile_asks_for_it(on_colab):
     load_annotator("gold", ["mrpc"])
     assert not on_colab.pipelines
     with contextlib.suppress(FileNotFoundError):  # it was not really installed
-        load_annotator(f"spacy:{sources.PIPELINE}")
+        load_annotator(f"spacy:{settings.PIPELINE}")
     assert on_colab.pipelines == ["installed"]
 
 
 def test_what_can_be_done_without_the_parser_is_said(monkeypatch):
-    monkeypatch.setattr(sources, "find_spec", lambda name: None)
+    monkeypatch.setattr(settings, "find_spec", lambda name: None)
     failed = SimpleNamespace(returncode=1, stderr="ERROR: pip says no")
     monkeypatch.setattr(subprocess, "run", lambda *arguments, **options: failed)
     with pytest.raises(
         ConnectionError, match='pip says no.* Only profile = "embedded" does without'
     ):
-        sources.install_pipeline()
+        settings.install_pipeline()
 
 
 def test_models_and_results_go_to_drive(on_colab, tmp_path, capsys):

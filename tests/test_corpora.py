@@ -14,7 +14,7 @@ from bertology_utils.corpora import GENERATED, GLUE
 from bertology_utils.finetune import rows_digest
 from bertology_utils.glue import TASKS, load_rows, schema
 from bertology_utils.lab import Lab
-from bertology_utils.sources import parse_data
+from bertology_utils.settings import parse_data
 from corpora_generator import digests, files, generate
 from corpora_generator.lexicon import held_out_lemmas
 from corpora_generator.realise import MODALS, NUMERALS

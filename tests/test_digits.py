@@ -41,7 +41,7 @@ from bertology_utils.attention import batches
 from bertology_utils.settings import PROFILES
 from bertology_utils import finetune, glue, models
 from bertology_utils.models import predict_logits
-from bertology_utils.sources import parse_data, parse_model
+from bertology_utils.settings import parse_data, parse_model
 from bertology_utils.glue import TASKS
 
 task, source, data = TASKS["sst2"], parse_model("embedded"), parse_data("embedded")

@@ -151,7 +151,7 @@ import subprocess, sys
 from conftest import make_rows
 from bertology_utils import cache, finetune
 from bertology_utils.settings import Recipe
-from bertology_utils.sources import parse_model
+from bertology_utils.settings import parse_model
 from bertology_utils.glue import TASKS
 from bertology_utils.workers import in_words
 recipe = Recipe(learning_rate=3e-3, epochs=3, batch_size=16, max_length=16)

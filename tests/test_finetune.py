@@ -16,8 +16,7 @@ from bertology_utils import cache, finetune, models
 from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS, predictions
 from bertology_utils.models import predict_logits
-from bertology_utils.settings import Recipe
-from bertology_utils.sources import parse_model
+from bertology_utils.settings import Recipe, parse_model
 
 RECIPE = Recipe(learning_rate=3e-3, epochs=2, batch_size=8, max_length=32)
 
@@ -113,7 +112,7 @@ import time
 from conftest import make_rows
 from bertology_utils.settings import Recipe
 from bertology_utils import finetune
-from bertology_utils.sources import parse_model
+from bertology_utils.settings import parse_model
 from bertology_utils.glue import TASKS
 from transformers import Trainer, TrainerCallback
 

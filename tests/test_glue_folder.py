@@ -9,7 +9,7 @@ from datasets import Dataset
 from bertology_utils import __main__ as cli
 from bertology_utils import glue
 from bertology_utils.glue import TASKS, check_split, load_rows
-from bertology_utils.sources import parse_data
+from bertology_utils.settings import parse_data
 
 # One good file per task, in GLUE's layout: header, rows, and the labels they stand for.
 MNLI_16 = (

@@ -5,7 +5,7 @@ from conftest import ROOT, python
 
 # Nothing heavy: a wrong parameter is refused at once, and tables are made without them.
 CHEAP = (
-    "common cache hub glue models sources settings notebooks annotation.annotators statistics colab record patterns.labels"
+    "common cache hub glue models settings notebooks annotation.annotators statistics colab record patterns.labels"
 ).split()
 HEAVY = {"torch", "transformers", "datasets", "spacy"}
 # torch is most of what is left here; the rest comes when a model or a data set is loaded.
@@ -32,7 +32,7 @@ def test_layers_hold_without_exceptions(tmp_path):
 def test_a_room_in_the_wrong_place_is_found(tmp_path):
     contract = (ROOT / "pyproject.toml").read_text()
     swapped = contract.replace("weighing | ", "").replace(
-        '    "sources",\n', '    "sources",\n    "weighing",\n'
+        '    "settings",\n', '    "settings",\n    "weighing",\n'
     )
     checked = lint(tmp_path, swapped)
     assert checked.returncode == 1

@@ -10,9 +10,9 @@ from conftest import SHARED, needs_shared
 from hub_server import tiny_bert_repository
 from safetensors.torch import load_file, save_file
 
-from bertology_utils import attention_maps, batches_of, models, observe, sources, sweep
+from bertology_utils import attention_maps, batches_of, models, observe, settings, sweep
 from bertology_utils.glue import TASKS
-from bertology_utils.sources import parse_model
+from bertology_utils.settings import parse_model
 
 
 @pytest.fixture
@@ -192,15 +192,15 @@ def test_unknown_init_is_refused(tiny_bert):
 
 def test_changed_weights_are_refused(tmp_path):
     weights = tmp_path / "model.safetensors"
-    shutil.copyfile(sources.embedded_folder() / "model.safetensors", weights)
-    assert sources.verified(weights) == tmp_path
+    shutil.copyfile(settings.embedded_folder() / "model.safetensors", weights)
+    assert settings.verified(weights) == tmp_path
     with weights.open("r+b") as file:
         file.seek(1_000_000)
         byte = file.read(1)
         file.seek(1_000_000)
         file.write(bytes([byte[0] ^ 1]))
     with pytest.raises(ValueError, match="refusing model.safetensors"):
-        sources.verified(weights)
+        settings.verified(weights)
 
 
 def one_batch(tokenizer, text="It rains today."):

@@ -22,8 +22,7 @@ from bertology_utils.corpora import FRAMENET
 from bertology_utils.framenet import release
 from bertology_utils.glue import TASKS, load_rows
 from bertology_utils.results import entries_of
-from bertology_utils.settings import resolve
-from bertology_utils.sources import parse_data
+from bertology_utils.settings import parse_data, resolve
 from docs.publish import SETUP_CELL
 
 TEXT = (ROOT / "docs" / "own_data.md").read_text(encoding="utf-8")

@@ -36,7 +36,7 @@ HIDDEN, TRAIN, DEV = 24, 60, 40
 def glue():
     """Seven tasks in Parquet: rows of the embedded corpora."""
     from bertology_utils.glue import load_rows
-    from bertology_utils.sources import parse_data
+    from bertology_utils.settings import parse_data
 
     def rows(task, split, count):
         return list(load_rows(task, split, parse_data("embedded")).select(range(count)))

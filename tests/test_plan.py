@@ -95,8 +95,7 @@ def test_the_encoder_of_the_task_before_is_what_a_training_begins_with(
     from bertology_utils import finetune
     from bertology_utils.glue import load_rows
     from bertology_utils.models import load_classifier
-    from bertology_utils.settings import Recipe
-    from bertology_utils.sources import parse_data, parse_model
+    from bertology_utils.settings import Recipe, parse_data, parse_model
 
     monkeypatch.setenv("BERTOLOGY_CACHE", str(tmp_path))
     source, recipe = (

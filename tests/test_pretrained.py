@@ -31,7 +31,7 @@ from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
 from bertology_utils.links.dependencies import CLARK, RELATIONS, RelationTest
 from bertology_utils.pretrained import bert_base, measure
 from bertology_utils.results import RESULTS, read_results
-from bertology_utils.sources import PIPELINE, PIPELINE_VERSION, embedded_folder, parse_data
+from bertology_utils.settings import PIPELINE, PIPELINE_VERSION, embedded_folder, parse_data
 
 
 def test_a_panel_beside_itself_moved():
@@ -277,7 +277,7 @@ def fetched(tmp_path, url, index, checksum=""):
     """Check the call of ``make bert`` and fetch, where nothing but this machine answers."""
     (tmp_path / "site").mkdir()
     pinned = (
-        f'from bertology_utils import sources\nsources.PIPELINE_SHA256 = "{checksum}"\n'
+        f'from bertology_utils import settings\nsettings.PIPELINE_SHA256 = "{checksum}"\n'
         if checksum
         else ""
     )

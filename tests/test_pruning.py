@@ -19,8 +19,7 @@ from bertology_utils.glue import TASKS
 from bertology_utils.models import load_classifier, load_tokenizer, predict_logits
 from bertology_utils.pruning import cuts, measure, pairs
 from bertology_utils.pruning.cuts import ANY, BAD, FROZEN, GOOD, NONE, RANDOM, SMALLEST, Cut
-from bertology_utils.settings import Recipe
-from bertology_utils.sources import parse_model
+from bertology_utils.settings import Recipe, parse_model
 
 TASK = TASKS["sst2"]
 RECIPE = Recipe(learning_rate=3e-3, epochs=2, batch_size=8, max_length=32)

@@ -18,7 +18,7 @@ from bertology_utils import common
 from bertology_utils.framenet import release
 from bertology_utils.notebooks import Notebook
 from bertology_utils.run import Outcome, output_folder, write_page, write_report
-from bertology_utils.sources import parse_data, parse_model, parse_pairs
+from bertology_utils.settings import parse_data, parse_model, parse_pairs
 from docs.pages import in_markdown
 
 # Code of a repository

@@ -13,7 +13,7 @@ from .. import cache
 from ..common import opened
 from ..corpora import GLUE
 from ..glue import TASKS, get_task
-from ..sources import parse_source
+from ..settings import parse_source
 
 if TYPE_CHECKING:
     from conllu.models import Token, TokenList
@@ -296,10 +296,10 @@ def load_annotator(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
         tasks: for "gold".
 
     Raises:
-        ValueError, FileNotFoundError: see :func:`bertology_utils.sources.parse_source`,
+        ValueError, FileNotFoundError: see :func:`bertology_utils.settings.parse_source`,
             :class:`bertology_utils.annotation.annotators.Pipeline` and
             :func:`bertology_utils.annotation.annotators.read`.
-        ConnectionError: see :func:`bertology_utils.sources.parse_source`.
+        ConnectionError: see :func:`bertology_utils.settings.parse_source`.
     """
     kind, place = parse_source("annotation", annotation)
     if kind == "gold":

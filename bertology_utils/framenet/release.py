@@ -25,7 +25,7 @@ from lxml import etree
 from ..cache import Lazy, cached, file_sha256
 from ..common import track
 from ..corpora import FRAMENET
-from ..sources import parse_source
+from ..settings import parse_source
 
 NLTK_PACKAGE = "framenet_v17"
 INDEXES = ("frameIndex.xml", "luIndex.xml")
