@@ -22,9 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bertology_utils.claims import CLAIMS
-from bertology_utils.judge import RULES, Support, above, all_of, any_of
 from bertology_utils.statistics import ONE_SIDED, Estimate, estimates, many_test, pooled
+from bertology_utils.verdicts import CLAIMS, RULES, Support, above, all_of, any_of
 
 WAYS = {
     "own trainings only": 0.0,

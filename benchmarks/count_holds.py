@@ -15,7 +15,7 @@ from pathlib import Path
 
 from scipy.stats import binomtest
 
-from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, UNTESTABLE
+from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, UNTESTABLE
 
 BY_NUMBER = ("panels-rank", "clark-heads")
 

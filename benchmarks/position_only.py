@@ -14,11 +14,11 @@ import numpy as np
 import torch
 
 from bertology_utils.attention import Batch, attention_maps, batches
-from bertology_utils.claims import WEIGHT
 from bertology_utils.framenet import frame_links, measure, release
 from bertology_utils.lab import Lab
 from bertology_utils.links.measure import LINK_TYPES, Clear, TokenLinkAttention, borrow, find_links
 from bertology_utils.statistics import many_test
+from bertology_utils.verdicts import WEIGHT
 
 TASKS = "mrpc,stsb,sst2,rte"
 

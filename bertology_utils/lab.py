@@ -19,7 +19,6 @@ from .common import device, one_based, zero_based
 from .disabling.sweep import Sweep, sweep, without_sets
 from .drift.scores import restored_logits
 from .glue import TASKS, Task, predictions
-from .judge import MIN_EXAMPLES, learned, unlearned
 from .links import treebank
 from .links.dependencies import RELATIONS, Arcs, Pointing, joined
 from .plan import FineTuning, Need, PassOf, SetsOf, SweepOf, compared, prepare
@@ -27,6 +26,7 @@ from .pruning.cuts import Cut
 from .pruning.pairs import PAIR_ROWS, sets_of
 from .record import Record
 from .settings import ModelSource, resolve
+from .verdicts import MIN_EXAMPLES, learned, unlearned
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -16,7 +16,6 @@ from .attention.batches import batches_of
 from .common import track
 from .features import compare, in_even_shares, marks
 from .glue import Task
-from .judge import Support, never_adjacent, no_sink
 from .links import measure
 from .links.measure import (
     BEFORE,
@@ -32,6 +31,7 @@ from .links.measure import (
 )
 from .results import P_VALUE
 from .statistics import Bootstrap, bootstrap_mean
+from .verdicts import Support, never_adjacent, no_sink
 
 FIRST = (
     "share of resamples in which [CLS] attends most to it"  # the same, by task, type and training

@@ -17,7 +17,6 @@ from .common import one_of
 from .framenet.release import check_release, from_nltk
 from .glue import Task, check_split, load_rows, sample
 from .hub import GLUE
-from .judge import MIN_EXAMPLES
 from .record import project_root
 from .settings import (
     PARAMETERS,
@@ -28,6 +27,7 @@ from .settings import (
     parse_source,
     resolve,
 )
+from .verdicts import MIN_EXAMPLES
 
 # The cell of the parameters that a reader changes, and a folded one before it with the others.
 PARAMETERS_TAG, DEFAULTS_TAG = "parameters", "defaults"

@@ -13,13 +13,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .cache import write_atomically
-from .claims import CLAIMS, GLUE_DATA, LEARNED
 from .common import device_name, precision
 from .corpora import GENERATED
 from .glue import TASKS, Task
-from .judge import PRETRAINED, THIS_RUN, UNTESTABLE, Verdict, in_words, judge, unlearned
 from .results import LABELS, RESULTS, Entry, Results, entries_of, plain, read_results, table_of
 from .statistics import pooled
+from .verdicts import (
+    CLAIMS,
+    GLUE_DATA,
+    LEARNED,
+    PRETRAINED,
+    THIS_RUN,
+    UNTESTABLE,
+    Verdict,
+    in_words,
+    judge,
+    unlearned,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,7 +152,7 @@ class Record:
         unit: str | None = None,
         model: str = THIS_RUN,
     ) -> Verdict:
-        """Judge a claim on the numbers that it names; see :func:`bertology_utils.judge.judge`.
+        """Judge a claim on the numbers that it names; see :func:`bertology_utils.verdicts.judge`.
 
         Args:
             name: of the claim.

@@ -19,10 +19,10 @@ from pathlib import Path
 import nbformat
 
 import bertology_utils
-from bertology_utils.judge import THIS_RUN
 from bertology_utils.notebooks import find_notebooks
 from bertology_utils.record import project_root
 from bertology_utils.run import put_in_place
+from bertology_utils.verdicts import THIS_RUN
 from docs import pages
 from docs.publish import BADGE_IMAGE
 
@@ -178,7 +178,7 @@ def _tables(run: pages.Results) -> dict[str, list[str]]:
     both = {"Claims": False, "Controls of ours": True}
     return {
         title: pages.judged(
-            [pages.CLAIMS[name] for name in own if (name in pages.CONTROL_IDS) == control],
+            [pages.CLAIMS[name] for name in own if pages.CLAIMS[name].is_control == control],
             {"this run": own},
         )
         for title, control in both.items()

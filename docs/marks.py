@@ -18,11 +18,10 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from bertology_utils.claims import CLAIMS
 from bertology_utils.common import one_of
-from bertology_utils.judge import OUTCOMES, THIS_RUN
 from bertology_utils.record import REAL, REAL_GLUE
 from bertology_utils.results import RESULTS, Results, factor_of, read_results, tidy
+from bertology_utils.verdicts import CLAIMS, OUTCOMES, THIS_RUN
 
 WORDS = (
     "no",

@@ -17,11 +17,20 @@ from pathlib import Path
 from typing import Any
 
 from bertology_utils.cache import write_atomically
-from bertology_utils.claims import CLAIMS, CONTROL_IDS, FIRST, Claim
 from bertology_utils.common import one_of
-from bertology_utils.judge import FAILS, HOLDS, OUTCOMES, PRETRAINED, THIS_RUN, UNTESTABLE, in_words
 from bertology_utils.record import TITLES, project_root
 from bertology_utils.results import RESULTS, Results, read_results, table_of, text_of
+from bertology_utils.verdicts import (
+    CLAIMS,
+    FAILS,
+    HOLDS,
+    OUTCOMES,
+    PRETRAINED,
+    THIS_RUN,
+    UNTESTABLE,
+    Claim,
+    in_words,
+)
 
 NOT_YET = "not yet"
 PAGES = ("README.md", "RESULTS.md", "docs/*.md")
@@ -115,7 +124,7 @@ def _columns(root: Path) -> dict[str, Verdicts]:
 def summary(root: Path, which: str) -> list[str]:
     """Outcomes alone: of all claims of papers, or of the README's ten ("first")."""
     entries = [
-        CLAIMS[name] for name in (FIRST if which == "first" else CLAIMS) if name not in CONTROL_IDS
+        one for one in CLAIMS.values() if (one.readme if which == "first" else not one.is_control)
     ]
     columns = _columns(root)
     if which == "first":
@@ -160,7 +169,7 @@ def tallies(root: Path, _: str) -> list[str]:
     """How many claims of papers hold, fail and stay open on real data, a row for each section of the paper."""
     found, outcomes = _columns(root)[COLUMNS[1]], (*OUTCOMES, NOT_YET)
     by_section: dict[str, list[str]] = {}
-    for one in (one for one in CLAIMS.values() if one.id not in CONTROL_IDS):
+    for one in (one for one in CLAIMS.values() if not one.is_control):
         section = one.section if one.section[0].isdigit() else "other papers"
         by_section.setdefault(section, []).append(
             found[one.id]["outcome"] if one.id in found else NOT_YET
@@ -175,11 +184,7 @@ def tallies(root: Path, _: str) -> list[str]:
 def claims(root: Path, number: str) -> list[str]:
     """Every claim that a notebook judges, with the numbers."""
     return judged(
-        [
-            one
-            for one in CLAIMS.values()
-            if one.id not in CONTROL_IDS and one.notebook == int(number)
-        ],
+        [one for one in CLAIMS.values() if not one.is_control and one.notebook == int(number)],
         _columns(root),
     )
 
@@ -188,7 +193,7 @@ def controls(root: Path, number: str) -> list[str]:
     """Our controls of a notebook's claims, with the numbers."""
     columns = {name: verdicts for name, verdicts in _columns(root).items() if name != COLUMNS[0]}
     return judged(
-        [one for one in CLAIMS.values() if one.id in CONTROL_IDS and one.notebook == int(number)],
+        [one for one in CLAIMS.values() if one.is_control and one.notebook == int(number)],
         columns,
     )
 

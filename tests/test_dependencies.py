@@ -10,9 +10,7 @@ from transformers import BertModel
 
 from bertology_utils import head_dependencies, load_tokenizer
 from bertology_utils.attention import observe
-from bertology_utils.claims import WEIGHT
 from bertology_utils.common import head_name
-from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
 from bertology_utils.lab import Lab
 from bertology_utils.links.dependencies import (
     CLARK,
@@ -26,6 +24,7 @@ from bertology_utils.links.dependencies import (
     relation_test,
 )
 from bertology_utils.statistics import many_test
+from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, WEIGHT, judge
 
 
 def test_clark_et_als_table_is_whole_and_one():

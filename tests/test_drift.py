@@ -15,8 +15,8 @@ from bertology_utils import load_classifier
 from bertology_utils.attention import observe
 from bertology_utils.drift import measure, scores
 from bertology_utils.glue import TASKS
-from bertology_utils.judge import FAILS, judge
 from bertology_utils.models import classifier_inputs, predict_logits
+from bertology_utils.verdicts import FAILS, judge
 
 TASK = TASKS["rte"]
 

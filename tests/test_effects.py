@@ -11,13 +11,12 @@ from scipy import stats
 from scipy.stats import norm
 
 from bertology_utils.attention import Batch
-from bertology_utils.claims import SCORE, TENTH
 from bertology_utils.disabling import effects, heads, needs
 from bertology_utils.disabling.sweep import Sweep
 from bertology_utils.glue import TASKS, plain_metric
-from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, UNTESTABLE, judge
 from bertology_utils.statistics import bootstrap, bootstrap_weights, rank_of
 from bertology_utils.statistics.estimates import METRICS, weighted_scores
+from bertology_utils.verdicts import FAILS, HOLDS, SCORE, TENTH, UNDECIDED, UNTESTABLE, judge
 
 N = 300
 MRPC, STSB, RTE, QNLI = (TASKS[name] for name in ("mrpc", "stsb", "rte", "qnli"))

@@ -17,7 +17,6 @@ from bertology_utils.annotation.inputs import (
     token_types,
 )
 from bertology_utils.attention import observe
-from bertology_utils.claims import NEGLIGIBLE, WEIGHT
 from bertology_utils.features import compare, tuned
 from bertology_utils.features.measure import (
     ATTENDING,
@@ -29,8 +28,8 @@ from bertology_utils.features.measure import (
 )
 from bertology_utils.features.reading import Examples, Reading, pooled, type_in_even_shares
 from bertology_utils.glue import TASKS as GLUE
-from bertology_utils.judge import FAILS, HOLDS, judge
 from bertology_utils.statistics import many_test
+from bertology_utils.verdicts import CLAIMS, FAILS, HOLDS, WEIGHT, judge
 
 MRPC, SST2 = GLUE["mrpc"], GLUE["sst2"]
 
@@ -207,7 +206,9 @@ def test_what_words_get_is_judged_in_the_heads_that_turned_to_them():
     differences[:, verbs] = 0
     changes = {MRPC: [many_test(differences, WEIGHT, 1)]}
     everywhere = stripes.words_beside_marks(nouns, np.full((3, 4), True))
-    assert everywhere.value < NEGLIGIBLE, "what was judged before: the mean over heads"
+    assert everywhere.value < CLAIMS["words-negligible"].least, (
+        "what was judged before: the mean over heads"
+    )
     found = compare.beside_marks({MRPC: [stripes]}, changes)
     assert set(found[MRPC]) == {"nouns"} and found[MRPC]["nouns"].value == pytest.approx(
         0.6, abs=0.02

@@ -17,15 +17,14 @@ from precision import forward_tolerance
 
 from bertology_utils.attention import attention_maps, observe
 from bertology_utils.attention.batches import make_batches
-from bertology_utils.claims import WEIGHT
 from bertology_utils.corpora import FRAMENET
 from bertology_utils.framenet import comparisons, frame_links, release
 from bertology_utils.framenet.frame_links import PAPER, extract
 from bertology_utils.framenet.measure import FrameLinkAttention, FrameLinkScores, FramePlaces, place
 from bertology_utils.framenet.release import Exemplar, Span, read_unit
-from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
 from bertology_utils.statistics import in_both, many_test
 from bertology_utils.statistics.permutation import heads_by_size
+from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, WEIGHT, judge
 from corpora_generator import mini_framenet
 
 ZIP = SHARED / "framenet" / "framenet_v15.zip"

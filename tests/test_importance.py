@@ -8,7 +8,6 @@ import pytest
 import torch
 from conftest import ROOT, batches_of_rows, load_script, make_rows
 
-from bertology_utils.claims import CLAIMS
 from bertology_utils.disabling.sweep import Sweep, sweep
 from bertology_utils.glue import TASKS
 from bertology_utils.importance import agreement, luck, plots
@@ -22,11 +21,11 @@ from bertology_utils.importance.components import (
     Components,
     effects_on_parts,
 )
-from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, UNTESTABLE, judge
 from bertology_utils.models import load_classifier, load_tokenizer
 from bertology_utils.plan import ABLATIONS, ways_of
 from bertology_utils.settings import resolve
 from bertology_utils.statistics import Bootstrap
+from bertology_utils.verdicts import CLAIMS, FAILS, HOLDS, UNDECIDED, UNTESTABLE, judge
 
 MRPC, RTE = TASKS["mrpc"], TASKS["rte"]
 calibration = load_script("importance_calibration")

@@ -14,7 +14,6 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix, f1_score
 from bertology_utils.attention import attention_maps, observe
 from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS
-from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
 from bertology_utils.patterns import classifiers, labels, measure, plots, validation
 from bertology_utils.patterns.classifiers import (
     STATISTICS,
@@ -35,6 +34,7 @@ from bertology_utils.patterns.labels import (
 )
 from bertology_utils.patterns.measure import Patterns
 from bertology_utils.statistics import Estimate, bootstrap, bootstrap_mean
+from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, judge
 from pattern_trainer import SEED, changes, fitted, folds, macro_f1, nested
 
 UNIFORM = torch.full((1, 6, 6), 1 / 6)

@@ -27,11 +27,11 @@ from bertology_utils.framenet import frame_links, release
 from bertology_utils.framenet.comparisons import published_panel
 from bertology_utils.glue import TASKS, load_rows
 from bertology_utils.hub import BERT_BASE, GLUE, HUB_REVISIONS
-from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
 from bertology_utils.links.dependencies import CLARK, RELATIONS, RelationTest
 from bertology_utils.pretrained import bert_base, measure
 from bertology_utils.results import RESULTS, read_results
 from bertology_utils.settings import PIPELINE, PIPELINE_VERSION, embedded_folder, parse_data
+from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, judge
 
 
 def test_a_panel_beside_itself_moved():

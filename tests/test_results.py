@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from bertology_utils.claims import CLAIMS, SCORE, TENTH, WEIGHT
 from bertology_utils.glue import TASKS
-from bertology_utils.judge import OUTCOMES
 from bertology_utils.results import (
     GAIN,
     MEASURED,
@@ -23,6 +21,7 @@ from bertology_utils.results import (
     tidy,
 )
 from bertology_utils.statistics import Estimate
+from bertology_utils.verdicts import CLAIMS, OUTCOMES, SCORE, TENTH, WEIGHT
 
 MRPC, RTE = TASKS["mrpc"], TASKS["rte"]
 COMMITTED = [

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain import score
 
-from bertology_utils import judge, statistics
+from bertology_utils import statistics, verdicts
 from bertology_utils.drift import scores
 from bertology_utils.glue import TASKS, plain_metric, predictions
-from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, Support, all_of, any_of
 from bertology_utils.statistics import estimates, permutation
+from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, Support, all_of, any_of
 
 
 def test_interval_covers_the_truth_as_often_as_it_says():
@@ -197,9 +197,9 @@ def test_that_all_heads_are_below_needs_no_correction():
     below = (noise - noise.mean(axis=0)) / noise.std(axis=0, ddof=1) - 0.3
     test = statistics.many_test(below, 0.0, 1)
     assert Support(1.0, float(test.below.max())).outcome == UNDECIDED, "corrected over heads"
-    assert judge.some_head(test).outcome == FAILS
+    assert verdicts.some_head(test).outcome == FAILS
     below[..., 0, 0] += 0.25  # one head is near the border
-    assert judge.some_head(statistics.many_test(below, 0.0, 1)).outcome == UNDECIDED
+    assert verdicts.some_head(statistics.many_test(below, 0.0, 1)).outcome == UNDECIDED
 
 
 def test_one_head_on_the_border_is_rarely_called_below():
@@ -207,7 +207,7 @@ def test_one_head_on_the_border_is_rarely_called_below():
     for seed in range(200):
         values = rng.normal(0, 1, (60, 12)) - 1
         values[:, 0] += 1
-        fails += judge.some_head(statistics.many_test(values, 0.0, seed)).outcome == FAILS
+        fails += verdicts.some_head(statistics.many_test(values, 0.0, seed)).outcome == FAILS
     assert fails / 200 <= 0.025 + 2 * np.sqrt(0.025 * 0.975 / 200)
 
 
@@ -254,11 +254,13 @@ def test_a_model_that_says_one_thing_did_not_learn():
     task, labels = TASKS["mrpc"], np.arange(200) % 3 == 0
     right = np.where(np.arange(200) < 180, labels, ~labels)
     constant = np.zeros(200)
-    assert judge.learned(task, np.stack([right, right]), labels, 1)
-    assert not judge.learned(task, np.stack([right, constant]), labels, 1), "every training has to"
-    assert not judge.learned(task, constant[None], labels, 1)
-    assert judge.constant_score(task, labels) == pytest.approx(133 / 200)
-    assert judge.constant_score(TASKS["stsb"], labels) == 0
+    assert verdicts.learned(task, np.stack([right, right]), labels, 1)
+    assert not verdicts.learned(task, np.stack([right, constant]), labels, 1), (
+        "every training has to"
+    )
+    assert not verdicts.learned(task, constant[None], labels, 1)
+    assert verdicts.constant_score(task, labels) == pytest.approx(133 / 200)
+    assert verdicts.constant_score(TASKS["stsb"], labels) == 0
 
 
 def test_scores_against_hand_counts():

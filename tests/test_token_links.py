@@ -11,8 +11,6 @@ from scipy.stats import rankdata, spearmanr
 from bertology_utils import looks
 from bertology_utils.attention import observe
 from bertology_utils.attention.batches import batches_of
-from bertology_utils.claims import WEIGHT
-from bertology_utils.judge import FAILS, HOLDS, UNDECIDED, judge
 from bertology_utils.links import measure
 from bertology_utils.links.measure import (
     LINK_TYPES,
@@ -21,6 +19,7 @@ from bertology_utils.links.measure import (
     find_links,
     share_adjacent,
 )
+from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, WEIGHT, judge
 
 
 def plain_pairs(sentence, antecedents):

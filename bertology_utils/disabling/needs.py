@@ -11,10 +11,8 @@ import numpy as np
 from scipy import stats
 
 from ..cache import cached
-from ..claims import SCORE, TENTH, WEIGHT
 from ..common import Head, head_name, one_based, track
 from ..glue import Task, plain_metric
-from ..judge import HOLDS, Support, above, all_of, any_of, some_head
 from ..results import text_of
 from ..statistics import (
     RESAMPLES,
@@ -27,6 +25,7 @@ from ..statistics import (
 )
 from ..statistics.estimates import of_same_examples
 from ..statistics.permutation import DRAWS, MARGIN, heads_by_size, many_test, p_is
+from ..verdicts import HOLDS, SCORE, TENTH, WEIGHT, Support, above, all_of, any_of, some_head
 from .effects import Effects, Variants, heads_by_score
 from .switch import answers, logits_without
 

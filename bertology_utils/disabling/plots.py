@@ -15,12 +15,11 @@ from matplotlib.patches import Rectangle
 
 from .. import plots
 from ..attention import Batch, attention_maps
-from ..claims import SCORE
 from ..common import Head, head_name, one_based
 from ..glue import TASKS
-from ..judge import THIS_RUN
 from ..results import Runs
 from ..statistics import ONE_SIDED
+from ..verdicts import SCORE, THIS_RUN
 from .switch import disable_heads
 
 REACH = 3.0  # points; the scale of gains ends here

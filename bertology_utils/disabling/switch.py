@@ -11,12 +11,12 @@ from scipy.special import softmax
 
 from ..attention import Batch
 from ..attention.hooks import reaching, shape_of
-from ..claims import SCORE
 from ..common import Head, head_name, one_based, one_of, track, zero_based
 from ..glue import Task, plain_metric
 from ..models import predict_logits
 from ..statistics import Bootstrap, Seed, resampled_scores, weighted_scores
 from ..statistics.permutation import largest
+from ..verdicts import SCORE
 
 # What a disabled head gives. "uniform" is the paper's: attention of 1/L. "zero" takes the head's
 # output away, "mean" replaces it by its mean over all tokens of the data, "interchange" by what the

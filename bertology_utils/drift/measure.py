@@ -12,10 +12,8 @@ import torch
 from ..attention import Batch, attention_maps, make_batches
 from ..attention.hooks import shape_of
 from ..cache import cached
-from ..claims import WEIGHT
 from ..common import PROTOCOLS, WEIGHINGS, Head, one_based, one_of, track
 from ..glue import Task
-from ..judge import learned
 from ..statistics import (
     RESAMPLES,
     Bootstrap,
@@ -26,6 +24,7 @@ from ..statistics import (
     resampled_means,
 )
 from ..statistics.permutation import MARGIN, by_size, largest
+from ..verdicts import WEIGHT, learned
 
 MOVEMENTS = (
     "same way",

@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from .. import plots
 from ..common import axis_numbers
 from ..glue import TASKS, plain_metric
-from ..judge import THIS_RUN
 from ..record import TITLES
 from ..results import Results, Runs
+from ..verdicts import THIS_RUN
 from .measure import trainings_in
 from .scores import COLUMNS, paper_points
 

@@ -15,7 +15,6 @@ from ..attention.hooks import shape_of
 from ..cache import cached
 from ..common import one_based, track
 from ..glue import Task, plain_metric, predictions, scale_of
-from ..judge import constant_score
 from ..models import NORMAL_STD, classifier_inputs, predict_logits
 from ..statistics import (
     RESAMPLES,
@@ -27,6 +26,7 @@ from ..statistics import (
     weighted_scores,
 )
 from ..statistics.estimates import whole_and_resampled
+from ..verdicts import constant_score
 
 # The columns, in the paper's order and words.
 COLUMNS = {

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES
-from ..claims import CLAIMS
 from ..glue import Task
-from ..judge import MIN_EXAMPLES
 from ..statistics.estimates import (
     Bootstrap,
     Estimate,
@@ -22,6 +20,7 @@ from ..statistics.estimates import (
     means_with_gaps,
 )
 from ..statistics.permutation import ONE_SIDED, ManyTest, in_both
+from ..verdicts import CLAIMS, MIN_EXAMPLES
 
 STRIPE = 2.0  # times an even share: a type that gets more has a stripe
 WORDS = range(len(LINGUISTIC))  # places of the types of word in TOKEN_TYPES

@@ -11,11 +11,10 @@ from matplotlib.figure import Figure
 
 from .. import plots
 from ..annotation.inputs import TOKEN_TYPES, AnnotatedInput, token_types
-from ..claims import WEIGHT
 from ..glue import TASKS
-from ..judge import MIN_EXAMPLES, THIS_RUN
 from ..plots.style import SOURCE_MARKERS
 from ..results import Results, Runs
+from ..verdicts import MIN_EXAMPLES, THIS_RUN, WEIGHT
 from .compare import MORE_ATTENDED
 from .measure import DESTINATIONS
 from .tuned import BEYOND, KEPT, MORE, ON_SPECIAL, ON_WORDS, SHARES, STATES, WEIGHTS

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES
-from ..claims import CLAIMS, WEIGHT
 from ..common import Head
 from ..glue import Task
-from ..judge import MIN_EXAMPLES, no_sink, too_few
 from ..results import SHARE
 from ..statistics import Bootstrap, Estimate, ManyTest, largest, many_test, over_trainings
+from ..verdicts import CLAIMS, MIN_EXAMPLES, WEIGHT, no_sink, too_few
 from .compare import (
     MORE_ATTENDED,
     Stripes,
@@ -124,7 +123,7 @@ def beside_special(after: After, changes: Changes) -> dict[Task, dict[str, Estim
 
 
 def sink_missing(before: Before) -> str:
-    """What is missing if the pre-trained model has no [SEP] sink; see :func:`bertology_utils.judge.no_sink`."""
+    """What is missing if the pre-trained model has no [SEP] sink; see :func:`bertology_utils.verdicts.no_sink`."""
     return no_sink(type_in_even_shares(before.values(), "[SEP]"))
 
 

@@ -12,9 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ..attention import make_batches, observe_cached
-from ..claims import CLAIMS, WEIGHT
 from ..common import Head, head_name, one_of
-from ..judge import Support, some_head, too_few
 from ..statistics.estimates import Bootstrap, Estimate, Seed, bootstrap_mean, mean_over_seeds
 from ..statistics.permutation import (
     ONE_SIDED,
@@ -26,6 +24,7 @@ from ..statistics.permutation import (
     many_test,
     p_is,
 )
+from ..verdicts import CLAIMS, WEIGHT, Support, some_head, too_few
 from .frame_links import PAPER_SENTENCES, FrameSentence
 from .measure import FrameLinkAttention, FrameLinkScores, FramePlaces, Seen, place
 

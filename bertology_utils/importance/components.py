@@ -20,9 +20,9 @@ from ..disabling.effects import losses
 from ..disabling.sweep import Sweep
 from ..disabling.switch import answers, scores_of
 from ..glue import Task
-from ..judge import Support
 from ..results import text_of
 from ..statistics import Seed
+from ..verdicts import Support
 
 # of the examples: ten cost no more than two halves and say nine times as much of how examples
 # differ

@@ -10,8 +10,8 @@ from scipy.stats import binom
 
 from ..disabling.switch import answers
 from ..glue import Task
-from ..judge import Support
 from ..statistics import ONE_SIDED
+from ..verdicts import Support
 
 
 @dataclass(frozen=True)

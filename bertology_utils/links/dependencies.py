@@ -16,11 +16,10 @@ import torch
 from ..annotation.annotators import RELATIONS
 from ..annotation.inputs import AnnotatedInput, PlacedSentence
 from ..attention import Batch
-from ..claims import WEIGHT
 from ..common import Head, head_name
-from ..judge import Support
 from ..statistics import Bootstrap, Seed, bootstrap, many_test, mean_over_seeds
 from ..statistics.permutation import ONE_SIDED, largest
+from ..verdicts import WEIGHT, Support
 
 WAYS = ("dependent → head", "head → dependent")
 ROWS = (  # of results.json: what, the part of a RelationTest, its unit

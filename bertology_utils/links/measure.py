@@ -22,10 +22,8 @@ from ..annotation.inputs import (
     is_punctuation,
 )
 from ..attention import Batch, attention_maps, received
-from ..claims import WEIGHT
 from ..common import Head, head_name
 from ..glue import Task
-from ..judge import Support, all_of
 from ..statistics import (
     ONE_SIDED,
     Bootstrap,
@@ -36,6 +34,7 @@ from ..statistics import (
     means_with_gaps,
     rank_correlations,
 )
+from ..verdicts import WEIGHT, Support, all_of
 
 PREDICATES = {
     "VERB",

@@ -12,14 +12,13 @@ from matplotlib.figure import Figure
 
 from .. import plots
 from ..annotation.inputs import TOKEN_TYPES
-from ..claims import CLAIMS, WEIGHT
 from ..common import head_name
 from ..glue import TASKS
-from ..judge import THIS_RUN
 from ..plots import COLOURS, SOURCE_COLOURS
 from ..plots.style import SOURCE_MARKERS
 from ..results import Runs
 from ..statistics.permutation import heads_by_size, largest
+from ..verdicts import CLAIMS, THIS_RUN, WEIGHT
 from .measure import (
     ABOVE_RIVALS,
     AS_IS,

@@ -11,7 +11,7 @@ from ..annotation.annotators import Annotated, StoredAnnotation, sentences_of
 from ..annotation.inputs import AnnotatedInput, annotate_inputs
 from ..attention import Batch, observe
 from ..attention.batches import TOKENS_PER_BATCH, batches_of
-from ..judge import MIN_EXAMPLES
+from ..verdicts import MIN_EXAMPLES
 from .dependencies import Pointing, chosen_and_measured
 
 if TYPE_CHECKING:

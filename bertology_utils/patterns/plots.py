@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from .. import plots
-from ..claims import HETEROGENEOUS
 from ..common import axis_numbers
 from ..glue import TASKS
 from ..plots.dots import Dot
 from ..results import Entry, Results
+from ..verdicts import CLAIMS
 from .labels import PATTERNS, LabelledMap
 from .validation import LABELLINGS, NETWORK, REGRESSION
 
@@ -36,6 +36,8 @@ COLOURS = {
 }
 PATTERN_COLOURS = {pattern: plots.PATTERN_COLOURS(index) for index, pattern in enumerate(PATTERNS)}
 _UNKNOWN = "#d9dbde"
+# The lowest and the highest share of heterogeneous maps (§4.1).
+HETEROGENEOUS = {"mrpc": CLAIMS["heterogeneous"].least, "qqp": CLAIMS["heterogeneous"].most}
 
 
 def in_rows(rows: Mapping[str, Sequence[LabelledMap]]) -> Figure:

@@ -9,8 +9,6 @@ import numpy as np
 
 from ..annotation.inputs import TOKEN_TYPES, AnnotatedInput, token_types
 from ..attention import Batch, ByNorm, make_batches, observe_cached
-from ..claims import REAL_TEXT as REAL_TEXT
-from ..claims import WEIGHT
 from ..common import Head, head_name
 from ..features import Features, Flow, marks
 from ..features.compare import Stripes, against_marks, earlier_and_later
@@ -20,13 +18,14 @@ from ..framenet.frame_links import EXAMPLE, OFFICIAL, PAPER_UNITS, FrameSentence
 from ..framenet.measure import FrameLinkAttention, FrameLinkScores, Seen, place, seen
 from ..framenet.release import load_release
 from ..glue import Task
-from ..judge import MIN_EXAMPLES, Support
 from ..links import measure as links
 from ..links.dependencies import CLARK, Arcs, Pointing, RelationTest, relation_test
 from ..links.measure import OfInput
 from ..patterns.classifiers import load_network
 from ..patterns.measure import Patterns
 from ..statistics import Estimate, Seed, mean_over_seeds
+from ..verdicts import MIN_EXAMPLES, WEIGHT, Support
+from ..verdicts import REAL_TEXT as REAL_TEXT
 from ..weighing.mixing import Mixing
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from ..attention import Batch
 from ..common import Head
 from ..disabling.effects import losses
 from ..glue import Task
-from ..judge import Support, above
 from ..patterns.labels import PATTERNS
 from ..results import text_of
 from ..statistics import Bootstrap, Estimate, Seed, bootstrap_mean
+from ..verdicts import Support, above
 from .cuts import layers_of
 
 PAIR_ROWS = 160

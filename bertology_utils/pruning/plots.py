@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 
 from .. import plots
 from ..common import one_based
-from ..judge import THIS_RUN
 from ..patterns.labels import PATTERNS
 from ..record import TITLES
 from ..results import Runs
+from ..verdicts import THIS_RUN
 from .pairs import Pairs
 
 PUT_BACK, GONE, WEIGHTS, HALVES, BEYOND, ONE_LEFT = (

@@ -16,9 +16,9 @@ import torch
 from ..attention import Batch, ByNorm, Measurement, begin, make_batches, observe_cached
 from ..common import Head
 from ..framenet.measure import FrameLinkAttention, place_release
-from ..judge import MIN_EXAMPLES
 from ..links.dependencies import Arcs, joined, sums_of_examples
 from ..statistics import Bootstrap, Seed, bootstrap_mean, largest, rank_agreement
+from ..verdicts import MIN_EXAMPLES
 
 # heads so near to the highest tie with it, and the first of them is named: more than other
 # processors change

@@ -11,11 +11,9 @@ import torch
 
 from ..attention import Batch, ByNorm, Exchanged, attention_maps, observe_cached
 from ..cache import cached
-from ..claims import RANK
 from ..common import Head, track
 from ..features import DESTINATIONS, Flow, in_even_shares, marks
 from ..glue import Task
-from ..judge import no_sink, unlearned
 from ..links.dependencies import RELATIONS, Pointing
 from ..statistics import (
     Bootstrap,
@@ -25,6 +23,7 @@ from ..statistics import (
     mean_over_seeds,
     over_trainings,
 )
+from ..verdicts import RANK, no_sink, unlearned
 from . import heads, special_tokens
 from .mixing import Mixing
 

@@ -17,13 +17,12 @@ from torch import nn
 from ..attention import Batch
 from ..attention.hooks import reaching, shape_of
 from ..attention.norms import ValueNorms
-from ..claims import WEIGHT
 from ..common import one_of
 from ..features import DESTINATIONS, side_by_side
 from ..glue import Task
-from ..judge import PRETRAINED
 from ..models import check
 from ..statistics import Bootstrap, Estimate, ManyTest, Seed, bootstrap_mean, many_test
+from ..verdicts import PRETRAINED, WEIGHT
 
 MARKS = DESTINATIONS[:3]  # [CLS], [SEP] and punctuation
 CUT_FROM = ("the sink", "words")

@@ -1,25 +1,100 @@
-"""One judge for all claims: from estimates to "holds here", "does not hold here", "undecided" or "not testable here".
+"""Verdicts on claims: "holds here", "does not hold here", "undecided" or "not testable here".
 
-A claim is a row of :mod:`bertology_utils.claims`: it names an estimate, a rule and the least
-effect. A rule is a formula over p values, corrected for how many tasks, heads or trainings it is
-about, so that every claim is judged at one level, whatever its form.
+A claim is a table of ``claims.toml``: it names an estimate, a rule and the least effect. A rule is a
+formula over p values, corrected for how many tasks, heads or runs it is about, so that every claim
+is judged at one level, 5 % two-sided, whatever its form.
 """
 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .claims import CLAIMS, LEARNED, Claim
+from .common import head_name
 from .glue import Task, plain_metric
 from .results import text_of
 from .statistics import Bootstrap, Estimate, Seed, mean_over_seeds, pooled, resampled_scores
 from .statistics.estimates import leaves
 from .statistics.permutation import ONE_SIDED, ManyTest, largest
+
+WEIGHT = 0.02  # smallest difference of attention weights, similarities or shares that counts
+SCORE = 0.01  # smallest loss of a score that counts as harm: a point
+TENTH = 0.001  # of a point: the smallest gain that the paper reports (STS-B)
+RANK = 0.8  # Spearman's correlation from which heads keep their rank
+
+LEARNED = "the model learned its task: surely above always the same answer"
+GLUE_DATA = "GLUE's own data: sentences of a small grammar cannot answer this"
+REAL_TEXT = "real text: a grammar wrote these sentences, and gives words few places"
+# What claims.toml abbreviates.
+NEEDS = {
+    "learned": LEARNED,
+    "sink": "a [SEP] sink: pre-trained, [SEP] gets more than an even share",
+    "GLUE's data": GLUE_DATA,
+    "real text": REAL_TEXT,
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim, or a control of ours: a table of ``claims.toml``, which explains the entries.
+
+    Attributes:
+        id: its name in code and in results.json.
+        section: of the paper, or the other paper.
+        notebook: where it is judged, by number.
+        text: what is claimed, in our words.
+        estimate: the name of the numbers that decide.
+        rule: how they decide, one of :data:`RULES`.
+        least: the smallest effect that counts; for a range, its lower end.
+        most: of a range, the upper end.
+        paper: the published number or statement; empty for a control.
+        tasks: that it is about, by name; empty for all.
+        needs: preconditions, without which it is not testable.
+        readme: whether the README's table has it.
+    """
+
+    id: str
+    section: str
+    notebook: int
+    text: str
+    estimate: str
+    rule: str
+    least: float
+    most: float = 0.0
+    paper: str = ""
+    tasks: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    readme: bool = False
+
+    @property
+    def is_control(self) -> bool:
+        """True for a control of ours, which no paper claims."""
+        return not self.paper
+
+    @property
+    def rule_in_words(self) -> str:
+        """The rule with its least effect: "each above 0.02"."""
+        border = f" {self.least:g}" + (f" and {self.most:g}" if "within" in self.rule else "")
+        has_border = self.rule.endswith(("above", "below", "within", "sign"))
+        return f"{self.estimate}: {self.rule}{border if has_border else ''}"
+
+
+def _read_claims() -> dict[str, Claim]:
+    text = Path(__file__).with_name("claims.toml").read_text(encoding="utf-8")
+    claims = {}
+    for name, table in tomllib.loads(text).items():
+        needs = tuple(NEEDS.get(need, need) for need in table.pop("needs", ()))
+        claims[name] = Claim(name, tasks=tuple(table.pop("tasks", ())), needs=needs, **table)
+    return claims
+
+
+CLAIMS = _read_claims()
 
 HOLDS, FAILS, UNDECIDED, UNTESTABLE = (
     "holds here",
@@ -281,8 +356,6 @@ def _number_in_words(one: Any, unit: str) -> str:
         return one.number
     if isinstance(one, (int, float, str)):
         return str(one)
-    from .common import head_name
-
     test = min(_tests(one), key=lambda test: float(np.nanmax(test.means)))
     best = largest(test.means)  # its last two places are the layer and the head
     return f"head {head_name(*best[-2:])} {test.means[best]:+.3f}; n={int(test.n[best])}"
