@@ -28,8 +28,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 reproduce: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run
 
-# Notebook 8 and its appendix with these parameters, after what they read was fetched; what is left out is the profile's.
-FORWARD = --fetch --only 8,8a --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
+# Notebook 8 and its appendix with these parameters; what is left out is the profile's.
+FORWARD = --only 8,8a --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
   $(if $(FRAMENET),-p framenet '$(FRAMENET)') $(if $(ANNOTATION),-p annotation '$(ANNOTATION)') \
   $(if $(TASKS),-p tasks '$(TASKS)') $(if $(EXAMPLES),-p max_examples '$(EXAMPLES)')
 comma := ,

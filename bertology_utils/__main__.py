@@ -82,8 +82,6 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument(
             "--profile", help=f"{', '.join(PROFILES)}; without it {PARAMETERS['profile'].default}"
         )
-        text = "first fetch what is read from elsewhere: model, rows, FrameNet, the default spaCy pipeline"
-        sub.add_argument("--fetch", action="store_true", help=text)
         text = "set a notebook parameter; may be repeated"
         sub.add_argument(
             "-p",
@@ -136,7 +134,7 @@ def _read_call(options) -> tuple[list[Notebook], Checked]:
     names = [name for name, _ in pairs]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"{', '.join(twice)} is given twice; give it once")
-    checked = check_call(notebooks, dict(pairs), options.fetch)
+    checked = check_call(notebooks, dict(pairs))
     if options.in_place and checked.values:
         raise ValueError(
             "--in-place keeps the committed notebooks, which are run with default settings only"

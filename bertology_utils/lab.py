@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +51,7 @@ class Lab(Record):
         if settings.head is not None:
             for kind, index, count in zip(("layer", "head"), settings.head, shape, strict=True):
                 zero_based(one_based(index), count, kind)
-        super().__init__(notebook, replace(settings, model=source))
+        super().__init__(notebook, settings.model_copy(update={"model": source}))
         # Of the treebank that was given, by text; {} where none was.
         self.sentences = (
             annotators.sentences_of(settings.treebank, MIN_EXAMPLES) if settings.treebank else {}

@@ -6,45 +6,23 @@ import ast
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
 from .annotation.annotators import load_annotator, sentences_of
 from .common import one_of
-from .framenet.release import check_release, from_nltk
+from .framenet.release import check_release
 from .glue import Task, check_split, load_rows, sample
 from .hub import GLUE
 from .record import project_root
-from .settings import (
-    PARAMETERS,
-    PIPELINE,
-    Settings,
-    convert,
-    install_pipeline,
-    parse_source,
-    resolve,
-)
+from .settings import PARAMETERS, Settings, absolute, convert, parse_source, resolve
 from .verdicts import MIN_EXAMPLES
 
 # The cell of the parameters that a reader changes, and a folded one before it with the others.
 PARAMETERS_TAG, DEFAULTS_TAG = "parameters", "defaults"
-# Which part of a value is a path, where there is one: the kernel works in another folder.
-_PATHS = {
-    "model": r".+",
-    "treebank": r".+",
-    "checkpoint": r"(?<==)[^,]+",
-    **dict.fromkeys(("data", "annotation", "framenet"), r"(?<=:).+"),
-}
-# What takes the place of what cannot be fetched.
-_INSTEAD = {
-    "model": "-p model FOLDER",
-    "data": "-p data folder:PATH",
-    "framenet": "-p framenet folder:PATH or zip:PATH",
-    "annotation": "-p annotation spacy:FOLDER or conllu:PATH",
-}
 _split, _release = cache(check_split), cache(check_release)  # several notebooks read the same
 _annotator, _treebank = cache(load_annotator), cache(sentences_of)
 
@@ -186,28 +164,22 @@ class Checked:
     remarks: tuple[str, ...]
 
 
-def check_call(notebooks: list[Notebook], texts: dict[str, str], fetch: bool = False) -> Checked:
+def check_call(notebooks: list[Notebook], texts: dict[str, str]) -> Checked:
     """Values for the notebooks' parameters, checked as the notebooks themselves will check them.
 
     Args:
         notebooks: those that will run; each parameter must be declared by one at least.
         texts: name → text, from the command line.
-        fetch: also bring what they read from elsewhere, before anything else is looked into.
 
     Raises:
         ValueError, TypeError, FileNotFoundError: naming what is wrong and what is allowed.
-        ConnectionError: something cannot be fetched; all of it in one list, with the parameters
-            that name another place.
     """
     takers = {
         name: [notebook for notebook in notebooks if name in notebook.parameters]
         for name in PARAMETERS
     }
     allowed = [name for name, taking in takers.items() if taking]
-    given = {
-        one_of("parameter", name, allowed): _absolute(name, convert(name, text))
-        for name, text in texts.items()
-    }
+    given = {one_of("parameter", name, allowed): _given(name, text) for name, text in texts.items()}
     # Without those that every notebook has by default.
     values: dict[str, object] = {
         name: value
@@ -217,12 +189,10 @@ def check_call(notebooks: list[Notebook], texts: dict[str, str], fetch: bool = F
     settings = [
         resolve(**(notebook.parameters | notebook.declared(values))) for notebook in notebooks
     ]
-    if fetch:
-        _fetch(list(zip(settings, notebooks, strict=True)))
     looked = [
         what
         for of_one, nb in zip(settings, notebooks, strict=True)
-        for what in _look_into(of_one, nb.parameters, fetch)
+        for what in _look_into(of_one, nb.parameters)
     ]
     remarks = [f"not checked: {what}" for what in dict.fromkeys(looked)]
     without = {
@@ -233,54 +203,9 @@ def check_call(notebooks: list[Notebook], texts: dict[str, str], fetch: bool = F
     return Checked(values, tuple(remarks))
 
 
-def _absolute(name: str, value: str | int) -> str | int:
-    """Paths as seen from here."""
-
-    def place(part: re.Match[str]) -> str:
-        path = Path(part[0]).expanduser()
-        return str(path.resolve()) if path.exists() else part[0]
-
-    return (
-        re.sub(_PATHS[name], place, value) if name in _PATHS and isinstance(value, str) else value
-    )
-
-
-def _fetch(runs: list[tuple[Settings, Notebook]]) -> None:
-    """Bring everything, and only then say what could not be had."""
-    steps: dict[tuple[str, object], Callable[[], object]] = {}  # several notebooks read the same
-    for settings, notebook in runs:
-        steps |= _steps(settings, notebook.parameters)
-    missing = []
-    for (parameter, _), bring in steps.items():
-        try:
-            bring()
-        except (OSError, ValueError, ImportError) as error:
-            missing.append(f"  {_INSTEAD[parameter]}: {error}")
-    if missing:
-        listed = "\n".join(dict.fromkeys(missing))
-        raise ConnectionError(
-            f"not all could be fetched; from the disk it is taken by these parameters:\n{listed}"
-        )
-
-
-def _steps(
-    settings: Settings, declared: dict[str, object]
-) -> dict[tuple[str, object], Callable[[], object]]:
-    """What a notebook reads from elsewhere: the parameter that names it and what it is → the function that brings it."""
-    from .models import load_encoder, load_tokenizer
-
-    steps: dict[tuple[str, object], Callable[[], object]] = {}
-    model, data = settings.model, settings.data
-    if not model.is_local:
-        steps["model", model] = lambda: (load_tokenizer(model), load_encoder(model))
-    if "data" in declared and data.kind == "hub":
-        for task, split in _splits(settings, declared):
-            steps["data", (task.name, split)] = partial(load_rows, task, split, data)
-    if "annotation" in declared and settings.annotation == f"spacy:{PIPELINE}":
-        steps["annotation", PIPELINE] = install_pipeline
-    if "framenet" in declared and settings.framenet == "nltk":
-        steps["framenet", "nltk"] = from_nltk
-    return steps
+def _given(name: str, text: str) -> str | int:
+    value = convert(name, text)
+    return absolute(name, value) if isinstance(value, str) else value
 
 
 def _splits(settings: Settings, declared: dict[str, object]) -> Iterator[tuple[Task, str]]:
@@ -292,7 +217,7 @@ def _splits(settings: Settings, declared: dict[str, object]) -> Iterator[tuple[T
             yield before[0], "train"
 
 
-def _look_into(settings: Settings, declared: dict[str, object], fetched: bool) -> list[str]:
+def _look_into(settings: Settings, declared: dict[str, object]) -> list[str]:
     """Open what a notebook will read; returns what only the network could answer, nothing where all was fetched."""
     data = settings.data
     unknown = [] if settings.model.is_local else [f"the model {settings.model.location} on the Hub"]
@@ -310,7 +235,7 @@ def _look_into(settings: Settings, declared: dict[str, object], fetched: bool) -
     if "data" in declared and data.kind == "folder":
         for task, split in _splits(settings, declared):
             _split(task, split, data)
-    if annotates == "conllu" and (data.kind != "hub" or fetched):
+    if annotates == "conllu" and data.kind != "hub":
         for task in settings.tasks:
             rows = sample(load_rows(task, "dev", data), settings.max_examples, settings.seed)
             _annotator(settings.annotation).annotate(
@@ -320,7 +245,7 @@ def _look_into(settings: Settings, declared: dict[str, object], fetched: bool) -
         _release(settings.framenet)
         if settings.framenet == "nltk":
             unknown.append("FrameNet, which NLTK downloads if it is not there")
-    return [] if fetched else unknown
+    return unknown
 
 
 def notebook_text(content: dict[str, object]) -> str:

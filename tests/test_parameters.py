@@ -16,6 +16,7 @@ from bertology_utils.settings import (
     PARAMETERS,
     PROFILES,
     Profile,
+    absolute,
     choices,
     parameters_cell,
     resolve,
@@ -51,14 +52,17 @@ WRONG = [
     ),
     (["-p", "seed", "2", "-p", "seed", "3"], "seed is given twice"),
     (["-p", "seeed", "1"], "unknown parameter 'seeed'; choose one of: "),
-    (["-p", "seed", "one"], "seed='one' is not of type int"),
-    (["-p", "seed", "-1"], "seed=-1 is out of range; it is a whole number from 0"),
-    (["-p", "seed", "all"], "seed=-1 is out of range"),
+    (["-p", "seed", "one"], "seed='one' is no whole number"),
+    (
+        ["-p", "seed", "-1"],
+        "seed=-1: Input should be greater than or equal to 0; seed (int): of every random draw",
+    ),
+    (["-p", "seed", "all"], "seed=-1: Input should be greater than or equal to 0"),
     (
         ["-p", "max_examples", "-2"],
-        "max_examples=-2 is out of range; it is a whole number from -1 (-1 means all)",
+        "max_examples=-2: Input should be greater than or equal to -1; max_examples (int): dev rows whose maps are measured; 0: the profile's; -1: all",
     ),
-    (["-p", "max_examples", "1.5"], "max_examples='1.5' is not of type int"),
+    (["-p", "max_examples", "1.5"], "max_examples='1.5' is no whole number"),
     (
         ["-p", "framenet", "web"],
         "unknown framenet 'web'; choose one of: embedded, nltk, folder:PATH, zip:PATH",
@@ -68,7 +72,7 @@ WRONG = [
         ["-p", "direction", "up"],
         "unknown direction 'up'; choose one of: predicate to element, element to predicate, both",
     ),
-    (["-p", "nearest", "-1"], "nearest=-1 is out of range"),
+    (["-p", "nearest", "-1"], "nearest=-1: Input should be greater than or equal to 0"),
     (["-p", "train_files", "mnli=x.tsv"], "needs data='folder:PATH'"),
     (["--only", "99"], "unknown notebook '99'; choose one of: "),
     (["--only", "3-1"], "unknown notebook '3-1'; choose one of: "),
@@ -228,6 +232,25 @@ def test_paths_mean_the_same_in_the_kernel(tmp_path, monkeypatch):
         assert values == {"annotation": f"{kind}:{tmp_path / name}"}
 
 
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("model", "embedded"),
+        ("data", "embedded"),
+        ("data", "hub"),
+        ("framenet", "nltk"),
+        ("annotation", "gold"),
+        ("annotation", "spacy:numpy"),  # a package stands for an installed pipeline here
+    ],
+)
+def test_what_a_parameter_says_is_no_path_though_a_folder_bears_its_name(
+    tmp_path, monkeypatch, name, value
+):
+    (tmp_path / value.rpartition(":")[2]).mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert absolute(name, value) == value
+
+
 def test_in_place_is_for_default_settings_only(capsys):
     assert cli.main(["run", "--in-place", "-p", "seed", "2"]) == 2
     assert "default settings only" in capsys.readouterr().err
@@ -259,6 +282,14 @@ def test_every_notebooks_cell_has_the_declared_comments():
     )
 
 
+def test_the_committed_results_name_the_settings_of_their_notebooks():
+    for notebook in notebooks.find_notebooks():
+        results = ROOT / "figures" / notebook.name / "results.json"
+        assert (
+            resolve(**notebook.parameters).as_json() == json.loads(results.read_text())["settings"]
+        )
+
+
 OTHERS = {  # of each parameter a value that is not the default
     "profile": "colab",
     "data": f"folder:{ROOT / 'tests'}",
@@ -269,7 +300,9 @@ OTHERS = {  # of each parameter a value that is not the default
     "protocol": "official",
     "weighing": "norm",
     "direction": "both",
-    **dict.fromkeys([name for name, field in PARAMETERS.items() if field.annotation is int], 7),
+    **dict.fromkeys(
+        [name for name, field in PARAMETERS.items() if field.default.__class__ is int], 7
+    ),
 }
 
 
@@ -290,6 +323,7 @@ def as_written(settings):
     """What the profile has a say in, as a parameter's text or number."""
     found = {name: getattr(settings, name) for name in PARAMETERS if name in OF_PROFILE}
     model, data = found["model"], found["data"]
+    (found["trainings"],) = {*map(settings.trainings_of, settings.tasks)}
     return found | {
         "model": model.name,
         "data": f"folder:{data.path}" if data.kind == "folder" else data.kind,

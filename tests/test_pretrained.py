@@ -1,11 +1,8 @@
 """The room of notebook 8: is it bert-base, heads beside published panels, heads that point, sentences that are drawn."""
 
-import hashlib
-import os
 import shutil
 import subprocess
 import sys
-import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +19,6 @@ from made_up import SURE, resampled
 from test_dependencies import treebank
 from transformers import AutoTokenizer, BertConfig
 
-from bertology_utils.corpora import FRAMENET
 from bertology_utils.framenet import frame_links, release
 from bertology_utils.framenet.comparisons import published_panel
 from bertology_utils.glue import TASKS, load_rows
@@ -30,7 +26,7 @@ from bertology_utils.hub import BERT_BASE, GLUE, HUB_REVISIONS
 from bertology_utils.links.dependencies import CLARK, RELATIONS, RelationTest
 from bertology_utils.pretrained import bert_base, measure
 from bertology_utils.results import RESULTS, read_results
-from bertology_utils.settings import PIPELINE, PIPELINE_VERSION, embedded_folder, parse_data
+from bertology_utils.settings import embedded_folder, parse_data
 from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, judge
 
 
@@ -249,106 +245,3 @@ def test_from_the_hub_it_fills_the_column_and_asks_for_nothing_else(
     assert fetched and all(
         HUB_REVISIONS[GLUE] in path or HUB_REVISIONS[BERT_BASE] in path for path in fetched
     )
-
-
-# What it fetches beforehand.
-
-
-@pytest.fixture
-def index(tmp_path):
-    """A folder of wheels with an empty package that passes for the default pipeline, and that wheel's SHA-256."""
-    name, folder = f"{PIPELINE}-{PIPELINE_VERSION}", tmp_path / "index"
-    folder.mkdir()
-    with zipfile.ZipFile(folder / f"{name}-py3-none-any.whl", "w") as wheel:
-        wheel.writestr(f"{PIPELINE}/__init__.py", "")
-        wheel.writestr(
-            f"{name}.dist-info/METADATA",
-            f"Metadata-Version: 2.1\nName: {PIPELINE}\nVersion: {PIPELINE_VERSION}\n",
-        )
-        wheel.writestr(
-            f"{name}.dist-info/WHEEL",
-            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        )
-        wheel.writestr(f"{name}.dist-info/RECORD", "")
-    return folder, hashlib.sha256((folder / f"{name}-py3-none-any.whl").read_bytes()).hexdigest()
-
-
-def fetched(tmp_path, url, index, checksum=""):
-    """Check the call of ``make bert`` and fetch, where nothing but this machine answers."""
-    (tmp_path / "site").mkdir()
-    pinned = (
-        f'from bertology_utils import settings\nsettings.PIPELINE_SHA256 = "{checksum}"\n'
-        if checksum
-        else ""
-    )
-    (tmp_path / "site" / "sitecustomize.py").write_text(pinned)
-    nowhere = dict.fromkeys(
-        ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9"
-    )
-    environment = (
-        hub_environment(url, tmp_path / "hf")
-        | nowhere
-        | {
-            "PYTHONPATH": os.pathsep.join(
-                map(str, (tmp_path / "site", tmp_path / "installed", ROOT))
-            ),
-            "BERTOLOGY_CACHE": str(tmp_path / "cache"),
-            "NLTK_DATA": str(tmp_path / "nltk"),
-            "no_proxy": "127.0.0.1",
-            "PIP_FIND_LINKS": str(index),
-            "PIP_NO_INDEX": "1",
-            "PIP_RETRIES": "0",
-            "PIP_TARGET": str(tmp_path / "installed"),
-        }
-    )
-    command = [
-        sys.executable,
-        "-m",
-        "bertology_utils",
-        "check",
-        "--fetch",
-        "--only",
-        "8,8a",
-        "--profile",
-        "bert-forward",
-    ]
-    return subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300
-    )
-
-
-def test_all_that_it_reads_is_fetched_beforehand(tmp_path, repository, index):
-    rows = {name: glue_rows(task) for name, task in TASKS.items()}
-    repositories = {f"datasets/{GLUE}": (HUB_REVISIONS[GLUE], glue_repository_of(rows))}
-    (tmp_path / "nltk" / "corpora").mkdir(parents=True)
-    found = release.find_root(release._unpacked(FRAMENET))
-    shutil.copytree(found, tmp_path / "nltk" / "corpora" / release.NLTK_PACKAGE)
-    with LocalHub(repositories | {BERT_BASE: (HUB_REVISIONS[BERT_BASE], repository)}) as hub:
-        done = fetched(tmp_path, hub.url, *index)
-        asked = " ".join(path for _, path in hub.requests)
-    assert done.returncode == 0, done.stderr
-    assert (
-        done.stdout.startswith("ready to run 8_bert_base, 8a_appendix")
-        and "not checked" not in done.stdout
-    )
-    assert (tmp_path / "installed" / PIPELINE).is_dir()
-    assert "model.safetensors" in asked and all(
-        f"/{name}/{task.dev_split}-0" in asked for name, task in TASKS.items()
-    )
-
-
-def test_what_cannot_be_fetched_is_said_in_one_list_with_what_takes_its_place(tmp_path, index):
-    with LocalHub({}) as hub:
-        done = fetched(tmp_path, hub.url, index[0])  # by the true checksum, which is another
-    assert done.returncode == 2 and not (tmp_path / "installed").exists()
-    head, *lines = done.stderr.split("error: ")[1].strip().splitlines()
-    assert head == "not all could be fetched; from the disk it is taken by these parameters:"
-    told = ["-p model FOLDER: the model", "-p data folder:PATH: the data set"]
-    told += [
-        "-p annotation spacy:FOLDER or conllu:PATH: the",
-        "-p framenet folder:PATH or zip:PATH: NLTK cannot",
-    ]
-    assert len(lines) == len(told) and all(
-        any(line.startswith(f"  {one}") for line in lines) for one in told
-    ), lines
-    assert "DO NOT MATCH THE HASHES" in next(line for line in lines if "annotation" in line)
