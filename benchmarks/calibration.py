@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bertology_utils.statistics import ONE_SIDED, Estimate, estimates, many_test, pooled
+from bertology_utils.statistics import ONE_SIDED, Estimate, estimates, many_test, moderated
 from bertology_utils.verdicts import CLAIMS, RULES, Support, above, all_of, any_of
 
 WAYS = {
@@ -63,7 +63,7 @@ def case(
     for _ in range(draws):
         plain = drawn(rng, tasks, trainings, ratio, spread)
         for way, prior in WAYS.items():
-            found = list((pooled(plain, prior) if prior else plain).values())
+            found = list((moderated(plain, prior) if prior else plain).values())
             covered = np.mean([low <= 0 <= high for low, high in (one.interval for one in found)])
             each = [above(one) for one in found]
             others = [above(one - -FAR) for one in found[1:]]

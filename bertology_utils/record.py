@@ -98,7 +98,7 @@ class Record:
         Raises:
             ValueError: as there; or these numbers are in the table already.
         """
-        if "task" in by and isinstance(values, Mapping):
+        if isinstance(values, Mapping):
             values = pooled(values)
         entries = entries_of(what, values, by, unit=unit, **options)
         places = {_key(entry) for entry in self.entries}

@@ -2,12 +2,14 @@
 
 import copy
 import re
+from itertools import permutations
 
 import numpy as np
 import pytest
 from conftest import ROOT
 
 from bertology_utils.glue import TASKS
+from bertology_utils.record import Record
 from bertology_utils.results import (
     GAIN,
     MEASURED,
@@ -20,7 +22,7 @@ from bertology_utils.results import (
     read_results,
     tidy,
 )
-from bertology_utils.statistics import Estimate
+from bertology_utils.statistics import Bootstrap, Estimate, mean_over_seeds, pooled
 from bertology_utils.verdicts import CLAIMS, OUTCOMES, SCORE, TENTH, WEIGHT
 
 MRPC, RTE = TASKS["mrpc"], TASKS["rte"]
@@ -70,6 +72,34 @@ def test_numbers_become_rows_with_their_labels():
     )
     assert len(table) == 6 and set(table.state) == {"fine-tuned"}
     assert table.loc[(table["layer"] == 1) & (table["head"] == 2), "value"].item() == 5
+
+
+@pytest.mark.parametrize("by", permutations(("task", "kind", "state")), ids=", ".join)
+def test_no_interval_depends_on_the_order_of_labels(by):
+    """Two kinds of number that differ by a factor of ten, of seven tasks with two runs each."""
+    runs = np.random.default_rng(0).normal(0.5, 0.01, (2, 7, 2))
+    estimates = {
+        (task, kind, "fine-tuned"): mean_over_seeds(
+            [Bootstrap(scale * run, scale * run + np.linspace(-0.001, 0.001, 9), 90) for run in two]
+        )
+        for kind, scale, of_kind in (("share", 1.0, runs[0]), ("difference", 0.1, runs[1]))
+        for task, two in zip(TASKS.values(), of_kind, strict=True)
+    }
+
+    def recorded(chosen, by):
+        nested: dict = {}
+        for labels, estimate in chosen.items():
+            at = dict(zip(("task", "kind", "state"), labels, strict=True))
+            nested.setdefault(at[by[0]], {}).setdefault(at[by[1]], {})[at[by[2]]] = estimate
+        record = Record("1_trial", settings=None)
+        record.record("number", nested, by=by)
+        return {(row["task"], row["kind"]): (row["low"], row["high"]) for row in record.entries}
+
+    intervals = recorded(estimates, by)
+    for kind in ("share", "difference"):
+        alone = {at[0]: one for at, one in estimates.items() if at[1] == kind}
+        for task, one in pooled(alone).items():
+            assert intervals[task.name, kind] == pytest.approx(one.interval, abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from bertology_utils.glue import TASKS, plain_metric, predictions
 from bertology_utils.statistics import estimates, permutation
 from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, Support, all_of, any_of
 
+MRPC, QQP, RTE = TASKS["mrpc"], TASKS["qqp"], TASKS["rte"]
+
 
 def test_interval_covers_the_truth_as_often_as_it_says():
     """95 % in theory; of 500 trials, 0.91 to 0.98 leaves four standard errors to either side."""
@@ -114,36 +116,48 @@ def test_pooled_over_tasks_intervals_cover_and_verdicts_rarely_err(tasks, traini
 
 
 def test_pooling_moves_a_variance_towards_the_others_and_counts_their_degrees():
-    by_task = {
-        name: statistics.mean_over_seeds(trainings(values))
-        for name, values in (("calm", [0.5, 0.5]), ("wild", [0.3, 0.7]), ("third", [0.4, 0.6]))
-    }
-    found = statistics.pooled(by_task)
+    calm, wild, third = (
+        statistics.mean_over_seeds(trainings(values))
+        for values in ([0.5, 0.5], [0.3, 0.7], [0.4, 0.6])
+    )
+    by_task = {MRPC: calm, QQP: wild, RTE: third}
+    pooled = statistics.pooled(by_task)
     mean = np.mean([0, 0.08, 0.02])
-    for name, own in (("calm", 0), ("wild", 0.08), ("third", 0.02)):
-        assert found[name].error ** 2 == pytest.approx(
-            by_task[name].of_examples + (2 * mean + own) / 3 / 2
+    for task, own in ((MRPC, 0), (QQP, 0.08), (RTE, 0.02)):
+        assert pooled[task].error ** 2 == pytest.approx(
+            by_task[task].of_examples + (2 * mean + own) / 3 / 2
         )
-    assert found["wild"].degrees == pytest.approx(2, abs=0.1), "no more than both others bring"
-    assert statistics.pooled(found) == found, "once is enough"
-    calm, wild, third = by_task.values()
-    nested = statistics.pooled(
-        {"one": {"a": calm, "b": third}, "other": {"a": wild, "b": third, "c": wild}, "text": "–"}
+    assert pooled[QQP].degrees == pytest.approx(2, abs=0.1), "no more than both others bring"
+    assert statistics.pooled(pooled) == pooled, "once is enough"
+    assert list(statistics.moderated({1: calm, 2: wild, 3: third}).values()) == list(
+        pooled.values()
     )
-    assert nested["one"]["a"] == statistics.pooled({1: calm, 2: wild})[1], (
-        "with the same part of other tasks"
+    (single,) = trainings([0.5])
+    one_run = {RTE: statistics.mean_over_seeds([single])}
+    assert statistics.pooled({MRPC: calm, QQP: wild} | one_run)[RTE] == one_run[RTE]
+
+
+def test_only_estimates_of_one_kind_and_of_several_tasks_are_pooled():
+    small, large = (
+        {
+            task: statistics.mean_over_seeds(trainings([middle - gap, middle + gap]))
+            for task, gap in ((MRPC, size), (QQP, 2 * size))
+        }
+        for middle, size in ((0.1, 0.001), (0.7, 0.1))
     )
-    assert (
-        nested["one"]["b"] == statistics.pooled({1: third, 2: third})[1] and nested["text"] == "–"
+    alone = statistics.pooled(small)
+    assert alone != small
+    nested = statistics.pooled({"small": small, "large": large, "text": "–"})
+    assert nested == {"small": alone, "large": statistics.pooled(large), "text": "–"}
+    flat = {(task, "small"): one for task, one in small.items()}
+    flat |= {("large", task.name): one for task, one in large.items()}
+    assert [one for key, one in statistics.pooled(flat).items() if "small" in key] == list(
+        alone.values()
     )
-    assert nested["other"]["c"] == wild
-    of_one = statistics.pooled({"one": {"above a": calm, "above b": wild}})
-    assert of_one["one"]["above b"] == statistics.pooled({1: calm, 2: wild})[2], (
-        "parts that one task alone has"
-    )
-    assert statistics.pooled({"": by_task["wild"]}) == {"": by_task["wild"]}, (
-        "of one task nothing more is known"
-    )
+    of_one_task = {MRPC: {"small": small[MRPC], "large": large[MRPC]}}
+    assert statistics.pooled(of_one_task) == of_one_task
+    of_no_task = {"MRPC, small": small[MRPC], "MRPC, large": large[MRPC]}
+    assert statistics.pooled(of_no_task) == of_no_task
 
 
 def test_averages_and_texts_of_estimates():

@@ -18,6 +18,7 @@ from ..statistics.estimates import (
     bootstrap_mean,
     mean_over_seeds,
     means_with_gaps,
+    moderated,
 )
 from ..statistics.permutation import ONE_SIDED, ManyTest, in_both
 from ..verdicts import CLAIMS, MIN_EXAMPLES
@@ -177,12 +178,14 @@ def ahead_of_pairs(
         for count in (1, 2)
     )
     return {
-        one: {
-            f"above {other.title}": mean_over_seeds(
-                [apart(*pair) for pair in zip(measured[one], measured[other], strict=False)]
-            )
-            for other in double
-        }
+        one: moderated(
+            {
+                f"above {other.title}": mean_over_seeds(
+                    [apart(*pair) for pair in zip(measured[one], measured[other], strict=False)]
+                )
+                for other in double
+            }
+        )
         for one in single
         if double
     }

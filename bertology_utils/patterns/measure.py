@@ -19,6 +19,7 @@ from ..statistics import (
     apart,
     bootstrap_mean,
     mean_over_seeds,
+    moderated,
     resampled_means,
 )
 from .classifiers import Classifier
@@ -262,7 +263,7 @@ def share_apart(
     return mean_over_seeds([share(one) - share(other) for other in others])
 
 
-def extremes(shares: Mapping[Task, Sequence[Bootstrap]]) -> dict[Task, dict[str, Estimate]]:
+def extremes(shares: Mapping[Task, Sequence[Bootstrap]]) -> dict[tuple[Task, str], Estimate]:
     """How far MRPC is below each other task, and QQP above each, mean over the trainings that both have (Fig 2).
 
     Args:
@@ -276,15 +277,14 @@ def extremes(shares: Mapping[Task, Sequence[Bootstrap]]) -> dict[Task, dict[str,
         )
 
     words = {"mrpc": "below", "qqp": "above"}
-    return {
-        task: {
-            f"{words[task.name]} {other.title}": beyond(task, other)
+    return moderated(
+        {
+            (task, f"{words[task.name]} {other.title}"): beyond(task, other)
+            for task in shares
             for other in shares
-            if other is not task
+            if task.name in words and other is not task
         }
-        for task in shares
-        if task.name in words
-    }
+    )
 
 
 # Do the patterns repeat, across heads and across tasks? ---

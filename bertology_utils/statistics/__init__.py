@@ -17,6 +17,7 @@ from .estimates import (
     mean_of,
     mean_over_seeds,
     means_with_gaps,
+    moderated,
     over_trainings,
     pooled,
     resampled_means,

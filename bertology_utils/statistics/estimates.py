@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -10,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ..glue import TASKS
+
 RESAMPLES = 1000
-PRIOR = 2  # degrees of freedom that other tasks' variance between trainings counts for; see pooled
+PRIOR = 2  # degrees of freedom that other tasks' variance between runs counts for; see moderated
 Seed = int | tuple[int, ...] | None
 Seeds = Seed | tuple["Seeds", ...]  # of a mean: those of its parts
 
@@ -349,40 +350,59 @@ def _with_between(one: Estimate, between: float, degrees: float) -> Estimate:
     return replace(one, error=float(np.sqrt(variance)), degrees=known)
 
 
-def pooled(found: Mapping[Any, Any], prior: float = PRIOR) -> dict[Any, Any]:
-    """Estimates of several tasks, with what they say together of how trainings differ.
+def pooled(estimates: Mapping[Any, Any], prior: float = PRIOR) -> dict[Any, Any]:
+    """Estimates whose variance between runs is moderated by that of the other tasks.
 
-    The variance between a task's trainings counts with its own degrees of freedom, the mean over
-    all tasks with ``prior``, as in Smyth's (2004) moderated t; and the error has no more degrees
-    than the other tasks bring. The number is fixed: estimated from three to seven variances of one
-    degree it is mostly infinite, and the interval then too narrow. benchmarks/calibration.py
-    compares it with others, by simulation.
+    A key that is a task, or the name of one, says which task an estimate is of, wherever it stands
+    among nested keys or in a tuple; all other keys say of what kind it is. Only estimates of one
+    kind are pooled, over tasks. What has no task among its keys stays as it is, and so does what is
+    no estimate of several runs.
 
     Args:
-        found: an estimate by task, or by what else it is of; or those of several parts by task, of
-            which those of one part are pooled, or those that only one task has. Whatever is no
-            estimate of several trainings stays.
-        prior: degrees of freedom that the mean over all tasks counts for.
+        estimates: nested mappings, to any depth.
+        prior: see :func:`moderated`.
     """
-    several = {
-        at: one for at, one in leaves(found) if isinstance(one, Estimate) and len(one.each) > 1
-    }
-    parts = Counter(at[1:] for at in several)
-    groups: dict[Any, list[Any]] = {}
-    for at in several:
-        groups.setdefault(at[1:] if parts[at[1:]] > 1 else "of one task only", []).append(at)
-    moderated = {
-        at: one
-        for group in groups.values()
-        for at, one in _moderated({at: several[at] for at in group}, prior).items()
-    }
+    by_kind: dict[tuple[Hashable, ...], dict[tuple[Hashable, ...], Estimate]] = {}
+    for at, one in leaves(estimates):
+        kind = tuple(key for key in at if getattr(key, "name", key) not in TASKS)
+        if kind != at and isinstance(one, Estimate):
+            by_kind.setdefault(kind, {})[at] = one
+    known = {at: one for kind in by_kind.values() for at, one in moderated(kind, prior).items()}
 
-    def rebuilt(one: Any, at: tuple[Hashable, ...]) -> Any:
-        if isinstance(one, Mapping):
-            return {of: rebuilt(part, (*at, of)) for of, part in one.items()}
-        return moderated.get(at, one)
+    def rebuilt(part: Any, at: tuple[Hashable, ...]) -> Any:
+        if isinstance(part, Mapping):
+            return {key: rebuilt(inner, (*at, *_keys(key))) for key, inner in part.items()}
+        return known.get(at, part)
 
-    return rebuilt(found, ())
+    return rebuilt(estimates, ())
+
+
+def moderated(estimates: Mapping[Any, Estimate], prior: float = PRIOR) -> dict[Any, Estimate]:
+    """Estimates of one kind, each with the variance between runs that it and all of them suggest.
+
+    The variance between an estimate's runs counts with its own degrees of freedom, the mean over
+    all estimates with ``prior``, as in Smyth's (2004) moderated t; and the error has no more degrees
+    than the other estimates bring. The number is fixed: estimated from three to seven variances of
+    one degree it is mostly infinite, and the interval then too narrow. benchmarks/calibration.py
+    compares it with others, by simulation. One alone, or one of a single run, stays as it is.
+
+    Args:
+        estimates: of one kind, by what each is of: tasks, or rivals of one task.
+        prior: degrees of freedom that the mean over all estimates counts for.
+    """
+    own = {at: len(one.each) - 1 for at, one in estimates.items() if len(one.each) > 1}
+    if len(own) < 2:
+        return dict(estimates)
+    total = sum(own.values())
+    mean = sum(degrees * estimates[at].between for at, degrees in own.items()) / total
+    return dict(estimates) | {
+        at: _with_between(
+            estimates[at],
+            (prior * mean + degrees * estimates[at].between) / (prior + degrees),
+            max(degrees, min(prior + degrees, total - degrees)),
+        )
+        for at, degrees in own.items()
+    }
 
 
 def over_trainings(
@@ -402,28 +422,17 @@ def over_trainings(
     )
 
 
-def _moderated(several: Mapping[Any, Estimate], prior: float) -> dict[Any, Estimate]:
-    """Each with the variance between trainings that it and all of them say; one alone as it is."""
-    if len(several) == 1:
-        return dict(several)
-    own = {at: len(one.each) - 1 for at, one in several.items()}
-    total = sum(own.values())
-    mean = sum(own[at] * one.between for at, one in several.items()) / total
-    between = {
-        at: (prior * mean + own[at] * one.between) / (prior + own[at])
-        for at, one in several.items()
-    }
-    degrees = {at: max(of, min(prior + of, total - of)) for at, of in own.items()}
-    return {at: _with_between(one, between[at], degrees[at]) for at, one in several.items()}
-
-
 def leaves(found: Any, at: tuple[Hashable, ...] = ()) -> Iterator[tuple[tuple[Hashable, ...], Any]]:
-    """Whatever is no mapping, with the keys on the way to it."""
+    """Whatever is no mapping, with the keys on the way to it; of a tuple each part is a key."""
     if isinstance(found, Mapping):
-        for of, part in found.items():
-            yield from leaves(part, (*at, of))
+        for key, part in found.items():
+            yield from leaves(part, (*at, *_keys(key)))
     else:
         yield at, found
+
+
+def _keys(key: Hashable) -> tuple[Hashable, ...]:
+    return key if isinstance(key, tuple) else (key,)
 
 
 def average(parts: Sequence[Estimate]) -> Estimate:
