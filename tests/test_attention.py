@@ -1,15 +1,24 @@
 """The captured maps are the model's own, and padding never counts."""
 
+import copy
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from conftest import batches_of_rows, loaded, make_rows
 from precision import forward_tolerance
 
-from bertology_utils import batches_of, load_classifier, load_tokenizer
-from bertology_utils.attention import batches
+from bertology_utils import (
+    Batch,
+    batches_of,
+    load_classifier,
+    load_tokenizer,
+    predict_logits,
+    sweep,
+)
+from bertology_utils.attention import ByNorm, batches
 from bertology_utils.attention import maps as attention
 from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS
@@ -114,6 +123,58 @@ def test_roberta_counts_positions_from_behind_its_padding():
                 attention.attention_maps(model, batch)
 
 
+@pytest.mark.parametrize("wrap", [torch.nn.DataParallel, torch.compile])
+def test_maps_of_a_wrapped_model_are_those_of_the_model_inside(model_and_tokenizer, wrap):
+    model, tokenizer = model_and_tokenizer
+    batch = some_batch(tokenizer)
+    for weighing in ("weight", "norm"):
+        for ours, theirs in zip(
+            attention.attention_maps(wrap(model), batch, weighing),
+            attention.attention_maps(model, batch, weighing),
+            strict=True,
+        ):
+            assert torch.equal(ours, theirs)
+    measured = [attention.observe(one, [batch], {"m": Mean()})["m"] for one in (wrap(model), model)]
+    assert measured[0] == measured[1]
+
+
+def test_a_batch_without_a_mask_has_no_padding(tiny_bert):
+    model, _ = loaded(tiny_bert)
+    ids = torch.arange(10).reshape(2, 5)
+    masked = Batch({"input_ids": ids, "attention_mask": torch.ones_like(ids)}, [0, 1])
+    bare = Batch({"input_ids": ids}, [0, 1])
+    assert bare.mask.all() and bare.lengths.tolist() == [5, 5]
+    for ours, theirs in zip(
+        attention.attention_maps(model, bare), attention.attention_maps(model, masked), strict=True
+    ):
+        assert torch.equal(ours, theirs)
+
+
+def test_a_batch_that_is_padded_at_its_beginning_is_refused(model_and_tokenizer):
+    model, _ = model_and_tokenizer
+    ids, mask = torch.tensor([[0, 5, 6], [7, 8, 9]]), torch.tensor([[0, 1, 1], [1, 1, 1]])
+    batch = Batch({"input_ids": ids, "attention_mask": mask}, [0, 1])
+    for run in (
+        lambda: attention.attention_maps(model, batch),
+        lambda: predict_logits(model, [batch]),
+        lambda: sweep(model, [batch]),
+    ):
+        with pytest.raises(ValueError, match="padded at its beginning.*pad on the right"):
+            run()
+
+
+@pytest.mark.parametrize("wrap", [lambda one: one, ByNorm], ids=["bare", "wrapped"])
+def test_a_measurement_is_fed_by_one_data_set_only(model_and_tokenizer, wrap):
+    model, tokenizer = model_and_tokenizer
+    batches, mean = [some_batch(tokenizer)], Mean()
+    attention.observe(model, batches, {"mean": mean})
+    with pytest.raises(ValueError, match="measurement 'again' has been fed already.*make a new"):
+        attention.observe(model, batches, {"again": wrap(mean)})
+    one = Mean()
+    with pytest.raises(ValueError, match="measurement 'twice' has been fed already"):
+        attention.observe(model, batches, {"once": one, "twice": wrap(one)})
+
+
 # Batches of one's own texts, and what is refused before any of them is made.
 
 
@@ -159,6 +220,10 @@ def test_segments_and_padding_are_the_tokenizers(tokenizer):
         ([("a", "b"), ("a", "")], None, ValueError, "text 2 is empty"),
         (["a", ("a", "b")], None, ValueError, "text 2 is a pair and text 1 is not"),
         (["a", 3], None, TypeError, "text 2 is 3; give a string or a pair of strings"),
+        (pd.Series(["a", None, "b"], index=[5, 6, 7]), None, TypeError, "text 2 is (nan|None);"),
+        (["a", "b \ud83d c"], None, ValueError, "text 2 has half a character"),
+        (["a", "b"], ["no", "yes"], TypeError, "label of text 1 is 'no'; give a number"),
+        (["a", "b"], [1, None], TypeError, "label of text 2 is None; give a number"),
         ([("a", "b", "c")], None, TypeError, "give a string or a pair"),
         (["a", "b"], [1], ValueError, "1 labels for 2 texts"),
         (
@@ -177,6 +242,19 @@ def test_bad_input_is_refused_in_words(tokenizer, texts, labels, error, message)
 def test_long_texts_are_cut_where_that_is_asked_for(tokenizer):
     (batch,) = batches_of(["b " * 600, "c"], tokenizer, max_length=10)
     assert batch.lengths.tolist() == [3, 10]
+
+
+def test_texts_are_cut_and_padded_at_their_end_whatever_the_tokenizer_says(tokenizer):
+    texts, other = ["b " * 30 + "last", "c"], load_tokenizer("embedded")
+    other.padding_side = other.truncation_side = "left"
+    other.model_input_names = ["input_ids", "token_type_ids"]  # gives no mask by itself
+    (found,), (expected,) = (batches_of(texts, one, max_length=10) for one in (other, tokenizer))
+    for name, ids in expected.inputs.items():
+        assert torch.equal(found.inputs[name], ids)
+    assert other.padding_side == other.truncation_side == "left", "it is the caller's"
+    rows = make_rows(TASKS["mrpc"], 4)
+    cut = [tokenize(rows, TASKS["mrpc"], one, 8)["input_ids"] for one in (other, tokenizer)]
+    assert list(cut[0]) == list(cut[1])
 
 
 @pytest.mark.parametrize(
@@ -231,6 +309,10 @@ def test_a_model_in_bf16_is_measured_in_float32(tiny_bert, tokenizer, weighing):
     model, batch = loaded(tiny_bert)[0], some_batch(tokenizer)
     usual = attention.attention_maps(model, batch, weighing)
     with torch.autocast("cpu", torch.bfloat16):
-        found = attention.attention_maps(model, batch, weighing)
-    for one, other in zip(usual, found, strict=True):
+        mixed = attention.attention_maps(model, batch, weighing)
+    half = attention.attention_maps(copy.deepcopy(model).bfloat16(), batch, weighing)
+    for other in half:
+        rows = other.sum(dim=3)[batch.mask[:, None].expand(other.shape[:3])]
+        torch.testing.assert_close(rows, torch.ones_like(rows), atol=1e-5, rtol=0)
+    for one, other in [*zip(usual, mixed, strict=True), *zip(usual, half, strict=True)]:
         assert other.dtype == torch.float32 and 0 < (one - other).abs().max() < 0.1

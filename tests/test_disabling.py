@@ -19,6 +19,7 @@ from bertology_utils.disabling.switch import (
     cumulative,
     disable_heads,
     layer_heads,
+    logits_without,
     random_order,
     replacement,
     searched_order,
@@ -122,18 +123,52 @@ def test_a_sweep_within_the_context_keeps_its_heads_disabled(model, batches, abl
 
 
 @pytest.mark.parametrize(
-    "heads, message",
+    "heads, error, message",
     [
-        ([], "no head"),
-        ([(3, 0)], "unknown layer 4; layers are counted from 1 to 3"),
-        ([(0, 4)], "unknown head 5"),
-        ([(-1, 0)], "unknown layer 0"),
-        ([(0, 1), (2, 1), (0, 1)], r"head \(1, 2\) is named twice"),
+        ([], ValueError, "no head"),
+        ([(3, 0)], ValueError, r"layer 3 of \(3, 0\): this model's layers are 0 to 2"),
+        ([(0, 4)], ValueError, r"head 4 of \(0, 4\): this model's heads are 0 to 3"),
+        ([(0, -1)], ValueError, r"head -1 of \(0, -1\)"),
+        ([(0, 1), (2, 1), (0, 1)], ValueError, r"head \(0, 1\) is named twice"),
+        (np.array([(0, 1), (0, 1)]), ValueError, r"head \(0, 1\) is named twice"),
+        ({0: [1, 2]}, TypeError, r"heads are a mapping.*give pairs \(layer, head\)"),
+        ([(True, False)], TypeError, r"\(True, False\) is no head; give pairs"),
+        (np.eye(3, 2, dtype=bool), TypeError, "is no head; give pairs"),
+        (torch.ones(1, 2, dtype=torch.bool), TypeError, "is no head; give pairs"),
+        ([(0.0, 1)], TypeError, "is no head; give pairs"),
+        ((0, 1), TypeError, "0 is no head; give pairs"),
+        ([(0, 1, 2)], TypeError, "is no head; give pairs"),
     ],
 )
-def test_wrong_heads_are_refused(model, batches, heads, message):
-    with pytest.raises(ValueError, match=message), disable_heads(model, heads):
+def test_wrong_heads_are_refused(model, batches, heads, error, message):
+    with pytest.raises(error, match=message), disable_heads(model, heads):
         pytest.fail("entered")
+
+
+@pytest.mark.parametrize("kind", ["argwhere", "nonzero", "generator"])
+def test_heads_are_integers_of_any_kind(model, batches, kind):
+    chosen = np.zeros((3, 4), dtype=bool)
+    chosen[0, 1] = chosen[2, 3] = True
+    heads = {
+        "argwhere": np.argwhere(chosen),
+        "nonzero": torch.from_numpy(chosen).nonzero(),
+        "generator": (pair for pair in [(np.int64(0), 1), (2, np.uint8(3))]),
+    }[kind]
+    with disable_heads(model, [(0, 1), (2, 3)]):
+        expected = predict_logits(model, batches)
+    with disable_heads(model, heads):
+        np.testing.assert_array_equal(predict_logits(model, batches), expected)
+
+
+def test_without_no_head_is_the_whole_model(model, batches):
+    whole = predict_logits(model, batches)
+    for none in ([], np.empty((0, 2), dtype=int)):
+        np.testing.assert_array_equal(logits_without(model, batches, none), whole)
+
+
+def test_layers_that_a_model_does_not_have_are_not_swept(model, batches):
+    with pytest.raises(ValueError, match="layer 3 of .*: this model's layers are 0 to 2"):
+        sweep(model, batches, layers=[0, 3])
 
 
 @pytest.mark.parametrize("tokens_at_once", [1, 300])

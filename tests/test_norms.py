@@ -10,9 +10,10 @@ from eight_models import NAMES, PAIRS, model_and_tokenizer
 from transformers import BertConfig, BertForSequenceClassification, BertModel
 
 from bertology_utils import Batch, Drift, attention_maps, batches_of, observe
-from bertology_utils.attention import ByNorm, Exchanged, vectors, weighed
+from bertology_utils.attention import ByNorm, Exchanged, observe_cached, vectors, weighed
 from bertology_utils.attention import norms as value_norms
-from bertology_utils.attention.hooks import reaching
+from bertology_utils.attention.hooks import attention_hooks
+from bertology_utils.disabling.heads import MapStatistics
 from bertology_utils.drift.measure import drifts
 from bertology_utils.weighing.mixing import DEFINITIONS, Mixing
 
@@ -52,7 +53,9 @@ def explicit(model, batch):
     given.clear()
     with (
         torch.inference_mode(),
-        reaching(model, observe_values=lambda _, m, v: (modules.append(m), values.append(v))),
+        attention_hooks(
+            model, observe_values=lambda _, m, v: (modules.append(m), values.append(v))
+        ),
     ):
         model(**batch.inputs)
     for hook in hooks:
@@ -119,8 +122,7 @@ def test_the_plain_implementation_gives_the_same():
 
 def test_the_plain_mixing_ratios_are_the_same():
     model, batch = tiny(), plain_batch()
-    with Mixing(model) as mixing:
-        (ratios,) = observe(model, [batch], {"mixing": mixing})["mixing"]
+    (ratios,) = observe(model, [batch], {"mixing": Mixing(model)})["mixing"]
     for at, name in enumerate(("weight", "norm", "residual", "layernorm")):
         np.testing.assert_allclose(
             ratios[:, at], plain_norms.mixing(model, IDS, KINDS, name), atol=1e-6, rtol=0
@@ -135,14 +137,28 @@ def test_mixing_ratios_do_not_see_padding(case):
         return
 
     def ratios(pairs):
-        with Mixing(model) as mixing:
-            return observe(model, batches_of(pairs, tokenizer), {"mixing": mixing})["mixing"]
+        return observe(model, batches_of(pairs, tokenizer), {"mixing": Mixing(model)})["mixing"]
 
     together = ratios(PAIRS)
     assert together.shape == (len(PAIRS), model.config.num_hidden_layers, len(DEFINITIONS))
     assert ((together > 0) & (together < 1)).all()
     for at, pair in enumerate(PAIRS):
         np.testing.assert_allclose(ratios([pair])[0], together[at], atol=1e-5)
+
+
+def test_what_is_measured_beside_mixing_ratios_is_found_in_the_cache_without_them(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("BERTOLOGY_CACHE", str(tmp_path))
+    model, tokenizer = model_and_tokenizer("BERT")
+    batches, special = batches_of(PAIRS, tokenizer), tuple(tokenizer.all_special_ids)
+    together = {"maps": MapStatistics(special), "mixing": Mixing(model)}
+    first = observe_cached(model, batches, together)
+    assert first["mixing"].shape[0] == len(PAIRS)
+    monkeypatch.setattr(model, "forward", lambda *_, **__: pytest.fail("another pass"))
+    again = observe_cached(model, batches, {"maps": MapStatistics(special)})
+    for name, values in first["maps"].items():
+        np.testing.assert_array_equal(again["maps"][name], values)
 
 
 def test_exchanged_lengths_stay_in_their_input():

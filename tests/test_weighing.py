@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 from bertology_utils import attention_maps, batches_of, observe
 from bertology_utils.attention import ByNorm, vectors
-from bertology_utils.attention.hooks import reaching
+from bertology_utils.attention.hooks import attention_hooks
 from bertology_utils.results import Results
 from bertology_utils.weighing import heads, measure, plots, special_tokens
 
@@ -85,7 +85,7 @@ def test_cutting_equals_an_edit_made_by_hand(model, tokenizer, batches):
 
     with torch.inference_mode():
         whole = model(**batches[0].inputs).logits.softmax(dim=1)
-        with reaching(model, edit_maps=without_first):
+        with attention_hooks(model, edit_maps=without_first):
             cut = model(**batches[0].inputs).logits.softmax(dim=1)
     expected = (cut - whole).abs().sum(dim=1) / 2
     np.testing.assert_allclose(found.moved[batches[0].index, 0], expected, atol=1e-9)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..annotation.annotators import Annotator
+from ..attention.batches import encode
 from ..common import PROTOCOLS, one_of
 from .annotators import Annotated, Word
 
@@ -137,7 +138,7 @@ def annotate_inputs(
     annotated = annotator.annotate([text for column in texts for text in column])
     count = len(texts[0])
     by_field = [annotated[start : start + count] for start in range(0, len(annotated), count)]
-    encoded = tokenizer(*texts, truncation=True, max_length=max_length, return_offsets_mapping=True)
+    encoded = encode(tokenizer, *texts, max_length=max_length, return_offsets_mapping=True)
     return [
         _placed(
             encoded[row],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,7 +14,7 @@ from ..glue import Task
 
 if TYPE_CHECKING:
     from datasets import Dataset
-    from transformers import PreTrainedTokenizerBase
+    from transformers import BatchEncoding, PreTrainedTokenizerBase
 
 TOKENS_PER_BATCH = 2048  # bounds the memory of one batch's maps
 _MODELS = 8  # whose maps of all layers are held at once, when models are compared
@@ -36,6 +36,12 @@ class Batch:
     inputs: dict[str, torch.Tensor]
     index: list[int]
     labels: torch.Tensor | None = None
+
+    def __post_init__(self) -> None:
+        """Inputs that come without a mask have no padding."""
+        if self.inputs and "attention_mask" not in self.inputs:
+            mask = torch.ones_like(next(iter(self.inputs.values())))
+            object.__setattr__(self, "inputs", self.inputs | {"attention_mask": mask})
 
     @property
     def mask(self) -> torch.Tensor:
@@ -66,7 +72,10 @@ class Batch:
 
 
 class Measurement(Protocol):
-    """What :func:`observe` feeds, in the manner of torchmetrics.
+    """What :func:`observe` feeds, in the manner of torchmetrics; each for one pass over one data set.
+
+    One with a method ``start(batch)`` is told of each batch before its pass. One that needs more of
+    a model than its maps has a method ``attach(model)``, a context manager around the passes.
 
     One with an attribute ``weighing`` of "norm" is fed by norm, see
     :func:`bertology_utils.attention.weighed`; if it also has a method ``exchange(layer, lengths,
@@ -92,6 +101,29 @@ def begin(measurement: Measurement, batch: Batch) -> None:
     getattr(measurement, "start", lambda batch: None)(batch)
 
 
+def encode(
+    tokenizer: PreTrainedTokenizerBase,
+    *columns: Sequence[str],
+    max_length: int | None = None,
+    **options: Any,
+) -> BatchEncoding:
+    """Model inputs of texts, or of pairs in two columns, without padding.
+
+    Args:
+        tokenizer: the model's.
+        columns: the texts.
+        max_length: wordpieces per input, to which longer ones are cut at their end, whatever side
+            the tokenizer was saved with; of a pair the longer text is cut. None cuts nothing.
+        options: more for the tokenizer.
+    """
+    side, tokenizer.truncation_side = tokenizer.truncation_side, "right"
+    try:
+        cut = max_length is not None
+        return tokenizer(*columns, truncation=cut, max_length=max_length, verbose=False, **options)
+    finally:
+        tokenizer.truncation_side = side
+
+
 def tokenize(
     rows: Dataset, task: Task, tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> Dataset:
@@ -111,9 +143,9 @@ def tokenize(
     """
     check_tokenizer(tokenizer, pairs=len(task.fields) == 2)
 
-    def encode(part: Columns) -> Columns:
+    def encoded(part: Columns) -> Columns:
         texts = [part[field] for field in task.fields]
-        inputs = tokenizer(*texts, truncation=True, max_length=max_length)
+        inputs = encode(tokenizer, *texts, max_length=max_length)
         # A regression on the unit range trains with the same rate as a classifier.
         labels = [label / 5 for label in part["label"]] if task.is_regression else part["label"]
         return dict(inputs) | {"labels": labels}
@@ -125,14 +157,14 @@ def tokenize(
         "keep_in_memory": True,
         "new_fingerprint": secrets.token_hex(8),
     }
-    return rows.map(encode, batched=True, remove_columns=rows.column_names, **unkept)
+    return rows.map(encoded, batched=True, remove_columns=rows.column_names, **unkept)
 
 
 def bytes_of_token(layers: int, heads: int, longest: int, models: int = _MODELS) -> int:
     """Bytes of memory that one token of a batch takes at most, while maps of models are compared (§4.3).
 
     Of every model the maps of all layers in float32, and of one layer three times more in float64:
-        masked, beside those of the other models, and multiplied. Weights come on top.
+    masked, beside those of the other models, and multiplied. Weights come on top.
 
     Args:
         layers, heads: of the models.
@@ -154,14 +186,14 @@ def tokens_per_batch(layers: int, heads: int, longest: int) -> int:
     """
     if device().type != "cuda":
         return TOKENS_PER_BATCH
-    memory = torch.cuda.get_device_properties(
-        0
-    ).total_memory  # what is free just now would decide on last digits
-    tokens = int(_SHARE * memory / bytes_of_token(layers, heads, longest))
+    # What is free just now would decide on last digits.
+    memory = torch.cuda.get_device_properties(0).total_memory
+    each = bytes_of_token(layers, heads, longest)
+    tokens = int(_SHARE * memory / each)
     if tokens < longest:
         raise ValueError(
-            f"an input of {longest} wordpieces takes {longest * bytes_of_token(layers, heads, longest) / 2**30:.1f} GiB beside"
-            f" the models, and of this GPU's {memory / 2**30:.1f} GiB {_SHARE:.0%} are for that; choose BERTOLOGY_DEVICE=cpu"
+            f"an input of {longest} wordpieces takes {longest * each / 2**30:.1f} GiB beside the models, and of this"
+            f" GPU's {memory / 2**30:.1f} GiB {_SHARE:.0%} are for that; choose BERTOLOGY_DEVICE=cpu"
         )
     return tokens
 
@@ -193,23 +225,26 @@ def batches_of(
             labels of another number, or see :func:`check_tokenizer`.
     """
     columns = _columns(texts)
-    if labels is not None and len(labels) != len(texts):
-        raise ValueError(
-            f"{len(labels)} labels for {len(texts)} texts; give one label per text, or none at all"
-        )
+    if labels is not None:
+        labels = list(labels)
+        if len(labels) != len(columns[0]):
+            raise ValueError(
+                f"{len(labels)} labels for {len(columns[0])} texts; give one label per text, or none at all"
+            )
+        for number, label in enumerate(labels, start=1):
+            if isinstance(label, str) or not hasattr(label, "__float__"):
+                raise TypeError(f"label of text {number} is {label!r}; give a number")
     check_tokenizer(tokenizer, pairs=len(columns) == 2)
-    inputs = tokenizer(
-        *columns, truncation=max_length is not None, max_length=max_length, verbose=False
-    )
+    inputs = dict(encode(tokenizer, *columns, max_length=max_length))
     for number, ids in enumerate(inputs["input_ids"], start=1):
         if max_length is None and len(ids) > tokenizer.model_max_length:
             raise ValueError(
                 f"text {number} has {len(ids)} wordpieces and the tokenizer allows {tokenizer.model_max_length};"
                 " cut long texts with max_length"
             )
-    if labels is not None:
-        inputs["labels"] = list(labels)
-    return make_batches(dict(inputs), tokenizer, tokens_per_batch)
+    return make_batches(
+        inputs if labels is None else inputs | {"labels": labels}, tokenizer, tokens_per_batch
+    )
 
 
 def _columns(texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[list[str]]:
@@ -221,9 +256,8 @@ def _columns(texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[list[str]
         raise ValueError("no texts; give at least one")
     for number, row in enumerate(rows, start=1):
         if len(row) not in (1, 2) or not all(isinstance(text, str) for text in row):
-            raise TypeError(
-                f"text {number} is {texts[number - 1]!r}; give a string or a pair of strings"
-            )
+            text = row[0] if len(row) == 1 else row
+            raise TypeError(f"text {number} is {text!r}; give a string or a pair of strings")
         if len(row) != len(rows[0]):
             raise ValueError(
                 f"text {number} is {'a pair' if len(row) == 2 else 'single'} and text 1 is not;"
@@ -231,6 +265,11 @@ def _columns(texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[list[str]
             )
         if not all(text.strip() for text in row):
             raise ValueError(f"text {number} is empty; leave it out")
+        if any("\ud800" <= sign <= "\udfff" for text in row for sign in text):
+            raise ValueError(
+                f"text {number} has half a character (a surrogate without its other half), which is no text;"
+                " read it anew, or replace that"
+            )
     return [list(column) for column in zip(*rows, strict=True)]
 
 
@@ -267,46 +306,30 @@ def make_batches(
         pad_to: pad every example to this many tokens instead of to the batch's longest.
 
     Returns:
-        Batches, shortest examples first; ``index`` says which row is where.
+        Batches, shortest examples first; ``index`` says which row is where. Padding is at the end,
+        whatever side the tokenizer pads on, since classifiers read the first token.
     """
     lengths = [len(ids) for ids in inputs["input_ids"]]
-    order = sorted(
-        range(len(lengths)), key=lengths.__getitem__
-    )  # a stable sort: same batches every time
-    return [
-        _batch(inputs, group, tokenizer, pad_to)
-        for group in _groups(order, lengths, tokens_per_batch, pad_to)
-    ]
-
-
-def _groups(
-    order: Sequence[int], lengths: list[int], budget: int, pad_to: int | None
-) -> Iterator[list[int]]:
-    group: list[int] = []
-    for index in order:
+    groups: list[list[int]] = []
+    # A stable sort, which gives the same batches every time.
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
         width = pad_to or lengths[index]
-        if group and (len(group) + 1) * width > budget:
-            yield group
-            group = []
-        group.append(index)
-    if group:
-        yield group
-
-
-def _batch(
-    inputs: Dataset | Columns,
-    group: list[int],
-    tokenizer: PreTrainedTokenizerBase,
-    pad_to: int | None,
-) -> Batch:
-    if isinstance(inputs, dict):
-        part = {name: [values[index] for index in group] for name, values in inputs.items()}
-    else:
-        part = inputs[group]
-    labels = part.pop("labels", None)
+        if not groups or (len(groups[-1]) + 1) * width > tokens_per_batch:
+            groups.append([])
+        groups[-1].append(index)
     padding = {"padding": "max_length", "max_length": pad_to} if pad_to else {"padding": True}
-    padded = dict(tokenizer.pad(part, return_tensors="pt", **padding))
-    return Batch(padded, group, None if labels is None else torch.tensor(labels))
+    made = []
+    for group in groups:
+        if isinstance(inputs, dict):
+            part = {name: [values[index] for index in group] for name, values in inputs.items()}
+        else:
+            part = inputs[group]
+        labels = part.pop("labels", None)
+        padded = tokenizer.pad(
+            part, padding_side="right", return_attention_mask=True, return_tensors="pt", **padding
+        )
+        made.append(Batch(dict(padded), group, None if labels is None else torch.tensor(labels)))
+    return made
 
 
 def received(maps: torch.Tensor, batch: Batch) -> torch.Tensor:

@@ -7,7 +7,8 @@ measurements included, sees the changed ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from ..common import one_based, zero_based
+from ..common import Head
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -36,17 +37,19 @@ OutputEditor = Callable[[int, torch.Tensor], torch.Tensor]
 
 
 @dataclass(eq=False)
-class _Reach:
+class _Context:
     """The changes that one context makes to the attention of one model.
 
     Attributes:
         modules: identities of the model's modules, by which its attention is told from another
             model's.
+        heads: per layer.
         edit_maps, edit_outputs, observe, observe_values: what is called at each layer.
         layer: the one that comes next in the present pass, from 0.
     """
 
     modules: frozenset[int]
+    heads: int
     edit_maps: MapEditor | None
     edit_outputs: OutputEditor | None
     observe: Observer | None
@@ -55,7 +58,7 @@ class _Reach:
 
 
 # Everything that is in force, the outermost context first.
-_reaches: ContextVar[tuple[_Reach, ...]] = ContextVar("attention_reaches", default=())
+_contexts: ContextVar[tuple[_Context, ...]] = ContextVar("attention_contexts", default=())
 
 
 def register_attention() -> None:
@@ -69,6 +72,23 @@ def register_attention() -> None:
     AttentionMaskInterface.register(IMPLEMENTATION, eager_mask)
 
 
+# What models hand down to attention and an eager pass over whole inputs does not use: windows are
+# in the mask, positions in the queries and keys.
+_WITHOUT_EFFECT = frozenset(
+    (
+        "deterministic",
+        "num_items_in_batch",
+        "output_attentions",
+        "output_hidden_states",
+        "output_router_logits",
+        "position_ids",
+        "return_dict",
+        "sliding_window",
+        "use_cache",
+    )
+)
+
+
 def _observed_attention(
     module: nn.Module,
     query: torch.Tensor,
@@ -77,37 +97,93 @@ def _observed_attention(
     attention_mask: torch.Tensor | None,
     scaling: float | None = None,
     dropout: float = 0.0,
-    **kwargs: object,
+    position_bias: torch.Tensor | None = None,
+    softcap: float | None = None,
+    **others: object,
 ) -> tuple[torch.Tensor, None]:
     """Scaled dot-product attention whose maps and outputs the contexts around its model can see and change.
 
-    ``query``, ``key``, ``value``: (examples, heads, tokens, head size);
-    ``attention_mask``: additive, (examples, 1, tokens, tokens), or None.
+    ``query``, ``key``, ``value``: (examples, heads, tokens, head size), the last two with as many
+    heads or a fraction of them (grouped-query attention); ``attention_mask``: additive,
+    (examples, 1, tokens, tokens), or None; ``position_bias``: added to the scores likewise;
+    ``softcap``: bound on the size of scores.
     """
+    contexts = [context for context in _contexts.get() if id(module) in context.modules]
+    if others.pop("is_causal", False):
+        raise _is_decoder(type(module).__name__)
+    unknown = sorted(n for n in others.keys() - _WITHOUT_EFFECT if others[n] is not None)
+    if unknown:
+        raise ValueError(
+            f"{type(module).__name__} gives its attention {', '.join(unknown)}, of which nothing is known here, so its"
+            f" maps could be wrong; {_KNOWN}. Leave it out of the inputs if you gave it yourself"
+        )
+    if key.shape[2] != query.shape[2] or query.shape[1] % key.shape[1]:
+        raise ValueError(
+            f"{type(module).__name__} has {query.shape[1]} heads with queries of {query.shape[2]} tokens and"
+            f" {key.shape[1]} with keys of {key.shape[2]}, which is no self-attention of heads; {_KNOWN}"
+        )
+    for context in contexts:
+        if context.layer == 0 and attention_mask is not None and _is_causal(attention_mask):
+            raise _is_decoder(type(module).__name__)
+        if query.shape[1] != context.heads:
+            raise ValueError(
+                f"{type(module).__name__} has {query.shape[1]} heads where the configuration has {context.heads},"
+                f" so that heads cannot be numbered; {_KNOWN}"
+            )
+    key, value = (_repeated(part, query.shape[1] // key.shape[1]) for part in (key, value))
     scaling = query.size(-1) ** -0.5 if scaling is None else scaling
     scores = torch.matmul(query, key.transpose(2, 3)) * scaling  # (examples, heads, tokens, tokens)
-    if attention_mask is not None:
-        scores = scores + attention_mask
-    weights = torch.softmax(scores, dim=-1)
-    reaches = [reach for reach in _reaches.get() if id(module) in reach.modules]
-    for reach in reaches:
-        if reach.edit_maps is not None:
-            weights = reach.edit_maps(reach.layer, weights, attention_mask)
+    if softcap is not None:
+        scores = torch.tanh(scores / softcap) * softcap
+    for added in (position_bias, attention_mask):
+        scores = scores if added is None else scores + added
+    # Of bf16 or fp16, weights are in float32, so that rows sum to 1, until they meet the values.
+    weights = torch.softmax(scores, -1, torch.float32 if scores.dtype.itemsize < 4 else None)
+    for context in contexts:
+        if context.edit_maps is not None:
+            weights = context.edit_maps(context.layer, weights, attention_mask)
     with _single_precision(weights.device.type):  # what is measured is summed in float32 at least
-        for reach in reaches:  # after all edits, so that every measurement sees what the model uses
-            if reach.observe_values is not None:
-                reach.observe_values(reach.layer, module, _at_least_single(value))
-            if reach.observe is not None:
-                reach.observe(reach.layer, _at_least_single(weights))
-    weights = nn.functional.dropout(weights, p=dropout, training=module.training)
-    context = (
-        torch.matmul(weights, value).transpose(1, 2).contiguous()
-    )  # (examples, tokens, heads, head size)
-    for reach in reaches:
-        if reach.edit_outputs is not None:
-            context = reach.edit_outputs(reach.layer, context)
-        reach.layer += 1
-    return context, None
+        for context in contexts:  # after all edits, so that what is seen is what the model uses
+            if context.observe_values is not None:
+                single = value.float() if value.dtype.itemsize < 4 else value
+                context.observe_values(context.layer, module, single)
+            if context.observe is not None:
+                context.observe(context.layer, weights)
+    weights = nn.functional.dropout(weights.to(value.dtype), p=dropout, training=module.training)
+    output = torch.matmul(weights, value).transpose(1, 2)  # (examples, tokens, heads, head size)
+    output = output.contiguous()
+    for context in contexts:
+        if context.edit_outputs is not None:
+            output = context.edit_outputs(context.layer, output)
+        context.layer += 1
+    return output, None
+
+
+_KNOWN = "BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT, ModernBERT and T5EncoderModel can be measured"
+
+
+def _repeated(part: torch.Tensor, groups: int) -> torch.Tensor:
+    """Keys or values that several heads share, one for each: (examples, heads, tokens, head size)."""
+    if groups == 1:
+        return part
+    return part[:, :, None].expand(-1, -1, groups, -1, -1).flatten(1, 2)
+
+
+def _is_causal(mask: torch.Tensor) -> bool:
+    """True if some real token is seen by a later one and does not see it; ``mask`` is additive."""
+    seen = mask == 0  # (examples, 1, queries or 1, keys)
+    if seen.shape[2] == 1:
+        return False
+    real = seen.diagonal(dim1=2, dim2=3)
+    among = seen & real[..., None] & real[..., None, :]
+    return bool((among != among.transpose(2, 3)).any())
+
+
+def _is_decoder(name: str) -> ValueError:
+    return ValueError(
+        f"{name} is a decoder, or has one: a token attends to those before it only, and a disabled head would see what"
+        f" comes after; encoders are measured and their heads disabled. {_KNOWN}"
+    )
 
 
 def _single_precision(device: str) -> AbstractContextManager[object]:
@@ -117,11 +193,6 @@ def _single_precision(device: str) -> AbstractContextManager[object]:
         if torch.is_autocast_enabled(device)
         else nullcontext()
     )
-
-
-def _at_least_single(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, in float32 if it had fewer bits (bf16, fp16)."""
-    return tensor if tensor.dtype.itemsize >= 4 else tensor.float()
 
 
 def shape_of(model: PreTrainedModel) -> tuple[int, int]:
@@ -136,7 +207,7 @@ def shape_of(model: PreTrainedModel) -> tuple[int, int]:
     if not (isinstance(layers, int) and isinstance(heads, int) and layers > 0 and heads > 0):
         raise ValueError(
             f"{type(model).__name__} has no attention heads: its configuration gives {layers, heads} as the numbers of"
-            " layers and of heads per layer. Encoders such as BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT and ModernBERT have them"
+            f" layers and of heads per layer; {_KNOWN}"
         )
     return layers, heads
 
@@ -170,8 +241,37 @@ def check_eval(model: nn.Module) -> None:
         )
 
 
+def check_heads(model: PreTrainedModel, heads: Iterable[Sequence[int]]) -> list[Head]:
+    """Heads as pairs of Python's integers, from those of NumPy, torch or Python, or an array of two columns.
+
+    Raises:
+        TypeError: something other than pairs of integers.
+        ValueError: a head that the model does not have, or one that is named twice.
+    """
+    wanted = "give pairs (layer, head), counted from 0"
+    if isinstance(heads, Mapping):
+        raise TypeError(f"heads are a mapping, {heads!r}; {wanted}, such as [(0, 1), (0, 2)]")
+    checked: list[Head] = []
+    for pair in heads:
+        try:
+            if any(getattr(one, "dtype", type(one)) in (bool, torch.bool) for one in pair):
+                raise TypeError("True and False choose, and do not count")
+            layer, head = map(operator.index, pair)
+        except (TypeError, ValueError):
+            raise TypeError(f"{pair!r} is no head; {wanted}") from None
+        for kind, at, count in zip(("layer", "head"), (layer, head), shape_of(model), strict=True):
+            if not 0 <= at < count:
+                raise ValueError(
+                    f"{kind} {at} of {layer, head}: this model's {kind}s are 0 to {count - 1}"
+                )
+        if (layer, head) in checked:
+            raise ValueError(f"head {layer, head} is named twice; name each head once")
+        checked.append((layer, head))
+    return checked
+
+
 @contextmanager
-def reaching(
+def attention_hooks(
     model: PreTrainedModel,
     edit_maps: MapEditor | None = None,
     edit_outputs: OutputEditor | None = None,
@@ -196,31 +296,33 @@ def reaching(
         ValueError: a model in training mode, without heads, or whose attention
             does not go through transformers' attention interface.
     """
+    model = unwrap(model)
     check_eval(model)
-    layers, _ = shape_of(model)
+    layers, heads = shape_of(model)
+    causal = any(getattr(module, "is_causal", False) for module in model.modules())
+    if causal or getattr(model.config, "is_decoder", False):
+        raise _is_decoder(type(model).__name__)
     before = model.config._attn_implementation
     register_attention()
     model.set_attn_implementation(IMPLEMENTATION)
     if model.config._attn_implementation != IMPLEMENTATION:
         raise ValueError(
             f"the attention of {type(model).__name__} does not go through transformers' attention interface,"
-            " so its maps can be neither seen nor changed; that of BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT"
-            " and ModernBERT does"
+            f" so its maps can be neither seen nor changed; {_KNOWN}"
         )
-    reach = _Reach(
-        frozenset(map(id, model.modules())), edit_maps, edit_outputs, observe, observe_values
-    )
+    modules = frozenset(map(id, model.modules()))
+    context = _Context(modules, heads, edit_maps, edit_outputs, observe, observe_values)
     hooks = [
-        model.base_model.register_forward_pre_hook(lambda *_: setattr(reach, "layer", 0)),
+        model.base_model.register_forward_pre_hook(lambda *_: setattr(context, "layer", 0)),
         model.base_model.register_forward_hook(
-            lambda *_: _check_layers(model, reach.layer, layers)
+            lambda *_: _check_layers(model, context.layer, layers)
         ),
     ]
-    token = _reaches.set((*_reaches.get(), reach))
+    token = _contexts.set((*_contexts.get(), context))
     try:
         yield
     finally:
-        _reaches.reset(token)
+        _contexts.reset(token)
         for hook in hooks:
             hook.remove()
         model.set_attn_implementation(before)
@@ -238,7 +340,9 @@ def is_edited(model: PreTrainedModel) -> bool:
     """True within a context that changes the model's maps or its heads' outputs, such as one that disables heads."""
     own = {id(module) for module in model.modules()}
     return any(
-        own & reach.modules for reach in _reaches.get() if reach.edit_maps or reach.edit_outputs
+        own & context.modules
+        for context in _contexts.get()
+        if context.edit_maps or context.edit_outputs
     )
 
 
@@ -260,8 +364,7 @@ def head_weights(
     Raises:
         ValueError: no such layer or head, or a model that is laid out otherwise.
     """
-    for kind, index, count in zip(("layer", "head"), (layer, head), shape_of(model), strict=True):
-        zero_based(one_based(index), count, kind)
+    check_heads(model, [(layer, head)])
     try:
         attention = model.base_model.encoder.layer[layer].attention.self
         parts = {name: getattr(attention, name) for name in ("query", "key", "value")}

@@ -9,6 +9,7 @@ dropped; nothing L × L is kept for all examples.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,7 +17,7 @@ import torch
 from ..cache import cached_each
 from ..common import WEIGHINGS, one_of
 from .batches import Batch, Measurement, begin
-from .hooks import Observer, reaching
+from .hooks import Observer, attention_hooks, unwrap
 from .norms import ValueNorms, by_norm
 
 if TYPE_CHECKING:
@@ -33,12 +34,17 @@ def longest_input(model: PreTrainedModel) -> int | None:
 
 
 def check_length(model: PreTrainedModel, batch: Batch) -> None:
-    """Refuse an input that is longer than the model can read; raises ValueError."""
+    """Refuse inputs that are longer than the model can read, or padded at the beginning; raises ValueError."""
     limit, longest = longest_input(model), int(batch.lengths.max())
     if limit is not None and longest > limit:
         raise ValueError(
             f"an input of {longest} wordpieces is longer than the {limit} that {type(model).__name__} can read;"
             " cut it with max_length"
+        )
+    if not batch.mask[:, 0].all():
+        raise ValueError(
+            "an input is padded at its beginning, so that positions shift and classifiers read padding;"
+            " pad on the right, as bertology_utils.batches_of does"
         )
 
 
@@ -49,7 +55,7 @@ def _forward(
     check_length(model, batch)
     with (
         torch.inference_mode(),
-        reaching(model, observe=visit, observe_values=carrying.see if carrying else None),
+        attention_hooks(model, observe=visit, observe_values=carrying.see if carrying else None),
     ):
         return model(**batch.inputs)[0]
 
@@ -69,17 +75,15 @@ def attention_maps(
         ValueError: the model is in training mode, shows no maps, or cannot read so long an input;
             another weighing.
     """
+    model = unwrap(model)
+    by_weight = one_of("weighing", weighing, WEIGHINGS) == "weight"
+    carrying = None if by_weight else ValueNorms(model)
     maps: list[torch.Tensor] = []
-    if one_of("weighing", weighing, WEIGHINGS) == "weight":
-        _forward(model, batch, lambda layer, weights: maps.append(weights))
-    else:
-        carrying = ValueNorms(model)
-        _forward(
-            model,
-            batch,
-            lambda layer, weights: maps.append(by_norm(weights, carrying.lengths)),
-            carrying,
-        )
+
+    def keep(layer: int, weights: torch.Tensor) -> None:
+        maps.append(by_norm(weights, carrying.lengths) if carrying else weights)
+
+    _forward(model, batch, keep, carrying)
     return maps
 
 
@@ -103,31 +107,50 @@ def observe(
 
     Raises:
         ValueError: the model is in training mode, shows no maps, or cannot read so long an input;
-            or a measurement is to be fed by norm and the model's output projection cannot be named.
+            a measurement is to be fed by norm and the model's output projection cannot be named,
+            or was fed before.
     """
+    model = unwrap(model)
     device = next(model.parameters()).device
+    for name, measurement in measurements.items():
+        _use(name, measurement)
     carrying = ValueNorms(model) if any(map(_wants_norms, measurements.values())) else None
-    for batch in batches:
-        batch = batch.to(device)
+    with ExitStack() as attached:
         for measurement in measurements.values():
-            begin(measurement, batch)
-
-        def update_all(layer: int, maps: torch.Tensor) -> None:
-            norms = by_norm(maps, carrying.lengths) if carrying else maps
+            if hasattr(measurement, "attach"):
+                attached.enter_context(measurement.attach(model))
+        for batch in batches:
+            batch = batch.to(device)
             for measurement in measurements.values():
-                if carrying and hasattr(measurement, "exchange"):
-                    own = by_norm(maps, measurement.exchange(layer, carrying.lengths, batch))
-                else:
-                    own = norms if _wants_norms(measurement) else maps
-                measurement.update(layer, own, batch)
+                begin(measurement, batch)
 
-        _forward(model, batch, update_all, carrying)
+            def update_all(layer: int, maps: torch.Tensor, batch: Batch = batch) -> None:
+                norms = by_norm(maps, carrying.lengths) if carrying else maps
+                for measurement in measurements.values():
+                    if carrying and hasattr(measurement, "exchange"):
+                        own = by_norm(maps, measurement.exchange(layer, carrying.lengths, batch))
+                    else:
+                        own = norms if _wants_norms(measurement) else maps
+                    measurement.update(layer, own, batch)
+
+            _forward(model, batch, update_all, carrying)
     return {name: measurement.compute() for name, measurement in measurements.items()}
+
+
+def _use(name: str, measurement: Any) -> None:
+    """Mark a measurement, and those in it, as fed: its sums would mix a second data set with the first."""
+    while measurement is not None:
+        if getattr(measurement, "is_used", False):
+            raise ValueError(
+                f"the measurement {name!r} has been fed already, and would add other data to that; make a new one"
+            )
+        measurement.is_used = True
+        measurement = getattr(measurement, "measurement", None)
 
 
 def observe_cached(
     model: PreTrainedModel, batches: Sequence[Batch], measurements: dict[str, Any]
 ) -> dict[str, Any]:
     """As :func:`observe`, in one pass for those measurements that are not in the cache yet."""
-    encoder = model.base_model  # no map depends on what stands above it
+    encoder = unwrap(model).base_model  # no map depends on what stands above it
     return cached_each(observe, model, batches, parts=measurements, what=(encoder, batches))

@@ -16,7 +16,7 @@ from torch import nn
 
 from ..common import WEIGHINGS, one_of
 from .batches import Batch, Measurement, begin
-from .hooks import reaching
+from .hooks import attention_hooks
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -71,7 +71,7 @@ class ValueNorms:
             raise self._unknown()
 
     def see(self, layer: int, module: nn.Module, values: torch.Tensor) -> None:
-        """Take in a layer's values, shape (examples, heads, tokens, head size); see ``reaching``."""
+        """Take in a layer's values, shape (examples, heads, tokens, head size); see ``attention_hooks``."""
         projection = self.behind(module, values)
         if id(projection) not in self._factors:
             self._factors[id(projection)] = _factor(projection.weight, values.shape[1])
@@ -109,7 +109,8 @@ def _factor(weight: torch.Tensor, heads: int) -> torch.Tensor:
     Returns:
         Shape (heads, head size, head size).
     """
-    return torch.linalg.qr(_by_head(weight.detach().double(), heads), mode="r").R.to(weight.dtype)
+    factors = torch.linalg.qr(_by_head(weight.detach().double(), heads), mode="r").R
+    return factors.to(torch.promote_types(weight.dtype, torch.float32))
 
 
 def _by_head(weight: torch.Tensor, heads: int) -> torch.Tensor:
@@ -136,7 +137,7 @@ def vectors(model: PreTrainedModel, batch: Batch) -> list[torch.Tensor]:
     """f(x) of every token itself, for looking at: per layer (examples, heads, tokens, hidden).
 
     Raises:
-        ValueError: see :class:`ValueNorms` and :func:`bertology_utils.attention.hooks.reaching`.
+        ValueError: see :class:`ValueNorms` and :func:`bertology_utils.attention.hooks.attention_hooks`.
     """
     found: list[torch.Tensor] = []
     carrying = ValueNorms(model)
@@ -145,9 +146,9 @@ def vectors(model: PreTrainedModel, batch: Batch) -> list[torch.Tensor]:
         by_head = _by_head(
             carrying.behind(module, values).weight, values.shape[1]
         )  # (heads, hidden, head size)
-        found.append(values @ by_head.transpose(1, 2))
+        found.append(values @ by_head.transpose(1, 2).to(values.dtype))
 
-    with torch.inference_mode(), reaching(model, observe_values=see):
+    with torch.inference_mode(), attention_hooks(model, observe_values=see):
         model(**batch.inputs)
     return found
 

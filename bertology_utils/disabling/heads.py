@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional
 
 from ..attention import Batch
-from ..attention.hooks import reaching, shape_of
+from ..attention.hooks import attention_hooks, shape_of
 from ..attention.norms import ValueNorms
 from ..common import Head
 from ..glue import Task
@@ -195,7 +195,7 @@ def gradient_importance(model, batches: Sequence[Batch]) -> np.ndarray:
 
     Raises:
         ValueError: no batches, labels that are missing or not numbers, or see
-            :func:`bertology_utils.attention.hooks.reaching`.
+            :func:`bertology_utils.attention.hooks.attention_hooks`.
     """
     outputs: list[torch.Tensor] = []  # per layer, (examples, tokens, heads, head size)
 
@@ -208,7 +208,7 @@ def gradient_importance(model, batches: Sequence[Batch]) -> np.ndarray:
         raise ValueError("no examples to weigh heads by; give at least one batch")
     device, examples = next(model.parameters()).device, 0
     total = torch.zeros(shape_of(model), dtype=torch.float64, device=device)
-    with torch.enable_grad(), reaching(model, edit_outputs=keep):
+    with torch.enable_grad(), attention_hooks(model, edit_outputs=keep):
         for batch in batches:
             batch = batch.to(device)
             if batch.labels is None or not torch.isfinite(batch.labels.float()).all():
@@ -312,7 +312,7 @@ def lengths_added(model, batches: Sequence[Batch]) -> np.ndarray:
         sums[layer] += (carrying.lengths * mask[:, None]).sum(dim=(0, 2)).double().cpu().numpy()
         return context
 
-    with torch.inference_mode(), reaching(model, edit_outputs=add, observe_values=see):
+    with torch.inference_mode(), attention_hooks(model, edit_outputs=add, observe_values=see):
         for batch in batches:
             batch = batch.to(next(model.parameters()).device)
             mask, tokens = batch.mask, tokens + int(batch.mask.sum())

@@ -25,7 +25,7 @@ import torch
 from safetensors.numpy import load, save
 
 from ..attention import Batch
-from ..attention.hooks import is_edited, shape_of
+from ..attention.hooks import check_heads, is_edited, shape_of, unwrap
 from ..cache import write_atomically
 from ..common import axis_numbers, note, one_based, track
 from ..models import check, predict_logits
@@ -84,8 +84,9 @@ def sweep(
         ValueError: a model in training mode, or see :func:`bertology_utils.models.check`.
         FloatingPointError: an output is NaN or infinite.
     """
+    model = unwrap(model)
     check(model, batches)
-    layers = range(shape_of(model)[0]) if layers is None else layers
+    layers = _chosen(model, layers)
     with torch.inference_mode():
         edited = is_edited(
             model
@@ -139,6 +140,7 @@ def without_sets(
         ValueError: sets of another number of heads, or see :func:`bertology_utils.models.check`.
         FloatingPointError: an output is NaN or infinite.
     """
+    model = unwrap(model)
     layers, heads = shape_of(model)
     if sets.ndim != 2 or sets.shape[1] != heads:
         raise ValueError(f"sets of shape {sets.shape}: (sets, {heads} heads) are wanted")
@@ -176,6 +178,13 @@ def without_sets(
         )[1]
 
 
+def _chosen(model, layers: Sequence[int] | None) -> list[int]:
+    """The layers in which heads are disabled, all by default; raises ValueError for one that is not there."""
+    if layers is None:
+        return list(range(shape_of(model)[0]))
+    return [layer for layer, _ in check_heads(model, [(layer, 0) for layer in layers])]
+
+
 def _bound(model) -> int:
     return TOKENS_AT_ONCE.get(next(model.parameters()).device.type, TOKENS_AT_ONCE["cpu"])
 
@@ -203,7 +212,7 @@ def reference_sweep(
         batches = partners(batches)
 
     heads, whole = [], []
-    layers = range(shape_of(model)[0]) if layers is None else layers
+    layers = _chosen(model, layers)
     for layer, _ in zip(
         layers,
         track([f"layer {one_based(layer)}" for layer in layers], "disabling heads"),

@@ -10,8 +10,8 @@ import torch
 from scipy.special import softmax
 
 from ..attention import Batch
-from ..attention.hooks import reaching, shape_of
-from ..common import Head, head_name, one_based, one_of, track, zero_based
+from ..attention.hooks import attention_hooks, check_heads, shape_of, unwrap
+from ..common import Head, one_of, track
 from ..glue import Task, plain_metric
 from ..models import predict_logits
 from ..statistics import Bootstrap, Seed, resampled_scores, weighted_scores
@@ -74,11 +74,13 @@ def disable_heads(model, heads: Iterable[Head]) -> AbstractContextManager[None]:
     Args:
         model: encoder or classifier in evaluation mode, whose attention goes
             through transformers' attention interface.
-        heads: (layer, head) from 0; any set, whole layers and all heads included.
+        heads: (layer, head) from 0, of any kind of integers, or an array of two columns; any set,
+            whole layers and all heads included.
 
     Raises:
+        TypeError: something other than pairs of integers.
         ValueError: no head, a head that the model does not have or that is
-            named twice, or see :func:`bertology_utils.attention.hooks.reaching`.
+            named twice, or see :func:`bertology_utils.attention.hooks.attention_hooks`.
     """
     chosen = _by_layer(model, heads)
 
@@ -97,7 +99,7 @@ def disable_heads(model, heads: Iterable[Head]) -> AbstractContextManager[None]:
         weights[:, chosen[layer]] = rows.expand(-1, len(chosen[layer]), queries, -1)
         return weights
 
-    return reaching(model, edit_maps=uniform)
+    return attention_hooks(model, edit_maps=uniform)
 
 
 def replace_outputs(
@@ -127,7 +129,7 @@ def replace_outputs(
         context[:, :, own] = others
         return context
 
-    return reaching(model, edit_outputs=put)
+    return attention_hooks(model, edit_outputs=put)
 
 
 def replacement(model, batches: Sequence[Batch], ablation: str) -> Instead:
@@ -142,28 +144,31 @@ def replacement(model, batches: Sequence[Batch], ablation: str) -> Instead:
         return None
     if ablation == INTERCHANGE:
         return ablation
+    model = unwrap(model)
     layers, heads = shape_of(model)
-    sums = torch.zeros(layers, model.config.hidden_size, dtype=torch.float64)
     if ablation == "zero":
-        return sums.unflatten(1, (heads, -1))
+        size = getattr(model.config, "head_dim", None) or model.config.hidden_size // heads
+        return torch.zeros(layers, heads, size, dtype=torch.float64)
+    sums: dict[int, torch.Tensor] = {}
     tokens, device, real = 0, next(model.parameters()).device, torch.empty(0)
 
     def add(layer: int, context: torch.Tensor) -> torch.Tensor:
-        sums[layer] += context.flatten(2)[real].sum(dim=0).double().cpu()
+        summed = context.flatten(2)[real].sum(dim=0).double().cpu()
+        sums[layer] = sums.get(layer, 0) + summed
         return context
 
-    with torch.inference_mode(), reaching(model, edit_outputs=add):
+    with torch.inference_mode(), attention_hooks(model, edit_outputs=add):
         for batch in batches:
             batch = batch.to(device)
             real = batch.mask
             tokens += int(real.sum())
             model(**batch.inputs)
-    return (sums / tokens).unflatten(1, (heads, -1))
+    return torch.stack([sums[layer] / tokens for layer in range(layers)]).unflatten(1, (heads, -1))
 
 
 def disabled(model, heads: Sequence[Head], instead: Instead) -> AbstractContextManager[None]:
     """A context within which heads are disabled as :func:`replacement` says; without heads the model is as it is."""
-    if not heads:
+    if not len(heads):
         return nullcontext()
     return (
         disable_heads(model, heads) if instead is None else replace_outputs(model, heads, instead)
@@ -176,7 +181,7 @@ def logits_without(
     """A classifier's outputs with some heads disabled, shape (examples, labels), in the order of the data.
 
     Args:
-        model, heads, instead: see :func:`disabled`.
+        model, heads, instead: see :func:`disabled`; without heads, the model's own outputs.
         batches: see :mod:`bertology_utils.attention.batches`.
 
     Raises:
@@ -292,19 +297,11 @@ def searched_order(
     return chosen
 
 
-def _by_layer(model, heads: Iterable[Head]) -> dict[int, list[int]]:
-    """Heads by layer; raises ValueError for no head, one that the model does not have, or one named twice."""
-    heads = list(heads)
-    if not heads:
+def _by_layer(model, heads: Iterable[Sequence[int]]) -> dict[int, list[int]]:
+    """Heads by layer; see :func:`bertology_utils.attention.hooks.check_heads`, and there must be one."""
+    checked = check_heads(model, heads)
+    if not checked:
         raise ValueError(
             "no head to disable is named; give at least one (layer, head), counted from 0"
         )
-    shape = shape_of(model)
-    for at, head in enumerate(heads):
-        for kind, index, count in zip(("layer", "head"), head, shape, strict=True):
-            zero_based(one_based(index), count, kind)
-        if head in heads[:at]:
-            raise ValueError(
-                f"head {head_name(*head)} is named twice; name each head to disable once"
-            )
-    return {layer: sorted(head for at, head in heads if at == layer) for layer, _ in heads}
+    return {layer: sorted(head for at, head in checked if at == layer) for layer, _ in checked}

@@ -11,7 +11,7 @@ import torch
 
 from ..annotation.inputs import wordpieces
 from ..attention import Batch, attention_maps, received
-from ..attention.batches import make_batches
+from ..attention.batches import encode, make_batches
 from ..common import DIRECTIONS, Head, one_of
 from ..statistics.permutation import largest
 from .frame_links import PAPER, FrameSentence, extract
@@ -104,7 +104,7 @@ def place(
     from datasets import Dataset
 
     texts = [sentence.exemplar.text for sentence in sentences]
-    inputs = tokenizer(texts, truncation=True, max_length=max_length, return_offsets_mapping=True)
+    inputs = encode(tokenizer, texts, max_length=max_length, return_offsets_mapping=True)
     placed, rows = [], []
     for row, (sentence, offsets) in enumerate(
         zip(sentences, inputs.pop("offset_mapping"), strict=True)

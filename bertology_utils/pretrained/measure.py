@@ -139,18 +139,17 @@ def look(
         separator: the tokenizer's id of [SEP].
     """
     special = [marks(annotated) for annotated in inputs]
-    with Mixing(model) as mixing:
-        measurements = {
-            "types": Features([token_types(annotated) for annotated in inputs]),
-            "flow": Flow(special),
-            "by norm": ByNorm(Flow(special)),
-            "patterns": Patterns(load_network(), separator),
-            "mixing": mixing,
-            links.AS_IS: links.TokenLinkAttention(of_inputs),
-            links.POPULARITY_OFF: links.TokenLinkAttention(of_inputs, centred=True),
-            "pointing": Pointing(inputs),
-        }
-        return observe_cached(model, batches, measurements)
+    measurements = {
+        "types": Features([token_types(annotated) for annotated in inputs]),
+        "flow": Flow(special),
+        "by norm": ByNorm(Flow(special)),
+        "patterns": Patterns(load_network(), separator),
+        "mixing": Mixing(model),
+        links.AS_IS: links.TokenLinkAttention(of_inputs),
+        links.POPULARITY_OFF: links.TokenLinkAttention(of_inputs, centred=True),
+        "pointing": Pointing(inputs),
+    }
+    return observe_cached(model, batches, measurements)
 
 
 def of_types(lab: Lab, model) -> dict[Task, dict[str, np.ndarray]]:

@@ -107,16 +107,15 @@ def of_lab(lab: Any) -> Measured:
 
     def look(model, task: Task) -> dict[str, Any]:
         inputs = lab.annotated_inputs(task)
-        with Mixing(model) as mixing:
-            measurements = {
-                "weight": Flow(special[task]),
-                "norm": ByNorm(Flow(special[task])),
-                "exchanged": Exchanged(Flow(special[task]), lab.settings.seed),
-                "mixing": mixing,
-                "points": Pointing(inputs),
-                "points by norm": ByNorm(Pointing(inputs)),
-            }
-            return observe_cached(model, lab.measured_batches(task), measurements)
+        measurements = {
+            "weight": Flow(special[task]),
+            "norm": ByNorm(Flow(special[task])),
+            "exchanged": Exchanged(Flow(special[task]), lab.settings.seed),
+            "mixing": Mixing(model),
+            "points": Pointing(inputs),
+            "points by norm": ByNorm(Pointing(inputs)),
+        }
+        return observe_cached(model, lab.measured_batches(task), measurements)
 
     before, after, random_weights = {}, {}, {}
     for task in track(lab.tasks, "measuring"):

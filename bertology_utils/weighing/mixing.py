@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 from torch import nn
 
 from ..attention import Batch
-from ..attention.hooks import reaching
+from ..attention.hooks import attention_hooks
 from ..attention.norms import output_projections
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ def normalisations(model: PreTrainedModel) -> dict[int, nn.LayerNorm]:
     return found
 
 
-class Mixing(AbstractContextManager["Mixing"]):
-    """Measurement: of every token's new vector, the part that comes from other tokens; used as a context around ``observe``.
+class Mixing:
+    """Measurement: of every token's new vector, the part that comes from other tokens.
 
     With s the vector that attention brings token i from itself, o from all
     others, x the residual and n the layer's normalisation as the linear map
@@ -64,35 +65,32 @@ class Mixing(AbstractContextManager["Mixing"]):
     """
 
     def __init__(self, model: PreTrainedModel):
-        self._model = model
         self._projections, self._norms = output_projections(model), normalisations(model)
         if not self._norms or not self._norms.keys() <= self._projections.keys():
             raise ValueError(
                 f"the layers of {type(model).__name__} have no normalisation of attention's output plus its input that can be"
                 " named, so their mixing ratio is not known; it is for BERT, RoBERTa, ELECTRA, DistilBERT and ALBERT"
             )
-        self._now: tuple[int, torch.Tensor] = (
-            0,
-            torch.empty(0),
-        )  # identity of the attention module, its values
+        # Identity of the attention module that was seen last, and its values.
+        self._now: tuple[int, torch.Tensor] = (0, torch.empty(0))
         self._maps, self._batch = torch.empty(0), Batch({}, [])
         self._rows: dict[int, list[np.ndarray]] = {}
-        self._open = ExitStack()
 
-    def __enter__(self) -> Mixing:
+    @contextmanager
+    def attach(self, model: PreTrainedModel) -> Iterator[None]:
+        """See values and what is normalised behind attention, while ``observe`` is at work."""
+
         def see(layer: int, module: nn.Module, values: torch.Tensor) -> None:
             self._now = id(module), values
 
-        self._open.enter_context(reaching(self._model, observe_values=see))
-        for key, norm in self._norms.items():
-            hook = norm.register_forward_pre_hook(
-                lambda module, inputs, key=key: self._finish(key, module, inputs[0])
-            )
-            self._open.callback(hook.remove)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._open.close()
+        with ExitStack() as hooks:
+            hooks.enter_context(attention_hooks(model, observe_values=see))
+            for key, norm in self._norms.items():
+                hook = norm.register_forward_pre_hook(
+                    lambda module, inputs, key=key: self._finish(key, module, inputs[0])
+                )
+                hooks.callback(hook.remove)
+            yield
 
     def depends_on(self) -> tuple[()]:
         """Nothing of its own decides the result; see :func:`bertology_utils.digest.fingerprint`."""
@@ -109,8 +107,6 @@ class Mixing(AbstractContextManager["Mixing"]):
 
     def _finish(self, key: int, norm: nn.LayerNorm, summed: torch.Tensor) -> None:
         """What the layer mixes; ``summed`` is attention's output plus residual, shape (examples, tokens, hidden)."""
-        if not self._batch.index:  # a pass that was not to be measured
-            return
         (seen, values), maps = self._now, self._maps
         if seen != key:
             raise RuntimeError(
@@ -121,7 +117,7 @@ class Mixing(AbstractContextManager["Mixing"]):
 
         def project(context: torch.Tensor) -> torch.Tensor:
             """(examples, heads, tokens, head size) to (examples, tokens, hidden), without the bias."""
-            return context.transpose(1, 2).flatten(2) @ projection.weight.T
+            return context.transpose(1, 2).flatten(2) @ projection.weight.T.to(context.dtype)
 
         own, brought = project(own_weight[..., None] * values), project(maps @ values)
         others = brought - own
@@ -149,12 +145,10 @@ class Mixing(AbstractContextManager["Mixing"]):
         """Ratios from 0 to 1, shape (examples, layers, definitions), in the order of :data:`DEFINITIONS`.
 
         Raises:
-            ValueError: nothing was measured within the context.
+            ValueError: nothing of the model was observed.
         """
         if not any(self._rows.values()):
-            raise ValueError(
-                "no layer was measured; call observe within the context: with Mixing(model) as mixing: ..."
-            )
+            raise ValueError("no layer was measured; hand Mixing(model) to observe with that model")
         return np.stack([np.stack(self._rows[index]) for index in sorted(self._rows)])
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from ..attention import Batch
-from ..attention.hooks import reaching, shape_of
+from ..attention.hooks import attention_hooks, shape_of
 from ..attention.norms import ValueNorms
 from ..common import one_of
 from ..features import DESTINATIONS, side_by_side
@@ -105,7 +105,7 @@ def mean_lengths(model, batches: Sequence[Batch], kinds: Sequence[np.ndarray]) -
         by_token = carrying.lengths.mean(dim=1)  # (examples, tokens)
         sums[:, layer] += torch.einsum("et,ekt->k", by_token, now).double().cpu().numpy()
 
-    with torch.inference_mode(), reaching(model, observe_values=see):
+    with torch.inference_mode(), attention_hooks(model, observe_values=see):
         for batch in batches:
             batch = batch.to(next(model.parameters()).device)
             now = side_by_side(kinds, batch).to(
@@ -185,7 +185,7 @@ def cut(
         changes, masses = [], []
         for kind in range(2):
             editor = _Cutter(both, order, batch, bool(kind), instead)
-            with reaching(model, edit_maps=editor.edit):
+            with attention_hooks(model, edit_maps=editor.edit):
                 changes.append(
                     (_answers(model, batch) - whole).abs().sum(dim=1)
                     / (1 if whole.shape[1] == 1 else 2)
