@@ -52,9 +52,9 @@ class Lab(Record):
             for kind, index, count in zip(("layer", "head"), settings.head, shape, strict=True):
                 zero_based(one_based(index), count, kind)
         super().__init__(notebook, settings.model_copy(update={"model": source}))
-        # Of the treebank that was given, by text; {} where none was.
+        # Of the treebank that was given; None where none was.
         self.sentences = (
-            annotators.sentences_of(settings.treebank, MIN_EXAMPLES) if settings.treebank else {}
+            annotators.sentences_of(settings.treebank, MIN_EXAMPLES) if settings.treebank else None
         )
         self.device = device()
 
@@ -274,11 +274,21 @@ class Lab(Record):
             tasks: on whose inputs it is asked where there is no treebank.
         """
         if self.sentences:
-            inputs, of_bank = treebank.inputs_of(
-                self.sentences, self.tokenizer, tokens_per_batch=self._tokens_per_batch
+            inputs, left_out = treebank.inputs_of(
+                self.sentences, self.tokenizer, least=MIN_EXAMPLES
             )
-            pointing = Pointing(inputs)
-            self.fact(treebank={"sentences": len(inputs), "left out": pointing.left_out})
+            pointing = Pointing(list(inputs.values()))
+            of_bank = batches.batches_of(
+                list(inputs),
+                self.tokenizer,
+                max_length=treebank.MAX_LENGTH,
+                tokens_per_batch=self._tokens_per_batch,
+            )
+            sentences = len(self.sentences.sentences) + len(self.sentences.faults)
+            self.fact(
+                treebank={"sentences": sentences, "left out": sentences - len(inputs)}
+                | ({"because": left_out} if left_out else {})
+            )
             parts = [
                 observe_cached(
                     model, of_bank, {"pointing": weighed(pointing, self.settings.weighing)}

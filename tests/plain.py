@@ -1,7 +1,7 @@
 """Examples read plainly, one by one, as an independent check of the measurements; and small inputs made by hand."""
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -176,7 +176,8 @@ def words(text):
 
 
 def made_input(words, pieces=None):
-    """An input of one sentence, one wordpiece per word unless said otherwise."""
+    """An input of one sentence, one wordpiece per word unless said otherwise; words are written apart."""
+    words = [replace(word, start=2 * at, end=2 * at + 1) for at, word in enumerate(words)]
     pieces = pieces or [(at,) for at in range(1, len(words) + 1)]
     end = max(max(positions) for positions in pieces if positions) + 1
     tokens = ("[CLS]", *["x"] * (end - 1), "[SEP]")

@@ -1,5 +1,6 @@
 """Annotation: words stand where they should among wordpieces, whatever the text, and every source is understood."""
 
+import copy
 import re
 
 import pytest
@@ -141,6 +142,23 @@ def test_a_word_that_the_limit_splits_or_cuts_off_is_lost_as_a_whole_and_counted
     assert annotated.pieces == ("[CLS]", "a", "cafe", "[SEP]") and annotated.sentences[0].pieces[
         1
     ] == (2,)
+
+
+@pytest.mark.parametrize("texts", [1, 2])
+def test_half_a_word_is_no_word_whatever_side_the_tokenizer_was_saved_to_cut(tokenizer, texts):
+    tokenizer = copy.deepcopy(tokenizer)
+    text = "we discuss antidisestablishmentarianism now"
+    columns = [text, "one other text"][:texts]
+    whole = annotate(tokenizer, *columns)
+    long = len(whole.sentences[0].pieces[2])
+    assert long > 4 and whole.lost == 0
+    for side in ("right", "left"):
+        tokenizer.truncation_side = side
+        cut = annotate(tokenizer, *columns, max_length=whole.length - 3)
+        first = cut.sentences[0]
+        kept = [word.form for word, at in zip(first.words, first.pieces, strict=True) if at]
+        assert kept == ["we", "discuss"] and cut.lost == 2, side
+        assert [cut.pieces[at] for pieces in first.pieces for at in pieces] == kept
 
 
 ONE = "we don't|we don’t|we do n't|we don 't|We DON'T|we Do Not|not.|(nor)|ca n't|not-so-old|he said 'never' again|the ‘not’ is short"
@@ -375,8 +393,10 @@ def test_a_treebank_of_too_few_arcs_is_refused_with_their_numbers(conllu):
         ]
         return conllu("\n".join(each))
 
-    assert len(annotators.sentences_of(bank(30), least=30)) == 30
-    assert len(annotators.sentences_of(bank(29))) == 29, "who asks for no arcs is not refused"
+    assert len(annotators.sentences_of(bank(30), least=30).sentences) == 30
+    assert len(annotators.sentences_of(bank(29)).sentences) == 29, (
+        "who asks for no arcs is not refused"
+    )
     few = "bank.conllu' has too few dependencies (nsubj 29, obj 0, amod 0, det 0); wanted are 30 of nsubj, obj, amod, det"
     with pytest.raises(ValueError, match=re.escape(few)):
         annotators.sentences_of(bank(29), least=30)
@@ -392,14 +412,108 @@ def test_a_treebank_of_too_few_arcs_is_refused_with_their_numbers(conllu):
         annotators.sentences_of(conllu(bare), least=30)
 
 
+def tree(*lines):
+    """A sentence of three words with other lines in place of its own, by their number from 1."""
+    own = [line(1, "old", "ADJ", 2, "amod"), line(2, "men", "NOUN", 3, "nsubj"), line(3, "go")]
+    for number, text in lines:
+        own[number - 1] = text
+    return "".join(own)
+
+
+ODD = "IDs do not count 1, 2, 3 …"
+FAULTS = {
+    "two sentences in one block": (tree() + tree(), 4, ODD),
+    "an ID left out": (tree((2, line(3, "men", "NOUN", 3, "nsubj"))), 2, ODD),
+    "an ID twice": (tree((3, line(2, "go"))), 3, ODD),
+    "an ID that is no number": (tree((1, line("x", "old", "ADJ", 2, "amod"))), 1, ODD),
+    "IDs from 0": (tree((1, line(0, "old", "ADJ", 2, "amod"))), 1, ODD),
+    "a written word behind its parts": (tree((3, line(3, "go") + line("2-3", "mengo"))), 4, ODD),
+    "a written word of words that are not there": (line("1-4", "oldmengo") + tree(), 1, ODD),
+    "written words inside each other": (
+        line("1-3", "oldmengo") + tree((2, line("2-3", "x") + line(2, "men", "NOUN", 3, "nsubj"))),
+        3,
+        ODD,
+    ),
+    "a word that is its own head": (
+        tree((1, line(1, "old", "ADJ", 1, "amod"))),
+        1,
+        "HEAD is the word itself",
+    ),
+    "a head outside the sentence": (
+        tree((2, line(2, "men", "NOUN", 9, "nsubj"))),
+        2,
+        "HEAD names no word of the sentence",
+    ),
+    "a head that is a word": (
+        tree((3, line(3, "go", head="root"))),
+        3,
+        "HEAD is missing or no number",
+    ),
+    "a head below 0": (tree((3, line(3, "go", head=-1))), 3, "HEAD is missing or no number"),
+    "one word without a head": (
+        tree((2, line(2, "men", head="_"))),
+        2,
+        "HEAD is missing or no number",
+    ),
+    "no relation": (tree((1, line(1, "old", "ADJ", 2, "_"))), 1, "no DEPREL"),
+    "forms that were taken out": (line(1, "_", head=2, deprel="det") + line(2, "_"), 1, "no FORM"),
+}
+
+
+@pytest.mark.parametrize(("odd", "at", "fault"), FAULTS.values(), ids=FAULTS)
+def test_a_sentence_that_is_no_tree_is_left_out_and_counted(conllu, odd, at, fault):
+    right = "\n".join([line(1, "She", "PRON", 2, "nsubj") + line(2, "sings"), line(1, "Stop")])
+    bank = annotators.read(conllu(f"# text = odd\n{odd}\n{right}"))
+    assert list(bank.sentences) == ["She sings", "Stop"]
+    assert bank.faults == ((at + 1, fault),) and bank.left_out == {fault: 1}
+    told = re.escape(f"bank.conllu has no sentence in it that can be used: 1 left out, {fault}")
+    with pytest.raises(ValueError, match=rf"{told} \(first in line {at}\)"):
+        annotators.read(conllu(odd))
+
+
+def test_a_paragraph_of_which_a_sentence_is_left_out_is_none(conllu):
+    good, odd = line(1, "Go"), line(1, "Stop", head=7)
+    bank = annotators.read(conllu(f"# newpar\n{good}\n{odd}\n# newpar\n{good}\n{line(1, 'Run')}"))
+    assert set(bank.texts) == {"Go", "Run", "Go Run"}
+    known = annotators.load_annotator(f"conllu:{conllu(f'{good}{chr(10)}{odd}')}")
+    with pytest.raises(
+        ValueError, match="no annotation of 'Stop' .of its sentences 1 left out, HEAD"
+    ):
+        known.annotate(["Stop"])
+
+
+RIGHT = {
+    "cycle": tree((2, line(2, "men", "NOUN", 1, "nsubj"))),
+    "two roots": tree((2, line(2, "men"))),
+    "line ends of Windows": tree().replace("\n", "\r\n"),
+    "a byte-order mark": "\ufeff" + tree(),
+    "spaces for tabs": tree().replace("\t", "  "),
+    "empty nodes": line("0.1", "it", head="_") + tree() + line("3.1", "it", head="_"),
+    "a written word of one part": line("1-1", "old") + tree(),
+    "one more column": tree().replace("\n", "\t*\n"),
+    "columns in a header": "# global.columns = ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC X\n"
+    + tree().replace("\n", "\t*\n"),
+    "another text in the comment": "# text = something else\n" + tree(),
+}
+
+
+@pytest.mark.parametrize("content", RIGHT.values(), ids=RIGHT)
+def test_what_is_odd_but_a_sentence_is_read(conllu, content):
+    bank = annotators.read(conllu(content))
+    ((sentence,),) = bank.sentences.values()
+    assert sentence.text == "old men go" and not bank.faults
+    assert [(word.start, word.end) for word in sentence.words] == [(0, 3), (4, 7), (8, 10)]
+    assert sentence.words[0].deprel == "amod"
+
+
 @needs_shared
 def test_a_real_treebank():
     pytest.importorskip("conllu")
     place = SHARED / "ud" / "en_ewt-ud-dev.conllu"
     texts = re.findall(r"^# text = (.*)$", place.read_text(encoding="utf-8"), re.MULTILINE)
-    known = {
-        text: sentences for text, sentences in annotators.read(place).items() if len(sentences) == 1
-    }
+    bank = annotators.read(place)
+    known = bank.sentences
+    assert not bank.faults
     assert {" ".join(text.split()) for text in known} == {" ".join(text.split()) for text in texts}
     words = [(text, word) for text, (sentence,) in known.items() for word in sentence.words]
     differing = [word.form for text, word in words if text[word.start : word.end] != word.form]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, groupby, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from .. import cache
 from ..common import opened
@@ -69,146 +71,238 @@ class Sentence:
     words: tuple[Word, ...]
 
 
-Annotated = tuple[
-    Sentence, ...
-]  # the sentences of one text; word offsets count the text's characters
+Annotated = tuple[Sentence, ...]  # of one text, whose characters the words' offsets count
 
 
-def read(path: str | Path) -> dict[str, Annotated]:
-    """The texts of a CoNLL-U file with their sentences: every sentence is a text, and so is every marked paragraph.
+@dataclass(frozen=True)
+class Annotator:
+    """What gives every text its sentences.
 
-    Words that share one orthographic word ("don't") get their own characters
-    where their forms spell it, else all of its characters. Empty nodes are left
-    out. In MISC, ``Antecedent=ID`` names the word of the same sentence that a
-    pronoun refers to.
+    Attributes:
+        name: for people, with a version where there is one.
+        antecedents: True if pronouns know what they refer to.
+        annotate: from texts to the sentences of each; none for an empty text.
+    """
+
+    name: str
+    antecedents: bool
+    annotate: Callable[[Sequence[str]], list[Annotated]]
+
+
+@dataclass(frozen=True)
+class Treebank:
+    """The sentences of a CoNLL-U file that are trees, and why the others are left out.
+
+    Attributes:
+        name: the file's.
+        texts: the sentences of each text: every sentence is a text, and so is every marked
+            paragraph all of whose sentences are there.
+        faults: of each sentence that is left out its first faulty line, from 1, and what is wrong.
+    """
+
+    name: str
+    texts: dict[str, Annotated]
+    faults: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def sentences(self) -> dict[str, Annotated]:
+        """The sentences by their text; of one that stands there twice, one."""
+        return {text: parts for text, parts in self.texts.items() if len(parts) == 1}
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many sentences each kind of fault costs."""
+        return dict(Counter(fault for _, fault in self.faults))
+
+    def faults_in_words(self) -> str:
+        """Each kind of fault with its count and its first line, for messages; empty without faults."""
+        first = {fault: line for line, fault in reversed(self.faults)}
+        return "; ".join(
+            f"{count} left out, {fault} (first in line {first[fault]})"
+            for fault, count in self.left_out.items()
+        )
+
+
+def read(path: str | Path) -> Treebank:
+    """A CoNLL-U file's sentences.
+
+    A sentence is left out where its IDs do not count 1, 2, 3 …, where it has no FORM, or where
+    some HEAD or DEPREL is missing or wrong. Not asked is whether all HEADs together are one tree:
+    dependencies are measured one by one, and two roots or a cycle spoil no other arc. Words that
+    share one written word ("don't") get their own characters where their forms spell it, else all
+    of its characters. Empty nodes are skipped. In MISC, ``Antecedent=ID`` names the word of the
+    same sentence that a pronoun refers to.
 
     Args:
         path: the file, plain or packed (.conllu.gz).
 
     Raises:
-        ValueError: the file is not CoNLL-U; the message names it.
+        ValueError: the file is not CoNLL-U, or no sentence of it is as it should be; the message
+            names the line.
     """
+    path = Path(path)
     sentences: dict[str, Annotated] = {}
     paragraphs: dict[str, Annotated] = {}
-    for paragraph in _paragraphs(Path(path)):
-        text, placed = "", []
-        for tokens in paragraph:
-            sentence, spelt = _sentence(tokens)
-            sentences[sentence.text] = (sentence,)
-            placed.append(_moved(sentence, len(text)))
-            text += spelt
-        paragraphs[text.rstrip(" ")] = tuple(placed)
-    return sentences | paragraphs
+    faults: list[tuple[int, str]] = []
+    parts: list[Sentence] = []
+    text, whole, marked = "", True, False
+    for tokens, lines in [*_blocks(path), (None, [])]:
+        begins = tokens is None or any(key.split()[0] in PARAGRAPH for key in tokens.metadata)
+        if begins or not marked:  # up to the first that is marked, each sentence is a paragraph
+            if parts and whole:
+                paragraphs[text.rstrip(" ")] = tuple(parts)
+            text, parts, whole = "", [], True
+        if tokens is None:
+            break
+        marked = marked or begins
+        if fault := _fault(tokens, lines):
+            faults.append(fault)
+            whole = False
+            continue
+        sentence, spelt = _sentence(tokens)
+        sentences[sentence.text] = (sentence,)
+        parts.append(_moved(sentence, len(text)))
+        text += spelt
+    bank = Treebank(path.name, sentences | paragraphs, tuple(faults))
+    if not sentences:
+        raise ValueError(f"{path} has no sentence in it that can be used: {bank.faults_in_words()}")
+    return bank
 
 
-def sentences_of(path: str | Path, least: int = 0) -> dict[str, Annotated]:
-    """A treebank's own sentences, each by its text; of one that stands there twice, one.
+def sentences_of(path: str | Path, least: int = 0) -> Treebank:
+    """A treebank, refused where it has too few arcs.
 
     Args:
         path: as of :func:`read`.
         least: arcs that one of :data:`RELATIONS` must have, or heads cannot be judged along any; 0:
-            it is not asked.
+            any number will do.
 
     Raises:
         FileNotFoundError, ValueError: no such file, or as :func:`read`; or too few arcs, and how
             many there are.
     """
-    found: dict[str, Annotated] = {
-        text: sentences for text, sentences in read(path).items() if len(sentences) == 1
-    }
+    bank = read(path)
     labels = Counter(
-        word.deprel for (sentence,) in found.values() for word in sentence.words if word.head >= 0
+        word.deprel
+        for (sentence,) in bank.sentences.values()
+        for word in sentence.words
+        if word.head >= 0
     )
-    arcs = {
-        name: sum(labels[label] for label in of_relation) for name, of_relation in RELATIONS.items()
-    }
+    arcs = {name: sum(labels[label] for label in named) for name, named in RELATIONS.items()}
     if max(arcs.values()) < least:
-        counted = (
-            f"too few dependencies ({', '.join(f'{name} {count}' for name, count in arcs.items())})"
-        )
+        few = f"too few dependencies ({', '.join(f'{name} {n}' for name, n in arcs.items())})"
+        none = "no sentence with dependencies (columns HEAD and DEPREL)"
         raise ValueError(
-            f"treebank={str(path)!r} has {counted if labels else 'no sentence with dependencies (columns HEAD and DEPREL)'};"
-            f" wanted are {least} of {', '.join(arcs)} in the labels of Universal Dependencies: give a larger treebank, or"
+            f"treebank={str(path)!r} has {few if labels else none}; wanted are {least} of"
+            f" {', '.join(arcs)} in the labels of Universal Dependencies: give a larger treebank, or"
             " leave treebank empty to measure on the tasks' rows"
+            + f"; of its sentences {bank.faults_in_words()}"
+            * bool(bank.faults)
         )
-    return found
+    return bank
 
 
-def _paragraphs(path: Path) -> Iterator[list[TokenList]]:
-    """The parsed sentences of each paragraph; up to the first that is marked, each sentence is one."""
-    paragraph: list[TokenList] = []
-    marked = False
-    for tokens in _parsed(path):
-        begins = any(key.split()[0] in PARAGRAPH for key in tokens.metadata)
-        marked = marked or begins
-        if paragraph and (begins or not marked):
-            yield paragraph
-            paragraph = []
-        paragraph.append(tokens)
-    yield paragraph
-
-
-def _parsed(path: Path) -> Iterator[TokenList]:
-    """The parsed sentences, one after another; at least one."""
+def _blocks(path: Path) -> Iterator[tuple[TokenList, list[int]]]:
+    """The parsed sentences, ID and HEAD as they are written, each with its tokens' lines; at least one."""
     import conllu
 
-    found = False
-    try:
-        with opened(path.expanduser()) as file:
-            for tokens in conllu.parse_incr(file):
-                if any(set(FIELDS) - set(token) for token in tokens):
-                    text = tokens.metadata.get("text", tokens)
+    as_written = dict.fromkeys(("id", "head"), lambda cells, column: cells[column])
+    fields = FIELDS
+    empty = True
+    with opened(path.expanduser()) as file:
+        for blank, block in groupby(enumerate(file, 1), lambda line: not line[1].strip()):
+            if blank:
+                continue
+            numbered = list(block)
+            lines = [number for number, line in numbered if not line.lstrip().startswith("#")]
+            try:
+                (tokens,) = conllu.parse(
+                    "".join(line for _, line in numbered), fields, field_parsers=as_written
+                )
+            except conllu.exceptions.ParseException as error:
+                raise ValueError(
+                    f"{path} is not a CoNLL-U file: {error} (line {lines[0]} or after)"
+                ) from None
+            fields = tokens.metadata.get("global.columns", " ".join(fields)).lower().split()
+            for token, number in zip(tokens, lines, strict=True):
+                if set(FIELDS) - set(token):
                     raise ValueError(
-                        f"{path} is not a CoNLL-U file: a word of {text!r} lacks a column; wanted: {', '.join(FIELDS)}"
+                        f"{path} is not a CoNLL-U file: line {number} lacks a column; wanted:"
+                        f" {', '.join(FIELDS)}"
                     )
-                if tokens:
-                    found = True
-                    yield tokens
-    except conllu.exceptions.ParseException as error:
-        raise ValueError(f"{path} is not a CoNLL-U file: {error}") from None
-    if not found:
+            if tokens:
+                empty = False
+                yield tokens, lines
+    if empty:
         raise ValueError(f"{path} has no sentence in it")
 
 
+def _fault(tokens: TokenList, lines: Sequence[int]) -> tuple[int, str] | None:
+    """The first line at which a sentence is other than Universal Dependencies says, and what is wrong there."""
+    words = [pair for pair in zip(tokens, lines, strict=True) if pair[0]["id"].isdecimal()]
+    if all(token["form"] == "_" for token in tokens):
+        return lines[0], "no FORM"
+    read = inside = 0  # the last word, and the last of the written word that it is a part of
+    for token, line in zip(tokens, lines, strict=True):
+        first, kind, last = _number(token)
+        if kind == ".":
+            continue  # an empty node
+        if first != read + 1 or (kind and not (inside <= read and first <= last <= len(words))):
+            return line, "IDs do not count 1, 2, 3 …"
+        inside, read = (last, read) if kind else (inside, last)
+    if all(token["head"] == "_" for token, _ in words):
+        return None  # dependencies are not annotated
+    for token, line in words:
+        head = token["head"]
+        if not head.isdecimal():
+            return line, "HEAD is missing or no number"
+        if int(head) > len(words):
+            return line, "HEAD names no word of the sentence"
+        if head == token["id"]:
+            return line, "HEAD is the word itself"
+        if token["deprel"] in ("", "_"):
+            return line, "no DEPREL"
+    return None
+
+
+def _number(token: Token) -> tuple[int, str, int]:
+    """An ID in parts: (3, "", 3) of a word, (3, "-", 4) of a written word, (3, ".", 1) of an empty node; zeros if it is none."""
+    match = re.fullmatch(r"([0-9]+)(?:([-.])([0-9]+))?", token["id"])
+    return (int(match[1]), match[2] or "", int(match[3] or match[1])) if match else (0, "", 0)
+
+
 def _sentence(tokens: TokenList) -> tuple[Sentence, str]:
-    """A sentence, and its characters with the space that follows it."""
-    text, spans = "", {}
-    inside = 0  # the last word of the orthographic word that is being read
+    """A sentence without faults, and its characters with the space that follows it."""
+    words, text = [token for token in tokens if token["id"].isdecimal()], ""
+    spans: list[tuple[int, int]] = []
     for token in tokens:
-        number = token["id"]
-        if isinstance(number, int) and number > inside:
-            spans[number] = len(text), len(text) + len(token["form"])
-        elif isinstance(number, tuple) and number[1] == "-":
-            first, _, inside = number
-            parts = [
-                part
-                for part in tokens
-                if isinstance(part["id"], int) and first <= part["id"] <= inside
-            ]
-            spans |= _parts(token["form"], parts, len(text))
-        else:
-            continue  # a part of what was read already, or an empty node
-        text += token["form"]
-        if (token["misc"] or {}).get("SpaceAfter") != "No":
-            text += " "
-    words = [token for token in tokens if isinstance(token["id"], int)]
-    index = {word["id"]: position for position, word in enumerate(words)}
+        first, kind, last = _number(token)
+        if kind == "." or first <= len(spans):
+            continue  # an empty node, or a part of what was read already
+        form = token["form"]
+        parts = [word["form"] for word in words[first - 1 : last]]
+        starts = [*accumulate(map(len, parts), initial=len(text))]
+        apart = "".join(parts) == form
+        spans += pairwise(starts) if apart else [(len(text), len(text) + len(form))] * len(parts)
+        text += form + " " * ((token["misc"] or {}).get("SpaceAfter") != "No")
     return Sentence(
-        text.rstrip(" "), tuple(_word(word, spans[word["id"]], index) for word in words)
+        text.rstrip(" "),
+        tuple(_word(word, span, len(words)) for word, span in zip(words, spans, strict=True)),
     ), text
 
 
-def _word(token: Token, span: tuple[int, int], index: dict[int, int]) -> Word:
+def _word(token: Token, span: tuple[int, int], count: int) -> Word:
     antecedent = (token["misc"] or {}).get("Antecedent") or ""
+    known = antecedent.isdecimal() and 1 <= int(antecedent) <= count
     return Word(
         token["form"],
         token["lemma"] or "",
         *span,
         token["upos"] or "X",
-        index.get(token["head"], -1),
+        int(token["head"]) - 1 if token["head"].isdecimal() else -1,
         token["deprel"] or "dep",
         not NEGATIVE.isdisjoint((token["feats"] or {}).items()),
-        index.get(int(antecedent)) if antecedent.isdecimal() else None,
+        int(antecedent) - 1 if known else None,
     )
 
 
@@ -220,147 +314,87 @@ def _moved(sentence: Sentence, offset: int) -> Sentence:
     return Sentence(sentence.text, tuple(words)) if offset else sentence
 
 
-def _parts(form: str, parts: list[Token], start: int) -> dict[int, tuple[int, int]]:
-    """Characters of the words of one orthographic word."""
-    if "".join(part["form"] for part in parts) != form:
-        return {part["id"]: (start, start + len(form)) for part in parts}
-    spans = {}
-    for part in parts:
-        spans[part["id"]] = start, start + len(part["form"])
-        start += len(part["form"])
-    return spans
-
-
-class Annotator(Protocol):
-    """Gives every text its sentences.
-
-    Attributes:
-        name: for people, with a version where there is one.
-        antecedents: True if pronouns know what they refer to.
-    """
-
-    name: str
-    antecedents: bool
-
-    def annotate(self, texts: Sequence[str]) -> list[Annotated]:
-        """The sentences of each text; none for an empty text."""
-
-
-class StoredAnnotation:
-    """Annotation that is there already, by text.
-
-    Args:
-        name: see :class:`Annotator`.
-        sentences: by text.
-        antecedents: see :class:`Annotator`.
-    """
-
-    def __init__(self, name: str, sentences: dict[str, Annotated], antecedents: bool):
-        self.name = name
-        self.antecedents = antecedents
-        self._sentences = sentences
-
-    def annotate(self, texts: Sequence[str]) -> list[Annotated]:
-        """See :class:`Annotator`.
-
-        Raises:
-            ValueError: a text is not among those annotated.
-        """
-        for text in texts:
-            if text and text not in self._sentences:
-                raise ValueError(
-                    f"{self.name} has no annotation of {text[:80]!r}; annotation='spacy:NAME' annotates any text with a"
-                    " spaCy pipeline, annotation='conllu:PATH' takes a CoNLL-U file in which it stands, and"
-                    " treebank='PATH' has notebooks 5a and 8 measure dependencies on a CoNLL-U file's own sentences"
-                )
-        return [self._sentences[text] if text else () for text in texts]
-
-
-def gold(tasks: Iterable[str] = TASKS) -> StoredAnnotation:
-    """The embedded corpora's own annotation of their dev rows.
-
-    Args:
-        tasks: names of the tasks whose texts are wanted.
-    """
-    sentences: dict[str, Annotated] = {}
-    for task in map(get_task, tasks):
-        sentences |= read(GLUE / task.folder / f"{Path(task.dev_file).stem}.conllu.gz")
-    return StoredAnnotation("gold", sentences, antecedents=True)
-
-
 def load_annotator(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
     """The annotator that the parameter ``annotation`` names.
 
     Args:
-        annotation: "gold", "spacy:NAME" (or a folder) or "conllu:PATH".
-        tasks: for "gold".
+        annotation: "gold" (the embedded corpora's own, of their dev rows), "spacy:NAME" (an
+            installed pipeline or a folder) or "conllu:PATH".
+        tasks: names of the tasks whose texts are wanted, for "gold".
 
     Raises:
-        ValueError, FileNotFoundError: see :func:`bertology_utils.settings.parse_source`,
-            :class:`bertology_utils.annotation.annotators.Pipeline` and
-            :func:`bertology_utils.annotation.annotators.read`.
+            ValueError: as :func:`bertology_utils.settings.parse_source` and :func:`read`; or the
+            pipeline lacks parts of speech or dependencies.
+        FileNotFoundError: there is no such file or pipeline.
         ConnectionError: see :func:`bertology_utils.settings.parse_source`.
     """
     kind, place = parse_source("annotation", annotation)
     if kind == "gold":
-        return gold(tasks)
+        texts: dict[str, Annotated] = {}
+        for task in map(get_task, tasks):
+            texts |= read(GLUE / task.folder / f"{Path(task.dev_file).stem}.conllu.gz").texts
+        return _stored("gold", texts, antecedents=True)
     if kind == "conllu":
-        sentences = read(place)
+        bank = read(place)
         antecedents = any(
             word.antecedent is not None
-            for annotated in sentences.values()
-            for sentence in annotated
+            for sentences in bank.texts.values()
+            for sentence in sentences
             for word in sentence.words
         )
-        return StoredAnnotation(f"CoNLL-U file {Path(place).name}", sentences, antecedents)
-    return Pipeline(place)
+        return _stored(f"CoNLL-U file {bank.name}", bank.texts, antecedents, bank.faults_in_words())
+    return _pipeline(place)
 
 
-class Pipeline:
-    """A spaCy pipeline with parts of speech and dependencies.
+def _stored(
+    name: str, texts: dict[str, Annotated], antecedents: bool, faults: str = ""
+) -> Annotator:
+    """Annotation that is there already, by text; refuses other texts."""
 
-    Universal Dependencies and ClearNLP labels are both understood downstream.
+    def annotate(wanted: Sequence[str]) -> list[Annotated]:
+        for text in wanted:
+            if text and text not in texts:
+                raise ValueError(
+                    f"{name} has no annotation of {text[:80]!r}{f' (of its sentences {faults})' if faults else ''};"
+                    " annotation='spacy:NAME' annotates any text with a spaCy pipeline,"
+                    " annotation='conllu:PATH' takes a CoNLL-U file in which it stands, and"
+                    " treebank='PATH' has notebooks 5a and 8 measure dependencies on a CoNLL-U file's"
+                    " own sentences"
+                )
+        return [texts[text] if text else () for text in wanted]
 
-    Args:
-        place: an installed pipeline's name, or a pipeline's folder.
+    return Annotator(name, antecedents, annotate)
 
-    Raises:
-        ValueError: the pipeline lacks what is needed; the message names it.
-        FileNotFoundError: there is no such pipeline.
-    """
 
-    antecedents = False
+def _pipeline(place: str) -> Annotator:
+    """A spaCy pipeline, by name or folder; labels of UD and of ClearNLP are both understood downstream."""
+    import spacy
 
-    def __init__(self, place: str):
-        import spacy
+    try:
+        nlp = spacy.load(place, exclude=["ner", "lemmatizer", "textcat"])
+    except OSError:
+        raise FileNotFoundError(
+            f"no spaCy pipeline {place!r}: neither installed nor a folder with a pipeline in it."
+            f" To install it: python -m spacy download {Path(place).name}"
+        ) from None
+    probe = nlp(_PROBE)
+    missing = [component for layer, component in _NEEDED.items() if not probe.has_annotation(layer)]
+    if missing:
+        raise ValueError(
+            f"the spaCy pipeline {place!r} lacks {' and '.join(missing)}; it has:"
+            f" {', '.join(nlp.pipe_names) or 'no component'}"
+        )
+    name = f"spaCy {nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
+    # Two pipelines can bear one version number; their weights tell them apart.
+    weights = hashlib.sha256(nlp.to_bytes(exclude=["vocab"])).hexdigest()
+    parser = cache.Lazy(lambda: nlp, (name, spacy.__version__, weights))
 
-        try:
-            self._nlp = spacy.load(place, exclude=["ner", "lemmatizer", "textcat"])
-        except OSError:
-            raise FileNotFoundError(
-                f"no spaCy pipeline {place!r}: neither installed nor a folder with a pipeline in it."
-                f" To install it: python -m spacy download {Path(place).name}"
-            ) from None
-        probe = self._nlp(_PROBE)
-        missing = [
-            component for layer, component in _NEEDED.items() if not probe.has_annotation(layer)
-        ]
-        if missing:
-            there = ", ".join(self._nlp.pipe_names) or "no component"
-            raise ValueError(
-                f"the spaCy pipeline {place!r} lacks {' and '.join(missing)}; it has: {there}"
-            )
-        meta = self._nlp.meta
-        self.name = f"spaCy {meta['lang']}_{meta['name']} {meta['version']}"
-        # Two pipelines can bear one version number; their weights tell them apart.
-        weights = hashlib.sha256(self._nlp.to_bytes(exclude=["vocab"])).hexdigest()
-        self._parser = cache.Lazy(lambda: self._nlp, (self.name, spacy.__version__, weights))
-
-    def annotate(self, texts: Sequence[str]) -> list[Annotated]:
-        """See :class:`Annotator`."""
+    def annotate(texts: Sequence[str]) -> list[Annotated]:
         distinct = sorted(set(texts))
-        by_text = dict(zip(distinct, cache.cached(_annotated, self._parser, distinct), strict=True))
+        by_text = dict(zip(distinct, cache.cached(_annotated, parser, distinct), strict=True))
         return [by_text[text] for text in texts]
+
+    return Annotator(name, False, annotate)
 
 
 def _annotated(

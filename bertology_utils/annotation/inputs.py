@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..annotation.annotators import Annotator
 from ..attention.batches import encode
 from ..common import PROTOCOLS, one_of
-from .annotators import Annotated, Word
+from .annotators import Annotated, Annotator, Word
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -57,6 +56,24 @@ class PlacedSentence:
 
     words: tuple[Word, ...]
     pieces: tuple[Positions, ...]
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """Per word the number of its written word; "de" and "le" in "du" have one, as their characters are the same."""
+        spans = [(word.start, word.end) for word in self.words]
+        number = {span: at for at, span in enumerate(sorted(set(spans)))}
+        return tuple(number[span] for span in spans)
+
+    @property
+    def arcs(self) -> list[tuple[int, int, str]]:
+        """Dependencies as (dependent, head, label), words by their written ones; none inside of one of these."""
+        written = self.written
+        arcs = [
+            (written[at], written[word.head], word.deprel)
+            for at, word in enumerate(self.words)
+            if word.head >= 0
+        ]
+        return [(dependent, head, label) for dependent, head, label in arcs if dependent != head]
 
     @property
     def span(self) -> tuple[int, int]:
@@ -117,7 +134,7 @@ def annotate_inputs(
     rows: Dataset | Mapping[str, Sequence[str]],
     fields: Sequence[str],
     tokenizer: PreTrainedTokenizerBase,
-    max_length: int,
+    max_length: int | None,
     annotator: Annotator,
 ) -> list[AnnotatedInput]:
     """Annotate rows, and place their words in what :func:`bertology_utils.attention.batches.tokenize` makes of them.
@@ -126,7 +143,7 @@ def annotate_inputs(
         rows: a Dataset, or columns by name.
         fields: the text columns, one or two.
         tokenizer: a fast tokenizer.
-        max_length: wordpieces per input.
+        max_length: wordpieces per input; None cuts nothing.
         annotator: see :mod:`bertology_utils.annotation.annotators`.
 
     Returns:
@@ -163,10 +180,14 @@ def _placed(
             span if owner == field else (0, 0)
             for span, owner in zip(encoding.offsets, encoding.sequence_ids, strict=True)
         ]
-        limit = _first_cut_off(encoding, field, offsets)
+        whole = offsets
+        if encoding.overflowing:  # some of the row was cut off
+            alone = encode(tokenizer, [text], return_offsets_mapping=True, add_special_tokens=False)
+            (whole,) = alone["offset_mapping"]
 
         def place(start: int, stop: int) -> Positions:
-            return () if stop > limit else tuple(wordpieces(offsets, start, stop))
+            pieces = wordpieces(offsets, start, stop)
+            return tuple(pieces if len(pieces) == len(wordpieces(whole, start, stop)) else ())
 
         for sentence in parsed:
             pieces = tuple(place(word.start, word.end) for word in sentence.words)
@@ -183,19 +204,6 @@ def _placed(
         tuple(positions for positions in negation if positions),
         lost,
     )
-
-
-def _first_cut_off(encoding: Encoding, field: int, offsets: Sequence[tuple[int, int]]) -> float:
-    """Where in its text the first wordpiece starts that the length limit took away; infinite if there is none."""
-    end = max((stop for _, stop in offsets), default=0)
-    # An overflowing part repeats what it has in common with the input.
-    starts = [
-        start
-        for part in encoding.overflowing
-        for (start, stop), owner in zip(part.offsets, part.sequence_ids, strict=True)
-        if owner == field and start < stop and start >= end
-    ]
-    return min(starts, default=float("inf"))
 
 
 def _where(ids: Positions, wanted: int | None) -> Positions:

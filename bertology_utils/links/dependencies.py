@@ -90,7 +90,7 @@ class Pointing:
             [
                 _Sentence(sentence, wanted)
                 for sentence in annotated.sentences
-                if all(sentence.pieces) and len(sentence.words) > 1
+                if all(sentence.pieces) and len(set(sentence.written)) > 1
             ]
             for annotated in inputs
         ]
@@ -99,15 +99,6 @@ class Pointing:
     def depends_on(self) -> tuple[object, ...]:
         """What decides its result; see :func:`bertology_utils.digest.fingerprint`."""
         return self._inputs, dict(self._relations)
-
-    @property
-    def left_out(self) -> int:
-        """Sentences that are not whole in their input."""
-        return sum(
-            not all(sentence.pieces)
-            for annotated in self._inputs
-            for sentence in annotated.sentences
-        )
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
@@ -146,20 +137,16 @@ class _Sentence:
     """What a whole sentence needs to be scored: words to wordpieces, and its arcs."""
 
     def __init__(self, sentence: PlacedSentence, wanted: set[str]):
-        arcs = [
-            (word.head, dependent, word.deprel)
-            for dependent, word in enumerate(sentence.words)
-            if word.head >= 0 and word.deprel in wanted
-        ]
-        self.heads = np.array([head for head, _, _ in arcs], dtype=int)
-        self.dependents = np.array([dependent for _, dependent, _ in arcs], dtype=int)
+        arcs = [arc for arc in sentence.arcs if arc[2] in wanted]
+        self.dependents = np.array([dependent for dependent, _, _ in arcs], dtype=int)
+        self.heads = np.array([head for _, head, _ in arcs], dtype=int)
         self.labels = [label for *_, label in arcs]
         self.start, last = sentence.span
         self.stop = last + 1
-        self.member = torch.zeros(
-            len(sentence.words), self.stop - self.start
-        )  # (words, wordpieces of the sentence)
-        for word, pieces in enumerate(sentence.pieces):
+        written = sentence.written
+        # (written words, wordpieces of the sentence)
+        self.member = torch.zeros(max(written) + 1, self.stop - self.start)
+        for word, pieces in zip(written, sentence.pieces, strict=True):
             self.member[word, [at - self.start for at in pieces]] = 1
 
     def hits(self, maps: torch.Tensor) -> np.ndarray:
