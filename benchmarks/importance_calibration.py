@@ -49,7 +49,7 @@ def calibrated(trainings, truth, kind, times=TIMES):
             trainings, truth, kind, np.random.default_rng((number, trainings, KINDS.index(kind)))
         )
         one, total = Components(effects), sum(true.values())
-        raw, shares = one.raw, one.shares()
+        raw, shares = one.raw, one.shares(0)
         found.append(
             [raw[()], raw["training",], raw["part",] / PARTS, raw["training", "part"] / PARTS]
         )

@@ -111,10 +111,10 @@ def test_the_library_gives_the_same_components():
 
 def test_a_planted_head_is_the_heads_own_and_noise_is_no_ones():
     noise = crossed(rest=1.0, ways=1)
-    assert Components(noise).shares()[HEAD]["value"] < 0.2
+    assert Components(noise).shares(1)[HEAD]["value"] < 0.2
     noise[5] += 20.0  # in every training alike
     planted = Components(noise)
-    assert planted.shares()[HEAD]["value"] > 0.9 and planted.above(0.5).outcome == HOLDS
+    assert planted.shares(1)[HEAD]["value"] > 0.9 and planted.above(0.5, 1).outcome == HOLDS
     copied = np.concatenate([noise, 2 * noise[5:6]])  # a copy, scaled
     assert np.argsort(-copied.mean(axis=(1, 2, 3)))[:2].tolist() == [72, 5]
 
@@ -130,18 +130,25 @@ def test_the_same_model_twice_is_one_training():
 
 def test_heads_shuffled_within_layers_have_no_effect_of_their_own():
     effects = crossed(head=1.0, training=0.1, rest=0.1, trainings=4, ways=1)
-    assert Components(effects).shares()[HEAD]["value"] > 0.9
+    assert Components(effects).shares(1)[HEAD]["value"] > 0.9
     mixed = agreement.shuffled(effects, 12, 1)
-    assert Components(mixed).shares()[HEAD]["value"] < 0.2
+    assert Components(mixed).shares(1)[HEAD]["value"] < 0.2
     assert np.allclose(np.sort(mixed[:12, 0, 0].ravel()), np.sort(effects[:12, 0, 0].ravel())), (
         "each layer keeps its own"
     )
 
 
+def test_the_seed_draws_the_intervals_and_leaves_the_estimates():
+    found = Components(crossed(head=1.0, training=1.0, rest=1.0))
+    first, same, other = (found.shares(seed)[HEAD] for seed in (1, 1, 2))
+    assert first == same
+    assert other["value"] == first["value"] and other["low"] != first["low"]
+
+
 def test_what_cannot_be_told_is_said_and_not_zero():
     one = Components(crossed(head=1.0, rest=1.0, trainings=1, ways=1))
     assert (
-        one.untold == (TRAINING, WAY) and TRAINING not in one.shares() and WAY not in one.shares()
+        one.untold == (TRAINING, WAY) and TRAINING not in one.shares(1) and WAY not in one.shares(1)
     )
     assert Components(crossed(head=1.0, rest=1.0, ways=1)).untold == (WAY,)
     with pytest.raises(
@@ -164,8 +171,8 @@ def test_a_negative_estimate_stays_visible_and_counts_as_zero():
         for one in (Components(crossed(rest=1.0, ways=1, seed=seed)) for seed in range(20))
         if one.raw[()] < 0
     )
-    assert found.shares()[HEAD]["value"] == 0 and sum(
-        one["value"] for one in found.shares().values()
+    assert found.shares(1)[HEAD]["value"] == 0 and sum(
+        one["value"] for one in found.shares(1).values()
     ) == pytest.approx(1)
 
 
@@ -286,8 +293,8 @@ def test_more_trainings_and_examples_agree_more_and_enough_is_the_fewest():
 
 def test_a_scale_of_each_training_changes_no_order():
     effects = crossed(head=1.0, rest=0.1, ways=1) * np.array([1.0, 3.0, 10.0])[None, :, None, None]
-    assert Components(effects).shares()[HEAD]["value"] < 0.8
-    assert Components(agreement.in_own_scale(effects)).shares()[HEAD]["value"] > 0.95
+    assert Components(effects).shares(1)[HEAD]["value"] < 0.8
+    assert Components(agreement.in_own_scale(effects)).shares(1)[HEAD]["value"] > 0.95
 
 
 def test_a_cheap_measure_is_corrected_for_what_seeds_hide_unless_too_much_is_hidden():
@@ -337,7 +344,7 @@ def outcome(name, found, **options):
 
 def test_the_heads_own_share_can_hold_fail_and_stay_open():
     def support(**sizes):
-        return {MRPC: Components(crossed(ways=1, **sizes)).above(CLAIMS["head-own"].least)}
+        return {MRPC: Components(crossed(ways=1, **sizes)).above(CLAIMS["head-own"].least, 1)}
 
     assert outcome("head-own", support(head=1.0, training=0.3, rest=0.3)) == HOLDS
     assert outcome("head-own", support(head=0.3, training=1.0, rest=0.3)) == FAILS

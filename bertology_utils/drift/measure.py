@@ -286,7 +286,7 @@ def of_lab(lab: Any) -> dict[Task, dict[str, np.ndarray]]:
 
     "fine-tuning" and its like are the pre-trained model against each training, "another seed" two
     trainings, "random start" random weights against what training made of them; "same way" and
-    "other task" compare the changes of two trainings.
+    "other task" compare the changes of two trainings, the latter where there are two tasks.
     """
     found = {}
     for task in track(lab.tasks, "comparing maps"):
@@ -296,11 +296,10 @@ def of_lab(lab: Any) -> dict[Task, dict[str, np.ndarray]]:
         pairs["another seed"] = tuned, again
         if task in lab.random_tasks:
             pairs["random start"] = lab.untrained(task, "normal"), lab.finetuned(task, "normal")
+        movements = {"same way": (start, tuned, again)}
         next_task = lab.tasks[(lab.tasks.index(task) + 1) % len(lab.tasks)]
-        movements = {
-            "same way": (start, tuned, again),
-            "other task": (start, tuned, lab.finetuned(next_task)),
-        }
+        if next_task != task:
+            movements["other task"] = start, tuned, lab.finetuned(next_task)
         protocol, weighing = lab.settings.protocol, lab.settings.weighing
         inputs = lab.measured_batches(
             task, pad_to=OFFICIAL_LENGTH if protocol == "official" else None

@@ -218,16 +218,18 @@ class Components:
             found[name.get(source, NOISE)] = found.get(name.get(source, NOISE), 0.0) + part
         return found
 
-    @cached_property
-    def drawn(self) -> dict[Source, np.ndarray]:
+    def drawn(self, seed: Seed) -> dict[Source, np.ndarray]:
         """Components that could have given these mean squares, shape (draws,) each; generalised intervals (Weerahandi, 1993).
 
         A mean square is its expectation times χ² over its degrees of freedom. Heads differ in how
         much trainings move them, which leaves fewer degrees (Satterthwaite, 1946). The heads are
         those of the model, no sample of others, so that of the head varies by what is added to its
         mean alone.
+
+        Args:
+            seed: of the draws.
         """
-        rng, heads = np.random.default_rng(0), len(self.effects)
+        rng, heads = np.random.default_rng(seed), len(self.effects)
         squares: dict[Source, np.ndarray] = {}
         for source in self.sources[1:]:
             of_heads, alone = (
@@ -255,15 +257,16 @@ class Components:
         return self.solved(squares)
 
     def shares(
-        self, trainings: int = 1, ways: int = 1, share: float = 1.0
+        self, seed: Seed, trainings: int = 1, ways: int = 1, share: float = 1.0
     ) -> dict[str, dict[str, float]]:
         """Each component's share of the variance of a measurement, by name, with its 95 % interval.
 
         Args:
+            seed: of the draws behind the intervals.
             trainings, ways, share: see :meth:`named`.
         """
         values = _as_shares(self.named(self.raw, trainings, ways, share))
-        draws = _as_shares(self.named(self.drawn, trainings, ways, share))
+        draws = _as_shares(self.named(self.drawn(seed), trainings, ways, share))
         ends = {name: np.percentile(of, [2.5, 97.5]) for name, of in draws.items()}
         return {
             name: {
@@ -275,10 +278,10 @@ class Components:
             for name, value in values.items()
         }
 
-    def above(self, least: float) -> Support:
-        """Support for the head's own share of one measurement being above ``least``."""
-        drawn = _as_shares(self.named(self.drawn))[HEAD]
-        number = text_of(self.shares()[HEAD] | {"unit": "share"})
+    def above(self, least: float, seed: Seed) -> Support:
+        """Support for the head's own share of one measurement being above ``least``; ``seed`` is of the draws."""
+        drawn = _as_shares(self.named(self.drawn(seed)))[HEAD]
+        number = text_of(self.shares(seed)[HEAD] | {"unit": "share"})
         holds, fails = (
             float((1 + side.sum()) / (1 + DRAWS)) for side in (drawn <= least, drawn > least)
         )

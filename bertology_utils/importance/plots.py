@@ -38,20 +38,16 @@ _MARKS = dict(zip(TASKS, "osD^vPX", strict=True))
 
 
 def by_training(runs: Runs, tasks: Sequence[str]) -> Figure:
-    """A figure of what every head costs, a row for each task and a column for each training, of the first run.
+    """A figure of what every head costs, a row for each task and a column for each training, of one run.
 
     Each task has a scale of its own, at its left.
 
     Args:
-        runs: those of this run come where there is no other.
+        runs: the first that measured some of these tasks is drawn.
         tasks: by name.
     """
-    name, run = next(iter(runs.items()))
-    found = {
-        task: [np.asarray(one["value"]) for one in run.find(RISE, task=task)] for task in tasks
-    }
-    found = {task: several for task, several in found.items() if several}
-    columns, (layers, heads) = max(map(len, found.values())), next(iter(found.values()))[0].shape
+    name, found = _rises(runs, tasks)
+    columns, (layers, heads) = max(map(len, found.values())), next(iter(found.values())).shape[1:]
     size = 2.0 * columns + 1.4, (0.16 * layers + 0.45) * len(found) + 0.4
     figure, axes = plt.subplots(len(found), columns, figsize=size, squeeze=False)
     for row, (task, several) in zip(axes, found.items(), strict=True):
@@ -84,16 +80,11 @@ def by_training(runs: Runs, tasks: Sequence[str]) -> Figure:
 
 
 def needed(runs: Runs, tasks: Sequence[str], count: int = 8) -> Figure:
-    """A figure of the heads that the first training needs most, and what they cost in every training, of the first run."""
-    run = next(iter(runs.values()))
-    found = {
-        task: run.by("training", RISE, task=task) for task in tasks if run.find(RISE, task=task)
-    }
+    """A figure of the heads that the first training needs most, and what they cost in every training; runs as above."""
+    _, found = _rises(runs, tasks)
+    count = min(count, next(iter(found.values()))[0].size)
     figure, axes = plots.panel_grid(len(found), 3.2, 0.25 * count + 1.1)
-    for ax, (task, trainings) in zip(axes, found.items(), strict=True):
-        costs = np.array(
-            [entry["value"] for entry in trainings.values()]
-        )  # (trainings, layers, heads)
+    for ax, (task, costs) in zip(axes, found.items(), strict=True):
         flat = costs.reshape(len(costs), -1)
         top = np.argsort(-flat[0])[:count]
         names = [head_name(*divmod(int(at), costs.shape[2])) for at in top]
@@ -121,6 +112,19 @@ def needed(runs: Runs, tasks: Sequence[str], count: int = 8) -> Figure:
         ax.xaxis.set_major_locator(MaxNLocator(4))
     _legend(figure, axes[0])
     return figure
+
+
+def _rises(runs: Runs, tasks: Sequence[str]) -> tuple[str, dict[str, np.ndarray]]:
+    """The first run that measured some of these tasks: its name, and by task (trainings, layers, heads)."""
+    measured = {
+        name: {
+            task: np.array([one["value"] for one in entries])
+            for task in tasks
+            if (entries := run.find(RISE, task=task))
+        }
+        for name, run in runs.items()
+    }
+    return next(item for item in measured.items() if item[1])
 
 
 def stacked(runs: Runs) -> Figure:

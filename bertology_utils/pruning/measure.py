@@ -220,6 +220,11 @@ def orders(lab: Any, task: Task, at: int, step: int) -> dict[str, list[list[Head
     return {name: several for name, several in found.items() if several}
 
 
+def heads_after(steps: int, heads: int) -> int:
+    """How many of a model's heads are gone after so many of the :data:`STEPS`: the nearest whole number."""
+    return round(heads * steps / STEPS)
+
+
 def heads_gone(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
     """Change of the score with heads gone one after the other, by order and by how many; over the first two trainings.
 
@@ -228,8 +233,7 @@ def heads_gone(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
     """
     labels, seed = lab.swept_labels(task), lab.resampling_seed(task)
     heads = lab.config.num_hidden_layers * lab.config.num_attention_heads
-    step = -(-heads // STEPS)
-    counts = [*range(0, heads, step), heads]
+    step, counts = -(-heads // STEPS), sorted({heads_after(at, heads) for at in range(STEPS + 1)})
     found: dict[str, dict[int, list[Bootstrap]]] = {}
     for at in lab.trainings(task)[:2]:
         model, batches = lab.finetuned(task, seed_offset=at), lab.swept_batches(task)

@@ -1,0 +1,75 @@
+"""Code cells of notebooks on tiny models, whose trainings are random: tasks alone or not learned, one training, other shapes."""
+
+import json
+
+import pytest
+from conftest import ROOT, make_bert, random_classifier
+
+from bertology_utils import lab
+from bertology_utils.drift.measure import MOVEMENTS
+from bertology_utils.pruning import plots as pruning
+
+FEW = {"train_examples": 40, "max_examples": 20, "sweep_examples": 40}
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Runs a notebook's cells and gives the names that stand after them; tasks are learned unless they are named."""
+
+    def run(notebook, model, tasks, unlearned=(), **parameters):
+        class Lab(lab.Lab):
+            learned = property(
+                lambda self: {task: task.name not in unlearned for task in self.tasks}
+            )
+
+            def finetuned(self, task, init="pretrained", seed_offset=0, cut=None):
+                kinds = ["pretrained", "normal"].index(init), seed_offset, len(str(cut))
+                return random_classifier(
+                    model, task, seed=sum(100**at * of for at, of in enumerate(kinds))
+                )
+
+            def prepare(self):
+                """Nothing is trained."""
+
+        monkeypatch.setattr(lab, "Lab", Lab)
+        monkeypatch.setenv("BERTOLOGY_OUTPUT", str(tmp_path))
+        (path,) = (ROOT / "notebooks").glob(f"{notebook}_*.ipynb")
+        names = {"display": lambda table: None}
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            tags = cell["metadata"].get("tags", [])
+            if cell["cell_type"] == "code" and "setup" not in tags:
+                exec("".join(cell["source"]), names)
+                if "parameters" in tags:
+                    given = FEW | {"model": str(model), "tasks": tasks} | parameters
+                    names |= {name: value for name, value in given.items() if name in names}
+        return names
+
+    return run
+
+
+def tasks_of(names, what, **labels):
+    """The tasks of which a run recorded such numbers."""
+    rows = [row for row in names["lab"].entries if row["what"] == what]
+    return {row["task"] for row in rows if all(row[name] == of for name, of in labels.items())}
+
+
+def test_importance_is_measured_where_the_first_task_was_not_learned(run, tiny_bert):
+    names = run("9a", tiny_bert, "mrpc,rte", unlearned={"mrpc"})
+    assert tasks_of(names, "share of what heads differ by") == {"rte"}
+    assert not tasks_of(names, "share with several ways"), "ways are compared on the first task"
+
+
+def test_one_task_alone_is_not_compared_with_itself(run, tiny_bert):
+    names = run("3a", tiny_bert, "mrpc")
+    kinds = {"a second training": {"mrpc"}, "a training on another task": set()}
+    for kind, tasks in kinds.items():
+        assert tasks_of(names, "mean cosine of the changes of maps", kind=kind) == tasks
+    same, other = MOVEMENTS
+    of_task = names["similarity"][names["lab"].tasks[0]]
+    assert same in of_task and other not in of_task
+
+
+def test_one_training_of_a_model_with_five_layers_is_pruned(run, tmp_path):
+    names = run("10", make_bert(tmp_path / "bert", 5, 4, 32), "mrpc", trainings=1)
+    assert names["third"] == 2 and names["three"] == 8
+    assert not tasks_of(names, pruning.GONE, state="another training's")
