@@ -35,9 +35,7 @@ _KNOWN = {
 }  # whose code is told by a digest, or by their versions
 # What brings files and results to their places and words to people, and decides no result; and the
 # device, which keys name.
-_NAMES = (
-    "cache digest common.note common.track common.device hub.hub_errors hub.with_retries".split()
-)
+_NAMES = "cache digest common.note common.track common.device hub.hub_errors".split()
 IGNORED = {f"{_PACKAGE}.{name}" for name in _NAMES}
 
 

@@ -10,16 +10,17 @@ marks, and an error must name the line.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .common import one_of, opened
 from .corpora import GLUE as EMBEDDED
-from .hub import GLUE, HUB_REVISIONS, hub_errors, with_retries
+from .hub import GLUE, HUB_REVISIONS, hub_errors
 
 if TYPE_CHECKING:
     import datasets
@@ -141,6 +142,46 @@ def predictions(task: Task, logits: np.ndarray) -> np.ndarray:
         Array of shape (examples,).
     """
     return logits[:, 0] if task.is_regression else logits.argmax(axis=1)
+
+
+def output_order(
+    task: Task, id2label: Mapping[Any, str] | None, label2id: Mapping[str, Any] | None
+) -> list[int]:
+    """For each of the task's labels, in order, the number of the classifier's output for it.
+
+    Checkpoints name their outputs, and not all in GLUE's order. Case, dashes and spaces do not
+    matter; "LABEL_1" or "1" is the task's label number 1.
+
+    Args:
+        task: the task.
+        id2label: names of the outputs, as a model's configuration has them; or None.
+        label2id: the same the other way round; one of both may be the default, LABEL_0 ….
+
+    Raises:
+        ValueError: the names are not those of the task's labels, or the two contradict each other.
+    """
+    ids = range(task.num_labels)
+    default, digits = [f"label_{number}" for number in ids], [str(number) for number in ids]
+    orders: dict[tuple[int, ...] | None, list[str]] = {}
+    for named in (id2label or {}, {at: name for name, at in (label2id or {}).items()}):
+        names = {int(at): str(name) for at, name in named.items()}
+        plain = [re.sub(r"[\W_]+", "_", name).lower() for _, name in sorted(names.items())]
+        if not names or plain == default or (task.is_regression and len(names) == 1):
+            continue
+        known = [
+            known
+            for known in (list(task.labels), default, digits)
+            if sorted(known) == sorted(plain)
+        ]
+        orders[tuple(map(plain.index, known[0])) if known else None] = list(names.values())
+    if None in orders or len(orders) > 1:
+        wanted = list(task.labels) if task.labels else "one score"
+        raise ValueError(
+            f"has a classifier with the outputs {' or '.join(map(str, orders.values()))}, by id2label"
+            f" and label2id of its config.json, and {task.title} wants {wanted}; give a checkpoint"
+            f" fine-tuned on {task.title}, or name its outputs there as these labels, in their order"
+        )
+    return list(next((order for order in orders if order), ids))
 
 
 def plain_metric(task: Task) -> str:
@@ -305,11 +346,9 @@ def _hub(task: Task, split: str, source: DataSource) -> Dataset:
     from datasets import load_dataset
 
     revision, part = HUB_REVISIONS[GLUE], "train" if split == "train" else task.dev_split
-    with hub_errors("data set", GLUE, revision):
-        return with_retries(
-            lambda: load_dataset(GLUE, task.name, split=part, revision=revision),
-            f"the data set {GLUE}",
-        )
+    instead = "data='embedded', or data='folder:PATH' of GLUE's own .tsv files"
+    with hub_errors(f"the data set {GLUE!r} at revision {revision}", instead):
+        return load_dataset(GLUE, task.name, split=part, revision=revision)
 
 
 def sample(rows: Dataset, count: int, seed: int) -> Dataset:

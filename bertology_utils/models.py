@@ -9,17 +9,17 @@ Three initialisations: "pretrained", with a new classification layer; "normal", 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .common import one_of
-from .glue import Task, get_task
-from .hub import hub_errors, with_retries
+from .glue import Task, get_task, output_order
+from .hub import hub_errors
 from .settings import ModelSource, parse_model
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from .attention import Batch
 
-T = TypeVar("T")
 INITS = ("pretrained", "normal", "finetuned")
 NORMAL_STD = 0.02  # BERT's own initializer_range
 # In training and prediction; measuring switches to its own. "sdpa" is faster and
@@ -36,36 +35,19 @@ NORMAL_STD = 0.02  # BERT's own initializer_range
 ATTENTION = "eager"
 
 
-def _source(model: ModelSource | str) -> ModelSource:
-    return parse_model(model) if isinstance(model, str) else model
-
-
 def load_config(source: ModelSource) -> PreTrainedConfig:
-    """The model's configuration, as transformers reads it.
-
-    Raises:
-        ValueError: only code of the repository could read it; such code is not run.
-        ConnectionError: the Hub cannot be reached; see :func:`bertology_utils.hub.hub_errors` for
-            others.
-    """
+    """The model's configuration, as transformers reads it; raises as :func:`load_classifier`."""
     from transformers import AutoConfig
 
-    return _fetched(source, lambda: AutoConfig.from_pretrained(source.location, **_from(source)))
+    return _from_pretrained(AutoConfig, source)
 
 
 def load_tokenizer(source: ModelSource | str) -> PreTrainedTokenizerFast:
-    """The model's fast tokenizer (offsets are needed to find words); see :func:`load_classifier`.
-
-    Raises:
-        ValueError: the model has no fast tokenizer.
-        ConnectionError: the Hub cannot be reached.
-    """
+    """The model's fast tokenizer, whose offsets find words; raises as :func:`load_classifier`."""
     from transformers import AutoTokenizer
 
-    source = _source(source)
-    tokenizer = _fetched(
-        source, lambda: AutoTokenizer.from_pretrained(source.location, **_from(source))
-    )
+    source = _parsed(source)
+    tokenizer = _from_pretrained(AutoTokenizer, source)
     if not tokenizer.is_fast:
         raise ValueError(
             f"model {source.name!r} has no fast tokenizer, so words cannot be aligned to wordpieces"
@@ -79,7 +61,7 @@ def load_encoder(
     """The bare encoder, in evaluation mode; see :func:`load_classifier`."""
     from transformers import AutoModel
 
-    return _load(AutoModel, _source(source), init, seed)
+    return _load(AutoModel, _parsed(source), init, seed)
 
 
 def load_classifier(
@@ -92,48 +74,77 @@ def load_classifier(
         task: the task, or its name.
         init: "pretrained": the encoder's weights as they are, the
             classification layer drawn by ``seed`` even if the source has one;
-            "normal": see :func:`draw_normal`; "finetuned": all as it is.
+            "normal": see :func:`draw_normal`; "finetuned": all as it is, the
+            outputs in the order of the task's labels.
         seed: of everything drawn.
 
     Raises:
-        ValueError: unknown ``init``; an encoder tensor that the checkpoint
-            lacks, has in excess, or has in another shape; for "finetuned" a
-            checkpoint without a classifier, or with one for another number of labels.
-        ConnectionError: the Hub cannot be reached.
+        ValueError: unknown ``init``; only code of the repository could read the model, and such
+            code is not run; an encoder tensor that the checkpoint lacks, has in excess, or has in
+            another shape; for "finetuned" a checkpoint without a classifier, or with one for other
+            labels.
+        ConnectionError: it cannot be fetched from the Hub.
     """
     from transformers import AutoModelForSequenceClassification
 
     task = get_task(task) if isinstance(task, str) else task
-    source = _source(source)
-    if init == "finetuned":
-        _refuse_other_labels(source, task)
-    return _load(AutoModelForSequenceClassification, source, init, seed, num_labels=task.num_labels)
+    source = _parsed(source)
+    if init != "finetuned":  # names of other outputs may not outlive their classification layer
+        names = {number: f"LABEL_{number}" for number in range(task.num_labels)}
+        ids = {name: number for number, name in names.items()}
+        options = {"id2label": names, "label2id": ids}
+        return _load(AutoModelForSequenceClassification, source, init, seed, **options)
+    config = load_config(source)  # which forgets label2id where it stands alone
+    written, _ = config.get_config_dict(source.location, revision=source.revision or "main")
+    try:
+        order = output_order(task, config.id2label, written.get("label2id"))
+    except ValueError as error:
+        raise ValueError(f"model {source.name!r} {error}") from None
+    model = _load(AutoModelForSequenceClassification, source, init, seed)
+    if order != sorted(order):
+        _reorder_outputs(model, order, task)
+    return model
 
 
-def _refuse_other_labels(source: ModelSource, task: Task) -> None:
-    """Before the weights are read: the checkpoint's configuration says which classifier it has."""
-    config = load_config(source)
-    made_as = (config.architectures or ["a model without a class"])[0]
-    if not made_as.endswith("ForSequenceClassification"):
+def _reorder_outputs(model: PreTrainedModel, order: list[int], task: Task) -> None:
+    """Exchange the rows of the last layer, so that output i stands for the task's label i."""
+    import torch
+
+    last = _last_layer(model)
+    if last is None or last.out_features != len(order):
         raise ValueError(
-            f"model {source.name!r} was saved as {made_as}, which has no classifier for {task.title};"
-            " fine-tune it first, or give a checkpoint saved from ...ForSequenceClassification"
+            f"the outputs of {type(model).__name__} are {list(model.config.id2label.values())} and"
+            f" {task.title}'s labels {list(task.labels)}, and it has no linear layer at its end that"
+            " could be reordered; save the checkpoint with its outputs in the task's order"
         )
-    if config.num_labels != task.num_labels:
-        raise ValueError(
-            f"model {source.name!r} has a classifier of {config.num_labels} outputs, and {task.title} wants"
-            f" {task.num_labels}; give a checkpoint fine-tuned on {task.title}"
-        )
+    with torch.no_grad():
+        for parameter in last.parameters():
+            parameter.copy_(parameter[order])
+    model.config.id2label = dict(enumerate(task.labels))
+    model.config.label2id = {label: number for number, label in enumerate(task.labels)}
+
+
+def _last_layer(model: PreTrainedModel) -> torch.nn.Linear | None:
+    """The last linear layer above the encoder, which gives the classifier's outputs."""
+    import torch
+
+    encoder = set(model.base_model.modules())
+    above = [
+        module
+        for module in model.modules()
+        if isinstance(module, torch.nn.Linear) and module not in encoder
+    ]
+    return above[-1] if above else None
 
 
 def pinned(source: ModelSource) -> tuple[ModelSource, tuple[int, int]]:
-    """The source with a branch of the Hub resolved to its present commit, and the model's (layers, heads).
+    """The source with a branch resolved to its present commit, and the model's (layers, heads).
 
     Asks for the configuration only, so that a wrong name fails early.
 
     Raises:
         ValueError: the model has no layers and heads of BERT's kind.
-        ConnectionError: the Hub cannot be reached, or has no such model.
+        ConnectionError: it cannot be fetched from the Hub.
     """
     config = load_config(source)
     layers, heads = (
@@ -143,162 +154,123 @@ def pinned(source: ModelSource) -> tuple[ModelSource, tuple[int, int]]:
         raise ValueError(
             f"model {source.name!r} ({config.model_type}) has no layers of attention heads of BERT's kind"
         )
-    return (source if source.is_local else replace(source, revision=_commit_of(source))), (
-        layers,
-        heads,
-    )
+    if not source.is_local:
+        from huggingface_hub import hf_hub_download
+
+        with _hub_errors(source):  # a snapshot's folder is named by its commit, also offline
+            path = hf_hub_download(source.location, "config.json", revision=source.revision)
+        source = replace(source, revision=Path(path).parent.name)
+    return source, (layers, heads)
 
 
-def _commit_of(source: ModelSource) -> str:
-    """The commit that a Hub model's revision means now, since a branch moves."""
-    from huggingface_hub import hf_hub_download
-
-    config = _fetched(
-        source, lambda: hf_hub_download(source.location, "config.json", revision=source.revision)
-    )
-    return Path(
-        config
-    ).parent.name  # of a snapshot in the Hub's cache, which is named by its commit, also offline
+def _parsed(source: ModelSource | str) -> ModelSource:
+    return parse_model(source) if isinstance(source, str) else source
 
 
-def _from(source: ModelSource) -> dict[str, str | bool]:
-    return {"revision": source.revision or "main", "trust_remote_code": False}
+def _hub_errors(source: ModelSource) -> AbstractContextManager[None]:
+    if source.is_local:
+        return nullcontext()
+    instead = "model='embedded', or model='PATH' of a folder with config.json and model.safetensors (pickled weights are not loaded)"
+    return hub_errors(f"the model {source.location!r} at revision {source.revision}", instead)
 
 
-def _fetched(source: ModelSource, fetch: Callable[[], T]) -> T:
-    with _readable(source):
-        return with_retries(fetch, f"the model {source.location}")
-
-
-def _fetch_weights(source: ModelSource) -> None:
-    """Into the Hub's cache, where transformers finds them."""
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import RemoteEntryNotFoundError
-
-    with suppress(
-        RemoteEntryNotFoundError
-    ):  # they are in several files, which transformers fetches, or it says: in none
-        hf_hub_download(source.location, "model.safetensors", revision=source.revision)
-
-
-@contextmanager
-def _readable(source: ModelSource) -> Iterator[None]:
-    """A failure to reach the Hub is said in words; what needs code of the repository is refused, and nobody is asked."""
-    from transformers import dynamic_module_utils
-
-    before = dynamic_module_utils.TIME_OUT_REMOTE_CODE
-    dynamic_module_utils.TIME_OUT_REMOTE_CODE = 0  # seconds that transformers waits for a "yes"
+def _from_pretrained(auto_class: Any, source: ModelSource, **options: Any) -> Any:
+    """What transformers loads, without running code of a repository, and with errors in words."""
     try:
-        with (
-            nullcontext()
-            if source.is_local
-            else hub_errors("model", source.location, source.revision)
-        ):
-            yield
+        with _hub_errors(source):
+            return auto_class.from_pretrained(
+                source.location,
+                revision=source.revision or "main",
+                trust_remote_code=False,
+                **options,
+            )
     except ValueError as error:
         if "trust_remote_code" not in str(error):
             raise
         raise ValueError(
-            f"model {source.name!r} can be loaded only by running code from its repository (auto_map in its files), which"
-            " is never done here; choose a model whose architecture transformers has"
+            f"model {source.name!r} can be loaded only by running code from its repository (auto_map"
+            " in its files), which is never done here; choose a model whose architecture"
+            " transformers has"
         ) from None
-    finally:
-        dynamic_module_utils.TIME_OUT_REMOTE_CODE = before
 
 
 def _load(
-    auto_class: Any, source: ModelSource, init: str, seed: int, **config_changes: int
+    auto_class: Any, source: ModelSource, init: str, seed: int, **options: Any
 ) -> PreTrainedModel:
     import torch
 
     one_of("init", init, INITS)
-    load_config(source)  # which refuses what cannot be read
-    if not source.is_local:
-        _fetched(source, lambda: _fetch_weights(source))
     with torch.random.fork_rng(devices=[]):
-        with _readable(source):
-            model, loading = auto_class.from_pretrained(
-                source.location,
-                revision=source.revision or "main",
-                use_safetensors=True,
-                output_loading_info=True,
-                dtype=torch.float32,
-                attn_implementation=ATTENTION,
-                ignore_mismatched_sizes=True,  # reported below, by name
-                **config_changes,
-            )
-        _refuse_incomplete(model, loading, source, init)
+        model, loading = _from_pretrained(
+            auto_class,
+            source,
+            use_safetensors=True,
+            output_loading_info=True,
+            dtype=torch.float32,
+            attn_implementation=ATTENTION,
+            ignore_mismatched_sizes=True,  # reported below, by name
+            **options,
+        )
+        _check_complete(model, loading, source, init)
         torch.manual_seed(seed)
         if init != "finetuned":
-            _draw_head(model)
+            draw_normal(model, only_head=True)
         if init == "normal":
             draw_normal(model)
     return model.eval()
 
 
-def _refuse_incomplete(
+def _check_complete(
     model: PreTrainedModel, loading: dict[str, Any], source: ModelSource, init: str
 ) -> None:
     """Transformers only warns of tensors left random; here that is an error."""
-    is_bare = model.base_model is model
     parts = {name for name, _ in model.base_model.named_children()}
+    if model.base_model is model:  # a pooler feeds the classifier alone; no map depends on it
+        parts.discard("pooler")
 
-    def of_encoder(key: str) -> bool:
+    def is_needed(key: str) -> bool:  # of another layer than one that is drawn anew or dropped
         part = key.removeprefix(f"{model.base_model_prefix}.").split(".")[0]
-        # A pooler feeds the classifier alone; no map depends on it.
-        return part in parts and not (is_bare and part == "pooler")
+        return init == "finetuned" or part in parts
 
-    misshapen = [
-        key if isinstance(key, str) else key[0] for key in loading.get("mismatched_keys") or []
-    ]
-    problems: dict[str, Collection[str]] = {
+    misshapen = loading.get("mismatched_keys") or ()
+    kinds = {
         "missing": loading["missing_keys"],
         "unexpected": loading["unexpected_keys"],
-        "misshapen": misshapen,
+        "misshapen": [key if isinstance(key, str) else key[0] for key in misshapen],
     }
-    if (
-        init != "finetuned"
-    ):  # the classification layer is drawn anew; heads of pre-training are dropped
-        problems = {
-            kind: [key for key in keys if of_encoder(key)] for kind, keys in problems.items()
-        }
-    found = [
-        f"{len(keys)} {kind} ({', '.join(sorted(keys)[:3])}…)"
-        for kind, keys in problems.items()
-        if keys
+    wrong = {kind: sorted(filter(is_needed, keys)) for kind, keys in kinds.items()}
+    problems = [
+        f"{len(keys)} {kind} ({', '.join(keys[:3])}…)" for kind, keys in wrong.items() if keys
     ]
-    if found:
+    if problems:
+        what = "model, its classifier included," if init == "finetuned" else "encoder"
         raise ValueError(
-            f"model {source.name!r} does not fit {type(model).__name__}: {'; '.join(found)}."
-            " Every tensor of the encoder must come from the checkpoint"
+            f"model {source.name!r} does not fit {type(model).__name__}: {'; '.join(problems)}."
+            f" Every tensor of the {what} must come from the checkpoint"
         )
 
 
-def _draw_head(model: PreTrainedModel) -> None:
-    """Draw the layers above the encoder as BERT's own code does: matrices from N(0, 0.02²), biases 0."""
-    import torch
-
-    encoder = {id(parameter) for parameter in model.base_model.parameters()}
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if id(parameter) not in encoder:
-                parameter.normal_(0.0, NORMAL_STD) if parameter.dim() >= 2 else parameter.zero_()
-
-
-def draw_normal(model: PreTrainedModel, std: float = NORMAL_STD) -> None:
-    """Redraw every weight matrix and embedding from ``N(0, std²)``, in place.
+def draw_normal(model: PreTrainedModel, only_head: bool = False) -> None:
+    """Redraw every weight matrix and embedding from ``N(0, 0.02²)``, in place.
 
     The paper's control, "weights randomly sampled from normal distribution"
     (§4.3), which gives no standard deviation. Biases become 0 and the layer
     normalisations the identity, as in BERT's own initialisation: drawn with
     mean 0 they would erase the signal instead of randomising it.
+
+    Args:
+        model: encoder or classifier.
+        only_head: the layers above the encoder alone.
     """
     import torch
 
+    kept = set(map(id, model.base_model.parameters())) if only_head else set()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
+            if id(parameter) in kept:
+                continue
             if parameter.dim() >= 2:
-                parameter.normal_(0.0, std)
+                parameter.normal_(0.0, NORMAL_STD)
             else:
                 is_scale = "norm" in name.lower() and name.endswith("weight")
                 parameter.fill_(1.0 if is_scale else 0.0)
@@ -347,20 +319,13 @@ def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.nd
     """
     import torch
 
-    encoder = {id(module) for module in model.base_model.modules()}
-    above = [
-        module
-        for module in model.modules()
-        if isinstance(module, torch.nn.Linear) and id(module) not in encoder
-    ]
-    if not above:
+    last = _last_layer(model)
+    if last is None:
         raise ValueError(
             f"{type(model).__name__} has no linear layer above its encoder, so there is nothing to draw anew"
         )
     read: list[torch.Tensor] = []
-    hook = above[-1].register_forward_pre_hook(
-        lambda _, inputs: read.append(inputs[0].double().cpu())
-    )
+    hook = last.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0].double().cpu()))
     try:
         predict_logits(model, batches)
     finally:

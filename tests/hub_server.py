@@ -20,8 +20,6 @@ import io
 import json
 import os
 import re
-import socket
-import struct
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -55,9 +53,8 @@ class LocalHub:
     ``branches`` maps a repository's name to a branch that leads to its revision after all.
 
     ``troubles`` maps a method and a part of a path to what happens to the first requests
-    of that kind, one after another: a status; ``(status, headers)``; ``("cut", N)`` or
-    ``("reset", N)``, by which the connection is closed, or reset, after N bytes of the body.
-    Later requests are answered.
+    of that kind, one after another: a status; or ``("cut", N)``, by which the connection is
+    closed after N bytes of the body. Later requests are answered.
 
     ``url`` is the address for ``HF_ENDPOINT``. ``requests`` lists what was asked
     for as ``(method, path)``, in order, requests answered with 404 included.
@@ -115,20 +112,13 @@ class _Handler(BaseHTTPRequestHandler):
             status, headers, content = self._answer(parse_qs(body.decode()))
         except _NotFound as error:
             status, headers, content = error.status, error.headers, b""
-        if isinstance(trouble, tuple) and isinstance(trouble[0], int):
-            status, headers, content = *trouble, b""
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        if isinstance(trouble, tuple) and trouble[0] in ("cut", "reset"):
+        if isinstance(trouble, tuple):
             self.wfile.write(content[: trouble[1]])
-            if trouble[0] == "reset":
-                self.connection.setsockopt(
-                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
-                )
-                os.close(self.connection.detach())
         elif self.command != "HEAD":
             self.wfile.write(content)
 
@@ -234,19 +224,17 @@ def hub_environment(url: str, home: str | os.PathLike) -> dict[str, str]:
 
 _TELL = """
 import os, time
-waits = []
-time.sleep = waits.append
+time.sleep = lambda seconds: None  # between two requests
 from bertology_utils import models
 from bertology_utils.glue import TASKS, load_rows
 from bertology_utils.settings import parse_data, parse_model
 def tell(name, load):
-    waits.clear()
     try:
         load()
     except Exception as error:
         print("TOLD", name, type(error).__name__, error, sep="|")
     else:
-        print("TOLD", name, "loaded", *map(int, waits), sep="|")
+        print("TOLD", name, "loaded", sep="|")
 def model(name):
     return lambda: models.load_encoder(parse_model(name))
 def rows():
@@ -259,8 +247,7 @@ def told(
 ) -> tuple[list[list[str]], str]:
     """Run code in a process that takes ``url`` for the Hub: what its ``tell(name, load)`` gave, and its stderr.
 
-    The first is a list of [name, "loaded" with the seconds waited or the error]; a question would
-    be answered by yes.
+    The first is a list of [name, "loaded" or the error]; a question would be answered by yes.
     """
     environment = hub_environment(url, home) | {"OMP_NUM_THREADS": "1"} | changes
     run = python(_TELL + code, input="y\n" * 50, env=environment, timeout=300)

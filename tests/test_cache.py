@@ -330,9 +330,9 @@ VALUES = (
         np.array(["a", None], object),
         np.array([None, "a"], object),
         models.draw_normal,
-        models._draw_head,
+        models.load_config,
     ]
-    + [functools.partial(models.draw_normal, std=std) for std in (1, 2)]
+    + [functools.partial(models.draw_normal, only_head=only) for only in (False, True)]
     + [TASKS["rte"], TASKS["qqp"]]
 )
 

@@ -6,6 +6,8 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from conftest import random_classifier
+from safetensors.torch import load_file, save_file
 
 from bertology_utils.glue import TASKS
 from bertology_utils.lab import Lab
@@ -13,8 +15,6 @@ from bertology_utils.settings import resolve
 
 
 def test_it_is_taken_as_it_is(tiny_bert, tiny_classifier, monkeypatch):
-    from safetensors.torch import load_file
-
     monkeypatch.setattr(
         "bertology_utils.finetune.finetuned", lambda _: pytest.fail("a training was started")
     )
@@ -63,6 +63,26 @@ def test_answers_are_predicted_once_and_say_what_was_learned(
     assert not lab.real_data
 
 
+def test_the_score_does_not_hang_on_the_order_in_which_its_outputs_stand(tiny_bert, tmp_path):
+    plain = tmp_path / "plain"
+    random_classifier(tiny_bert, "sst2").save_pretrained(plain)
+    reordered = shutil.copytree(plain, tmp_path / "reordered")
+    tensors = load_file(reordered / "model.safetensors")
+    for name in ("classifier.weight", "classifier.bias"):
+        tensors[name] = tensors[name].flip(0)
+    save_file(tensors, reordered / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((reordered / "config.json").read_text())
+    config |= {"id2label": {0: "POSITIVE", 1: "NEGATIVE"}}
+    config |= {"label2id": {"POSITIVE": 0, "NEGATIVE": 1}}
+    (reordered / "config.json").write_text(json.dumps(config))
+    answers = []
+    for folder in (plain, reordered):
+        checkpoint = f"SST-2={folder}"
+        lab = Lab("6_trial", model=str(tiny_bert), checkpoint=checkpoint, tasks="sst2")
+        answers.append(lab.answers(TASKS["sst2"]))
+    np.testing.assert_array_equal(*answers)
+
+
 def test_it_must_fit_the_task_and_the_model(tiny_bert, tiny_classifier, tmp_path):
     def refused(checkpoint, **parameters):
         with pytest.raises(ValueError) as error:  # noqa: PT011, the message is looked at below
@@ -80,6 +100,11 @@ def test_it_must_fit_the_task_and_the_model(tiny_bert, tiny_classifier, tmp_path
         f"rte={tiny_classifier}", model="google-bert/bert-base-uncased"
     )
     assert "no classification layer (architecture: BertModel)" in refused(f"rte={tiny_bert}")
+    named = shutil.copytree(tiny_classifier, tmp_path / "named")
+    config = json.loads((named / "config.json").read_text())
+    names = {"id2label": {0: "yes", 1: "no"}, "label2id": {"yes": 0, "no": 1}}
+    (named / "config.json").write_text(json.dumps(config | names))
+    assert "the outputs ['yes', 'no']" in refused(f"rte={named}")
     assert "rte is given twice" in refused(f"rte={tiny_classifier},RTE={tiny_classifier}")
     assert "unknown task 'cola'" in refused(f"cola={tiny_classifier}")
     assert "there is one training only" in refused(f"rte={tiny_classifier}", trainings=2)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import SHARED, needs_shared
+from eight_models import NAMES, PAIRS, model_and_tokenizer
 from hub_server import tiny_bert_repository
 from safetensors.torch import load_file, save_file
 
@@ -142,15 +143,15 @@ def test_a_classification_layer_of_the_source_is_kept_only_as_finetuned(tiny_ber
     redrawn = models.load_classifier(saved, TASKS["rte"], seed=2)
     assert not torch.equal(redrawn.classifier.weight, first.classifier.weight)
     assert models.load_classifier(saved, TASKS["mnli"]).classifier.weight.shape == (3, 32)
-    with pytest.raises(ValueError, match="was saved as BertModel, which has no classifier for RTE"):
+    with pytest.raises(ValueError, match="2 missing .classifier.bias, classifier.weight"):
         models.load_classifier(source, TASKS["rte"], init="finetuned")
 
 
 @pytest.mark.parametrize(
     "wanted, message",
     [
-        ("mnli", "a classifier of 2 outputs, and MNLI-m wants 3"),
-        ("stsb", "a classifier of 2 outputs, and STS-B wants 1"),
+        ("mnli", r"outputs \['LABEL_0', 'LABEL_1'\].*MNLI-m wants \['entailment', 'neutral', "),
+        ("stsb", r"outputs \['LABEL_0', 'LABEL_1'\].*STS-B wants one score"),
     ],
 )
 def test_a_checkpoint_whose_classifier_does_not_fit_the_task_is_refused(
@@ -231,3 +232,135 @@ def test_a_wrapped_classifier_predicts_as_the_classifier_inside(tiny_classifier,
     batches = one_batch(models.load_tokenizer(str(tiny_classifier)))
     expected = models.predict_logits(model, batches)
     np.testing.assert_array_equal(models.predict_logits(wrap(model), batches), expected)
+
+
+MNLI = TASKS["mnli"]
+REVERSED = ("contradiction", "neutral", "entailment")
+
+
+def save_with_names(model, folder, order, **config):
+    """Save a classifier with its outputs in another order, and its configuration changed so."""
+    head = getattr(model.classifier, "out_proj", model.classifier)
+    with torch.no_grad():
+        for parameter in head.parameters():
+            parameter.copy_(parameter[list(order)])
+    model.save_pretrained(folder)
+    path = folder / "config.json"
+    content = json.loads(path.read_text())
+    for name in ("id2label", "label2id"):
+        content.pop(name, None)
+    path.write_text(json.dumps(content | config))
+    return str(folder)
+
+
+def both_ways(*names):
+    """The two tables of a configuration that name the outputs."""
+    return {
+        "id2label": {str(at): name for at, name in enumerate(names)},
+        "label2id": {name: at for at, name in enumerate(names)},
+    }
+
+
+@pytest.mark.parametrize("name", NAMES[:-1])
+def test_outputs_are_put_in_the_tasks_order_for_every_architecture(name, tmp_path):
+    whole, tokenizer = model_and_tokenizer(name)
+    batches = batches_of(PAIRS, tokenizer)
+    whole.save_pretrained(tmp_path / "plain")
+    plain = models.load_classifier(str(tmp_path / "plain"), "rte", "finetuned")
+    expected = models.predict_logits(plain, batches)
+    rte = both_ways("not_entailment", "entailment")  # GLUE's order is the other one
+    folder = save_with_names(plain, tmp_path, (1, 0), **rte)
+    model = models.load_classifier(folder, "rte", "finetuned")
+    np.testing.assert_allclose(models.predict_logits(model, batches), expected, atol=1e-6)
+    model.save_pretrained(tmp_path / "again")  # in the task's order now, and named so
+    again = models.load_classifier(str(tmp_path / "again"), "rte", "finetuned")
+    np.testing.assert_allclose(models.predict_logits(again, batches), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("order", "config"),
+    [
+        ((2, 1, 0), both_ways(*REVERSED)),
+        ((2, 1, 0), both_ways(*map(str.upper, REVERSED))),
+        ((2, 0, 1), {"id2label": both_ways("Contradiction", "ENTAILMENT", "neutral")["id2label"]}),
+        ((2, 1, 0), {"label2id": both_ways(*REVERSED)["label2id"]}),
+        (
+            (1, 2, 0),
+            both_ways("neutral", "contradiction", "entailment")
+            | {"label2id": both_ways("LABEL_0", "LABEL_1", "LABEL_2")["label2id"]},
+        ),
+        ((1, 0, 2), both_ways("LABEL_1", "LABEL_0", "LABEL_2")),
+        ((1, 0, 2), both_ways("1", "0", "2")),
+        ((0, 1, 2), both_ways("LABEL_0", "LABEL_1", "LABEL_2")),
+        ((0, 1, 2), both_ways(*MNLI.labels)),
+        ((0, 1, 2), {}),
+    ],
+)
+def test_names_of_outputs_are_read_in_every_spelling(tiny_bert, tmp_path, order, config):
+    source = models.load_classifier(str(tiny_bert), MNLI, seed=5)
+    expected = source.classifier.weight.detach().clone(), source.classifier.bias.detach().clone()
+    folder = save_with_names(source, tmp_path, order, num_labels=3, **config)
+    found = models.load_classifier(folder, MNLI, "finetuned").classifier
+    assert torch.equal(found.weight, expected[0]) and torch.equal(found.bias, expected[1])
+
+
+@pytest.mark.parametrize(
+    ("task", "config", "message"),
+    [
+        (
+            "rte",
+            both_ways("entailment", "other"),
+            r"\['entailment', 'other'\].*RTE wants \['entail",
+        ),
+        ("mrpc", both_ways("entailment", "not_entailment"), "MRPC wants .*'equivalent'"),
+        ("rte", both_ways("entailment", "entailment"), "RTE wants"),
+        ("rte", both_ways("LABEL_1", "LABEL_2"), "RTE wants"),
+        (
+            "rte",
+            both_ways("not_entailment", "entailment")
+            | {"label2id": both_ways("entailment", "not_entailment")["label2id"]},
+            r"\['not_entailment', 'entailment'\] or \['entailment', 'not_entailment'\]",
+        ),
+    ],
+)
+def test_outputs_with_other_names_are_refused_with_both_orders(
+    tiny_bert, tmp_path, task, config, message
+):
+    source = models.load_classifier(str(tiny_bert), "rte")
+    folder = save_with_names(source, tmp_path, (0, 1), **config)
+    with pytest.raises(ValueError, match=message):
+        models.load_classifier(folder, task, "finetuned")
+
+
+def test_outputs_in_another_order_of_an_unknown_last_layer_are_refused(tiny_bert, tmp_path):
+    model = models.load_classifier(str(tiny_bert), "rte")
+    model.classifier = torch.nn.Sequential(model.classifier, torch.nn.Linear(2, 5))
+    model.config.id2label = dict(enumerate(("not_entailment", "entailment")))
+    with pytest.raises(ValueError, match="no linear layer at its end that could be reordered"):
+        models._reorder_outputs(model, [1, 0], TASKS["rte"])
+
+
+def test_a_score_may_have_any_name(tiny_bert, tmp_path):
+    source = models.load_classifier(str(tiny_bert), "stsb")
+    folder = save_with_names(source, tmp_path, [0], **both_ways("similarity"))
+    assert models.load_classifier(folder, "stsb", "finetuned").config.num_labels == 1
+
+
+@pytest.mark.parametrize("init", ["pretrained", "normal"])
+def test_a_new_classification_layer_forgets_the_names_of_the_old_one(tiny_bert, tmp_path, init):
+    """Else a training from such a model would be saved in the task's order under another's names."""
+    source = models.load_classifier(str(tiny_bert), MNLI)
+    start = save_with_names(source, tmp_path / "start", (0, 1, 2), **both_ways(*REVERSED))
+    drawn = models.load_classifier(start, MNLI, init, seed=3)
+    drawn.save_pretrained(tmp_path / "trained")
+    found = models.load_classifier(str(tmp_path / "trained"), MNLI, "finetuned")
+    assert torch.equal(found.classifier.weight, drawn.classifier.weight)
+
+
+def test_a_new_classification_layer_normalises_as_before(tmp_path):
+    """ModernBERT's has a normalisation: with a scale of 0 the outputs would be the same for any text."""
+    whole, tokenizer = model_and_tokenizer("ModernBERT")
+    whole.save_pretrained(tmp_path)
+    model = models.load_classifier(str(tmp_path), "rte", seed=1)
+    assert (model.head.norm.weight == 1).all()
+    assert np.ptp(models.predict_logits(model, batches_of(PAIRS, tokenizer)), axis=0).min() > 0
