@@ -239,9 +239,9 @@ def _check_fit(task: Task, classifier: ModelSource, model: ModelSource) -> None:
             f"{wrong} classifier has {outputs[0]} outputs; {task.title} wants {task.num_labels}: {wanted}"
         )
     try:
-        output_order(task, source.config.get("id2label"), source.config.get("label2id"))
+        output_order(task, config.get("id2label"), config.get("label2id"))
     except ValueError as error:
-        raise ValueError(f"checkpoint {place} {error}") from None
+        raise ValueError(f"checkpoint {classifier.name} {error}") from None
     for name in _SHARED:
         theirs, ours = config.get(name), model.config.get(name)
         if ours is not None and theirs != ours:
