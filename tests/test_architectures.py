@@ -22,6 +22,7 @@ from bertology_utils import (
 )
 from bertology_utils.annotation.annotators import Sentence, Word
 from bertology_utils.annotation.inputs import annotate_inputs
+from bertology_utils.attention.maps import _forward
 from bertology_utils.disabling.heads import gradient_importance
 from bertology_utils.disabling.sweep import reference_sweep
 from bertology_utils.finetune import only_embeddings_of
@@ -248,3 +249,249 @@ def test_a_model_with_other_layers_than_it_says_is_refused_at_the_first_pass():
         attention_maps(model, Batch({"input_ids": ids, "attention_mask": ids}, [0]))
     with pytest.raises(ValueError, match="4 layers"), disable_heads(model, [(0, 0)]):
         model(ids)
+
+
+# Encoders of transformers, tiny and with random weights: right, or refused in words.
+
+
+DECODER = "is a decoder, or has one: a token attends to those before it only"
+OTHER_CODE = "does not go through transformers' attention interface"
+SINKS = "gives its attention s_aux, of which nothing is known here"
+BERT_SIZES = {
+    "vocab_size": 60,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 40,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+T5_SIZES = {
+    "vocab_size": 60,
+    "d_model": 32,
+    "d_kv": 6,
+    "d_ff": 40,
+    "num_layers": 2,
+    "num_heads": 4,
+}
+GPT_SIZES = {"vocab_size": 60, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
+XLM_SIZES = {"vocab_size": 60, "emb_dim": 32, "n_layers": 2, "n_heads": 4, "pad_index": 0}
+BART_SIZES = {
+    "vocab_size": 60,
+    "d_model": 32,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 40,
+    "decoder_ffn_dim": 40,
+}
+DISTIL_SIZES = {"vocab_size": 60, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 40}
+FUNNEL_SIZES = {"vocab_size": 60, "d_model": 32, "n_head": 4, "d_head": 8, "d_inner": 40}
+WINDOWS = {"sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]}
+ONE_KEY, TWO_KEYS = (
+    {"num_key_value_heads": 1, "head_dim": 8},
+    {"num_key_value_heads": 2, "head_dim": 8},
+)
+EXPERTS = {"num_local_experts": 2, "num_experts_per_tok": 1}
+# Name of the row: (name in transformers, its sizes beside or instead of BERT's, words of refusal).
+ARCHITECTURES = {
+    "BERT": ("BertModel", {}, None),
+    "BERT with is_decoder": ("BertModel", {"is_decoder": True}, DECODER),
+    "RoBERTa": ("RobertaModel", {}, None),
+    "XLM-RoBERTa": ("XLMRobertaModel", {}, None),
+    "XLM-RoBERTa-XL": ("XLMRobertaXLModel", {}, None),
+    "CamemBERT": ("CamembertModel", {}, None),
+    "RoBERTa-PreLayerNorm": ("RobertaPreLayerNormModel", {}, None),
+    "X-MOD": ("XmodModel", {"languages": ["en"], "default_language": "en"}, None),
+    "DistilBERT": ("DistilBertModel", DISTIL_SIZES, None),
+    "ELECTRA": ("ElectraModel", {"embedding_size": 16}, None),
+    "ALBERT": ("AlbertModel", {"embedding_size": 16}, None),
+    "MobileBERT": (
+        "MobileBertModel",
+        {"embedding_size": 16, "intra_bottleneck_size": 16, "true_hidden_size": 16},
+        None,
+    ),
+    "ESM": ("EsmModel", {}, None),
+    "Splinter": ("SplinterModel", {}, None),
+    "NomicBERT": ("NomicBertModel", {}, None),
+    "JinaEmbeddingsV3": ("JinaEmbeddingsV3Model", {}, None),
+    "GTE": ("GteModel", {}, None),
+    "EuroBERT": ("EuroBertModel", {"num_key_value_heads": 4}, None),
+    "EuroBERT, keys shared by two heads": ("EuroBertModel", {"num_key_value_heads": 2}, None),
+    "ModernBERT": (
+        "ModernBertModel",
+        {"local_attention": 6, "global_attn_every_n_layers": 2},
+        None,
+    ),
+    "T5, encoder": ("T5EncoderModel", T5_SIZES, None),
+    "mT5, encoder": ("MT5EncoderModel", T5_SIZES, None),
+    "UMT5, encoder": ("UMT5EncoderModel", T5_SIZES, None),
+    "Data2VecText": ("Data2VecTextModel", {}, None),
+    "ERNIE": ("ErnieModel", {}, None),
+    "RoCBert": (
+        "RoCBertModel",
+        {
+            "pronunciation_vocab_size": 60,
+            "shape_vocab_size": 60,
+            "pronunciation_embed_dim": 8,
+            "shape_embed_dim": 8,
+        },
+        None,
+    ),
+    "LayoutLM": ("LayoutLMModel", {}, None),
+    "MarkupLM": ("MarkupLMModel", {}, None),
+    "BertGeneration, encoder": ("BertGenerationEncoder", {}, None),
+    "Gemma 3, bidirectional": (
+        "Gemma3TextModel",
+        ONE_KEY | WINDOWS | {"use_bidirectional_attention": True},
+        None,
+    ),
+    "EmbeddingGemma 2": ("EmbeddingGemma2TextModel", ONE_KEY | WINDOWS, None),
+    "OpenAI privacy filter": ("OpenAIPrivacyFilterModel", TWO_KEYS | EXPERTS, SINKS),
+    "BART": ("BartModel", BART_SIZES, DECODER),
+    "T5": ("T5Model", T5_SIZES, DECODER),
+    "GPT-2": ("GPT2Model", GPT_SIZES, DECODER),
+    "GPTBigCode": ("GPTBigCodeModel", GPT_SIZES, DECODER),
+    "GPT-NeoX": ("GPTNeoXModel", {}, DECODER),
+    "CTRL": ("CTRLModel", GPT_SIZES | {"dff": 40}, DECODER),
+    "BioGPT": ("BioGptModel", {}, DECODER),
+    "OPT": ("OPTModel", {"ffn_dim": 40, "word_embed_proj_dim": 32}, DECODER),
+    "Persimmon": ("PersimmonModel", {}, DECODER),
+    "Phi-3": ("Phi3Model", {}, DECODER),
+    "Llama": ("LlamaModel", {"num_key_value_heads": 2}, DECODER),
+    "Mistral": ("MistralModel", {"num_key_value_heads": 2}, DECODER),
+    "Qwen 2": ("Qwen2Model", {"num_key_value_heads": 2}, DECODER),
+    "Qwen 3": ("Qwen3Model", TWO_KEYS, DECODER),
+    "Gemma": ("GemmaModel", ONE_KEY, DECODER),
+    "Gemma 2": ("Gemma2Model", TWO_KEYS, DECODER),
+    "Gemma 3": ("Gemma3TextModel", ONE_KEY, DECODER),
+    "GPT-OSS": ("GptOssModel", TWO_KEYS | EXPERTS, DECODER),
+    "ModernBERT, decoder": ("ModernBertDecoderModel", {}, DECODER),
+    "Falcon": ("FalconModel", {}, DECODER),
+    "GPT": ("OpenAIGPTModel", GPT_SIZES, OTHER_CODE),
+    "BLOOM": ("BloomModel", {"n_layer": 2, "n_head": 4}, OTHER_CODE),
+    "DeBERTa": ("DebertaModel", {}, OTHER_CODE),
+    "DeBERTa v2": ("DebertaV2Model", {}, OTHER_CODE),
+    "MPNet": ("MPNetModel", {}, OTHER_CODE),
+    "BigBird": ("BigBirdModel", {}, OTHER_CODE),
+    "Longformer": ("LongformerModel", {}, OTHER_CODE),
+    "RemBERT": ("RemBertModel", {}, OTHER_CODE),
+    "RoFormer": ("RoFormerModel", {}, OTHER_CODE),
+    "Funnel": ("FunnelModel", FUNNEL_SIZES | {"block_sizes": [1, 1]}, OTHER_CODE),
+    "XLNet": ("XLNetModel", FUNNEL_SIZES | {"n_layer": 2}, OTHER_CODE),
+    "XLM": ("XLMModel", XLM_SIZES, OTHER_CODE),
+    "FlauBERT": ("FlaubertModel", XLM_SIZES, OTHER_CODE),
+    "SqueezeBERT": ("SqueezeBertModel", {"embedding_size": 32}, OTHER_CODE),
+    "ConvBERT": ("ConvBertModel", {}, OTHER_CODE),
+    "I-BERT": ("IBertModel", {}, OTHER_CODE),
+    "Megatron-BERT": ("MegatronBertModel", {}, OTHER_CODE),
+    "Nystromformer": ("NystromformerModel", {}, OTHER_CODE),
+    "YOSO": ("YosoModel", {}, OTHER_CODE),
+    "MRA": ("MraModel", {}, OTHER_CODE),
+    "TAPAS": ("TapasModel", {}, OTHER_CODE),
+    "LUKE": ("LukeModel", {"entity_vocab_size": 9, "entity_emb_size": 8}, OTHER_CODE),
+}
+MASK = torch.tensor([[1] * 5 + [0] * 4, [1] * 7 + [0] * 2, [1] * 9])
+
+
+def tiny_encoder(name):
+    """A tiny model of a row in evaluation mode, and a batch with padding."""
+    class_name, sizes, _ = ARCHITECTURES[name]
+    kind = getattr(transformers, class_name)
+    sizes = sizes if sizes.keys() & {"vocab_size"} else BERT_SIZES | sizes
+    torch.manual_seed(0)
+    model = kind(kind.config_class(**sizes)).eval()
+    for parameter in model.parameters():  # far from uniform attention
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.3)
+    ids = torch.randint(5, 60, MASK.shape) * MASK
+    return model, Batch({"input_ids": ids, "attention_mask": MASK}, [0, 1, 2])
+
+
+@pytest.mark.parametrize("name", [name for name, row in ARCHITECTURES.items() if row[2] is None])
+def test_maps_and_outputs_of_an_encoder_are_those_of_transformers(name):
+    model, batch = tiny_encoder(name)
+    eager = copy.deepcopy(model)
+    eager.set_attn_implementation("eager")
+    with torch.inference_mode():
+        expected = eager(**batch.inputs, output_attentions=True)
+    seen = []
+    output = _forward(model, batch, lambda layer, maps: seen.append(maps))
+    assert len(seen) == len(expected.attentions) == 2
+    real = batch.mask[:, None].expand(3, 4, 9)
+    for ours, theirs in zip(seen, expected.attentions, strict=True):
+        torch.testing.assert_close(ours[real], theirs[real], atol=1e-6, rtol=0)
+    torch.testing.assert_close(output[batch.mask], expected[0][batch.mask], atol=1e-5, rtol=1e-5)
+    with disable_heads(model, [(0, 2)]):
+        disabled = attention_maps(model, batch)[0]
+    even = (batch.mask / batch.lengths[:, None])[:, None].expand(3, 9, 9)
+    torch.testing.assert_close(disabled[:, 2], even)
+    assert torch.equal(disabled[:, [0, 1, 3]], seen[0][:, [0, 1, 3]])
+
+
+@pytest.mark.parametrize("name", [name for name, row in ARCHITECTURES.items() if row[2]])
+def test_what_is_no_such_encoder_is_refused_in_words(name):
+    model, batch = tiny_encoder(name)
+    with pytest.raises(ValueError, match=ARCHITECTURES[name][2]):
+        attention_maps(model, batch)
+    with (
+        pytest.raises(ValueError, match=ARCHITECTURES[name][2]),
+        disable_heads(model, [(0, 1)]),
+    ):
+        model(**batch.inputs)
+
+
+def test_a_causal_mask_is_noticed_where_nothing_else_says_that_a_model_is_a_decoder():
+    model, batch = tiny_encoder("GPT-2")
+    for module in model.modules():
+        if hasattr(module, "is_causal"):
+            module.is_causal = False
+    with pytest.raises(ValueError, match=DECODER):
+        attention_maps(model, batch)
+
+
+def test_an_input_of_one_token_among_padding_is_no_sign_of_a_decoder():
+    model, _ = tiny_encoder("BERT")
+    mask = torch.tensor([[1, 0, 0], [1, 0, 0]])
+    (first, _) = attention_maps(
+        model, Batch({"input_ids": mask * 5, "attention_mask": mask}, [0, 1])
+    )
+    assert (first[:, :, 0] == torch.tensor([1.0, 0, 0])).all()
+
+
+@pytest.mark.parametrize(
+    "name, changed, message",
+    [
+        ("BERT", {"num_attention_heads": 2}, "4 heads where the configuration has 2"),
+        ("BERT", {"num_hidden_layers": 1}, "2 layers where its configuration has 1"),
+    ],
+)
+def test_a_model_of_other_sizes_than_it_says_is_refused(name, changed, message):
+    model, batch = tiny_encoder(name)
+    for key, value in changed.items():
+        setattr(model.config, key, value)
+    with pytest.raises(ValueError, match=message):
+        attention_maps(model, batch)
+
+
+def test_queries_that_do_not_fit_the_keys_are_refused(monkeypatch):
+    monkeypatch.setitem(
+        ARCHITECTURES, "misfit", ("EuroBertModel", {"num_key_value_heads": 3}, None)
+    )
+    with pytest.raises(ValueError, match="4 heads with queries of 9 tokens and 3 with keys of 9"):
+        attention_maps(*tiny_encoder("misfit"))
+
+
+@pytest.mark.parametrize("name", ["BERT", "ELECTRA", "ModernBERT"])
+def test_the_sweep_and_predictions_agree_whatever_side_the_tokenizer_pads_on(name):
+    model, tokenizer = model_and_tokenizer(name)
+    right = predict_logits(model, batches_of(PAIRS, tokenizer))
+    tokenizer = copy.deepcopy(tokenizer)
+    tokenizer.padding_side = "left"
+    batches = batches_of(PAIRS, tokenizer)
+    np.testing.assert_array_equal(predict_logits(model, batches), right)
+    baseline = sweep(model, batches, layers=[0]).baseline
+    np.testing.assert_allclose(baseline, right, atol=1e-5)

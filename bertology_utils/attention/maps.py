@@ -30,7 +30,9 @@ def longest_input(model: PreTrainedModel) -> int | None:
     # RoBERTa counts positions from behind its padding id.
     positions = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
     first = getattr(positions, "padding_idx", None)
-    return limit if limit is None or first is None else limit - first - 1
+    if limit is None or limit < 1:  # XLNet says -1
+        return None
+    return limit if first is None else limit - first - 1
 
 
 def check_length(model: PreTrainedModel, batch: Batch) -> None:
