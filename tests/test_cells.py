@@ -4,6 +4,8 @@ import json
 
 import pytest
 from conftest import ROOT, make_bert, random_classifier
+from eight_models import HEADS, HIDDEN, LAYERS, model_and_tokenizer
+from transformers import RobertaConfig, RobertaModel
 
 from bertology_utils import lab
 from bertology_utils.drift.measure import MOVEMENTS
@@ -73,3 +75,27 @@ def test_one_training_of_a_model_with_five_layers_is_pruned(run, tmp_path):
     names = run("10", make_bert(tmp_path / "bert", 5, 4, 32), "mrpc", trainings=1)
     assert names["third"] == 2 and names["three"] == 8
     assert not tasks_of(names, pruning.GONE, state="another training's")
+
+
+@pytest.fixture
+def tiny_roberta(tmp_path):
+    """Folder of a random RoBERTa, whose special tokens are called <s> and </s>."""
+    _, tokenizer = model_and_tokenizer("RoBERTa")
+    config = RobertaConfig(
+        vocab_size=len(tokenizer),
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        hidden_size=HIDDEN,
+        intermediate_size=2 * HIDDEN,
+        max_position_embeddings=140,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    RobertaModel(config).save_pretrained(tmp_path / "roberta")
+    tokenizer.save_pretrained(tmp_path / "roberta")
+    return tmp_path / "roberta"
+
+
+def test_the_sink_is_known_whatever_special_tokens_are_called(run, tiny_roberta):
+    names = run("7", tiny_roberta, "sst2", trainings=1)
+    moved = (names["cut"] - names["whole"]).abs().sum() / 2  # by hand, and by the package
+    assert float(moved) == pytest.approx(names["package"][0], abs=1e-5) and moved > 0

@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from bertology_utils.glue import TASKS
 from bertology_utils.lab import Lab
+from bertology_utils.notebooks import find_notebooks
 from bertology_utils.settings import resolve
 
 
@@ -139,3 +140,9 @@ def test_results_name_the_number_of_trainings_of_each_task_where_they_differ(
     own = {"profile": "minilm", "checkpoint": "", "model": ""}
     assert told("mrpc,mnli", **own) == (2, {"mrpc": 5, "mnli": 2})
     assert told("mrpc,mnli", trainings=3, **own) == (3, None)
+
+
+def test_notebooks_that_train_again_whatever_is_given_take_none():
+    takes = {one.number for one in find_notebooks() if "checkpoint" in one.parameters}
+    assert takes & {"3", "3a", "9", "9a", "10", "10a"} == set()
+    assert {"1", "4", "5", "6", "7"} <= takes
