@@ -28,7 +28,7 @@ import torch
 from . import cache
 from .attention.batches import tokenize
 from .common import device, note, precision
-from .glue import Task
+from .glue import Task, check_labels
 from .models import load_classifier, load_tokenizer
 from .settings import ModelSource, Recipe
 
@@ -120,18 +120,8 @@ def trained(training: Training) -> Path:
 
 
 def check_rows(task: Task, rows: Dataset) -> None:
-    """Refuse rows from which nothing can be learnt, before any time is spent.
-
-    Raises:
-        ValueError: no rows, or one label only.
-    """
-    if len(rows) == 0:
-        raise ValueError(f"{task.title}: no training rows")
-    labels = set(rows["label"][:])  # the column as a whole: row by row takes a second per 100,000
-    if len(labels) == 1:
-        raise ValueError(
-            f"{task.title}: all {len(rows)} training rows have the label {labels.pop()}; at least two are wanted"
-        )
+    """Refuse rows from which nothing can be learnt, before any time is spent; raises ValueError."""
+    check_labels(task.title, rows["label"][:])  # as a whole: row by row takes a second per 100,000
 
 
 def train(training: Training, target: Path, scratch: Path) -> None:

@@ -10,9 +10,9 @@ marks, and an error must name the line.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,8 @@ COLUMNS = {
     "mnli": {"premise": "sentence1", "hypothesis": "sentence2", "label": "gold_label"},
 }
 _MAX_SCORE = 5.0  # STS-B's labels run from 0 to 5
-Columns = dict[str, list[str] | list[int] | list[float]]  # by name: texts, labels, or row numbers
+Columns = dict[str, list[Any]]  # by name: texts, labels, or row numbers
+LEAST_DEV_ROWS = 4
 
 
 @dataclass(frozen=True)
@@ -218,8 +219,26 @@ class DataSource:
 
 
 def check_split(task: Task, split: str, source: DataSource) -> None:
-    """Refuse a split of a folder whose file cannot be read, by its header and first row; raises as :func:`load_rows`."""
-    read_table(task, _file(task, split, source), most=1)
+    """Refuse a split of a folder that cannot be trained on or measured; raises as :func:`load_rows`."""
+    path = _file(task, split, source)
+    labels = read_table(task, path)["label"]
+    if split == "train":
+        check_labels(f"{path}: {task.title}", labels)
+    elif len(labels) < LEAST_DEV_ROWS:
+        raise ValueError(
+            f"{path}: {len(labels)} rows; at least {LEAST_DEV_ROWS} are needed, since heads are chosen"
+            " on one half of them and tried on the other"
+        )
+
+
+def check_labels(what: str, labels: Sequence[float]) -> None:
+    """Refuse labels from which nothing can be learnt: none, or the same for all rows."""
+    if len(labels) == 0:
+        raise ValueError(f"{what}: no training rows")
+    if len(set(labels)) == 1:
+        raise ValueError(
+            f"{what}: all {len(labels)} training rows have the label {labels[0]}; at least two are wanted"
+        )
 
 
 def _file(task: Task, split: str, source: DataSource) -> Path:
@@ -239,64 +258,65 @@ def _file(task: Task, split: str, source: DataSource) -> Path:
     )
 
 
-def read_table(task: Task, path: Path, most: int | None = None) -> Columns:
+def read_table(task: Task, path: Path) -> Columns:
     """Columns of one .tsv or .tsv.gz file of ``task``, under the Hub's names, with ``idx`` counted from 0.
 
-    Args:
-        task: the task.
-        path: the file.
-        most: rows that are read; all by default.
+    Empty lines at the end are no rows. GLUE's own QQP files have a few rows with too few columns,
+    which every loader leaves out, the Hub's as well; they are counted in a warning.
 
     Raises:
-        ValueError: no rows, a missing column, a truncated row or an unknown
+        ValueError: no rows, a missing column, a row with too few or too many columns or an unknown
             label; the message gives file and line.
     """
     with opened(path) as file:
-        lines = [line.rstrip("\r\n").split("\t") for line in islice(file, most and most + 1)]
+        lines = [line.rstrip("\r\n") for line in file]
+    while lines and not lines[-1]:
+        lines.pop()
     if len(lines) < 2:
         raise ValueError(f"{path}: no rows; a header and at least one row are wanted")
-    header, *rows = lines
-    where = _column_positions(task, header, path)
-    columns: dict[str, list[str]] = {name: [] for name in where}
-    for number, row in enumerate(rows, start=2):
+    header = lines[0].split("\t")
+    names = {name: COLUMNS.get(task.name, {}).get(name, name) for name in (*task.fields, "label")}
+    if missing := [name for name in names.values() if name not in header]:
+        raise ValueError(
+            f"{path}, line 1: no column {missing[0]!r} for {task.title}; the header has: {', '.join(header)}"
+        )
+    columns: Columns = {name: [] for name in (*names, "idx")}
+    left_out = []
+    for number, line in enumerate(lines[1:], start=2):
+        row = line.split("\t")
+        if len(row) < len(header) and task.name == "qqp":
+            left_out.append(number)
+            continue
         if len(row) != len(header):
             raise ValueError(
-                f"{path}, line {number}: {len(row)} columns where the header has {len(header)}"
+                f"{path}, line {number}: {len(row)} columns where the header has {len(header)};"
+                " mend or delete this line (columns are separated by tabs, and texts hold none)"
             )
-        for name, position in where.items():
-            columns[name].append(row[position])
-    labels = [
-        _label(task, text, path, number) for number, text in enumerate(columns["label"], start=2)
-    ]
-    return {**columns, "label": labels, "idx": list(range(len(rows)))}
-
-
-def _column_positions(task: Task, header: list[str], path: Path) -> dict[str, int]:
-    renamed = COLUMNS.get(task.name, {})
-    positions = {}
-    for name in (*task.fields, "label"):
-        wanted = renamed.get(name, name)
-        if wanted not in header:
-            raise ValueError(
-                f"{path}, line 1: no column {wanted!r} for {task.title}; the header has: {', '.join(header)}"
+        for name, written in names.items():
+            text = row[header.index(written)]
+            columns[name].append(
+                _label(task, text, f"{path}, line {number}") if name == "label" else text
             )
-        positions[name] = header.index(wanted)
-    return positions
+        columns["idx"].append(number - 2)
+    if left_out:
+        warnings.warn(
+            f"{path}: {len(left_out)} rows are left out, which have too few columns, as in GLUE's own"
+            f" QQP files; the first is line {left_out[0]}",
+            stacklevel=2,
+        )
+    return columns
 
 
-def _label(task: Task, text: str, path: Path, line: int) -> int | float:
+def _label(task: Task, text: str, where: str) -> int | float:
     if task.is_regression:
         if re.fullmatch(r"\d+(\.\d+)?", text) and float(text) <= _MAX_SCORE:
             return float(text)
-        raise ValueError(f"{path}, line {line}: label {text!r} is not a score from 0 to 5")
-    if text in task.labels:
-        return task.labels.index(text)
-    if text.isdecimal() and int(text) < len(task.labels):
-        return int(text)
-    allowed = [*task.labels, *map(str, range(len(task.labels)))]
-    raise ValueError(
-        f"{path}, line {line}: unknown label {text!r}; known are: {', '.join(allowed)}"
-    )
+        raise ValueError(f"{where}: label {text!r} is not a score from 0 to 5")
+    ids = range(task.num_labels)
+    known = {**dict(zip(task.labels, ids, strict=True)), **{str(number): number for number in ids}}
+    if text not in known:
+        raise ValueError(f"{where}: unknown label {text!r}; known are: {', '.join(known)}")
+    return known[text]
 
 
 def schema(task: Task) -> datasets.Features:
@@ -328,27 +348,17 @@ def load_rows(task: Task, split: str, source: DataSource) -> Dataset:
             message names file and line.
         ConnectionError: the Hub cannot be reached or has no such revision.
     """
+    import datasets
+
     one_of("split", split, ("train", "dev"))
-    return {"embedded": _embedded, "hub": _hub, "folder": _folder}[source.kind](task, split, source)
-
-
-def _folder(task: Task, split: str, source: DataSource) -> Dataset:
-    from datasets import Dataset
-
-    return Dataset.from_dict(read_table(task, _file(task, split, source)), features=schema(task))
-
-
-def _embedded(task: Task, split: str, source: DataSource) -> Dataset:
-    return _folder(task, split, DataSource("folder", EMBEDDED))
-
-
-def _hub(task: Task, split: str, source: DataSource) -> Dataset:
-    from datasets import load_dataset
-
+    if source.kind != "hub":
+        folder = source if source.kind == "folder" else DataSource("folder", EMBEDDED)
+        table = read_table(task, _file(task, split, folder))
+        return datasets.Dataset.from_dict(table, features=schema(task))
     revision, part = HUB_REVISIONS[GLUE], "train" if split == "train" else task.dev_split
     instead = "data='embedded', or data='folder:PATH' of GLUE's own .tsv files"
     with hub_errors(f"the data set {GLUE!r} at revision {revision}", instead):
-        return load_dataset(GLUE, task.name, split=part, revision=revision)
+        return datasets.load_dataset(GLUE, task.name, split=part, revision=revision)
 
 
 def sample(rows: Dataset, count: int, seed: int) -> Dataset:

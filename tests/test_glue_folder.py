@@ -81,7 +81,7 @@ def test_training_file_named_on_its_own(tmp_path, monkeypatch):
         FileNotFoundError, match=r"missing file .*train.tsv \(the folder has: train_subset.tsv\)"
     ):
         load_rows(task, "train", parse_data(f"folder:{tmp_path}"))
-    write(tmp_path, task, header, rows)
+    write(tmp_path, task, header, rows * 2)
     monkeypatch.chdir(ROOT)
     call = [
         "check",
@@ -103,7 +103,11 @@ def test_training_file_named_on_its_own(tmp_path, monkeypatch):
     ("rows", "message"),
     [
         ([], "no rows"),
-        (["0\ta\tb\tentailment", "1\ta\tb"], r"dev.tsv, line 3: 3 columns where the header has 4"),
+        (
+            ["0\ta\tb\tentailment", "1\ta\tb"],
+            r"dev.tsv, line 3: 3 columns where the header has 4; mend or delete this line",
+        ),
+        (["0\ta\tb\tentailment", "", "1\ta\tb\tentailment"], r"line 3: 1 columns"),
         (["0\ta\tb\tc\tentailment"], r"line 2: 5 columns"),
         (
             ["0\ta\tb\tmaybe"],
@@ -225,7 +229,29 @@ def test_what_is_no_text_is_refused_with_its_name(tmp_path, name, content, messa
         load_rows(TASKS["rte"], "dev", parse_data(f"folder:{tmp_path}"))
 
 
-def test_a_folder_is_checked_by_the_beginning_of_its_files(tmp_path):
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_empty_lines_at_the_end_are_no_rows(tmp_path, name):
+    task, (header, rows, labels) = TASKS[name], LAYOUTS[name]
+    write(tmp_path, task, header, [*rows, "", ""])
+    assert load_rows(task, "dev", parse_data(f"folder:{tmp_path}"))["label"] == labels
+
+
+@pytest.mark.parametrize("file", ["train.tsv", "train_subset.tsv", "dev.tsv"])
+def test_rows_of_qqp_with_too_few_columns_are_left_out_and_counted(tmp_path, file):
+    """GLUE's own files have some; the Hub leaves them out and counts them in ``idx``."""
+    task, (header, rows, labels) = TASKS["qqp"], LAYOUTS["qqp"]
+    write(tmp_path, task, header, [rows[0], "Why?\tHow?\t0", "", rows[1], "Why?"], file)
+    source = parse_data(f"folder:{tmp_path}", f"qqp={file}")
+    split = "dev" if file == "dev.tsv" else "train"
+    with pytest.warns(UserWarning, match=rf"{file}: 3 rows are left out.*the first is line 3"):
+        loaded = load_rows(task, split, source)
+    assert loaded["label"] == labels and loaded["idx"] == [0, 3]
+    write(tmp_path, task, header, [rows[0], rows[1] + "\t0"], file)
+    with pytest.raises(ValueError, match="line 3: 7 columns where the header has 6"):
+        load_rows(task, split, source)
+
+
+def test_what_a_run_would_refuse_of_a_folder_is_refused_by_its_check(tmp_path):
     rte, mrpc = TASKS["rte"], TASKS["mrpc"]
     plain, own = parse_data(f"folder:{tmp_path}"), parse_data(f"folder:{tmp_path}", "rte=mine.tsv")
     with pytest.raises(
@@ -238,7 +264,19 @@ def test_a_folder_is_checked_by_the_beginning_of_its_files(tmp_path):
         FileNotFoundError, match=r"missing file .*train.tsv \(the folder has: dev.tsv\)"
     ):
         check_split(rte, "train", plain)
-    check_split(rte, "dev", plain)  # the third row is not looked at
+    with pytest.raises(ValueError, match="dev.tsv, line 4: 2 columns where the header has 4"):
+        check_split(rte, "dev", plain)
+    write(tmp_path, rte, header, [*rows, "2\ta\tb\t-1"])
+    with pytest.raises(ValueError, match="dev.tsv, line 4: unknown label '-1'"):
+        check_split(rte, "dev", plain)
+    write(tmp_path, rte, header, [*rows, rows[0]])
+    with pytest.raises(ValueError, match="dev.tsv: 3 rows; at least 4 are needed"):
+        check_split(rte, "dev", plain)
+    write(tmp_path, rte, header, [*rows, *rows])
+    check_split(rte, "dev", plain)
+    write(tmp_path, rte, header, [rows[0], rows[0]], "mine.tsv")
+    with pytest.raises(ValueError, match="mine.tsv: RTE: all 2 training rows have the label 0"):
+        check_split(rte, "train", own)
     write(tmp_path, rte, header, rows, "mine.tsv")
     check_split(rte, "train", own)
     with pytest.raises(FileNotFoundError, match="MRPC has no .tsv file"):

@@ -57,8 +57,8 @@ def places(tiny_bert, tiny_classifier, tmp_path, monkeypatch):
     """What stands in capitals in the commands, and the file and the folder that they name."""
     for name, (header, rows, _) in LAYOUTS.items():
         for file in (None, "train.tsv"):
-            write(tmp_path / "glue", TASKS[name], header, rows, file)
-    write(tmp_path / "own", TASKS["sst2"], "sentence\tlabel", ["fine\t1", "dull\t0"])
+            write(tmp_path / "glue", TASKS[name], header, rows * 2, file)
+    write(tmp_path / "own", TASKS["sst2"], "sentence\tlabel", ["fine\t1", "dull\t0"] * 2)
     write(tmp_path / "own", TASKS["sst2"], "sentence\tlabel", ["fine\t1", "dull\t0"], "train.tsv")
     shutil.copytree(release.find_root(release._unpacked(FRAMENET)), tmp_path / "framenet")
     monkeypatch.chdir(ROOT)
