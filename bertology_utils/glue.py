@@ -281,6 +281,8 @@ def read_table(task: Task, path: Path) -> Columns:
             f"{path}, line 1: no column {missing[0]!r} for {task.title}; the header has: {', '.join(header)}"
         )
     columns: Columns = {name: [] for name in (*names, "idx")}
+    positions = {name: header.index(written) for name, written in names.items()}
+    labels: dict[str, int | float] = {}
     left_out = []
     for number, line in enumerate(lines[1:], start=2):
         row = line.split("\t")
@@ -292,11 +294,11 @@ def read_table(task: Task, path: Path) -> Columns:
                 f"{path}, line {number}: {len(row)} columns where the header has {len(header)};"
                 " mend or delete this line (columns are separated by tabs, and texts hold none)"
             )
-        for name, written in names.items():
-            text = row[header.index(written)]
-            columns[name].append(
-                _label(task, text, f"{path}, line {number}") if name == "label" else text
-            )
+        for name, position in positions.items():
+            columns[name].append(row[position])
+        label = columns["label"][-1]
+        if label not in labels:
+            labels[label] = _label(task, label, f"{path}, line {number}")
         columns["idx"].append(number - 2)
     if left_out:
         warnings.warn(
@@ -304,7 +306,7 @@ def read_table(task: Task, path: Path) -> Columns:
             f" QQP files; the first is line {left_out[0]}",
             stacklevel=2,
         )
-    return columns
+    return {**columns, "label": [labels[text] for text in columns["label"]]}
 
 
 def _label(task: Task, text: str, where: str) -> int | float:
