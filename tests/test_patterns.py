@@ -2,6 +2,7 @@
 
 import shutil
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix, f1_score
 from bertology_utils.attention import attention_maps, observe
 from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS
-from bertology_utils.patterns import classifiers, labels, measure, plots, validation
+from bertology_utils.patterns import classifiers, counts, labels, measure, plots, validation
 from bertology_utils.patterns.classifiers import (
     STATISTICS,
     as_tensors,
@@ -480,3 +481,15 @@ def test_labels_that_do_not_fit_their_maps_are_refused(tmp_path, change, message
     (tmp_path / "labels.csv").write_text(change(text))
     with pytest.raises(ValueError, match=message):
         load_maps(tmp_path)
+
+
+def test_the_model_with_random_weights_is_the_bare_encoder_as_in_other_notebooks():
+    lab = SimpleNamespace(
+        tasks=[TASKS["mrpc"]],
+        settings=SimpleNamespace(weighing="weight", seed=1),
+        encoder=lambda init="pretrained": f"encoder, {init}",
+        untrained=lambda task, init="pretrained": f"classifier, {init}",
+        finetunings=lambda task: [],
+        look=lambda model, task: {validation.NETWORK: model},
+    )
+    assert counts.Counts(lab).random == "encoder, normal"

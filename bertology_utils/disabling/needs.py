@@ -42,7 +42,7 @@ ALIKE = 0.1  # difference of rank correlations below which tasks' profiles count
 def shared(first: Variants, second: Variants) -> Bootstrap:
     """How many of the :data:`FEW` heads that either of two models needs most both need, examples resampled (§5).
 
-    None where all heads of either tie, so that it needs none most. Of heads that tie for the last
+    Zero if all heads of one model tie, so that none is needed most. Of heads that tie for the last
     places each counts in part: what choosing among them by lot would give on average. Models of one
     task are resampled together.
     """

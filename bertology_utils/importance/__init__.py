@@ -1,4 +1,4 @@
-"""Is a head's importance a property of the head, or of the training, the way of disabling and the examples (§4.6)?
+"""Reliability of head importance across trainings, ways of disabling and examples (§4.6).
 
 ``components``: how much of what heads' effects differ by is of which. ``agreement``: how often
 another measurement would say the same, for what papers report, and how many trainings and examples

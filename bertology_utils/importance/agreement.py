@@ -1,4 +1,4 @@
-"""Would another measurement say the same? Of what papers report about heads, by the number of trainings and of examples.
+"""Would another measurement agree with what papers report about heads, by the number of trainings and of examples?
 
 Agreement is 1 where two measurements always say the same, and 0 where they agree as often as chance
 would have it.
@@ -115,7 +115,7 @@ def expected(
     """Agreement of two measurements, each of so many new trainings and new examples, by the components.
 
     The true effects are the measured ones, drawn together as far as they overstate how heads
-    differ. A head is moved as much as it was: few do most, and are moved most.
+    differ. Noise is scaled per head by its observed variability, since few heads vary most.
 
     Args:
         components: of heads' effects, best of :func:`in_own_scale`.
@@ -197,7 +197,7 @@ def corrected(cheap: np.ndarray, effects: np.ndarray) -> dict[str, float]:
 
 
 def shuffled(effects: np.ndarray, heads_per_layer: int, seed: Seed) -> np.ndarray:
-    """Effects with the heads of every layer exchanged anew in each training and way: a control, whose heads are no one's.
+    """Effects with heads permuted within their layers, anew in each training and way: a control without head effects.
 
     Args:
         effects: shape (heads, trainings, ways, parts).

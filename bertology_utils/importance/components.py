@@ -1,10 +1,9 @@
-"""Of what heads' measured effects differ by, how much is the head, the training, the way of disabling and the examples?
+"""Variance components of heads' measured effects: the head, the training, the way of disabling and the examples.
 
 An effect is what disabling a head costs: the rise of the loss, or the fall of the score. It is
-    measured in every training,
-by every way, on each of ten parts of the examples: an array (heads, trainings, ways, parts). Its
-    variance over heads is the sum of a component for each set of these factors; that of the empty
-    set is the head's own.
+measured in every training, by every way, on each of ten parts of the examples: an array (heads,
+trainings, ways, parts). Its variance over heads is the sum of a component for each set of these
+factors; that of the empty set is the head's own.
 """
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ class TokenLinkAttention:
 
 
 def _starts(counts: np.ndarray) -> np.ndarray:
-    """Where each of some runs begins that lie one behind the other."""
+    """Start offsets of consecutive runs of the given lengths."""
     return np.cumsum(counts) - counts
 
 
@@ -532,7 +532,7 @@ def _rivals(
 
 
 def _verbs_and_subjects(sentence: PlacedSentence) -> list[tuple[int, int]]:
-    """Of either pair of words their numbers in the sentence."""
+    """Pairs of a verb and its subject, as indices of the sentence's words."""
     return [
         (word.head, at)
         for at, word in enumerate(sentence.words)

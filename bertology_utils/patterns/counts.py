@@ -21,7 +21,7 @@ _AS_SHARE = {"unit": "share", "tolerance": SHARE}
 
 
 def evidence(lab: Any) -> dict[str, Evidence]:
-    """Who named the labelled maps, for those that were drawn at random and are weighed as the lab's notebook does."""
+    """Predictions on the randomly drawn labelled maps, for this notebook's kind of map, by who made them."""
     folder = labels.BY_NORM if lab.settings.weighing == "norm" else labels.FOLDER
     return {
         who: found.of(labels.natural(folder))
@@ -74,7 +74,7 @@ class Counts:
         self.after = {
             task: [lab.look(model, task) for model in lab.finetunings(task)] for task in lab.tasks
         }
-        self.random = lab.look(lab.untrained(lab.tasks[0], "normal"), lab.tasks[0])[NETWORK]
+        self.random = lab.look(lab.encoder("normal"), lab.tasks[0])[NETWORK]
         self.evidence = evidence(lab)
         self.errors = {
             by: measure.classifier_errors(self.evidence[by], lab.settings.seed)

@@ -140,7 +140,7 @@ def fingerprints() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Labelled maps with what somebody who had not seen their labels made of them.
+    """True labels of maps with out-of-fold predictions.
 
     Attributes:
         true, predicted: indices into PATTERNS, shape (maps,).

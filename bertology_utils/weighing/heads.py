@@ -20,8 +20,8 @@ from ..links.dependencies import Arcs, joined, sums_of_examples
 from ..statistics import Bootstrap, Seed, bootstrap_mean, largest, rank_agreement
 from ..verdicts import MIN_EXAMPLES
 
-# heads so near to the highest tie with it, and the first of them is named: more than other
-# processors change
+# Heads within this of the maximum count as tied, and the first of them is named; other processors
+# change less.
 TIED = 0.01
 
 
