@@ -221,7 +221,7 @@ def test_segments_and_padding_are_the_tokenizers(tokenizer):
         (["a", ("a", "b")], None, ValueError, "text 2 is a pair and text 1 is not"),
         (["a", 3], None, TypeError, "text 2 is 3; give a string or a pair of strings"),
         (pd.Series(["a", None, "b"], index=[5, 6, 7]), None, TypeError, "text 2 is (nan|None);"),
-        (["a", "b \ud83d c"], None, ValueError, "text 2 has half a character"),
+        (["a", "b \ud83d c"], None, ValueError, "text 2 is no text: it has half a character"),
         (["a", "b"], ["no", "yes"], TypeError, "label of text 1 is 'no'; give a number"),
         (["a", "b"], [1, None], TypeError, "label of text 2 is None; give a number"),
         ([("a", "b", "c")], None, TypeError, "give a string or a pair"),

@@ -144,20 +144,21 @@ def tokenize(
     check_tokenizer(tokenizer, pairs=len(task.fields) == 2)
 
     def encoded(part: Columns) -> Columns:
-        texts = [part[field] for field in task.fields]
-        inputs = encode(tokenizer, *texts, max_length=max_length)
+        inputs = encode(tokenizer, *(part[field] for field in task.fields), max_length=max_length)
         # A regression on the unit range trains with the same rate as a classifier.
         labels = [label / 5 for label in part["label"]] if task.is_regression else part["label"]
         return dict(inputs) | {"labels": labels}
 
-    # A name of its own, or datasets would hash the tokenizer's vocabulary each time to give one;
-    # kept nowhere.
-    unkept = {
-        "load_from_cache_file": False,
-        "keep_in_memory": True,
-        "new_fingerprint": secrets.token_hex(8),
-    }
-    return rows.map(encoded, batched=True, remove_columns=rows.column_names, **unkept)
+    return rows.map(
+        encoded,
+        batched=True,
+        remove_columns=rows.column_names,
+        # Kept nowhere, and under a name of its own, or datasets would hash the tokenizer's
+        # vocabulary each time to give one.
+        load_from_cache_file=False,
+        keep_in_memory=True,
+        new_fingerprint=secrets.token_hex(8),
+    )
 
 
 def bytes_of_token(layers: int, heads: int, longest: int, models: int = _MODELS) -> int:
@@ -254,22 +255,22 @@ def _columns(texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[list[str]
     rows = [text if isinstance(text, (tuple, list)) else (text,) for text in texts]
     if not rows:
         raise ValueError("no texts; give at least one")
+    kinds = ("single", "a pair")
     for number, row in enumerate(rows, start=1):
         if len(row) not in (1, 2) or not all(isinstance(text, str) for text in row):
             text = row[0] if len(row) == 1 else row
             raise TypeError(f"text {number} is {text!r}; give a string or a pair of strings")
+        problem = ""
         if len(row) != len(rows[0]):
-            raise ValueError(
-                f"text {number} is {'a pair' if len(row) == 2 else 'single'} and text 1 is not;"
-                " give only single texts or only pairs"
+            problem = (
+                f"{kinds[len(row) - 1]} and text 1 is not; give only single texts or only pairs"
             )
-        if not all(text.strip() for text in row):
-            raise ValueError(f"text {number} is empty; leave it out")
-        if any("\ud800" <= sign <= "\udfff" for text in row for sign in text):
-            raise ValueError(
-                f"text {number} has half a character (a surrogate without its other half), which is no text;"
-                " read it anew, or replace that"
-            )
+        elif not all(text.strip() for text in row):
+            problem = "empty; leave it out"
+        elif any("\ud800" <= sign <= "\udfff" for text in row for sign in text):
+            problem = "no text: it has half a character (a lone surrogate); read it anew"
+        if problem:
+            raise ValueError(f"text {number} is {problem}")
     return [list(column) for column in zip(*rows, strict=True)]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -74,18 +74,9 @@ def register_attention() -> None:
 
 # What models hand down to attention and an eager pass over whole inputs does not use: windows are
 # in the mask, positions in the queries and keys.
-_WITHOUT_EFFECT = frozenset(
-    (
-        "deterministic",
-        "num_items_in_batch",
-        "output_attentions",
-        "output_hidden_states",
-        "output_router_logits",
-        "position_ids",
-        "return_dict",
-        "sliding_window",
-        "use_cache",
-    )
+_WITHOUT_EFFECT = set(
+    "deterministic num_items_in_batch output_attentions output_hidden_states output_router_logits"
+    " position_ids return_dict sliding_window use_cache".split()
 )
 
 
@@ -109,28 +100,12 @@ def _observed_attention(
     ``softcap``: bound on the size of scores.
     """
     contexts = [context for context in _contexts.get() if id(module) in context.modules]
-    if others.pop("is_causal", False):
-        raise _is_decoder(type(module).__name__)
-    unknown = sorted(n for n in others.keys() - _WITHOUT_EFFECT if others[n] is not None)
-    if unknown:
-        raise ValueError(
-            f"{type(module).__name__} gives its attention {', '.join(unknown)}, of which nothing is known here, so its"
-            f" maps could be wrong; {_KNOWN}. Leave it out of the inputs if you gave it yourself"
+    _check_attention(module, query, key, attention_mask, others, contexts)
+    if key.shape[1] < query.shape[1]:  # each is shared by several heads
+        each = query.shape[1] // key.shape[1]
+        key, value = (
+            part[:, :, None].expand(-1, -1, each, -1, -1).flatten(1, 2) for part in (key, value)
         )
-    if key.shape[2] != query.shape[2] or query.shape[1] % key.shape[1]:
-        raise ValueError(
-            f"{type(module).__name__} has {query.shape[1]} heads with queries of {query.shape[2]} tokens and"
-            f" {key.shape[1]} with keys of {key.shape[2]}, which is no self-attention of heads; {_KNOWN}"
-        )
-    for context in contexts:
-        if context.layer == 0 and attention_mask is not None and _is_causal(attention_mask):
-            raise _is_decoder(type(module).__name__)
-        if query.shape[1] != context.heads:
-            raise ValueError(
-                f"{type(module).__name__} has {query.shape[1]} heads where the configuration has {context.heads},"
-                f" so that heads cannot be numbered; {_KNOWN}"
-            )
-    key, value = (_repeated(part, query.shape[1] // key.shape[1]) for part in (key, value))
     scaling = query.size(-1) ** -0.5 if scaling is None else scaling
     scores = torch.matmul(query, key.transpose(2, 3)) * scaling  # (examples, heads, tokens, tokens)
     if softcap is not None:
@@ -142,16 +117,18 @@ def _observed_attention(
     for context in contexts:
         if context.edit_maps is not None:
             weights = context.edit_maps(context.layer, weights, attention_mask)
-    with _single_precision(weights.device.type):  # what is measured is summed in float32 at least
-        for context in contexts:  # after all edits, so that what is seen is what the model uses
+    # What is measured is summed in float32 at least, and after all edits, so that every
+    # measurement sees what the model uses.
+    with torch.autocast(weights.device.type, enabled=False):
+        for context in contexts:
             if context.observe_values is not None:
                 single = value.float() if value.dtype.itemsize < 4 else value
                 context.observe_values(context.layer, module, single)
             if context.observe is not None:
                 context.observe(context.layer, weights)
     weights = nn.functional.dropout(weights.to(value.dtype), p=dropout, training=module.training)
-    output = torch.matmul(weights, value).transpose(1, 2)  # (examples, tokens, heads, head size)
-    output = output.contiguous()
+    # (examples, tokens, heads, head size)
+    output = torch.matmul(weights, value).transpose(1, 2).contiguous()
     for context in contexts:
         if context.edit_outputs is not None:
             output = context.edit_outputs(context.layer, output)
@@ -159,40 +136,59 @@ def _observed_attention(
     return output, None
 
 
-_KNOWN = "BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT, ModernBERT and T5EncoderModel can be measured"
+def _check_attention(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    mask: torch.Tensor | None,
+    others: dict[str, object],
+    contexts: Sequence[_Context],
+) -> None:
+    """Refuse attention that would be computed wrongly, or whose heads cannot be numbered."""
+    (heads, tokens), (key_heads, keys) = query.shape[1:3], key.shape[1:3]
+    first = any(context.layer == 0 for context in contexts)
+    if others.pop("is_causal", False) or (first and mask is not None and _is_causal(mask)):
+        raise _refusal(module, _DECODER)
+    unknown = sorted(others.keys() - _WITHOUT_EFFECT)
+    if any(others[name] is not None for name in unknown):
+        raise _refusal(
+            module,
+            f"gives its attention {', '.join(unknown)}, of which nothing is known here, so that its maps could be wrong"
+            " (leave it out if you gave it yourself)",
+        )
+    if keys != tokens or heads % key_heads:
+        raise _refusal(
+            module,
+            f"has {heads} heads with queries of {tokens} tokens and {key_heads} with keys of {keys}, which do not fit",
+        )
+    if any(context.heads != heads for context in contexts):
+        raise _refusal(
+            module,
+            f"has {heads} heads where the configuration has {contexts[0].heads}, so that they cannot be numbered",
+        )
 
 
-def _repeated(part: torch.Tensor, groups: int) -> torch.Tensor:
-    """Keys or values that several heads share, one for each: (examples, heads, tokens, head size)."""
-    if groups == 1:
-        return part
-    return part[:, :, None].expand(-1, -1, groups, -1, -1).flatten(1, 2)
+_DECODER = (
+    "is a decoder, or has one: a token attends to those before it only, and a disabled head would see"
+    " those after it, too"
+)
+
+
+def _refusal(of: nn.Module, why: str) -> ValueError:
+    return ValueError(
+        f"{type(of).__name__} {why}. Encoders such as BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT and ModernBERT can be"
+        " measured and their heads disabled"
+    )
 
 
 def _is_causal(mask: torch.Tensor) -> bool:
     """True if some real token is seen by a later one and does not see it; ``mask`` is additive."""
-    seen = mask == 0  # (examples, 1, queries or 1, keys)
+    seen = mask == 0  # (examples, 1, queries, keys); where all queries see the same, 1 of them
     if seen.shape[2] == 1:
         return False
     real = seen.diagonal(dim1=2, dim2=3)
     among = seen & real[..., None] & real[..., None, :]
     return bool((among != among.transpose(2, 3)).any())
-
-
-def _is_decoder(name: str) -> ValueError:
-    return ValueError(
-        f"{name} is a decoder, or has one: a token attends to those before it only, and a disabled head would see what"
-        f" comes after; encoders are measured and their heads disabled. {_KNOWN}"
-    )
-
-
-def _single_precision(device: str) -> AbstractContextManager[object]:
-    """A context without mixed precision, where there is any."""
-    return (
-        torch.autocast(device, enabled=False)
-        if torch.is_autocast_enabled(device)
-        else nullcontext()
-    )
 
 
 def shape_of(model: PreTrainedModel) -> tuple[int, int]:
@@ -205,9 +201,9 @@ def shape_of(model: PreTrainedModel) -> tuple[int, int]:
         getattr(model.config, name, None) for name in ("num_hidden_layers", "num_attention_heads")
     )
     if not (isinstance(layers, int) and isinstance(heads, int) and layers > 0 and heads > 0):
-        raise ValueError(
-            f"{type(model).__name__} has no attention heads: its configuration gives {layers, heads} as the numbers of"
-            f" layers and of heads per layer; {_KNOWN}"
+        raise _refusal(
+            model,
+            f"has no attention heads: its configuration gives {layers, heads} as the numbers of layers and of heads per layer",
         )
     return layers, heads
 
@@ -301,14 +297,14 @@ def attention_hooks(
     layers, heads = shape_of(model)
     causal = any(getattr(module, "is_causal", False) for module in model.modules())
     if causal or getattr(model.config, "is_decoder", False):
-        raise _is_decoder(type(model).__name__)
+        raise _refusal(model, _DECODER)
     before = model.config._attn_implementation
     register_attention()
     model.set_attn_implementation(IMPLEMENTATION)
     if model.config._attn_implementation != IMPLEMENTATION:
-        raise ValueError(
-            f"the attention of {type(model).__name__} does not go through transformers' attention interface,"
-            f" so its maps can be neither seen nor changed; {_KNOWN}"
+        raise _refusal(
+            model,
+            "does not go through transformers' attention interface, so its maps can be neither seen nor changed",
         )
     modules = frozenset(map(id, model.modules()))
     context = _Context(modules, heads, edit_maps, edit_outputs, observe, observe_values)

@@ -16,7 +16,7 @@ from torch import nn
 
 from ..common import WEIGHINGS, one_of
 from .batches import Batch, Measurement, begin
-from .hooks import attention_hooks
+from .hooks import attention_hooks, unwrap
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -32,22 +32,17 @@ def output_projections(model: PreTrainedModel) -> dict[int, nn.Linear]:
     In BERT's naming it stands beside the module that attends (BERT, RoBERTa,
     ELECTRA, multilingual BERT), in others inside it (DistilBERT, ALBERT, ModernBERT).
     """
-    found = {}
+    projections: dict[int, nn.Linear] = {}
     for module in model.modules():
-        inner, behind = (
-            getattr(module, "self", None),
-            getattr(getattr(module, "output", None), "dense", None),
-        )
+        inner = getattr(module, "self", None)
+        behind = getattr(getattr(module, "output", None), "dense", None)
         if isinstance(inner, nn.Module) and isinstance(behind, nn.Linear):
-            found[id(inner)] = behind
-        own = [
-            part
-            for part in (getattr(module, name, None) for name in _OUTPUTS)
-            if isinstance(part, nn.Linear)
-        ]
+            projections[id(inner)] = behind
+        parts = (getattr(module, name, None) for name in _OUTPUTS)
+        own = [part for part in parts if isinstance(part, nn.Linear)]
         if len(own) == 1:
-            found.setdefault(id(module), own[0])
-    return found
+            projections.setdefault(id(module), own[0])
+    return projections
 
 
 class ValueNorms:
@@ -61,12 +56,10 @@ class ValueNorms:
     """
 
     def __init__(self, model: PreTrainedModel):
-        self._name = type(model).__name__
-        self._projections = output_projections(model)
-        self._factors: dict[
-            int, torch.Tensor
-        ] = {}  # by the projection's identity, (heads, head size, head size)
-        self._lengths = torch.empty(0)
+        self._name, self._projections = type(model).__name__, output_projections(model)
+        # By the projection's identity, (heads, head size, head size).
+        self._factors: dict[int, torch.Tensor] = {}
+        self.lengths = torch.empty(0)  # in the layer seen last, (examples, heads, tokens)
         if not self._projections:
             raise self._unknown()
 
@@ -75,7 +68,7 @@ class ValueNorms:
         projection = self.behind(module, values)
         if id(projection) not in self._factors:
             self._factors[id(projection)] = _factor(projection.weight, values.shape[1])
-        self._lengths = (values @ self._factors[id(projection)].transpose(1, 2)).norm(dim=3)
+        self.lengths = (values @ self._factors[id(projection)].transpose(1, 2)).norm(dim=3)
 
     def behind(self, module: nn.Module, values: torch.Tensor) -> nn.Linear:
         """The output projection behind an attention module; raises ValueError if there is none of its size."""
@@ -83,11 +76,6 @@ class ValueNorms:
         if projection is None or projection.in_features != values.shape[1] * values.shape[3]:
             raise self._unknown()
         return projection
-
-    @property
-    def lengths(self) -> torch.Tensor:
-        """‖f(x)‖ in the layer seen last, shape (examples, heads, tokens)."""
-        return self._lengths
 
     def _unknown(self) -> ValueError:
         return ValueError(
@@ -139,18 +127,18 @@ def vectors(model: PreTrainedModel, batch: Batch) -> list[torch.Tensor]:
     Raises:
         ValueError: see :class:`ValueNorms` and :func:`bertology_utils.attention.hooks.attention_hooks`.
     """
-    found: list[torch.Tensor] = []
-    carrying = ValueNorms(model)
+    model = unwrap(model)
+    by_layer: list[torch.Tensor] = []
+    norms = ValueNorms(model)
 
     def see(layer: int, module: nn.Module, values: torch.Tensor) -> None:
-        by_head = _by_head(
-            carrying.behind(module, values).weight, values.shape[1]
-        )  # (heads, hidden, head size)
-        found.append(values @ by_head.transpose(1, 2).to(values.dtype))
+        # (heads, hidden, head size)
+        weights = _by_head(norms.behind(module, values).weight, values.shape[1])
+        by_layer.append(values @ weights.transpose(1, 2).to(values.dtype))
 
     with torch.inference_mode(), attention_hooks(model, observe_values=see):
         model(**batch.inputs)
-    return found
+    return by_layer
 
 
 class ByNorm:
