@@ -156,7 +156,7 @@ def _plan(options, notebooks: list[Notebook], values: dict[str, object]) -> tupl
     from .workers import cluster_size, jobs_for
 
     quiet()
-    cache.forget_measurements()
+    cache.evict_measurements()
     todo = plan(notebooks, values, Lab)
     jobs = (
         cluster_size(options.scheduler)

@@ -1,9 +1,9 @@
 """One cache for all finished work: trainings, sweeps, measurements, annotation.
 
 ``cached(function, ...)`` gives what the function returned when it was last called with arguments of
-this content and with the code that it has now (:mod:`bertology_utils.digest` tells both). An
-entry is a folder with a manifest of its files' hashes. It is filled under another name and renamed
-when whole, so that a killed process leaves no half of one. Values are SafeTensors and JSON, never
+this content and with the code that it has now (:mod:`bertology_utils.digest` hashes both). An entry
+is a folder with a manifest of its files' hashes. It is filled under another name and renamed when
+whole, so that a killed process leaves no half of one. Values are SafeTensors and JSON, never
 pickle.
 """
 
@@ -12,11 +12,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import getpass
 import hashlib
 import importlib
 import inspect
-import itertools
 import json
 import logging
 import os
@@ -34,23 +32,19 @@ import numpy as np
 import xxhash
 from filelock import FileLock, Timeout
 
-from .common import SOURCES, device_name, is_closed
+from .common import SOURCES, device_name, is_closed, is_full
 
 CACHE_VARIABLE = "BERTOLOGY_CACHE"
 MANIFEST = "manifest.json"
-MADE, MEASURED = (
-    "made",
-    "measured",
-)  # kinds of entries: what takes long, and what is forgotten again
-MEASURED_DAYS = 3.0
+MADE, MEASURED = "made", "measured"  # expensive artefacts, and measurements, which are evicted
+MEASURED_BYTES = 4 * 2**30  # of measurements, above which those not used for longest are evicted
 LIBRARIES = ("torch", "transformers", "accelerate", "tokenizers", "numpy", "scipy", "scikit-learn")
 Key = Mapping[str, object]  # all that decides an entry's content; JSON values only
 logger = logging.getLogger(__name__)
 
 _VALUE = "value.safetensors"
-_NAME = re.compile(
-    r"[0-9a-f]{32}(\.unfinished|\.damaged-.+)?"
-)  # nothing else in the folder is ours to touch
+# Names of entries; nothing else in the folder is touched.
+_NAME = re.compile(r"[0-9a-f]{32}(\.unfinished|\.damaged-.+)?")
 
 
 # Calls
@@ -78,7 +72,7 @@ def cached(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any
 
     A parameter ``scratch`` of the function is given a folder that survives a kill, for what a
     resumed call can use. A parameter ``target`` is given an empty folder to fill, and the finished
-    folder's path is returned. A call with an argument that cannot be told from others (see
+    folder's path is returned. A call with an argument that has no stable hash (see
     :func:`bertology_utils.digest.fingerprint`) is made each time.
 
     Args:
@@ -93,14 +87,13 @@ def cached(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any
     """
     from .digest import UnhashableError
 
-    signature = inspect.signature(function)
-    bound = signature.bind_partial(*arguments, **options)
-    wanted = signature.parameters.keys() & {"target", "scratch"} - bound.arguments.keys()
+    bound = inspect.signature(function).bind_partial(*arguments, **options)
+    wanted = {"target", "scratch"} & bound.signature.parameters.keys() - bound.arguments.keys()
 
-    def call(**folders: Path | None) -> Any:
-        bound.arguments |= {
-            name: each.make() for name, each in bound.arguments.items() if isinstance(each, Lazy)
-        }
+    def call(target: Path | None, scratch: Path | None) -> Any:
+        for name, given in bound.arguments.items():
+            bound.arguments[name] = given.make() if isinstance(given, Lazy) else given
+        folders = {"target": target, "scratch": scratch}
         return function(*bound.args, **bound.kwargs, **{name: folders[name] for name in wanted})
 
     try:
@@ -108,10 +101,10 @@ def cached(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any
     except UnhashableError:
         if "target" in wanted:
             raise
-        return call(scratch=None)
+        return call(None, None)
     if "target" in wanted:
-        return artefact(kind, key, lambda target, scratch: call(target=target, scratch=scratch))
-    return _value(kind, key, lambda scratch: call(scratch=scratch))
+        return artefact(kind, key, call)
+    return _value(kind, key, lambda scratch: call(None, scratch))
 
 
 def cache_key(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[str, Key]:
@@ -119,22 +112,17 @@ def cache_key(function: Callable[..., Any], *arguments: Any, **options: Any) -> 
 
     Raises:
         ValueError: a function that is not of this package.
-        UnhashableError: an argument that cannot be told from another.
+        UnhashableError: an argument without a stable hash.
     """
-    from .digest import UnhashableError, code_digest, fingerprint
-
-    signature = inspect.signature(function)
-    bound = signature.bind_partial(*arguments, **options)
+    if function.__module__.split(".")[0] != __package__:
+        name = f"{function.__module__}.{function.__qualname__}"
+        raise ValueError(f"{name} is not kept: only what functions of {__package__} give is")
+    bound = inspect.signature(function).bind_partial(*arguments, **options)
     bound.apply_defaults()
-    try:
-        code = code_digest(function)
-    except UnhashableError as error:
-        raise ValueError(f"{error}; keep what functions of bertology_utils give") from error
-    given = {
-        name: each for name, each in bound.arguments.items() if name not in ("target", "scratch")
-    }
-    kind = MADE if signature.parameters.keys() & {"target", "scratch"} else MEASURED
-    return kind, _key(function.__qualname__, code, fingerprint(given))
+    folders = {"target", "scratch"}
+    given = {name: each for name, each in bound.arguments.items() if name not in folders}
+    kind = MADE if bound.signature.parameters.keys() & folders else MEASURED
+    return kind, _key(function, given)
 
 
 def cached_each(
@@ -151,34 +139,35 @@ def cached_each(
         parts: by name; of no part's value may it matter which others are there.
         what: all of ``shared`` that decides the values; None for ``shared`` itself.
     """
-    from .digest import UnhashableError, code_digest, fingerprint
+    from .digest import UnhashableError, fingerprint
 
+    code: set[Any] = set()
     try:
-        seen, code = fingerprint(shared if what is None else what), code_digest(function)
-        keys = {
-            name: _key(function.__name__, code, fingerprint((seen, part)))
-            for name, part in parts.items()
-        }
+        hashed = fingerprint(shared if what is None else what, code)
+        keys = {name: _key(function, (hashed, part), code) for name, part in parts.items()}
     except UnhashableError:
         return function(*shared, parts)
     missing = {name: part for name, part in parts.items() if not is_finished(MEASURED, keys[name])}
-    found = function(*shared, missing) if missing else {}
+    values = function(*shared, missing) if missing else {}
 
     def compute(name: str, _: Path | None) -> Any:
-        if name not in found:  # it was in the cache, and is damaged
-            found.update(function(*shared, {name: parts[name]}))
-        return found[name]
+        if name not in values:  # it was in the cache, and is damaged
+            values.update(function(*shared, {name: parts[name]}))
+        return values[name]
 
     return {
         name: _value(MEASURED, key, functools.partial(compute, name)) for name, key in keys.items()
     }
 
 
-def _key(name: str, code: str, of_arguments: str) -> Key:
+def _key(function: Callable[..., Any], content: object, code: set[Any] | None = None) -> Key:
+    from .digest import code_digest, fingerprint
+
+    classes = set(code or ())
     return {
-        "function": name,
-        "code": code,
-        "arguments": of_arguments,
+        "function": function.__qualname__,
+        "arguments": fingerprint(content, classes),
+        "code": code_digest(function, frozenset(classes)),
         "versions": _versions(),
         "device": device_name(),
     }
@@ -196,12 +185,7 @@ def _value(kind: str, key: Key, compute: Callable[[Path | None], Any]) -> Any:
         (target / _VALUE).write_bytes(pack(compute(scratch)))
 
     try:
-        folder = artefact(kind, key, fill)
-        try:
-            return unpack((folder / _VALUE).read_bytes())
-        except ValueError as error:  # of a record whose class has moved, or is gone
-            _set_aside(folder, str(error))
-        return unpack((artefact(kind, key, fill) / _VALUE).read_bytes())
+        return artefact(kind, key, fill, _read_value)
     except PermissionError:
         if kind == MADE:
             raise
@@ -221,8 +205,25 @@ def key_digest(key: Key) -> str:
     return hashlib.sha256(json.dumps(key, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def artefact(kind: str, key: Key, fill: Callable[[Path, Path], Any]) -> Path:
-    """The folder of a finished piece of work, made by ``fill`` if it is not there yet.
+def verified(folder: Path) -> Path:
+    """The folder of an entry, if its files match its manifest.
+
+    Raises:
+        ValueError: a missing or changed file, in words.
+    """
+    for name, expected in _listed(folder).items():
+        if checksum(folder / name) != expected:
+            raise ValueError(f"{name} has changed since it was written")
+    return folder
+
+
+def artefact(
+    kind: str,
+    key: Key,
+    fill: Callable[[Path, Path], Any],
+    read: Callable[[Path], Any] = verified,
+) -> Any:
+    """What is read of a finished piece of work, made by ``fill`` if it is not there yet.
 
     Args:
         kind: first level below the cache's root.
@@ -230,71 +231,51 @@ def artefact(kind: str, key: Key, fill: Callable[[Path, Path], Any]) -> Path:
         fill: called as ``fill(target, scratch)`` to write the result into the empty folder
             ``target``; ``scratch`` is a folder of the same key that survives a kill, and is removed
             when the entry is finished.
-
-    Returns:
-        A folder whose files match the manifest. One that does not is set aside (renamed, with a
-        warning) and made again.
+        read: gives what is returned of the entry's folder, by default the folder itself. Where it
+            raises ValueError, since the entry is damaged, this is set aside (renamed, with a
+            warning) and made again.
 
     Raises:
         PermissionError: the cache cannot be written to, and has no whole entry for the key.
     """
     folder = _folder(kind, key)
-    scratch = folder.with_name(f"{folder.name}.unfinished")
-    try:
-        scratch.parent.mkdir(parents=True, exist_ok=True)
-        held = _lock_of(
-            folder, timeout=-1
-        ).acquire()  # a second process waits, then finds the entry
-    except OSError as error:
-        if not is_closed(error):
-            raise
-        problem = damage(folder) if folder.exists() else "it is not there"
-        if problem is None:
-            return folder
-        raise PermissionError(
-            not_writable(f"{kind}/{folder.name} is needed, and {problem}")
-        ) from None
-    with held:
-        if folder.exists():
-            problem = damage(folder)
-            if problem is None:
-                shutil.rmtree(scratch, ignore_errors=True)
-                with contextlib.suppress(PermissionError):  # another person's
-                    os.utime(folder)  # when it was last used, for `cache prune`
-                return folder
-            _set_aside(folder, problem)
+    try:  # without a lock: an entry gets its name when it is whole
+        value = read(folder)
+        with contextlib.suppress(OSError):  # another person's, or a cache that is only read
+            os.utime(folder)  # the time of its last use, by which entries are removed
+        return value
+    except ValueError as error:
+        problem = str(error)
+    with contextlib.ExitStack() as held:
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            held.enter_context(_locked(folder))
+        except OSError as error:
+            if not is_closed(error):
+                raise
+            needed = f"{kind}/{folder.name} is needed, and {problem}"
+            raise PermissionError(not_writable(needed)) from None
+        try:  # another process may have made it meanwhile
+            return read(folder)
+        except ValueError as error:
+            if folder.exists():
+                _set_aside(folder, str(error))
+        scratch = folder.with_name(f"{folder.name}.unfinished")
         target = scratch / "result"
         shutil.rmtree(target, ignore_errors=True)  # what a killed process left of it
         target.mkdir(parents=True)
         fill(target, scratch)
-        manifest = {
-            "key": key,
-            "files": {name: checksum(target / name) for name in _contents(target)},
-        }
-        write_atomically(
-            target / MANIFEST,
-            json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False).encode(),
-        )
+        files = {name: checksum(target / name) for name in _contents(target)}
+        manifest = json.dumps({"key": key, "files": files}, indent=1, sort_keys=True)
+        write_atomically(target / MANIFEST, manifest.encode())
         os.replace(target, folder)
         shutil.rmtree(scratch)
-    return folder
+        return read(folder)
 
 
 def is_finished(kind: str, key: Key) -> bool:
     """True if :func:`artefact` has a folder for this key; whether it is whole is seen when it is read."""
     return (_folder(kind, key) / MANIFEST).is_file()
-
-
-def damage(folder: Path) -> str | None:
-    """Damage of an entry in words, a missing or changed file; None if it is whole."""
-    try:
-        files = dict(json.loads((folder / MANIFEST).read_text())["files"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return "its manifest cannot be read"
-    if not files or set(_contents(folder)) != set(files):
-        return "its files are not those of its manifest"
-    changed = [name for name, expected in files.items() if checksum(folder / name) != expected]
-    return f"{changed[0]} has changed since it was written" if changed else None
 
 
 def checksum(path: Path, algorithm: Any = xxhash.xxh3_128) -> str:
@@ -318,9 +299,8 @@ def write_atomically(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
-        with temporary.open(
-            "xb"
-        ) as file:  # not mkstemp, whose files only their owner can read, whatever the umask
+        # Not mkstemp, whose files only their owner can read, whatever the umask.
+        with temporary.open("xb") as file:
             file.write(content)
         os.replace(temporary, path)
     except BaseException:
@@ -344,6 +324,18 @@ def _folder(kind: str, key: Key) -> Path:
     return cache_folder() / kind / key_digest(key)[:32]
 
 
+def _listed(folder: Path) -> dict[str, str]:
+    """The files of an entry with their hashes; ValueError if it has others."""
+    try:
+        files = dict(json.loads((folder / MANIFEST).read_text())["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        there = folder.exists()
+        raise ValueError("its manifest cannot be read" if there else "it is not there") from None
+    if not files or set(_contents(folder)) != set(files):
+        raise ValueError("its files are not those of its manifest")
+    return files
+
+
 def _contents(folder: Path) -> list[str]:
     """Files of an entry, without its manifest and hidden ones (which a file browser may leave)."""
     names = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
@@ -352,15 +344,19 @@ def _contents(folder: Path) -> list[str]:
     )
 
 
+def _read_value(folder: Path) -> Any:
+    files, path = _listed(folder), folder / _VALUE
+    content = path.read_bytes() if _VALUE in files else b""
+    if xxhash.xxh3_128_hexdigest(content) != files.get(_VALUE):
+        raise ValueError(f"{_VALUE} has changed since it was written")
+    return unpack(content)
+
+
 def _set_aside(folder: Path, problem: str) -> None:
     aside = Path(tempfile.mkdtemp(prefix=f"{folder.name}.damaged-", dir=folder.parent))
     os.replace(folder, aside)  # rename onto an empty folder
-    logger.warning(
-        "cache entry %s is damaged (%s); set aside as %s and computed again",
-        folder.name,
-        problem,
-        aside.name,
-    )
+    warning = "cache entry %s is damaged (%s); set aside as %s and computed again"
+    logger.warning(warning, folder.name, problem, aside.name)
 
 
 # Locks
@@ -371,45 +367,45 @@ def lock_beside(path: Path, timeout: float = -1) -> FileLock:
 
     Where the path's file system has no locks (a network folder, a mounted Drive), it stands in this
     machine's temporary folder: it then keeps processes of one machine apart, not those of several,
-    and a warning says so, once.
+    and a warning says so once.
 
     Args:
         path: of the lock file; its folder exists.
         timeout: seconds to wait; -1 for as long as it takes.
     """
-    if has_locks(path.parent.resolve()):
-        return FileLock(path, timeout=timeout)
-    name = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:32]
-    return FileLock(
-        Path(tempfile.gettempdir()) / f"bertology-{getpass.getuser()}-{name}.lock", timeout=timeout
-    )
+    if not _has_locks(path.parent.resolve()):
+        name = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:32]
+        path = Path(tempfile.gettempdir()) / f"bertology-{os.getuid()}-{name}.lock"
+    return FileLock(path, timeout=timeout)
 
 
 @functools.cache
-def has_locks(folder: Path) -> bool:
+def _has_locks(folder: Path) -> bool:
     """True if a folder's file system has locks, or cannot be asked."""
     try:
         import fcntl
 
-        file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115, closed below
-    except (
-        ImportError,
-        OSError,
-    ):  # Windows, whose locks are of another kind; or nothing can be written there
+        with tempfile.TemporaryFile(dir=folder) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # of a new file nobody else holds it
+    except ImportError:  # Windows, whose locks are of another kind
         return True
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # nobody else can hold a lock of a new file
-            logger.warning(
-                "the file system of %s has no locks: let one machine at a time work there", folder
-            )
+    except OSError as error:
+        if not (is_closed(error) or is_full(error)):
+            warning = "the file system of %s has no locks: let one machine at a time work there"
+            logger.warning(warning, folder)
             return False
     return True
 
 
-def _lock_of(folder: Path, timeout: float) -> FileLock:
-    return lock_beside(folder.with_name(f"{folder.name.split('.')[0]}.lock"), timeout)
+@contextlib.contextmanager
+def _locked(folder: Path, timeout: float = -1) -> Iterator[None]:
+    """Hold an entry's lock; its file goes when the work is done. After a failure it stays, as unfinished work does."""
+    lock = lock_beside(folder.with_name(f"{folder.name.split('.')[0]}.lock"), timeout)
+    with lock:
+        yield
+        with contextlib.suppress(OSError):
+            # While it is held; who opened it before, and locks it only now, tries again (filelock).
+            Path(lock.lock_file).unlink()
 
 
 # Values as files
@@ -496,20 +492,16 @@ def _record(name: str) -> Any:
     return found
 
 
-# The command line's part: python -m bertology_utils cache info | prune | clear
+# What is not used any more
 
 
 def add_to(commands: Any) -> None:
-    """Add the command to argparse's sub-commands."""
-    text = "what finished work is kept (info), and how to remove old (prune) or all of it (clear)"
+    """Add the command ``cache prune`` to argparse's sub-commands."""
+    text = "remove finished work that was not used for some days (prune), to free disk space"
     command = commands.add_parser("cache", help=text, description=text)
-    command.add_argument("action", choices=("info", "prune", "clear"))
-    command.add_argument(
-        "--days",
-        type=not_negative,
-        default=30,
-        help="prune: without use, from which on an entry goes (default: 30)",
-    )
+    command.add_argument("action", choices=("prune",))
+    text = "without use, from which on an entry goes; 0 for all (default: 30)"
+    command.add_argument("--days", type=not_negative, default=30, help=text)
     command.set_defaults(command=_command)
 
 
@@ -524,74 +516,45 @@ not_negative.__name__ = "number from 0"  # what argparse calls it where it refus
 
 
 def _command(options: Any) -> int:
-    if options.action == "info":
-        folders = sorted(_entries(), key=_what)
-        for what, group in itertools.groupby(folders, _what):
-            some = list(group)
-            size, days = sum(map(_size, some)) / 2**20, min(map(_age, some))
-            print(f"{what:<32} {len(some):5} {size:9.1f} MiB  used {days:.0f} days ago")
-        print(
-            f"{len(folders)} entries, {sum(map(_size, folders)) / 2**20:.1f} MiB in {cache_folder()}"
-        )
-    else:
-        removed, size, busy = prune(options.days if options.action == "prune" else 0.0)
-        print(
-            f"{removed} entries removed, {size / 2**20:.1f} MiB; {busy} stay, since they are in use"
-        )
+    removed = prune(options.days)
+    place = f"from {cache_folder()}; what is in use stays"
+    print(f"{len(removed)} entries removed, {sum(removed) / 2**20:.1f} MiB, {place}")
     return 0
 
 
-def prune(days: float, kind: str = "*") -> tuple[int, int, int]:
-    """Remove entries; those that another process is working on stay.
-
-    Args:
-        days: without use, from which on they go; 0 for all.
-        kind: of this kind only.
-
-    Returns:
-        How many were removed, their bytes, and how many stay that were to go.
-    """
-    removed = size = busy = 0
-    for folder in _entries(kind):
-        if _age(folder) < days:
-            continue
-        try:
-            with _lock_of(folder, timeout=0):  # as artefact() takes it
-                size += _size(folder)
-                gone = folder.with_name(f"{folder.name.split('.')[0]}.damaged-removed")
-                shutil.rmtree(gone, ignore_errors=True)
-                os.replace(
-                    folder, gone
-                )  # under another name first: a kill must not leave half an entry
-                shutil.rmtree(gone)
-            removed += 1
-        except Timeout:
-            busy += 1
-    return removed, size, busy
+def prune(days: float) -> list[int]:
+    """Remove entries that were not used for some days, 0 for all, and give their sizes in bytes."""
+    old = [folder for folder in _entries() if _age(folder) >= days]
+    return [size for size in map(_remove, old) if size is not None]
 
 
-def forget_measurements() -> None:
-    """Remove measurements that were not looked up for :data:`MEASURED_DAYS`: a change of the code leaves many behind."""
+def evict_measurements() -> None:
+    """Remove measurements not used for longest where all take more than :data:`MEASURED_BYTES`; none used today."""
     with contextlib.suppress(OSError):  # a cache that can only be read
-        prune(MEASURED_DAYS, MEASURED)
+        total = 0
+        for folder in sorted(_entries(MEASURED), key=_age):
+            total += _size(folder)
+            if total > MEASURED_BYTES and _age(folder) > 1:
+                _remove(folder)
 
 
-def _entries(kind: str = "*") -> Iterator[Path]:
-    return (
-        path
-        for path in sorted(cache_folder().glob(f"{kind}/*"))
-        if _NAME.fullmatch(path.name) and path.is_dir()
-    )
-
-
-def _what(folder: Path) -> str:
-    """An entry's kind, the function that made it, and its state if it is not finished; for people."""
-    state = folder.name[33:].split("-")[0]  # of a name of 32 digits
+def _remove(folder: Path) -> int | None:
+    """Remove an entry and give its size in bytes; None if another process is working on it."""
     try:
-        made_by = json.loads((folder / MANIFEST).read_text())["key"].get("function")
-    except (OSError, ValueError, KeyError, AttributeError, TypeError):
-        made_by = None
-    return " ".join(filter(None, (folder.parent.name, made_by, state)))
+        with _locked(folder, timeout=0):
+            size = _size(folder)
+            gone = folder.with_name(f"{folder.name.split('.')[0]}.damaged-removed")
+            shutil.rmtree(gone, ignore_errors=True)
+            os.replace(folder, gone)  # a kill must not leave half an entry under its name
+            shutil.rmtree(gone)
+    except Timeout:
+        return None
+    return size
+
+
+def _entries(kind: str = "*") -> list[Path]:
+    there = sorted(cache_folder().glob(f"{kind}/*"))
+    return [path for path in there if _NAME.fullmatch(path.name) and path.is_dir()]
 
 
 def _age(folder: Path) -> float:

@@ -1,21 +1,25 @@
-"""What tells one computation from another: the content of its arguments, and the code that it runs.
+"""Stable hashes: of a value's content, and of a function's code with all that it uses of this package.
 
-Of code counts what a function uses, followed from name to name through the package: functions,
-    classes, constants. What
-decides nothing does not count: comments, docstrings, annotations, layout, the words of errors.
+Code is followed from name to name through the functions, classes and constants of the running
+process; its text is what this process imported. Comments, docstrings, annotations, layout and the
+texts of errors do not count.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import copy
 import dataclasses
 import functools
 import hashlib
-import json
-import symtable
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import FunctionType, MethodType
-from typing import Any
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Collection, Iterable
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -27,405 +31,255 @@ from .common import SOURCES
 
 _PACKAGE = __package__
 _PLAIN = {type(None), bool, int, float, complex, str, bytes, range}
-_KNOWN = {
-    _PACKAGE,
-    "torch",
-    "transformers",
-    "sklearn",
-}  # whose code is told by a digest, or by their versions
-# What brings files and results to their places and words to people, and decides no result; and the
-# device, which keys name.
+# Libraries whose versions are part of every key: a name of theirs tells the code.
+_KNOWN = {"builtins", "numpy", "scipy", "sklearn", "tokenizers", "torch", "transformers"}
+# What cannot change a result: it stores, hashes, reports or asks again; the device is in every key.
 _NAMES = "cache digest common.note common.track common.device hub.hub_errors".split()
 IGNORED = {f"{_PACKAGE}.{name}" for name in _NAMES}
-
-
-Part = tuple[str, str]  # module and name
+_hash = xxhash.xxh3_128_hexdigest  # of weights, for which SHA-256 takes 18 times as long
 
 
 class UnhashableError(TypeError):
-    """There is no telling whether two such values are the same."""
-
-
-# Code
-
-
-class Code:
-    """A package's code, and which parts of it each part uses.
-
-    Args:
-        sources: text by module, such as :data:`bertology_utils.common.SOURCES`; a package's name
-            ends in ``.__init__``.
-        ignored: modules, and dotted names of parts, that do not count.
-    """
-
-    def __init__(self, sources: Mapping[str, str], ignored: Iterable[str] = ()):
-        self._sources, self._ignored = dict(sources), set(ignored)
-        self._modules: dict[
-            str, tuple[dict[str, list[ast.AST]], dict[str, set[tuple[str, ...]]]]
-        ] = {}
-        self._parts: dict[Part, tuple[str, set[Part]]] = {}
-        self._digests: dict[Part, str] = {}
-
-    def digest(self, module: str, name: str) -> str:
-        """SHA-256 of what the function, class or constant ``name`` of a module consists of, with all that it uses.
-
-        Names of modules do not count, so that what is moved stays the same.
-
-        Raises:
-            KeyError: there is no such name.
-        """
-        if (module, name) not in self._digests:
-            reached: dict[Part, str] = {}
-            left = self._find(module, (name,))
-            if not left and not {module, f"{module}.{name}"} & self._ignored:
-                raise KeyError(f"{module} has no {name}")
-            while left:
-                part = left.pop()
-                reached[part], used = self._part(part)
-                left |= used - reached.keys()
-            self._digests[module, name] = hashlib.sha256(
-                "\n".join(sorted(reached.values())).encode()
-            ).hexdigest()
-        return self._digests[module, name]
-
-    def _place(self, module: str) -> str | None:
-        """The name among the sources; None for another package's."""
-        return next(
-            (place for place in (module, f"{module}.__init__") if place in self._sources), None
-        )
-
-    def _find(self, module: str, names: Sequence[str]) -> set[Part]:
-        """The parts that a dotted name means, as seen from a module: one, or all of a module that is used as a whole."""
-        place = self._place(module)
-        if place is None or module in self._ignored:
-            return set()
-        units, imports = self._module(place)
-        if not names:
-            return {(place, name) for name in units}
-        first, *rest = names
-        if first in units:
-            return set() if f"{module}.{first}" in self._ignored else {(place, first)}
-        if first in imports:
-            return {
-                part
-                for there, *name in imports[first]
-                for part in self._find(there, (*name, *rest))
-            }
-        if "__getattr__" in units and not self._place(
-            f"{module}.{first}"
-        ):  # which fetches it from a module below
-            below = [
-                other
-                for other in self._sources
-                if other.startswith(f"{module}.") and other != place
-            ]
-            return {(other, first) for other in below if first in self._module(other)[0]}
-        return self._find(f"{module}.{first}", rest)
-
-    def _module(
-        self, place: str
-    ) -> tuple[dict[str, list[ast.AST]], dict[str, set[tuple[str, ...]]]]:
-        """Statements by the name that they bind ("" for those that bind none); imported names: (module, name there, …)."""
-        if place not in self._modules:
-            units: dict[str, list[ast.AST]] = {}
-            imports: dict[str, set[tuple[str, ...]]] = {}
-            tree = ast.parse(self._sources[place])
-            tree.body = [statement for statement in tree.body if not _for_types(statement)]
-            for node in ast.walk(tree):
-                for alias in node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else ():
-                    there: tuple[str, ...] = (
-                        alias.name if alias.asname else alias.name.split(".")[0],
-                    )
-                    if isinstance(node, ast.ImportFrom):
-                        above = place.split(".")[: -node.level] if node.level else []
-                        there = (".".join([*above, *filter(None, [node.module])]), alias.name)
-                    imports.setdefault(alias.asname or there[-1], set()).add(there)
-            for statement in _Bare().visit(tree).body:
-                for name in _bound(statement) or [""]:
-                    units.setdefault(name, []).append(statement)
-            self._modules[place] = units, imports
-        return self._modules[place]
-
-    def _part(self, part: Part) -> tuple[str, set[Part]]:
-        """What a part says, and the parts that it uses."""
-        if part not in self._parts:
-            place, name = part
-            units = self._module(place)[0]
-            statements = units[name] + (units.get("", []) if name else [])
-            text = "\n".join(map(ast.unparse, statements))
-            dotted = {names for statement in statements for names in _dotted(statement)}
-            free = _free_names(text)
-            used = (
-                self._find(place.removesuffix(".__init__"), names)
-                for names in dotted
-                if names[0] in free
-            )
-            self._parts[part] = text, set().union(*used)
-        return self._parts[part]
-
-
-class _Bare(ast.NodeTransformer):
-    """Takes away what decides nothing."""
-
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        super().generic_visit(node)
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            body[:] = [part for part in body if not _is_remark(part)] or [ast.Pass()]
-        if isinstance(node, ast.arg):
-            node.annotation = None
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            node.returns = None
-        elif isinstance(node, ast.AnnAssign):  # a field, whose kind decides nothing
-            node.annotation = ast.Constant(...)
-        elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-            node.exc = node.exc.func
-        return node
-
-
-def _is_remark(node: ast.AST) -> bool:
-    is_text = (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
-    return is_text or isinstance(node, (ast.Import, ast.ImportFrom)) or _for_types(node)
-
-
-def _for_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-
-
-def _bound(statement: ast.AST) -> set[str]:
-    """Names that a statement of a module binds, or whose content it changes."""
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return {statement.name}
-    stored = (
-        node for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), ast.Store)
-    )
-    names = {dotted[0] for node in stored for dotted in _dotted(getattr(node, "value", node))}
-    return names | {
-        node.name
-        for node in ast.walk(statement)
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
-    }
-
-
-def _dotted(node: ast.AST) -> Iterator[tuple[str, ...]]:
-    """The dotted names of an expression or statement, each as long as it goes."""
-    chain, inner = [], node
-    while isinstance(inner, ast.Attribute):
-        chain.append(inner.attr)
-        inner = inner.value
-    if isinstance(inner, ast.Name):
-        yield (inner.id, *reversed(chain))
-    else:
-        for child in ast.iter_child_nodes(node):
-            yield from _dotted(child)
-
-
-def _free_names(text: str) -> set[str]:
-    """Names that a statement takes from its module."""
-    names, tables = set(), [symtable.symtable(text, "", "exec")]
-    while tables:
-        table = tables.pop()
-        tables += table.get_children()
-        at_top = table.get_type() == "module"
-        names |= {
-            one.get_name()
-            for one in table.get_symbols()
-            if one.is_global() or (at_top and one.is_referenced())
-        }
-    return names
-
-
-_code = Code(SOURCES, IGNORED)
-
-
-def code_digest(*parts: Any) -> str:
-    """SHA-256 of the code of functions or classes of this package, with all that they use of it.
-
-    Raises:
-        UnhashableError: one that is not of this package, whose code may change unseen.
-    """
-    return hashlib.sha256(" ".join(map(_of_code, parts)).encode()).hexdigest()
-
-
-def _of_code(part: Any) -> str:
-    if _root(part) != _PACKAGE:
-        raise UnhashableError(f"the code of {part} may be another the next time")
-    try:
-        return _code.digest(part.__module__, part.__qualname__.split(".")[0])
-    except KeyError as error:  # made at run time
-        raise UnhashableError(str(error)) from error
+    """The value has no stable hash."""
 
 
 # Content
 
 
-def fingerprint(value: object) -> str:
+def fingerprint(value: object, code: set[Any] | None = None) -> str:
     """A hash of a value's content, 64 hexadecimal digits: the same for equal content, in every process.
 
-    Of a model count its weights, its configuration and whether it trains, not where they were read
-    from; of an object its class with its code, and its attributes, or what its ``depends_on()`` or
-    ``fingerprint`` says; of a function its code.
+    A model is identified by its weights, configuration and train/eval mode, not by its path; an
+    object by its class's name, and by what its ``depends_on()`` or ``fingerprint`` gives, else by
+    its attributes; a function by its text.
+
+    Args:
+        value: anything that :func:`bertology_utils.cache.cached` may be called with.
+        code: is given the functions and classes of this package that occur in the value.
 
     Raises:
-        UnhashableError: a value, or a part of it, of which nothing is known that would tell it from
-            another: an open file, a function of one's own, a model whose heads are disabled at the
-            moment or that has hooks of one's own.
+        UnhashableError: the value, or a part of it, is of another kind: an open file, a function of
+            another package or with values of its own, a model whose attention is edited at the
+            moment or that has hooks.
     """
-    walk = _Walk()
-    walk.add(value)
-    return walk.hash.hexdigest()
+    content = _content(value, set() if code is None else code)
+    return hashlib.sha256(repr(content).encode()).hexdigest()
 
 
-class _Walk:
-    """Goes through a value, part by part, and feeds a hash."""
-
-    def __init__(self) -> None:
-        self.hash = hashlib.sha256()
-        self._seen: dict[
-            int, tuple[int, object]
-        ] = {}  # identity → number, and the part itself, so that it stays alive
-
-    def _say(self, *words: object) -> None:
-        self.hash.update(repr(words).encode())
-
-    def add(self, value: object) -> None:
-        """One part and all that is in it."""
-        if type(value) in _PLAIN or isinstance(value, (np.generic, torch.dtype, torch.device)):
-            self._say(type(value).__name__, value)
-        elif isinstance(value, type):
-            self._kind("class", value)
-        elif isinstance(value, FunctionType):
-            self._function(value)
-        elif id(value) in self._seen:
-            self._say("again", self._seen[id(value)][0])
-        else:
-            self._seen[id(value)] = len(self._seen), value
-            self._add_parts(value)
-
-    def _kind(self, word: str, kind: type) -> None:
-        """A class: its name, and the code of one of this package."""
-        self._say(
-            word, kind.__qualname__, _of_code(kind) if _root(kind) == _PACKAGE else kind.__module__
-        )
-
-    def _function(self, function: FunctionType) -> None:
-        self._say("function", function.__qualname__, _of_code(function))
-        if "<" in function.__qualname__:  # of another function, whose values it has
-            self._say(function.__code__.co_code, function.__code__.co_names)
-            self._all(
-                [
-                    function.__defaults__,
-                    *(cell.cell_contents for cell in function.__closure__ or ()),
-                ]
-            )
-
-    def _add_parts(self, value: Any) -> None:
-        self._kind("a", type(value))
-        if isinstance(value, (tuple, list)):
-            self._all(value)
-        elif _is_record(value):  # of its own, as it may hold what stands beside it, too
-            self._say(fingerprint(_content(value)))
-        elif isinstance(value, dict):
-            self._all([*value.keys(), *value.values()])
-        elif isinstance(value, np.ndarray) and value.dtype != object:
-            self._array(value)
-        elif isinstance(value, torch.Tensor):
-            self._say(str(value.dtype))
-            self._array(
-                value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy(), value.shape
-            )
-        elif isinstance(value, nn.Module):
-            self._model(value)
-        elif isinstance(value, np.ndarray):
-            self._all(value.tolist())
-        elif isinstance(value, (set, frozenset)):
-            self._say(sorted(map(fingerprint, value)))
-        elif isinstance(value, functools.partial):
-            self._all([value.func, value.args, value.keywords])
-        elif isinstance(value, MethodType):
-            self._all([value.__func__, value.__self__])
-        elif _root(type(value)) == "datasets":
-            self._all([value.column_names, value.to_dict()])
-        elif hasattr(value, "__dict__") and _root(type(value)) in _KNOWN:
-            self.add(_content(value))
-        else:
-            raise UnhashableError(
-                f"nothing tells one {type(value).__module__}.{type(value).__qualname__} from another"
-            )
-
-    def _all(self, parts: Sequence[object]) -> None:
-        self._say(len(parts))
-        if all(type(part) in _PLAIN for part in parts):  # positions and words, by the thousand
-            self._say("plain", *parts)
-            return
-        arrays = [part for part in parts if type(part) is np.ndarray and part.dtype != object]
-        if len(arrays) == len(parts):  # of every example one
-            self._say("arrays", *((one.dtype.str, one.shape) for one in arrays))
-            self.hash.update(xxhash.xxh3_128_digest(b"".join(one.tobytes() for one in arrays)))
-            return
-        for part in parts:
-            self.add(part)
-
-    def _array(self, array: np.ndarray, shape: tuple[int, ...] | None = None) -> None:
-        self._say(array.dtype.str, tuple(array.shape if shape is None else shape))
-        # Models are large and looked at often; SHA-256 would take 18 times as long here.
-        self.hash.update(xxhash.xxh3_128_digest(np.ascontiguousarray(array).data))
-
-    def _model(self, model: nn.Module) -> None:
-        if is_edited(model):
-            raise UnhashableError(
-                f"the heads of this {type(model).__name__} are disabled, or its maps changed, at the moment"
-            )
-        kinds = {type(part) for part in model.modules()}
-        foreign = {_root(kind) for kind in kinds} - _KNOWN
-        if foreign:
-            raise UnhashableError(
-                f"the code of {', '.join(sorted(foreign))} may be another the next time"
-            )
-        self._say(sorted(_of_code(kind) for kind in kinds if _root(kind) == _PACKAGE))
-        hooks = [part._forward_pre_hooks | part._forward_hooks for part in model.modules()]
-        self._say([_of_code(hook) for of_part in hooks for hook in of_part.values()])
-        self._say(repr(model), model.training)
-        config = getattr(model, "config", None)
-        if config is not None and hasattr(config, "to_dict"):
-            said = config.to_dict()
-            for name in (
-                "_name_or_path",
-                "transformers_version",
-            ):  # where it was read from, and what wrote it
-                said.pop(name, None)
-            self._say(json.dumps(said, sort_keys=True, default=str))
-        else:
-            self.add({name: part for name, part in vars(model).items() if not name.startswith("_")})
-        self.add(dict(model.state_dict()))
+def _content(value: Any, code: set[Any]) -> object:
+    """The value in plain lists and tuples, in which all but plain values begin with their kind."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if isinstance(value, (FunctionType, type)):
+        return _name(value, code)
+    if isinstance(value, (list, tuple)):
+        return kind.__name__, _items(value, code)
+    if isinstance(value, dict):
+        return "dict", _items([*value], code), _items([*value.values()], code)
+    if isinstance(value, (set, frozenset)):
+        return "set", sorted(repr(_content(part, code)) for part in value)
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return "array", value.dtype.str, value.shape, _hash(np.ascontiguousarray(value).data)
+    if isinstance(value, torch.Tensor):
+        flat = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+        return "tensor", str(value.dtype), tuple(value.shape), _hash(flat.numpy().data)
+    if isinstance(value, (np.generic, torch.dtype, torch.device)):
+        return kind.__name__, repr(value)
+    if isinstance(value, re.Pattern):
+        return "pattern", value.pattern, value.flags
+    if isinstance(value, nn.Module):
+        return _model(value, code)
+    if _root(kind) == "datasets":
+        return "rows", _content(value.to_dict(), code)
+    if hasattr(value, "__dict__"):
+        return _name(kind, code), _content(_state(value), code)
+    raise UnhashableError(f"a {kind.__module__}.{kind.__qualname__} has no stable hash")
 
 
-def _content(value: Any) -> object:
-    """What an object says of itself, else its attributes; without what a frozen one or a cached property only keeps."""
+def _items(parts: Collection[Any], code: set[Any]) -> object:
+    if all(type(part) in _PLAIN for part in parts):  # positions and words, by the thousand
+        return list(parts)
+    if all(type(part) is np.ndarray and part.dtype != object for part in parts):
+        whole = b"".join(part.tobytes() for part in parts)  # one array for each example
+        return "arrays", [(part.dtype.str, part.shape) for part in parts], _hash(whole)
+    return [_content(part, code) for part in parts]
+
+
+def _name(thing: Any, code: set[Any]) -> object:
+    """What tells a class or function: its name; of a function of this package its text, too."""
+    thing = inspect.unwrap(thing)
+    if _root(thing) in _KNOWN:
+        return thing.__module__, thing.__qualname__
+    nodes, _ = _nodes(thing)
+    code.add(thing)
+    text = map(ast.unparse, nodes if isinstance(thing, FunctionType) else ())
+    return thing.__qualname__, *text
+
+
+def _state(value: Any) -> object:
+    """What an object says of itself, else its fields or attributes."""
     if hasattr(value, "depends_on"):
-        return [value.depends_on()]  # a list, which may be another the next time
+        return value.depends_on()
     if hasattr(value, "fingerprint"):
         return value.fingerprint
-    if _is_record(value):
-        return tuple(getattr(value, field.name) for field in dataclasses.fields(value))
-    kept = {
-        name
-        for kind in type(value).__mro__
-        for name, of in vars(kind).items()
-        if isinstance(of, functools.cached_property)
+    if dataclasses.is_dataclass(value):
+        return [getattr(value, field.name) for field in dataclasses.fields(value)]
+    return vars(value)
+
+
+def _model(model: nn.Module, code: set[Any]) -> object:
+    if is_edited(model):
+        raise UnhashableError(
+            f"the attention of this {type(model).__name__} is edited, or disabled"
+        )
+    modules, config = list(model.modules()), cast(Any, getattr(model, "config", None))
+    kinds = sorted({repr(_name(type(part), code)) for part in modules})
+    if any(part._forward_pre_hooks or part._forward_hooks for part in modules):
+        raise UnhashableError("the code of the model's hooks may be another the next time")
+    if hasattr(config, "to_dict"):  # without where it was read from, and what wrote it
+        about = config.to_dict() | {"_name_or_path": "", "transformers_version": ""}
+    else:
+        about = {name: part for name, part in vars(model).items() if not name.startswith("_")}
+    state = dict(sorted(about.items())), dict(model.state_dict())
+    return kinds, repr(model), [part.training for part in modules], _content(state, code)
+
+
+def _root(thing: Any) -> str:
+    """The library that a class, function or module belongs to."""
+    name = thing.__name__ if isinstance(thing, ModuleType) else getattr(thing, "__module__", "")
+    return (name or "").split(".")[0]
+
+
+# Code
+
+
+@functools.cache
+def code_digest(function: Any, others: frozenset[Any] = frozenset()) -> str:
+    """SHA-256 of the code of a function of this package, with all that it uses of this package.
+
+    Of a dataclass count its fields, its special methods, and those members whose names occur in the
+    code that counts; of any other class all. Constants count by content.
+
+    Args:
+        function: whose.
+        others: functions and classes that its arguments bring.
+
+    Raises:
+        UnhashableError: a function that is not of this package, or was made at run time.
+    """
+    texts, names, seen = set[str](), set[str](), set[Any]()
+    new, todo, waiting = {inspect.unwrap(function), *others}, list[Any](), list[Any]()
+    while new or todo:
+        for thing in new:
+            nodes, members = _nodes(thing)
+            todo += [(thing.__module__, node) for node in nodes]
+            waiting += [(thing.__module__, node) for node in members]
+        seen |= new
+        text, used, reached = _read(*todo.pop())
+        texts.add(text)
+        names |= used
+        new = reached - seen
+        todo += [member for member in waiting if member[1].name in names]
+        waiting = [member for member in waiting if member[1].name not in names]
+    return hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()
+
+
+@functools.cache
+def _nodes(thing: Any) -> tuple[list[Any], list[Any]]:
+    """Syntax trees of a function or class, and those of a dataclass's members, which count where they are used."""
+    there = _index(thing.__module__ if _root(thing) == _PACKAGE else "")
+    if isinstance(thing, FunctionType):
+        line, name = thing.__code__.co_firstlineno, thing.__code__.co_name
+        nodes = [node for node in there.get(line, []) if getattr(node, "name", "<lambda>") == name]
+    else:
+        nodes = there.get(thing.__qualname__, [])[:1]
+    if not nodes or getattr(thing, "__closure__", None):
+        raise UnhashableError(f"the code of {thing} may be another the next time")
+    if not dataclasses.is_dataclass(thing):
+        return nodes, []
+    head = copy.copy(nodes[0])
+    methods = [node for node in head.body if isinstance(node, ast.FunctionDef)]
+    members = [node for node in methods if not node.name.startswith("__")]
+    head.body = [node for node in head.body if node not in members]
+    return [head], members
+
+
+@functools.cache
+def _index(module: str) -> dict[int | str, list[Any]]:
+    """A module's functions by their first line, and its classes by name, without what decides nothing."""
+    index: dict[int | str, list[Any]] = {}
+    text = SOURCES.get(module, SOURCES.get(f"{module}.__init__", ""))
+    nodes: Iterable[Any] = ast.walk(ast.parse(text))
+    for node in nodes:
+        if isinstance(getattr(node, "body", None), list):
+            node.body = [one for one in node.body if not _is_constant(one)] or [ast.Pass()]
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            node.exc = node.exc.func
+        elif isinstance(node, ast.AnnAssign):
+            node.annotation = ast.Constant(...)
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.ClassDef):
+            index.setdefault(node.name, []).append(node)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            vars(node).pop("returns", None)
+            first = [node, *getattr(node, "decorator_list", [])]
+            index.setdefault(min(one.lineno for one in first), []).append(node)
+    return index
+
+
+def _is_constant(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+@functools.cache
+def _read(module: str, node: ast.AST) -> tuple[str, set[str], set[Any]]:
+    """A part's text with the constants that it names; all names in it; the code of this package among them."""
+    text, inner = ast.unparse(node), list(ast.walk(node))
+    names = _names(compile(text, module, "exec"))
+    space, constants, code = dict(vars(sys.modules[module])), set[str](), set[Any]()
+    for one in inner:
+        if isinstance(one, ast.ImportFrom) and one.level:
+            there = importlib.import_module(
+                "." * one.level + (one.module or ""), space["__package__"]
+            )
+            space |= {alias.asname or alias.name: _member(there, alias.name) for alias in one.names}
+
+    def meant(one: Any) -> Any:
+        if isinstance(one, ast.Name):
+            return space.get(one.id) if one.id in names else None
+        of = meant(one.value) if isinstance(one, ast.Attribute) else None
+        return (
+            _member(of, one.attr) if isinstance(of, ModuleType) and _root(of) == _PACKAGE else None
+        )
+
+    for one in inner:
+        if not isinstance(getattr(one, "ctx", None), ast.Load) or (value := meant(one)) is None:
+            continue
+        value = inspect.unwrap(value)
+        if isinstance(value, (FunctionType, type)):
+            if _root(value) == "__main__":
+                raise UnhashableError(f"the code of {value} may be another the next time")
+            if _root(value) == _PACKAGE:
+                code.add(value)
+        elif not isinstance(value, ModuleType):
+            with contextlib.suppress(UnhashableError):  # such as a path, which decides nothing
+                constants.add(f"{ast.unparse(one)} = {_content(value, code)}")
+    code = {
+        one for one in code if not IGNORED & {one.__module__, f"{one.__module__}.{one.__name__}"}
     }
-    return {name: part for name, part in vars(value).items() if name not in kept}
+    strings = {str(one.value) for one in inner if isinstance(one, ast.Constant)}  # as of getattr
+    return "\n".join([text, *sorted(constants)]), names | strings, code
 
 
-def _is_record(value: object) -> bool:
-    parameters = getattr(type(value), "__dataclass_params__", None)
-    return parameters is not None and parameters.frozen and _root(type(value)) == _PACKAGE
+def _names(code: CodeType) -> set[str]:
+    """Names of globals and attributes, not of local variables."""
+    inner = (_names(one) for one in code.co_consts if isinstance(one, CodeType))
+    return set(code.co_names).union(*inner)
 
 
-def _root(of_code: Any) -> str:
-    """The library that a class or function is of."""
-    return (getattr(of_code, "__module__", None) or "").split(".")[0]
+def _member(module: ModuleType, name: str) -> Any:
+    if not hasattr(module, name):  # a submodule that was not imported yet
+        importlib.import_module(f"{module.__name__}.{name}")
+    return getattr(module, name)

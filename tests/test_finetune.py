@@ -159,7 +159,7 @@ def test_killed_in_the_middle_then_again(tiny_bert, tmp_path):
     kill_at(start_job(tiny_bert, killed, pause=0.05), 12)
     done = [p for p in entries(killed) if ".unfinished" not in p.name]
     assert len(done) == 1
-    assert cache.damage(done[0]) is None
+    assert cache.verified(done[0])
     stamp = (done[0] / "model.safetensors").stat().st_mtime_ns
 
     # Again, now within an epoch of 8 steps and with a point to resume from after every step.
