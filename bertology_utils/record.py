@@ -16,7 +16,7 @@ from .cache import write_atomically
 from .common import device_name, precision
 from .corpora import GENERATED
 from .glue import TASKS, Task
-from .results import LABELS, RESULTS, Entry, Results, entries_of, plain, read_results, table_of
+from .results import RESULTS, Entry, Results, entries_of, place_of, plain, read_results, table_of
 from .statistics import pooled
 from .verdicts import (
     CLAIMS,
@@ -37,26 +37,16 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # the runner's staging folder
-_VERSIONS = (
-    "bertology-utils",
-    "torch",
-    "transformers",
-    "datasets",
-    "numpy",
-    "scikit-learn",
-    "scipy",
-    "spacy",
-)
+_VERSIONS = "bertology-utils torch transformers datasets numpy scikit-learn scipy spacy".split()
 TITLES = {name: task.title for name, task in TASKS.items()}
-LIKE = {
-    name: f"{title}-like" for name, title in TITLES.items()
-}  # of the embedded corpora, which only have their form
 # The committed runs on real data, and what they are called, where notebooks differ from the others.
 REAL = {
     "2": ("benchmarks/minilm_framenet15", "MiniLM, FrameNet 1.5"),
     "8": ("benchmarks/minilm_glue", "MiniLM, real text"),
 }
 REAL_GLUE = ("benchmarks/minilm_glue", "MiniLM, real GLUE")
+# Settings that decide what a notebook measures; with others its numbers mean something else.
+MEASURED_BY = ("protocol", "weighing", "direction", "sentence_tokens", "element_tokens", "nearest")
 
 
 class Record:
@@ -81,9 +71,8 @@ class Record:
         self.verdicts: list[Verdict] = []
         self.facts: dict[str, Any] = {}
         self.written: list[str] = []
-        self._recorded: dict[
-            str, Any
-        ] = {}  # as recorded, with what rules need and files do not hold
+        # As recorded, with what rules need and files do not hold.
+        self._recorded: dict[str, Any] = {}
         self._units: dict[str, str] = {}
 
     def record(
@@ -101,10 +90,10 @@ class Record:
         if isinstance(values, Mapping):
             values = pooled(values)
         entries = entries_of(what, values, by, unit=unit, **options)
-        places = {_key(entry) for entry in self.entries}
-        if twice := [entry for entry in entries if _key(entry) in places]:
+        known_places = {place_of(entry) for entry in self.entries}
+        if twice := [place for place in map(place_of, entries) if place in known_places]:
             raise ValueError(
-                f"{what!r} is recorded already for {_key(twice[0])[1:]}; give it another name, or restart the notebook"
+                f"already recorded: {twice[0]}; give it another name, or restart the notebook"
             )
         self.entries += entries
         known = self._recorded.get(what)
@@ -132,15 +121,14 @@ class Record:
             labels: that the numbers have.
         """
         names = [what] if isinstance(what, str) else list(what)
-        found = [
+        chosen = [
             entry
             for entry in self.entries
-            if entry["what"] in names
-            and all(entry.get(name) == value for name, value in labels.items())
+            if entry["what"] in names and labels.items() <= entry.items()
         ]
         if len(names) > 1 and "what" not in (*rows, *columns):
             columns = ("what", *columns)
-        return table_of(found, rows, columns, self.titles)
+        return table_of(chosen, rows, columns, self.titles)
 
     def judge(
         self,
@@ -171,11 +159,10 @@ class Record:
             values = {task: value for task, value in values.items() if task.name in claim.tasks}
         if LEARNED in claim.needs:
             known = self.learned if learned is None else learned
-            of_tasks = [task for task in values if isinstance(task, Task)]
-            if (
-                of_tasks or not values
-            ):  # by anything else the notebook has left out what was not learned
-                unmet = unmet or unlearned(of_tasks, known)
+            tasks = [task for task in values if isinstance(task, Task)]
+            # Values by anything but tasks leave out already what was not learned.
+            if tasks or not values:
+                unmet = unmet or unlearned(tasks, known)
             values = {task: value for task, value in values.items() if known.get(task, True)}
         if GLUE_DATA in claim.needs and not self.real_data:
             unmet = GLUE_DATA
@@ -201,7 +188,9 @@ class Record:
     @property
     def titles(self) -> Mapping[str, str]:
         """What tasks are called where this run's numbers are told, by name: "MRPC-like" on the embedded corpora."""
-        return TITLES if self.real_data else LIKE
+        return {
+            name: title if self.real_data else f"{title}-like" for name, title in TITLES.items()
+        }
 
     @property
     def learned(self) -> Mapping[Task, bool]:
@@ -210,13 +199,16 @@ class Record:
 
     @cached_property
     def real(self) -> Results | None:
-        """The committed run of this notebook on real data, to draw beside; None where it is missing or weighs maps otherwise."""
-        if self.settings.weighing != "weight":
-            return None
+        """The committed run of this notebook on real data; None where it is missing or measured by other settings."""
         try:
-            return read_results(project_root() / real_place(self.notebook)[0] / RESULTS)
+            run = read_results(project_root() / real_place(self.notebook)[0] / RESULTS)
         except ValueError:
             return None
+        own, settings = self.settings.as_json(), run.content["settings"]
+        if differ := [name for name in MEASURED_BY if own.get(name) != settings.get(name)]:
+            print(f"Not shown: {self.real_title}, which was measured with another {differ[0]}.")
+            return None
+        return run
 
     @property
     def real_title(self) -> str:
@@ -224,10 +216,13 @@ class Record:
         return real_place(self.notebook)[1]
 
     @property
+    def _so_far(self) -> Results:
+        return Results({"notebook": self.notebook, "rows": self.entries})
+
+    @property
     def runs(self) -> dict[str, Results]:
         """Whose numbers a figure shows: the committed run on real data, where there is one, and this run's so far."""
-        known = {self.real_title: self.real} if self.real else {}
-        return known | {THIS_RUN: Results({"notebook": self.notebook, "rows": self.entries})}
+        return ({self.real_title: self.real} if self.real else {}) | {THIS_RUN: self._so_far}
 
     def show_verdicts(self, *names: str) -> pd.DataFrame:
         """Verdicts as a table for a reader: claim, the paper's number, and what this run and the one on real data say.
@@ -240,16 +235,27 @@ class Record:
         real = self.real.verdicts if self.real else {}
         rows = []
         for one in (one for one in self.verdicts if not names or one.id in names):
-            found = real.get((one.id, one.model))
-            both = [(one, "this run")]
-            if found:
-                both.insert(0, (Verdict(**found), self.real_title))
-            if one.model not in (
-                THIS_RUN,
-                PRETRAINED,
-            ):  # a published figure is the same beside both, if it can be judged
-                both = [min(both, key=lambda row: row[0].outcome == UNTESTABLE)]
-            rows += [verdict_row(*row) for row in both]
+            both = [(THIS_RUN, one)]
+            if (one.id, one.model) in real:
+                both.insert(0, (self.real_title, Verdict(**real[one.id, one.model])))
+            if one.model not in (THIS_RUN, PRETRAINED):
+                # A published figure is the same for both runs; the one that can be judged is told.
+                both = [min(both, key=lambda run: run[1].outcome == UNTESTABLE)]
+            for run, verdict in both:
+                claim = CLAIMS[one.id]
+                model = {THIS_RUN: run, PRETRAINED: f"{run}, {PRETRAINED}"}.get(
+                    one.model, one.model
+                )
+                untestable = verdict.outcome == UNTESTABLE
+                rows.append(
+                    {
+                        "claim": claim.text,
+                        "the paper": claim.paper or "(control)",
+                        "measured on": model,
+                        "number": verdict.why if untestable else verdict.number,
+                        "verdict": in_words(verdict.outcome, verdict.tally),
+                    }
+                )
         return pd.DataFrame(rows).set_index(["claim", "the paper", "measured on"])
 
     def figure(self, figure, name: str, alt: str) -> None:
@@ -291,39 +297,17 @@ class Record:
 
 def as_text(content: Mapping[str, Any]) -> str:
     """A results file: one line for each number or array, so that a changed one is a changed line."""
+
+    def encoded(value: Any) -> str:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
     lines = []
     for name, value in content.items():
-        if name in ("rows", "verdicts"):
-            parts = ",\n  ".join(
-                json.dumps(part, ensure_ascii=False, allow_nan=False) for part in value
-            )
-            lines.append(f' "{name}": [\n  {parts}\n ]' if value else f' "{name}": []')
-        else:
-            lines.append(f' "{name}": {json.dumps(value, ensure_ascii=False, allow_nan=False)}')
+        text = encoded(value)
+        if name in ("rows", "verdicts") and value:
+            text = "[\n  " + ",\n  ".join(map(encoded, value)) + "\n ]"
+        lines.append(f' "{name}": {text}')
     return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-def _key(entry: Entry) -> tuple:
-    return entry["what"], *(entry.get(name) for name in LABELS)
-
-
-def verdict_row(verdict: Verdict, where: str) -> dict[str, str]:
-    """A verdict as cells of a reader's table.
-
-    Args:
-        verdict: on a claim.
-        where: the data that it rests on.
-    """
-    claim = CLAIMS[verdict.id]
-    return {
-        "claim": claim.text,
-        "the paper": claim.paper or "(control)",
-        "measured on": {THIS_RUN: where, PRETRAINED: f"{where}, {PRETRAINED}"}.get(
-            verdict.model, verdict.model
-        ),
-        "number": verdict.why if verdict.outcome == UNTESTABLE else verdict.number,
-        "verdict": in_words(verdict.outcome, verdict.tally),
-    }
 
 
 def real_place(notebook: str) -> tuple[str, str]:
@@ -336,11 +320,10 @@ def project_root() -> Path:
     """The suite's checkout, seen from the working folder; else the working folder."""
     for folder in (Path.cwd(), *Path.cwd().parents):
         try:
-            project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8")).get(
-                "project", {}
-            )
+            file = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
-        if project.get("name") == "bertology-utils" and (folder / "notebooks").is_dir():
+        name = file.get("project", {}).get("name")
+        if name == "bertology-utils" and (folder / "notebooks").is_dir():
             return folder
     return Path.cwd()

@@ -432,7 +432,7 @@ def moved(expected: Results, got: Results, exactly: bool = False) -> list[str]:
         for key, one, other in _pairs(*of_verdicts)
         if one != other
     ]
-    of_rows = [{_place(entry): entry for entry in run.entries} for run in (expected, got)]
+    of_rows = [{place_of(entry): entry for entry in run.entries} for run in (expected, got)]
     for place, old, new in _pairs(*of_rows):
         if old is None or new is None:
             lines.append(f"{place}: {'is new' if old is None else 'is gone'}")
@@ -446,7 +446,7 @@ def _pairs(one: Mapping, other: Mapping) -> Iterator[tuple[Any, Any, Any]]:
         yield key, one.get(key), other.get(key)
 
 
-def _place(entry: Entry) -> str:
+def place_of(entry: Entry) -> str:
     """Which number it is, as a person would find it."""
     return ", ".join(
         [entry["what"], *(f"{name} {entry[name]}" for name in LABELS if name in entry)]

@@ -22,6 +22,7 @@ from bertology_utils.results import (
     read_results,
     tidy,
 )
+from bertology_utils.settings import resolve
 from bertology_utils.statistics import Bootstrap, Estimate, mean_over_seeds, pooled
 from bertology_utils.verdicts import CLAIMS, OUTCOMES, SCORE, TENTH, WEIGHT
 
@@ -203,6 +204,22 @@ def test_a_file_that_cannot_be_used_says_what_renews_it(tmp_path, text, says):
         path.write_text(text)
     with pytest.raises(ValueError, match=f"{says}.*bertology_utils run --only 3"):
         read_results(path)
+
+
+@pytest.mark.parametrize(
+    ("notebook", "parameter", "value"),
+    [
+        ("3_finetuning_drift", "protocol", "official"),
+        ("2_framenet_heads", "direction", "both"),
+        ("4_feature_attention", "weighing", "norm"),
+    ],
+)
+def test_a_committed_run_of_other_settings_is_not_shown_beside(notebook, parameter, value, capsys):
+    record = Record(notebook, resolve())
+    assert record.real and list(record.runs) == [record.real_title, "this run"]
+    other = Record(notebook, resolve(**{parameter: value}))
+    assert other.real is None and list(other.runs) == ["this run"]
+    assert f"measured with another {parameter}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: "/".join(path.parts[-3:-1]))
