@@ -71,6 +71,11 @@ def test_one_task_alone_is_not_compared_with_itself(run, tiny_bert):
     assert same in of_task and other not in of_task
 
 
+def test_as_many_heads_are_counted_as_the_model_has(run, tiny_bert, capsys):
+    run("4", tiny_bert, "sst2", trainings=1)
+    assert capsys.readouterr().out.count(" of 12 heads") == 4, "at four borders"
+
+
 def test_one_training_of_a_model_with_five_layers_is_pruned(run, tmp_path):
     names = run("10", make_bert(tmp_path / "bert", 5, 4, 32), "mrpc", trainings=1)
     assert names["third"] == 2 and names["three"] == 8

@@ -23,6 +23,7 @@ from bertology_utils.importance.components import (
 )
 from bertology_utils.models import load_classifier, load_tokenizer
 from bertology_utils.plan import ABLATIONS, ways_of
+from bertology_utils.results import Results, entries_of
 from bertology_utils.settings import resolve
 from bertology_utils.statistics import Bootstrap
 from bertology_utils.verdicts import CLAIMS, FAILS, HOLDS, UNDECIDED, UNTESTABLE, judge
@@ -174,6 +175,19 @@ def test_a_negative_estimate_stays_visible_and_counts_as_zero():
     assert found.shares(1)[HEAD]["value"] == 0 and sum(
         one["value"] for one in found.shares(1).values()
     ) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (12, 12)])
+def test_figures_of_heads_show_the_first_run_that_measured_these_tasks(shape):
+    rises = np.random.default_rng(0).normal(size=(2, *shape))
+    runs = {
+        name: Results({"rows": entries_of(plots.RISE, {task: list(rises)}, ("task", "training"))})
+        for name, task in (("committed", "mrpc"), ("this run", "qnli"))
+    }
+    (needed,) = plots.needed(runs, ["qnli"]).axes
+    assert needed.get_title() == "QNLI" and len(needed.get_yticks()) == min(8, np.prod(shape))
+    assert plots.by_training(runs, ["qnli"]).get_suptitle() == "this run"
+    assert plots.by_training(runs, ["mrpc", "qnli"]).get_suptitle() == "committed"
 
 
 # Sweeps. ----------------------------------------------------------------

@@ -266,6 +266,12 @@ def test_another_models_layers_are_refused(tiny_bert, model, batches):
         restored_logits(model, other, [()], batches)
 
 
+@pytest.mark.parametrize(("heads", "gone"), [(72, 27), (144, 54), (20, 8), (12, 4)])
+def test_three_of_eight_steps_are_three_eighths_of_any_models_heads(heads, gone):
+    assert measure.heads_after(3, heads) == gone
+    assert (measure.heads_after(0, heads), measure.heads_after(measure.STEPS, heads)) == (0, heads)
+
+
 def test_the_order_of_pruning_is_asked_anew(model, batches):
     once, anew = measure.pruning_order(model, batches, 12), measure.pruning_order(model, batches, 3)
     assert (
