@@ -1,5 +1,5 @@
 # Two commands from a fresh clone, each doing its own set-up:
-#   make reproduce   run every notebook, regenerate figures/, write an HTML report
+#   make reproduce   run every notebook, regenerate figures/; the executed notebooks are in runs/embedded
 #   make test        unit tests, and the notebooks' committed outputs against a new run
 # Others: make bert (bert-base by forward passes alone; from folders with MODEL=FOLDER GLUE=FOLDER
 # FRAMENET=SOURCE), make pretrainings MODELS=LIST (the same of each, and in how many each claim holds), make site (notebooks, results, atlas of heads and API as pages), make check (lint,
@@ -47,14 +47,16 @@ pretrainings: $(INSTALLED)
 	$(BIN)/python benchmarks/count_holds.py runs/pretrainings/*/8*/results.json
 
 # Unit tests first: they say in minutes what is wrong. Then what the notebooks need is trained, and
-# they run anew, side by side, and are compared, numbers by their rules (bertology_utils/compare.py).
+# they run anew, side by side, and are compared: printed texts by nbval, numbers and figures by bertology_utils/compare.py.
 # Once its packages are there (make site, or make site-packages), the site is built and its links are tested.
 test: $(INSTALLED) $(wildcard $(INSTALLED_SITE))
 	$(if $(wildcard $(INSTALLED_SITE)),$(BIN)/python -m docs.book)
 	$(PYTEST) --dist worksteal tests
 	rm -rf $(FRESH)
 	$(BIN)/python -m bertology_utils prepare
-	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) $(PYTEST) --dist loadscope --no-loadscope-reorder --nbval --nbval-cell-timeout=3600 notebooks
+	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) BERTOLOGY_PREPARED=1 TQDM_DISABLE=1 $(PYTEST) --dist loadscope --no-loadscope-reorder \
+	  --nbval --nbval-sanitize-with tests/printed_numbers.cfg --nbval-cell-timeout=3600 notebooks
+	$(BIN)/python -m bertology_utils.compare figures $(FRESH)
 
 # Without the tests that start many processes or train (tests/conftest.py), and files that SKIP names.
 test-quick: $(INSTALLED)

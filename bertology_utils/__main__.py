@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import cache, colab
-from .notebooks import Checked, Notebook, check_call, find_notebooks, select
+from .common import quiet
 from .record import project_root
+from .run import Checked, Notebook, check_call, find_notebooks, select
 from .settings import PARAMETERS, PROFILES, describe
 
 if TYPE_CHECKING:
-    from .plan import Failure, Plan
-    from .run import Outcome
-
-WRONG_CALL = (ValueError, TypeError, OSError, ImportError)
+    from .plan import Plan
 
 
 class Terminated(KeyboardInterrupt):
@@ -40,11 +38,14 @@ def main(arguments: list[str] | None = None) -> int:
         return options.command(options)
     except KeyboardInterrupt as end:
         word, code = ("terminated", 143) if isinstance(end, Terminated) else ("interrupted", 130)
-        print(
-            f"{word}; finished models are kept in the cache, so a new run goes on from there",
-            file=sys.stderr,
+        return _refuse(
+            f"{word}; finished models are kept in the cache, so a new run goes on from there", code
         )
-        return code
+
+
+def _refuse(message: object, code: int) -> int:
+    print(message, file=sys.stderr)
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -53,13 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, command, text in (
-        ("run", _run, "run notebooks, publish their figures, write an HTML report"),
-        ("prepare", _prepare, "train and sweep what the notebooks need; run none of them"),
-        (
-            "check",
-            _check,
-            "check parameters, what they name, installed versions and the embedded model; run nothing",
-        ),
+        ("run", _run, "run notebooks and publish their figures"),
+        ("prepare", _run, "train and sweep what the notebooks need; run none of them"),
+        ("check", _run, "the same as run --dry-run"),
         ("list", _list, "list the notebooks and their parameters"),
     ):
         sub = commands.add_parser(
@@ -69,48 +66,34 @@ def _parser() -> argparse.ArgumentParser:
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        sub.set_defaults(command=command, in_place=False, figures=None)
-        sub.add_argument(
-            "--only",
-            default="",
-            metavar="N,N-N",
-            help="numbers of the notebooks, for example 3,6 or 1-3",
-        )
+        sub.set_defaults(command=command, name=name, dry_run=name == "check", in_place=False)
+        add = sub.add_argument
+        text = "numbers of the notebooks, for example 3,6 or 1-3"
+        add("--only", default="", metavar="N,N-N", help=text)
         if name == "list":
             continue
         sub.epilog = "parameters:\n" + "\n".join(f"  {line}" for line in map(describe, PARAMETERS))
-        sub.add_argument(
-            "--profile", help=f"{', '.join(PROFILES)}; without it {PARAMETERS['profile'].default}"
-        )
+        text = f"{', '.join(PROFILES)}; without it {PARAMETERS['profile'].default}"
+        add("--profile", help=text)
         text = "set a notebook parameter; may be repeated"
-        sub.add_argument(
-            "-p",
-            dest="parameters",
-            nargs=2,
-            action="append",
-            default=[],
-            metavar=("NAME", "VALUE"),
-            help=text,
-        )
+        name_value = {"nargs": 2, "action": "append", "metavar": ("NAME", "VALUE"), "default": []}
+        add("-p", dest="parameters", help=text, **name_value)
         if name == "check":
             continue
-        workers = "workers at once; 0 for one for each GPU, or else for each core, as far as memory reaches (%(default)s)"
-        sub.add_argument("--jobs", type=_count, default=0, metavar="N", help=workers)
-        sub.add_argument(
-            "--scheduler",
-            default="",
-            metavar="ADDRESS",
-            help="train on the workers of a Dask scheduler",
-        )
-        if name == "run":
-            limit = "the longest that one cell may take, 0 for any time (%(default)s)"
-            sub.add_argument(
-                "--cell-limit", type=cache.not_negative, default=720, metavar="MINUTES", help=limit
-            )
-            where = "a folder for figures and results instead of the run's own"
-            sub.add_argument("--figures", type=Path, metavar="FOLDER", help=where)
-            in_place = "also renew notebooks/ (default settings only)"
-            sub.add_argument("--in-place", action="store_true", help=in_place)
+        text = "workers at once; 0 for one for each GPU, or else for each core, as far as memory reaches (%(default)s)"
+        add("--jobs", type=_count, default=0, metavar="N", help=text)
+        text = "train on the workers of a Dask scheduler"
+        add("--scheduler", default="", metavar="ADDRESS", help=text)
+        if name == "prepare":
+            continue
+        text = "check the call, read all that the notebooks read from the disk, and run nothing"
+        add("--dry-run", action="store_true", help=text)
+        text = "the longest that one cell may take, 0 for any time (%(default)s)"
+        add("--cell-limit", type=_count, default=720, metavar="MINUTES", help=text)
+        text = "a folder for figures and results instead of the run's own"
+        add("--figures", type=Path, metavar="FOLDER", help=text)
+        text = "also renew notebooks/ (default settings only)"
+        add("--in-place", action="store_true", help=text)
     cache.add_to(commands)
     return parser
 
@@ -127,10 +110,9 @@ _count.__name__ = "whole number from 0"  # what argparse calls it where it refus
 def _read_call(options) -> tuple[list[Notebook], Checked]:
     """The notebooks and checked parameters of a call; raises for anything wrong in it."""
     notebooks = select(find_notebooks(), options.only)
-    pairs = [
-        *options.parameters,
-        *([("profile", options.profile)] if options.profile is not None else []),
-    ]
+    pairs = list(options.parameters)
+    if options.profile is not None:
+        pairs.append(("profile", options.profile))
     names = [name for name, _ in pairs]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"{', '.join(twice)} is given twice; give it once")
@@ -142,15 +124,47 @@ def _read_call(options) -> tuple[list[Notebook], Checked]:
     return notebooks, checked
 
 
-def _refused(error: Exception | str, code: int = 2) -> int:
-    """Say why a call is refused, or failed; returns its exit code."""
-    print(f"error: {error}", file=sys.stderr)
-    return code
+def _run(options) -> int:
+    """Check a call, and run it, prepare it, or leave it at that."""
+    try:
+        notebooks, checked = _read_call(options)
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        return _refuse(f"error: {error}", 2)
+    if options.dry_run:
+        return _say_what_would_run(notebooks, checked)
+    from .run import only_run, output_folder
+    from .workers import in_words
+
+    try:
+        if options.name == "prepare":
+            return _make_and_run(options, notebooks, checked.values)
+        output = output_folder(checked.values)
+        figures = options.figures or (output if checked.values else project_root()) / "figures"
+        with only_run(output, figures.resolve()):
+            for remark in checked.remarks:
+                print(f"note: {remark}", file=sys.stderr)
+            return _make_and_run(options, notebooks, checked.values, output, figures.resolve())
+    except (BlockingIOError, ValueError, FileNotFoundError, ConnectionError, ImportError) as error:
+        return _refuse(f"error: {error}", 2)
+    except (OSError, RuntimeError) as error:
+        return _refuse(f"error: {in_words(error)}", 1)
+
+
+def _say_what_would_run(notebooks: list[Notebook], checked: Checked) -> int:
+    problems = colab.unmet()
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)
+    given = ", ".join(f"{name}={value!r}" for name, value in checked.values.items())
+    names = ", ".join(notebook.name for notebook in notebooks)
+    ready = (
+        f"{'not ready' if problems else 'ready'} to run {names} with {given or 'default settings'}"
+    )
+    print(ready, *checked.remarks, sep="\n  ")
+    return 2 if problems else 0
 
 
 def _plan(options, notebooks: list[Notebook], values: dict[str, object]) -> tuple[Plan, int]:
     """What some notebooks need, and by how many workers it will be made; says both."""
-    from .common import quiet
     from .lab import Lab
     from .plan import plan
     from .workers import cluster_size, jobs_for
@@ -168,119 +182,57 @@ def _plan(options, notebooks: list[Notebook], values: dict[str, object]) -> tupl
     return todo, jobs
 
 
-def _prepare(options) -> int:
-    try:
-        notebooks, checked = _read_call(options)
-        todo, jobs = _plan(options, notebooks, checked.values)
-    except WRONG_CALL as error:
-        return _refused(error)
-    from .plan import carry_out
-    from .workers import in_words
-
-    try:
-        return _tell(carry_out(todo.items, jobs, options.scheduler))
-    except (OSError, RuntimeError) as error:
-        return _refused(in_words(error), code=1)
-
-
-def _tell(failures: list[Failure]) -> int:
-    for failure in failures:
-        print(f"error: {failure.item.title}: {failure.problem}", file=sys.stderr)
-    return 1 if failures else 0
-
-
-def _run(options) -> int:
-    try:
-        notebooks, checked = _read_call(options)
-    except WRONG_CALL as error:
-        return _refused(error)
-    from .run import only_run, output_folder
-    from .workers import in_words
-
-    output = output_folder(checked.values)
-    figures = (
-        options.figures or (output if checked.values else project_root()) / "figures"
-    ).resolve()
-    try:
-        with only_run(output, figures):
-            for remark in checked.remarks:
-                print(f"note: {remark}", file=sys.stderr)
-            return _run_all(options, notebooks, checked.values, output, figures)
-    except BlockingIOError as error:
-        return _refused(error)
-    except OSError as error:
-        return _refused(in_words(error), code=1)
-
-
-def _run_all(
-    options, notebooks: list[Notebook], values: dict[str, object], output: Path, figures: Path
+def _make_and_run(
+    options,
+    notebooks: list[Notebook],
+    values: dict[str, object],
+    output: Path | None = None,
+    figures: Path | None = None,
 ) -> int:
+    """Make what the notebooks need, and with an output folder run them; returns the exit code."""
     from .plan import carry_out
-    from .run import keep_in_place, run_notebooks, write_report
+    from .run import keep_in_place, run_notebooks
     from .workers import KERNEL, jobs_for
 
-    try:
-        todo, jobs = _plan(options, notebooks, values)
-    except (ValueError, FileNotFoundError, ConnectionError, ImportError) as error:
-        return _refused(error)
-    outcomes: list[Outcome] = []
-    failures: list[Failure] = []
+    todo, jobs = _plan(options, notebooks, values)
     at_once = min(jobs_for(KERNEL), options.jobs or jobs)
+    outcomes, failures = [], []
     for stage, items in todo.stages(notebooks):
-        try:
-            failures += carry_out(items, jobs, options.scheduler)
-        except (ConnectionError, RuntimeError) as error:
-            return _refused(error, code=1)
+        failures += carry_out(items, jobs, options.scheduler)
         without = {name for failure in failures for name in failure.item.notebooks}
         ready = [notebook for notebook in stage if notebook.name not in without]
+        if output is None or figures is None:
+            continue
         for outcome in run_notebooks(
             ready, values, output, figures, options.cell_limit * 60, at_once
         ):
             outcomes.append(outcome)
-            _tell_outcome(outcome, f"[{len(outcomes)}/{len(notebooks)}]")
+            count = f"[{len(outcomes)}/{len(notebooks)}] {outcome.notebook.name}"
+            ending = f"failed, {outcome.error}" if outcome.error else "done"
+            seen = f"; see {outcome.executed}" if outcome.executed else ""
+            changes = [f"  changed: {change}" for change in outcome.changes]
+            lines = [f"{count}: {ending} ({outcome.seconds:.0f} s){seen}", *changes]
+            print(*lines, sep="\n", file=sys.stderr, flush=True)
             if options.in_place and not outcome.error:
                 keep_in_place(outcome)
-    print(f"figures: {figures}\nreport:  {write_report(outcomes, output)}")
-    for notebook in notebooks:
-        if notebook not in [outcome.notebook for outcome in outcomes]:
-            print(f"not run: {notebook.name}, since what it needs was not made", file=sys.stderr)
-    return _tell(failures) or int(any(outcome.error for outcome in outcomes))
-
-
-def _tell_outcome(outcome: Outcome, count: str) -> None:
-    page = f"; see {outcome.executed.with_suffix('.html')}" if outcome.executed else ""
-    ending = f"failed, {outcome.error}" if outcome.error else "done"
-    print(
-        f"{count} {outcome.notebook.name}: {ending} ({outcome.seconds:.0f} s){page}",
-        file=sys.stderr,
-        flush=True,
-    )
-    for change in outcome.changes:
-        print(f"  changed: {change}", file=sys.stderr)
-
-
-def _check(options) -> int:
-    try:
-        notebooks, checked = _read_call(options)
-    except WRONG_CALL as error:
-        return _refused(error)
-    problems = colab.unmet()
-    for problem in problems:
-        print(f"error: {problem}", file=sys.stderr)
-    given = (
-        ", ".join(f"{name}={value!r}" for name, value in checked.values.items())
-        or "default settings"
-    )
-    ready = f"{'not ready' if problems else 'ready'} to run {', '.join(nb.name for nb in notebooks)} with {given}"
-    print(ready, *checked.remarks, sep="\n  ")
-    return 2 if problems else 0
+    if output is not None:
+        print(f"figures:   {figures}\nnotebooks: {output}")
+        ran = [outcome.notebook for outcome in outcomes]
+        for notebook in notebooks:
+            if notebook not in ran:
+                print(
+                    f"not run: {notebook.name}, since what it needs was not made", file=sys.stderr
+                )
+    for failure in failures:
+        print(f"error: {failure.item.title}: {failure.problem}", file=sys.stderr)
+    return int(bool(failures) or any(outcome.error for outcome in outcomes))
 
 
 def _list(options) -> int:
     try:
         notebooks = select(find_notebooks(), options.only)
     except (ValueError, OSError) as error:
-        return _refused(error)
+        return _refuse(f"error: {error}", 2)
     for notebook in notebooks:
         print(f"{notebook.number}  {notebook.title}")
         for name, value in notebook.parameters.items():

@@ -17,10 +17,12 @@ import sys
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
+
+from tqdm import tqdm
 
 if TYPE_CHECKING:
     import torch
@@ -96,55 +98,18 @@ WEIGHINGS = ("weight", "norm")
 
 
 T = TypeVar("T")
-LOG_VARIABLE = "BERTOLOGY_PROGRESS"  # a file that the runner reads while the notebook runs
+SILENT = "TQDM_DISABLE"  # in an executed notebook, whose outputs are committed
 
 
-def track(items: Iterable[T], label: str) -> Iterator[T]:
-    """Yield ``items`` and say before each one which it is.
-
-    In a notebook the line is replaced by the next and cleared at the end; under
-    the runner it goes to the terminal; in a script to standard error.
-
-    Args:
-        items: what is worked through.
-        label: what the work is.
-    """
-    items = list(items)
-    for number, item in enumerate(items, start=1):
-        note(f"{label}: {number} of {len(items)} ({_name(item)})")
-        yield item
-    _clear()
-
-
-def _name(item: object) -> str:
-    return item if isinstance(item, str) else str(getattr(item, "title", item))
+def track(items: Iterable[T], label: str) -> Iterable[T]:
+    """The items, with a bar of progress on standard error."""
+    return tqdm(items, desc=label, leave=False)
 
 
 def note(line: str) -> None:
-    """Say one line of progress; see :func:`track`."""
-    log = os.environ.get(LOG_VARIABLE)
-    if log:
-        with open(log, "a", encoding="utf-8") as file:
-            file.write(line + "\n")
-    elif _in_notebook():
-        from IPython.display import clear_output
-
-        clear_output(wait=True)
-        print(line)
-    else:
-        print(line, file=sys.stderr)
-
-
-def _clear() -> None:
-    if _in_notebook() and not os.environ.get(LOG_VARIABLE):
-        from IPython.display import clear_output
-
-        clear_output()
-
-
-def _in_notebook() -> bool:
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    return type(shell).__name__ == "ZMQInteractiveShell"
+    """Say one line of progress where bars are shown."""
+    if not os.environ.get(SILENT):
+        tqdm.write(line, file=sys.stderr)
 
 
 @contextmanager
@@ -170,23 +135,18 @@ def device() -> torch.device:
     """
     import torch
 
+    there = torch.cuda.is_available()
     named = os.environ.get(DEVICE_VARIABLE)
     if not named:  # the usual case, asked for with every key of the cache
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    kind, _, number = named.partition(":")
-    if number:
-        problem = "which of several GPUs is taken, the variable CUDA_VISIBLE_DEVICES says"
-    elif kind == "mps":
-        problem = "Apple's GPUs have no float64, in which statistics are computed"
-    else:
-        try:
-            torch.ones(1, dtype=torch.float64, device=kind).item()
-        except (RuntimeError, AssertionError, NotImplementedError, TypeError):
-            problem = "there is none here"
-        else:
-            return torch.device(kind)
-    there = "cpu or cuda" if torch.cuda.is_available() else "cpu (no GPU is seen here)"
-    raise ValueError(f"{DEVICE_VARIABLE}={named!r} cannot be used: {problem}. Choose {there}")
+        return torch.device("cuda" if there else "cpu")
+    with suppress(RuntimeError, AssertionError, NotImplementedError, TypeError):
+        if ":" not in named and torch.ones(1, dtype=torch.float64, device=named).item():
+            return torch.device(named)
+    raise ValueError(
+        f"{DEVICE_VARIABLE}={named!r} cannot be used. Choose"
+        f" {'cpu or cuda' if there else 'cpu (no GPU is seen here)'}; which of several GPUs is taken,"
+        " CUDA_VISIBLE_DEVICES says, and Apple's have no float64, in which statistics are computed"
+    )
 
 
 def device_name() -> str:

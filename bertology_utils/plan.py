@@ -27,7 +27,7 @@ from .pruning.cuts import Cut, cuts_of
 from .workers import KERNEL, in_words, jobs_for, one_thread, work
 
 if TYPE_CHECKING:
-    from .notebooks import Notebook
+    from .run import Notebook
     from .settings import Settings
 
 ABLATIONS = ("zero", "mean", "interchange")  # compared with the usual one, "uniform"

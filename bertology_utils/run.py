@@ -1,8 +1,8 @@
-"""Notebooks executed, several at once: their progress on the terminal, their results published whole or not at all."""
+"""The notebooks as files: a call of them is checked before a kernel starts, run, and published whole or not at all."""
 
 from __future__ import annotations
 
-import html
+import ast
 import json
 import logging
 import os
@@ -10,25 +10,249 @@ import re
 import shutil
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 
+from .annotation.annotators import load_annotator, sentences_of
 from .cache import CACHE_VARIABLE, cache_folder, key_digest, lock_beside, write_atomically
-from .common import LOG_VARIABLE, environment, is_full
-from .compare import folder_differences, notebook_differences
-from .notebooks import Notebook, notebook_text, seen_from
+from .common import SILENT, environment, is_full, one_of
+from .compare import folder_differences
+from .framenet.release import check_release, load_release
+from .glue import load_rows, sample
+from .hub import GLUE
+from .plan import needs_of
 from .record import OUTPUT_VARIABLE, project_root
+from .settings import PARAMETERS, Settings, absolute, convert, parse_source, resolve
+from .verdicts import MIN_EXAMPLES
 from .workers import in_words, work
 
+# The cell of the parameters that a reader changes, and a folded one before it with the others.
+PARAMETERS_TAG, DEFAULTS_TAG = "parameters", "defaults"
 STAGING = ".staging-"
-CELL_LIMIT = (
-    12 * 3600
-)  # seconds: far above the longest cell that was measured (trainings on a CPU, an hour)
+# Seconds: far above the longest cell that was measured (trainings on a CPU, an hour).
+CELL_LIMIT = 12 * 3600
+HALVED = 4  # rows: a head is chosen on one half of them and measured on the other
+# Several notebooks read the same.
+_rows, _release, _checked_release = cache(load_rows), cache(load_release), cache(check_release)
+_annotator, _treebank = cache(load_annotator), cache(sentences_of)
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """One notebook.
+
+    Attributes:
+        path: the file.
+        title: its first heading.
+        parameters: name → default, in the order of the parameters cell.
+    """
+
+    path: Path
+    title: str
+    parameters: dict[str, object]
+
+    @property
+    def name(self) -> str:
+        """File name without suffix ("3_finetuning_drift")."""
+        return self.path.stem
+
+    @property
+    def number(self) -> str:
+        """By which the command line selects it: "6", or of an appendix "6a"."""
+        return self.name.split("_")[0]
+
+    def declared(self, values: dict[str, object]) -> dict[str, object]:
+        """Those of a call's values that it has parameters for."""
+        return {name: value for name, value in values.items() if name in self.parameters}
+
+
+def place_of(number: str) -> tuple[int, str]:
+    """Sorts notebooks' numbers: "6", "6a", "10"."""
+    return int(number.rstrip("a")), number
+
+
+def find_notebooks() -> list[Notebook]:
+    """All notebooks of the checkout, by number; an appendix stands behind its page.
+
+    Raises:
+        FileNotFoundError: the working folder is not in a checkout.
+        ValueError: a notebook without one literal parameters cell.
+    """
+    folder = project_root() / "notebooks"
+    notebooks = [read_notebook(path) for path in sorted(folder.glob("[0-9]*_*.ipynb"))]
+    if not notebooks:
+        raise FileNotFoundError(
+            f"no notebooks in {folder}; run the command from a checkout of the project"
+        )
+    return sorted(notebooks, key=lambda notebook: place_of(notebook.number))
+
+
+def select(notebooks: list[Notebook], only: str) -> list[Notebook]:
+    """The notebooks whose numbers are listed in ``only`` ("3,6a" or "1-3,6"; a range has the appendices, too); all if it is empty.
+
+    Raises:
+        ValueError: for a number that no notebook has, or a range without one.
+    """
+    if not only:
+        return notebooks
+    by_number = {notebook.number: notebook for notebook in notebooks}
+    numbers: set[str] = set()
+    for part in only.split(","):
+        ends = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", part)
+        inside = [
+            number
+            for number in by_number
+            if ends and int(ends[1]) <= place_of(number)[0] <= int(ends[2])
+        ]
+        numbers.update(inside or [one_of("notebook", part.strip(), by_number)])
+    return [by_number[number] for number in sorted(numbers, key=place_of)]
+
+
+def read_notebook(path: Path) -> Notebook:
+    """Title and parameters of one notebook file; see :func:`find_notebooks`."""
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        by_tag = {
+            tag: [
+                "".join(cell["source"]) for cell in cells if tag in cell["metadata"].get("tags", [])
+            ]
+            for tag in (DEFAULTS_TAG, PARAMETERS_TAG)
+        }
+        texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is no notebook: {type(error).__name__}: {error}") from None
+    for tag, tagged in by_tag.items():
+        if len(tagged) > 1 or (tag == PARAMETERS_TAG and not tagged):
+            raise ValueError(f"{path}: {len(tagged)} cells tagged {tag!r}; one is wanted")
+    title = re.search(r"^# (.*)", "\n".join(texts), re.MULTILINE)
+    try:
+        parameters = assigned("\n".join(chain(*by_tag.values())))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return Notebook(path, title[1] if title else path.stem, parameters)
+
+
+def assigned(source: str) -> dict[str, object]:
+    """Names and values of a parameters cell.
+
+    papermill's own inspection reads lines by a pattern and passes over those that it does not
+    match.
+
+    Raises:
+        ValueError: there is anything but assignments of one text or number to one name.
+    """
+    values = {}
+    try:
+        for statement in ast.parse(source).body:
+            (target,) = statement.targets  # type: ignore[attr-defined]
+            values[target.id] = ast.literal_eval(statement.value)  # type: ignore[attr-defined]
+    except (SyntaxError, AttributeError, ValueError, TypeError) as error:
+        raise ValueError(
+            f"the parameters cell holds lines NAME = VALUE only, texts and numbers: {error}"
+        ) from None
+    return values
+
+
+# A call, checked. -------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A call in which no fault was found.
+
+    Attributes:
+        values: the parameters that change something for some notebook, paths made absolute.
+        remarks: what could not be looked at, and which notebooks do not take a value, a line each.
+    """
+
+    values: dict[str, object]
+    remarks: tuple[str, ...]
+
+
+def check_call(notebooks: list[Notebook], texts: dict[str, str]) -> Checked:
+    """Values for the notebooks' parameters, checked as the notebooks will; all that they read from the disk is read.
+
+    Args:
+        notebooks: those that will run; each parameter must be declared by one at least.
+        texts: name → text, from the command line.
+
+    Raises:
+        ValueError, FileNotFoundError: naming what is wrong and what is allowed.
+    """
+    takers = {
+        name: [notebook for notebook in notebooks if name in notebook.parameters]
+        for name in PARAMETERS
+    }
+    allowed = [name for name, taking in takers.items() if taking]
+    given = {}
+    for name, text in texts.items():
+        value = convert(one_of("parameter", name, allowed), text)
+        given[name] = absolute(name, value) if isinstance(value, str) else value
+    # Without those that every notebook has by default.
+    values: dict[str, object] = {
+        name: value
+        for name, value in given.items()
+        if any(notebook.parameters[name] != value for notebook in takers[name])
+    }
+    runs = [
+        (notebook, resolve(**notebook.parameters | notebook.declared(values)))
+        for notebook in notebooks
+    ]
+    for notebook, settings in runs:
+        needs_of(notebook.name, settings)  # refuses what the notebook cannot do with
+    unknown = [what for notebook, settings in runs for what in _read_all(notebook, settings)]
+    remarks = [f"not checked: {what}" for what in dict.fromkeys(unknown)]
+    without = {
+        name: [notebook.name for notebook in notebooks if notebook not in takers[name]]
+        for name in values
+    }
+    remarks += [f"{', '.join(names)}: takes no {name}" for name, names in without.items() if names]
+    return Checked(values, tuple(remarks))
+
+
+def _read_all(notebook: Notebook, settings: Settings) -> Iterator[str]:
+    """Read what a notebook will read from the disk; yields what only the network can answer."""
+    declared, data = notebook.parameters, settings.data
+    if not settings.model.is_local:
+        yield f"the model {settings.model.location} on the Hub"
+    # Where it is not declared, the profile's may be a pipeline that is not installed.
+    kind = parse_source("annotation", settings.annotation)[0] if "annotation" in declared else ""
+    annotator = _annotator(settings.annotation) if kind == "conllu" else None
+    if "treebank" in declared and settings.treebank:
+        _treebank(settings.treebank, MIN_EXAMPLES)
+    if "data" in declared and data.kind == "hub":
+        yield f"the data set {GLUE} on the Hub" + (
+            ", and whether its rows are annotated" if annotator else ""
+        )
+    elif "data" in declared and (data.kind == "folder" or annotator):
+        for task in settings.tasks:
+            dev = _rows(task, "dev", data)
+            used = len(sample(dev, settings.sweep_examples, settings.seed))
+            if "sweep_examples" in declared and used < HALVED:
+                raise ValueError(
+                    f"{task.title}: {used} dev rows are too few for {notebook.name}, which chooses"
+                    f" heads on one half of them and measures on the other; give {HALVED} or more"
+                )
+            if "train_files" in declared and task.name not in dict(settings.checkpoints):
+                before = settings.before(task)
+                for trained in (task, *([before[0]] if before else [])):
+                    _rows(trained, "train", data)
+            if annotator:
+                measured = sample(dev, settings.max_examples, settings.seed)
+                annotator.annotate([text for field in task.fields for text in measured[field]])
+    if "framenet" in declared and settings.framenet == "nltk":
+        _checked_release("nltk")
+        yield "FrameNet, which NLTK downloads if it is not there"
+    elif "framenet" in declared and settings.framenet != "embedded":
+        _release(settings.framenet)
+
+
+# Runs. ------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -76,7 +300,7 @@ def run_notebook(
     figures: Path,
     cell_limit: float = CELL_LIMIT,
 ) -> Outcome:
-    """Execute one notebook and write its page; publish its figures and results if, and only if, it succeeds.
+    """Execute one notebook; publish its figures and results if, and only if, it succeeds.
 
     Args:
         notebook: which.
@@ -90,33 +314,27 @@ def run_notebook(
     """
     print(f"{notebook.name}: {notebook.title}", file=sys.stderr, flush=True)
     start, changes = time.monotonic(), []
-    output.mkdir(parents=True, exist_ok=True)
+    own, failed = notebook.declared(values), output / f"failed_{notebook.path.name}"
     figures.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=STAGING, dir=figures) as folder:
-        staging = Path(folder)
-        executed = staging / notebook.path.name
-        of_kernel = {OUTPUT_VARIABLE: folder, LOG_VARIABLE: str(staging / "progress")}
-        of_kernel[CACHE_VARIABLE] = str(
-            cache_folder().resolve()
-        )  # the kernel works in another folder
-        of_kernel["PYDEVD_DISABLE_FILE_VALIDATION"] = (
-            "1"  # or the debugger of an old ipykernel warns at every start
-        )
-        # One thread, however many cores there are: sums of floats depend on it in their last
-        # digits.
-        of_kernel |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        with environment(of_kernel), _progress_shown(notebook.number, staging / "progress"):
-            error = execute(notebook, notebook.declared(values), executed, cell_limit)
-        if not executed.exists():
-            executed.write_bytes(notebook.path.read_bytes())
-        kept = output / (notebook.path.name if error is None else f"failed_{notebook.path.name}")
-        content = seen_from(kept.parent, _without_traces(executed), notebook.declared(values))
-        write_atomically(kept, notebook_text(content).encode())
+        executed = Path(folder) / notebook.path.name
+        kernel = {
+            OUTPUT_VARIABLE: folder,
+            CACHE_VARIABLE: str(cache_folder().resolve()),  # the kernel works in another folder
+            SILENT: "1",
+            # Or the debugger of an old ipykernel warns at every start.
+            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+            # However many cores there are: sums of floats depend on it in their last digits.
+            **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+        }
+        with environment(kernel):
+            error = execute(notebook, own, executed, cell_limit)
+        source = executed if executed.exists() else notebook.path
+        kept = output / notebook.path.name if error is None else failed
+        write_atomically(kept, notebook_text(_own_run(source, own)).encode())
         if error is None:
-            for failed in output.glob(f"failed_{notebook.name}.*"):
-                failed.unlink()
-            changes = publish(staging / notebook.name, figures / notebook.name)
-    write_page(kept)
+            failed.unlink(missing_ok=True)
+            changes = publish(Path(folder) / notebook.name, figures / notebook.name)
     return Outcome(notebook, time.monotonic() - start, error, kept, tuple(changes))
 
 
@@ -152,9 +370,7 @@ def execute(
             kernel_manager_class=QuietKernel,
         )
     except papermill.PapermillExecutionError as failure:
-        inside = Exception(
-            failure.evalue
-        )  # the kernel's error; papermill's own text is its traceback
+        inside = Exception(failure.evalue)  # papermill's own text is its traceback
         what = in_words(inside) if is_full(inside) else f"{failure.ename}: {failure.evalue}"
         return f"cell {failure.exec_count}: {what}"
     except CellTimeoutError:
@@ -168,58 +384,57 @@ def execute(
         return in_words(failure)
     except (
         BaseException
-    ):  # Ctrl-C or SIGTERM, which end the kernel, too: that its client misses it is no news
+    ):  # Ctrl-C or SIGTERM end the kernel, too: that its client misses it is no news
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         raise
     return None
 
 
-def _without_traces(path: Path) -> dict:
-    """A notebook without papermill's metadata and the clock times of cells, which hold paths of this machine."""
+def notebook_text(content: dict[str, object]) -> str:
+    """A notebook's content as Jupyter writes it."""
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _own_run(path: Path, own: dict[str, object]) -> dict:
+    """A notebook without papermill's metadata and clock times, which hold paths of this machine.
+
+    Where its parameters are not the committed ones, its title says so.
+    """
     content = json.loads(path.read_text(encoding="utf-8"))
     for part in (content, *content["cells"]):
         for name in ("papermill", "execution"):
             part["metadata"].pop(name, None)
+    titles = (cell for cell in content["cells"] if "".join(cell["source"]).startswith("# "))
+    title = next((cell for cell in titles if cell["cell_type"] == "markdown"), None)
+    if own and title:
+        values = ", ".join(f"{name} = {value}" for name, value in own.items())
+        text = f"\n\n*A run of your own ({values}): tables and figures show it; the text tells of the committed run.*"
+        title["source"] = ("".join(title["source"]) + text).splitlines(keepends=True)
     return content
 
 
 def keep_in_place(outcome: Outcome) -> None:
-    """Store an executed notebook as the committed one.
-
-    One whose outputs differ from the committed ones by rounding only leaves them as they are.
-    """
+    """Store an executed notebook as the committed one, unless only its pictures differ, by rounding."""
     assert outcome.executed is not None, "only what was run is kept"
     path = outcome.notebook.path
     content, committed = (
         json.loads(one.read_text(encoding="utf-8")) for one in (outcome.executed, path)
     )
-    for cell, own in zip(content["cells"], committed["cells"], strict=True):
-        cell["source"] = own["source"]  # links as they are seen from here
-    if outcome.changes or notebook_differences(committed, content):
+    if outcome.changes or _without_pictures(content) != _without_pictures(committed):
         write_atomically(path, notebook_text(content).encode())
 
 
-@contextmanager
-def _progress_shown(number: str, log: Path) -> Iterator[None]:
-    """Copy the kernel's progress lines to the terminal as they come."""
-    log.touch()
-    finished = threading.Event()
-
-    def copy() -> None:
-        with log.open(encoding="utf-8") as lines:
-            ended = False
-            while not ended:
-                ended = finished.wait(0.5)  # before reading, so that the last lines are not lost
-                for line in lines:
-                    print(f"  {number}: {line.rstrip()}", file=sys.stderr, flush=True)
-
-    thread = threading.Thread(target=copy, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        finished.set()
-        thread.join()
+def _without_pictures(content: dict) -> list[tuple]:
+    return [
+        (cell["source"], cell["metadata"], output.get("text"), output.get("ename"))
+        + tuple(
+            (kind, text)
+            for kind, text in output.get("data", {}).items()
+            if not kind.startswith("image/")
+        )
+        for cell in content["cells"]
+        for output in cell.get("outputs") or [{}]
+    ]
 
 
 def publish(new: Path, old: Path) -> list[str]:
@@ -235,15 +450,13 @@ def publish(new: Path, old: Path) -> list[str]:
     """
     if not new.is_dir():  # the notebook writes nothing
         return []
-    changes = _keep_what_is_the_same(new, old) if old.is_dir() else []
-    put_in_place(new, old)
-    return changes
-
-
-def put_in_place(new: Path, old: Path) -> None:
-    """Move a folder to another's place, or leave that one as it was if this fails."""
     aside = new.with_name(f"{new.name}.before")
-    if old.exists():
+    reasons: dict[str, str] = {}
+    if old.is_dir():
+        reasons = folder_differences(old, new)
+        for file in new.iterdir():
+            if file.stem not in reasons:
+                shutil.copy2(old / file.name, file)
         os.replace(old, aside)
     try:
         os.replace(new, old)
@@ -252,27 +465,19 @@ def put_in_place(new: Path, old: Path) -> None:
             os.replace(aside, old)
         raise
     shutil.rmtree(aside, ignore_errors=True)
-
-
-def _keep_what_is_the_same(new: Path, old: Path) -> list[str]:
-    reasons = folder_differences(old, new)
-    for file in new.iterdir():
-        if file.stem not in reasons:
-            shutil.copy2(old / file.name, file)
     return [f"{name}: {reason}" for name, reason in sorted(reasons.items())]
 
 
 def output_folder(values: dict[str, object]) -> Path:
-    """Where a run's executed notebooks and report go: in ``runs/``, named by what differs from the default."""
+    """Where a run's executed notebooks go: in ``runs/``, named by what differs from the default."""
     parts = [str(values.get("profile", "embedded"))]
     parts += [
-        f"{name}-{re.sub(r'[^A-Za-z0-9.]+', '_', str(values[name]))}"
-        for name in values
+        f"{name}-{re.sub(r'[^A-Za-z0-9.]+', '_', str(value))}"
+        for name, value in values.items()
         if name != "profile"
     ]
-    unique = (
-        f"+{key_digest(values)[:8]}" if values else ""
-    )  # two settings may look alike in a folder's name
+    # Two settings may look alike in a folder's name.
+    unique = f"+{key_digest(values)[:8]}" if values else ""
     return project_root() / "runs" / ("+".join(parts)[:100] + unique)
 
 
@@ -285,18 +490,18 @@ def only_run(output: Path, figures: Path) -> Iterator[None]:
     """
     from filelock import Timeout
 
-    output.parent.mkdir(parents=True, exist_ok=True)
+    output.mkdir(parents=True, exist_ok=True)
+    unique = key_digest({"figures": str(figures.resolve())})[:8]
     with ExitStack() as held:
-        of_figures = key_digest({"figures": str(figures.resolve())})[:8]
-        for folder, name in ((output, output.name), (figures, f"figures-{of_figures}")):
-            lock = lock_beside(
-                output.with_name(f".{name}.lock"), timeout=0
-            )  # the system frees it when the process ends
+        for folder, name in ((output, output.name), (figures, f"figures-{unique}")):
+            # The system frees it when the process ends.
+            lock = lock_beside(output.with_name(f".{name}.lock"), timeout=0)
             try:
                 held.enter_context(lock)
             except Timeout:
-                what = f"another run is writing to {folder}; wait until it ends, or choose other settings"
-                raise BlockingIOError(what) from None
+                raise BlockingIOError(
+                    f"another run is writing to {folder}; wait until it ends, or choose other settings"
+                ) from None
         _clear(output, figures)  # of no living run: that would hold the locks
         try:
             yield
@@ -313,26 +518,3 @@ def _clear(output: Path, figures: Path) -> None:
         shutil.rmtree(staging)
     for half in output.glob(".*-*"):  # of write_atomically
         half.unlink()
-
-
-def write_page(notebook: Path) -> None:
-    """Write an executed notebook as an HTML page beside it, with its pictures inside."""
-    from nbconvert import HTMLExporter
-
-    page = HTMLExporter(
-        embed_images=True, template_name="classic"
-    )  # unlike its default, it shows the "alt" of a PNG
-    body, _ = page.from_filename(str(notebook))
-    write_atomically(notebook.with_suffix(".html"), body.encode())
-
-
-def write_report(outcomes: Sequence[Outcome], output: Path) -> Path:
-    """Write the page that leads to the executed notebooks' own, with times and what failed; returns its path."""
-    page = '<!doctype html><meta charset="utf-8"><title>Report of a run</title>\n'
-    for outcome in sorted(outcomes, key=lambda outcome: outcome.notebook.order):
-        title = html.escape(outcome.notebook.title)
-        link = f'<a href="{outcome.executed.stem}.html">{title}</a>' if outcome.executed else title
-        page += f"<p>{link}: {html.escape(f'failed, {outcome.error}' if outcome.error else 'done')}, {outcome.seconds:.0f} s</p>\n"
-    path = output / "report.html"
-    write_atomically(path, page.encode())
-    return path

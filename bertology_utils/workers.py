@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .common import LOG_VARIABLE, device, is_full
+from .common import SILENT, device, is_full
 
 KERNEL = (
     2.5 * 2**30
@@ -108,8 +108,8 @@ def _executor(jobs: int, scheduler: str) -> Iterator[tuple[Executor, Callable[[]
             "ignore", message="A worker stopped while some jobs were given"
         )  # one that had grown
         environment = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        if "IPython" in sys.modules and LOG_VARIABLE not in os.environ:
-            environment[LOG_VARIABLE] = os.devnull  # or a notebook would show it
+        if "IPython" in sys.modules and SILENT not in os.environ:
+            environment[SILENT] = "1"  # or a notebook would show it
         executor = get_reusable_executor(
             jobs, timeout=None, initializer=_begin, initargs=(os.getpid(),), env=environment
         )

@@ -19,9 +19,8 @@ from pathlib import Path
 import nbformat
 
 import bertology_utils
-from bertology_utils.notebooks import find_notebooks
 from bertology_utils.record import project_root
-from bertology_utils.run import put_in_place
+from bertology_utils.run import find_notebooks, put_in_place
 from bertology_utils.verdicts import THIS_RUN
 from docs import pages
 from docs.publish import BADGE_IMAGE

@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bertology_utils.cache import write_atomically
-from bertology_utils.notebooks import (
+from bertology_utils.record import project_root
+from bertology_utils.run import (
     DEFAULTS_TAG,
     PARAMETERS_TAG,
     assigned,
     find_notebooks,
     notebook_text,
 )
-from bertology_utils.record import project_root
 from bertology_utils.settings import PARAMETERS, parameters_cell
 
 FILE, README = "pyproject.toml", "README.md"

@@ -17,8 +17,7 @@ from hub_server import LocalHub, tiny_bert_repository, told
 from papermill import PapermillExecutionError
 
 from bertology_utils import cache
-from bertology_utils.notebooks import Notebook
-from bertology_utils.run import execute
+from bertology_utils.run import Notebook, execute
 from bertology_utils.workers import in_words
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, copy_of
 
-from bertology_utils.notebooks import seen_from
 from bertology_utils.verdicts import CLAIMS
 from docs.marks import wrong_numbers
 from docs.pages import renewed, update
@@ -255,31 +254,6 @@ def test_executed_in_order_without_errors_or_stderr(cells):
         for output in cell["outputs"]:
             assert output["output_type"] != "error", output
             assert output.get("name") != "stderr", output
-
-
-def test_a_run_of_ones_own_says_so_under_its_title_and_its_links_lead_on(tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    folder = ROOT / "runs" / "a" / "b"
-    cells = [
-        {"cell_type": "markdown", "metadata": {"tags": ["badge"]}, "source": ["<!-- badge -->"]},
-        {
-            "cell_type": "markdown",
-            "metadata": {},
-            "source": ["# 6 · Title\n", "\n", "[how](../docs/own_data.md)"],
-        },
-        {"cell_type": "code", "metadata": {}, "source": ["# no title"]},
-    ]
-    content = seen_from(
-        folder, {"cells": json.loads(json.dumps(cells))}, {"seed": 2, "tasks": "rte"}
-    )
-    text = "".join(content["cells"][1]["source"])
-    assert text.startswith("# 6 · Title") and "A run of your own (seed = 2, tasks = rte)" in text
-    (target,) = re.findall(r"\[how\]\((.*?)\)", text)
-    assert (folder / target).resolve() == ROOT / "docs" / "own_data.md"
-    assert content["cells"][::2] == cells[::2]
-    assert "own" not in "".join(
-        seen_from(folder, {"cells": cells}, {})["cells"][1]["source"]
-    ).replace("own_data", "")
 
 
 def tags_of(cell):

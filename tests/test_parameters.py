@@ -10,7 +10,7 @@ import safetensors.numpy
 from conftest import ROOT, python
 
 from bertology_utils import __main__ as cli
-from bertology_utils import common, notebooks
+from bertology_utils import common, run
 from bertology_utils.corpora import GLUE as EMBEDDED
 from bertology_utils.settings import (
     PARAMETERS,
@@ -219,16 +219,16 @@ def test_a_damaged_model_folder_is_refused_by_the_files_name(
 def test_paths_mean_the_same_in_the_kernel(tmp_path, monkeypatch):
     """The kernel works in notebooks/, so a relative folder has to be made absolute before."""
     (tmp_path / "glue").mkdir()
-    found = notebooks.Notebook(tmp_path / "1_x.ipynb", "x", {"data": "", "seed": 1})
+    found = run.Notebook(tmp_path / "1_x.ipynb", "x", {"data": "", "seed": 1})
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(notebooks, "_look_into", lambda *_: [])
-    values = notebooks.check_call([found], {"data": "folder:glue", "seed": "1"}).values
+    monkeypatch.setattr(run, "_read_all", lambda *_: [])
+    values = run.check_call([found], {"data": "folder:glue", "seed": "1"}).values
     assert values == {"data": f"folder:{tmp_path / 'glue'}"}, "the default seed is no change"
     (tmp_path / "pipeline").mkdir()
     (tmp_path / "bank.conllu").touch()
-    found = notebooks.Notebook(tmp_path / "1_x.ipynb", "x", {"annotation": ""})
+    found = run.Notebook(tmp_path / "1_x.ipynb", "x", {"annotation": ""})
     for kind, name in (("spacy", "pipeline"), ("conllu", "bank.conllu")):
-        values = notebooks.check_call([found], {"annotation": f"{kind}:{name}"}).values
+        values = run.check_call([found], {"annotation": f"{kind}:{name}"}).values
         assert values == {"annotation": f"{kind}:{tmp_path / name}"}
 
 
@@ -258,7 +258,7 @@ def test_in_place_is_for_default_settings_only(capsys):
 
 def test_every_notebooks_cell_has_the_declared_comments():
     """Colab takes `# @param` with choices or a type, at the beginning of the comment; what a parameter means follows."""
-    found = notebooks.find_notebooks()
+    found = run.find_notebooks()
     for notebook in found:
         cells = json.loads(notebook.path.read_text(encoding="utf-8"))["cells"]
         tagged = [
@@ -267,7 +267,7 @@ def test_every_notebooks_cell_has_the_declared_comments():
             if {"defaults", "parameters"} & set(part["metadata"].get("tags", []))
         ]
         own = "\n".join("".join(part["source"]) for part in tagged)
-        written = [parameters_cell(notebooks.assigned("".join(part["source"]))) for part in tagged]
+        written = [parameters_cell(run.assigned("".join(part["source"]))) for part in tagged]
         assert own == "\n".join(written), "python docs/publish.py writes it"
         for line, (name, value) in zip(own.splitlines(), notebook.parameters.items(), strict=True):
             form, _ = re.fullmatch(
@@ -283,7 +283,7 @@ def test_every_notebooks_cell_has_the_declared_comments():
 
 
 def test_the_committed_results_name_the_settings_of_their_notebooks():
-    for notebook in notebooks.find_notebooks():
+    for notebook in run.find_notebooks():
         results = ROOT / "figures" / notebook.name / "results.json"
         assert (
             resolve(**notebook.parameters).as_json() == json.loads(results.read_text())["settings"]
@@ -420,7 +420,7 @@ def test_a_broken_notebook_or_parameters_cell_is_named(tmp_path, text, message):
     path = tmp_path / "1_x.ipynb"
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
-        notebooks.read_notebook(path)
+        run.read_notebook(path)
 
 
 def test_people_and_code_agree():

@@ -13,8 +13,8 @@ from bertology_utils import plan
 from bertology_utils.attention import maps
 from bertology_utils.glue import TASKS
 from bertology_utils.lab import Lab
-from bertology_utils.notebooks import find_notebooks, select
 from bertology_utils.plan import FineTuning, Item, PassOf, SweepOf, needs_of
+from bertology_utils.run import find_notebooks, select
 from bertology_utils.settings import resolve
 
 SST2, RTE = TASKS["sst2"], TASKS["rte"]

@@ -13,7 +13,7 @@ import pytest
 
 from bertology_utils import __main__ as cli
 from bertology_utils import run
-from bertology_utils.notebooks import read_notebook
+from bertology_utils.run import read_notebook
 
 GOOD = """
 from bertology_utils.lab import Lab
@@ -69,13 +69,12 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
         "8_trial/results.json",
     ]
     said = capfd.readouterr()
-    assert "report:" in said.out
+    assert said.out.splitlines()[1] == f"notebooks: {project / 'runs' / 'embedded'}"
     assert [line.split("done")[0] for line in said.err.splitlines()] == [
         "8_trial: A trial",
         "[1/1] 8_trial: ",
     ]
-    assert 'href="8_trial.html"' in (project / "runs" / "embedded" / "report.html").read_text()
-    assert (project / "runs" / "embedded" / "8_trial.html").exists()
+    assert "A run of your own" not in (project / "runs" / "embedded" / "8_trial.ipynb").read_text()
     before = {
         name: (project / "figures" / name).read_bytes() for name in files(project / "figures")
     }
@@ -84,7 +83,8 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
     errors = capfd.readouterr().err
     assert "AssertionError: unlucky" in errors
     (other,) = (project / "runs").glob("embedded+seed-13+*")
-    assert files(other) == ["failed_8_trial.html", "failed_8_trial.ipynb", "report.html"]
+    assert files(other) == ["failed_8_trial.ipynb"]
+    assert "*A run of your own (seed = 13): tables" in (other / "failed_8_trial.ipynb").read_text()
     assert {
         name: (project / "figures" / name).read_bytes() for name in files(project / "figures")
     } == before
@@ -93,7 +93,7 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
     # In place: the sources stay, paths and clock times are dropped.
     path = project / "notebooks" / "8_trial.ipynb"
     sources = [cell.source for cell in nbformat.read(path, 4).cells]
-    of_a_failed_run = project / "runs" / "embedded" / "failed_8_trial.html"
+    of_a_failed_run = project / "runs" / "embedded" / "failed_8_trial.ipynb"
     of_a_failed_run.touch()
     assert cli.main(["run", "--in-place"]) == 0
     assert not of_a_failed_run.exists()
@@ -171,7 +171,7 @@ def test_what_killed_runs_left_is_cleared_and_figures_set_aside_return(project):
     (aside / "results.json").write_text("{}")
     (figures / ".staging-def").mkdir()
     (figures / ".staging-def" / "progress").write_text("so far")
-    half = project / "runs" / "embedded" / ".report.html-0123abcd"
+    half = project / "runs" / "embedded" / ".8_trial.ipynb-0123abcd"
     half.parent.mkdir(parents=True)
     half.touch()
     with run.only_run(project / "runs" / "embedded", figures):
@@ -193,7 +193,7 @@ def test_what_killed_runs_left_is_cleared_and_figures_set_aside_return(project):
 
 
 @pytest.mark.parametrize(
-    "place", ["papermill.execute_notebook", "bertology_utils.run.write_report"]
+    "place", ["papermill.execute_notebook", "bertology_utils.run.write_atomically"]
 )
 def test_a_full_disk_is_said_in_words(project, place, monkeypatch, capsys):
     def full(*_, **__):
@@ -212,7 +212,6 @@ def test_a_dying_kernel_is_a_failed_notebook(project, capsys):
     assert cli.main(["run"]) == 1
     assert "the kernel died" in capsys.readouterr().err
     assert not (project / "figures" / "8_trial").exists()
-    assert (project / "runs" / "embedded" / "report.html").exists()
 
 
 def two_notebooks(project, source):

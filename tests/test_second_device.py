@@ -91,21 +91,11 @@ def test_the_second_device_computes_what_the_cpu_computes():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    "named, problem",
-    [
-        ("tpu", "there is none here"),
-        ("mps", "Apple's GPUs have no float64"),
-        ("cuda:1", "CUDA_VISIBLE_DEVICES says"),
-    ],
-)
-def test_a_device_that_cannot_be_used_is_refused_in_words(monkeypatch, named, problem):
+@pytest.mark.parametrize("named", ["tpu", "mps", "cuda:1"])
+def test_a_device_that_cannot_be_used_is_refused_in_words(monkeypatch, named):
     monkeypatch.setenv(common.DEVICE_VARIABLE, named)
-    with pytest.raises(ValueError, match=problem) as refusal:
+    with pytest.raises(ValueError, match=f"BERTOLOGY_DEVICE='{named}' cannot be used. Choose cpu"):
         common.device()
-    assert f"BERTOLOGY_DEVICE='{named}'" in str(refusal.value) and "Choose cpu" in str(
-        refusal.value
-    )
 
 
 def test_the_cpu_can_be_asked_for_where_there_is_a_gpu(monkeypatch):

@@ -5,19 +5,15 @@ import json
 import pickle
 import stat
 import zipfile
-from html.parser import HTMLParser
 from pathlib import Path
 
-import nbformat
-import pandas as pd
 import pytest
 from conftest import ROOT
 from hub_server import LocalHub, tiny_bert_repository, told
 
 from bertology_utils import common
 from bertology_utils.framenet import release
-from bertology_utils.notebooks import Notebook
-from bertology_utils.run import Outcome, output_folder, write_page, write_report
+from bertology_utils.run import output_folder
 from bertology_utils.settings import parse_data, parse_model, parse_pairs
 from docs.pages import in_markdown
 
@@ -194,68 +190,6 @@ def test_no_parameter_leads_a_run_out_of_its_folder():
 # Pages
 
 HOSTILE = "\"'></td><script>hit()</script><img src=x onerror=hit()> [x](javascript:hit()) $\\href{javascript:hit()}{x}$ <!--"
-
-
-class Scripts(HTMLParser):
-    """What of a page would run something that the hostile text names."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.inside, self.hits = "", []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.inside = tag
-        self.hits += [
-            (tag, name)
-            for name, value in attrs
-            if "hit()" in (value or "") and name.startswith(("on", "href", "src"))
-        ]
-
-    def handle_endtag(self, tag):
-        self.inside = ""
-
-    def handle_data(self, data):
-        if self.inside == "script" and "hit()" in data:
-            self.hits.append(("script", data))
-
-
-def executed(path):
-    """A notebook as a run leaves it, hostile text wherever data stand in one."""
-    frame = pd.DataFrame({HOSTILE: [HOSTILE]}, index=pd.Index([HOSTILE], name=HOSTILE))
-    output = nbformat.v4.new_output
-    outputs = [
-        output("stream", text=HOSTILE),
-        output("display_data", {"text/html": frame._repr_html_(), "text/plain": str(frame)}),
-        output(
-            "display_data", {"image/png": "iVBORw0KGgo="}, metadata={"image/png": {"alt": HOSTILE}}
-        ),
-        output("error", ename=HOSTILE, evalue=HOSTILE, traceback=[HOSTILE]),
-    ]
-    cell = nbformat.v4.new_code_cell(f"parameter = {HOSTILE!r}", outputs=outputs)
-    nbformat.write(
-        nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(in_markdown(HOSTILE)), cell]),
-        path,
-    )
-    return path
-
-
-def test_text_from_data_stays_text_in_the_report_and_in_notebooks(tmp_path):
-    assert [tag for tag, _ in Scripts(f"<a href='javascript:hit()'>{HOSTILE}").hits] == [
-        "a",
-        "script",
-        "img",
-    ]
-    fine = tmp_path / "1_fine.ipynb"
-    outcomes = [
-        Outcome(Notebook(fine, HOSTILE, {}), 1, None, executed(fine)),
-        Outcome(Notebook(tmp_path / "2_failed.ipynb", HOSTILE, {}), 1, HOSTILE, None),
-    ]
-    write_page(fine)
-    for page in (write_report(outcomes, tmp_path), tmp_path / "1_fine.html"):
-        text = page.read_text(encoding="utf-8")
-        assert text.count("hit()") >= 3, "the text is there"
-        assert Scripts(text).hits == [], page.name
 
 
 def test_markdown_of_results_has_no_tags_links_or_formulas():
