@@ -6,12 +6,12 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from bertology_utils.notebooks import find_notebooks
 from conftest import random_classifier
 from safetensors.torch import load_file, save_file
 
 from bertology_utils.glue import TASKS
 from bertology_utils.lab import Lab
+from bertology_utils.run import find_notebooks
 from bertology_utils.settings import resolve
 
 
