@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import time
@@ -34,13 +35,7 @@ from .settings import ModelSource, Recipe
 
 if TYPE_CHECKING:
     from datasets import Dataset
-    from transformers import (
-        PreTrainedModel,
-        TrainerCallback,
-        TrainerControl,
-        TrainerState,
-        TrainingArguments,
-    )
+    from transformers import PreTrainedModel, TrainerCallback, TrainingArguments
 
     from .pruning.cuts import Cut
 
@@ -78,9 +73,8 @@ class Training:
     def name(self) -> str:
         """Name of the training, for messages."""
         start = f"after {self.after.task.title}" if self.after else self.init
-        return ", ".join(
-            [self.task.title, start, f"seed {self.seed}", *([self.cut.name] if self.cut else [])]
-        )
+        cut = f", {self.cut.name}" if self.cut else ""
+        return f"{self.task.title}, {start}, seed {self.seed}{cut}"
 
     @property
     def start(self) -> ModelSource:
@@ -133,9 +127,8 @@ def train(training: Training, target: Path, scratch: Path) -> None:
     tokenizer = load_tokenizer(start)
     model = load_classifier(start, training.task, training.init, training.seed)
     rows = training.cut.rows(training) if training.cut else training.rows
-    masks = (
-        training.cut.masks(model, training) if training.cut else {}
-    )  # before Trainer sets the seed
+    # Before Trainer sets the seed.
+    masks = training.cut.masks(model, training) if training.cut else {}
     inputs = tokenize(rows, training.task, tokenizer, training.recipe.max_length)
     if training.task.is_regression:
         inputs = inputs.cast_column("labels", Value("float32"))
@@ -149,12 +142,10 @@ def train(training: Training, target: Path, scratch: Path) -> None:
             callbacks=[_watch(training.name)],
         )
         trainer.remove_callback(PrinterCallback)
-        if (
-            training.cut
-        ):  # now that the model is on its device: moving it may give it new parameters
+        if training.cut:  # on its device: moving the model may give it new parameters
             training.cut.hold(model, masks)
         trainer.train(resume_from_checkpoint=last_whole_checkpoint(scratch))
-    _check_finite(model, training.task)
+    _check_finite(model, training.name)
     model.save_pretrained(target, safe_serialization=True)
     tokenizer.save_pretrained(target)
 
@@ -169,9 +160,8 @@ class _FewTokens(torch.nn.Module):
         self.register_buffer("row", torch.zeros(whole.num_embeddings, dtype=torch.long))
         self.row[tokens] = torch.arange(len(tokens))
         ones = whole.weight.new_ones(1, whole.embedding_dim)
-        self.weight = torch.nn.Parameter(
-            torch.cat([whole.weight.detach()[tokens], ones])
-        )  # (tokens + 1, hidden)
+        # (tokens + 1, hidden)
+        self.weight = torch.nn.Parameter(torch.cat([whole.weight.detach()[tokens], ones]))
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.embedding(self.row[tokens], self.weight)
@@ -230,28 +220,23 @@ def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArgument
         disable_tqdm=True,
         report_to="none",
     )
-    arguments._n_gpu = min(
-        1, arguments.n_gpu
-    )  # several would share each batch, and the sums would round otherwise
+    # Several GPUs would share each batch, and sums would round otherwise.
+    arguments._n_gpu = min(1, arguments.n_gpu)
     return arguments
 
 
-def _check_finite(model: PreTrainedModel, task: Task) -> None:
-    broken = [
-        name for name, parameter in model.named_parameters() if not torch.isfinite(parameter).all()
-    ]
+def _check_finite(model: PreTrainedModel, name: str) -> None:
+    broken = [part for part, values in model.named_parameters() if not values.isfinite().all()]
     if broken:
         raise FloatingPointError(
-            f"{task.title}: training left NaN or infinite values in {', '.join(broken[:3])}"
+            f"{name}: training left NaN or infinite values in {', '.join(broken[:3])}"
         )
 
 
 def last_whole_checkpoint(scratch: Path) -> str | None:
     """The latest point from which to resume; what a kill left half-written after it is removed."""
-    folders = sorted(
-        scratch.glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1]), reverse=True
-    )
-    for folder in folders:
+    steps = {int(folder.name.split("-")[1]): folder for folder in scratch.glob("checkpoint-*")}
+    for _, folder in sorted(steps.items(), reverse=True):
         try:  # Trainer writes this file last
             json.loads((folder / "trainer_state.json").read_text())
         except (OSError, ValueError):
@@ -270,98 +255,55 @@ def keep_order(scratch: Path, epoch: int) -> None:
     os.replace(temporary, _order(scratch, epoch))
 
 
-def restore_order(scratch: Path, epoch: int) -> None:
-    """Set the generator as it was when the epoch began."""
-    from safetensors.torch import load_file
-
-    torch.random.set_rng_state(load_file(_order(scratch, epoch))["generator"])
-
-
 def _order(scratch: Path, epoch: int) -> Path:
     return scratch / f"order-{epoch}.safetensors"
 
 
 def _watch(name: str) -> TrainerCallback:
-    """A callback that says how far the training is, makes it resumable, and stops it when the loss is no number.
+    """A callback that reports progress, makes a training resumable, and stops it if it diverges.
 
     Args:
         name: of the training, in messages.
     """
+    from safetensors.torch import load_file
     from transformers import TrainerCallback
 
-    def epoch_of(args: TrainingArguments, state: TrainerState) -> tuple[int, int]:
+    def epoch_of(args: Any, state: Any) -> tuple[int, int]:
         """The epoch that the next step belongs to, from 0, and how many of its steps are done."""
         return divmod(state.global_step, state.max_steps // int(args.num_train_epochs))
 
     class Watch(TrainerCallback):
-        saved = 0.0  # when, by a clock that nobody sets
+        saved = 0.0  # time of the last saved step, by the monotonic clock
 
-        def on_train_begin(
-            self, args: TrainingArguments, state: TrainerState, control: object, **kwargs: Any
-        ) -> None:
+        def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             self.saved = time.monotonic()
             if state.global_step == 0:
                 keep_order(Path(args.output_dir), 0)
 
-        def on_epoch_begin(
-            self, args: TrainingArguments, state: TrainerState, control: object, **kwargs: Any
-        ) -> None:
+        def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             epoch, done = epoch_of(args, state)
             if done:  # resumed within it
-                restore_order(Path(args.output_dir), epoch)
+                kept = load_file(_order(Path(args.output_dir), epoch))
+                torch.random.set_rng_state(kept["generator"])
 
-        def on_step_end(
-            self,
-            args: TrainingArguments,
-            state: TrainerState,
-            control: TrainerControl,
-            **kwargs: Any,
-        ) -> None:
-            epoch, done = epoch_of(args, state)
-            # Without the order (a point of an older version was resumed), only the ends of epochs
-            # are saved.
-            if (
-                done
-                and time.monotonic() - self.saved >= SECONDS_BETWEEN
-                and _order(Path(args.output_dir), epoch).exists()
-            ):
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            _, done = epoch_of(args, state)
+            if done and time.monotonic() - self.saved >= SECONDS_BETWEEN:
                 control.should_save = True
 
-        def on_epoch_end(
-            self,
-            args: TrainingArguments,
-            state: TrainerState,
-            control: TrainerControl,
-            **kwargs: Any,
-        ) -> None:
-            if state.global_step >= state.max_steps:
-                control.should_save = (
-                    False  # the result is written at once; there is nothing to resume
-                )
-            else:  # before the point itself, so that there is none without it
+        def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if state.global_step >= state.max_steps:  # the result is written at once
+                control.should_save = False
+            else:  # before the epoch's own save, so that none stands without it
                 keep_order(Path(args.output_dir), epoch_of(args, state)[0])
 
-        def on_save(
-            self,
-            args: TrainingArguments,
-            state: TrainerState,
-            control: TrainerControl,
-            **kwargs: object,
-        ) -> None:
+        def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             self.saved = time.monotonic()
 
-        def on_log(
-            self,
-            args: TrainingArguments,
-            state: TrainerState,
-            control: object,
-            logs: Any = None,
-            **kwargs: Any,
-        ) -> None:
-            loss = (logs or {}).get("loss")
-            if loss is None:
+        def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if (loss := kwargs["logs"].get("loss")) is None:
                 return
-            if not torch.isfinite(torch.tensor(float(loss))):
+            if not math.isfinite(float(loss)):
                 raise FloatingPointError(
                     f"{name}: the training loss is {loss} at step {state.global_step};"
                     f" a learning rate below {args.learning_rate:g} usually helps"
