@@ -23,7 +23,7 @@ from .cache import CACHE_VARIABLE, cache_folder, key_digest, lock_beside, write_
 from .common import SILENT, environment, is_full, one_of
 from .compare import folder_differences
 from .framenet.release import check_release, load_release
-from .glue import load_rows, sample
+from .glue import check_split, load_rows, sample
 from .hub import GLUE
 from .plan import needs_of
 from .record import OUTPUT_VARIABLE, project_root
@@ -36,9 +36,8 @@ PARAMETERS_TAG, DEFAULTS_TAG = "parameters", "defaults"
 STAGING = ".staging-"
 # Seconds: far above the longest cell that was measured (trainings on a CPU, an hour).
 CELL_LIMIT = 12 * 3600
-HALVED = 4  # rows: a head is chosen on one half of them and measured on the other
 # Several notebooks read the same.
-_rows, _release, _checked_release = cache(load_rows), cache(load_release), cache(check_release)
+_split, _release, _checked_release = cache(check_split), cache(load_release), cache(check_release)
 _annotator, _treebank = cache(load_annotator), cache(sentences_of)
 
 
@@ -224,27 +223,26 @@ def _read_all(notebook: Notebook, settings: Settings) -> Iterator[str]:
     kind = parse_source("annotation", settings.annotation)[0] if "annotation" in declared else ""
     annotator = _annotator(settings.annotation) if kind == "conllu" else None
     if "treebank" in declared and settings.treebank:
-        _treebank(settings.treebank, MIN_EXAMPLES)
+        bank = _treebank(settings.treebank, MIN_EXAMPLES)
+        if settings.model.is_local:
+            from .links.treebank import inputs_of
+            from .models import load_tokenizer
+
+            inputs_of(bank, load_tokenizer(settings.model), least=MIN_EXAMPLES)
     if "data" in declared and data.kind == "hub":
-        yield f"the data set {GLUE} on the Hub" + (
-            ", and whether its rows are annotated" if annotator else ""
-        )
-    elif "data" in declared and (data.kind == "folder" or annotator):
+        unsure = ", and whether its rows are annotated" if annotator else ""
+        yield f"the data set {GLUE} on the Hub{unsure}"
+    if "data" in declared and data.kind == "folder":
         for task in settings.tasks:
-            dev = _rows(task, "dev", data)
-            used = len(sample(dev, settings.sweep_examples, settings.seed))
-            if "sweep_examples" in declared and used < HALVED:
-                raise ValueError(
-                    f"{task.title}: {used} dev rows are too few for {notebook.name}, which chooses"
-                    f" heads on one half of them and measures on the other; give {HALVED} or more"
-                )
+            _split(task, "dev", data)
             if "train_files" in declared and task.name not in dict(settings.checkpoints):
                 before = settings.before(task)
-                for trained in (task, *([before[0]] if before else [])):
-                    _rows(trained, "train", data)
-            if annotator:
-                measured = sample(dev, settings.max_examples, settings.seed)
-                annotator.annotate([text for field in task.fields for text in measured[field]])
+                for trained in (task, *(before or ())[:1]):
+                    _split(trained, "train", data)
+    if "data" in declared and data.kind != "hub" and annotator:
+        for task in settings.tasks:
+            rows = sample(load_rows(task, "dev", data), settings.max_examples, settings.seed)
+            annotator.annotate([text for field in task.fields for text in rows[field]])
     if "framenet" in declared and settings.framenet == "nltk":
         _checked_release("nltk")
         yield "FrameNet, which NLTK downloads if it is not there"

