@@ -225,6 +225,15 @@ def test_a_head_that_always_points_right_is_found_and_no_other(way):
     assert judge("subjects-distance", {"": result.support}).outcome == FAILS
 
 
+def test_heads_are_told_from_dependents_to_heads_whichever_way_is_the_better_one():
+    arcs = planted_arcs()
+    arcs.hits[1, :, 1, 2] = True  # the better way
+    arcs.hits[0, :, 0, 1] = np.arange(300) % 20 > 0
+    result = relation_test("nsubj", arcs, seed=1)
+    assert result.way == "head → dependent" and result.beats == ((1, 2),)
+    assert result.towards_heads == ((0, 1),)
+
+
 def test_a_head_that_follows_the_best_offset_does_not_beat_it():
     arcs = planted_arcs()
     arcs.hits[0, :, 0, 1] = arcs.offset == 1

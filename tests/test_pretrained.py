@@ -68,7 +68,7 @@ def test_what_is_bert_base_and_what_is_not():
 def relation(name, z, beats, arcs=50):
     """A test whose best head is so many standard errors above 2 points ahead."""
     ahead = resampled(z, 0.02)
-    return RelationTest(name, arcs, "", 1, ahead, (0, 0), ahead, ahead, beats, 0.0)
+    return RelationTest(name, arcs, "", 1, ahead, (0, 0), ahead, ahead, beats, 0.0, beats)
 
 
 def outcomes(tests):
@@ -88,6 +88,20 @@ def test_heads_that_point():
     assert "amod (4, 10) does not" in measure.heads_of_clark(others).number
     assert judge("relations-random", {"det": 0, "obj": 0}).outcome == HOLDS
     assert judge("relations-random", {"det": 0, "obj": 2}).outcome == FAILS
+
+
+@pytest.mark.parametrize(("theirs", "outcome"), [(True, HOLDS), (False, FAILS)])
+def test_clark_et_als_heads_are_judged_from_dependents_to_heads(theirs, outcome):
+    """Where the other way is the better one, ``beats`` has heads of that way."""
+    tests = {
+        name: replace(
+            relation(name, SURE, () if theirs else (CLARK[name].at,)),
+            way="head → dependent",
+            towards_heads=(CLARK[name].at,) if theirs else (),
+        )
+        for name in RELATIONS
+    }
+    assert outcomes(tests)[1] == outcome
 
 
 def test_a_relation_that_a_fixed_distance_already_finds_is_left_out():

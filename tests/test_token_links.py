@@ -1,6 +1,7 @@
 """§4.5: attention along links and beside them, against a plain reading of the definition."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -219,6 +220,18 @@ def test_which_words_are_linked():
         "stop VERB -1 root | ? PUNCT 0 nsubj",
     ):
         assert find_links(made_input(words(text)), False)["verb → subject"] == []
+
+
+def test_words_that_share_a_written_word_are_not_linked():
+    """Ines sees-her, as Italian writes "vederla": the verb and its pronoun have the same wordpieces."""
+    apart = words("Ines PROPN 1 nsubj | see VERB -1 root | she PRON 1 nsubj 0")
+    one = made_input(apart, [(1,), (2, 3), (2, 3)])
+    (placed,) = one.sentences
+    first, verb, pronoun = placed.words
+    fused = replace(pronoun, start=verb.start, end=verb.end)
+    one = replace(one, sentences=(replace(placed, words=(first, verb, fused)),))
+    counts = {name: len(links) for name, links in find_links(one, True).items()}
+    assert counts == dict.fromkeys(LINK_TYPES, 1), "of two subjects the other one"
 
 
 def test_places_come_from_other_inputs_of_the_same_length_and_are_never_links():

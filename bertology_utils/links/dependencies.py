@@ -48,7 +48,7 @@ class Published:
     offset: float
 
 
-CLARK = {  # there "8-2", "8-10", "4-10" and "8-11": counted from 1
+CLARK = {  # from dependent to head; there "8-2", "8-10", "4-10" and "8-11": counted from 1
     "nsubj": Published((7, 1), 58.5, 45.5),
     "obj": Published((7, 9), 86.8, 40.0),
     "amod": Published((3, 9), 75.6, 68.3),
@@ -177,6 +177,7 @@ class RelationTest:
         accuracy: its accuracy.
         difference: accuracy minus baseline.
         beats: heads that beat the offset, corrected over all heads and both ways.
+        towards_heads: heads that do so from dependent to head, whichever way is the better one.
         held_out: accuracy minus baseline where head and offset were chosen on the other half of the
             examples.
     """
@@ -189,8 +190,9 @@ class RelationTest:
     head: tuple[int, int]
     accuracy: Bootstrap
     difference: Bootstrap
-    beats: tuple[tuple[int, int], ...]
+    beats: tuple[Head, ...]
     held_out: float
+    towards_heads: tuple[Head, ...] = ()
 
     @property
     def support(self) -> Support:
@@ -238,7 +240,7 @@ def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
     above = many_test(
         sums_of_examples(differences, groups), 0.0, seed
     ).above  # (ways, layers, heads)
-    beats = tuple((int(layer), int(at)) for layer, at in np.argwhere(above[way] < ONE_SIDED))
+    beats = [tuple(map(tuple, np.argwhere(of_way < ONE_SIDED).tolist())) for of_way in above]
     return RelationTest(
         name,
         len(hits),
@@ -248,8 +250,9 @@ def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
         (int(head[0]), int(head[1])),
         _mean_over_arcs(hits, groups, seed),
         _mean_over_arcs(hits - right, groups, seed),
-        beats,
+        beats[way],
         _held_out(arcs, groups, seed),
+        beats[0],
     )
 
 

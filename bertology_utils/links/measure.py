@@ -490,12 +490,13 @@ def find_links(annotated: AnnotatedInput, antecedents: bool) -> dict[str, list[T
         first, last = sentence.span
         subjects, nouns = _verbs_and_subjects(sentence), _nouns_and_pronouns(sentence, antecedents)
         both_ways = (subjects, [(b, a) for a, b in subjects], nouns, [(b, a) for a, b in nouns])
-        # A parser can call a punctuation mark a subject, and a limit on length can take a word
-        # away.
+        # A parser can call a punctuation mark a subject, a limit on length can take a word away,
+        # and words that share a written word share its wordpieces.
         whole = [
             bool(own) and not is_punctuation(word)
             for word, own in zip(sentence.words, sentence.pieces, strict=True)
         ]
+        written = sentence.written
         for name, pairs in zip(LINK_TYPES, both_ways, strict=True):
             found[name] += [
                 TokenLink(
@@ -505,7 +506,7 @@ def find_links(annotated: AnnotatedInput, antecedents: bool) -> dict[str, list[T
                     _rivals(sentence, a, b, pairs),
                 )
                 for a, b in pairs
-                if whole[a] and whole[b]
+                if whole[a] and whole[b] and written[a] != written[b]
             ]
     return found
 
@@ -523,10 +524,14 @@ def _rivals(
         return "NOUN" if word.upos in NOUNS else word.upos
 
     inner, wanted = range(min(a, b) + 1, max(a, b)), kind(sentence.words[b])
+    written = sentence.written
     chosen = [
         at
         for at in inner
-        if sentence.pieces[at] and kind(sentence.words[at]) == wanted and (a, at) not in pairs
+        if sentence.pieces[at]
+        and kind(sentence.words[at]) == wanted
+        and (a, at) not in pairs
+        and written[at] not in (written[a], written[b])
     ]
     return tuple(_between(sentence, a, at) for at in chosen)
 

@@ -224,10 +224,12 @@ def ahead_of_distance(tests: Mapping[str, RelationTest]) -> dict[str, Support]:
 def heads_of_clark(tests: Mapping[str, RelationTest]) -> Support:
     """Support for each head that Clark et al. name being ahead of the best fixed distance; against it, that none is.
 
+    Theirs point from dependents to heads, and are tested that way.
+
     Args:
         tests: by relation.
     """
-    does = {name: CLARK[name].at in test.beats for name, test in tests.items()}
+    does = {name: CLARK[name].at in test.towards_heads for name, test in tests.items()}
     number = ", ".join(
         f"{name} {head_name(*CLARK[name].at)} {'does' if it else 'does not'}"
         for name, it in does.items()
