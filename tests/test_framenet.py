@@ -108,13 +108,74 @@ def test_odd_annotations_are_left_out_and_reported(folder, old, new, message):
 def test_a_broken_file_costs_itself_alone(folder):
     before = release.load_release(f"folder:{folder}")
     path = unit_files(folder)[0]
-    lost = len(read_unit(path)[0])
+    lost = len(read_unit(path).exemplars)
     path.write_bytes(path.read_bytes()[:-200])
     after = release.load_release(f"folder:{folder}")
     assert [problem.file for problem in after.problems] == [
         path.name
     ] and "cannot be read" in after.problems[0].what
     assert len(after.exemplars) == len(before.exemplars) - lost
+
+
+def test_units_and_frames_of_an_index_without_a_file_are_told(folder):
+    before = release.load_release(f"folder:{folder}")
+    paths = unit_files(folder)
+    for path in [*paths[5:], *sorted((folder / "frame").glob("*.xml"))[1:]]:
+        path.unlink()
+    after = release.load_release(f"folder:{folder}")
+    units, frames = (problem.what for problem in after.problems)
+    assert units == f"{len(paths) - 5} of {len(paths)} units that luIndex.xml names have no file"
+    assert re.fullmatch(r"[0-9]+ of [0-9]+ frames that frameIndex.xml names have no file", frames)
+    assert after.units == 5 and 0 < len(after.exemplars) < len(before.exemplars)
+
+
+@pytest.mark.parametrize("copy_first", [True, False])
+def test_a_unit_counts_once(folder, copy_first):
+    """Whatever the second file's name, and whichever comes first."""
+    before = release.load_release(f"folder:{folder}")
+    path = unit_files(folder)[0]
+    second = path.with_name(f"{path.stem} (1).xml" if copy_first else "lu99999999.xml")
+    shutil.copy(path, second)
+    after = release.load_release(f"folder:{folder}")
+    assert (after.exemplars, after.units) == (before.exemplars, before.units)
+    unit = path.stem.removeprefix("lu")
+    told = f"is a second file of unit {unit}: {path.name}"
+    assert after.problems == ((second.name, told),)
+
+
+def without_namespace(path):
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(' xmlns="http://framenet.icsi.berkeley.edu"', ""), "utf-8")
+
+
+@pytest.mark.parametrize("name", ["frameIndex.xml", "luIndex.xml", "lu/*.xml"])
+def test_xml_without_framenets_namespace_is_refused_with_what_is_wanted(folder, tmp_path, name):
+    for path in folder.glob(name):
+        without_namespace(path)
+    packed = zipped(folder, tmp_path / "release.zip")
+    for read in (release.check_release, release.load_release):
+        for source in (f"folder:{folder}", f"zip:{packed}"):
+            wanted = '<[a-zA-Z]+ xmlns="http://framenet.icsi.berkeley.edu">'
+            with pytest.raises(ValueError, match=f"is not of a FrameNet release.*{wanted}"):
+                read(source)
+
+
+def test_one_unit_without_the_namespace_costs_itself_alone(folder):
+    path = unit_files(folder)[1]
+    without_namespace(path)
+    (problem,) = release.load_release(f"folder:{folder}").problems
+    assert problem.file == path.name and "it has no <lexUnit xmlns=" in problem.what
+
+
+def test_a_release_without_a_sentence_is_refused(folder):
+    for path in unit_files(folder)[1:]:
+        path.unlink()
+    path = unit_files(folder)[0]
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(
+        ValueError, match=f"holds no annotated sentence .{path.name}: cannot be read"
+    ):
+        release.load_release(f"folder:{folder}")
 
 
 def zipped(folder, target, extra=()):
@@ -236,7 +297,7 @@ def test_real_release_equals_nltk_on_100_units(tmp_path):
     reader, seen = FramenetCorpusReader(str(root), []), 0
     for name in chosen:
         path = tmp_path / name
-        ours, problems = read_unit(path)
+        _, _, ours, problems = read_unit(path)
         theirs = [
             (sentence, aset)
             for sentence in reader.lu(int(path.stem[2:])).exemplars
@@ -601,14 +662,14 @@ def test_a_head_that_looks_at_certain_words_follows_no_links():
 def test_complements_are_told_by_the_release(folder):
     """The miniature annotates no grammatical functions; a file with them is read, null instantiations aside."""
     path = unit_files(folder)[0]
-    first = read_unit(path)[0][0]
+    first = read_unit(path).exemplars[0]
     assert set(first.functions) == {""}
     text, span = path.read_text(encoding="utf-8"), first.elements[0]
     labels = f'<layer rank="1" name="GF"><label name="Dep" start="{span.start}" end="{span.end - 1}"/></layer>'
     path.write_text(
         re.sub(r'<layer rank="1" name="GF" ?/>', labels, text, count=1), encoding="utf-8"
     )
-    functions = read_unit(path)[0][0].functions
+    functions = read_unit(path).exemplars[0].functions
     assert functions == ("Dep", *[""] * (len(first.elements) - 1))
 
     def sentence(*functions):

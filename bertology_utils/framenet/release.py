@@ -7,17 +7,15 @@ through a whole release takes minutes, this one's seconds. What was read stays i
 from __future__ import annotations
 
 import json
+import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from multiprocessing import get_context
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from lxml import etree
@@ -28,12 +26,13 @@ from ..corpora import FRAMENET
 from ..settings import parse_source
 
 NLTK_PACKAGE = "framenet_v17"
-INDEXES = ("frameIndex.xml", "luIndex.xml")
+WANTED = ("frameIndex.xml", "luIndex.xml", "lu", "frame")
 # Of an unpacked release, in bytes and files; the real ones have 0.8 GB in 16,000.
 LARGEST, MOST = 4 * 2**30, 200_000
-FILES_AT_ONCE = 200
 NAMESPACE = "{http://framenet.icsi.berkeley.edu}"
 UNIT, FRAME, SENTENCE = (NAMESPACE + tag for tag in ("lexUnit", "frame", "sentence"))
+_SAFE = {"resolve_entities": False, "no_network": True}  # a release is data from outside
+_UNREADABLE = (etree.XMLSyntaxError, OSError, KeyError, TypeError, ValueError)
 _NO_NLTK = "framenet='nltk' needs NLTK: pip install nltk; or name a folder: framenet='folder:PATH'"
 _CONTENT = "release.json"
 Place = TypeVar("Place", Path, zipfile.Path)
@@ -90,7 +89,7 @@ class Release:
         name: what it is called in tables.
         exemplars: all annotated sentences of its lexical units.
         core_sets: elements in declared core sets, by frame; frames that declare none are left out.
-        units: files of lexical units.
+        units: lexical units that have a file.
         problems: what had to be left out, with its file.
     """
 
@@ -101,42 +100,44 @@ class Release:
     problems: tuple[Problem, ...]
 
 
-def load_release(source: str, processes: int = 2) -> Release:
+def load_release(source: str) -> Release:
     """A release, read, or found read in the cache.
+
+    What cannot be used is left out and told in the release's ``problems``: units and frames that
+    an index names and that have no file, second files of a unit, files that cannot be read, and
+    single annotations.
 
     Args:
         source: "embedded" (the project's own miniature), "folder:PATH", "zip:PATH", or "nltk"
             (release 1.7, downloaded by NLTK if it is not there).
-        processes: that read at a time.
 
     Raises:
-        ValueError, FileNotFoundError: no release there, an incomplete one, or a zip that is none or
-            would write outside its folder.
+        ValueError, FileNotFoundError: no release there, one without indexes, units or frames, XML
+            without FrameNet's namespace, or a zip that is none or would write outside its folder.
         ConnectionError: NLTK cannot download.
     """
     kind, place = parse_source("framenet", source)
-    places: dict[str, Callable[[], Path]] = {
-        "embedded": lambda: _unpacked(FRAMENET),
-        "nltk": from_nltk,
-        "folder": lambda: Path(place),
-        "zip": lambda: _unpacked(Path(place)),
-    }
-    folder = find_root(places[kind]().resolve())
-    units, frames = sorted(folder.glob("lu/lu*.xml")), sorted(folder.glob("frame/*.xml"))
-    hashes = tuple((path.name, file_sha256(path)) for path in (*units, *frames))
-    found = cached(_write_content, Lazy(lambda: (units, frames, processes), hashes))
-    content = json.loads((found / _CONTENT).read_text(encoding="utf-8"))
+    if kind == "nltk":
+        folder = from_nltk()
+    else:
+        path = FRAMENET if kind == "embedded" else Path(place)
+        folder = path if kind == "folder" else _unpacked(path)
+    folder = find_root(folder.resolve())
+    files = [*folder.glob("*Index.xml"), *folder.glob("lu/lu*.xml"), *folder.glob("frame/*.xml")]
+    hashes = tuple((str(path.relative_to(folder)), file_sha256(path)) for path in sorted(files))
+    read = cached(_write_content, Lazy(lambda: folder, hashes))
+    content = json.loads((read / _CONTENT).read_text(encoding="utf-8"))
     return Release(
         folder.name,
         tuple(_exemplar(row) for row in content["exemplars"]),
         {frame: tuple(names) for frame, names in content["core_sets"].items()},
-        len(units),
+        content["units"],
         tuple(Problem(*row) for row in content["problems"]),
     )
 
 
 def check_release(source: str) -> None:
-    """Refuse a ``framenet`` parameter that names no FrameNet release, without reading its files.
+    """Refuse a ``framenet`` parameter that names no FrameNet release, without reading all its files.
 
     Whether NLTK can download is not tried.
 
@@ -160,31 +161,40 @@ def find_root(folder: Place) -> Place:
         folder: a Path, or a ``zipfile.Path``.
 
     Raises:
-        FileNotFoundError: an index or the folder ``lu`` is missing; the message says which.
-        ValueError: there are no lexical units.
+        FileNotFoundError: an index or the folder of units or frames is missing; the message says
+            which.
+        ValueError: there are no lexical units, or an index or the first unit is no XML in
+            FrameNet's namespace.
     """
-    wanted = (*INDEXES, "lu", "frame")
-    halves: list[str] = []
-    candidates: list[Place] = [folder]
-    candidates += sorted(
-        (path for path in folder.iterdir() if path.is_dir()), key=lambda path: path.name
-    )
-    for candidate in candidates:
-        missing = [name for name in wanted if not (candidate / name).exists()]
-        if not missing:
-            if not any(
-                path.name.startswith("lu") and path.name.endswith(".xml")
-                for path in (candidate / "lu").iterdir()
-            ):
-                raise ValueError(
-                    f"{candidate} holds no lexical units (lu/lu*.xml): the release is empty"
-                )
-            return candidate
-        if len(missing) < len(wanted):
-            halves.append(f"{candidate} lacks {', '.join(missing)}")
-    if halves:
-        raise FileNotFoundError(f"not a whole FrameNet release: {'; '.join(halves)}")
-    raise FileNotFoundError(f"{folder} is no FrameNet release: it has none of {', '.join(wanted)}")
+    inner = sorted((path for path in folder.iterdir() if path.is_dir()), key=lambda path: path.name)
+    candidates = [(one, [n for n in WANTED if not (one / n).exists()]) for one in (folder, *inner)]
+    root, missing = min(candidates, key=lambda candidate: len(candidate[1]))
+    if len(missing) == len(WANTED):
+        raise FileNotFoundError(
+            f"{folder} is no FrameNet release: it has none of {', '.join(WANTED)}"
+        )
+    if missing:
+        raise FileNotFoundError(f"not a whole FrameNet release: {root} lacks {', '.join(missing)}")
+    units = [path for path in (root / "lu").iterdir() if re.fullmatch(r"lu.*\.xml", path.name)]
+    if not units:
+        raise ValueError(f"{root} holds no lexical units (lu/lu*.xml): the release is empty")
+    for name in WANTED[:2]:
+        _check_namespace(root / name, name.removesuffix(".xml"))
+    _check_namespace(min(units, key=lambda path: path.name), "lexUnit", may_be_damaged=True)
+    return root
+
+
+def _check_namespace(path: Path | zipfile.Path, tag: str, may_be_damaged: bool = False) -> None:
+    try:
+        with path.open("rb") as file:
+            found = next(etree.iterparse(file, events=("start",), **_SAFE))[1].tag
+    except (etree.XMLSyntaxError, StopIteration) as error:
+        found = NAMESPACE + tag if may_be_damaged else f"no XML ({error})"
+    if found != NAMESPACE + tag:
+        raise ValueError(
+            f"{path} is not of a FrameNet release: it begins with {found}; wanted is"
+            f' <{tag} xmlns="{NAMESPACE[1:-1]}">'
+        )
 
 
 # Where a release lies
@@ -204,36 +214,30 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
     """An open zip whose members may be unpacked."""
     try:
         with zipfile.ZipFile(path) as archive:
-            _check_members(path, archive.infolist())
+            if reason := _refusal(archive.infolist()):
+                raise ValueError(f"{path} is refused: {reason}")
             yield archive
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        RuntimeError,
-        EOFError,
-    ) as error:  # damaged, or encrypted
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:
         raise ValueError(
             f"{path} is no zip archive, a damaged or an encrypted one: {error}"
         ) from None
 
 
-def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> None:
+def _refusal(members: list[zipfile.ZipInfo]) -> str:
+    """Why an archive's members may not be unpacked; empty if they may."""
     for member in members:
-        place = PurePosixPath(member.filename.replace("\\", "/"))
-        if place.is_absolute() or ".." in place.parts or ":" in member.filename:
-            raise ValueError(
-                f"{path} is refused: {member.filename!r} would be written outside its folder"
-            )
+        name = member.filename.replace("\\", "/")
+        if name.startswith("/") or ":" in name or ".." in name.split("/"):
+            return f"{member.filename!r} would be written outside its folder"
         if stat.S_ISLNK(member.external_attr >> 16):  # Unix's file mode
-            raise ValueError(
-                f"{path} is refused: {member.filename!r} is a link, and a release has none"
-            )
+            return f"{member.filename!r} is a link, and a release has none"
     size = sum(member.file_size for member in members)
-    if size > LARGEST or len(members) > MOST:
-        raise ValueError(
-            f"{path} is refused: it unpacks to {size / 2**30:.1f} GiB in {len(members):,} files; a FrameNet"
-            f" release has less than {LARGEST / 2**30:.0f} GiB in {MOST:,}"
-        )
+    if size <= LARGEST and len(members) <= MOST:
+        return ""
+    return (
+        f"it unpacks to {size / 2**30:.1f} GiB in {len(members):,} files; a FrameNet release has less"
+        f" than {LARGEST / 2**30:.0f} GiB in {MOST:,}"
+    )
 
 
 def from_nltk() -> Path:
@@ -259,8 +263,8 @@ def from_nltk() -> Path:
 # Reading it
 
 
-def _write_content(files: tuple[Sequence[Path], Sequence[Path], int], target: Path) -> None:
-    (target / _CONTENT).write_text(json.dumps(_read(*files), ensure_ascii=False), encoding="utf-8")
+def _write_content(folder: Path, target: Path) -> None:
+    (target / _CONTENT).write_text(json.dumps(_read(folder), ensure_ascii=False), encoding="utf-8")
 
 
 def _exemplar(row: list) -> Exemplar:
@@ -270,65 +274,85 @@ def _exemplar(row: list) -> Exemplar:
     return Exemplar(*parts)
 
 
-def _read(units: Sequence[Path], frames: Sequence[Path], processes: int) -> dict[str, object]:
-    """The content of files of lexical units and of frames: what :class:`Release` holds, by name."""
+def _read(folder: Path) -> dict[str, object]:
+    """What :class:`Release` holds, by name."""
+    paths, frames = sorted(folder.glob("lu/lu*.xml")), sorted(folder.glob("frame/*.xml"))
     core_sets, problems = read_core_sets(frames)
+    parts = {paths[at].stem: paths[at : at + 200] for at in range(0, len(paths), 200)}
+    files = [read_unit(path) for name in track(parts, "reading FrameNet") for path in parts[name]]
+    names: dict[int, str] = {}  # of each unit its one file
+    for number, name, *_ in files:
+        if number not in names or name == f"lu{number}.xml":
+            names[number] = name
     exemplars: list[Exemplar] = []
-    parts = [units[start : start + FILES_AT_ONCE] for start in range(0, len(units), FILES_AT_ONCE)]
-    for found, odd in _results(parts, processes):
-        exemplars += found
-        problems += odd
-    return {"exemplars": exemplars, "core_sets": core_sets, "problems": problems}
+    second = 0
+    for number, name, found, odd in files:
+        if number and names[number] != name:
+            second += 1
+            problems.append(Problem(name, f"is a second file of unit {number}: {names[number]}"))
+        else:
+            exemplars += found
+            problems += odd
+    if not exemplars:
+        told = f" ({problems[0].file}: {problems[0].what})" if problems else ""
+        raise ValueError(f"{folder} holds no annotated sentence{told}")
+    units = {path.stem.removeprefix("lu") for path in paths} | {str(number) for number in names}
+    problems += _without_file(folder / "luIndex.xml", "lu", "ID", units, "units")
+    of_frames = {path.stem for path in frames}
+    problems += _without_file(folder / "frameIndex.xml", "frame", "name", of_frames, "frames")
+    return {
+        "exemplars": exemplars,
+        "core_sets": core_sets,
+        "units": len(files) - second,
+        "problems": problems,
+    }
 
 
-def _results(parts: list[Sequence[Path]], processes: int) -> list:
-    """What :func:`_read_units` gives for every part, in order."""
-    names = [part[0].stem for part in parts]
-
-    def tracked(results: Iterable) -> list:
-        return [result for _, result in zip(track(names, "reading FrameNet"), results, strict=True)]
-
-    if (
-        len(parts) > 1 and processes > 1
-    ):  # for few files, starting other processes would take longer
-        try:
-            # Spawned, not forked: a notebook's process has threads.
-            with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-                return tracked(pool.map(_read_units, parts))
-        except BrokenProcessPool:
-            # called from standard input or an unguarded script, which spawned processes cannot
-            # import
-            pass
-    return tracked(map(_read_units, parts))
+def _without_file(
+    index: Path, tag: str, attribute: str, there: set[str], what: str
+) -> list[Problem]:
+    """What an index names and the release lacks."""
+    try:
+        elements = etree.iterparse(str(index), tag=NAMESPACE + tag, **_SAFE)
+        named = {element.attrib[attribute] for _, element in elements}
+    except _UNREADABLE as error:
+        return [_unreadable(index, error)]
+    if missing := len(named - there):
+        told = f"{missing} of {len(named)} {what} that {index.name} names have no file"
+        return [Problem(index.name, told)]
+    return []
 
 
-def _read_units(paths: Sequence[Path]) -> tuple[list[Exemplar], list[Problem]]:
-    read = [read_unit(path) for path in paths]
-    return [one for found, _ in read for one in found], [one for _, odd in read for one in odd]
+def _unreadable(path: Path, error: Exception) -> Problem:
+    return Problem(path.name, f"cannot be read: {type(error).__name__}: {error}")
 
 
-def read_unit(path: Path) -> tuple[list[Exemplar], list[Problem]]:
-    """All exemplars of one lexical unit's file.
+class UnitFile(NamedTuple):
+    """What a file of a lexical unit holds.
 
-    Args:
-        path: an ``lu*.xml``.
-
-    Returns:
-        The exemplars, and what had to be left out: a broken file as a whole, or single annotations
-            without a target or with a span outside the sentence.
+    Attributes:
+        number: the unit's; 0 if the file cannot be read.
+        name: the file's.
+        exemplars: the annotated sentences.
+        problems: what had to be left out: a broken file as a whole, or single annotations without
+            a target or with a span outside the sentence.
     """
+
+    number: int
+    name: str
+    exemplars: list[Exemplar]
+    problems: list[Problem]
+
+
+def read_unit(path: Path) -> UnitFile:
+    """All exemplars of one lexical unit's file, an ``lu*.xml``."""
     exemplars: list[Exemplar] = []
     problems: list[Problem] = []
     unit: dict[str, str] = {}
     core: tuple[str, ...] = ()
     try:
-        # No entities and no network: a release is data from outside.
         for event, element in etree.iterparse(
-            str(path),
-            events=("start", "end"),
-            tag=(UNIT, FRAME, SENTENCE),
-            resolve_entities=False,
-            no_network=True,
+            str(path), events=("start", "end"), tag=(UNIT, FRAME, SENTENCE), **_SAFE
         ):
             if event == "start":
                 unit = dict(element.attrib) if element.tag == UNIT else unit
@@ -341,9 +365,11 @@ def read_unit(path: Path) -> tuple[list[Exemplar], list[Problem]]:
             elif element.tag == SENTENCE:
                 _read_sentence(element, unit, core, path.name, exemplars, problems)
             element.clear()
-    except (etree.XMLSyntaxError, OSError, KeyError, TypeError, ValueError) as error:
-        return [], [Problem(path.name, f"cannot be read: {type(error).__name__}: {error}")]
-    return exemplars, problems
+        if not unit:
+            raise ValueError(f'it has no <lexUnit xmlns="{NAMESPACE[1:-1]}">')
+        return UnitFile(int(unit["ID"]), path.name, exemplars, problems)
+    except _UNREADABLE as error:
+        return UnitFile(0, path.name, [], [_unreadable(path, error)])
 
 
 def _read_sentence(
@@ -369,19 +395,9 @@ def _read_sentence(
             problems.append(Problem(file, f"sentence {sentence}, annotation {number}: {error}"))
             continue
         functions = _functions(layers.get(("GF", "1")), elements)
+        of_unit = unit["name"], int(unit["ID"]), unit["frame"]
         exemplars.append(
-            Exemplar(
-                unit["name"],
-                int(unit["ID"]),
-                unit["frame"],
-                sentence,
-                number,
-                text,
-                target,
-                elements,
-                core,
-                functions,
-            )
+            Exemplar(*of_unit, sentence, number, text, target, elements, core, functions)
         )
 
 
@@ -398,26 +414,25 @@ def _spans(layer, text: str) -> tuple[Span, ...]:
         return ()
     spans = []
     for label in layer.iterfind(NAMESPACE + "label"):
-        if label.get("start") is None:
+        name, start, last = label.get("name"), label.get("start"), label.get("end")
+        if start is None:
             continue
-        if label.get("end") is None:
-            raise ValueError(f"{label.get('name')} starts and does not end")
-        name, start, end = (
-            label.get("name"),
-            int(label.get("start")),
-            int(label.get("end")) + 1,
-        )  # inclusive in the file
-        if not 0 <= start < end <= len(text):
+        if last is None:
+            raise ValueError(f"{name} starts and does not end")
+        first, end = int(start), int(last) + 1  # the last character is named in the file
+        if not 0 <= first < end <= len(text):
             raise ValueError(
-                f"{name} spans characters {start} to {end - 1} of a sentence of {len(text)}"
+                f"{name} spans characters {first} to {last} of a sentence of {len(text)}"
             )
-        if not text[start:end].strip():
-            raise ValueError(f"{name} spans nothing but spaces, characters {start} to {end - 1}")
-        spans.append(Span(name, start, end))
+        if not text[first:end].strip():
+            raise ValueError(f"{name} spans nothing but spaces, characters {first} to {last}")
+        spans.append(Span(name, first, end))
     return tuple(sorted(spans, key=lambda span: (span.start, span.end, span.name)))
 
 
-def read_core_sets(paths: Iterable[Path]) -> tuple[dict[str, tuple[str, ...]], list[Problem]]:
+def read_core_sets(
+    paths: Sequence[Path],
+) -> tuple[dict[str, tuple[str, ...]], list[Problem]]:
     """Elements in a frame's declared core sets, by frame, and the files that could not be read.
 
     Args:
@@ -427,17 +442,10 @@ def read_core_sets(paths: Iterable[Path]) -> tuple[dict[str, tuple[str, ...]], l
     problems: list[Problem] = []
     for path in paths:
         try:
-            root = etree.parse(
-                str(path), etree.XMLParser(resolve_entities=False, no_network=True)
-            ).getroot()
-            members = {
-                member.attrib["name"]
-                for member in root.iterfind(f"{NAMESPACE}FEcoreSet/{NAMESPACE}memberFE")
-            }
-            name = root.attrib["name"]
-        except (etree.XMLSyntaxError, OSError, KeyError) as error:
-            problems.append(Problem(path.name, f"cannot be read: {type(error).__name__}: {error}"))
-            continue
-        if members:
-            declared[name] = tuple(sorted(members))
+            root = etree.parse(str(path), etree.XMLParser(**_SAFE)).getroot()
+            sets = root.iterfind(f"{NAMESPACE}FEcoreSet/{NAMESPACE}memberFE")
+            if members := {member.attrib["name"] for member in sets}:
+                declared[root.attrib["name"]] = tuple(sorted(members))
+        except _UNREADABLE as error:
+            problems.append(_unreadable(path, error))
     return declared, problems
