@@ -207,6 +207,15 @@ def test_words_and_special_tokens_are_found_whatever_they_are_called(name):
         assert found.lost == 0 and len(found.words) == len(re.findall(r"\w+", " ".join(pair)))
 
 
+def test_a_word_that_is_cut_in_half_is_lost_whatever_side_the_tokenizer_cuts_on():
+    tokenizer = copy.deepcopy(model_and_tokenizer("BERT")[1])
+    rows = {"a": ["we discuss antidisestablishmentarianism now"]}
+    (right,) = annotate_inputs(rows, ["a"], tokenizer, 7, _Words())
+    tokenizer.truncation_side = "left"
+    (left,) = annotate_inputs(rows, ["a"], tokenizer, 7, _Words())
+    assert left.pieces == right.pieces and left.lost == right.lost == 2
+
+
 @pytest.mark.parametrize(
     "name, message",
     [

@@ -149,8 +149,8 @@ def _check_attention(
     first = any(context.layer == 0 for context in contexts)
     if others.pop("is_causal", False) or (first and mask is not None and _is_causal(mask)):
         raise _refusal(module, _DECODER)
-    unknown = sorted(others.keys() - _WITHOUT_EFFECT)
-    if any(others[name] is not None for name in unknown):
+    unknown = sorted(n for n in others.keys() - _WITHOUT_EFFECT if others[n] is not None)
+    if unknown:
         raise _refusal(
             module,
             f"gives its attention {', '.join(unknown)}, of which nothing is known here, so that its maps could be wrong"
