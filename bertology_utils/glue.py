@@ -286,7 +286,7 @@ def read_table(task: Task, path: Path) -> Columns:
     left_out = []
     for number, line in enumerate(lines[1:], start=2):
         row = line.split("\t")
-        if len(row) < len(header) and task.name == "qqp":
+        if len(row) < len(header) and task.name == "qqp" and len(left_out) < len(lines) - 2:
             left_out.append(number)
             continue
         if len(row) != len(header):

@@ -249,6 +249,9 @@ def test_rows_of_qqp_with_too_few_columns_are_left_out_and_counted(tmp_path, fil
     write(tmp_path, task, header, [rows[0], rows[1] + "\t0"], file)
     with pytest.raises(ValueError, match="line 3: 7 columns where the header has 6"):
         load_rows(task, split, source)
+    write(tmp_path, task, header, ["Why?", "How?"], file)
+    with pytest.raises(ValueError, match="line 3: 1 columns where the header has 6"):
+        load_rows(task, split, source)
 
 
 def test_what_a_run_would_refuse_of_a_folder_is_refused_by_its_check(tmp_path):
