@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from typing import Any
 
 from ..common import one_of
@@ -68,13 +69,13 @@ def rules(
     protocol: str, sentence_tokens: int = 0, element_tokens: int = 0, nearest: int = 0
 ) -> Rules:
     """A protocol's rules, with limits changed where a number other than 0 is given."""
-    of_protocol = RULES[one_of("protocol", protocol, RULES)]
-    return replace(
-        of_protocol,
-        sentence_tokens=sentence_tokens or of_protocol.sentence_tokens,
-        element_tokens=element_tokens or of_protocol.element_tokens,
-        nearest=nearest or of_protocol.nearest,
-    )
+    given = {
+        "sentence_tokens": sentence_tokens,
+        "element_tokens": element_tokens,
+        "nearest": nearest,
+    }
+    changed: dict[str, Any] = {name: limit for name, limit in given.items() if limit}
+    return replace(RULES[one_of("protocol", protocol, RULES)], **changed)
 
 
 @dataclass(frozen=True)
@@ -117,55 +118,33 @@ def extract(release: Release, rules: Rules) -> tuple[list[FrameSentence], list[S
         The sentences in the release's order, and the funnel.
     """
     candidates = [_Candidate(exemplar) for exemplar in release.exemplars]
-    steps = [
-        Step(
-            "annotated sentences",
-            len(candidates),
-            sum(len(candidate.links) for candidate in candidates),
-        )
-    ]
+    steps: list[Step] = []
 
-    def keep(name: str, wanted) -> None:
-        candidates[:] = [candidate for candidate in candidates if wanted(candidate)]
-        steps.append(
-            Step(name, len(candidates), sum(len(candidate.links) for candidate in candidates))
-        )
+    def keep(name: str, fits: Callable[[_Candidate], bool]) -> None:
+        candidates[:] = filter(fits, candidates)
+        steps.append(Step(name, len(candidates), sum(len(one.links) for one in candidates)))
 
+    keep("annotated sentences", lambda one: True)
     # The length first, and counted in passing: of 150,000 sentences one in seven stays.
-    keep(
-        f"at most {rules.sentence_tokens} tokens",
-        lambda candidate: len(candidate.exemplar.text.split()) <= rules.sentence_tokens,
-    )
+    limit = rules.sentence_tokens
+    keep(f"at most {limit} tokens", lambda one: len(one.exemplar.text.split()) <= limit)
     for candidate in candidates:
         candidate.place(rules)
     if rules.unbroken:
-        keep("the predicate in one piece", lambda candidate: len(candidate.exemplar.target) == 1)
-    keep(
-        {"type": "a core element (by coreType)", "sets": "a core element (by declared core sets)"}[
-            rules.core
-        ],
-        lambda candidate: candidate.choose(release, rules),
-    )
-    which = {
-        "link": "a core element",
-        "sentence": "all core elements",
-        "every element": "all elements",
-    }[rules.scope]
+        keep("the predicate in one piece", lambda one: len(one.exemplar.target) == 1)
+    by = {"type": "coreType", "sets": "declared core sets"}[rules.core]
+    keep(f"a core element (by {by})", lambda one: one.choose(release, rules))
+    every = {"link": "a core element", "sentence": "all core elements"}
+    which = every.get(rules.scope, "all elements")
     keep(
         f"{which} of at most {rules.element_tokens} tokens",
-        lambda candidate: candidate.limit(
-            rules, lambda span: len(candidate.at(span)) <= rules.element_tokens
-        ),
+        lambda one: one.limit(rules, lambda span: len(one.at(span)) <= rules.element_tokens),
     )
     keep(
         f"{which} {rules.nearest} or more tokens from the predicate",
-        lambda candidate: candidate.limit(
-            rules, lambda span: candidate.distance(span) >= rules.nearest
-        ),
+        lambda one: one.limit(rules, lambda span: one.distance(span) >= rules.nearest),
     )
-    return [
-        FrameSentence(candidate.exemplar, *candidate.characters(rules)) for candidate in candidates
-    ], steps
+    return [one.sentence(rules) for one in candidates], steps
 
 
 class _Candidate:
@@ -174,13 +153,13 @@ class _Candidate:
     def __init__(self, exemplar: Exemplar):
         self.exemplar = exemplar
         self.links: list[Span] = list(exemplar.elements)
-        self.tokens: list[tuple[int, int]] = []
 
     def place(self, rules: Rules) -> None:
         """Find the tokens, and where the predicate stands among them."""
         self.tokens = tokens(self.exemplar.text)
-        self.words = [self.exemplar.text[start:end] for start, end in self.tokens]
-        self.first_occurrence = rules.first_occurrence
+        words = [self.exemplar.text[start:end] for start, end in self.tokens]
+        # of each token its own position, or that of the first token equal to it
+        self.position = [words.index(word) for word in words] if rules.first_occurrence else None
         self.predicate = sorted({index for span in self.exemplar.target for index in self.at(span)})
 
     def at(self, span: Span) -> list[int]:
@@ -190,11 +169,7 @@ class _Candidate:
             for index, (start, end) in enumerate(self.tokens)
             if start < span.end and span.start < end
         ]
-        return (
-            [self.words.index(self.words[index]) for index in inside]
-            if self.first_occurrence
-            else inside
-        )
+        return [self.position[index] for index in inside] if self.position else inside
 
     def distance(self, span: Span) -> int:
         """Tokens from the predicate to the element; 0 if they share one."""
@@ -207,25 +182,24 @@ class _Candidate:
         self.links = [span for span in exemplar.elements if span.name in core]
         return bool(self.links)
 
-    def limit(self, rules: Rules, fits) -> bool:
+    def limit(self, rules: Rules, fits: Callable[[Span], bool]) -> bool:
         """Apply a limit to the links, or to the sentence; False if nothing is left."""
-        bound = {"link": [], "sentence": self.links, "every element": self.exemplar.elements}[
-            rules.scope
-        ]
-        if not all(fits(span) for span in bound):
-            return False
-        self.links = [span for span in self.links if fits(span)]
-        return bool(self.links)
+        bound = {"link": (), "sentence": self.links}.get(rules.scope, self.exemplar.elements)
+        kept = [span for span in self.links if fits(span)] if all(map(fits, bound)) else []
+        self.links = kept
+        return bool(kept)
 
-    def characters(self, rules: Rules) -> tuple[tuple[Span, ...], tuple[tuple[Span, ...], ...]]:
-        """Predicate and elements as stretches of characters."""
+    def sentence(self, rules: Rules) -> FrameSentence:
+        """The sentence with its links, predicate and elements as stretches of characters."""
         if not rules.first_occurrence:
-            return self.exemplar.target, tuple((span,) for span in self.links)
-        target = tuple(Span("Target", *self.tokens[index]) for index in self.predicate)
-        return target, tuple(
-            tuple(Span(span.name, *self.tokens[index]) for index in self.at(span))
-            for span in self.links
-        )
+            links = tuple((span,) for span in self.links)
+            return FrameSentence(self.exemplar, self.exemplar.target, links)
+
+        def spans(name: str, positions: Iterable[int]) -> tuple[Span, ...]:
+            return tuple(Span(name, *self.tokens[index]) for index in positions)
+
+        elements = tuple(spans(span.name, self.at(span)) for span in self.links)
+        return FrameSentence(self.exemplar, spans("Target", self.predicate), elements)
 
 
 @dataclass(frozen=True)
@@ -257,21 +231,17 @@ def one_at_a_time(release: Release, start: Rules, goal: Rules) -> Iterator[Diffe
         return len(extract(release, rules)[0])
 
     together = start
-    for field in fields(Rules):
-        before, after = getattr(start, field.name), getattr(goal, field.name)
-        values = (
-            [after]
-            if field.name != "scope"
-            else SCOPES[SCOPES.index(before) + 1 : SCOPES.index(after) + 1]
-        )
-        previous = before
-        for value in values if before != after else ():
-            change: dict[str, Any] = {field.name: value}
+    for name in (field.name for field in fields(Rules)):
+        before, after = getattr(start, name), getattr(goal, name)
+        values = [before, after]
+        if name == "scope":
+            values = list(SCOPES[SCOPES.index(before) : SCOPES.index(after) + 1])
+        for previous, value in pairwise(values) if before != after else ():
+            change: dict[str, Any] = {name: value}
             together = replace(together, **change)
             yield Difference(
-                f"{field.name.replace('_', ' ')}: {value}",
+                f"{name.replace('_', ' ')}: {value}",
                 count(replace(start, **change)),
                 count(together),
-                count(replace(goal, **(change | {field.name: previous}))),
+                count(replace(goal, **{name: previous})),
             )
-            previous = value
