@@ -41,7 +41,7 @@ def main() -> None:
         types = {}
         for name, annotator in sources.items():
             inputs = annotate_inputs(
-                lab.dev_rows(task),
+                lab.rows(task, "dev"),
                 task.fields,
                 lab.tokenizer,
                 lab.settings.profile.recipe.max_length,
@@ -50,7 +50,7 @@ def main() -> None:
             types[name] = [token_types(annotated) for annotated in inputs]
         found = observe(
             lab.encoder(),
-            lab.measured_batches(task),
+            lab.batches(task),
             {name: Features(masks) for name, masks in types.items()},
         )
         for name in sources:

@@ -15,10 +15,10 @@ def run(notebooks: Iterable[Path], values: Mapping[str, object]) -> None:
     """
     import torch
 
-    from bertology_utils import plan
+    from bertology_utils import jobs
 
     torch.set_num_threads(1)
-    plan.jobs_for = lambda *_: 1
+    jobs.count_workers = lambda *_: 1
     for notebook in notebooks:
         _run(json.loads(notebook.read_text(encoding="utf-8"))["cells"], notebook.stem, values)
 

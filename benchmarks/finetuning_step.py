@@ -26,7 +26,6 @@ from bertology_utils import finetune
 from bertology_utils.common import quiet
 from bertology_utils.glue import TASKS
 from bertology_utils.lab import Lab
-from bertology_utils.plan import FineTuning
 
 STEPS = 20
 
@@ -89,9 +88,9 @@ def main() -> None:
         data=options.data,
         tasks="mrpc",
     )
-    training = lab._training(FineTuning(task))
+    training = lab.training(task)
     clock = measure(training, options.scratch / "training")
-    inputs = lab.train_rows(task)
+    inputs = lab.rows(task, "train")
     lengths = [
         len(ids)
         for ids in lab.tokenizer(

@@ -72,7 +72,7 @@ def token_links():
     for task in lab.tasks:
         inputs = lab.annotated_inputs(task)
         maps = mean_of_others(
-            maps_of(lab.encoder(), lab.measured_batches(task)),
+            maps_of(lab.encoder(), lab.batches(task)),
             [(one.length, one.separators) for one in inputs],
         )
         kept = [index for index, of_input in enumerate(maps) if of_input is not None]

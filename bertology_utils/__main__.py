@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,8 @@ from .run import Checked, Notebook, check_call, find_notebooks, select
 from .settings import PARAMETERS, PROFILES, describe
 
 if TYPE_CHECKING:
-    from .plan import Plan
+    from .jobs import Plan
+    from .run import Outcome
 
 
 class Terminated(KeyboardInterrupt):
@@ -133,7 +135,7 @@ def _run(options) -> int:
     if options.dry_run:
         return _say_what_would_run(notebooks, checked)
     from .run import only_run, output_folder
-    from .workers import in_words
+    from .workers import describe_error
 
     try:
         if options.name == "prepare":
@@ -147,7 +149,7 @@ def _run(options) -> int:
     except (BlockingIOError, ValueError, FileNotFoundError, ConnectionError, ImportError) as error:
         return _refuse(f"error: {error}", 2)
     except (OSError, RuntimeError) as error:
-        return _refuse(f"error: {in_words(error)}", 1)
+        return _refuse(f"error: {describe_error(error)}", 1)
 
 
 def _say_what_would_run(notebooks: list[Notebook], checked: Checked) -> int:
@@ -164,22 +166,17 @@ def _say_what_would_run(notebooks: list[Notebook], checked: Checked) -> int:
 
 
 def _plan(options, notebooks: list[Notebook], values: dict[str, object]) -> tuple[Plan, int]:
-    """What some notebooks need, and by how many workers it will be made; says both."""
-    from .lab import Lab
-    from .plan import plan
-    from .workers import cluster_size, jobs_for
+    """What some notebooks need, and by how many workers it will be made; prints both."""
+    from .jobs import plan_jobs
+    from .workers import count_workers
 
     quiet()
     cache.evict_measurements()
-    todo = plan(notebooks, values, Lab)
-    jobs = (
-        cluster_size(options.scheduler)
-        if options.scheduler
-        else jobs_for(todo.memory, options.jobs)
-    )
-    if todo.items or todo.finished:
-        print(todo.text(jobs), file=sys.stderr, flush=True)
-    return todo, jobs
+    plan = plan_jobs(notebooks, values)
+    workers = 0 if options.scheduler else count_workers(plan.memory, options.jobs)
+    if plan.orders or plan.finished:
+        print(plan.describe(), file=sys.stderr, flush=True)
+    return plan, workers
 
 
 def _make_and_run(
@@ -190,42 +187,54 @@ def _make_and_run(
     figures: Path | None = None,
 ) -> int:
     """Make what the notebooks need, and with an output folder run them; returns the exit code."""
-    from .plan import carry_out
-    from .run import keep_in_place, run_notebooks
-    from .workers import KERNEL, jobs_for
+    from .jobs import explain
+    from .run import Outcome, keep_in_place, run_notebook
+    from .workers import NeedFailedError, Task, connect, describe_error, run_tasks
 
-    todo, jobs = _plan(options, notebooks, values)
-    at_once = min(jobs_for(KERNEL), options.jobs or jobs)
-    outcomes, failures = [], []
-    for stage, items in todo.stages(notebooks):
-        failures += carry_out(items, jobs, options.scheduler)
-        without = {name for failure in failures for name in failure.item.notebooks}
-        ready = [notebook for notebook in stage if notebook.name not in without]
-        if output is None or figures is None:
-            continue
-        for outcome in run_notebooks(
-            ready, values, output, figures, options.cell_limit * 60, at_once
-        ):
-            outcomes.append(outcome)
-            count = f"[{len(outcomes)}/{len(notebooks)}] {outcome.notebook.name}"
-            ending = f"failed, {outcome.error}" if outcome.error else "done"
-            seen = f"; see {outcome.executed}" if outcome.executed else ""
-            changes = [f"  changed: {change}" for change in outcome.changes]
-            lines = [f"{count}: {ending} ({outcome.seconds:.0f} s){seen}", *changes]
-            print(*lines, sep="\n", file=sys.stderr, flush=True)
-            if options.in_place and not outcome.error:
-                keep_in_place(outcome)
+    plan, workers = _plan(options, notebooks, values)
+    by_name = {notebook.name: notebook for notebook in sorted(notebooks, key=plan.turn_of)}
+    orders, runs = plan.tasks(bool(options.scheduler)), dict[str, Task]()
+    if output is not None:
+        for name, notebook in by_name.items():
+            call = (notebook, values, output, figures, options.cell_limit * 60)
+            runs[name] = Task(run_notebook, call, plan.notebooks.get(name, ()))
+    # Notebook 0 comes before all that it does not need, so that a first result is early.
+    first = {name: run for name, run in runs.items() if by_name[name].number == "0"}
+    early = {name: orders[name] for run in first.values() for name in run.needs}
+    counts, problems, failed = Counter[str](), list[str](), False
+    with connect(workers, options.scheduler) as client:
+        for name, result, error in run_tasks(early | first | orders | runs, client):
+            if name in plan.orders:
+                counts["orders"] += 1
+                problem = explain(plan, name, error)
+                ending = f"failed, {problem}" if problem else f"{result:.0f} s"
+                title = plan.orders[name].title
+                count = f"[{counts['orders']}/{len(plan.orders)}]"
+                print(f"{count} {title}: {ending}", file=sys.stderr, flush=True)
+                problems += [f"error: {title}: {problem}"] if problem else []
+            elif isinstance(error, NeedFailedError):
+                problems.append(f"not run: {name}, since what it needs was not made")
+            else:
+                counts["notebooks"] += 1
+                outcome = result or Outcome(by_name[name], 0, describe_error(error), None)
+                _print_outcome(outcome, f"[{counts['notebooks']}/{len(notebooks)}]")
+                failed = failed or bool(outcome.error)
+                if options.in_place and not outcome.error:
+                    keep_in_place(outcome)
     if output is not None:
         print(f"figures:   {figures}\nnotebooks: {output}")
-        ran = [outcome.notebook for outcome in outcomes]
-        for notebook in notebooks:
-            if notebook not in ran:
-                print(
-                    f"not run: {notebook.name}, since what it needs was not made", file=sys.stderr
-                )
-    for failure in failures:
-        print(f"error: {failure.item.title}: {failure.problem}", file=sys.stderr)
-    return int(bool(failures) or any(outcome.error for outcome in outcomes))
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return int(bool(problems) or failed)
+
+
+def _print_outcome(outcome: Outcome, count: str) -> None:
+    """Print how a notebook's run ended, and what differs from the earlier one."""
+    ending = f"failed, {outcome.error}" if outcome.error else "done"
+    place = f"; see {outcome.executed}" if outcome.executed else ""
+    line = f"{count} {outcome.notebook.name}: {ending} ({outcome.seconds:.0f} s){place}"
+    changes = [f"  changed: {change}" for change in outcome.changes]
+    print(line, *changes, sep="\n", file=sys.stderr, flush=True)
 
 
 def _list(options) -> int:

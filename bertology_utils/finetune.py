@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from .pruning.cuts import Cut
 
-# set where all that is planned is in the cache: a training is then missing in the plan
-PREPARED = "BERTOLOGY_PREPARED"
 LOSS_CHECK_STEPS = 10  # steps between two looks at the loss
 SECONDS_BETWEEN = 600.0  # that a kill can cost; a point of bert-base has 1.3 GB
 
@@ -106,10 +104,6 @@ def finetuned(training: Training) -> PreTrainedModel:
 def trained(training: Training) -> Path:
     """The folder of the fine-tuned classifier in the cache; see :func:`finetuned`."""
     check_rows(training.task, training.rows)
-    if os.environ.get(PREPARED) and not cache.is_finished(*cache.cache_key(train, training)):
-        raise RuntimeError(
-            f"{training.name} is trained by a notebook for which bertology_utils.plan.needs_of does not name it"
-        )
     return cache.cached(train, training)
 
 

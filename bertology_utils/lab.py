@@ -1,10 +1,10 @@
-"""What the notebooks share: from parameters to rows, models, one pass over maps, and the table of results."""
+"""What every notebook starts from: rows, models, passes over attention maps, and its results."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -13,40 +13,57 @@ from .annotation import annotators
 from .annotation.annotators import Annotator
 from .annotation.inputs import AnnotatedInput, annotate_inputs
 from .attention import Batch, Measurement, batches, observe_cached, weighed
-from .cache import Key, Lazy, cache_key, cached
-from .common import device, one_based, zero_based
-from .disabling.sweep import Sweep, sweep, without_sets
-from .drift.scores import restored_logits
+from .cache import Lazy, cached
+from .common import device, one_based, one_of, zero_based
 from .glue import TASKS, Task, predictions
-from .links import treebank
-from .links.dependencies import RELATIONS, Arcs, Pointing, joined
-from .plan import FineTuning, Need, PassOf, SetsOf, SweepOf, compared, prepare
-from .pruning.cuts import Cut
-from .pruning.pairs import PAIR_ROWS, sets_of
 from .record import Record
 from .settings import ModelSource, resolve
 from .verdicts import MIN_EXAMPLES, learned, unlearned
 
 if TYPE_CHECKING:
     from datasets import Dataset
+    from transformers import PreTrainedModel
+
+    from .pruning.cuts import Cut
+
+WHICH = ("train", "dev", "measured", "swept")
+Function = TypeVar("Function", bound=Callable)
+
+
+def kept(function: Function) -> Function:
+    """Keep the results of a method, or of any function of a lab, on that lab.
+
+    functools.cache would hold every lab for ever.
+    """
+
+    @wraps(function)
+    def call(lab: Lab, *arguments: Any, **options: Any) -> Any:
+        key = (function, *arguments, *options.items())
+        if key not in lab.kept_results:
+            lab.kept_results[key] = function(lab, *arguments, **options)
+        return lab.kept_results[key]
+
+    return cast("Function", call)
 
 
 class Lab(Record):
-    """One run of one notebook. Rows and trainings are read once and kept.
+    """One run of one notebook: its settings, rows, models and results. Rows are read once and kept.
 
     Args:
         notebook: the notebook's name without suffix ("3_finetuning_drift").
         parameters: the notebook's parameters.
 
     Raises:
-        ValueError, TypeError, FileNotFoundError: a parameter is wrong; the
-            message names what is allowed.
+        ValueError, TypeError, FileNotFoundError: a parameter is wrong; the message names what is
+            allowed.
         ConnectionError: the model is on the Hub, which cannot be reached.
     """
 
-    def __init__(self, notebook: str, **parameters):
+    def __init__(self, notebook: str, **parameters: Any):
         settings = resolve(**parameters)
-        self._parameters = parameters
+        self.parameters = parameters
+        self.kept_results: dict[tuple, Any] = {}  # see kept
+        self.kept_results: dict[tuple, Any] = {}  # see kept
         source, shape = models.pinned(settings.model)
         if settings.head is not None:
             for kind, index, count in zip(("layer", "head"), settings.head, shape, strict=True):
@@ -74,127 +91,65 @@ class Lab(Record):
         return models.load_tokenizer(self.settings.model)
 
     def resampling_seed(self, task: Task) -> tuple[int, int]:
-        """Seed of the task's bootstrap: another one for each task, so that tasks are independent."""
+        """Seed of the task's bootstrap: each task has its own, so that tasks are independent."""
         return self.settings.seed, list(TASKS).index(task.name)
 
-    @cache
-    def train_rows(self, task: Task) -> Dataset:
-        """Training rows, at most ``train_examples``, drawn by the seed."""
-        rows = glue.load_rows(task, "train", self.settings.data)
-        return glue.sample(rows, self.settings.train_examples, self.settings.seed)
+    # Rows and their inputs
 
-    @cache
-    def dev_rows(self, task: Task) -> Dataset:
-        """All dev rows."""
-        return glue.load_rows(task, "dev", self.settings.data)
-
-    def rows_used(self) -> dict[str, dict[str, object]]:
-        """Numbers of training and dev rows by task, and a digest of the training rows."""
-        return {
-            task.name: {
-                "train": len(self.train_rows(task)),
-                "dev": len(self.dev_rows(task)),
-                "train_sha256": finetune.rows_digest(self.train_rows(task)),
-            }
-            for task in self.tasks
-        }
-
-    @cache
-    def _training(self, one: FineTuning) -> finetune.Training:
-        s, before = (
-            self.settings,
-            self.settings.before(one.task, one.seed_offset) if one.init == "pretrained" else None,
-        )
-        after = self._training(FineTuning(before[0], one.init, before[1])) if before else None
-        rows, recipe = self.train_rows(one.task), s.profile.recipe_of(one.init)
-        return finetune.Training(
-            one.task, s.model, rows, recipe, one.init, s.seed + one.seed_offset, after, one.cut
-        )
-
-    def _checkpoint(self, one: FineTuning) -> ModelSource | None:
-        """The classifier that was given instead of this training."""
-        source = (
-            dict(self.settings.checkpoints).get(one.task.name) if one.init == "pretrained" else None
-        )
-        if source and (one.seed_offset or one.cut):
-            raise ValueError(
-                f"{one.task.title}: there is one training only, the checkpoint {source.name}; another, to compare it with,"
-                " needs trainings by this suite: leave checkpoint empty"
-            )
-        return source
-
-    def finetuned(
-        self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None
-    ):
-        """The classifier fine-tuned on the task, or the checkpoint that was given for it.
+    @kept
+    def rows(self, task: Task, which: str, count: int = 0) -> Dataset:
+        """Rows of a task.
 
         Args:
             task: the task.
-            init: what the training starts from; see :func:`bertology_utils.models.load_classifier`.
-            seed_offset: another number gives another training of the same kind.
-            cut: what the training has to do without; see :mod:`bertology_utils.pruning.cuts`.
-
-        Raises:
-            ValueError: another training is wanted where a checkpoint was given.
+            which: "train": at most ``train_examples`` training rows; "dev": all dev rows;
+                "measured": the dev rows whose maps are measured, ``max_examples`` of them (footnote
+                5); "swept": the dev rows on which heads are disabled, ``sweep_examples`` of them.
+                All are drawn by the seed.
+            count: fewer of the measured rows; 0 for all of them.
         """
-        one = FineTuning(task, init, seed_offset, cut=cut)
-        if checkpoint := self._checkpoint(one):
-            return models.load_classifier(checkpoint, task, "finetuned").to(self.device)
-        return finetune.finetuned(self._training(one)).to(self.device)
+        s = self.settings
+        if which in ("train", "dev"):
+            rows = glue.load_rows(task, which, s.data)
+            return glue.sample(rows, s.train_examples, s.seed) if which == "train" else rows
+        limits = [count, s.max_examples] if which == "measured" else [s.sweep_examples]
+        one_of("rows", which, WHICH)
+        most = min((limit for limit in limits if limit), default=0)
+        return glue.sample(self.rows(task, "dev"), most, s.seed)
 
-    def trainings(self, task: Task) -> range:
-        """Numbers of the task's trainings, for ``seed_offset``: one where a checkpoint was given."""
-        return range(self.settings.trainings_of(task))
+    def labels(self, task: Task, which: str = "dev") -> np.ndarray:
+        """Gold labels of such rows, shape (rows,)."""
+        return np.asarray(self.rows(task, which)["label"])
 
-    def finetunings(self, task: Task) -> list:
-        """The classifiers fine-tuned on the task, which differ in their seed."""
-        return [self.finetuned(task, seed_offset=number) for number in self.trainings(task)]
-
-    @property
-    def compared(self) -> Sequence[Task]:
-        """The task on whose first training the ways of disabling a head are compared."""
-        return compared(self.tasks)
-
-    @property
-    def random_tasks(self) -> tuple[Task, ...]:
-        """The tasks on which the profile also trains a random start."""
-        return tuple(task for task in self.tasks if self.settings.random_starts_of(task))
-
-    def random_starts(self, task: Task) -> np.ndarray:
-        """What the classifiers that were fine-tuned from random weights answer, shape (trainings, dev rows).
-
-        Args:
-            task: one of :attr:`random_tasks`.
-        """
-        numbers = range(self.settings.random_starts_of(task))
-        return np.stack(
-            [self.answers(task, init="normal", seed_offset=number) for number in numbers]
-        )
-
-    def untrained(self, task: Task, init: str = "pretrained", seed_offset: int = 0):
-        """The classifier before any fine-tuning: its classification layer is drawn by the seed."""
-        seed = self.settings.seed + seed_offset
-        return models.load_classifier(self.settings.model, task, init, seed).to(self.device)
-
-    def encoder(self, init: str = "pretrained"):
-        """The bare encoder, without a classifier and before any fine-tuning."""
-        return models.load_encoder(self.settings.model, init, self.settings.seed).to(self.device)
-
-    @cache
-    def dev_inputs(self, task: Task) -> Dataset:
-        """Model inputs of all dev rows, not yet in batches."""
-        return batches.tokenize(
-            self.dev_rows(task), task, self.tokenizer, self.settings.profile.recipe.max_length
-        )
-
-    def dev_batches(self, task: Task) -> list[Batch]:
-        """Inputs of all dev rows."""
-        return batches.make_batches(self.dev_inputs(task), self.tokenizer, self._tokens_per_batch)
+    @kept
+    def batches(
+        self, task: Task, which: str = "measured", count: int = 0, pad_to: int | None = None
+    ) -> list[Batch]:
+        """Model inputs of such rows, see :meth:`rows`; each padded to ``pad_to`` tokens if given."""
+        return self.make_batches(task, self.rows(task, which, count), pad_to)
 
     @cached_property
-    def _tokens_per_batch(self) -> int:
+    def tokens_per_batch(self) -> int:
+        """Largest number of tokens in a batch."""
         layers, heads = self.config.num_hidden_layers, self.config.num_attention_heads
-        return batches.tokens_per_batch(layers, heads, self.settings.profile.recipe.max_length)
+        longest = self.settings.profile.recipe.max_length
+        return batches.tokens_per_batch(layers, heads, longest)
+
+    def tokenize(self, task: Task, rows: Dataset) -> Dataset:
+        """Model inputs of any rows of a task, not yet in batches."""
+        max_length = self.settings.profile.recipe.max_length
+        return batches.tokenize(rows, task, self.tokenizer, max_length)
+
+    def make_batches(self, task: Task, rows: Dataset, pad_to: int | None = None) -> list[Batch]:
+        """Model inputs of any rows of a task, in batches."""
+        inputs = self.tokenize(task, rows)
+        return batches.make_batches(inputs, self.tokenizer, self.tokens_per_batch, pad_to)
+
+    def lazy_batches(self, task: Task, rows: Dataset) -> Lazy:
+        """Model inputs of rows as an argument of :func:`bertology_utils.cache.cached`."""
+        max_length = self.settings.profile.recipe.max_length
+        parts = batches.make_batches, batches.tokenize, rows, task, self.settings.model, max_length
+        return Lazy(lambda: self.make_batches(task, rows), parts)
 
     @cached_property
     def annotator(self) -> Annotator:
@@ -204,50 +159,118 @@ class Lab(Record):
             ValueError, FileNotFoundError: see
                 :func:`bertology_utils.annotation.annotators.load_annotator`.
         """
-        return annotators.load_annotator(
-            self.settings.annotation, [task.name for task in self.tasks]
-        )
+        names = [task.name for task in self.tasks]
+        return annotators.load_annotator(self.settings.annotation, names)
 
-    @cache
+    @kept
     def annotated_inputs(self, task: Task, count: int = 0) -> list[AnnotatedInput]:
-        """Annotation of the inputs of :meth:`measured_batches`, by their ``index``."""
-        max_length = self.settings.profile.recipe.max_length
-        return annotate_inputs(
-            self.measured_rows(task, count), task.fields, self.tokenizer, max_length, self.annotator
+        """Annotation of the measured rows' inputs, by their ``index`` in the batches."""
+        rows, max_length = (
+            self.rows(task, "measured", count),
+            self.settings.profile.recipe.max_length,
         )
+        return annotate_inputs(rows, task.fields, self.tokenizer, max_length, self.annotator)
 
-    def _measured(self, count: int) -> int:
-        limits = [limit for limit in (count, self.settings.max_examples) if limit]
-        return min(limits, default=0)
+    # Models
 
-    def measured_rows(self, task: Task, count: int = 0) -> Dataset:
-        """The dev rows whose maps are measured, drawn by the seed (footnote 5)."""
-        return glue.sample(self.dev_rows(task), self._measured(count), self.settings.seed)
+    def encoder(self, init: str = "pretrained") -> PreTrainedModel:
+        """The bare encoder before any fine-tuning, without a classifier."""
+        return models.load_encoder(self.settings.model, init, self.settings.seed).to(self.device)
 
-    @cache
-    def measured_batches(
-        self, task: Task, count: int = 0, pad_to: int | None = None
-    ) -> list[Batch]:
-        """Inputs of the dev rows whose maps are measured, drawn by the seed (footnote 5).
+    def untrained(
+        self, task: Task, init: str = "pretrained", seed_offset: int = 0
+    ) -> PreTrainedModel:
+        """The classifier before any fine-tuning: its classification layer is drawn by the seed."""
+        seed = self.settings.seed + seed_offset
+        return models.load_classifier(self.settings.model, task, init, seed).to(self.device)
+
+    def trainings(self, task: Task) -> range:
+        """Numbers of the task's fine-tuning runs; just one where a checkpoint was given."""
+        return range(self.settings.trainings_of(task))
+
+    def checkpoint(
+        self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None
+    ) -> ModelSource | None:
+        """The classifier that was given instead of a fine-tuning run.
+
+        Raises:
+            ValueError: another run is wanted than the one that a checkpoint replaces.
+        """
+        source = dict(self.settings.checkpoints).get(task.name) if init == "pretrained" else None
+        if source and (seed_offset or cut):
+            raise ValueError(
+                f"{task.title}: the only run is the checkpoint {source.name}; another, to compare it"
+                " with, has to be fine-tuned by this suite: leave checkpoint empty"
+            )
+        return source
+
+    @kept
+    def training(
+        self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None
+    ) -> finetune.Training:
+        """All that determines a fine-tuning run.
+
+        A task that continues from another starts with the encoder of that one's run, or of the
+        checkpoint that was given for it.
+        """
+        s, source, after = self.settings, self.settings.model, None
+        before = s.before(task, seed_offset) if init == "pretrained" else None
+        if before and (given := self.checkpoint(*before[:1])):
+            source = given
+        elif before:
+            after = self.training(before[0], init, before[1])
+        rows, recipe = self.rows(task, "train"), s.profile.recipe_of(init)
+        return finetune.Training(task, source, rows, recipe, init, s.seed + seed_offset, after, cut)
+
+    def finetuned(
+        self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None
+    ) -> PreTrainedModel:
+        """The classifier fine-tuned on the task, or the checkpoint that was given for it.
 
         Args:
             task: the task.
-            count: fewer rows than ``max_examples``; 0 for ``max_examples`` (which is 0 for all
-                rows).
-            pad_to: pad every input to this many tokens.
+            init: what fine-tuning starts from; see :func:`bertology_utils.models.load_classifier`.
+            seed_offset: number of the run.
+            cut: the pruning applied during fine-tuning; see :mod:`bertology_utils.pruning.cuts`.
+
+        Raises:
+            ValueError: see :meth:`checkpoint`.
         """
-        inputs = glue.sample(self.dev_inputs(task), self._measured(count), self.settings.seed)
-        return batches.make_batches(inputs, self.tokenizer, self._tokens_per_batch, pad_to)
+        if given := self.checkpoint(task, init, seed_offset, cut):
+            return models.load_classifier(given, task, "finetuned").to(self.device)
+        return finetune.finetuned(self.training(task, init, seed_offset, cut)).to(self.device)
+
+    def finetunings(self, task: Task) -> list[PreTrainedModel]:
+        """The classifiers fine-tuned on the task, which differ in their seed."""
+        return [self.finetuned(task, seed_offset=number) for number in self.trainings(task)]
+
+    def lazy_classifier(
+        self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None
+    ) -> Lazy:
+        """A fine-tuned classifier as an argument of :func:`bertology_utils.cache.cached`."""
+        if given := self.checkpoint(task, init, seed_offset, cut):
+            parts: tuple[object, ...] = given, task
+        else:
+            parts = finetune.finetuned, self.training(task, init, seed_offset, cut)
+        make = lambda: self.finetuned(task, init, seed_offset, cut)  # noqa: E731
+        return Lazy(make, (models.load_classifier, *parts))
+
+    def lazy_encoder(self, init: str) -> Lazy:
+        """The bare encoder as an argument of :func:`bertology_utils.cache.cached`."""
+        parts = models.load_encoder, self.settings.model, init, self.settings.seed
+        return Lazy(lambda: self.encoder(init), parts)
+
+    # What models do
 
     def observe(
         self,
-        model,
+        model: PreTrainedModel,
         task: Task,
         measurements: dict[str, Measurement],
         count: int = 0,
         weighing: str = "",
     ) -> dict:
-        """One pass over the inputs of :meth:`measured_batches`; see :func:`bertology_utils.attention.observe_cached`.
+        """One pass over the measured rows; see :func:`bertology_utils.attention.observe_cached`.
 
         Args:
             model: encoder or classifier.
@@ -258,219 +281,49 @@ class Lab(Record):
         """
         weighing = weighing or self.settings.weighing
         fed = {name: weighed(measurement, weighing) for name, measurement in measurements.items()}
-        return observe_cached(model, self.measured_batches(task, count), fed)
+        return observe_cached(model, self.batches(task, "measured", count), fed)
 
-    def look(self, model, task: Task) -> dict:
-        """The notebook's measurements of a model on these inputs, by name; see :mod:`bertology_utils.passes`."""
-        from .passes import measurements  # all sections, with scikit-learn
-
-        return self.observe(model, task, measurements(self, task))
-
-    def arcs(self, model, tasks: Sequence[Task]) -> dict[str, Arcs]:
-        """Which arcs each head finds, by relation: of the treebank if one was given, else of the tasks' inputs.
-
-        Args:
-            model: encoder or classifier.
-            tasks: on whose inputs it is asked where there is no treebank.
-        """
-        if self.sentences:
-            inputs, left_out = treebank.inputs_of(
-                self.sentences, self.tokenizer, least=MIN_EXAMPLES
-            )
-            pointing = Pointing(list(inputs.values()))
-            of_bank = batches.batches_of(
-                list(inputs),
-                self.tokenizer,
-                max_length=treebank.MAX_LENGTH,
-                tokens_per_batch=self._tokens_per_batch,
-            )
-            sentences = len(self.sentences.sentences) + len(self.sentences.faults)
-            self.fact(
-                treebank={"sentences": sentences, "left out": sentences - len(inputs)}
-                | ({"because": left_out} if left_out else {})
-            )
-            parts = [
-                observe_cached(
-                    model, of_bank, {"pointing": weighed(pointing, self.settings.weighing)}
-                )["pointing"]
-            ]
-        else:  # kept from the pass over all measurements, where there was one
-            asked = {task: Pointing(self.annotated_inputs(task)) for task in tasks}
-            parts = [
-                self.observe(model, task, {"pointing": asked[task]})["pointing"] for task in tasks
-            ]
-        return {name: joined([part[name] for part in parts]) for name in RELATIONS}
-
-    @cache
-    def swept_rows(self, task: Task) -> Dataset:
-        """The dev rows on which heads are disabled, drawn by the seed."""
-        return glue.sample(self.dev_rows(task), self.settings.sweep_examples, self.settings.seed)
-
-    def swept_labels(self, task: Task) -> np.ndarray:
-        """Gold labels of these rows, shape (rows,)."""
-        return np.asarray(self.swept_rows(task)["label"])
-
-    def swept_batches(self, task: Task) -> list[Batch]:
-        """Inputs of these rows."""
-        return self._in_batches(task, self.swept_rows(task))
-
-    def _in_batches(self, task: Task, rows: Dataset) -> list[Batch]:
-        inputs = batches.tokenize(
-            rows, task, self.tokenizer, self.settings.profile.recipe.max_length
-        )
-        return batches.make_batches(inputs, self.tokenizer, self._tokens_per_batch)
-
-    @cache
-    def paired_rows(self, task: Task) -> Dataset:
-        """Those of these rows on which pairs of heads are disabled, drawn by the seed."""
-        return glue.sample(self.swept_rows(task), PAIR_ROWS, self.settings.seed)
-
-    def paired_batches(self, task: Task) -> list[Batch]:
-        """Inputs of these rows."""
-        return self._in_batches(task, self.paired_rows(task))
-
-    def without_sets(self, task: Task, seed_offset: int = 0) -> np.ndarray:
-        """Outputs of the fine-tuned classifier on these rows without each of :func:`sets_of`, in each layer."""
-        return cached(*self._call(SetsOf(FineTuning(task, seed_offset=seed_offset))))
-
-    def sweep(self, task: Task, seed_offset: int = 0, ablation: str = "uniform") -> Sweep:
-        """Outputs of the fine-tuned classifier on these rows with every head and every layer disabled (§4.6)."""
-        return cached(*self._call(SweepOf(FineTuning(task, seed_offset=seed_offset), ablation)))
-
-    def entry(self, need: Need) -> tuple[str, Key]:
-        """Where the cache keeps what is needed: kind and key."""
-        return cache_key(*self._call(need))
-
-    def _call(self, need: Need) -> tuple:
-        """The function and the arguments that make it."""
-        if isinstance(need, FineTuning):
-            return finetune.train, self._training(need)
-        if isinstance(need, PassOf):
-            return self._pass(need)
-        task, model = need.training.task, self._classifier(need.training)
-        if isinstance(need, SetsOf):
-            inputs = self._inputs(task, self.paired_rows(task))
-            return without_sets, model, inputs, sets_of(self.config.num_attention_heads)
-        return sweep, model, self._inputs(task, self.swept_rows(task)), 0, None, need.ablation
-
-    def _pass(self, need: PassOf) -> tuple:
-        from .passes import together, wanted
-
-        task, of = need.task, need.model
-        inputs = self._inputs(task, self.measured_rows(task))
-        if isinstance(of, FineTuning):
-            model = self._classifier(of)
-        else:
-            model = Lazy(
-                lambda: self.encoder(of),
-                (models.load_encoder, self.settings.model, of, self.settings.seed),
-            )
-        open_lab: Any = type(self)
-        measured = Lazy(
-            lambda: wanted([_opened(open_lab, *notebook) for notebook in need.notebooks], task),
-            (wanted, need.notebooks),
-        )
-        return together, model, inputs, measured
-
-    def _classifier(self, one: FineTuning) -> Lazy:
-        """The fine-tuned classifier, loaded only where something is asked of it."""
-        checkpoint = self._checkpoint(one)
-        what = (checkpoint, one.task) if checkpoint else (finetune.finetuned, self._training(one))
-        return Lazy(
-            lambda: self.finetuned(one.task, one.init, one.seed_offset, one.cut),
-            (models.load_classifier, *what),
-        )
-
-    def _inputs(self, task: Task, rows: Dataset) -> Lazy:
-        """Inputs of these rows, made only where something is asked of a model."""
-        max_length = self.settings.profile.recipe.max_length
-        what = (batches.make_batches, batches.tokenize, rows, task, self.settings.model, max_length)
-        return Lazy(lambda: self._in_batches(task, rows), what)
-
-    def make(self, need: Need) -> None:
-        """Leave in the cache what is needed."""
-        if isinstance(need, FineTuning):
-            finetune.trained(self._training(need))
-        else:
-            cached(*self._call(need))
-
-    def prepare(self) -> None:
-        """Make all that this notebook needs, in workers; where the cache has it, nothing is done.
-
-        Raises:
-            RuntimeError: something cannot be made; the message says what and why.
-        """
-        prepare(self, self.notebook, self._parameters)
-
-    def title(self, need: Need) -> str:
-        """Name of what is needed, for messages."""
-        if isinstance(need, FineTuning):
-            return self._training(need).name
-        if isinstance(need, PassOf):
-            of = (
-                f"{need.task.title}, {need.model} encoder"
-                if isinstance(need.model, str)
-                else self.title(need.model)
-            )
-            return f"{of}, maps measured"
-        what = "pairs of heads" if isinstance(need, SetsOf) else f"heads {need.ablation}"
-        return f"{need.training.task.title}, seed {self.settings.seed + need.training.seed_offset}, {what}"
-
-    def predictions(self, model, task: Task) -> np.ndarray:
-        """Predicted labels (or scores from 0 to 1, for a regression) of all dev rows, shape (rows,)."""
-        return predictions(task, models.predict_logits(model, self.dev_batches(task)))
+    def predictions(self, model: PreTrainedModel, task: Task) -> np.ndarray:
+        """Predicted labels of all dev rows, or scores from 0 to 1 for a regression, shape (rows,)."""
+        return predictions(task, models.predict_logits(model, self.batches(task, "dev")))
 
     def answers(
         self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None
     ) -> np.ndarray:
-        """What the fine-tuned classifier predicts of all dev rows, from the cache; as :meth:`predictions`."""
-        return predictions(
-            task, cached(models.predict_logits, *self.asked(task, seed_offset, init, cut))
-        )
+        """Predictions of a fine-tuned classifier for all dev rows, from the cache; shape (rows,)."""
+        model = self.lazy_classifier(task, init, seed_offset, cut)
+        inputs = self.lazy_batches(task, self.rows(task, "dev"))
+        return predictions(task, cached(models.predict_logits, model, inputs))
 
-    def asked(
-        self, task: Task, seed_offset: int = 0, init: str = "pretrained", cut: Cut | None = None
-    ) -> tuple[Lazy, Lazy]:
-        """The fine-tuned classifier and the inputs of all dev rows, as arguments of :func:`bertology_utils.cache.cached`."""
-        return self._classifier(FineTuning(task, init, seed_offset, cut=cut)), self._inputs(
-            task, self.dev_rows(task)
-        )
+    @property
+    def random_tasks(self) -> tuple[Task, ...]:
+        """The tasks on which the profile also fine-tunes from random weights."""
+        return tuple(task for task in self.tasks if self.settings.random_starts_of(task))
 
-    def restored_layers(
-        self, task: Task, groups: Sequence[Sequence[int]], seed_offset: int = 0
-    ) -> list[np.ndarray]:
-        """What the fine-tuned classifier outputs, from the cache, and then what with each group of layers put back (§4.3).
+    def random_starts(self, task: Task) -> np.ndarray:
+        """Predictions of classifiers fine-tuned from random weights, shape (runs, dev rows).
 
         Args:
-            task: the task.
-            groups: layers from 0, to get their weights from before fine-tuning.
-            seed_offset: of the training; see :meth:`finetuned`.
-
-        Returns:
-            Each of shape (rows, labels), of all dev rows; NaN for a model whose layers cannot be
-            exchanged.
+            task: one of :attr:`random_tasks`.
         """
-        start = Lazy(
-            lambda: self.untrained(task),
-            (models.load_classifier, self.settings.model, task, self.settings.seed),
-        )
-        model, inputs = self.asked(task, seed_offset)
-        return cached(restored_logits, model, start, [(), *map(tuple, groups)], inputs)
+        numbers = range(self.settings.random_starts_of(task))
+        return np.stack([self.answers(task, "normal", number) for number in numbers])
 
     @cached_property
     def learned(self) -> dict[Task, bool]:
-        """Which tasks every training learned, so that claims can be judged on them."""
-        found = {}
+        """Which tasks every run learned, so that claims can be judged on them."""
+        learned_tasks = {}
         for task in self.tasks:
             answers = np.stack(
                 [self.answers(task, seed_offset=number) for number in self.trainings(task)]
             )
-            found[task] = learned(task, answers, self.labels(task), self.resampling_seed(task))
-        return found
+            seed = self.resampling_seed(task)
+            learned_tasks[task] = learned(task, answers, self.labels(task), seed)
+        return learned_tasks
 
     @property
     def learned_tasks(self) -> list[Task]:
-        """The tasks that every training learned.
+        """The tasks that every run learned.
 
         Raises:
             ValueError: there is none, so there is nothing to measure.
@@ -479,12 +332,13 @@ class Lab(Record):
             raise ValueError(f"{problem}; choose other tasks, or more train_examples")
         return [task for task in self.tasks if self.learned[task]]
 
-    def labels(self, task: Task) -> np.ndarray:
-        """Gold labels of all dev rows, shape (rows,)."""
-        return np.asarray(self.dev_rows(task)["label"])
-
-
-@lru_cache(maxsize=8)
-def _opened(open_lab: Any, notebook: str, parameters: tuple[tuple[str, object], ...]) -> Lab:
-    """A lab that was opened before, with the rows and annotation that it has read."""
-    return open_lab(notebook, **dict(parameters))
+    def rows_used(self) -> dict[str, dict[str, object]]:
+        """Numbers of training and dev rows by task, and a digest of the training rows."""
+        return {
+            task.name: {
+                "train": len(self.rows(task, "train")),
+                "dev": len(self.rows(task, "dev")),
+                "train_sha256": finetune.rows_digest(self.rows(task, "train")),
+            }
+            for task in self.tasks
+        }

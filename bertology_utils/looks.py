@@ -6,17 +6,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import passes
-from .annotation.inputs import TOKEN_TYPES, AnnotatedInput, wordpieces
+from .annotation.inputs import TOKEN_TYPES, AnnotatedInput, token_types, wordpieces
+from .attention import Measurement
 from .attention.batches import batches_of
 from .common import track
-from .features import compare, in_even_shares, marks
+from .features import Features, Flow, compare, in_even_shares, marks
 from .glue import Task
-from .links import measure
+from .lab import kept
+from .links import dependencies, measure
 from .links.measure import (
     BEFORE,
     FROM_CLS,
@@ -32,6 +33,11 @@ from .links.measure import (
 from .results import P_VALUE
 from .statistics import Bootstrap, bootstrap_mean
 from .verdicts import Support, never_adjacent, no_sink
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from .lab import Lab
 
 FIRST = (
     "share of resamples in which [CLS] attends most to it"  # the same, by task, type and training
@@ -150,22 +156,49 @@ class Looks:
         return {"found": found, "unmet": never_adjacent(self.adjacent[words])}
 
 
-def of_lab(lab: Any) -> Looks:
+@kept
+def links_of(lab: Lab, task: Task) -> list[OfInput]:
+    """Each input's links between two words, with places at which other inputs have such links."""
+    links = [
+        measure.find_links(annotated, lab.annotator.antecedents)
+        for annotated in lab.annotated_inputs(task)
+    ]
+    return measure.borrow(links, lab.resampling_seed(task))
+
+
+def measurements(lab: Lab, task: Task) -> dict[str, Measurement]:
+    """The measurements that notebook 5 makes of every model on the task's rows, by name."""
+    inputs = lab.annotated_inputs(task)
+    return {
+        "from [CLS]": Features([token_types(annotated) for annotated in inputs], "[CLS]"),
+        "links": measure.TokenLinkAttention(links_of(lab, task)),
+        "centred": measure.TokenLinkAttention(links_of(lab, task), centred=True),
+        "flow": Flow([marks(annotated) for annotated in inputs]),
+        "pointing": dependencies.Pointing(inputs),
+    }
+
+
+def observe_links(lab: Lab, model: PreTrainedModel, task: Task) -> Found:
+    """What these measurements say of a model."""
+    return lab.observe(model, task, measurements(lab, task))
+
+
+def of_lab(lab: Lab) -> Looks:
     """The looks at a lab's models: pre-trained, with random weights, and every training of its tasks."""
     pretrained, random = lab.encoder(), lab.encoder("normal")
     found: dict[str, dict[Task, Found]] = {BEFORE: {}, TUNED: {}, RANDOM: {}}
     tuned = {}
     for task in track(lab.tasks, "measuring"):
         found[BEFORE][task], found[RANDOM][task] = (
-            lab.look(pretrained, task),
-            lab.look(random, task),
+            observe_links(lab, pretrained, task),
+            observe_links(lab, random, task),
         )
-        tuned[task] = [lab.look(model, task) for model in lab.finetunings(task)]
+        tuned[task] = [observe_links(lab, model, task) for model in lab.finetunings(task)]
         found[TUNED][task] = tuned[task][0]
     inputs = {task: lab.annotated_inputs(task) for task in lab.tasks}
     return Looks(
         inputs,
-        {task: passes.links(lab, task) for task in lab.tasks},
+        {task: links_of(lab, task) for task in lab.tasks},
         found,
         tuned,
         lab.learned,
@@ -288,7 +321,7 @@ def from_word(model: Any, tokenizer: Any, sentence: str, word: str) -> dict[str,
     return {other: maps[..., columns].max(axis=(2, 3)) for other, columns in places.items()}
 
 
-def with_every_noun(lab: Any, model: Any) -> np.ndarray:
+def with_every_noun(lab: Lab, model: Any) -> np.ndarray:
     """The excess from pronouns to nouns if a pronoun is linked with every noun of its sentence, as in parsed text.
 
     Args:

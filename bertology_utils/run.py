@@ -11,10 +11,10 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from .plan import needs_of
 from .record import OUTPUT_VARIABLE, project_root
 from .settings import PARAMETERS, Settings, absolute, convert, parse_source, resolve
 from .verdicts import MIN_EXAMPLES
-from .workers import in_words, work
+from .workers import ONE_THREAD, describe_error
 
 # The cell of the parameters that a reader changes, and a folded one before it with the others.
 PARAMETERS_TAG, DEFAULTS_TAG = "parameters", "defaults"
@@ -273,24 +273,6 @@ class Outcome:
     changes: tuple[str, ...] = ()
 
 
-def run_notebooks(
-    notebooks: Sequence[Notebook],
-    values: dict[str, object],
-    output: Path,
-    figures: Path,
-    cell_limit: float,
-    jobs: int,
-) -> Iterator[Outcome]:
-    """Outcomes of :func:`run_notebook` of each, as they end; several at once where ``jobs`` is above 1."""
-    run_one = partial(
-        run_notebook, values=values, output=output, figures=figures, cell_limit=cell_limit
-    )
-    with closing(work(run_one, notebooks, min(jobs, len(notebooks)) or 1)) as ended:
-        for notebook, outcome in ended:
-            died = "a process that ran notebooks died; a common cause is too little memory: try fewer --jobs"
-            yield outcome or Outcome(notebook, 0, died, None)
-
-
 def run_notebook(
     notebook: Notebook,
     values: dict[str, object],
@@ -323,7 +305,7 @@ def run_notebook(
             # Or the debugger of an old ipykernel warns at every start.
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
             # However many cores there are: sums of floats depend on it in their last digits.
-            **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+            **ONE_THREAD,
         }
         with environment(kernel):
             error = execute(notebook, own, executed, cell_limit)
@@ -369,7 +351,7 @@ def execute(
         )
     except papermill.PapermillExecutionError as failure:
         inside = Exception(failure.evalue)  # papermill's own text is its traceback
-        what = in_words(inside) if is_full(inside) else f"{failure.ename}: {failure.evalue}"
+        what = describe_error(inside) if is_full(inside) else f"{failure.ename}: {failure.evalue}"
         return f"cell {failure.exec_count}: {what}"
     except CellTimeoutError:
         return f"a cell took longer than {cell_limit / 60:g} minutes, the limit; --cell-limit MINUTES changes it, 0 lifts it"
@@ -379,7 +361,7 @@ def execute(
         return f"the kernel did not start: {failure}; python -m ipykernel install --sys-prefix makes one"
     except OSError as failure:
         executed.unlink(missing_ok=True)  # half-written
-        return in_words(failure)
+        return describe_error(failure)
     except (
         BaseException
     ):  # Ctrl-C or SIGTERM end the kernel, too: that its client misses it is no news

@@ -1,217 +1,216 @@
-"""Who does the work: processes of this machine (loky), or a Dask cluster, both through concurrent.futures.
+"""Parallel execution by Dask's distributed: processes of this machine, or the workers of a cluster.
 
-:func:`work` is the one way in which anything runs side by side here; :func:`jobs_for` says how many
-processes fit. joblib's own Dask backend is not taken: it never calls back for a task whose worker
-was killed, so that a run would hang.
+:func:`run_tasks` carries out a graph of tasks and yields each as it ends; :func:`count_workers`
+says how many processes fit into this machine.
 """
 
 from __future__ import annotations
 
-import getpass
 import os
-import signal
-import sys
-import tempfile
-import threading
 import time
-import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from queue import Empty, Queue
+from typing import TYPE_CHECKING, Any
 
 from .common import SILENT, device, is_full
 
-KERNEL = (
-    2.5 * 2**30
-)  # bytes that a notebook's kernel takes at most with the embedded model (measured: 2.2 GiB)
-KEPT = "what was finished is in the cache, and a new run goes on from there"
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+# Bytes that a notebook's kernel takes at most with the embedded model (measured: 2.2 GiB).
+KERNEL = 2.5 * 2**30
+RESUME = "what was finished is in the cache, and a new run goes on from there"
+# Seconds for which a cluster may be without any worker, since one that died is started again.
+WITHOUT_WORKERS = 20.0
+# One thread, however many cores there are: sums of floats depend on it in their last digits.
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_CONFIG = {
+    "distributed.scheduler.allowed-failures": 0,  # run_tasks begins them again, alone
+    "distributed.scheduler.worker-saturation": 1.0,
+    "distributed.worker.daemon": False,  # a task may start processes of its own
+    "distributed.admin.low-level-log-length": 0,
+}
 
 
-def in_words(error: BaseException) -> str:
-    """What an error, of the operating system say, means for a run."""
+@dataclass(frozen=True)
+class Task:
+    """One call in a graph of tasks.
+
+    Attributes:
+        function: may be sent to another process.
+        arguments: its own.
+        needs: names of the tasks that have to end well before.
+    """
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    needs: tuple[str, ...] = ()
+
+
+class NeedFailedError(RuntimeError):
+    """A task was not begun, since one that it needs failed."""
+
+
+def describe_error(error: BaseException) -> str:
+    """Say in one line what an error means for a run."""
     if is_full(error):
         where = getattr(error, "filename", None) or "nothing more can be written"
-        return f"the disk is full ({where}); free some space and run again, which goes on from what is finished"
+        return f"the disk is full ({where}); free some space and run again: {RESUME}"
+    if type(error).__name__ == "KilledWorker":
+        return (
+            "each worker that took it died; a common cause is too little memory: try fewer --jobs"
+        )
     worded = isinstance(error, (ConnectionError, RuntimeError)) or (
         isinstance(error, OSError) and error.errno is None
     )
     return str(error) if worded else f"{type(error).__name__}: {error}"
 
 
-def work(
-    function: Callable, items: Iterable, jobs: int, scheduler: str = "", alone: bool = False
-) -> Generator[tuple[Any, Any], None, None]:
-    """Pairs of an item and ``function(item)``, as they end; None for an item that was in hand when its worker died.
-
-    Items are asked for one by one, and at most ``jobs`` are in hand, so that it is known which
-    these are.
+@contextmanager
+def connect(jobs: int, scheduler: str = "") -> Iterator[Client | None]:
+    """Give a Dask client of a cluster's scheduler, or of ``jobs`` processes of this machine.
 
     Args:
-        function: may be pickled.
-        items: what is worked through.
-        jobs: how many at once; 1 is this process itself.
-        scheduler: address of a Dask scheduler, whose workers are taken instead.
-        alone: in a process of its own also where ``jobs`` is 1.
+        jobs: processes, each with one thread and, where there are GPUs, with one of them; with one
+            job there is no client, and tasks run in this process.
+        scheduler: address of a Dask scheduler; empty for this machine.
 
     Raises:
-        ConnectionError: no scheduler at the address, or it, or all its workers, went away.
-        Exception: of ``function``.
+        ConnectionError: no scheduler answers at the address, or it has no workers.
     """
-    if jobs == 1 and not (scheduler or alone):
-        yield from ((item, function(item)) for item in items)
+    if jobs == 1 and not scheduler:
+        yield None
         return
-    queue, broken = iter(items), True
-    in_hand: dict[Future, Any] = {}
-    while broken:  # by a dead worker, with which loky gives up the others
-        broken = False
-        with _executor(jobs, scheduler) as (executor, check):
-            while True:
-                while (
-                    len(in_hand) < jobs and not broken and (item := next(queue, None)) is not None
-                ):
-                    in_hand[executor.submit(function, item)] = item
-                if not in_hand:
-                    break
-                ended, _ = wait(in_hand, timeout=1, return_when=FIRST_COMPLETED)
-                check()
-                for future in ended:
-                    item = in_hand.pop(future)
-                    if future.cancelled():
-                        raise ConnectionError(
-                            f"the Dask scheduler at {scheduler} went away; {KEPT}"
-                        )
-                    error = future.exception()
-                    if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
-                        broken = broken or isinstance(error, BrokenExecutor)
-                        yield item, None
-                    else:
-                        yield item, future.result()
+    import dask
+    from distributed import Client, Nanny, Scheduler, SpecCluster
 
-
-@contextmanager
-def _executor(jobs: int, scheduler: str) -> Iterator[tuple[Executor, Callable[[], None]]]:
-    """Who works, and a function that raises ConnectionError where they went away."""
-    if scheduler:
-        with cluster(scheduler) as client:
-            executor = client.get_executor(pure=False)
+    with dask.config.set(_CONFIG):
+        if scheduler:
             try:
-                yield executor, partial(_check_alive, client, scheduler)
+                client = Client(scheduler, timeout=10, set_as_default=False)
+            except (OSError, ValueError) as error:
+                raise ConnectionError(
+                    f"no Dask scheduler at {scheduler} ({error}); start one: dask scheduler"
+                ) from None
+            try:
+                if not client.scheduler_info()["workers"]:
+                    raise ConnectionError(
+                        f"the Dask scheduler at {scheduler} has no workers; start some:"
+                        f" dask worker {scheduler}"
+                    )
+                yield client
             finally:
-                executor.shutdown(wait=False)
-    else:
-        from joblib.externals.loky import get_reusable_executor
-
-        warnings.filterwarnings(
-            "ignore", message="A worker stopped while some jobs were given"
-        )  # one that had grown
-        environment = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        if "IPython" in sys.modules and SILENT not in os.environ:
-            environment[SILENT] = "1"  # or a notebook would show it
-        executor = get_reusable_executor(
-            jobs, timeout=None, initializer=_begin, initargs=(os.getpid(),), env=environment
-        )
-        stop = True
-        try:
-            yield executor, lambda: None
-            stop = False
-        finally:
-            executor.shutdown(wait=True, kill_workers=stop)
+                client.close(timeout=2)
+            return
+        names = visible_gpus() or [None] * jobs
+        gpus = [{} if name is None else {"CUDA_VISIBLE_DEVICES": name} for name in names[:jobs]]
+        options = {"nthreads": 1, "memory_limit": 0, "silence_logs": 50, "dashboard_address": None}
+        workers = {
+            number: {"cls": Nanny, "options": options | {"env": {**ONE_THREAD, SILENT: "1", **gpu}}}
+            for number, gpu in enumerate(gpus)
+        }
+        here = {"cls": Scheduler, "options": {"dashboard": False, "host": "127.0.0.1"}}
+        with (
+            SpecCluster(workers, here, silence_logs=50) as cluster,
+            Client(cluster, set_as_default=False) as client,
+        ):
+            yield client
 
 
-def _begin(parent: int) -> None:
-    """Take a GPU, leave Ctrl-C to the parent, and end with it: one that is killed tells its workers nothing."""
-    import psutil
-    from tqdm import tqdm
+def run_tasks(tasks: Mapping[str, Task], client: Client | None) -> Iterator[tuple[str, Any, Any]]:
+    """Yield (name, result, error) of every task as it ends, one of the two being None.
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    tqdm.set_lock(
-        threading.RLock()
-    )  # its own is a semaphore, of which a worker that is stopped with its run leaves one
-    _take_gpu()
+    What was in hand when a worker died is begun once more, alone, and given up if its worker dies
+    again. What needs a failed task is not begun and ends with a :class:`NeedFailedError`.
 
-    def watch() -> None:
-        while psutil.pid_exists(parent) and (os.name == "nt" or os.getppid() == parent):
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-_held: list[Any] = []  # locks of GPUs, as long as this process lives
-
-
-def _take_gpu() -> None:
-    """Choose a GPU that no other worker has, of those that the run sees, before torch looks for one."""
-    from filelock import FileLock, Timeout
-
-    seen = os.environ.get("CUDA_VISIBLE_DEVICES")
-    for name in seen.split(",") if seen else map(str, range(gpus())):
-        lock = FileLock(
-            Path(tempfile.gettempdir()) / f"bertology-{getpass.getuser()}-gpu-{name}.lock",
-            timeout=0,
-        )
-        try:
-            lock.acquire()
-        except Timeout:
-            continue
-        _held.append(lock)
-        os.environ["CUDA_VISIBLE_DEVICES"] = name
-        return
-
-
-@contextmanager
-def cluster(address: str) -> Iterator[Any]:
-    """A client of the Dask scheduler at ``address``.
+    Args:
+        tasks: by name, the most urgent first, each after those that it needs.
+        client: of :func:`connect`; without one tasks run here, one after the other.
 
     Raises:
-        ConnectionError: there is none, or it has no workers.
-        ModuleNotFoundError: Dask Distributed is not installed.
+        ConnectionError: the scheduler, or all workers of a cluster, went away.
     """
-    try:
-        from distributed import Client
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "--scheduler needs Dask Distributed: pip install -e '.[cluster]'"
-        ) from None
-    try:
-        client = Client(address, timeout=10, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise ConnectionError(
-            f"no Dask scheduler at {address} ({error}); start one: dask scheduler"
-        ) from None
-    try:
-        if not client.scheduler_info()["workers"]:
-            raise ConnectionError(
-                f"the Dask scheduler at {address} has no workers; start some: dask worker {address}"
-            )
-        yield client
-    finally:
-        client.close(timeout=2)
+    if client is None:
+        yield from _run_here(tasks)
+        return
+    waiting, suspects, retried = list(tasks), list[str](), set[str]()
+    succeeded, failed = set[str](), set[str]()
+    in_hand: dict[str, Future] = {}
+    ended: Queue[str] = Queue()
+    size, last_seen = len(client.scheduler_info()["workers"]), time.monotonic()
+
+    def begin(name: str) -> None:
+        in_hand[name] = client.submit(tasks[name].function, *tasks[name].arguments, pure=False)
+        in_hand[name].add_done_callback(lambda _: ended.put(name))
+
+    while waiting or suspects or in_hand:
+        if suspects and not in_hand:
+            begin(suspects.pop(0))
+        for name in () if suspects or retried & set(in_hand) else list(waiting):
+            if failed.intersection(tasks[name].needs):
+                waiting.remove(name)
+                failed.add(name)
+                yield name, None, NeedFailedError("what it needs failed")
+            elif len(in_hand) < size and succeeded.issuperset(tasks[name].needs):
+                waiting.remove(name)
+                begin(name)
+        if not in_hand:
+            continue
+        try:
+            name = ended.get(timeout=1)
+        except Empty:
+            last_seen = _check_cluster(client, last_seen)
+            continue
+        future = in_hand.pop(name)
+        if future.status == "finished":
+            succeeded.add(name)
+            yield name, future.result(), None
+        elif future.status != "error":
+            raise ConnectionError(f"the Dask scheduler went away; {RESUME}")
+        elif type(future.exception()).__name__ == "KilledWorker" and name not in retried:
+            retried.add(name)
+            suspects.append(name)
+        else:
+            failed.add(name)
+            yield name, None, future.exception()
 
 
-def cluster_size(address: str) -> int:
-    """Number of workers of a Dask scheduler; raises as :func:`cluster`."""
-    with cluster(address) as client:
-        return len(client.scheduler_info()["workers"])
+def _run_here(tasks: Mapping[str, Task]) -> Iterator[tuple[str, Any, Any]]:
+    """Carry out tasks in this process; see :func:`run_tasks`."""
+    failed: set[str] = set()
+    for name, task in tasks.items():
+        try:
+            if failed.intersection(task.needs):
+                raise NeedFailedError("what it needs failed")
+            result = task.function(*task.arguments)
+        except Exception as error:
+            failed.add(name)
+            yield name, None, error
+        else:
+            yield name, result, None
 
 
-def _check_alive(client: Any, address: str) -> None:
+def _check_cluster(client: Client, last_seen: float) -> float:
+    """Return when a worker was last seen; raise ConnectionError where none comes back."""
     try:
-        alone = not client.scheduler_info().get("workers") and client.status == "running"
+        workers = client.scheduler_info()["workers"] if client.status == "running" else None
     except (OSError, TimeoutError):
-        raise ConnectionError(f"the Dask scheduler at {address} went away; {KEPT}") from None
-    if alone or client.status in ("closing", "closed"):
-        raise ConnectionError(
-            f"{'all workers of ' if alone else ''}the Dask scheduler at {address} went away; {KEPT}"
-        )
+        workers = None
+    if workers is None:
+        raise ConnectionError(f"the Dask scheduler went away; {RESUME}")
+    if workers:
+        return time.monotonic()
+    if time.monotonic() - last_seen > WITHOUT_WORKERS:
+        raise ConnectionError(f"all workers of the Dask scheduler went away; {RESUME}")
+    return last_seen
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute with one thread, as sums of floats depend on their number; afterwards with as many as before."""
+    """Compute with one thread; afterwards with as many as before."""
     import torch
 
     before = torch.get_num_threads()
@@ -222,30 +221,42 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def gpus() -> int:
-    """Number of GPUs that this process sees, and is to use."""
+def visible_gpus() -> list[str]:
+    """Names of the GPUs that this process sees and is to use, for CUDA_VISIBLE_DEVICES."""
     import torch
 
-    return torch.cuda.device_count() if device().type == "cuda" else 0
+    count = torch.cuda.device_count() if device().type == "cuda" else 0
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return named.split(",")[:count] if named else [str(number) for number in range(count)]
 
 
 def free_memory() -> int:
-    """Bytes that can still be taken, limits of a container included."""
+    """Bytes of memory that can still be taken, limits of a container (cgroup v1 or v2) included."""
     import psutil
 
-    free, group = psutil.virtual_memory().available, Path("/sys/fs/cgroup")
-    try:
-        limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
-        statistics = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-        return min(
-            free, max(0, limit - used + int(statistics["inactive_file"]))
-        )  # counted as used, and given up
-    except (OSError, ValueError, KeyError):  # no such limit: "max"
-        return free
+    free = psutil.virtual_memory().available
+    group = Path("/sys/fs/cgroup")
+    for limit, used, statistics in (
+        ("memory.max", "memory.current", "memory.stat"),
+        (
+            "memory/memory.limit_in_bytes",
+            "memory/memory.usage_in_bytes",
+            "memory/memory.stat",
+        ),
+    ):
+        try:
+            lines = (group / statistics).read_text().splitlines()
+            cached = dict(line.split() for line in lines)  # its inactive files are given up
+            inactive = int(cached.get("total_inactive_file") or cached["inactive_file"])
+            taken = int((group / used).read_text()) - inactive
+            return min(free, max(0, int((group / limit).read_text()) - taken))
+        except (OSError, ValueError, KeyError):  # no such group, or no limit: "max"
+            continue
+    return free
 
 
-def jobs_for(memory: float, wanted: int = 0) -> int:
-    """How many workers run at once: one for each GPU, else for each core, as far as memory reaches.
+def count_workers(memory: float, wanted: int = 0) -> int:
+    """Say how many workers run at once: one for each GPU, else for each core, as memory allows.
 
     Args:
         memory: of one worker, in bytes.
@@ -254,17 +265,17 @@ def jobs_for(memory: float, wanted: int = 0) -> int:
     Raises:
         ValueError: more workers are wanted than there are GPUs, or than memory allows.
     """
-    import joblib
-
-    free, there = free_memory(), gpus()
+    free, gpus = free_memory(), len(visible_gpus())
     most = max(1, int(free // memory))
-    if wanted > there > 1:
+    if wanted > gpus > 1:
         raise ValueError(
-            f"{wanted} workers and {there} GPUs: each worker takes one; choose --jobs {there}"
+            f"{wanted} workers and {gpus} GPUs: each worker takes one; choose --jobs {gpus}"
         )
     if wanted > most:
         raise ValueError(
-            f"{wanted} workers of about {memory / 2**30:.1f} GiB do not fit into the {free / 2**30:.1f} GiB that are"
-            f" free; choose --jobs {most} or fewer"
+            f"{wanted} workers of about {memory / 2**30:.1f} GiB do not fit into the"
+            f" {free / 2**30:.1f} GiB that are free; choose --jobs {most} or fewer"
         )
-    return wanted or min(there or joblib.cpu_count(), most)
+    from dask.system import CPU_COUNT
+
+    return wanted or min(gpus or CPU_COUNT, most)

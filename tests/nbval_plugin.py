@@ -4,16 +4,15 @@ nbval executes the cells and compares what they print (``printed_numbers.cfg``);
 figures are compared afterwards by ``python -m bertology_utils.compare``.
 """
 
-import joblib
 import pytest
 
-from bertology_utils.workers import KERNEL, free_memory
+from bertology_utils.workers import KERNEL, count_workers
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_xdist_auto_num_workers(config):
     """What ``-n auto`` means: a process for each core, as far as memory reaches."""
-    return max(1, min(joblib.cpu_count(), int(free_memory() // KERNEL)))
+    return count_workers(KERNEL)
 
 
 def pytest_collection_modifyitems(items):

@@ -125,7 +125,7 @@ def measured(name):
     """The lab, its task, its encoder and the plain examples."""
     lab = Lab("4_feature_attention", tasks=name, max_examples=50)
     task, model = lab.tasks[0], lab.encoder("pretrained").cpu()
-    rows = sample(lab.dev_rows(task), 50, lab.settings.seed)
+    rows = sample(lab.rows(task, "dev"), 50, lab.settings.seed)
     gold = generate(name)["validation"]
     return (
         lab,

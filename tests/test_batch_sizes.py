@@ -15,7 +15,7 @@ from conftest import make_bert, make_rows
 from eight_models import parts_of
 
 import bertology_utils
-from bertology_utils import passes
+from bertology_utils import looks
 from bertology_utils.annotation.inputs import token_types
 from bertology_utils.attention import ByNorm, make_batches, observe
 from bertology_utils.attention.batches import tokenize
@@ -90,7 +90,7 @@ def check_equal(results, atol=1e-6):
 def of_inputs(lab, model, reference):
     """Measurements of a task's inputs, by name; made anew for each pass, as they keep what they saw."""
     inputs, tokenizer = lab.annotated_inputs(TASK), lab.tokenizer
-    special, links = [marks(one) for one in inputs], passes.links(lab, TASK)
+    special, links = [marks(one) for one in inputs], looks.links_of(lab, TASK)
     ids = tuple(tokenizer.all_special_ids)
     types = [token_types(annotated) for annotated in inputs]
     return lambda: {
@@ -114,7 +114,7 @@ def of_inputs(lab, model, reference):
 
 
 def own_inputs(lab):
-    return in_batches(tokenize(lab.measured_rows(TASK), TASK, lab.tokenizer, 128), lab.tokenizer)
+    return in_batches(tokenize(lab.rows(TASK, "measured"), TASK, lab.tokenizer, 128), lab.tokenizer)
 
 
 def test_no_measurement_depends_on_batches(lab, tiny_bert, tmp_path):

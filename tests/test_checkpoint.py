@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import torch
 from conftest import random_classifier
 from safetensors.torch import load_file, save_file
 
+from bertology_utils.disabling.effects import sweep_run
 from bertology_utils.glue import TASKS
 from bertology_utils.lab import Lab
 from bertology_utils.run import find_notebooks
@@ -31,10 +33,10 @@ def test_it_is_taken_as_it_is(tiny_bert, tiny_classifier, monkeypatch):
         load_file(tiny_classifier / "model.safetensors"),
     )
     assert all(torch.equal(found[name].cpu(), value) for name, value in expected.items())
-    assert lab.sweep(TASKS["sst2"]).heads.shape == (3, 4, 4, 2)
+    assert sweep_run(lab, TASKS["sst2"]).heads.shape == (3, 4, 4, 2)
     assert lab.settings.trainings_of(TASKS["sst2"]) == 1
-    for wanted in (lab.finetuned, lab.sweep):
-        with pytest.raises(ValueError, match="there is one training only"):
+    for wanted in (lab.finetuned, partial(sweep_run, lab)):
+        with pytest.raises(ValueError, match="the only run is the checkpoint"):
             wanted(TASKS["sst2"], seed_offset=1)
     for other in (
         {"task": TASKS["rte"]},

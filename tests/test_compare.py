@@ -7,11 +7,8 @@ import pytest
 from conftest import ROOT, write_results
 from nbval.plugin import get_sanitize_patterns
 
-from bertology_utils import compare, finetune
+from bertology_utils import compare
 from bertology_utils.compare import picture_difference
-from bertology_utils.glue import TASKS
-from bertology_utils.lab import Lab
-from bertology_utils.plan import FineTuning, Item, make
 from bertology_utils.run import publish
 
 # --- printed texts: numbers have their own comparison ---
@@ -121,19 +118,6 @@ def test_a_run_replaces_only_what_really_changed(tmp_path, change, kept, reasons
     } == kept
     assert len(changes) == len(reasons) and all(map(str.startswith, changes, reasons))
     assert not (tmp_path / "new").exists() and not list(tmp_path.glob("*.before"))
-
-
-def test_a_notebook_that_trains_what_no_plan_names_is_refused(tiny_bert, monkeypatch):
-    lab = Lab("8_trial", model=str(tiny_bert), tasks="rte", train_examples=8)
-    monkeypatch.setenv(finetune.PREPARED, "1")
-    with pytest.raises(RuntimeError, match="needs_of does not name it"):
-        lab.finetuned(TASKS["rte"])
-    (need,) = [FineTuning(TASKS["rte"])]
-    item = Item(
-        ("8_trial",), tuple(lab._parameters.items()), Lab, need, "RTE", lab.entry(need), 0, 0
-    )
-    assert make(item)[1] is None, "what is planned is trained"
-    lab.finetuned(TASKS["rte"])
 
 
 def test_folders_of_runs_are_compared_and_what_differs_is_named(tmp_path, capsys):

@@ -10,7 +10,7 @@ from made_up import SURE, resampled
 from plain import TASKS, made_input, measured, replay, words
 from transformers import BertModel
 
-from bertology_utils import head_dependencies, load_tokenizer
+from bertology_utils import head_dependencies, load_tokenizer, looks
 from bertology_utils.annotation.annotators import sentences_of
 from bertology_utils.annotation.inputs import PlacedSentence
 from bertology_utils.attention import observe
@@ -28,6 +28,7 @@ from bertology_utils.links.dependencies import (
     joined,
     relation_test,
 )
+from bertology_utils.links.treebank import arcs_of
 from bertology_utils.statistics import many_test
 from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, WEIGHT, judge
 
@@ -68,7 +69,7 @@ def plain_pointers(maps, sentence, at):
 def test_hits_are_the_plain_ones(task):
     lab, task, model, examples = measured(task)
     pointing = Pointing(lab.annotated_inputs(task))
-    found = observe(model, lab.measured_batches(task), {"p": pointing})["p"]
+    found = observe(model, lab.batches(task), {"p": pointing})["p"]
     sentences = [(example, sentence) for example in examples for sentence in example.sentences]
     hits, leads, offsets, numbers = ({name: [] for name in RELATIONS} for _ in range(4))
     for example, sentence in sentences:
@@ -506,7 +507,7 @@ def test_on_a_treebank_heads_are_measured_on_its_own_sentences(even_bert, tmp_pa
         encoding="utf-8",
     )
     lab = Lab("8_bert_base", model=even_bert, tasks="mrpc", max_examples=5, treebank=str(path))
-    arcs = lab.arcs(lab.encoder(), lab.tasks)
+    arcs = arcs_of(lab, lab.encoder(), lab.tasks)
     assert {name: len(of.offset) for name, of in arcs.items()} == {
         "nsubj": 40,
         "obj": 40,
@@ -526,9 +527,9 @@ def test_on_a_treebank_heads_are_measured_on_its_own_sentences(even_bert, tmp_pa
     by_norm = Lab(
         "5_token_to_token", model=even_bert, tasks="mrpc", weighing="norm", treebank=str(path)
     )
-    assert not (by_norm.arcs(lab.encoder(), lab.tasks)["nsubj"].hits.mean(axis=1) == 0.75).all(), (
-        "weighed as its notebook is"
-    )
+    assert not (
+        arcs_of(by_norm, lab.encoder(), lab.tasks)["nsubj"].hits.mean(axis=1) == 0.75
+    ).all(), "weighed as its notebook is"
 
 
 def test_without_a_treebank_they_are_of_the_tasks_rows_and_of_the_pass_that_was_made(
@@ -536,9 +537,9 @@ def test_without_a_treebank_they_are_of_the_tasks_rows_and_of_the_pass_that_was_
 ):
     lab = Lab("5_token_to_token", model=str(tiny_bert), tasks="mrpc,sst2", max_examples=20)
     model = lab.encoder()
-    looked = [lab.look(model, task)["pointing"] for task in lab.tasks]
+    looked = [looks.observe_links(lab, model, task)["pointing"] for task in lab.tasks]
     made = {path.name for path in own_cache.glob("*/*")}
-    arcs = lab.arcs(model, lab.tasks)
+    arcs = arcs_of(lab, model, lab.tasks)
     assert {path.name for path in own_cache.glob("*/*")} == made != set(), (
         "looked up, not measured anew"
     )

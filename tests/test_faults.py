@@ -18,7 +18,7 @@ from papermill import PapermillExecutionError
 
 from bertology_utils import cache
 from bertology_utils.run import Notebook, execute
-from bertology_utils.workers import in_words
+from bertology_utils.workers import describe_error
 
 
 def never(target, scratch):
@@ -151,7 +151,7 @@ from bertology_utils import cache, finetune
 from bertology_utils.settings import Recipe
 from bertology_utils.settings import parse_model
 from bertology_utils.glue import TASKS
-from bertology_utils.workers import in_words
+from bertology_utils.workers import describe_error
 recipe = Recipe(learning_rate=3e-3, epochs=3, batch_size=16, max_length=16)
 rows = make_rows(TASKS["sst2"], 32)
 training = finetune.Training(TASKS["sst2"], parse_model(sys.argv[1]), rows, recipe)
@@ -159,7 +159,7 @@ if len(sys.argv) > 2:
     try:
         finetune.trained(training)
     except Exception as error:
-        print("first:", in_words(error))
+        print("first:", describe_error(error))
     subprocess.run(["mount", "-o", "remount,size=200m", sys.argv[2]], check=True)
 print("weights:", cache.file_sha256(finetune.trained(training) / "model.safetensors"))
 """
@@ -193,10 +193,10 @@ def test_a_training_on_a_full_disk_goes_on_when_there_is_room_to_the_same_weight
     ],
 )
 def test_a_full_disk_is_known_whoever_tells_it(error):
-    assert in_words(error).startswith("the disk is full (")
+    assert describe_error(error).startswith("the disk is full (")
 
 
-def test_a_full_disk_in_a_notebooks_cell_is_said_in_words(tmp_path, monkeypatch):
+def test_a_full_disk_in_a_notebooks_cell_is_said_describe_error(tmp_path, monkeypatch):
     def fail(*_, **__):
         raise PapermillExecutionError(
             4, 3, "lab.record.results()", "OSError", "[Errno 28] No space left on device", []
@@ -215,7 +215,7 @@ def test_a_full_disk_in_a_notebooks_cell_is_said_in_words(tmp_path, monkeypatch)
 READ = """
 import sys
 from bertology_utils import cache
-from bertology_utils.plan import check_writable
+from bertology_utils.jobs import check_writable
 def fill(target, scratch):
     raise AssertionError("computed")
 print(cache.artefact("things", {"what": "numbers", "seed": 1}, fill))

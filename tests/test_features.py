@@ -96,7 +96,7 @@ def test_types_are_the_plain_ones(task, protocol):
 def test_weights_are_the_plain_ones(task, attending, protocol):
     lab, task, model, examples = measured(task)
     types = [token_types(annotated, protocol) for annotated in lab.annotated_inputs(task)]
-    values = observe(model, lab.measured_batches(task), {"f": Features(types, attending)})["f"]
+    values = observe(model, lab.batches(task), {"f": Features(types, attending)})["f"]
     assert values.shape == (50, len(TOKEN_TYPES), *examples[0].maps.shape[:2])
     for index, example in enumerate(examples):
         received = plain_columns(task.name, index, attending)
@@ -344,7 +344,7 @@ def plain_flow(example, grid):
 def test_shares_are_the_plain_ones(task):
     lab, task, model, examples = measured(task)
     measurement = Flow([marks(annotated) for annotated in lab.annotated_inputs(task)])
-    flow = observe(model, lab.measured_batches(task), {"f": measurement})["f"]
+    flow = observe(model, lab.batches(task), {"f": measurement})["f"]
     layers, heads = examples[0].maps.shape[:2]
     tolerance = forward_tolerance(model) * np.sqrt(64)  # destinations are sums over up to 64 tokens
     assert flow.destinations.shape == (50, layers, heads, 7) and flow.neighbours.shape == (

@@ -9,6 +9,7 @@ import torch
 from conftest import ROOT, batches_of_rows, load_script, make_rows
 
 from bertology_utils.disabling.sweep import Sweep, sweep
+from bertology_utils.disabling.switch import ABLATIONS
 from bertology_utils.glue import TASKS
 from bertology_utils.importance import agreement, luck, plots
 from bertology_utils.importance.components import (
@@ -21,10 +22,9 @@ from bertology_utils.importance.components import (
     Components,
     effects_on_parts,
 )
+from bertology_utils.jobs import ablations_of
 from bertology_utils.models import load_classifier, load_tokenizer
-from bertology_utils.plan import ABLATIONS, ways_of
 from bertology_utils.results import Results, entries_of
-from bertology_utils.settings import resolve
 from bertology_utils.statistics import Bootstrap
 from bertology_utils.verdicts import CLAIMS, FAILS, HOLDS, UNDECIDED, UNTESTABLE, judge
 
@@ -387,12 +387,11 @@ def test_published_gains_can_be_beyond_luck_ordinary_and_open():
     )
 
 
-def test_ways_are_swept_where_they_are_cheap():
-    settings = resolve(profile="embedded", tasks="mrpc,rte", trainings=2)
-    first, second = settings.tasks
-    assert ways_of(settings, first, 0) == ("uniform", *ABLATIONS) and ways_of(
-        settings, first, 1
-    ) == ("uniform", "zero")
-    assert ways_of(settings, second, 0) == ("uniform",)
-    many = SimpleNamespace(tasks=settings.tasks, trainings_of=lambda task: 5)
-    assert ways_of(many, first, 1) == ("uniform",)
+def test_other_ablations_are_swept_where_they_are_cheap():
+    def ablations(task, number, runs):
+        lab = SimpleNamespace(tasks=(MRPC, RTE), trainings=lambda _: range(runs))
+        return ablations_of(lab, task, number)
+
+    assert ablations(MRPC, 0, 2) == ABLATIONS
+    assert ablations(MRPC, 1, 2) == ("uniform", "zero")
+    assert ablations(RTE, 0, 2) == ablations(MRPC, 1, 5) == ("uniform",)

@@ -131,7 +131,7 @@ def test_values_are_the_plain_ones(task, antecedents):
         1,
         count=10_000,
     )
-    result = observe(model, lab.measured_batches(task), {"l": TokenLinkAttention(known)})["l"]
+    result = observe(model, lab.batches(task), {"l": TokenLinkAttention(known)})["l"]
     counts, tolerance = np.zeros((len(LINK_TYPES), 4), dtype=int), forward_tolerance(model)
     for index, example in enumerate(examples):
         grids = example.maps.tolist()
@@ -506,10 +506,10 @@ def test_heads_that_have_nothing_to_do_with_neighbours_are_surely_not_diagonal()
 def test_maps_of_one_input_are_those_of_the_input_alone():
     lab, task, model, plain = measured("sst2")
     for index in (0, len(plain) - 1):
-        maps = measure.maps_of(model, lab.measured_batches(task), index)
+        maps = measure.maps_of(model, lab.batches(task), index)
         np.testing.assert_allclose(maps, plain[index].maps, atol=forward_tolerance(model), rtol=0)
     with pytest.raises(ValueError, match="no input -1"):
-        measure.maps_of(model, lab.measured_batches(task), -1)
+        measure.maps_of(model, lab.batches(task), -1)
 
 
 def test_what_a_word_of_ones_own_sentence_gives_another_is_the_largest_weight_between_their_pieces():

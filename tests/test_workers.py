@@ -1,6 +1,5 @@
 """Workers, of this machine and of a Dask cluster, on made-up work: who dies, goes away or does not fit is told."""
 
-import io
 import json
 import os
 import signal
@@ -14,11 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 from conftest import ROOT
-from tqdm import tqdm
 
 from bertology_utils import __main__ as cli
 from bertology_utils import workers
-from bertology_utils.workers import work
+from bertology_utils.workers import NeedFailedError, Task, connect, describe_error, run_tasks
 
 
 @pytest.fixture(autouse=True)
@@ -55,10 +53,17 @@ def last_long(folder):
     time.sleep(600)
 
 
-def last_long_with_a_bar(folder):
-    """Like all that libraries show the progress of."""
-    list(tqdm([1], file=io.StringIO()))
-    last_long(folder)
+def append(file, text):
+    with file.open("a") as opened:
+        opened.write(text)
+
+
+def die_once(file):
+    """The first that takes it is killed."""
+    if not file.exists():
+        file.touch()
+        os._exit(9)
+    return "made"
 
 
 def last_long_once(folder):
@@ -79,88 +84,140 @@ def wait_until(condition, seconds=60):
 # This machine
 
 
+def run(function, items, jobs, scheduler=""):
+    """(item, result, error) of every item, as they end."""
+    tasks = {str(item): Task(function, (item,)) for item in items}
+    with connect(jobs, scheduler) as client:
+        return [(tasks[name].arguments[0], *rest) for name, *rest in run_tasks(tasks, client)]
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_everything_is_made_once(jobs):
-    assert sorted(work(square, range(1, 6), jobs)) == [
-        (number, number**2) for number in range(1, 6)
-    ]
+    assert sorted(run(square, range(1, 6), jobs)) == [(n, n**2, None) for n in range(1, 6)]
 
 
 def test_workers_have_one_thread_and_one_job_needs_no_worker():
-    (_, (of_worker, process)), *_ = work(threads, [1, 2], 2)
+    (_, (of_worker, process), _), *_ = run(threads, [1, 2], 2)
     assert of_worker == "1" and process != os.getpid()
-    ((_, (_, here)),) = work(threads, [1], 1)
+    ((_, (_, here), _),) = run(threads, [1], 1)
     assert here == os.getpid()
-    ((_, (_, alone)),) = work(threads, [1], 1, alone=True)
-    assert alone != os.getpid()
-
-
-def test_what_was_in_hand_when_a_worker_died_is_told_and_the_rest_is_made():
-    found = dict(work(die_at, range(1, 8), 2))
-    assert found[3] is None
-    assert sorted(found) == list(range(1, 8))
-    assert sum(result is None for result in found.values()) <= 2, "no more than were in hand"
-    assert all(result in (None, number**2) for number, result in found.items())
-    assert list(work(die_at, [3], 1, alone=True)) == [(3, None)]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_an_error_of_the_work_is_the_callers(jobs):
-    with pytest.raises(OSError, match="No space left"):
-        list(work(fail_at, [1, 2, 3], jobs))
+def test_a_failing_task_stops_no_other_and_what_needs_it_is_not_begun(jobs):
+    tasks = {
+        "fails": Task(fail_at, (3,)),
+        "first": Task(square, (2,)),
+        "needs it": Task(square, (4,), ("fails",)),
+        "needs that": Task(square, (5,), ("needs it",)),
+        "second": Task(square, (3,), ("first",)),
+    }
+    with connect(jobs) as client:
+        ended = {name: (result, error) for name, result, error in run_tasks(tasks, client)}
+    assert (ended["first"], ended["second"]) == ((4, None), (9, None))
+    assert "No space left" in str(ended["fails"][1]) and isinstance(ended["fails"][1], OSError)
+    for name in ("needs it", "needs that"):
+        assert isinstance(ended[name][1], NeedFailedError)
+
+
+def test_what_is_needed_ends_before_what_needs_it(tmp_path):
+    names = [str(number) for number in range(6)]
+    tasks = {n: Task(append, (tmp_path / "order", n), tuple(names[: int(n)][-1:])) for n in names}
+    with connect(2) as client:
+        list(run_tasks(tasks, client))
+    assert (tmp_path / "order").read_text() == "012345"
+
+
+def test_what_was_in_hand_when_a_worker_died_is_begun_again_and_given_up_if_that_dies(tmp_path):
+    tasks = {
+        "dies once": Task(die_once, (tmp_path / "died",)),
+        "dies always": Task(die_at, (3,)),
+        "needs the first": Task(square, (2,), ("dies once",)),
+        "needs the other": Task(square, (2,), ("dies always",)),
+        **{str(number): Task(die_at, (number,)) for number in (4, 5, 6)},
+    }
+    with connect(2) as client:
+        ended = {name: (result, error) for name, result, error in run_tasks(tasks, client)}
+    assert ended.pop("dies always")[1].__class__.__name__ == "KilledWorker"
+    assert isinstance(ended.pop("needs the other")[1], NeedFailedError)
+    assert {name: result for name, (result, _) in ended.items()} == {
+        "dies once": "made",
+        "needs the first": 4,
+        **{str(number): number**2 for number in (4, 5, 6)},
+    }
+
+
+def test_the_death_of_workers_is_told_with_its_common_cause():
+    killed = type("KilledWorker", (Exception,), {})()
+    assert "too little memory: try fewer --jobs" in describe_error(killed)
+
+
+LASTING = """
+import sys, test_workers as t
+if __name__ == "__main__":
+    t.run(t.{function}, [{folder!r}, {folder!r} + "/."], 2)
+"""
+
+
+def lasting(folder, function):
+    """A script that keeps two workers busy; each begins by leaving a file in the folder."""
+    script = folder / "lasting.py"
+    script.write_text(LASTING.format(folder=str(folder), function=function))
+    return script
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_workers_end_with_their_run(tmp_path, how):
-    code = f"from bertology_utils.workers import work; import test_workers as t; list(work(t.last_long, {[str(tmp_path)] * 2}, 2))"
-    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as run:
-        wait_until(lambda: len(list(tmp_path.glob("*.begun"))) == 2 or run.poll() is not None)
-        children = psutil.Process(run.pid).children(recursive=True)
-        assert children
-        run.send_signal(how)
+    script = lasting(tmp_path, "last_long")
+    with subprocess.Popen([sys.executable, script], stderr=subprocess.DEVNULL) as process:
+        wait_until(lambda: len(list(tmp_path.glob("*.begun"))) == 2 or process.poll() is not None)
+        children = psutil.Process(process.pid).children(recursive=True)
+        assert len(children) >= 2
+        process.send_signal(how)
     _, alive = psutil.wait_procs(children, timeout=30)
     assert not alive
 
 
 def test_ctrl_c_says_nothing_but_that_the_run_is_interrupted(tmp_path):
-    """In a terminal it reaches the whole group: the run, its workers, and the process that counts their semaphores."""
-    code = f"""
-import signal, sys, test_workers as t
-from bertology_utils.workers import work
-signal.signal(signal.SIGINT, signal.default_int_handler)
-try:
-    list(work(t.last_long_with_a_bar, {[str(tmp_path)] * 2}, 2))
-except KeyboardInterrupt:
-    print("interrupted", file=sys.stderr)
-"""
-    call = [sys.executable, "-c", code]
-    with subprocess.Popen(call, stderr=subprocess.PIPE, text=True, start_new_session=True) as run:
-        wait_until(lambda: len(list(tmp_path.glob("*.begun"))) == 2 or run.poll() is not None)
-        os.killpg(run.pid, signal.SIGINT)
-        assert run.stderr.read() == "interrupted\n"
+    """In a terminal it reaches the whole group: the run and its workers."""
+    script = lasting(tmp_path, "last_long")
+    script.write_text(
+        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        + script.read_text().replace("    t.run(", "    try:\n        t.run(")
+        + "    except KeyboardInterrupt:\n        sys.exit('interrupted')\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, script], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    wait_until(lambda: len(list(tmp_path.glob("*.begun"))) == 2 or process.poll() is not None)
+    children = psutil.Process(process.pid).children(recursive=True)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert errors.strip() == "interrupted"
+    assert not psutil.wait_procs(children, timeout=30)[1]
 
 
 def test_more_workers_than_memory_or_gpus_allow_are_refused_before_anything_is_made(
     monkeypatch, capsys
 ):
     monkeypatch.setattr(workers, "free_memory", lambda: 5 * 2**30)
-    monkeypatch.setattr("joblib.cpu_count", lambda: 64)
-    monkeypatch.setattr(workers, "gpus", lambda: 0)
+    monkeypatch.setattr("dask.system.CPU_COUNT", 64)
+    monkeypatch.setattr(workers, "visible_gpus", list)
     with pytest.raises(
         ValueError,
         match=r"9 workers of about 2.0 GiB do not fit into the 5.0 GiB .* --jobs 2 or fewer",
     ):
-        workers.jobs_for(2 * 2**30, 9)
-    assert workers.jobs_for(2 * 2**30, 2) == workers.jobs_for(2 * 2**30) == 2
-    assert workers.jobs_for(9 * 2**30) == 1
-    monkeypatch.setattr(workers, "gpus", lambda: 1)
-    assert workers.jobs_for(2 * 2**30) == 1
-    monkeypatch.setattr(workers, "gpus", lambda: 2)
+        workers.count_workers(2 * 2**30, 9)
+    assert workers.count_workers(2 * 2**30, 2) == workers.count_workers(2 * 2**30) == 2
+    assert workers.count_workers(9 * 2**30) == 1
+    monkeypatch.setattr(workers, "visible_gpus", lambda: ["0"])
+    assert workers.count_workers(2 * 2**30) == 1
+    monkeypatch.setattr(workers, "visible_gpus", lambda: ["0", "1"])
     with pytest.raises(
         ValueError, match="3 workers and 2 GPUs: each worker takes one; choose --jobs 2"
     ):
-        workers.jobs_for(2**30, 3)
-    monkeypatch.setattr(workers, "gpus", lambda: 0)
+        workers.count_workers(2**30, 3)
+    monkeypatch.setattr(workers, "visible_gpus", list)
     assert cli.main(["prepare", "--only", "2", "--jobs", "500"]) == 2
     assert "500 workers of about" in capsys.readouterr().err
 
@@ -216,11 +273,12 @@ def dask(count, folder):
 
 def test_a_cluster_makes_the_same_and_what_a_killed_worker_had_goes_to_another(tmp_path):
     with dask(2, tmp_path) as (address, _):
-        assert sorted(work(square, range(1, 6), 2, address)) == [
-            (number, number**2) for number in range(1, 6)
+        assert sorted(run(square, range(1, 6), 2, address)) == [
+            (number, number**2, None) for number in range(1, 6)
         ]
         killed_when_busy(tmp_path)
-        assert list(work(last_long_once, [str(tmp_path)], 2, address)) == [(str(tmp_path), "made")]
+        folder = str(tmp_path)
+        assert run(last_long_once, [folder], 2, address) == [(folder, "made", None)]
 
 
 def killed_when_busy(folder, process=None):
@@ -233,14 +291,19 @@ def killed_when_busy(folder, process=None):
     threading.Thread(target=kill, daemon=True).start()
 
 
-def test_a_scheduler_or_all_workers_that_go_away_end_the_run_in_words(tmp_path):
+@pytest.mark.parametrize(
+    ("which", "what"), [(0, "the Dask scheduler"), (1, "all workers of the Dask scheduler")]
+)
+def test_a_scheduler_or_all_workers_that_go_away_end_the_run_in_words(
+    tmp_path, monkeypatch, which, what
+):
+    monkeypatch.setattr(workers, "WITHOUT_WORKERS", 2.0)
     with dask(1, tmp_path) as (address, processes):
-        killed_when_busy(tmp_path, processes[0])
+        killed_when_busy(tmp_path, processes[which])
         with pytest.raises(
-            ConnectionError,
-            match="Dask scheduler at .* went away; what was finished is in the cache",
+            ConnectionError, match=f"{what} went away; what was finished is in the cache"
         ):
-            list(work(last_long, [str(tmp_path)], 1, address))
+            run(last_long, [str(tmp_path)], 1, address)
 
 
 def test_no_scheduler_and_no_workers_are_said_in_words(tmp_path, capsys):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy import stats
 
+from ..cache import cached
 from ..common import Head
 from ..glue import Task, plain_metric, scale_of
 from ..results import GAIN, MEASURED, P_VALUE
@@ -36,10 +37,11 @@ from ..statistics.permutation import (
     many_test,
     rank_correlation,
 )
+from .sweep import Sweep, sweep
 from .switch import answers, rightness, scores_of
 
 if TYPE_CHECKING:
-    from .sweep import Sweep
+    from ..lab import Lab
 
 SPLITS = 200
 HALVINGS = 20  # of the examples, for a correlation between halves
@@ -458,12 +460,35 @@ def tolerance(task: Task) -> float:
     return MEASURED if task.is_regression else GAIN
 
 
-def of_lab(lab: Any) -> dict[Task, list[Effects]]:
+def sweep_call(
+    lab: Lab, task: Task, seed_offset: int = 0, ablation: str = "uniform"
+) -> tuple[Any, ...]:
+    """The call, for the cache, that sweeps a fine-tuning run over the swept rows (§4.6)."""
+    model = lab.lazy_classifier(task, seed_offset=seed_offset)
+    return sweep, model, lab.lazy_batches(task, lab.rows(task, "swept")), 0, None, ablation
+
+
+def sweep_run(lab: Lab, task: Task, seed_offset: int = 0, ablation: str = "uniform") -> Sweep:
+    """Outputs of a fine-tuning run with every head and every layer disabled in turn (§4.6).
+
+    Args:
+        lab: its lab.
+        task: the task.
+        seed_offset: number of the run.
+        ablation: one of :data:`bertology_utils.disabling.switch.ABLATIONS`.
+    """
+    return cached(*sweep_call(lab, task, seed_offset, ablation))
+
+
+def of_lab(lab: Lab) -> dict[Task, list[Effects]]:
     """The effects of every training of a lab's tasks, from its sweeps."""
     return {
         task: [
             effects(
-                task, lab.sweep(task, number), lab.swept_labels(task), lab.resampling_seed(task)
+                task,
+                sweep_run(lab, task, number),
+                lab.labels(task, "swept"),
+                lab.resampling_seed(task),
             )
             for number in lab.trainings(task)
         ]

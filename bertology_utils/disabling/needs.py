@@ -26,10 +26,11 @@ from ..statistics import (
 from ..statistics.estimates import of_same_examples
 from ..statistics.permutation import DRAWS, MARGIN, heads_by_size, many_test, p_is
 from ..verdicts import HOLDS, SCORE, TENTH, WEIGHT, Support, above, all_of, any_of, some_head
-from .effects import Effects, Variants, heads_by_score
+from .effects import Effects, Variants, heads_by_score, sweep_run
 from .switch import answers, logits_without
 
 if TYPE_CHECKING:
+    from ..lab import Lab
     from .sweep import Sweep
 
 HALVINGS = 5  # of the examples, where every one costs a pass
@@ -174,7 +175,7 @@ def several_off(
     return Bootstrap.of(np.mean(gains, axis=0), len(labels), seed)
 
 
-def without_a_twelfth(lab: Any, found: Mapping[Task, Sequence[Effects]]) -> dict[Task, Estimate]:
+def without_a_twelfth(lab: Lab, found: Mapping[Task, Sequence[Effects]]) -> dict[Task, Estimate]:
     """The gain with a twelfth of a model's heads off, a layer's worth, chosen on other examples; mean over trainings, by task.
 
     Args:
@@ -183,13 +184,13 @@ def without_a_twelfth(lab: Any, found: Mapping[Task, Sequence[Effects]]) -> dict
     """
 
     def of_training(task: Task, number: int) -> Bootstrap:
-        model, batches = lab.finetuned(task, seed_offset=number), lab.swept_batches(task)
+        model, batches = lab.finetuned(task, seed_offset=number), lab.batches(task, "swept")
         without = partial(cached, logits_without, model, batches)
         return several_off(
             task,
             without,
-            lab.sweep(task, number),
-            lab.swept_labels(task),
+            sweep_run(lab, task, number),
+            lab.labels(task, "swept"),
             lab.resampling_seed(task),
             1 / 12,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -25,6 +25,9 @@ from ..statistics import (
 )
 from ..statistics.permutation import MARGIN, by_size, largest
 from ..verdicts import WEIGHT, learned
+
+if TYPE_CHECKING:
+    from ..lab import Lab
 
 MOVEMENTS = (
     "same way",
@@ -281,7 +284,7 @@ def displacement_cosine(products: torch.Tensor, start: int, end: int, other: int
     return found.masked_fill(still[0] | still[1], torch.nan)
 
 
-def of_lab(lab: Any) -> dict[Task, dict[str, np.ndarray]]:
+def of_lab(lab: Lab) -> dict[Task, dict[str, np.ndarray]]:
     """What :func:`drifts` says of a lab's tasks, from the cache, by task and comparison.
 
     "fine-tuning" and its like are the pre-trained model against each training, "another seed" two
@@ -301,15 +304,13 @@ def of_lab(lab: Any) -> dict[Task, dict[str, np.ndarray]]:
         if next_task != task:
             movements["other task"] = start, tuned, lab.finetuned(next_task)
         protocol, weighing = lab.settings.protocol, lab.settings.weighing
-        inputs = lab.measured_batches(
-            task, pad_to=OFFICIAL_LENGTH if protocol == "official" else None
-        )
+        inputs = lab.batches(task, pad_to=OFFICIAL_LENGTH if protocol == "official" else None)
         found[task] = cached(drifts, pairs, inputs, protocol, movements, weighing)
     return found
 
 
 def leads_of(
-    similarity: Mapping[Task, Mapping[str, np.ndarray]], lab: Any
+    similarity: Mapping[Task, Mapping[str, np.ndarray]], lab: Lab
 ) -> dict[Task, dict[str, Estimate]]:
     """By task, what :func:`last_layers_lead` gives over all trainings."""
     return {
@@ -324,7 +325,7 @@ def leads_of(
 
 
 def leads_at_random(
-    similarity: Mapping[Task, Mapping[str, np.ndarray]], lab: Any
+    similarity: Mapping[Task, Mapping[str, np.ndarray]], lab: Lab
 ) -> dict[Task, dict[str, Estimate]]:
     """As :func:`leads_of`, of the random starts that learned their task and changed the maps of some layer by an effect.
 
@@ -388,9 +389,9 @@ def changed_most(by_layer: np.ndarray, count: int = 2) -> str:
     return ", ".join(str(one_based(int(layer))) for layer in sorted(by_size(-by_layer)[:count]))
 
 
-def short_example(lab: Any, task: Task, wordpieces: int = 12) -> Batch:
+def short_example(lab: Lab, task: Task, wordpieces: int = 12) -> Batch:
     """The first dev input whose length is nearest to so many wordpieces, alone: long enough to see, short enough to read."""
-    inputs = lab.dev_inputs(task)
+    inputs = lab.tokenize(task, lab.rows(task, "dev"))
     row = min(range(len(inputs)), key=lambda row: abs(len(inputs[row]["input_ids"]) - wordpieces))
     return make_batches(inputs.select([row]), lab.tokenizer)[0].to(lab.device)
 

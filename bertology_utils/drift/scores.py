@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import nn
 
 from ..attention import Batch
 from ..attention.hooks import shape_of
-from ..cache import cached
+from ..cache import Lazy, cached
 from ..common import one_based, track
 from ..glue import Task, plain_metric, predictions, scale_of
-from ..models import NORMAL_STD, classifier_inputs, predict_logits
+from ..models import NORMAL_STD, classifier_inputs, load_classifier, predict_logits
 from ..statistics import (
     RESAMPLES,
     Bootstrap,
@@ -27,6 +27,9 @@ from ..statistics import (
 )
 from ..statistics.estimates import whole_and_resampled
 from ..verdicts import constant_score
+
+if TYPE_CHECKING:
+    from ..lab import Lab
 
 # The columns, in the paper's order and words.
 COLUMNS = {
@@ -111,12 +114,12 @@ def share_ahead(
     return mean_over_seeds([Bootstrap.of(share, len(labels), seed) for share in ahead])
 
 
-def answers_of(lab: Any) -> dict[Task, dict[str, np.ndarray]]:
+def answers_of(lab: Lab) -> dict[Task, dict[str, np.ndarray]]:
     """Answers of all of a lab's classifiers, shape (classifiers, dev examples), by task and column of Table 1."""
     found = {}
     for task in track(lab.tasks, "predicting"):
         features = cached(
-            classifier_inputs, lab.untrained(task), lab.dev_batches(task)
+            classifier_inputs, lab.untrained(task), lab.batches(task, "dev")
         )  # one pass for all random classifiers
         untuned = random_answers(task, features, lab.settings.seed)
         found[task] = {"pretrained": untuned, "finetuned": answers_of_task(lab, task)}
@@ -125,12 +128,12 @@ def answers_of(lab: Any) -> dict[Task, dict[str, np.ndarray]]:
     return found
 
 
-def answers_of_task(lab: Any, task: Task) -> np.ndarray:
+def answers_of_task(lab: Lab, task: Task) -> np.ndarray:
     """What the fine-tuned classifiers answer, shape (trainings, dev examples)."""
     return np.stack([lab.answers(task, seed_offset=number) for number in lab.trainings(task)])
 
 
-def rows_of(lab: Any, answers: Mapping[Task, Mapping[str, np.ndarray]]) -> Iterator[dict[str, Any]]:
+def rows_of(lab: Lab, answers: Mapping[Task, Mapping[str, np.ndarray]]) -> Iterator[dict[str, Any]]:
     """Arguments of :meth:`bertology_utils.record.Record.record` for Table 1, and for what fine-tuning and pre-training gain.
 
     Args:
@@ -339,7 +342,28 @@ def groups_of(layers: int) -> dict[str, tuple[int, ...]]:
     return pairs | {f"1 to {count}": tuple(range(count)) for count in range(1, layers)}
 
 
-def of_restoring(lab: Any) -> tuple[dict[Task, dict[str, Estimate]], dict[Task, Estimate]]:
+def restored_layers(
+    lab: Lab, task: Task, groups: Sequence[Sequence[int]], seed_offset: int = 0
+) -> list[np.ndarray]:
+    """Outputs of a fine-tuning run as it is, then with each group of layers reset (§4.3).
+
+    Args:
+        lab: its lab.
+        task: the task.
+        groups: layers from 0, to get their weights from before fine-tuning.
+        seed_offset: number of the run.
+
+    Returns:
+        Each of shape (dev rows, labels); NaN for a model whose layers cannot be exchanged.
+    """
+    seed = lab.settings.seed
+    start = Lazy(lambda: lab.untrained(task), (load_classifier, lab.settings.model, task, seed))
+    model = lab.lazy_classifier(task, seed_offset=seed_offset)
+    inputs = lab.lazy_batches(task, lab.rows(task, "dev"))
+    return cached(restored_logits, model, start, [(), *map(tuple, groups)], inputs)
+
+
+def of_restoring(lab: Lab) -> tuple[dict[Task, dict[str, Estimate]], dict[Task, Estimate]]:
     """What the score loses with layers put back, over all trainings of a lab's tasks.
 
     Returns:
@@ -355,7 +379,7 @@ def of_restoring(lab: Any) -> tuple[dict[Task, dict[str, Estimate]], dict[Task, 
         every = [
             dict(zip(groups, changes_of_score(task, logits, labels, seed), strict=True))
             for logits in (
-                lab.restored_layers(task, list(groups.values()), number)
+                restored_layers(lab, task, list(groups.values()), number)
                 for number in lab.trainings(task)
             )
         ]

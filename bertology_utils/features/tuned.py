@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES
-from ..common import Head
+from ..attention import Measurement
+from ..common import Head, track
 from ..glue import Task
+from ..lab import kept
 from ..results import SHARE
 from ..statistics import Bootstrap, Estimate, ManyTest, largest, many_test, over_trainings
 from ..verdicts import CLAIMS, MIN_EXAMPLES, WEIGHT, no_sink, too_few
@@ -25,6 +27,11 @@ from .compare import (
 )
 from .measure import DESTINATIONS
 from .reading import Examples, Reading, type_in_even_shares, typical
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from ..lab import Lab
 
 STATES = ("pre-trained", "fine-tuned", "random weights")
 # Rows of results that figures draw.
@@ -52,11 +59,38 @@ Before = Mapping[Task, Reading]
 After = Mapping[Task, Sequence[Reading]]
 
 
+@kept
+def examples(lab: Lab, task: Task) -> Examples:
+    """A task's examples as notebook 4 measures them: by type of token, with matched words."""
+    return Examples(lab.annotated_inputs(task), lab.settings.protocol, lab.resampling_seed(task))
+
+
+def measurements(lab: Lab, task: Task) -> dict[str, Measurement]:
+    """The measurements that notebook 4 makes of every model on the task's rows, by name."""
+    return examples(lab, task).measurements()
+
+
+def readings(lab: Lab) -> tuple[Before, After, Before]:
+    """Notebook 4's measurements by task: pre-trained, of every run, and with random weights."""
+
+    def read(model: PreTrainedModel, task: Task) -> Reading:
+        return examples(lab, task).read(lab.observe(model, task, measurements(lab, task)))
+
+    before, untrained, after = lab.encoder(), lab.encoder("normal"), {}
+    for task in track(lab.tasks, "measuring"):
+        after[task] = [read(model, task) for model in lab.finetunings(task)]
+    return (
+        {task: read(before, task) for task in lab.tasks},
+        after,
+        {task: read(untrained, task) for task in lab.tasks},
+    )
+
+
 def rows_of(before: Before, after: After, untrained: Before) -> Iterator[dict[str, Any]]:
     """What to record of every model, as arguments of :meth:`bertology_utils.record.Record.record`; first trainings.
 
     Args:
-        before, after, untrained: from :func:`bertology_utils.passes.readings`.
+        before, after, untrained: from :func:`readings`.
     """
     found = dict(
         zip(

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..annotation.annotators import RELATIONS, Annotator, Treebank, sentences_of
 from ..annotation.inputs import AnnotatedInput, annotate_inputs
-from ..attention import observe
+from ..attention import observe, observe_cached, weighed
 from ..attention.batches import batches_of
 from ..verdicts import MIN_EXAMPLES
-from .dependencies import Pointing, chosen_and_measured
+from .dependencies import Arcs, Pointing, chosen_and_measured, joined
 
 if TYPE_CHECKING:
     import pandas as pd
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from ..glue import Task
+    from ..lab import Lab
 
 MAX_LENGTH = 128  # wordpieces of a sentence; longer ones are left out
 
@@ -80,6 +83,37 @@ def head_dependencies(
     table = pd.DataFrame(rows)
     table.attrs["left out"] = left_out
     return table
+
+
+def arcs_of(lab: Lab, model: PreTrainedModel, tasks: Sequence[Task]) -> dict[str, Arcs]:
+    """Which arcs each head recovers, by relation: of the treebank if one was given, else of the tasks' rows.
+
+    Args:
+        lab: of the notebook.
+        model: encoder or classifier.
+        tasks: on whose measured rows it is asked where there is no treebank.
+    """
+    if lab.sentences:
+        inputs, left_out = inputs_of(lab.sentences, lab.tokenizer, least=MIN_EXAMPLES)
+        batches = batches_of(
+            list(inputs),
+            lab.tokenizer,
+            max_length=MAX_LENGTH,
+            tokens_per_batch=lab.tokens_per_batch,
+        )
+        sentences = len(lab.sentences.sentences) + len(lab.sentences.faults)
+        lab.fact(
+            treebank={"sentences": sentences, "left out": sentences - len(inputs)}
+            | ({"because": left_out} if left_out else {})
+        )
+        pointing = weighed(Pointing(list(inputs.values())), lab.settings.weighing)
+        parts = [observe_cached(model, batches, {"pointing": pointing})["pointing"]]
+    else:  # kept from the pass over all measurements, where there was one
+        parts = [
+            lab.observe(model, task, {"pointing": Pointing(lab.annotated_inputs(task))})["pointing"]
+            for task in tasks
+        ]
+    return {name: joined([part[name] for part in parts]) for name in RELATIONS}
 
 
 def inputs_of(

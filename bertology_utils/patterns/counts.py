@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..attention import Measurement
 from ..glue import Task
 from ..results import SHARE
 from ..statistics import Bootstrap, Estimate, Seed, mean_over_seeds, over_trainings
 from . import labels, measure, validation
+from .classifiers import Classifier, load_network
 from .labels import PATTERNS
 from .validation import NETWORK, REGRESSION, Evidence
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from ..lab import Lab
 
 FIRST_THREE = ("vertical", "diagonal", "vertical+diagonal")
 COVERAGE = "coverage by the two commonest patterns"
 _AS_SHARE = {"unit": "share", "tolerance": SHARE}
 
 
-def evidence(lab: Any) -> dict[str, Evidence]:
+def evidence(lab: Lab) -> dict[str, Evidence]:
     """Predictions on the randomly drawn labelled maps, for this notebook's kind of map, by who made them."""
     folder = labels.BY_NORM if lab.settings.weighing == "norm" else labels.FOLDER
     return {
@@ -61,6 +68,21 @@ def label_rows(seed: Seed) -> Iterator[dict[str, Any]]:
     }
 
 
+def measurements(lab: Lab, task: Task) -> dict[str, Measurement]:
+    """The measurements that notebook 1 makes of every model on the task's rows, by name."""
+    classifiers: dict[str, Classifier] = {
+        NETWORK: load_network().to(lab.device),
+        REGRESSION: validation.load_logistic(),
+    }
+    separator = lab.tokenizer.sep_token_id
+    return {name: measure.Patterns(one, separator) for name, one in classifiers.items()}
+
+
+def observe_patterns(lab: Lab, model: PreTrainedModel, task: Task) -> dict[str, Any]:
+    """What each classifier calls the maps of a model on the task's rows."""
+    return lab.observe(model, task, measurements(lab, task))
+
+
 class Counts:
     """What the network and the regression call every map: of the encoder, of every training, and with random weights.
 
@@ -68,13 +90,14 @@ class Counts:
         lab: the notebook's.
     """
 
-    def __init__(self, lab: Any):
+    def __init__(self, lab: Lab):
         self.lab, encoder = lab, lab.encoder()
-        self.before = {task: lab.look(encoder, task) for task in lab.tasks}
+        self.before = {task: observe_patterns(lab, encoder, task) for task in lab.tasks}
         self.after = {
-            task: [lab.look(model, task) for model in lab.finetunings(task)] for task in lab.tasks
+            task: [observe_patterns(lab, model, task) for model in lab.finetunings(task)]
+            for task in lab.tasks
         }
-        self.random = lab.look(lab.encoder("normal"), lab.tasks[0])[NETWORK]
+        self.random = observe_patterns(lab, lab.encoder("normal"), lab.tasks[0])[NETWORK]
         self.evidence = evidence(lab)
         self.errors = {
             by: measure.classifier_errors(self.evidence[by], lab.settings.seed)

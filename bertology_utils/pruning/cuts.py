@@ -106,6 +106,10 @@ class Cut:
             freeze(model, self.count(model.config.num_hidden_layers))
         keep_zero(model, masks)
 
+    def ranked_by(self, training: Training) -> Training | None:
+        """The same run without a cut, by whose gradients heads are ranked; None if they are not."""
+        return replace(training, cut=None) if self.kind in (GOOD, BAD) else None
+
     def kept_heads(self, training: Training) -> np.ndarray:
         """True for the heads that are kept, shape (layers, heads)."""
         from ..models import load_config

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ..disabling.switch import (
     replacement,
     scores_of,
 )
-from ..drift.scores import EMBEDDINGS, answers_of_task, gain, score_task
+from ..drift.scores import EMBEDDINGS, answers_of_task, gain, restored_layers, score_task
 from ..glue import Task, plain_metric, predictions, scale_of
 from ..models import predict_logits
 from ..patterns.classifiers import load_network
@@ -28,7 +28,18 @@ from ..patterns.measure import Patterns, usual_patterns
 from ..statistics import Bootstrap, Estimate, Seed, bootstrap_mean, mean_of, mean_over_seeds
 from . import cuts
 from .cuts import ANY, BAD, FROZEN, GOOD, NONE, RANDOM, SMALLEST, Cut
-from .pairs import HeadDistances, Pairs, alike_and_other, nearest, with_copy
+from .pairs import (
+    HeadDistances,
+    Pairs,
+    alike_and_other,
+    nearest,
+    paired_rows,
+    sets_call,
+    with_copy,
+)
+
+if TYPE_CHECKING:
+    from ..lab import Lab
 
 HALVES = {kind: Cut(kind, 0.5) for kind in (GOOD, RANDOM, BAD)}
 CONTROLS = {NONE: Cut(NONE, 1.0), "labels shuffled": Cut(GOOD, 0.5, shuffled=True)}
@@ -36,7 +47,7 @@ STEPS = 8  # measurements on the way to a model without heads; the fourth is wit
 RANDOM_ORDERS = 3
 
 
-def change(lab: Any, task: Task, one: np.ndarray, other: np.ndarray) -> Estimate:
+def change(lab: Lab, task: Task, one: np.ndarray, other: np.ndarray) -> Estimate:
     """Score of one set of answers minus that of another, from −1 to 1, mean over trainings; each (trainings, dev rows)."""
     labels, seed = lab.labels(task), lab.resampling_seed(task)
     parts = [
@@ -46,7 +57,7 @@ def change(lab: Any, task: Task, one: np.ndarray, other: np.ndarray) -> Estimate
     return mean_over_seeds(parts, scale_of(task, float(scores_of(task, other, labels).mean())))
 
 
-def after_cut(lab: Any, task: Task, cut: Cut) -> np.ndarray:
+def after_cut(lab: Lab, task: Task, cut: Cut) -> np.ndarray:
     """Answers of the trainings that had to do without something, shape (trainings that have this cut, dev rows)."""
     return np.stack(
         [
@@ -57,7 +68,7 @@ def after_cut(lab: Any, task: Task, cut: Cut) -> np.ndarray:
     )
 
 
-def cut_afterwards(lab: Any, task: Task, cut: Cut, count: int = 2) -> np.ndarray:
+def cut_afterwards(lab: Lab, task: Task, cut: Cut, count: int = 2) -> np.ndarray:
     """Answers after weights were taken from fine-tuned models, which are not trained again.
 
     Args:
@@ -70,7 +81,13 @@ def cut_afterwards(lab: Any, task: Task, cut: Cut, count: int = 2) -> np.ndarray
         Shape (trainings, dev rows).
     """
     found = [
-        cached(logits_cut, *lab.asked(task, at), cut, lab.settings.seed + at)
+        cached(
+            logits_cut,
+            lab.lazy_classifier(task, seed_offset=at),
+            lab.lazy_batches(task, lab.rows(task, "dev")),
+            cut,
+            lab.settings.seed + at,
+        )
         for at in lab.trainings(task)[:count]
     ]
     return np.stack([predictions(task, logits) for logits in found])
@@ -104,7 +121,7 @@ def by_setting(
         )
 
 
-def weights_gone(lab: Any, task: Task) -> dict[str, dict[str, Estimate]]:
+def weights_gone(lab: Lab, task: Task) -> dict[str, dict[str, Estimate]]:
     """Changes of the score without weights, by which and when they went, and by how many in percent."""
     whole, found = answers_of_task(lab, task), dict[str, dict[str, Estimate]]()
     for cut in cuts.cuts_of(0):
@@ -116,7 +133,7 @@ def weights_gone(lab: Any, task: Task) -> dict[str, dict[str, Estimate]]:
     return found
 
 
-def frozen(lab: Any, task: Task) -> dict[int, Estimate]:
+def frozen(lab: Lab, task: Task) -> dict[int, Estimate]:
     """Change of the score with the lowest layers frozen in fine-tuning, by how many."""
     layers, whole = lab.config.num_hidden_layers, answers_of_task(lab, task)
     found = {cut: after_cut(lab, task, cut) for cut in cuts.cuts_of(0) if cut.kind == FROZEN}
@@ -126,7 +143,7 @@ def frozen(lab: Any, task: Task) -> dict[int, Estimate]:
     }
 
 
-def halves(lab: Any, task: Task) -> dict[str, np.ndarray]:
+def halves(lab: Lab, task: Task) -> dict[str, np.ndarray]:
     """Answers of trainings whole, with half of the heads, and of the controls, shape (trainings, dev rows), by name.
 
     The controls: without any head, on shuffled labels, and from a random start.
@@ -136,7 +153,7 @@ def halves(lab: Any, task: Task) -> dict[str, np.ndarray]:
     return found | ({"random start": lab.random_starts(task)} if task in lab.random_tasks else {})
 
 
-def scores(lab: Any, task: Task, answered: Mapping[str, np.ndarray]) -> dict[str, Estimate]:
+def scores(lab: Lab, task: Task, answered: Mapping[str, np.ndarray]) -> dict[str, Estimate]:
     """Scores over trainings, by name; each of ``answered`` has shape (trainings, dev rows)."""
     labels, seed, metric = lab.labels(task), lab.resampling_seed(task), plain_metric(task)
     return {
@@ -146,7 +163,7 @@ def scores(lab: Any, task: Task, answered: Mapping[str, np.ndarray]) -> dict[str
 
 
 def over_random_start(
-    lab: Any, task: Task, answered: Mapping[str, np.ndarray]
+    lab: Lab, task: Task, answered: Mapping[str, np.ndarray]
 ) -> dict[str, Estimate]:
     """What the bad and the random half gain over a random start, by name."""
     labels, seed = lab.labels(task), lab.resampling_seed(task)
@@ -154,7 +171,7 @@ def over_random_start(
     return {kind: gain(task, answered[kind], worse, labels, seed) for kind in (BAD, RANDOM)}
 
 
-def restored(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
+def restored(lab: Lab, task: Task) -> dict[str, dict[int, Estimate]]:
     """Change of the score with layers as they were before fine-tuning: "from below", with the embeddings, and "from above".
 
     By how many layers are put back.
@@ -168,7 +185,7 @@ def restored(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
     }
     every = [group for of_side in groups.values() for group in of_side.values()]
     logits = [
-        lab.restored_layers(task, every, at) for at in lab.trainings(task)
+        restored_layers(lab, task, every, at) for at in lab.trainings(task)
     ]  # the first is the model as it is
     said = [
         np.stack([predictions(task, of_training[at]) for of_training in logits])
@@ -197,11 +214,15 @@ def pruning_order(model, batches: Sequence[Batch], step: int) -> list[Head]:
     return gone
 
 
-def orders(lab: Any, task: Task, at: int, step: int) -> dict[str, list[list[Head]]]:
+def orders(lab: Lab, task: Task, at: int, step: int) -> dict[str, list[list[Head]]]:
     """Orders in which a training's heads can go, by name: several only where they are drawn at random."""
     settings, shape = lab.settings, (lab.config.num_hidden_layers, lab.config.num_attention_heads)
     rows = cuts.weighing_batches(
-        task, lab.train_rows(task), lab.tokenizer, settings.profile.recipe.max_length, settings.seed
+        task,
+        lab.rows(task, "train"),
+        lab.tokenizer,
+        settings.profile.recipe.max_length,
+        settings.seed,
     )
 
     def ranked(number: int) -> list[Head]:
@@ -225,18 +246,18 @@ def heads_after(steps: int, heads: int) -> int:
     return round(heads * steps / STEPS)
 
 
-def heads_gone(lab: Any, task: Task) -> dict[str, dict[int, Estimate]]:
+def heads_gone(lab: Lab, task: Task) -> dict[str, dict[int, Estimate]]:
     """Change of the score with heads gone one after the other, by order and by how many; over the first two trainings.
 
     And "ranked above random": how much less is lost by rank than in random orders, of the same
     examples.
     """
-    labels, seed = lab.swept_labels(task), lab.resampling_seed(task)
+    labels, seed = lab.labels(task, "swept"), lab.resampling_seed(task)
     heads = lab.config.num_hidden_layers * lab.config.num_attention_heads
     step, counts = -(-heads // STEPS), sorted({heads_after(at, heads) for at in range(STEPS + 1)})
     found: dict[str, dict[int, list[Bootstrap]]] = {}
     for at in lab.trainings(task)[:2]:
-        model, batches = lab.finetuned(task, seed_offset=at), lab.swept_batches(task)
+        model, batches = lab.finetuned(task, seed_offset=at), lab.batches(task, "swept")
         whole = answers(task, without(model, batches, []))
         for name, several in orders(lab, task, at, step).items():
             for count in counts:
@@ -280,26 +301,32 @@ def one_head_left(pairs: Pairs, seed: Seed) -> list[Bootstrap]:
     return gains(pairs.task, own, best, pairs.labels, seed)
 
 
-def pairs_of(lab: Any, task: Task) -> list[tuple[Pairs, np.ndarray, np.ndarray]]:
+def pairs_of(lab: Lab, task: Task) -> list[tuple[Pairs, np.ndarray, np.ndarray]]:
     """Of every training what removing sets of heads gives, each head's usual pattern, and the distances between maps.
 
     Shapes (layers, heads) and (examples, layers, heads, layers, heads).
     """
     network, separator = load_network().to(lab.device), lab.tokenizer.sep_token_id
-    labels, found = np.asarray(lab.paired_rows(task)["label"]), []
+    labels, found = np.asarray(paired_rows(lab, task)["label"]), []
     for at in lab.trainings(task):
         looks = {
             "patterns": Patterns(network, separator),
             "distances": HeadDistances(lab.config.num_hidden_layers),
         }
-        seen = observe_cached(lab.finetuned(task, seed_offset=at), lab.paired_batches(task), looks)
-        pairs = Pairs(task, lab.without_sets(task, at), labels, lab.config.num_attention_heads)
+        seen = observe_cached(
+            lab.finetuned(task, seed_offset=at),
+            lab.make_batches(task, paired_rows(lab, task)),
+            looks,
+        )
+        pairs = Pairs(
+            task, cached(*sets_call(lab, task, at)), labels, lab.config.num_attention_heads
+        )
         found.append((pairs, usual_patterns(seen["patterns"].one_hot), seen["distances"]))
     return found
 
 
 def beyond_matched(
-    lab: Any, task: Task, found: Sequence[tuple[Pairs, np.ndarray, np.ndarray]]
+    lab: Lab, task: Task, found: Sequence[tuple[Pairs, np.ndarray, np.ndarray]]
 ) -> dict[str, Estimate]:
     """How much more pairs of "one pattern", and those whose "maps are most alike", interact than matched others.
 
@@ -323,7 +350,7 @@ def beyond_matched(
     return {kind: mean_over_seeds(several) for kind, several in parts.items()}
 
 
-def planted(lab: Any, task: Task, pairs: Pairs) -> dict[str, Bootstrap]:
+def planted(lab: Lab, task: Task, pairs: Pairs) -> dict[str, Bootstrap]:
     """Interactions of heads of the first training with copies of them, which take their layers' least needed places.
 
     Of "the most needed head", and the mean over layers of "typical heads": those of the median rise
@@ -341,7 +368,11 @@ def planted(lab: Any, task: Task, pairs: Pairs) -> dict[str, Bootstrap]:
         "the most needed head": [(layer, int(ranked[layer, -1]))],
         "typical heads": [(at, int(ranked[at, pairs.heads // 2])) for at in range(len(rises))],
     }
-    tuned, batches, labels = lab.finetuned(task), lab.swept_batches(task), lab.swept_labels(task)
+    tuned, batches, labels = (
+        lab.finetuned(task),
+        lab.batches(task, "swept"),
+        lab.labels(task, "swept"),
+    )
     found = {}
     for kind, heads in chosen.items():
         outputs = [_with_copy(tuned, batches, head, int(ranked[head[0], 0])) for head in heads]

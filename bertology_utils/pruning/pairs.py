@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,17 +20,35 @@ import torch
 from ..attention import Batch
 from ..common import Head
 from ..disabling.effects import losses
-from ..glue import Task
+from ..disabling.sweep import without_sets
+from ..glue import Task, sample
 from ..patterns.labels import PATTERNS
 from ..results import text_of
 from ..statistics import Bootstrap, Estimate, Seed, bootstrap_mean
 from ..verdicts import Support, above
 from .cuts import layers_of
 
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+    from ..lab import Lab
+
 PAIR_ROWS = 160
 ALIKE = 1 / 6  # of a layer's pairs: those whose maps are nearest
 DRAWS = 1000
 HETEROGENEOUS = PATTERNS.index("heterogeneous")  # no pattern that two heads could share
+
+
+def paired_rows(lab: Lab, task: Task) -> Dataset:
+    """The swept rows on which sets of heads are removed, drawn by the seed."""
+    return sample(lab.rows(task, "swept"), PAIR_ROWS, lab.settings.seed)
+
+
+def sets_call(lab: Lab, task: Task, seed_offset: int = 0) -> tuple[Any, ...]:
+    """The call, for the cache, that gives a run's outputs without each of :func:`sets_of` its heads."""
+    model = lab.lazy_classifier(task, seed_offset=seed_offset)
+    rows = lab.lazy_batches(task, paired_rows(lab, task))
+    return without_sets, model, rows, sets_of(lab.config.num_attention_heads)
 
 
 def sets_of(heads: int) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -27,6 +27,9 @@ from ..verdicts import RANK, no_sink, unlearned
 from . import heads, special_tokens
 from .mixing import Mixing
 
+if TYPE_CHECKING:
+    from ..lab import Lab
+
 WAYS = ("weight", "norm")
 SAME = RANK  # a rank correlation from which on heads count as the same
 RANKS = "rank correlation of heads along {}, norm with weight"
@@ -34,7 +37,7 @@ BEHIND = "head chosen by norm above that chosen by weight, {}"
 By = dict[str, dict[Task, Estimate]]  # by state, "pre-trained" or "fine-tuned", and task
 
 
-def pretrained(lab: Any):
+def pretrained(lab: Lab):
     """The lab's encoder before any task; a ValueError, before any work, for one that cannot be measured."""
     encoder = lab.encoder()
     Mixing(encoder)
@@ -93,12 +96,12 @@ class Measured:
         """The special token that gets most: "[CLS]" or "[SEP]"."""
         return max(("[CLS]", "[SEP]"), key=self.even_shares("weight").__getitem__)
 
-    def unmet(self, lab: Any, kind: str) -> str:
+    def unmet(self, lab: Lab, kind: str) -> str:
         """What is missing for a claim about this kind of token as a sink; "" if nothing is."""
         return no_sink(self.even_shares("weight")[kind], kind) or unlearned(lab.tasks, lab.learned)
 
 
-def of_lab(lab: Any) -> Measured:
+def of_lab(lab: Lab) -> Measured:
     """One pass for every model of a lab, or what the cache has of it."""
     special = {
         task: [marks(annotated) for annotated in lab.annotated_inputs(task)] for task in lab.tasks
@@ -115,7 +118,7 @@ def of_lab(lab: Any) -> Measured:
             "points": Pointing(inputs),
             "points by norm": ByNorm(Pointing(inputs)),
         }
-        return observe_cached(model, lab.measured_batches(task), measurements)
+        return observe_cached(model, lab.batches(task), measurements)
 
     before, after, random_weights = {}, {}, {}
     for task in track(lab.tasks, "measuring"):
@@ -124,7 +127,7 @@ def of_lab(lab: Any) -> Measured:
     return Measured(special, before, after, random_weights)
 
 
-def over(lab: Any, found: Measured, measure: Callable[[dict[str, Any], Task], Bootstrap]) -> By:
+def over(lab: Lab, found: Measured, measure: Callable[[dict[str, Any], Task], Bootstrap]) -> By:
     """A measure of every model, by state and task, estimated over trainings."""
     before = {task: mean_over_seeds([measure(found.before[task], task)]) for task in lab.tasks}
     return {
@@ -133,7 +136,7 @@ def over(lab: Any, found: Measured, measure: Callable[[dict[str, Any], Task], Bo
     }
 
 
-def shares(lab: Any, found: Measured, kind: str, way: str) -> By:
+def shares(lab: Lab, found: Measured, kind: str, way: str) -> By:
     """What tokens of a kind get of all attention, mean over layers and heads."""
 
     def share(one: dict[str, Any], task: Task) -> Bootstrap:
@@ -143,19 +146,19 @@ def shares(lab: Any, found: Measured, kind: str, way: str) -> By:
     return over(lab, found, share)
 
 
-def fall(lab: Any, one: dict[str, Any], task: Task, kind: str, way: str = "norm") -> Bootstrap:
+def fall(lab: Lab, one: dict[str, Any], task: Task, kind: str, way: str = "norm") -> Bootstrap:
     """By how much a kind's share of attention is smaller by norm, or with "exchanged" lengths, in one model."""
     return special_tokens.fall(
         one["weight"].destinations, one[way].destinations, kind, lab.resampling_seed(task)
     )
 
 
-def falls(lab: Any, found: Measured, kind: str) -> By:
+def falls(lab: Lab, found: Measured, kind: str) -> By:
     """:func:`fall` of every model."""
     return over(lab, found, lambda one, task: fall(lab, one, task, kind))
 
 
-def falls_above_exchanged(lab: Any, found: Measured, kind: str) -> dict[Task, Estimate]:
+def falls_above_exchanged(lab: Lab, found: Measured, kind: str) -> dict[Task, Estimate]:
     """By how much a kind falls further than with lengths exchanged among an input's tokens, fine-tuned."""
 
     def further(one: dict[str, Any], task: Task) -> Bootstrap:
@@ -164,12 +167,12 @@ def falls_above_exchanged(lab: Any, found: Measured, kind: str) -> dict[Task, Es
     return over(lab, found, further)["fine-tuned"]
 
 
-def mean_lengths(lab: Any, model, found: Measured) -> dict[str, np.ndarray]:
+def mean_lengths(lab: Lab, model, found: Measured) -> dict[str, np.ndarray]:
     """Mean of ‖f(x)‖ by kind of token, words among them, over heads and tasks, shape (layers,)."""
     of_tasks = []
     for task in lab.tasks:
         kinds = [np.vstack([of_type, ~of_type.any(axis=0)]) for of_type in found.special[task]]
-        of_tasks.append(special_tokens.mean_lengths(model, lab.measured_batches(task), kinds))
+        of_tasks.append(special_tokens.mean_lengths(model, lab.batches(task), kinds))
     return dict(zip((*special_tokens.MARKS, "words"), np.nanmean(of_tasks, axis=0), strict=True))
 
 
@@ -178,14 +181,14 @@ Cuts = dict[
 ]  # by task and what stands instead, of every training
 
 
-def cuts(lab: Any, found: Measured) -> Cuts:
+def cuts(lab: Lab, found: Measured) -> Cuts:
     """Attention to the sink cut, and as much to words, in every training; see :func:`special_tokens.cut`."""
     kind = special_tokens.MARKS.index(found.sink)
     made: Cuts = {}
     for task in track(lab.tasks, "cutting"):
         is_sink = [of_type[kind] for of_type in found.special[task]]
         is_word = [~of_type.any(axis=0) for of_type in found.special[task]]
-        arguments = lab.measured_batches(task), is_sink, is_word, lab.settings.seed
+        arguments = lab.batches(task), is_sink, is_word, lab.settings.seed
         models = lab.finetunings(task)
         made[task] = {
             way: [cached(special_tokens.cut, model, *arguments, way) for model in models]
@@ -194,7 +197,7 @@ def cuts(lab: Any, found: Measured) -> Cuts:
     return made
 
 
-def moved(lab: Any, made: Cuts, way: str) -> dict[Task, dict[str, Estimate]]:
+def moved(lab: Lab, made: Cuts, way: str) -> dict[Task, dict[str, Estimate]]:
     """How far answers move by task, without attention to the sink and without as much to words."""
 
     def of(task: Task, at: int) -> Estimate:
@@ -208,7 +211,7 @@ def moved(lab: Any, made: Cuts, way: str) -> dict[Task, dict[str, Estimate]]:
     }
 
 
-def spared(lab: Any, made: Cuts) -> dict[Task, dict[str, Estimate]]:
+def spared(lab: Lab, made: Cuts) -> dict[Task, dict[str, Estimate]]:
     """By how much less answers move without attention to the sink than without as much to words, by what stands instead."""
 
     def of(task: Task, way: str) -> Estimate:
@@ -220,7 +223,7 @@ def spared(lab: Any, made: Cuts) -> dict[Task, dict[str, Estimate]]:
     }
 
 
-def along_relations(lab: Any, found: Measured) -> dict[tuple[str, str], list[heads.Compared]]:
+def along_relations(lab: Lab, found: Measured) -> dict[tuple[str, str], list[heads.Compared]]:
     """Heads along each dependency by weight beside the same by norm: by relation and state, of every training."""
     learned = [several for task, several in found.after.items() if lab.learned[task]]
     # Of every training the models of all tasks; the first so many, where tasks have different
@@ -243,7 +246,7 @@ def along_relations(lab: Any, found: Measured) -> dict[tuple[str, str], list[hea
     return compared
 
 
-def along_frames(lab: Any) -> dict[str, list[dict[str, np.ndarray]]]:
+def along_frames(lab: Lab) -> dict[str, list[dict[str, np.ndarray]]]:
     """Weights along frame-semantic links by state, of every training of the first learned task; see ``FrameReadings``."""
     readings = heads.FrameReadings(lab.settings.framenet, lab.tokenizer)
     trained_on = next((task for task in lab.tasks if lab.learned[task]), None)
@@ -261,7 +264,7 @@ Agreements = dict[
 
 
 def agreements(
-    lab: Any,
+    lab: Lab,
     along: Mapping[tuple[str, str], Sequence[heads.Compared]],
     frames: Mapping[str, Sequence[Mapping[str, np.ndarray]]],
 ) -> Agreements:
@@ -292,7 +295,7 @@ def agreements(
     }
 
 
-def record(lab: Any, found: Agreements) -> None:
+def record(lab: Lab, found: Agreements) -> None:
     """Put into the table of results how well heads keep their rank, and what it costs to choose one by the other measure."""
     for links, of_links in found.items():
         for what, part, unit in (

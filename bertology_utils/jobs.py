@@ -1,0 +1,557 @@
+"""What notebooks need to have been made before they run: fine-tuning runs, sweeps and shared passes.
+
+:data:`NEEDS` has a line for each notebook. :func:`plan_jobs` finds what the cache lacks of it, and
+:func:`make_jobs` or the runner carries it out, side by side (:mod:`bertology_utils.workers`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from . import finetune, looks
+from .attention import Batch, Measurement, observe_cached, weighed
+from .cache import (
+    CACHE_VARIABLE,
+    Key,
+    Lazy,
+    cache_folder,
+    cache_key,
+    cached,
+    is_finished,
+    key_digest,
+    not_writable,
+)
+from .common import emulates, environment, is_closed, quiet
+from .disabling.effects import sweep_call
+from .disabling.switch import ABLATIONS
+from .features import tuned as features
+from .finetune import Training
+from .glue import Task
+from .lab import Lab
+from .patterns import counts as patterns
+from .pruning.cuts import cuts_of
+from .pruning.pairs import sets_call
+from .workers import KERNEL, connect, count_workers, describe_error, one_thread, run_tasks
+from .workers import Task as WorkerTask
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from .run import Notebook
+
+# Bytes of a worker for each weight: gradient, moments and activations in fine-tuning; stacked
+# inputs in a sweep.
+TRAINING_BYTES, SWEEP_BYTES = 45, 12
+PROCESS = 2**30  # bytes that the libraries take for themselves
+TRAINING, SWEEP, PAIRS, PASS = "fine-tuning runs", "sweeps", "sweeps of pairs", "shared passes"
+_OWN_CACHE = os.environ.get(CACHE_VARIABLE)  # of a cluster's worker, before a run sets it
+# A cluster's worker may have several threads, and torch's random numbers have one state.
+_one_at_a_time = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Job:
+    """A call whose value the cache keeps, since several notebooks read it or since it takes long.
+
+    Attributes:
+        title: names it in messages; unique among the jobs of a notebook.
+        kind: one of :data:`TRAINING`, :data:`SWEEP`, :data:`PAIRS`, :data:`PASS`.
+        call: the function and its arguments.
+        needs: what has to be made before.
+    """
+
+    title: str
+    kind: str
+    call: tuple[Any, ...]
+    needs: tuple[Job, ...] = ()
+
+    @cached_property
+    def place(self) -> tuple[str, Key]:
+        """Kind and key of its value in the cache."""
+        return cache_key(*self.call)
+
+    def make(self) -> None:
+        """Leave its value in the cache."""
+        if self.kind == TRAINING:
+            finetune.trained(self.call[1])
+        else:
+            cached(*self.call)
+
+
+# Jobs of a lab
+
+
+def training_job(training: Training) -> Job:
+    """The job of a fine-tuning run, with those of the runs that it reads."""
+    first = (training.after, training.cut and training.cut.ranked_by(training))
+    needs = tuple(training_job(one) for one in first if one)
+    return Job(training.name, TRAINING, (finetune.train, training), needs)
+
+
+def run_jobs(lab: Lab, task: Task, seed_offset: int) -> tuple[Job, ...]:
+    """The job of one run of a task; none where a checkpoint was given for it."""
+    given = lab.checkpoint(task, "pretrained", seed_offset)
+    return () if given else (training_job(lab.training(task, seed_offset=seed_offset)),)
+
+
+def runs_of(lab: Lab) -> list[tuple[Task, int]]:
+    """Every run of the lab's tasks: (task, number)."""
+    return [(task, number) for task in lab.tasks for number in lab.trainings(task)]
+
+
+def all_runs(lab: Lab) -> list[Job]:
+    """Jobs of all runs from the pre-trained encoder."""
+    return [job for run in runs_of(lab) for job in run_jobs(lab, *run)]
+
+
+def first_run(lab: Lab) -> list[Job]:
+    """Job of the first run of the first task with labels."""
+    return [job for task in lab.tasks if task.labels for job in run_jobs(lab, task, 0)][:1]
+
+
+def random_starts(lab: Lab) -> list[Job]:
+    """Jobs of the runs from random weights."""
+    return [
+        training_job(lab.training(task, "normal", number))
+        for task in lab.tasks
+        for number in range(lab.settings.random_starts_of(task))
+    ]
+
+
+def pruned_runs(lab: Lab) -> list[Job]:
+    """Jobs of the runs that notebook 10 prunes or freezes."""
+    return [
+        training_job(lab.training(task, seed_offset=number, cut=cut))
+        for task, number in runs_of(lab)
+        for cut in cuts_of(number)
+    ]
+
+
+def sweep_jobs(lab: Lab, runs: Iterable[tuple[Task, int, str]]) -> list[Job]:
+    """Jobs of sweeps: (task, number of the run, ablation)."""
+    return [
+        Job(
+            f"{task.title}, seed {lab.settings.seed + number}, heads {ablation}",
+            SWEEP,
+            sweep_call(lab, task, number, ablation),
+            run_jobs(lab, task, number),
+        )
+        for task, number, ablation in runs
+    ]
+
+
+def uniform_sweeps(lab: Lab) -> list[Job]:
+    """Jobs of a sweep of every run, by the paper's ablation."""
+    return sweep_jobs(lab, [(task, number, "uniform") for task, number in runs_of(lab)])
+
+
+def other_sweeps(lab: Lab) -> list[Job]:
+    """Jobs of sweeps of the first task's first run by the other ablations."""
+    return sweep_jobs(lab, [(lab.tasks[0], 0, way) for way in ABLATIONS if way != "uniform"])
+
+
+def importance_sweeps(lab: Lab) -> list[Job]:
+    """Jobs of the sweeps that notebook 9 compares."""
+    runs = [(*run, way) for run in runs_of(lab) for way in ablations_of(lab, *run)]
+    return sweep_jobs(lab, runs)
+
+
+def ablations_of(lab: Lab, task: Task, number: int) -> tuple[str, ...]:
+    """The ablations by which notebook 9 sweeps a run: 1/L, and on the first task all, or one more.
+
+    Args:
+        lab: its lab.
+        task: one of its tasks.
+        number: of the run.
+    """
+    if task != lab.tasks[0]:
+        return ("uniform",)
+    if number == 0:
+        return ABLATIONS
+    return ("uniform", "zero") if len(lab.trainings(task)) == 2 else ("uniform",)
+
+
+def pair_sweeps(lab: Lab) -> list[Job]:
+    """Jobs of the sweeps over sets of heads of a layer."""
+    return [
+        Job(
+            f"{task.title}, seed {lab.settings.seed + number}, pairs of heads",
+            PAIRS,
+            sets_call(lab, task, number),
+            run_jobs(lab, task, number),
+        )
+        for task, number in runs_of(lab)
+    ]
+
+
+# A line for each notebook: what gives its jobs. An appendix needs what its page needs.
+NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
+    "0": (first_run,),
+    "1": (all_runs,),
+    "3": (all_runs, random_starts),
+    "4": (all_runs,),
+    "5": (all_runs,),
+    "6": (all_runs, uniform_sweeps),
+    "6a": (all_runs, uniform_sweeps, other_sweeps),
+    "7": (all_runs,),
+    "9": (all_runs, importance_sweeps),
+    "10": (all_runs, random_starts, pruned_runs, pair_sweeps),
+}
+# Notebooks that measure the same models on the same rows: their measurements share a pass.
+MEASUREMENTS: Mapping[str, Callable[[Lab, Task], dict[str, Measurement]]] = {
+    "1": patterns.measurements,
+    "4": features.measurements,
+    "5": looks.measurements,
+}
+
+
+def number_of(notebook: str) -> str:
+    """Number of a notebook's page: "6" of "6a_appendix"."""
+    return notebook.split("_")[0].rstrip("a")
+
+
+def jobs_of(lab: Lab) -> list[Job]:
+    """The jobs that a notebook needs; empty where nothing is fine-tuned.
+
+    Raises:
+        ValueError: the notebook cannot run with these parameters; the message says what it needs.
+    """
+    number = number_of(lab.notebook)
+    check_needs(lab, number)
+    makers = NEEDS.get(lab.notebook.split("_")[0], NEEDS.get(number, ()))
+    return [job for maker in makers for job in maker(lab)]
+
+
+def check_needs(lab: Lab, number: str) -> None:
+    """Refuse parameters with which a notebook would fail after long work.
+
+    Raises:
+        ValueError: says what the notebook needs.
+    """
+    s = lab.settings
+    if number in ("3", "9") and min(len(lab.trainings(task)) for task in lab.tasks) < 2:
+        one = "checkpoint" if s.checkpoints else "trainings=1"
+        raise ValueError(
+            f"{one}: notebook {number} compares fine-tuning runs of one task; choose trainings 2"
+            " or more, and no checkpoint"
+        )
+    if number == "10" and s.checkpoints:
+        raise ValueError(
+            "checkpoint: notebook 10 repeats fine-tuning with layers frozen or weights pruned,"
+            " which a finished classifier does not allow; leave checkpoint empty"
+        )
+    if number == "6" and not any(task.labels for task in lab.tasks):
+        raise ValueError(
+            "tasks=stsb: notebook 6 shows the probability of an answer; add a task with labels,"
+            " such as mrpc"
+        )
+    least = {"6": 4, "9": 10}.get(number, 0)
+    if 0 < s.sweep_examples < least:
+        raise ValueError(
+            f"sweep_examples={s.sweep_examples}: notebook {number} halves or divides these rows;"
+            f" choose {least} or more"
+        )
+
+
+def shared_passes(labs: Sequence[Lab]) -> list[tuple[Job, list[Lab]]]:
+    """Passes over maps that several notebooks' measurements share, each with these notebooks' labs."""
+    wanted: dict[tuple[Task, int | str], list[Lab]] = {}
+    for lab in labs:
+        if number_of(lab.notebook) in MEASUREMENTS:
+            inits = ("pretrained",) if number_of(lab.notebook) == "1" else ("pretrained", "normal")
+            whole = [(task, init) for init in inits for task in lab.tasks]
+            for look in [*whole, *runs_of(lab)]:
+                wanted.setdefault(look, []).append(lab)
+    return [
+        (_pass_job(task, model, sharing), sharing)
+        for (task, model), sharing in wanted.items()
+        if len(sharing) > 1
+    ]
+
+
+def _pass_job(task: Task, model: int | str, labs: Sequence[Lab]) -> Job:
+    lab = labs[0]
+    if isinstance(model, str):
+        title, lazy, needs = f"{task.title}, {model} encoder", lab.lazy_encoder(model), ()
+    else:
+        title = f"{task.title}, seed {lab.settings.seed + model}"
+        lazy, needs = lab.lazy_classifier(task, seed_offset=model), run_jobs(lab, task, model)
+    made_by = tuple((lab.notebook, tuple(lab.parameters.items())) for lab in labs)
+    measured = Lazy(lambda: measure_all(labs, task), (measure_all, made_by, task))
+    inputs = lab.lazy_batches(task, lab.rows(task, "measured"))
+    return Job(f"{title}, maps measured", PASS, (pass_over, lazy, inputs, measured), needs)
+
+
+def measure_all(labs: Sequence[Lab], task: Task) -> dict[str, Measurement]:
+    """The measurements of several labs on the task's rows, each of the maps of its notebook."""
+    return {
+        f"{number_of(lab.notebook)}: {name}": weighed(one, lab.settings.weighing)
+        for lab in labs
+        for name, one in MEASUREMENTS[number_of(lab.notebook)](lab, task).items()
+    }
+
+
+def pass_over(model: PreTrainedModel, batches: Sequence[Batch], what: dict[str, Any]) -> bool:
+    """One pass that leaves every measurement in the cache; True, as the value that says so."""
+    observe_cached(model, batches, what)
+    return True
+
+
+# The plan
+
+
+@dataclass(frozen=True)
+class Order:
+    """A job as it is sent to a worker, which opens the labs again.
+
+    Attributes:
+        title, kind, place: of the job.
+        labs: (notebook, parameters) of the notebooks that need it; of a fine-tuning run or a sweep
+            just the first.
+        needs: places of the orders that have to be carried out before.
+    """
+
+    title: str
+    kind: str
+    place: tuple[str, Key]
+    labs: tuple[tuple[str, tuple[tuple[str, object], ...]], ...]
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the cache lacks of what some notebooks need, each once.
+
+    Attributes:
+        orders: by their name in the cache, each after those that it needs.
+        notebooks: names of the orders that each notebook needs.
+        finished: number of jobs whose value the cache has.
+        memory: bytes that one worker takes, roughly.
+    """
+
+    orders: dict[str, Order]
+    notebooks: dict[str, tuple[str, ...]]
+    finished: int
+    memory: float
+
+    def describe(self) -> str:
+        """Counts in a sentence."""
+        if not self.orders:
+            return f"nothing to fine-tune; in the cache: {self.finished}"
+        counts = Counter(order.kind for order in self.orders.values())
+        made = ", ".join(
+            f"{counts[kind]} {kind}" for kind in (TRAINING, SWEEP, PAIRS, PASS) if counts[kind]
+        )
+        return f"to make: {made}; in the cache: {self.finished}"
+
+    def turn_of(self, notebook: Notebook) -> tuple[bool, bool, int]:
+        """Sorts notebooks: number 0 for an early result; pages before appendices, which read what pages measured; the longest first."""
+        is_appendix = notebook.number.endswith("a")
+        return notebook.number != "0", is_appendix, -len(self.notebooks.get(notebook.name, ()))
+
+    def tasks(self, cluster: bool = False) -> dict[str, WorkerTask]:
+        """The orders as tasks of workers.
+
+        Args:
+            cluster: the workers are those of a cluster; one that names no cache folder takes ours.
+
+        Raises:
+            PermissionError: the cache folder cannot be written to.
+        """
+        if self.orders:
+            check_writable()
+        folder = str(cache_folder().resolve()) if cluster else ""
+        return {
+            name: WorkerTask(make, (order, folder), order.needs)
+            for name, order in self.orders.items()
+        }
+
+
+def plan_jobs(notebooks: Iterable[Notebook], values: Mapping[str, object]) -> Plan:
+    """Plan what these notebooks need with checked parameters and the cache lacks.
+
+    Raises:
+        ValueError, FileNotFoundError, ConnectionError: rows or a model cannot be read, a notebook
+            cannot run with these parameters, or the runs do not fit on the cache's disk.
+    """
+    labs = [
+        Lab(notebook.name, **notebook.parameters | notebook.declared(dict(values)))
+        for notebook in notebooks
+        if number_of(notebook.name) in NEEDS
+    ]
+    return plan_labs(labs)
+
+
+def plan_labs(labs: Sequence[Lab]) -> Plan:
+    """The plan of these labs' notebooks."""
+    first, later = [], []
+    for lab in labs:
+        # Notebook 0 alone comes first, so that a first result is early.
+        (first if number_of(lab.notebook) == "0" else later).extend(
+            (job, [lab]) for job in jobs_of(lab)
+        )
+    later.sort(key=lambda pair: (pair[0].kind != TRAINING, -_size(pair[0])))
+    orders: dict[str, Order] = {}
+    notebooks: dict[str, list[str]] = {lab.notebook: [] for lab in labs}
+    finished: set[str] = set()
+
+    def add(job: Job, of: Sequence[Lab]) -> tuple[str, ...]:
+        name = f"{job.place[0]}/{key_digest(job.place[1])}"
+        if is_finished(*job.place):
+            finished.add(name)
+            return ()
+        if name not in orders:
+            needs = tuple(need for one in job.needs for need in add(one, of))
+            where = tuple((lab.notebook, tuple(lab.parameters.items())) for lab in of)
+            orders[name] = Order(job.title, job.kind, job.place, where, needs)
+            if job.kind == TRAINING:
+                finetune.check_rows(job.call[1].task, job.call[1].rows)
+        for lab in of:
+            if name not in notebooks[lab.notebook]:
+                notebooks[lab.notebook].append(name)
+        return (name,)
+
+    for job, of in [*first, *later, *shared_passes(labs)]:
+        add(job, of)
+    trained = sum(order.kind == TRAINING for order in orders.values())
+    weights = max((_weights(lab) for lab in labs), default=0)
+    _check_room(4 * weights * trained)
+    if trained and any(emulates(lab.settings.profile.recipe.on_cpu) for lab in labs):
+        print(
+            "note: this processor has no instructions for bf16, in which this profile fine-tunes:"
+            " it takes longer than float32 would",
+            file=sys.stderr,
+        )
+    each = TRAINING_BYTES if trained else SWEEP_BYTES
+    memory = max(KERNEL, PROCESS + each * weights) if orders else KERNEL
+    return Plan(
+        orders, {name: tuple(some) for name, some in notebooks.items()}, len(finished), memory
+    )
+
+
+def _size(job: Job) -> int:
+    """What a run takes, in rows; the longest begin first."""
+    training = job.call[1]
+    return len(training.rows) * training.recipe.epochs if job.kind == TRAINING else 0
+
+
+def _weights(lab: Lab) -> int:
+    config = lab.config
+    layers = 12 * config.num_hidden_layers * config.hidden_size**2
+    return layers + config.vocab_size * config.hidden_size
+
+
+def _check_room(wanted: float) -> None:
+    """Refuse runs whose weights do not fit on the cache's disk, before the first of them."""
+    folder = cache_folder().resolve()
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    free = shutil.disk_usage(there).free
+    if wanted > free:
+        raise ValueError(
+            f"what is to be fine-tuned takes {wanted / 2**30:.1f} GiB, and the disk of the cache"
+            f" folder {folder} has {free / 2**30:.1f} free; make room, or name a folder on another"
+            f" disk in {CACHE_VARIABLE}"
+        )
+
+
+def check_writable() -> None:
+    """Refuse a cache folder that cannot be written to, before any work.
+
+    Raises:
+        PermissionError: says what to do.
+    """
+    try:
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=cache_folder()).close()
+    except OSError as error:
+        if is_closed(error):
+            raise PermissionError(not_writable("something has to be made for this run")) from None
+        raise
+
+
+# Carrying it out
+
+
+def make(order: Order, cluster_cache: str = "") -> float:
+    """Carry out an order, and return the seconds that it took.
+
+    Args:
+        order: what to make.
+        cluster_cache: the run's cache folder, for a cluster's worker that names none of its own.
+
+    Raises:
+        RuntimeError: it cannot be made; says why in words, whatever the error was.
+    """
+    start = time.monotonic()
+    changes = {CACHE_VARIABLE: _OWN_CACHE or cluster_cache} if cluster_cache else {}
+    with _one_at_a_time, one_thread(), environment(changes):
+        try:
+            labs = [open_lab(*one) for one in order.labs]
+            passes = [job for job, _ in shared_passes(labs)]
+            jobs = passes if order.kind == PASS else jobs_of(labs[0])
+            job = next((one for one in with_needs(jobs) if one.title == order.title), None)
+            if job is None or job.place != order.place:
+                raise RuntimeError(
+                    f"the worker on {socket.gethostname()} would make something else than this run"
+                    " needs; workers need the same versions of the package and its libraries, the"
+                    " same files, the same kind of processor"
+                )
+            job.make()
+        except Exception as error:
+            raise RuntimeError(describe_error(error)) from None
+    return time.monotonic() - start
+
+
+def with_needs(jobs: Iterable[Job]) -> Iterator[Job]:
+    """Jobs, each after what it needs."""
+    for job in jobs:
+        yield from with_needs(job.needs)
+        yield job
+
+
+@lru_cache(maxsize=4)
+def open_lab(notebook: str, parameters: tuple[tuple[str, object], ...]) -> Lab:
+    """A lab that was opened before, with the rows and annotation that it has read."""
+    quiet()
+    return Lab(notebook, **dict(parameters))
+
+
+def explain(plan: Plan, name: str, error: Exception | None) -> str | None:
+    """What went wrong with an order, in a line; None if its value is in the cache."""
+    if error is not None:
+        return describe_error(error)
+    if is_finished(*plan.orders[name].place):
+        return None
+    return "it was made and is not in the cache folder; do all workers see the same one?"
+
+
+def prepare(lab: Lab) -> None:
+    """Make all that a notebook needs, side by side; where the cache has it, nothing is done.
+
+    Raises:
+        RuntimeError: something cannot be made; the message says what and why.
+    """
+    plan = plan_labs([lab])
+    if not plan.orders:
+        return
+    workers = count_workers(plan.memory)
+    print(plan.describe())
+    problems = []
+    with connect(min(workers, len(plan.orders))) as client:
+        for name, _, error in run_tasks(plan.tasks(), client):
+            if problem := explain(plan, name, error):
+                problems.append(f"{plan.orders[name].title}: {problem}")
+    open_lab.cache_clear()  # with one worker, labs were opened in this process
+    if problems:
+        raise RuntimeError("; ".join(problems))

@@ -1,0 +1,299 @@
+"""What notebooks need, what of it is planned, and how it is carried out."""
+
+import errno
+import gc
+import weakref
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+from conftest import ROOT
+
+from bertology_utils import __main__ as cli
+from bertology_utils import jobs
+from bertology_utils.attention import maps
+from bertology_utils.glue import TASKS
+from bertology_utils.jobs import PASS, SWEEP, TRAINING, jobs_of, plan_labs, with_needs
+from bertology_utils.lab import Lab
+from bertology_utils.run import find_notebooks, select
+from bertology_utils.workers import run_tasks
+
+SST2, RTE = TASKS["sst2"], TASKS["rte"]
+SMALL = {"tasks": "sst2", "train_examples": 16, "sweep_examples": 12}
+ONE = "{}, {}, seed {}"
+
+
+@pytest.fixture(autouse=True)
+def in_the_checkout(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+def titles(number, **parameters):
+    """Titles of the jobs that a notebook needs, without repeats."""
+    lab = Lab(f"{number}_notebook", **{"train_examples": 8} | parameters)
+    return list(dict.fromkeys(job.title for job in with_needs(jobs_of(lab))))
+
+
+def runs(*tasks, of=2, init="pretrained"):
+    return [f"{task}, {init}, seed {seed}" for task in tasks for seed in range(1, of + 1)]
+
+
+def test_the_table_says_what_each_notebook_needs():
+    both = runs("SST-2", "RTE")
+    for number in ("1", "4", "5", "7", "1a"):
+        assert titles(number, tasks="sst2,rte") == both
+    assert (
+        titles(0, tasks="sst2,rte") == both[:1] and titles(0, tasks="stsb,rte") == runs("RTE")[:1]
+    )
+    assert titles(0, tasks="stsb") == titles(2) == titles(8) == []
+    assert titles(3, tasks="sst2,rte") == [*both, *runs("SST-2", of=1, init="normal")], (
+        "the profile fine-tunes no random start of RTE"
+    )
+    sweep = "{}, seed {}, heads {}".format
+    six = [*runs("SST-2", "RTE", of=1), sweep("SST-2", 1, "uniform"), sweep("RTE", 1, "uniform")]
+    others = [sweep("SST-2", 1, way) for way in ("zero", "mean", "interchange")]
+    assert titles(6, tasks="sst2,rte", trainings=1) == six
+    assert titles("6a", tasks="sst2,rte", trainings=1) == [*six, *others]
+    nine = titles(9, tasks="sst2,rte")
+    assert sweep("SST-2", 2, "zero") in nine and sweep("SST-2", 2, "mean") not in nine
+    assert sum("RTE" in title and "heads" in title for title in nine) == 2
+    ten = titles(10, tasks="sst2")
+    assert "SST-2, pretrained, seed 2, frozen 33%" in ten and "SST-2, seed 2, pairs of heads" in ten
+
+
+def test_a_task_continues_from_runs_of_another_in_turns(tmp_path, tiny_bert):
+    given = {"data": "embedded", "model": str(tiny_bert), "profile": "minilm", "tasks": "rte"}
+    after = [f"RTE, after MNLI-m, seed {seed}" for seed in range(1, 6)]
+    mnli = runs("MNLI-m")
+    assert set(titles(1, **given)) == {*after, *mnli}
+    lab = Lab("1_notebook", **given, train_examples=8)
+    reads = {job.title: [one.title for one in job.needs] for job in jobs_of(lab)}
+    assert reads == {title: [mnli[at % 2]] for at, title in enumerate(after)}
+    assert len(titles(1, **given, trainings=2)) == 2 + 2, "a number that is given is every task's"
+
+
+def test_a_pruned_run_waits_for_the_run_that_ranks_its_heads(tiny_bert):
+    """If that run fails, each pruned one would fine-tune it again in its own worker."""
+    lab = Lab("10_notebook", **SMALL | {"model": str(tiny_bert)})
+    reads = {job.title: [one.title for one in job.needs] for job in jobs_of(lab)}
+    assert reads["SST-2, pretrained, seed 1, good heads 50%"] == ["SST-2, pretrained, seed 1"]
+    assert reads["SST-2, pretrained, seed 1, random heads 50%"] == []
+
+
+@pytest.mark.usefixtures("stored_weights")
+def test_the_encoder_of_the_task_before_is_what_a_training_begins_with(
+    tiny_bert, tmp_path, monkeypatch
+):
+    from bertology_utils import finetune
+    from bertology_utils.glue import load_rows
+    from bertology_utils.models import load_classifier
+    from bertology_utils.settings import Recipe, parse_data, parse_model
+
+    monkeypatch.setenv("BERTOLOGY_CACHE", str(tmp_path))
+    source, recipe = (
+        parse_model(str(tiny_bert)),
+        Recipe(1e-3, epochs=1, batch_size=8, max_length=16),
+    )
+    rows = {
+        task: load_rows(task, "train", parse_data("embedded")).select(range(16))
+        for task in (TASKS["mnli"], RTE)
+    }
+    first = finetune.Training(TASKS["mnli"], source, rows[TASKS["mnli"]], recipe)
+    second = finetune.Training(RTE, source, rows[RTE], recipe, after=first)
+    assert "after MNLI-m" in second.name and second.start.location == str(finetune.trained(first))
+    begun, before = (load_classifier(of, RTE, seed=1).state_dict() for of in (second.start, source))
+    ended = finetune.finetuned(first).state_dict()
+    name = next(name for name in begun if name.endswith("layer.0.output.dense.weight"))
+    assert torch.equal(begun[name], ended[name]) and not torch.equal(begun[name], before[name])
+    alone = finetune.Training(RTE, source, rows[RTE], recipe)
+    assert not torch.equal(
+        finetune.finetuned(second).state_dict()[name], finetune.finetuned(alone).state_dict()[name]
+    )
+
+
+def test_a_given_checkpoint_is_swept_and_not_trained(tiny_bert, tiny_classifier):
+    given = {"model": str(tiny_bert), "checkpoint": f"sst2={tiny_classifier}", "tasks": "sst2"}
+    assert titles(6, **given) == ["SST-2, seed 1, heads uniform"]
+    assert titles(7, **given) == []
+    both = titles(6, **given | {"tasks": "sst2,qqp"})
+    assert [title for title in both if "heads" not in title] == runs("QQP")
+    assert not [title for title in both if "SST-2, seed 2" in title], "it has no second run"
+
+
+def test_a_checkpoint_of_the_task_before_is_what_a_task_continues_from(tiny_bert, tmp_path):
+    """It was ignored: the suite fine-tuned a model of MNLI itself, outside the plan."""
+    from bertology_utils import load_classifier, load_tokenizer
+
+    folder = tmp_path / "mnli"
+    load_classifier(str(tiny_bert), "mnli", seed=7).save_pretrained(folder)
+    load_tokenizer(str(tiny_bert)).save_pretrained(folder)
+    given = {"data": "embedded", "model": str(tiny_bert), "profile": "minilm", "tasks": "rte,mnli"}
+    lab = Lab("1_notebook", **given, checkpoint=f"mnli={folder}", train_examples=8)
+    assert {job.title for job in with_needs(jobs_of(lab))} == set(runs("RTE", of=5))
+    assert lab.training(RTE).start.location == str(folder)
+
+
+REFUSED = {
+    "3, one run": (3, {"trainings": 1}, "trainings=1: notebook 3 compares fine-tuning runs"),
+    "9, one run": (9, {"trainings": 1}, "trainings=1: notebook 9 compares fine-tuning runs"),
+    "9a, one run": ("9a", {"trainings": 1}, "notebook 9 compares fine-tuning runs"),
+    "6, no labels": (6, {"tasks": "stsb"}, "add a task with labels, such as mrpc"),
+    "9, few rows": (9, {"sweep_examples": 8}, "choose 10 or more"),
+    "6a, few rows": ("6a", {"sweep_examples": 3}, "choose 4 or more"),
+}
+
+
+@pytest.mark.parametrize(("number", "parameters", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_a_notebook_would_fail_on_after_long_work_is_refused(number, parameters, words):
+    with pytest.raises(ValueError, match=words):
+        titles(number, **parameters)
+
+
+@pytest.mark.parametrize("number", [9, "9a", 10, "10a"])
+def test_a_checkpoint_is_refused_where_other_runs_are_needed(number, tiny_bert, tiny_classifier):
+    given = {"model": str(tiny_bert), "checkpoint": f"sst2={tiny_classifier}", "tasks": "sst2"}
+    with pytest.raises(ValueError, match="checkpoint: notebook"):
+        titles(number, **given)
+
+
+def planned(tiny_bert, only, **parameters):
+    values = SMALL | {"model": str(tiny_bert)} | parameters
+    return jobs.plan_jobs(select(find_notebooks(), only), values)
+
+
+def kinds(plan):
+    return [order.kind for order in plan.orders.values()]
+
+
+def carry_out(plan, only=None):
+    """What went wrong, by title."""
+    tasks = {name: task for name, task in plan.tasks().items() if only in (None, name)}
+    ended = [(name, jobs.explain(plan, name, error)) for name, _, error in run_tasks(tasks, None)]
+    return {plan.orders[name].title: problem for name, problem in ended if problem}
+
+
+def test_what_several_notebooks_need_is_planned_once_and_made_once(tiny_bert):
+    plan = planned(tiny_bert, "1,3,6a")
+    assert kinds(plan) == [TRAINING] * 3 + [SWEEP] * 5, "runs first"
+    first, *_ = plan.orders.values()
+    assert "normal" in first.title, "which has more epochs, and so begins"
+    assert plan.describe() == "to make: 3 fine-tuning runs, 5 sweeps; in the cache: 0"
+    shared = next(name for name, one in plan.orders.items() if one.title == runs("SST-2")[0])
+    assert all(shared in needed for needed in plan.notebooks.values())
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(3)
+    assert carry_out(plan, shared) == {}
+    assert torch.get_num_threads() == 3, "this process keeps its threads"
+    torch.set_num_threads(threads)
+    again = planned(tiny_bert, "1,3,6a")
+    assert shared not in again.orders and len(again.orders) == 7 and again.finished == 1
+
+
+def test_a_failure_sets_the_exit_code_and_notebooks_that_need_it_are_not_run(monkeypatch, capsys):
+    monkeypatch.setattr("bertology_utils.finetune._check_finite", lambda *_: 1 / 0)
+    call = ["run", "--only", "1", "--jobs", "1", "-p", "tasks", "sst2", "-p", "train_examples", "8"]
+    assert cli.main(call) == 1
+    assert capsys.readouterr().err.splitlines()[-3:] == [
+        "error: SST-2, pretrained, seed 1: ZeroDivisionError: division by zero",
+        "error: SST-2, pretrained, seed 2: ZeroDivisionError: division by zero",
+        "not run: 1_attention_patterns, since what it needs was not made",
+    ]
+
+
+def test_a_worker_refuses_what_does_not_fit(tiny_bert):
+    plan = planned(tiny_bert, "1")
+    name, order = next(iter(plan.orders.items()))
+    kind, key = order.place
+    other = replace(order, place=(kind, key | {"versions": {"torch": "2.9.0"}}))
+    problems = carry_out(replace(plan, orders={name: other}))
+    assert "would make something else than this run needs" in problems[order.title]
+
+
+def test_what_was_made_elsewhere_than_in_the_cache_is_told(tiny_bert):
+    plan = planned(tiny_bert, "1")
+    assert "do all workers see the same one?" in jobs.explain(plan, next(iter(plan.orders)), None)
+
+
+def test_a_cache_that_cannot_be_written_to_is_refused_before_any_work(tiny_bert, monkeypatch):
+    plan = planned(tiny_bert, "1")
+
+    def closed(**_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(jobs.tempfile, "TemporaryFile", closed)
+    with pytest.raises(PermissionError, match="something has to be made for this run"):
+        plan.tasks()
+    assert replace(plan, orders={}).tasks() == {}
+
+
+def test_runs_that_do_not_fit_on_the_disk_are_refused_before_the_first(
+    tiny_bert, own_cache, monkeypatch, capsys
+):
+    wanted = sum(path.stat().st_size for path in tiny_bert.glob("*.safetensors")) * 2
+    call = ["prepare", "--only", "1", "-p", "model", str(tiny_bert), "-p", "tasks", "sst2"]
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=wanted))
+    assert planned(tiny_bert, "1").orders, "heads apart, two runs take just that"
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=0.9 * wanted))
+    assert cli.main(call) == 2
+    refusal = capsys.readouterr().err
+    assert f"folder {own_cache}" in refusal and "BERTOLOGY_CACHE" in refusal
+    assert not own_cache.exists(), "nothing was begun"
+
+
+def test_notebook_0_comes_first_and_pages_come_before_appendices(tiny_bert):
+    plan = planned(tiny_bert, "0,1,3,3a")
+    chosen = select(find_notebooks(), "0,1,3,3a")
+    order = [notebook.number for notebook in sorted(chosen, key=plan.turn_of)]
+    assert order[0] == "0" and order[-1] == "3a"
+    first = next(iter(plan.orders))
+    assert plan.notebooks["0_attention_head"] == (first,), "what it needs is made first, too"
+
+
+def test_notebooks_that_look_at_the_same_maps_share_one_pass(tiny_bert, monkeypatch):
+    """Of an encoder, two runs and random weights; and each notebook finds all that it asks for."""
+    plan = planned(tiny_bert, "1,4,5", max_examples=8)
+    passes = [order for order in plan.orders.values() if order.kind == PASS]
+    assert [len(order.labs) for order in sorted(passes, key=lambda one: one.title)] == [2, 3, 3, 3]
+    assert carry_out(plan) == {} and not planned(tiny_bert, "1,4,5", max_examples=8).orders
+    forward, seen = maps._forward, []
+    monkeypatch.setattr(maps, "_forward", lambda *parts: seen.append(parts) or forward(*parts))
+    for notebook in select(find_notebooks(), "1,4,5"):
+        values = notebook.parameters | SMALL | {"model": str(tiny_bert), "max_examples": 8}
+        lab = Lab(notebook.name, **values)
+        inits = ("pretrained",) if notebook.number == "1" else ("pretrained", "normal")
+        for model in [*map(lab.encoder, inits), *lab.finetunings(SST2)]:
+            assert lab.observe(model, SST2, jobs.MEASUREMENTS[notebook.number](lab, SST2))
+    assert seen == []
+    alone = planned(tiny_bert, "4", max_examples=8)
+    assert not alone.orders and alone.finished == 2, "a notebook by itself makes its own passes"
+
+
+def test_no_lab_is_held_after_its_notebook(tiny_bert):
+    """functools.cache on its methods held every lab, with rows and annotation, for ever."""
+    lab = Lab("4_feature_attention", **SMALL | {"model": str(tiny_bert)})
+    assert lab.batches(SST2) and lab.annotated_inputs(SST2) and jobs.MEASUREMENTS["4"](lab, SST2)
+    seen = weakref.ref(lab)
+    del lab
+    gc.collect()
+    assert seen() is None
+    lab = Lab("1_attention_patterns", **SMALL | {"model": str(tiny_bert), "max_examples": 8})
+    seen = weakref.ref(lab)
+    jobs.prepare(lab)
+    del lab
+    gc.collect()
+    assert seen() is None and jobs.open_lab.cache_info().currsize == 0
+
+
+@pytest.mark.parametrize(
+    ("able", "said"),
+    [({"avx512_bf16": True}, False), ({"avx2": True}, True), ({"bf16": True}, False)],
+)
+def test_a_processor_without_bf16_is_told_before_training(
+    tiny_bert, monkeypatch, capsys, able, said
+):
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: able)
+    small = {"model": str(tiny_bert), "tasks": "sst2", "train_examples": 8}
+    plan_labs([Lab("1_trial", profile="minilm", data="embedded", **small)])
+    assert ("no instructions for bf16" in capsys.readouterr().err) == said
