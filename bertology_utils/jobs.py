@@ -42,6 +42,7 @@ from .lab import Lab
 from .patterns import counts as patterns
 from .pruning.cuts import cuts_of
 from .pruning.pairs import sets_call
+from .settings import check_notebook, page_number
 from .workers import KERNEL, connect, count_workers, describe_error, one_thread, run_tasks
 from .workers import Task as WorkerTask
 
@@ -216,60 +217,26 @@ MEASUREMENTS: Mapping[str, Callable[[Lab, Task], dict[str, Measurement]]] = {
 }
 
 
-def number_of(notebook: str) -> str:
-    """Number of a notebook's page: "6" of "6a_appendix"."""
-    return notebook.split("_")[0].rstrip("a")
-
-
 def jobs_of(lab: Lab) -> list[Job]:
     """The jobs that a notebook needs; empty where nothing is fine-tuned.
 
     Raises:
         ValueError: the notebook cannot run with these parameters; the message says what it needs.
     """
-    number = number_of(lab.notebook)
-    check_needs(lab, number)
-    makers = NEEDS.get(lab.notebook.split("_")[0], NEEDS.get(number, ()))
+    check_notebook(lab.notebook, lab.settings)
+    own = NEEDS.get(lab.notebook.split("_")[0])
+    makers = NEEDS.get(page_number(lab.notebook), ()) if own is None else own
     return [job for maker in makers for job in maker(lab)]
-
-
-def check_needs(lab: Lab, number: str) -> None:
-    """Refuse parameters with which a notebook would fail after long work.
-
-    Raises:
-        ValueError: says what the notebook needs.
-    """
-    s = lab.settings
-    if number in ("3", "9") and min(len(lab.trainings(task)) for task in lab.tasks) < 2:
-        one = "checkpoint" if s.checkpoints else "trainings=1"
-        raise ValueError(
-            f"{one}: notebook {number} compares fine-tuning runs of one task; choose trainings 2"
-            " or more, and no checkpoint"
-        )
-    if number == "10" and s.checkpoints:
-        raise ValueError(
-            "checkpoint: notebook 10 repeats fine-tuning with layers frozen or weights pruned,"
-            " which a finished classifier does not allow; leave checkpoint empty"
-        )
-    if number == "6" and not any(task.labels for task in lab.tasks):
-        raise ValueError(
-            "tasks=stsb: notebook 6 shows the probability of an answer; add a task with labels,"
-            " such as mrpc"
-        )
-    least = {"6": 4, "9": 10}.get(number, 0)
-    if 0 < s.sweep_examples < least:
-        raise ValueError(
-            f"sweep_examples={s.sweep_examples}: notebook {number} halves or divides these rows;"
-            f" choose {least} or more"
-        )
 
 
 def shared_passes(labs: Sequence[Lab]) -> list[tuple[Job, list[Lab]]]:
     """Passes over maps that several notebooks' measurements share, each with these notebooks' labs."""
     wanted: dict[tuple[Task, int | str], list[Lab]] = {}
     for lab in labs:
-        if number_of(lab.notebook) in MEASUREMENTS:
-            inits = ("pretrained",) if number_of(lab.notebook) == "1" else ("pretrained", "normal")
+        if page_number(lab.notebook) in MEASUREMENTS:
+            inits = (
+                ("pretrained",) if page_number(lab.notebook) == "1" else ("pretrained", "normal")
+            )
             whole = [(task, init) for init in inits for task in lab.tasks]
             for look in [*whole, *runs_of(lab)]:
                 wanted.setdefault(look, []).append(lab)
@@ -296,9 +263,9 @@ def _pass_job(task: Task, model: int | str, labs: Sequence[Lab]) -> Job:
 def measure_all(labs: Sequence[Lab], task: Task) -> dict[str, Measurement]:
     """The measurements of several labs on the task's rows, each of the maps of its notebook."""
     return {
-        f"{number_of(lab.notebook)}: {name}": weighed(one, lab.settings.weighing)
+        f"{page_number(lab.notebook)}: {name}": weighed(one, lab.settings.weighing)
         for lab in labs
-        for name, one in MEASUREMENTS[number_of(lab.notebook)](lab, task).items()
+        for name, one in MEASUREMENTS[page_number(lab.notebook)](lab, task).items()
     }
 
 
@@ -388,7 +355,7 @@ def plan_jobs(notebooks: Iterable[Notebook], values: Mapping[str, object]) -> Pl
     labs = [
         Lab(notebook.name, **notebook.parameters | notebook.declared(dict(values)))
         for notebook in notebooks
-        if number_of(notebook.name) in NEEDS
+        if page_number(notebook.name) in NEEDS
     ]
     return plan_labs(labs)
 
@@ -398,7 +365,7 @@ def plan_labs(labs: Sequence[Lab]) -> Plan:
     first, later = [], []
     for lab in labs:
         # Notebook 0 alone comes first, so that a first result is early.
-        (first if number_of(lab.notebook) == "0" else later).extend(
+        (first if page_number(lab.notebook) == "0" else later).extend(
             (job, [lab]) for job in jobs_of(lab)
         )
     later.sort(key=lambda pair: (pair[0].kind != TRAINING, -_size(pair[0])))

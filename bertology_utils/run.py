@@ -25,9 +25,8 @@ from .compare import folder_differences
 from .framenet.release import check_release, load_release
 from .glue import check_split, load_rows, sample
 from .hub import GLUE
-from .plan import needs_of
 from .record import OUTPUT_VARIABLE, project_root
-from .settings import PARAMETERS, Settings, absolute, convert, parse_source, resolve
+from .settings import PARAMETERS, Settings, absolute, check_notebook, convert, parse_source, resolve
 from .verdicts import MIN_EXAMPLES
 from .workers import ONE_THREAD, describe_error
 
@@ -203,7 +202,7 @@ def check_call(notebooks: list[Notebook], texts: dict[str, str]) -> Checked:
         for notebook in notebooks
     ]
     for notebook, settings in runs:
-        needs_of(notebook.name, settings)  # refuses what the notebook cannot do with
+        check_notebook(notebook.name, settings)
     unknown = [what for notebook, settings in runs for what in _read_all(notebook, settings)]
     remarks = [f"not checked: {what}" for what in dict.fromkeys(unknown)]
     without = {

@@ -763,3 +763,42 @@ def convert(name: str, text: str) -> str | int:
         return ALL if text.strip().lower() == "all" else int(text)
     except ValueError:
         raise ValueError(f"{name}={text!r} is no whole number") from None
+
+
+def page_number(notebook: str) -> str:
+    """Number of a notebook's page: "6" of "6a_appendix"."""
+    return notebook.split("_")[0].rstrip("a")
+
+
+def check_notebook(notebook: str, settings: Settings) -> None:
+    """Refuse settings with which a notebook would fail after long work.
+
+    Args:
+        notebook: its name, which begins with its number.
+        settings: what it is to run with.
+
+    Raises:
+        ValueError: says what the notebook needs.
+    """
+    number = page_number(notebook)
+    if number in ("3", "9") and min(map(settings.trainings_of, settings.tasks)) < 2:
+        cause = "checkpoint" if settings.checkpoints else "trainings=1"
+        raise ValueError(
+            f"{cause}: notebook {number} compares fine-tuning runs of one task; choose trainings 2"
+            " or more, and no checkpoint"
+        )
+    if number == "10" and settings.checkpoints:
+        raise ValueError(
+            "checkpoint: notebook 10 repeats fine-tuning with layers frozen or weights pruned,"
+            " which a finished classifier does not allow; leave checkpoint empty"
+        )
+    if number == "6" and not any(task.labels for task in settings.tasks):
+        raise ValueError(
+            "tasks=stsb: notebook 6 shows the probability of an answer; add a task with labels,"
+            " such as mrpc"
+        )
+    if number == "9" and 0 < settings.sweep_examples < 10:
+        raise ValueError(
+            f"sweep_examples={settings.sweep_examples}: notebook 9 divides these rows into ten"
+            " parts; choose 10 or more"
+        )

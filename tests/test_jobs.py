@@ -140,7 +140,6 @@ REFUSED = {
     "9a, one run": ("9a", {"trainings": 1}, "notebook 9 compares fine-tuning runs"),
     "6, no labels": (6, {"tasks": "stsb"}, "add a task with labels, such as mrpc"),
     "9, few rows": (9, {"sweep_examples": 8}, "choose 10 or more"),
-    "6a, few rows": ("6a", {"sweep_examples": 3}, "choose 4 or more"),
 }
 
 
