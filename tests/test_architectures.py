@@ -462,6 +462,16 @@ def test_a_causal_mask_is_noticed_where_nothing_else_says_that_a_model_is_a_deco
         attention_maps(model, batch)
 
 
+@pytest.mark.parametrize("name", ["ModernBERT", "EuroBERT"])
+def test_segments_that_a_model_does_not_read_change_nothing(name):
+    model, batch = tiny_encoder(name)
+    segments = Batch(batch.inputs | {"token_type_ids": MASK}, batch.index)
+    for ours, theirs in zip(
+        attention_maps(model, segments), attention_maps(model, batch), strict=True
+    ):
+        assert torch.equal(ours, theirs)
+
+
 def test_an_input_of_one_token_among_padding_is_no_sign_of_a_decoder():
     model, _ = tiny_encoder("BERT")
     mask = torch.tensor([[1, 0, 0], [1, 0, 0]])

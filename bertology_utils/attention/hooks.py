@@ -73,10 +73,10 @@ def register_attention() -> None:
 
 
 # What models hand down to attention and an eager pass over whole inputs does not use: windows are
-# in the mask, positions in the queries and keys.
+# in the mask, positions in the queries and keys; of segments, models that have none know nothing.
 _WITHOUT_EFFECT = set(
     "deterministic num_items_in_batch output_attentions output_hidden_states output_router_logits"
-    " position_ids return_dict sliding_window use_cache".split()
+    " position_ids return_dict sliding_window token_type_ids use_cache".split()
 )
 
 
