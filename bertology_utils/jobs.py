@@ -139,35 +139,6 @@ def pruned_runs(lab: Lab) -> list[Job]:
     ]
 
 
-def sweep_jobs(lab: Lab, runs: Iterable[tuple[Task, int, str]]) -> list[Job]:
-    """Jobs of sweeps: (task, number of the run, ablation)."""
-    return [
-        Job(
-            f"{task.title}, seed {lab.settings.seed + number}, heads {ablation}",
-            SWEEP,
-            sweep_call(lab, task, number, ablation),
-            run_jobs(lab, task, number),
-        )
-        for task, number, ablation in runs
-    ]
-
-
-def uniform_sweeps(lab: Lab) -> list[Job]:
-    """Jobs of a sweep of every run, by the paper's ablation."""
-    return sweep_jobs(lab, [(task, number, "uniform") for task, number in runs_of(lab)])
-
-
-def other_sweeps(lab: Lab) -> list[Job]:
-    """Jobs of sweeps of the first task's first run by the other ablations."""
-    return sweep_jobs(lab, [(lab.tasks[0], 0, way) for way in ABLATIONS if way != "uniform"])
-
-
-def importance_sweeps(lab: Lab) -> list[Job]:
-    """Jobs of the sweeps that notebook 9 compares."""
-    runs = [(*run, way) for run in runs_of(lab) for way in ablations_of(lab, *run)]
-    return sweep_jobs(lab, runs)
-
-
 def ablations_of(lab: Lab, task: Task, number: int) -> tuple[str, ...]:
     """The ablations by which notebook 9 sweeps a run: 1/L, and on the first task all, or one more.
 
@@ -181,6 +152,22 @@ def ablations_of(lab: Lab, task: Task, number: int) -> tuple[str, ...]:
     if number == 0:
         return ABLATIONS
     return ("uniform", "zero") if len(lab.trainings(task)) == 2 else ("uniform",)
+
+
+def sweeps(lab: Lab) -> list[Job]:
+    """Jobs of the sweeps of every run: by 1/L, and in notebook 9 and appendix 6a by other ablations."""
+    jobs = []
+    for task, number in runs_of(lab):
+        ways: tuple[str, ...] = ("uniform",)
+        if page_number(lab.notebook) == "9":
+            ways = ablations_of(lab, task, number)
+        elif lab.notebook.startswith("6a") and (task, number) == (lab.tasks[0], 0):
+            ways = ABLATIONS
+        for way in ways:
+            title = f"{task.title}, seed {lab.settings.seed + number}, heads {way}"
+            call = sweep_call(lab, task, number, way)
+            jobs.append(Job(title, SWEEP, call, run_jobs(lab, task, number)))
+    return jobs
 
 
 def pair_sweeps(lab: Lab) -> list[Job]:
@@ -203,10 +190,9 @@ NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
     "3": (all_runs, random_starts),
     "4": (all_runs,),
     "5": (all_runs,),
-    "6": (all_runs, uniform_sweeps),
-    "6a": (all_runs, uniform_sweeps, other_sweeps),
+    "6": (all_runs, sweeps),
     "7": (all_runs,),
-    "9": (all_runs, importance_sweeps),
+    "9": (all_runs, sweeps),
     "10": (all_runs, random_starts, pruned_runs, pair_sweeps),
 }
 # Notebooks that measure the same models on the same rows: their measurements share a pass.
@@ -224,8 +210,7 @@ def jobs_of(lab: Lab) -> list[Job]:
         ValueError: the notebook cannot run with these parameters; the message says what it needs.
     """
     check_notebook(lab.notebook, lab.settings)
-    own = NEEDS.get(lab.notebook.split("_")[0])
-    makers = NEEDS.get(page_number(lab.notebook), ()) if own is None else own
+    makers = NEEDS.get(page_number(lab.notebook), ())
     return [job for maker in makers for job in maker(lab)]
 
 
@@ -234,10 +219,9 @@ def shared_passes(labs: Sequence[Lab]) -> list[tuple[Job, list[Lab]]]:
     wanted: dict[tuple[Task, int | str], list[Lab]] = {}
     for lab in labs:
         if page_number(lab.notebook) in MEASUREMENTS:
-            inits = (
-                ("pretrained",) if page_number(lab.notebook) == "1" else ("pretrained", "normal")
-            )
-            whole = [(task, init) for init in inits for task in lab.tasks]
+            random = lab.tasks[:1] if page_number(lab.notebook) == "1" else lab.tasks
+            whole = [(task, "pretrained") for task in lab.tasks]
+            whole += [(task, "normal") for task in random]
             for look in [*whole, *runs_of(lab)]:
                 wanted.setdefault(look, []).append(lab)
     return [
@@ -362,13 +346,13 @@ def plan_jobs(notebooks: Iterable[Notebook], values: Mapping[str, object]) -> Pl
 
 def plan_labs(labs: Sequence[Lab]) -> Plan:
     """The plan of these labs' notebooks."""
-    first, later = [], []
-    for lab in labs:
-        # Notebook 0 alone comes first, so that a first result is early.
-        (first if page_number(lab.notebook) == "0" else later).extend(
-            (job, [lab]) for job in jobs_of(lab)
-        )
-    later.sort(key=lambda pair: (pair[0].kind != TRAINING, -_size(pair[0])))
+
+    def turn(pair: tuple[Job, list[Lab]]) -> tuple[bool, bool, int]:
+        """Notebook 0's jobs first, so that a first result is early; then runs, the longest first."""
+        job, (lab,) = pair
+        return page_number(lab.notebook) != "0", job.kind != TRAINING, -_size(job)
+
+    own = sorted(((job, [lab]) for lab in labs for job in jobs_of(lab)), key=turn)
     orders: dict[str, Order] = {}
     notebooks: dict[str, list[str]] = {lab.notebook: [] for lab in labs}
     finished: set[str] = set()
@@ -389,7 +373,7 @@ def plan_labs(labs: Sequence[Lab]) -> Plan:
                 notebooks[lab.notebook].append(name)
         return (name,)
 
-    for job, of in [*first, *later, *shared_passes(labs)]:
+    for job, of in [*own, *shared_passes(labs)]:
         add(job, of)
     trained = sum(order.kind == TRAINING for order in orders.values())
     weights = max((_weights(lab) for lab in labs), default=0)
