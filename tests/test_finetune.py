@@ -9,7 +9,6 @@ import sys
 
 import pytest
 import torch
-from types import SimpleNamespace
 from conftest import make_rows
 from plain import score
 
