@@ -9,45 +9,26 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .common import one_based
+
 if TYPE_CHECKING:
     import pandas as pd
 
 RESULTS = "results.json"
-LABELS = (
-    "task",
-    "training",
-    "state",
-    "kind",
-)  # what an entry can be labelled with, besides its name
-AXES = (
-    "layer",
-    "head",
-    "kind",
-    "from",
-    "to",
-)  # what an array can be over; layers, heads and tokens are counted from 0
-COLUMNS = (
-    "what",
-    *LABELS,
-    "layer",
-    "head",
-    "from",
-    "to",
-    "value",
-    "low",
-    "high",
-    "n",
-    "trainings",
-    "unit",
-    "tolerance",
-)
+# What an entry can be labelled with, besides its name; and what an array can be over. Layers, heads
+# and tokens are counted from 0.
+LABELS = ("task", "training", "state", "kind")
+AXES = ("layer", "head", "kind", "from", "to")
+NUMBERS = ("value", "low", "high")
+COLUMNS = ("what", *LABELS, "layer", "head", "from", "to", *NUMBERS)
+COLUMNS = (*COLUMNS, "n", "trainings", "unit", "tolerance")
 DIGITS = 6  # behind the point, of every number in the file
 Entry = dict[str, Any]
 
@@ -100,16 +81,15 @@ def entries_of(
     """
     if unknown := [name for name in (*by, *labels) if name not in LABELS]:
         raise ValueError(f"{what}: unknown label {unknown[0]!r}; labels are {', '.join(LABELS)}")
-    found = []
+    entries = []
     for path, leaf in _leaves(what, values, len(by)):
-        entry: Entry = {"what": what} | {
-            name: _label(part) for name, part in (labels | dict(zip(by, path, strict=True))).items()
-        }
-        entry |= _numbers(what, leaf, over, kinds)
-        if n is not None and "n" not in entry:
-            entry["n"] = n
-        found.append(entry | {"unit": unit, "tolerance": tolerance})
-    return found
+        entry = {"what": what} | labels | dict(zip(by, path, strict=True))
+        entry = {name: _label(part) for name, part in entry.items()}
+        sizes = {} if n is None else {"n": n}
+        numbers = _numbers(what, leaf, over, kinds)
+        entries.append(entry | numbers | (sizes if "n" not in numbers else {}))
+        entries[-1] |= {"unit": unit, "tolerance": tolerance}
+    return entries
 
 
 def _leaves(what: str, values: Any, depth: int) -> Iterator[tuple[tuple[object, ...], Any]]:
@@ -117,24 +97,19 @@ def _leaves(what: str, values: Any, depth: int) -> Iterator[tuple[tuple[object, 
     if not depth:
         yield (), values
         return
-    parts: Iterable[tuple[Any, Any]]
-    if isinstance(values, Mapping):
-        parts = values.items()
-    elif isinstance(values, Sequence) and not isinstance(values, str):
-        parts = enumerate(values, start=1)
-    else:
-        raise ValueError(
-            f"{what}: {depth} more levels of labels are wanted where {type(values).__name__} stands"
-        )
-    for label, part in parts:
+    if isinstance(values, Sequence) and not isinstance(values, str):
+        values = dict(enumerate(values, start=1))
+    if not isinstance(values, Mapping):
+        kind = type(values).__name__
+        raise ValueError(f"{what}: {depth} more levels of labels are wanted where {kind} stands")
+    for label, part in values.items():
         for path, leaf in _leaves(what, part, depth - 1):
             yield (label, *path), leaf
 
 
 def _label(value: object) -> object:
-    return (
-        value if isinstance(value, (int, str)) else getattr(value, "name", str(value))
-    )  # a task by its name
+    """A label as it is written: a task by its name."""
+    return value if isinstance(value, (int, str)) else getattr(value, "name", str(value))
 
 
 def _numbers(what: str, leaf: Any, over: Sequence[str], kinds: Sequence[str]) -> Entry:
@@ -143,32 +118,23 @@ def _numbers(what: str, leaf: Any, over: Sequence[str], kinds: Sequence[str]) ->
         leaf = leaf.summary()
     if isinstance(leaf, Mapping):
         if "value" not in leaf:
-            raise ValueError(
-                f"{what}: labels are missing for {', '.join(map(str, leaf))}; name them in by="
-            )
-        sizes = {
-            name: plain(leaf[name])
-            for name in ("low", "high", "n", "trainings", "each")
-            if name in leaf
+            names = ", ".join(map(str, leaf))
+            raise ValueError(f"{what}: labels are missing for {names}; name them in by=")
+        sizes = ("low", "high", "n", "trainings", "each")
+        return _numbers(what, leaf["value"], over, kinds) | {
+            name: plain(leaf[name]) for name in sizes if name in leaf
         }
-        return _numbers(what, leaf["value"], over, kinds) | sizes
     array = np.asarray(leaf, dtype=object if leaf is None else None)
     if array.ndim == 0:
         return {"value": plain(leaf)}
-    axes = tuple(over or AXES[: array.ndim])
-    if (
-        len(axes) != array.ndim
-        or set(axes) - set(AXES)
-        or ("kind" in axes and len(kinds) != array.shape[axes.index("kind")])
-    ):
+    axes = list(over or AXES[: array.ndim])
+    named = {"kinds": list(kinds)} if "kind" in axes else {}
+    fits = len(axes) == array.ndim and set(axes) <= set(AXES)
+    if not fits or (named and len(kinds) != array.shape[axes.index("kind")]):
         raise ValueError(
             f"{what}: an array of shape {array.shape} is over {axes or 'nothing'} with {len(kinds)} kinds"
         )
-    return {
-        "over": list(axes),
-        **({"kinds": list(kinds)} if "kind" in axes else {}),
-        "value": plain(array),
-    }
+    return {"over": axes} | named | {"value": plain(array)}
 
 
 def plain(value: Any) -> Any:
@@ -224,21 +190,18 @@ class Results:
         Raises:
             KeyError: there is not just one such entry.
         """
-        found = self.find(what, **labels)
-        if len(found) != 1:
-            raise KeyError(
-                f"{len(found)} entries of {what!r} with {labels} in the results of {self.content['notebook']}"
-            )
-        return np.asarray(found[0]["value"], dtype=float)
+        entries = self.find(what, **labels)
+        if len(entries) != 1:
+            where = f"with {labels} in the results of {self.content['notebook']}"
+            raise KeyError(f"{len(entries)} entries of {what!r} {where}")
+        return np.asarray(entries[0]["value"], dtype=float)
 
     def by(self, label: str, what: str, **labels: object) -> dict[Any, Entry]:
         """Entries of one kind of number by one of their labels; empty if the run has none."""
         return {entry.get(label): entry for entry in self.find(what, **labels)}
 
 
-Runs = Mapping[
-    str, Results
-]  # by whose they are, as figures take them: this run's, an earlier one's
+Runs = Mapping[str, Results]  # by whose they are, as figures take them
 
 
 def read_results(path: Path) -> Results:
@@ -249,23 +212,19 @@ def read_results(path: Path) -> Results:
             it.
     """
     where = "/".join(path.parts[-3:])
-    renew = f"run the notebook anew: python -m bertology_utils run --only {path.parent.name.split('_')[0]}"
+    renew = f"python -m bertology_utils run --only {path.parent.name.split('_')[0]}"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         missing = {"notebook", "settings", "versions", "verdicts", "rows"} - set(content)
-        if not missing and not isinstance(
-            content["rows"], list
-        ):  # an older form had something else of that name
-            missing = {"table of rows"}
+        if not missing and not isinstance(content["rows"], list):
+            missing = {"table of rows"}  # an older form had something else of that name
+        problem = f"has no {', '.join(sorted(missing))}: it is of an older form" if missing else ""
+    except FileNotFoundError:
+        problem = "cannot be read: it is missing"
     except (ValueError, TypeError, OSError) as error:
-        reason = (
-            "it is missing" if isinstance(error, FileNotFoundError) else f"it is damaged ({error})"
-        )
-        raise ValueError(f"{where} cannot be read: {reason}; {renew}") from None
-    if missing:
-        raise ValueError(
-            f"{where} has no {', '.join(sorted(missing))}: it is of an older form; {renew}"
-        )
+        problem = f"cannot be read: it is damaged ({error})"
+    if problem:
+        raise ValueError(f"{where} {problem}; run the notebook anew: {renew}")
     return Results(content)
 
 
@@ -279,19 +238,17 @@ def tidy(entries: Sequence[Entry]) -> pd.DataFrame:
 
     rows = []
     for entry in entries:
-        numbers = [name for name in ("value", "low", "high") if name in entry]
-        shared = {
-            name: value for name, value in entry.items() if name not in ("over", "kinds", *numbers)
-        }
+        numbers = [name for name in NUMBERS if name in entry]
         if "over" not in entry:
-            rows.append(shared | {name: entry[name] for name in numbers})
+            rows.append(entry)
             continue
-        values = {name: np.asarray(entry[name], dtype=float) for name in numbers}
-        for place in np.ndindex(values["value"].shape):
+        shared = {name: value for name, value in entry.items() if name not in numbers}
+        arrays = {name: np.asarray(entry[name], dtype=float) for name in numbers}
+        for place in np.ndindex(arrays["value"].shape):
             at: dict[str, object] = dict(zip(entry["over"], place, strict=True))
             if "kind" in at:
                 at["kind"] = entry["kinds"][at["kind"]]
-            rows.append(shared | at | {name: float(array[place]) for name, array in values.items()})
+            rows.append(shared | at | {name: float(of[place]) for name, of in arrays.items()})
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -353,7 +310,7 @@ def table_of(
     rows: Sequence[str],
     columns: Sequence[str] = (),
     titles: Mapping | None = None,
-):
+) -> pd.DataFrame:
     """Entries as a table of text for a reader, a cell for each number with its interval.
 
     Args:
@@ -367,45 +324,29 @@ def table_of(
     """
     import pandas as pd
 
-    found: dict[tuple, dict[tuple, str]] = {}
-    for entry in _spread(entries):
-        row, column = (
-            tuple(_title(name, entry.get(name), titles) for name in names)
-            for names in (rows, columns or ["what"])
-        )
-        found.setdefault(row, {})[column] = text_of(entry)
-    flat = {
-        row: {" · ".join(column): text for column, text in cells.items()}
-        for row, cells in found.items()
-    }
-    table = pd.DataFrame.from_dict(flat, orient="index").fillna("–")
-    table.index = (
-        pd.MultiIndex.from_tuples(flat, names=rows)
-        if len(rows) > 1
-        else pd.Index([row[0] for row in flat], name=rows[0])
-    )
-    return table
-
-
-def _spread(entries: Sequence[Entry]) -> Iterator[Entry]:
-    """Arrays as an entry for each of their numbers."""
-    for entry in entries:
-        if "over" in entry:
-            for row in tidy([entry]).to_dict("records"):  # where what is missing is NaN
-                yield {str(name): None if value != value else value for name, value in row.items()}
-        else:
-            yield entry
+    columns = list(columns) or ["what"]
+    cells = tidy(entries).astype(object)
+    cells = cells.where(cells.notna(), None)
+    texts = [text_of(cell) for cell in cells.to_dict("records")]
+    for name in (*rows, *columns):
+        cells[name] = [_title(name, value, titles) for value in cells[name]]
+    named_rows = zip(*(cells[name] for name in rows), strict=True)
+    named_columns = cells[columns].agg(" · ".join, axis=1)
+    table: dict[tuple[str, ...], dict[str, str]] = {}
+    for row, column, text in zip(named_rows, named_columns, texts, strict=True):
+        table.setdefault(row, {})[column] = text
+    index = pd.MultiIndex.from_tuples(table, names=rows)
+    index = index if len(rows) > 1 else index.get_level_values(0)
+    return pd.DataFrame(list(table.values()), index=index).fillna("–")
 
 
 def _title(name: str, value: Any, titles: Mapping | None) -> str:
-    from .common import one_based
-
     if value is None:
         return ""
     if name in ("layer", "head"):
         return f"{name} {one_based(int(value))}"
     if name == "training":
-        return f"training {value}"
+        return f"training {int(value)}"
     return str((titles or {}).get(value, value))
 
 
@@ -424,20 +365,16 @@ def moved(expected: Results, got: Results, exactly: bool = False) -> list[str]:
         for part in ("notebook", "settings", "facts")
         if (old := expected.content.get(part)) != (new := got.content.get(part))
     ]
-    of_verdicts = [
-        {key: one["outcome"] for key, one in run.verdicts.items()} for run in (expected, got)
-    ]
-    lines += [
-        f"verdict on {key[0]} ({key[1]}): {one!r} became {other!r}"
-        for key, one, other in _pairs(*of_verdicts)
-        if one != other
-    ]
-    of_rows = [{place_of(entry): entry for entry in run.entries} for run in (expected, got)]
-    for place, old, new in _pairs(*of_rows):
+    for (claim, model), old, new in _pairs(expected.verdicts, got.verdicts):
+        one, other = (verdict and verdict["outcome"] for verdict in (old, new))
+        if one != other:
+            lines.append(f"verdict on {claim} ({model}): {one!r} became {other!r}")
+    rows = [{place_of(entry): entry for entry in run.entries} for run in (expected, got)]
+    for place, old, new in _pairs(*rows):
         if old is None or new is None:
             lines.append(f"{place}: {'is new' if old is None else 'is gone'}")
         else:
-            lines += _differences(place, old, new, exactly)
+            lines += [f"{place}: {line}" for line in _differences(old, new, exactly)]
     return lines
 
 
@@ -448,35 +385,27 @@ def _pairs(one: Mapping, other: Mapping) -> Iterator[tuple[Any, Any, Any]]:
 
 def place_of(entry: Entry) -> str:
     """Which number it is, as a person would find it."""
-    return ", ".join(
-        [entry["what"], *(f"{name} {entry[name]}" for name in LABELS if name in entry)]
-    )
+    labels = (f"{name} {entry[name]}" for name in LABELS if name in entry)
+    return ", ".join([entry["what"], *labels])
 
 
-def _differences(place: str, old: Entry, new: Entry, exactly: bool) -> Iterator[str]:
+def _differences(old: Entry, new: Entry, exactly: bool) -> Iterator[str]:
     for name in ("over", "kinds", "n", "trainings", "unit"):
         if old.get(name) != new.get(name):
-            yield f"{place}: {name} {old.get(name)} became {new.get(name)}"
+            yield f"{name} {old.get(name)} became {new.get(name)}"
             return
-    for name in ("value", "low", "high"):
-        tolerance = (
-            0.0
-            if exactly
-            else old["tolerance"]
-            if name == "value"
-            else max(INTERVAL_END, old["tolerance"])
-        )
+    for name in NUMBERS:
         one, other = (np.asarray(entry.get(name), dtype=float) for entry in (old, new))
         if one.shape != other.shape:
-            yield f"{place}: {name} of shape {one.shape} became {other.shape}"
+            yield f"{name} of shape {one.shape} became {other.shape}"
             continue
+        allowed = old["tolerance"] if name == "value" else max(INTERVAL_END, old["tolerance"])
+        allowed = 0.0 if exactly else allowed
         if old["unit"] == "p" and not exactly:
             one, other = np.minimum(one, ALIKE_P), np.minimum(other, ALIKE_P)
-        far = ~(np.isclose(one, other, rtol=0, atol=tolerance + 1e-12, equal_nan=True))
+        far = ~np.isclose(one, other, rtol=0, atol=allowed + 1e-12, equal_nan=True)
         if far.any():
             at = tuple(int(index) for index in np.argwhere(far)[0])
             where = f" at {at}" if at else ""
-            yield (
-                f"{place}: {name}{where} {one[at]:g} became {other[at]:g}; it may move by {tolerance:g}"
-                + (f" ({int(far.sum())} of {far.size} numbers)" if far.size > 1 else "")
-            )
+            count = f" ({int(far.sum())} of {far.size} numbers)" if far.size > 1 else ""
+            yield f"{name}{where} {one[at]:g} became {other[at]:g}; it may move by {allowed:g}{count}"

@@ -1,7 +1,5 @@
 """Nothing hangs on the CPU: every cell of every notebook, trainings and sweeps included, on a device that is not the CPU."""
 
-import json
-import math
 import os
 import subprocess
 import sys
@@ -11,6 +9,7 @@ import torch
 from conftest import ROOT, make_bert, python
 
 from bertology_utils import common
+from bertology_utils.results import RESULTS, Results, moved, read_results
 
 RUN = ROOT / "tests" / "second_device_run.py"
 
@@ -36,29 +35,9 @@ def test_every_cell_runs_on_another_device_to_the_same_results(tmp_path):
     written = [path.parent.name for path in tmp_path.glob("cpu/*/results.json")]
     assert len(written) == len(notebooks)
     for name in written:
-        here, there = (
-            json.loads((tmp_path / device / name / "results.json").read_text()) for device in runs
-        )
-        assert different(here["rows"], there["rows"]) == [], name
-
-
-def different(here, there, where=""):
-    """Places at which two results say otherwise, beyond one part in a thousand."""
-    if isinstance(here, dict):
-        return [
-            place
-            for key in here
-            for place in different(here[key], there.get(key), f"{where} {key}")
-        ]
-    if isinstance(here, list) and isinstance(there, list) and len(here) == len(there):
-        return [
-            place
-            for at, pair in enumerate(zip(here, there, strict=True))
-            for place in different(*pair, f"{where} {at}")
-        ]
-    numbers = isinstance(here, (int, float)) and isinstance(there, (int, float))
-    same = math.isclose(here, there, rel_tol=1e-3, abs_tol=1e-3) if numbers else here == there
-    return [] if same else [f"{where}: {here}, {there}"]
+        here, there = (read_results(tmp_path / device / name / RESULTS) for device in runs)
+        rows = Results({**here.content, "rows": there.entries})
+        assert moved(here, rows) == [], name
 
 
 @pytest.mark.parametrize(

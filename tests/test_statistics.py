@@ -10,6 +10,7 @@ from plain import score
 from bertology_utils import statistics, verdicts
 from bertology_utils.drift import scores
 from bertology_utils.glue import TASKS, plain_metric, predictions
+from bertology_utils.results import MEASURED
 from bertology_utils.statistics import estimates, permutation
 from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, Support, all_of, any_of
 
@@ -304,6 +305,55 @@ def test_the_papers_average_gain_comes_out_of_its_table():
     ]
     gains = np.subtract(*columns)
     assert np.mean(gains) == pytest.approx(35.9, abs=0.05)
+
+
+# What another machine rounds otherwise.
+
+
+def _pearson_of_a_constant(noise):
+    labels = np.arange(24.0)
+    return statistics.weighted_scores("Pearson", 3 + noise(24)[None], labels, np.ones((1, 24)))
+
+
+def _tests_of_no_difference(noise):
+    test = statistics.many_test(noise(24, 5), 0.0, 1)
+    return np.stack([test.above, test.below, test.below_alone])
+
+
+def _tests_of_few_changes(noise):
+    changes = np.zeros((24, 5))
+    changes[:6] = np.random.default_rng(0).choice([-1.0, 0.0, 1.0], (6, 5))
+    test = statistics.many_test(changes + noise(24, 5), 0.0, 1)
+    return np.stack([test.above, test.below, test.below_alone])
+
+
+def _ranks_of_ties(noise):
+    few = np.repeat([0.0, 0.01], [30, 2])
+    return statistics.rank_of(few + noise(32) / 100, np.arange(32.0))
+
+
+def _p_at_the_border(noise):
+    return statistics.mean_over_seeds([statistics.Bootstrap(0.5, 0.5 + noise(50), 24, 1)]).p_above(
+        0.5
+    )
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        _pearson_of_a_constant,
+        _tests_of_no_difference,
+        _tests_of_few_changes,
+        _ranks_of_ties,
+        _p_at_the_border,
+    ],
+)
+def test_rounding_moves_no_statistic(statistic):
+    rng = np.random.default_rng(3)
+    exact = statistic(lambda *shape: np.zeros(shape))
+    for _ in range(5):
+        rounded = statistic(lambda *shape: 1e-7 * rng.uniform(-1, 1, shape))
+        np.testing.assert_allclose(rounded, exact, atol=MEASURED)
 
 
 # Choices that rounding cannot exchange.

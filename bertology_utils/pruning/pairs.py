@@ -25,6 +25,7 @@ from ..glue import Task, sample
 from ..patterns.labels import PATTERNS
 from ..results import text_of
 from ..statistics import Bootstrap, Estimate, Seed, bootstrap_mean
+from ..statistics.estimates import ROUNDING
 from ..verdicts import Support, above
 from .cuts import layers_of
 
@@ -149,7 +150,7 @@ class Pairs:
 
         rng, found = np.random.default_rng(seed), difference(patterns)
         drawn = [difference(rng.permuted(patterns, axis=1)) for _ in range(draws)]
-        return (1 + np.sum(np.array(drawn) >= found)) / (1 + draws)
+        return (1 + np.sum(np.array(drawn) >= found - ROUNDING)) / (1 + draws)
 
 
 def alike_and_other(patterns: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ import numpy as np
 from ..glue import TASKS
 
 RESAMPLES = 1000
+ROUNDING = 1e-6  # what is equal in single precision counts as equal: other machines round otherwise
 PRIOR = 2  # degrees of freedom that other tasks' variance between runs counts for; see moderated
 Seed = int | tuple[int, ...] | None
 Seeds = Seed | tuple["Seeds", ...]  # of a mean: those of its parts
@@ -243,10 +244,8 @@ class Estimate:
         """One-sided p value of a number as large as this one if the truth were ``least``."""
         from scipy.stats import t
 
-        if self.error <= 0:
-            return (
-                0.5**self.n if self.value > least else 1.0
-            )  # as if each of n examples spoke for it
+        if self.error <= ROUNDING:  # as if each of n examples spoke for it
+            return 0.5**self.n if self.value > least + ROUNDING else 1.0
         return float(t.sf((self.value - least) / self.error, self.degrees))
 
     def __neg__(self) -> Estimate:
@@ -490,8 +489,11 @@ def _f1(predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.nd
 
 def _pearson(predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
     weights = weights / weights.sum(axis=1, keepdims=True)
-    # Centred first, so that the sums below lose no digits.
+    # Centred first, so that the sums below lose no digits. Predictions that only rounding tells
+    # apart are a constant.
     x, y = predicted - predicted.mean(axis=1, keepdims=True), labels - labels.mean()
+    size = np.maximum(np.abs(predicted).max(axis=1, keepdims=True), 1)
+    x = np.where(np.abs(x).max(axis=1, keepdims=True) > ROUNDING * size, x, 0)
     mean_x, mean_y = weights @ x.T, (weights @ y)[:, None]
     spread_x = np.maximum(weights @ (x**2).T - mean_x**2, 0)
     spread_y = np.maximum((weights @ y**2)[:, None] - mean_y**2, 0)

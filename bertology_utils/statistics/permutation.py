@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 
 from ..common import Head, head_name, one_based
-from .estimates import RESAMPLES, Bootstrap, Seed, resampled_means, resampled_rows
+from .estimates import RESAMPLES, ROUNDING, Bootstrap, Seed, resampled_means, resampled_rows
 
 LEVEL = 0.05  # of everything that is decided, two-sided
 ONE_SIDED = LEVEL / 2  # of a p value that looks to one side
 MARGIN = 0.0005  # of a score, a weight or a similarity, each a fraction of 1
-ROUNDING = 1e-9  # what is equal but for rounding counts as equal
 DRAWS = 4000  # of a permutation test: so many that a p of 0.025 is known to a tenth of itself
 
 
 def _exchanged(differences: np.ndarray, seed: Seed, draws: int) -> tuple[np.ndarray, np.ndarray]:
     """Standardised means of the differences, (statistics,), and those with random signs, (draws, statistics)."""
     flat = np.nan_to_num(differences.reshape(len(differences), -1))  # (examples, statistics)
+    flat = np.where(np.abs(flat) > ROUNDING, flat, 0)
     spread = np.sqrt((flat**2).sum(axis=0))
     scale = np.where(spread > 0, spread, np.inf)  # a statistic without any difference
     return flat.sum(axis=0) / scale, _signs(seed, draws, len(flat)) @ flat / scale
@@ -177,12 +177,7 @@ def rank_correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def rank_of(x: np.ndarray, y: np.ndarray) -> float:
     """Spearman's rank correlation of all values of two arrays of one shape; NaN where those of either are all alike."""
-    a, b = (_centred_ranks(np.ravel(values)[None])[0] for values in (x, y))
-    if not (a.any() and b.any()):
-        return float("nan")
-    from scipy.stats import spearmanr
-
-    return float(spearmanr(np.ravel(x), np.ravel(y)).statistic)
+    return float(rank_correlations(np.ravel(x)[None], np.ravel(y)[None])[0])
 
 
 def rank_text(rank: float) -> str:
@@ -193,7 +188,10 @@ def rank_text(rank: float) -> str:
 def _centred_ranks(values: np.ndarray) -> np.ndarray:
     from scipy.stats import rankdata
 
-    ranks = rankdata(values, axis=1)
+    # Equal but for rounding is a tie, in units of each row's largest value.
+    size = np.abs(values).max(axis=1, keepdims=True, initial=0)
+    units = ROUNDING * np.where(size > 0, size, 1)
+    ranks = rankdata(np.round(values / units), axis=1)
     return ranks - ranks.mean(axis=1, keepdims=True)
 
 
