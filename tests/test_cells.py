@@ -7,7 +7,7 @@ from conftest import ROOT, make_bert, random_classifier
 from eight_models import HEADS, HIDDEN, LAYERS, model_and_tokenizer
 from transformers import RobertaConfig, RobertaModel
 
-from bertology_utils import lab
+from bertology_utils import jobs, lab
 from bertology_utils.drift.measure import MOVEMENTS
 from bertology_utils.pruning import plots as pruning
 
@@ -30,10 +30,8 @@ def run(monkeypatch, tmp_path):
                     model, task, seed=sum(100**at * of for at, of in enumerate(kinds))
                 )
 
-            def prepare(self):
-                """Nothing is trained."""
-
         monkeypatch.setattr(lab, "Lab", Lab)
+        monkeypatch.setattr(jobs, "prepare", lambda lab: None)  # nothing is trained
         monkeypatch.setenv("BERTOLOGY_OUTPUT", str(tmp_path))
         (path,) = (ROOT / "notebooks").glob(f"{notebook}_*.ipynb")
         names = {"display": lambda table: None}
