@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import tomllib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
@@ -402,72 +403,16 @@ class Profile:
         return replace(self.recipe, epochs=epochs or self.recipe.epochs)
 
 
-_PROFILES = (
-    Profile(
-        name="embedded",
-        model="embedded",
-        data="embedded",
-        framenet="embedded",
-        recipe=Recipe(learning_rate=2e-4, epochs=2, max_length=64),
-        # In two passes it learns nothing. Of what it learns in five (corpora_generator/README.md)
-        # these are the quickest.
-        random_tasks="stsb,sst2,mnli",
-        random_epochs=5,
-    ),
-    Profile(
-        name="minilm",
-        model="embedded",
-        data="hub",
-        tasks="mrpc,stsb,sst2,qqp,rte,mnli",
-        train_examples=10_000,
-        max_examples=200,
-        sweep_examples=400,
-        # Those of the other three take as long as half of all trainings from the pre-trained start.
-        random_tasks="mrpc,stsb,sst2",
-        trainings_by_task=(("mrpc", 5), ("rte", 5), ("stsb", 3), ("sst2", 3)),
-        # A small model wants a higher rate than BERT; at 2e-4 MRPC fell to 0.73 accuracy. RTE
-        # alone, in three passes or in ten, it does not learn; after MNLI it does, as held-out
-        # training rows said (0.53, 0.56 and 0.63).
-        after=(("rte", "mnli"),),
-        # Where the processor has instructions for it (AVX-512 BF16), bf16 takes 0.6 of float32's
-        # time for each step.
-        recipe=Recipe(learning_rate=1e-4, on_cpu="bf16"),
-    ),
-    # The paper gives batch and epochs (§3) and no rate; 2e-5 is the middle of Devlin et al.'s
-    # three, and what Prasanna et al. (2020) used.
-    Profile(
-        name="paper",
-        model=BERT_BASE,
-        data="hub",
-        recipe=Recipe(learning_rate=2e-5),
-        trainings=5,
-        random_starts=5,
-    ),
-    # What a T4, the GPU that Colab lends for nothing, does in two hours (the arithmetic:
-    # docs/own_data.md).
-    Profile(
-        name="colab",
-        model=BERT_BASE,
-        data="hub",
-        tasks="mrpc,stsb,sst2,rte",
-        train_examples=10_000,
-        max_examples=300,
-        sweep_examples=400,
-        trainings=3,
-        recipe=Recipe(learning_rate=2e-5),
-    ),
-    # What needs no fine-tuned model (notebooks 2 and 8): on a CPU in minutes.
-    Profile(
-        name="bert-forward",
-        model=BERT_BASE,
-        data="hub",
-        max_examples=200,
-        recipe=Recipe(learning_rate=2e-5),
-    ),
-)
-PROFILES = {profile.name: profile for profile in _PROFILES}
+def _profiles() -> dict[str, Profile]:
+    text = Path(__file__).with_name("profiles.toml").read_text(encoding="utf-8")
+    profiles = {}
+    for name, values in tomllib.loads(text).items():
+        pairs = {key: tuple(values.pop(key, {}).items()) for key in ("trainings_by_task", "after")}
+        profiles[name] = Profile(name, recipe=Recipe(**values.pop("recipe")), **values, **pairs)
+    return profiles
 
 
+PROFILES = _profiles()
 _SOURCES = ("model", "data", "annotation", "framenet")
 _ROWS = ("max_examples", "train_examples", "sweep_examples")
 # Of single notebooks; the results name them where they are not what they are by default.
