@@ -17,7 +17,6 @@ from .settings import PARAMETERS, PROFILES, describe
 
 if TYPE_CHECKING:
     from .jobs import Plan
-    from .run import Outcome
 
 
 class Terminated(KeyboardInterrupt):
@@ -217,7 +216,8 @@ def _make_and_run(
             else:
                 counts["notebooks"] += 1
                 outcome = result or Outcome(by_name[name], 0, describe_error(error), None)
-                _print_outcome(outcome, f"[{counts['notebooks']}/{len(notebooks)}]")
+                count = f"[{counts['notebooks']}/{len(notebooks)}]"
+                print(f"{count} {outcome}", file=sys.stderr, flush=True)
                 failed = failed or bool(outcome.error)
                 if options.in_place and not outcome.error:
                     keep_in_place(outcome)
@@ -226,15 +226,6 @@ def _make_and_run(
     for problem in problems:
         print(problem, file=sys.stderr)
     return int(bool(problems) or failed)
-
-
-def _print_outcome(outcome: Outcome, count: str) -> None:
-    """Print how a notebook's run ended, and what differs from the earlier one."""
-    ending = f"failed, {outcome.error}" if outcome.error else "done"
-    place = f"; see {outcome.executed}" if outcome.executed else ""
-    line = f"{count} {outcome.notebook.name}: {ending} ({outcome.seconds:.0f} s){place}"
-    changes = [f"  changed: {change}" for change in outcome.changes]
-    print(line, *changes, sep="\n", file=sys.stderr, flush=True)
 
 
 def _list(options) -> int:

@@ -25,17 +25,13 @@ _SHOWN = ("torch", "transformers", "datasets", "numpy", DISTRIBUTION)
 
 def unmet() -> list[str]:
     """The package's own requirements that are not met, a line each, without those of the extras."""
-    wanted = map(Requirement, metadata.requires(DISTRIBUTION) or [])
-    found = [
-        (one, installed(one.name))
-        for one in wanted
-        if not one.marker or one.marker.evaluate({"extra": ""})
-    ]
-    return [
-        f"{one} is needed, {there or 'none'} is installed"
-        for one, there in found
-        if not (there and one.specifier.contains(there, prereleases=True))
-    ]
+    problems = []
+    for wanted in map(Requirement, metadata.requires(DISTRIBUTION) or []):
+        if not wanted.marker or wanted.marker.evaluate({"extra": ""}):
+            there = installed(wanted.name)
+            if not (there and wanted.specifier.contains(there, prereleases=True)):
+                problems.append(f"{wanted} is needed, {there or 'none'} is installed")
+    return problems
 
 
 def installed(name: str) -> str:
@@ -58,29 +54,23 @@ def set_up(drive: str = "") -> None:
         SystemExit: in words, what is missing or too old, and what to do.
     """
     if on_colab():
-        _look_around(drive)
+        if lacking := unmet():
+            do = (
+                "Choose Runtime > Restart session, and run this cell again; if it says the same,"
+                " Runtime version: Latest."
+            )
+            sys.exit("\n".join([*lacking, do]))
+        versions = [f"{name} {installed(name)}" for name in _SHOWN]
+        print(f"Python {platform.python_version()}", *versions, sep=", ")
+        print(_gpu())
+        if drive:
+            _keep_on_drive(drive)
     elif drive:
         sys.exit(
-            "DRIVE is for Colab. Elsewhere the environment variable BERTOLOGY_CACHE says where models are kept."
+            "DRIVE is for Colab. Elsewhere the environment variable BERTOLOGY_CACHE says where models"
+            " are kept."
         )
     quiet()
-
-
-def _look_around(drive: str) -> None:
-    if lacking := unmet():
-        do = "Choose Runtime > Restart session, and run this cell again; if it says the same, Runtime version: Latest."
-        sys.exit("\n".join([*lacking, do]))
-    print(
-        ", ".join(
-            [
-                f"Python {platform.python_version()}",
-                *(f"{name} {installed(name)}" for name in _SHOWN),
-            ]
-        )
-    )
-    print(_gpu())
-    if drive:
-        _keep_on_drive(drive)
 
 
 def _gpu() -> str:

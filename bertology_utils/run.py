@@ -271,6 +271,12 @@ class Outcome:
     executed: Path | None
     changes: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        ending = f"failed, {self.error}" if self.error else "done"
+        seen = f"; see {self.executed}" if self.executed else ""
+        first = f"{self.notebook.name}: {ending} ({self.seconds:.0f} s){seen}"
+        return "\n  changed: ".join([first, *self.changes])
+
 
 def run_notebook(
     notebook: Notebook,
@@ -429,13 +435,20 @@ def publish(new: Path, old: Path) -> list[str]:
     """
     if not new.is_dir():  # the notebook writes nothing
         return []
-    aside = new.with_name(f"{new.name}.before")
     reasons: dict[str, str] = {}
     if old.is_dir():
         reasons = folder_differences(old, new)
         for file in new.iterdir():
             if file.stem not in reasons:
                 shutil.copy2(old / file.name, file)
+    put_in_place(new, old)
+    return [f"{name}: {reason}" for name, reason in sorted(reasons.items())]
+
+
+def put_in_place(new: Path, old: Path) -> None:
+    """Move a folder to another's place, or leave that one as it was if this fails."""
+    aside = new.with_name(f"{new.name}.before")
+    if old.exists():
         os.replace(old, aside)
     try:
         os.replace(new, old)
@@ -444,7 +457,6 @@ def publish(new: Path, old: Path) -> list[str]:
             os.replace(aside, old)
         raise
     shutil.rmtree(aside, ignore_errors=True)
-    return [f"{name}: {reason}" for name, reason in sorted(reasons.items())]
 
 
 def output_folder(values: dict[str, object]) -> Path:

@@ -22,6 +22,9 @@ import matplotlib; matplotlib.use("agg")
 import matplotlib.pyplot as plt
 lab.figure(plt.figure(), "picture", alt="nothing")
 lab.record("answer", seed)
+from bertology_utils.common import note, track
+for _ in track([1], "working"):
+    note("half done")
 lab.write()
 """
 
@@ -74,7 +77,9 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
         "8_trial: A trial",
         "[1/1] 8_trial: ",
     ]
-    assert "A run of your own" not in (project / "runs" / "embedded" / "8_trial.ipynb").read_text()
+    executed = project / "runs" / "embedded" / "8_trial.ipynb"
+    assert "A run of your own" not in executed.read_text()
+    assert "stderr" not in executed.read_text(), "progress is not shown where outputs are committed"
     before = {
         name: (project / "figures" / name).read_bytes() for name in files(project / "figures")
     }
