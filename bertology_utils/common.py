@@ -22,8 +22,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from tqdm import tqdm
-
 if TYPE_CHECKING:
     import torch
 
@@ -103,11 +101,15 @@ SILENT = "TQDM_DISABLE"  # in an executed notebook, whose outputs are committed
 
 def track(items: Iterable[T], label: str) -> Iterable[T]:
     """The items, with a bar of progress on standard error."""
+    from tqdm import tqdm
+
     return tqdm(items, desc=label, leave=False)
 
 
 def note(line: str) -> None:
     """Say one line of progress where bars are shown."""
+    from tqdm import tqdm
+
     if not os.environ.get(SILENT):
         tqdm.write(line, file=sys.stderr)
 

@@ -79,7 +79,8 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
     ]
     executed = project / "runs" / "embedded" / "8_trial.ipynb"
     assert "A run of your own" not in executed.read_text()
-    assert "stderr" not in executed.read_text(), "progress is not shown where outputs are committed"
+    assert executed.read_text().count("half done") == 1, "in the source, and in no output"
+    assert executed.read_text().count("working") == 1
     before = {
         name: (project / "figures" / name).read_bytes() for name in files(project / "figures")
     }
