@@ -77,8 +77,8 @@ def _parser() -> argparse.ArgumentParser:
         text = f"{', '.join(PROFILES)}; without it {PARAMETERS['profile'].default}"
         add("--profile", help=text)
         text = "set a notebook parameter; may be repeated"
-        name_value = {"nargs": 2, "action": "append", "metavar": ("NAME", "VALUE"), "default": []}
-        add("-p", dest="parameters", help=text, **name_value)
+        pair = ("NAME", "VALUE")
+        add("-p", dest="parameters", nargs=2, action="append", default=[], metavar=pair, help=text)
         if name == "check":
             continue
         text = "workers at once; 0 for one for each GPU, or else for each core, as far as memory reaches (%(default)s)"
