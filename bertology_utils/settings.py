@@ -407,8 +407,9 @@ def _profiles() -> dict[str, Profile]:
     text = Path(__file__).with_name("profiles.toml").read_text(encoding="utf-8")
     profiles = {}
     for name, values in tomllib.loads(text).items():
-        pairs = {key: tuple(values.pop(key, {}).items()) for key in ("trainings_by_task", "after")}
-        profiles[name] = Profile(name, recipe=Recipe(**values.pop("recipe")), **values, **pairs)
+        for key in ("trainings_by_task", "after"):
+            values[key] = tuple(values.get(key, {}).items())
+        profiles[name] = Profile(name, **values | {"recipe": Recipe(**values["recipe"])})
     return profiles
 
 
@@ -431,7 +432,7 @@ def choices(name: str) -> tuple[str, ...]:
 
 
 def _parameter(meaning: str, default: str | int = 0, least: int = 0, alias: str = "") -> Any:
-    limits = {"ge": least, "le": 2**31 - 1} if isinstance(default, int) else {}
+    limits: dict[str, Any] = {"ge": least, "le": 2**31 - 1} if isinstance(default, int) else {}
     return Field(default, description=meaning, alias=alias or None, **limits)
 
 
