@@ -490,6 +490,8 @@ def test_the_model_with_random_weights_is_the_bare_encoder_as_in_other_notebooks
         encoder=lambda init="pretrained": f"encoder, {init}",
         untrained=lambda task, init="pretrained": f"classifier, {init}",
         finetunings=lambda task: [],
-        look=lambda model, task: {validation.NETWORK: model},
+        observe=lambda model, task, measurements: {validation.NETWORK: model},
+        device="cpu",
+        tokenizer=SimpleNamespace(sep_token_id=102),
     )
     assert counts.Counts(lab).random == "encoder, normal"
