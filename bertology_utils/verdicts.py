@@ -96,18 +96,12 @@ def _read_claims() -> dict[str, Claim]:
 
 CLAIMS = _read_claims()
 
-HOLDS, FAILS, UNDECIDED, UNTESTABLE = (
-    "holds here",
-    "does not hold here",
-    "undecided",
-    "not testable here",
-)
+HOLDS, FAILS = "holds here", "does not hold here"
+UNDECIDED, UNTESTABLE = "undecided", "not testable here"
 OUTCOMES = (HOLDS, FAILS, UNDECIDED, UNTESTABLE)
 _ON_TASKS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "open"}
-THIS_RUN, PRETRAINED = (
-    "this run",
-    "pre-trained",
-)  # what a verdict is about, unless it names another model
+# What a verdict is about, unless it names another model.
+THIS_RUN, PRETRAINED = "this run", "pre-trained"
 # p values below it are alike: of several that are as sure, the most extreme number is told
 TINY = 0.001
 MIN_EXAMPLES = 30  # below it a mean over examples is an anecdote
@@ -153,9 +147,8 @@ def all_of(parts: Iterable[Support]) -> Support:
     parts = list(parts)
     if not parts:
         return Support(1.0, 1.0)
-    return Support(
-        max(part.holds for part in parts), min(1.0, len(parts) * min(part.fails for part in parts))
-    )
+    fails = min(1.0, len(parts) * min(part.fails for part in parts))
+    return Support(max(part.holds for part in parts), fails)
 
 
 def any_of(parts: Iterable[Support]) -> Support:
@@ -172,15 +165,12 @@ def some_head(test: ManyTest) -> Support:
     measured = test.n > 0
     if not measured.any():
         return Support(1.0, 1.0)
-    return Support(
-        float(test.above[measured].min(initial=1.0)),
-        float(test.below_alone[measured].max(initial=0.0)),
-    )
+    return Support(float(test.above[measured].min()), float(test.below_alone[measured].max()))
 
 
 def in_every_training(tests: ManyTest | Sequence[ManyTest]) -> Support:
     """Support for some head's mean above the least effect in every training."""
-    return all_of(map(some_head, [tests] if isinstance(tests, ManyTest) else tests))
+    return all_of(map(some_head, _tests(tests)))
 
 
 Rule = Callable[[Sequence[Any], Claim], Support]
@@ -308,16 +298,13 @@ def _number(
     """The estimate that decides: of a claim about each, the one least sure; of one that fails, that which speaks against it most."""
     alone = {label: RULES[claim.rule]([one], claim) for label, one in found.items()}
     about_some = claim.rule in ("some beyond, of either sign", "as tested, some")
-    upwards = (
-        "each below",
-        "no head in any",
-        "in none of them some head",
-    )  # in them the largest speaks against
+    # In these the largest value speaks against the claim.
+    upwards = claim.rule in ("each below", "no head in any", "in none of them some head")
 
     def order(label: Any) -> tuple[float, float]:
-        one, value = alone[label], _value(found[label])
-        towards = value if claim.rule in upwards else -value  # of ties the more extreme
-        holds, fails = (max(p, TINY) for p in (one.holds, one.fails))
+        holds, fails = (max(p, TINY) for p in (alone[label].holds, alone[label].fails))
+        value = _value(found[label])
+        towards = value if upwards else -value  # of ties the more extreme
         if about_some:
             return -holds, -towards
         return (-fails if support.outcome == FAILS else holds), towards
@@ -327,14 +314,11 @@ def _number(
         titles.get(part.name, part.title) if isinstance(part, Task) else part
         for part in (label if isinstance(label, tuple) else [label])
     )
-    number = _number_in_words(found[label], unit)
-    among = (
-        "" if len(found) < 2 else f", {'surest' if about_some else 'least sure'} of {len(found)}"
-    )
-    if support.outcome == FAILS and not about_some and len(found) > 1:
-        among = f", surest against of {len(found)}"
-    value, _, sizes = number.partition("; ")
-    return f"{title} {value}{among}".strip() + (f"; {sizes}" if sizes else "")
+    against = support.outcome == FAILS and not about_some
+    how = "surest" if about_some else "surest against" if against else "least sure"
+    value, semicolon, sizes = _number_in_words(found[label], unit).partition("; ")
+    among = f", {how} of {len(found)}" if len(found) > 1 else ""
+    return f"{title} {value}{among}".strip() + semicolon + sizes
 
 
 def _value(one: Any) -> float:
@@ -342,11 +326,9 @@ def _value(one: Any) -> float:
         return one.value
     if isinstance(one, Support):
         return 0.0
-    return (
-        float(one)
-        if isinstance(one, (int, float))
-        else max(float(np.nanmax(test.means)) for test in _tests(one))
-    )
+    if isinstance(one, (int, float)):
+        return float(one)
+    return max(float(np.nanmax(test.means)) for test in _tests(one))
 
 
 def _number_in_words(one: Any, unit: str) -> str:
@@ -396,12 +378,10 @@ def unlearned(tasks: Sequence[Task], learned: Mapping[Task, bool]) -> str:
     """The unmet precondition if no task that a claim is about was learned; empty if one was."""
     if any(learned[task] for task in tasks):
         return ""
+    if not tasks:
+        return "no such task here"
     titles = ", ".join(task.title for task in tasks)
-    return (
-        f"no model that learned {titles}: none is surely above always the same answer"
-        if tasks
-        else "no such task here"
-    )
+    return f"no model that learned {titles}: none is surely above always the same answer"
 
 
 def no_sink(in_even_shares: float, kind: str = "[SEP]") -> str:
@@ -426,11 +406,9 @@ def never_adjacent(adjacent: float, least: float = 0.05) -> str:
     """
     if adjacent >= least:
         return ""
-    return (
-        "no such links here"
-        if np.isnan(adjacent)
-        else f"adjacent links: {adjacent:.0%} of these words are neighbours"
-    )
+    if np.isnan(adjacent):
+        return "no such links here"
+    return f"adjacent links: {adjacent:.0%} of these words are neighbours"
 
 
 def too_few(n: int) -> str:
