@@ -196,7 +196,7 @@ def test_a_full_disk_is_known_whoever_tells_it(error):
     assert describe_error(error).startswith("the disk is full (")
 
 
-def test_a_full_disk_in_a_notebooks_cell_is_said_describe_error(tmp_path, monkeypatch):
+def test_a_full_disk_in_a_notebooks_cell_is_said_in_words(tmp_path, monkeypatch):
     def fail(*_, **__):
         raise PapermillExecutionError(
             4, 3, "lab.record.results()", "OSError", "[Errno 28] No space left on device", []
