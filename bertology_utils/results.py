@@ -27,8 +27,7 @@ RESULTS = "results.json"
 LABELS = ("task", "training", "state", "kind")
 AXES = ("layer", "head", "kind", "from", "to")
 NUMBERS = ("value", "low", "high")
-COLUMNS = ("what", *LABELS, "layer", "head", "from", "to", *NUMBERS)
-COLUMNS = (*COLUMNS, "n", "trainings", "unit", "tolerance")
+COLUMNS = ("what", *LABELS, *AXES[:2], *AXES[3:], *NUMBERS, *"n trainings unit tolerance".split())
 DIGITS = 6  # behind the point, of every number in the file
 Entry = dict[str, Any]
 
@@ -83,12 +82,12 @@ def entries_of(
         raise ValueError(f"{what}: unknown label {unknown[0]!r}; labels are {', '.join(LABELS)}")
     entries = []
     for path, leaf in _leaves(what, values, len(by)):
-        entry = {"what": what} | labels | dict(zip(by, path, strict=True))
-        entry = {name: _label(part) for name, part in entry.items()}
-        sizes = {} if n is None else {"n": n}
-        numbers = _numbers(what, leaf, over, kinds)
-        entries.append(entry | numbers | (sizes if "n" not in numbers else {}))
-        entries[-1] |= {"unit": unit, "tolerance": tolerance}
+        names = {"what": what} | labels | dict(zip(by, path, strict=True))
+        entry = {name: _label(part) for name, part in names.items()}
+        entry |= _numbers(what, leaf, over, kinds)
+        if n is not None:
+            entry.setdefault("n", n)
+        entries.append(entry | {"unit": unit, "tolerance": tolerance})
     return entries
 
 
@@ -288,9 +287,7 @@ def text_of(entry: Mapping[str, Any], sizes: bool = False) -> str:
     ends = [] if low is None or high is None else [low, high]
     if entry.get("unit") in ("share", "difference of shares"):
         least = 0.0 if entry["unit"] == "share" else -1.0
-        ends = [
-            min(max(end, least), 1.0) for end in ends
-        ]  # no share, and no difference of two, is beyond
+        ends = [min(max(end, least), 1.0) for end in ends]  # nothing of the kind is beyond
     while digits and ends and (ends[1] - ends[0]) * factor / 2 > 100 * 10**-digits:
         digits -= 1  # a wide interval has fewer digits: another machine moves its ends by more
 
