@@ -283,14 +283,3 @@ def slow_entry(folder, log, key):
         (target / "data.txt").write_text("whole")
 
     cache.artefact("things", key, fill)
-
-
-def lock_and_log(entry, log):
-    """For a process of its own: hold an entry's lock again and again, and say so in the log."""
-    from bertology_utils import cache
-
-    for _ in range(40):
-        with cache._locked(Path(entry)):
-            for word in ("begins", "ends"):
-                with open(log, "a") as file:
-                    file.write(f"{word}\n")
