@@ -20,6 +20,7 @@ from ..common import Head
 from ..glue import Task, plain_metric, scale_of
 from ..results import GAIN, MEASURED, P_VALUE
 from ..statistics.estimates import (
+    ROUNDING,
     Bootstrap,
     Estimate,
     Seed,
@@ -30,7 +31,6 @@ from ..statistics.estimates import (
 from ..statistics.permutation import (
     DRAWS,
     ONE_SIDED,
-    ROUNDING,
     ManyTest,
     by_size,
     corrected_p,
