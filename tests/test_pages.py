@@ -296,7 +296,7 @@ def test_a_page_can_be_read_in_a_quarter_of_an_hour(path, cells):
     assert len(words) <= 1500
     assert len(code(cells)) <= 22
     assert statistics.median(len(source.splitlines()) for source in sources) <= 6
-    assert len(names) <= 10, names
+    assert len(names) <= 11, names
     assert len(pictures(cells)) <= 7
 
 
