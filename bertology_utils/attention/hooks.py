@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -119,7 +119,9 @@ def _observed_attention(
             weights = context.edit_maps(context.layer, weights, attention_mask)
     # What is measured is summed in float32 at least, and after all edits, so that every
     # measurement sees what the model uses.
-    with torch.autocast(weights.device.type, enabled=False):
+    kind = weights.device.type
+    mixed = torch.is_autocast_enabled(kind)
+    with torch.autocast(kind, enabled=False) if mixed else nullcontext():
         for context in contexts:
             if context.observe_values is not None:
                 single = value.float() if value.dtype.itemsize < 4 else value
