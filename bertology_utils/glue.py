@@ -283,7 +283,7 @@ def read_table(task: Task, path: Path) -> Columns:
     columns: Columns = {name: [] for name in (*names, "idx")}
     positions = {name: header.index(written) for name, written in names.items()}
     labels: dict[str, int | float] = {}
-    left_out = []
+    left_out: list[int] = []
     for number, line in enumerate(lines[1:], start=2):
         row = line.split("\t")
         if len(row) < len(header) and task.name == "qqp" and len(left_out) < len(lines) - 2:

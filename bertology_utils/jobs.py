@@ -220,10 +220,10 @@ def shared_passes(labs: Sequence[Lab]) -> list[tuple[Job, list[Lab]]]:
     for lab in labs:
         if page_number(lab.notebook) in MEASUREMENTS:
             random = lab.tasks[:1] if page_number(lab.notebook) == "1" else lab.tasks
-            whole = [(task, "pretrained") for task in lab.tasks]
-            whole += [(task, "normal") for task in random]
-            for look in [*whole, *runs_of(lab)]:
-                wanted.setdefault(look, []).append(lab)
+            models: list[tuple[Task, int | str]] = [(task, "pretrained") for task in lab.tasks]
+            models += [(task, "normal") for task in random]
+            for model in [*models, *runs_of(lab)]:
+                wanted.setdefault(model, []).append(lab)
     return [
         (_pass_job(task, model, sharing), sharing)
         for (task, model), sharing in wanted.items()
@@ -232,9 +232,9 @@ def shared_passes(labs: Sequence[Lab]) -> list[tuple[Job, list[Lab]]]:
 
 
 def _pass_job(task: Task, model: int | str, labs: Sequence[Lab]) -> Job:
-    lab = labs[0]
+    lab, needs = labs[0], tuple[Job, ...]()
     if isinstance(model, str):
-        title, lazy, needs = f"{task.title}, {model} encoder", lab.lazy_encoder(model), ()
+        title, lazy = f"{task.title}, {model} encoder", lab.lazy_encoder(model)
     else:
         title = f"{task.title}, seed {lab.settings.seed + model}"
         lazy, needs = lab.lazy_classifier(task, seed_offset=model), run_jobs(lab, task, model)

@@ -63,7 +63,6 @@ class Lab(Record):
         settings = resolve(**parameters)
         self.parameters = parameters
         self.kept_results: dict[tuple, Any] = {}  # see kept
-        self.kept_results: dict[tuple, Any] = {}  # see kept
         source, shape = models.pinned(settings.model)
         if settings.head is not None:
             for kind, index, count in zip(("layer", "head"), settings.head, shape, strict=True):

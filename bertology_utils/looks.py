@@ -157,7 +157,7 @@ class Looks:
 
 
 @kept
-def links_of(lab: Lab, task: Task) -> list[OfInput]:
+def links_of(lab: Lab, task: Task) -> Sequence[OfInput]:
     """Each input's links between two words, with places at which other inputs have such links."""
     links = [
         measure.find_links(annotated, lab.annotator.antecedents)

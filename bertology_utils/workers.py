@@ -105,14 +105,14 @@ def connect(jobs: int, scheduler: str = "") -> Iterator[Client | None]:
             finally:
                 client.close(timeout=2)
             return
-        names = visible_gpus() or [None] * jobs
-        gpus = [{} if name is None else {"CUDA_VISIBLE_DEVICES": name} for name in names[:jobs]]
+        gpus = [{"CUDA_VISIBLE_DEVICES": name} for name in visible_gpus()][:jobs] or [{}] * jobs
         options = {"nthreads": 1, "memory_limit": 0, "silence_logs": 50, "dashboard_address": None}
         workers = {
             number: {"cls": Nanny, "options": options | {"env": {**ONE_THREAD, SILENT: "1", **gpu}}}
             for number, gpu in enumerate(gpus)
         }
-        here = {"cls": Scheduler, "options": {"dashboard": False, "host": "127.0.0.1"}}
+        own = {"dashboard": False, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1"}
+        here = {"cls": Scheduler, "options": own}
         with (
             SpecCluster(workers, here, silence_logs=50) as cluster,
             Client(cluster, set_as_default=False) as client,

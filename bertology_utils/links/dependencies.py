@@ -240,7 +240,9 @@ def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
     above = many_test(
         sums_of_examples(differences, groups), 0.0, seed
     ).above  # (ways, layers, heads)
-    beats = [tuple(map(tuple, np.argwhere(of_way < ONE_SIDED).tolist())) for of_way in above]
+    beats = [
+        tuple((layer, head) for layer, head in np.argwhere(p < ONE_SIDED).tolist()) for p in above
+    ]
     return RelationTest(
         name,
         len(hits),
