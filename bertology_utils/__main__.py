@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         add("--figures", type=Path, metavar="FOLDER", help=text)
         text = "also renew notebooks/ (default settings only)"
         add("--in-place", action="store_true", help=text)
-    cache.add_to(commands)
+    cache.add_to(commands, _count)
     return parser
 
 

@@ -23,7 +23,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,10 @@ from .common import SOURCES, device_name, is_closed, is_full
 CACHE_VARIABLE = "BERTOLOGY_CACHE"
 MANIFEST = "manifest.json"
 MADE, MEASURED = "made", "measured"  # expensive artefacts, and measurements, which are evicted
+FOLDERS = {"target", "scratch"}  # parameters that the cache gives
 MEASURED_BYTES = 4 * 2**30  # of measurements, above which those not used for longest are evicted
-LIBRARIES = ("torch", "transformers", "accelerate", "tokenizers", "numpy", "scipy", "scikit-learn")
+_LIBRARIES = "torch transformers accelerate tokenizers numpy scipy scikit-learn".split()
+VERSIONS = {name: version(name) for name in _LIBRARIES}  # part of every key
 Key = Mapping[str, object]  # all that decides an entry's content; JSON values only
 logger = logging.getLogger(__name__)
 
@@ -88,9 +90,9 @@ def cached(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any
     from .digest import UnhashableError
 
     bound = inspect.signature(function).bind_partial(*arguments, **options)
-    wanted = {"target", "scratch"} & bound.signature.parameters.keys() - bound.arguments.keys()
+    wanted = FOLDERS & bound.signature.parameters.keys() - bound.arguments.keys()
 
-    def call(target: Path | None, scratch: Path | None) -> Any:
+    def call(target: Path | None = None, scratch: Path | None = None) -> Any:
         for name, given in bound.arguments.items():
             bound.arguments[name] = given.make() if isinstance(given, Lazy) else given
         folders = {"target": target, "scratch": scratch}
@@ -101,10 +103,8 @@ def cached(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any
     except UnhashableError:
         if "target" in wanted:
             raise
-        return call(None, None)
-    if "target" in wanted:
-        return artefact(kind, key, call)
-    return _value(kind, key, lambda scratch: call(None, scratch))
+        return call()
+    return (artefact if "target" in wanted else _value)(kind, key, call)
 
 
 def cache_key(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[str, Key]:
@@ -119,38 +119,36 @@ def cache_key(function: Callable[..., Any], *arguments: Any, **options: Any) -> 
         raise ValueError(f"{name} is not kept: only what functions of {__package__} give is")
     bound = inspect.signature(function).bind_partial(*arguments, **options)
     bound.apply_defaults()
-    folders = {"target", "scratch"}
-    given = {name: each for name, each in bound.arguments.items() if name not in folders}
-    kind = MADE if bound.signature.parameters.keys() & folders else MEASURED
-    return kind, _key(function, given)
+    given = {name: each for name, each in bound.arguments.items() if name not in FOLDERS}
+    return MADE if bound.signature.parameters.keys() & FOLDERS else MEASURED, _key(function, given)
 
 
 def cached_each(
     function: Callable[..., dict[str, Any]],
-    *shared: Any,
+    shared: tuple[Any, ...],
+    what: object,
     parts: Mapping[str, Any],
-    what: object = None,
 ) -> dict[str, Any]:
     """``function(*shared, parts)``, called for those parts alone that are not in the cache yet.
 
     Args:
         function: of this package, without side effects; it gives a value for each part, by name.
         shared: its arguments before the parts.
+        what: all of ``shared`` that decides the values.
         parts: by name; of no part's value may it matter which others are there.
-        what: all of ``shared`` that decides the values; None for ``shared`` itself.
     """
     from .digest import UnhashableError, fingerprint
 
     code: set[Any] = set()
     try:
-        hashed = fingerprint(shared if what is None else what, code)
+        hashed = fingerprint(what, code)
         keys = {name: _key(function, (hashed, part), code) for name, part in parts.items()}
     except UnhashableError:
         return function(*shared, parts)
     missing = {name: part for name, part in parts.items() if not is_finished(MEASURED, keys[name])}
     values = function(*shared, missing) if missing else {}
 
-    def compute(name: str, _: Path | None) -> Any:
+    def compute(name: str, *_: Path) -> Any:
         if name not in values:  # it was in the cache, and is damaged
             values.update(function(*shared, {name: parts[name]}))
         return values[name]
@@ -168,28 +166,23 @@ def _key(function: Callable[..., Any], content: object, code: set[Any] | None = 
         "function": function.__qualname__,
         "arguments": fingerprint(content, classes),
         "code": code_digest(function, frozenset(classes)),
-        "versions": _versions(),
+        "versions": VERSIONS,
         "device": device_name(),
     }
 
 
-@functools.cache
-def _versions() -> dict[str, str]:
-    return {name: version(name) for name in LIBRARIES}
-
-
-def _value(kind: str, key: Key, compute: Callable[[Path | None], Any]) -> Any:
+def _value(kind: str, key: Key, compute: Callable[..., Any]) -> Any:
     """An entry's value, computed if there is none; always as it comes out of the file, so that digits are the same."""
 
     def fill(target: Path, scratch: Path) -> None:
-        (target / _VALUE).write_bytes(pack(compute(scratch)))
+        (target / _VALUE).write_bytes(pack(compute(None, scratch)))
 
     try:
-        return artefact(kind, key, fill, _read_value)
+        return artefact(kind, key, fill, lambda at: unpack((verified(at) / _VALUE).read_bytes()))
     except PermissionError:
         if kind == MADE:
             raise
-        return unpack(pack(compute(None)))
+        return unpack(pack(compute()))
 
 
 # Entries on disk
@@ -211,10 +204,21 @@ def verified(folder: Path) -> Path:
     Raises:
         ValueError: a missing or changed file, in words.
     """
-    for name, expected in _listed(folder).items():
-        if checksum(folder / name) != expected:
-            raise ValueError(f"{name} has changed since it was written")
+    try:
+        files = dict(json.loads((folder / MANIFEST).read_text())["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        there = folder.exists()
+        raise ValueError("its manifest cannot be read" if there else "it is not there") from None
+    now = _checksums(folder)
+    if changed := [name for name in files | now if files.get(name) != now.get(name)]:
+        raise ValueError(f"{changed[0]} has changed since it was written")
     return folder
+
+
+def _checksums(folder: Path) -> dict[str, str]:
+    """Hashes of an entry's files, without its manifest and hidden ones (which a file browser may leave)."""
+    paths = set(filter(Path.is_file, folder.rglob("[!.]*"))) - {folder / MANIFEST}
+    return {path.relative_to(folder).as_posix(): checksum(path) for path in paths}
 
 
 def artefact(
@@ -238,44 +242,42 @@ def artefact(
     Raises:
         PermissionError: the cache cannot be written to, and has no whole entry for the key.
     """
-    folder = _folder(kind, key)
+    folder = cache_folder() / kind / key_digest(key)[:32]
     try:  # without a lock: an entry gets its name when it is whole
         value = read(folder)
         with contextlib.suppress(OSError):  # another person's, or a cache that is only read
             os.utime(folder)  # the time of its last use, by which entries are removed
         return value
     except ValueError as error:
-        problem = str(error)
-    with contextlib.ExitStack() as held:
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            held.enter_context(_locked(folder))
-        except OSError as error:
-            if not is_closed(error):
-                raise
-            needed = f"{kind}/{folder.name} is needed, and {problem}"
-            raise PermissionError(not_writable(needed)) from None
+        needed = f"{kind}/{folder.name} is needed, and {error}"
+    with _locked(folder, why=needed):
         try:  # another process may have made it meanwhile
             return read(folder)
         except ValueError as error:
             if folder.exists():
-                _set_aside(folder, str(error))
+                warning = "cache entry %s is damaged (%s); set aside as %s and computed again"
+                logger.warning(warning, folder.name, error, _set_aside(folder).name)
         scratch = folder.with_name(f"{folder.name}.unfinished")
         target = scratch / "result"
         shutil.rmtree(target, ignore_errors=True)  # what a killed process left of it
         target.mkdir(parents=True)
         fill(target, scratch)
-        files = {name: checksum(target / name) for name in _contents(target)}
-        manifest = json.dumps({"key": key, "files": files}, indent=1, sort_keys=True)
-        write_atomically(target / MANIFEST, manifest.encode())
+        manifest = json.dumps({"key": key, "files": _checksums(target)}, indent=1, sort_keys=True)
+        (target / MANIFEST).write_text(manifest)
         os.replace(target, folder)
         shutil.rmtree(scratch)
         return read(folder)
 
 
+def _set_aside(folder: Path) -> Path:
+    """Rename an entry, so that a kill leaves no half of it under its name."""
+    aside = Path(tempfile.mkdtemp(prefix=f"{folder.name}.damaged-", dir=folder.parent))
+    return folder.rename(aside)  # onto an empty folder
+
+
 def is_finished(kind: str, key: Key) -> bool:
     """True if :func:`artefact` has a folder for this key; whether it is whole is seen when it is read."""
-    return (_folder(kind, key) / MANIFEST).is_file()
+    return (cache_folder() / kind / key_digest(key)[:32] / MANIFEST).is_file()
 
 
 def checksum(path: Path, algorithm: Any = xxhash.xxh3_128) -> str:
@@ -299,13 +301,12 @@ def write_atomically(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
-        # Not mkstemp, whose files only their owner can read, whatever the umask.
-        with temporary.open("xb") as file:
-            file.write(content)
+        temporary.write_bytes(
+            content
+        )  # mkstemp's files only their owner can read, whatever the umask
         os.replace(temporary, path)
-    except BaseException:
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
 
 
 def not_writable(why: str) -> str:
@@ -318,45 +319,6 @@ def not_writable(why: str) -> str:
         f"the cache folder {cache_folder()} cannot be written to: {why}. Make it writable, or name another folder in"
         f" {CACHE_VARIABLE}; a copy of this one has what is finished"
     )
-
-
-def _folder(kind: str, key: Key) -> Path:
-    return cache_folder() / kind / key_digest(key)[:32]
-
-
-def _listed(folder: Path) -> dict[str, str]:
-    """The files of an entry with their hashes; ValueError if it has others."""
-    try:
-        files = dict(json.loads((folder / MANIFEST).read_text())["files"])
-    except (OSError, ValueError, KeyError, TypeError):
-        there = folder.exists()
-        raise ValueError("its manifest cannot be read" if there else "it is not there") from None
-    if not files or set(_contents(folder)) != set(files):
-        raise ValueError("its files are not those of its manifest")
-    return files
-
-
-def _contents(folder: Path) -> list[str]:
-    """Files of an entry, without its manifest and hidden ones (which a file browser may leave)."""
-    names = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    return sorted(
-        name for name in names if name != MANIFEST and not name.split("/")[-1].startswith(".")
-    )
-
-
-def _read_value(folder: Path) -> Any:
-    files, path = _listed(folder), folder / _VALUE
-    content = path.read_bytes() if _VALUE in files else b""
-    if xxhash.xxh3_128_hexdigest(content) != files.get(_VALUE):
-        raise ValueError(f"{_VALUE} has changed since it was written")
-    return unpack(content)
-
-
-def _set_aside(folder: Path, problem: str) -> None:
-    aside = Path(tempfile.mkdtemp(prefix=f"{folder.name}.damaged-", dir=folder.parent))
-    os.replace(folder, aside)  # rename onto an empty folder
-    warning = "cache entry %s is damaged (%s); set aside as %s and computed again"
-    logger.warning(warning, folder.name, problem, aside.name)
 
 
 # Locks
@@ -398,10 +360,17 @@ def _has_locks(folder: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path, timeout: float = -1) -> Iterator[None]:
+def _locked(
+    folder: Path, timeout: float = -1, why: str = "nothing can be removed"
+) -> Iterator[None]:
     """Hold an entry's lock; its file goes when the work is done. After a failure it stays, as unfinished work does."""
-    lock = lock_beside(folder.with_name(f"{folder.name.split('.')[0]}.lock"), timeout)
-    with lock:
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock = lock_beside(folder.with_name(f"{folder.name.split('.')[0]}.lock"), timeout)
+        held = lock.acquire()
+    except OSError as error:
+        raise PermissionError(not_writable(why)) if is_closed(error) else error from None
+    with held:
         yield
         with contextlib.suppress(OSError):
             # While it is held; who opened it before, and locks it only now, tries again (filelock).
@@ -441,40 +410,38 @@ def unpack(content: bytes) -> Any:
 
 def _describe(value: Any, arrays: dict[str, np.ndarray]) -> list[Any]:
     """[kind, parts]; what is an array goes into ``arrays``."""
+
+    def inner(parts: Iterable[Any]) -> list[Any]:
+        return [_describe(part, arrays) for part in parts]
+
+    kind = type(value)
     if isinstance(value, (np.ndarray, np.generic)):  # first, as np.float64 is a float, too
         name = str(len(arrays))
-        arrays[name] = np.ascontiguousarray(value).reshape(
-            np.shape(value)
-        )  # which makes an array of a scalar, and back
+        # ascontiguousarray makes an array of a scalar, and reshape a scalar again.
+        arrays[name] = np.ascontiguousarray(value).reshape(np.shape(value))
         return ["scalar" if isinstance(value, np.generic) else "array", name]
     if isinstance(value, (bool, int, float, str, type(None))):
         return ["plain", value]
-    if type(value) in (list, tuple):
-        return [type(value).__name__, [_describe(part, arrays) for part in value]]
+    if kind in (list, tuple):
+        return [kind.__name__, inner(value)]
     if isinstance(value, dict):
-        return ["dict", [[_describe(part, arrays) for part in pair] for pair in value.items()]]
-    if dataclasses.is_dataclass(value) and type(value).__module__.startswith(f"{__package__}."):
-        fields = {
-            field.name: _describe(getattr(value, field.name), arrays)
-            for field in dataclasses.fields(value)
-        }
-        return [f"{type(value).__module__}:{type(value).__qualname__}", fields]
-    raise TypeError(
-        f"{type(value).__name__} cannot be kept; arrays, numbers and texts can, and what holds them"
-    )
+        return ["dict", [inner(pair) for pair in value.items()]]
+    if dataclasses.is_dataclass(value) and kind.__module__.startswith(f"{__package__}."):
+        names = [field.name for field in dataclasses.fields(value)]
+        fields = zip(names, inner(getattr(value, name) for name in names), strict=True)
+        return [f"{kind.__module__}:{kind.__qualname__}", dict(fields)]
+    what = "cannot be kept; arrays, numbers and texts can, and what holds them"
+    raise TypeError(f"{kind.__name__} {what}")
 
 
 def _restore(described: list[Any], arrays: dict[str, np.ndarray]) -> Any:
     kind, parts = described
     if kind == "plain":
         return parts
-    if kind == "array":
-        return arrays[parts]
-    if kind == "scalar":
-        return arrays[parts][()]
+    if kind in ("array", "scalar"):
+        return arrays[parts] if kind == "array" else arrays[parts][()]
     if kind in ("list", "tuple"):
-        restored = [_restore(part, arrays) for part in parts]
-        return restored if kind == "list" else tuple(restored)
+        return (list if kind == "list" else tuple)(_restore(part, arrays) for part in parts)
     if kind == "dict":
         return {_restore(key, arrays): _restore(value, arrays) for key, value in parts}
     return _record(kind)(**{name: _restore(part, arrays) for name, part in parts.items()})
@@ -482,37 +449,26 @@ def _restore(described: list[Any], arrays: dict[str, np.ndarray]) -> Any:
 
 def _record(name: str) -> Any:
     """A dataclass of this package, by its name "module:class"."""
-    module, _, of_class = name.partition(":")
+    module, _, kind = name.partition(":")
     ours = module in SOURCES or f"{module}.__init__" in SOURCES
-    found = getattr(importlib.import_module(module), of_class, None) if ours else None
-    if not (isinstance(found, type) and dataclasses.is_dataclass(found)):
-        raise ValueError(
-            f"{name} is no dataclass of {__package__}; the file was not written by this version"
-        )
-    return found
+    record = getattr(importlib.import_module(module), kind, None) if ours else None
+    if isinstance(record, type) and dataclasses.is_dataclass(record):
+        return record
+    text = f"no dataclass of {__package__}; the file was not written by this version"
+    raise ValueError(f"{name} is {text}")
 
 
 # What is not used any more
 
 
-def add_to(commands: Any) -> None:
-    """Add the command ``cache prune`` to argparse's sub-commands."""
+def add_to(commands: Any, count: Callable[[str], int]) -> None:
+    """Add the command ``cache prune`` to argparse's sub-commands; ``count`` reads a whole number from 0."""
     text = "remove finished work that was not used for some days (prune), to free disk space"
     command = commands.add_parser("cache", help=text, description=text)
     command.add_argument("action", choices=("prune",))
     text = "without use, from which on an entry goes; 0 for all (default: 30)"
-    command.add_argument("--days", type=not_negative, default=30, help=text)
+    command.add_argument("--days", type=count, default=30, help=text)
     command.set_defaults(command=_command)
-
-
-def not_negative(text: str) -> float:
-    """A finite number from 0, for argparse."""
-    if not 0 <= float(text) < float("inf"):
-        raise ValueError
-    return float(text)
-
-
-not_negative.__name__ = "number from 0"  # what argparse calls it where it refuses a value
 
 
 def _command(options: Any) -> int:
@@ -543,10 +499,7 @@ def _remove(folder: Path) -> int | None:
     try:
         with _locked(folder, timeout=0):
             size = _size(folder)
-            gone = folder.with_name(f"{folder.name.split('.')[0]}.damaged-removed")
-            shutil.rmtree(gone, ignore_errors=True)
-            os.replace(folder, gone)  # a kill must not leave half an entry under its name
-            shutil.rmtree(gone)
+            shutil.rmtree(_set_aside(folder))
     except Timeout:
         return None
     return size

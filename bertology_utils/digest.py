@@ -121,18 +121,14 @@ def _state(value: Any) -> object:
     """What an object says of itself, else its fields or attributes."""
     if hasattr(value, "depends_on"):
         return value.depends_on()
-    if hasattr(value, "fingerprint"):
-        return value.fingerprint
-    if dataclasses.is_dataclass(value):
-        return [getattr(value, field.name) for field in dataclasses.fields(value)]
-    return vars(value)
+    if hasattr(value, "fingerprint") or not dataclasses.is_dataclass(value):
+        return getattr(value, "fingerprint", vars(value))
+    return [getattr(value, field.name) for field in dataclasses.fields(value)]
 
 
 def _model(model: nn.Module, code: set[Any]) -> object:
     if is_edited(model):
-        raise UnhashableError(
-            f"the attention of this {type(model).__name__} is edited, or disabled"
-        )
+        raise UnhashableError(f"attention of this {type(model).__name__} is edited, or disabled")
     modules, config = list(model.modules()), cast(Any, getattr(model, "config", None))
     kinds = sorted({repr(_name(type(part), code)) for part in modules})
     if any(part._forward_pre_hooks or part._forward_hooks for part in modules):
@@ -241,36 +237,32 @@ def _read(module: str, node: ast.AST) -> tuple[str, set[str], set[Any]]:
     space, constants, code = dict(vars(sys.modules[module])), set[str](), set[Any]()
     for one in inner:
         if isinstance(one, ast.ImportFrom) and one.level:
-            there = importlib.import_module(
-                "." * one.level + (one.module or ""), space["__package__"]
-            )
+            name = "." * one.level + (one.module or "")
+            there = importlib.import_module(name, space["__package__"])
             space |= {alias.asname or alias.name: _member(there, alias.name) for alias in one.names}
 
     def meant(one: Any) -> Any:
-        if isinstance(one, ast.Name):
-            return space.get(one.id) if one.id in names else None
+        if isinstance(one, ast.Name) and one.id in names:
+            return space.get(one.id)
         of = meant(one.value) if isinstance(one, ast.Attribute) else None
-        return (
-            _member(of, one.attr) if isinstance(of, ModuleType) and _root(of) == _PACKAGE else None
-        )
+        ours = isinstance(of, ModuleType) and _root(of) == _PACKAGE
+        return _member(of, one.attr) if ours else None
 
     for one in inner:
         if not isinstance(getattr(one, "ctx", None), ast.Load) or (value := meant(one)) is None:
             continue
         value = inspect.unwrap(value)
         if isinstance(value, (FunctionType, type)):
-            if _root(value) == "__main__":
-                raise UnhashableError(f"the code of {value} may be another the next time")
-            if _root(value) == _PACKAGE:
+            if _root(value) in (_PACKAGE, "__main__"):  # of which _nodes refuses the second
                 code.add(value)
         elif not isinstance(value, ModuleType):
             with contextlib.suppress(UnhashableError):  # such as a path, which decides nothing
                 constants.add(f"{ast.unparse(one)} = {_content(value, code)}")
-    code = {
-        one for one in code if not IGNORED & {one.__module__, f"{one.__module__}.{one.__name__}"}
+    ignored = {
+        one for one in code if IGNORED & {one.__module__, f"{one.__module__}.{one.__name__}"}
     }
     strings = {str(one.value) for one in inner if isinstance(one, ast.Constant)}  # as of getattr
-    return "\n".join([text, *sorted(constants)]), names | strings, code
+    return "\n".join([text, *sorted(constants)]), names | strings, code - ignored
 
 
 def _names(code: CodeType) -> set[str]:

@@ -155,4 +155,4 @@ def observe_cached(
 ) -> dict[str, Any]:
     """As :func:`observe`, in one pass for those measurements that are not in the cache yet."""
     encoder = unwrap(model).base_model  # no map depends on what stands above it
-    return cached_each(observe, model, batches, parts=measurements, what=(encoder, batches))
+    return cached_each(observe, (model, batches), (encoder, batches), measurements)
