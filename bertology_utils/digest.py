@@ -244,7 +244,7 @@ def _read(module: str, node: ast.AST) -> tuple[str, set[str], set[Any]]:
     def meant(one: Any) -> Any:
         if isinstance(one, ast.Name) and one.id in names:
             return space.get(one.id)
-        of = meant(one.value) if isinstance(one, ast.Attribute) else None
+        of: Any = meant(one.value) if isinstance(one, ast.Attribute) else None
         ours = isinstance(of, ModuleType) and _root(of) == _PACKAGE
         return _member(of, one.attr) if ours else None
 
