@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -12,24 +13,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import verdicts
 from .cache import write_atomically
 from .common import device_name, precision
 from .corpora import GENERATED
 from .glue import TASKS, Task
 from .results import RESULTS, Entry, Results, entries_of, place_of, plain, read_results, table_of
 from .statistics import pooled
-from .verdicts import (
-    CLAIMS,
-    GLUE_DATA,
-    LEARNED,
-    PRETRAINED,
-    THIS_RUN,
-    UNTESTABLE,
-    Verdict,
-    in_words,
-    judge,
-    unlearned,
-)
+from .verdicts import CLAIMS, PRETRAINED, THIS_RUN, UNTESTABLE, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,10 +54,10 @@ class Record:
     def __init__(self, notebook: str, settings: Settings):
         self.notebook = notebook
         self.settings = settings
-        root = os.environ.get(OUTPUT_VARIABLE)
-        self.folder = (
-            Path(root) / notebook if root else project_root() / "runs" / "interactive" / notebook
-        )
+        root = os.environ.get(OUTPUT_VARIABLE) or project_root() / "runs" / "interactive"
+        self.folder = Path(root) / notebook
+        # Of the committed run on real data, and how figures name its model and data.
+        self._real_folder, self.real_title = REAL.get(notebook.split("_")[0].rstrip("a"), REAL_GLUE)
         self.entries: list[Entry] = []
         self.verdicts: list[Verdict] = []
         self.facts: dict[str, Any] = {}
@@ -92,9 +83,8 @@ class Record:
         entries = entries_of(what, values, by, unit=unit, **options)
         known_places = {place_of(entry) for entry in self.entries}
         if twice := [place for place in map(place_of, entries) if place in known_places]:
-            raise ValueError(
-                f"already recorded: {twice[0]}; give it another name, or restart the notebook"
-            )
+            advice = "give it another name, or restart the notebook"
+            raise ValueError(f"already recorded: {twice[0]}; {advice}")
         self.entries += entries
         known = self._recorded.get(what)
         joined = isinstance(known, dict) and isinstance(values, Mapping)  # such as a task at a time
@@ -157,26 +147,19 @@ class Record:
         values: dict[Any, Any] = dict(given) if isinstance(given, Mapping) else {"": given}
         if claim.tasks:
             values = {task: value for task, value in values.items() if task.name in claim.tasks}
-        if LEARNED in claim.needs:
+        if verdicts.LEARNED in claim.needs:
             known = self.learned if learned is None else learned
             tasks = [task for task in values if isinstance(task, Task)]
             # Values by anything but tasks leave out already what was not learned.
             if tasks or not values:
-                unmet = unmet or unlearned(tasks, known)
+                unmet = unmet or verdicts.unlearned(tasks, known)
             values = {task: value for task, value in values.items() if known.get(task, True)}
-        if GLUE_DATA in claim.needs and not self.real_data:
-            unmet = GLUE_DATA
+        if verdicts.GLUE_DATA in claim.needs and not self.real_data:
+            unmet = verdicts.GLUE_DATA
         titles = self.titles if model in (THIS_RUN, PRETRAINED) else TITLES
-        verdict = judge(
-            name,
-            values,
-            unmet,
-            self._units.get(claim.estimate, "") if unit is None else unit,
-            model,
-            titles,
-        )
-        self.verdicts.append(verdict)
-        return verdict
+        unit = self._units.get(claim.estimate, "") if unit is None else unit
+        self.verdicts.append(verdicts.judge(name, values, unmet, unit, model, titles))
+        return self.verdicts[-1]
 
     @property
     def real_data(self) -> bool:
@@ -188,9 +171,8 @@ class Record:
     @property
     def titles(self) -> Mapping[str, str]:
         """What tasks are called where this run's numbers are told, by name: "MRPC-like" on the embedded corpora."""
-        return {
-            name: title if self.real_data else f"{title}-like" for name, title in TITLES.items()
-        }
+        like = "" if self.real_data else "-like"
+        return {name: f"{title}{like}" for name, title in TITLES.items()}
 
     @property
     def learned(self) -> Mapping[Task, bool]:
@@ -201,7 +183,7 @@ class Record:
     def real(self) -> Results | None:
         """The committed run of this notebook on real data; None where it is missing or measured by other settings."""
         try:
-            run = read_results(project_root() / real_place(self.notebook)[0] / RESULTS)
+            run = read_results(project_root() / self._real_folder / self.notebook / RESULTS)
         except ValueError:
             return None
         own, settings = self.settings.as_json(), run.content["settings"]
@@ -211,18 +193,10 @@ class Record:
         return run
 
     @property
-    def real_title(self) -> str:
-        """Model and data of :attr:`real`, as figures name them."""
-        return real_place(self.notebook)[1]
-
-    @property
-    def _so_far(self) -> Results:
-        return Results({"notebook": self.notebook, "rows": self.entries})
-
-    @property
     def runs(self) -> dict[str, Results]:
         """Whose numbers a figure shows: the committed run on real data, where there is one, and this run's so far."""
-        return ({self.real_title: self.real} if self.real else {}) | {THIS_RUN: self._so_far}
+        own = Results({"notebook": self.notebook, "rows": self.entries})
+        return ({self.real_title: self.real} if self.real else {}) | {THIS_RUN: own}
 
     def show_verdicts(self, *names: str) -> pd.DataFrame:
         """Verdicts as a table for a reader: claim, the paper's number, and what this run and the one on real data say.
@@ -232,8 +206,7 @@ class Record:
         """
         import pandas as pd
 
-        real = self.real.verdicts if self.real else {}
-        rows = []
+        real, rows = self.real.verdicts if self.real else {}, []
         for one in (one for one in self.verdicts if not names or one.id in names):
             both = [(THIS_RUN, one)]
             if (one.id, one.model) in real:
@@ -242,21 +215,14 @@ class Record:
                 # A published figure is the same for both runs; the one that can be judged is told.
                 both = [min(both, key=lambda run: run[1].outcome == UNTESTABLE)]
             for run, verdict in both:
-                claim = CLAIMS[one.id]
-                model = {THIS_RUN: run, PRETRAINED: f"{run}, {PRETRAINED}"}.get(
-                    one.model, one.model
-                )
-                untestable = verdict.outcome == UNTESTABLE
-                rows.append(
-                    {
-                        "claim": claim.text,
-                        "the paper": claim.paper or "(control)",
-                        "measured on": model,
-                        "number": verdict.why if untestable else verdict.number,
-                        "verdict": in_words(verdict.outcome, verdict.tally),
-                    }
-                )
-        return pd.DataFrame(rows).set_index(["claim", "the paper", "measured on"])
+                claim, runs = CLAIMS[one.id], {THIS_RUN: run, PRETRAINED: f"{run}, {PRETRAINED}"}
+                about = claim.text, claim.paper or "(control)", runs.get(one.model, one.model)
+                number = verdict.why if verdict.outcome == UNTESTABLE else verdict.number
+                rows.append((*about, number, verdicts.in_words(verdict.outcome, verdict.tally)))
+        about_which = ["claim", "the paper", "measured on"]
+        return pd.DataFrame(rows, columns=[*about_which, "number", "verdict"]).set_index(
+            about_which
+        )
 
     def figure(self, figure, name: str, alt: str) -> None:
         """Save a matplotlib figure as PNG and PDF, and show it.
@@ -301,29 +267,19 @@ def as_text(content: Mapping[str, Any]) -> str:
     def encoded(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
-    lines = []
-    for name, value in content.items():
-        text = encoded(value)
-        if name in ("rows", "verdicts") and value:
-            text = "[\n  " + ",\n  ".join(map(encoded, value)) + "\n ]"
-        lines.append(f' "{name}": {text}')
-    return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-def real_place(notebook: str) -> tuple[str, str]:
-    """Folder of a notebook's committed run on real data, below the checkout, and what it is called."""
-    folder, title = REAL.get(notebook.split("_")[0].rstrip("a"), REAL_GLUE)
-    return f"{folder}/{notebook}", title
+    texts = {name: encoded(value) for name, value in content.items()}
+    for name in ("rows", "verdicts"):
+        if lines := list(map(encoded, content.get(name, ()))):
+            texts[name] = "[\n  " + ",\n  ".join(lines) + "\n ]"
+    return "{\n" + ",\n".join(f' "{name}": {text}' for name, text in texts.items()) + "\n}\n"
 
 
 def project_root() -> Path:
     """The suite's checkout, seen from the working folder; else the working folder."""
     for folder in (Path.cwd(), *Path.cwd().parents):
-        try:
+        with contextlib.suppress(OSError, ValueError):
             file = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        name = file.get("project", {}).get("name")
-        if name == "bertology-utils" and (folder / "notebooks").is_dir():
-            return folder
+            name = file.get("project", {}).get("name")
+            if name == "bertology-utils" and (folder / "notebooks").is_dir():
+                return folder
     return Path.cwd()

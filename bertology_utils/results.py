@@ -81,7 +81,7 @@ def entries_of(
     if unknown := [name for name in (*by, *labels) if name not in LABELS]:
         raise ValueError(f"{what}: unknown label {unknown[0]!r}; labels are {', '.join(LABELS)}")
     entries = []
-    for path, leaf in _leaves(what, values, len(by)):
+    for path, leaf in _leaves(what, values, len(by)).items():
         names = {"what": what} | labels | dict(zip(by, path, strict=True))
         entry = {name: _label(part) for name, part in names.items()}
         entry |= _numbers(what, leaf, over, kinds)
@@ -91,19 +91,17 @@ def entries_of(
     return entries
 
 
-def _leaves(what: str, values: Any, depth: int) -> Iterator[tuple[tuple[object, ...], Any]]:
-    """Every leaf with the labels on the way to it."""
+def _leaves(what: str, values: Any, depth: int) -> dict[tuple[object, ...], Any]:
+    """Every leaf by the labels on the way to it."""
     if not depth:
-        yield (), values
-        return
+        return {(): values}
     if isinstance(values, Sequence) and not isinstance(values, str):
         values = dict(enumerate(values, start=1))
     if not isinstance(values, Mapping):
         kind = type(values).__name__
         raise ValueError(f"{what}: {depth} more levels of labels are wanted where {kind} stands")
-    for label, part in values.items():
-        for path, leaf in _leaves(what, part, depth - 1):
-            yield (label, *path), leaf
+    parts = {label: _leaves(what, part, depth - 1) for label, part in values.items()}
+    return {(label, *path): leaf for label, part in parts.items() for path, leaf in part.items()}
 
 
 def _label(value: object) -> object:
@@ -119,33 +117,29 @@ def _numbers(what: str, leaf: Any, over: Sequence[str], kinds: Sequence[str]) ->
         if "value" not in leaf:
             names = ", ".join(map(str, leaf))
             raise ValueError(f"{what}: labels are missing for {names}; name them in by=")
-        sizes = ("low", "high", "n", "trainings", "each")
-        return _numbers(what, leaf["value"], over, kinds) | {
-            name: plain(leaf[name]) for name in sizes if name in leaf
-        }
-    array = np.asarray(leaf, dtype=object if leaf is None else None)
-    if array.ndim == 0:
+        sizes = [name for name in ("low", "high", "n", "trainings", "each") if name in leaf]
+        own = {name: plain(leaf[name]) for name in sizes}
+        return _numbers(what, leaf["value"], over, kinds) | own
+    shape = np.shape(leaf)
+    if not shape:
         return {"value": plain(leaf)}
-    axes = list(over or AXES[: array.ndim])
+    axes = list(over or AXES[: len(shape)])
     named = {"kinds": list(kinds)} if "kind" in axes else {}
-    fits = len(axes) == array.ndim and set(axes) <= set(AXES)
-    if not fits or (named and len(kinds) != array.shape[axes.index("kind")]):
-        raise ValueError(
-            f"{what}: an array of shape {array.shape} is over {axes or 'nothing'} with {len(kinds)} kinds"
-        )
-    return {"over": axes} | named | {"value": plain(array)}
+    fits = len(axes) == len(shape) and set(axes) <= set(AXES)
+    if not fits or (named and len(kinds) != shape[axes.index("kind")]):
+        wanted = f"{axes or 'nothing'} with {len(kinds)} kinds"
+        raise ValueError(f"{what}: an array of shape {shape} is over {wanted}")
+    return {"over": axes} | named | {"value": plain(np.asarray(leaf))}
 
 
 def plain(value: Any) -> Any:
     """JSON values, rounded to :data:`DIGITS`, with null for what was not measured: JSON knows no NaN and no infinity."""
     if isinstance(value, Mapping):
         return {str(_label(name)): plain(part) for name, part in value.items()}
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.generic)):
         return plain(value.tolist())
     if isinstance(value, (list, tuple)):
         return [plain(part) for part in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
     if isinstance(value, float):
         return round(value, DIGITS) + 0.0 if math.isfinite(value) else None
     if isinstance(value, (str, int, type(None))):
@@ -177,11 +171,7 @@ class Results:
     def find(self, what: str, **labels: object) -> list[Entry]:
         """Entries of one kind of number with these labels; none if the run has none."""
         wanted = {"what": what} | {name: _label(value) for name, value in labels.items()}
-        return [
-            entry
-            for entry in self.entries
-            if all(entry.get(name) == value for name, value in wanted.items())
-        ]
+        return [each for each in self.entries if wanted == {at: each.get(at) for at in wanted}]
 
     def array(self, what: str, **labels: object) -> np.ndarray:
         """The values of one entry, with NaN for what was not measured.
@@ -237,22 +227,20 @@ def tidy(entries: Sequence[Entry]) -> pd.DataFrame:
 
     rows = []
     for entry in entries:
-        numbers = [name for name in NUMBERS if name in entry]
         if "over" not in entry:
             rows.append(entry)
             continue
-        shared = {name: value for name, value in entry.items() if name not in numbers}
-        arrays = {name: np.asarray(entry[name], dtype=float) for name in numbers}
+        arrays = {name: np.asarray(entry[name], dtype=float) for name in NUMBERS if name in entry}
         for place in np.ndindex(arrays["value"].shape):
             at: dict[str, object] = dict(zip(entry["over"], place, strict=True))
             if "kind" in at:
                 at["kind"] = entry["kinds"][at["kind"]]
-            rows.append(shared | at | {name: float(of[place]) for name, of in arrays.items()})
+            rows.append(entry | at | {name: float(of[place]) for name, of in arrays.items()})
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 # How numbers are put in words, by unit: factor, digits behind the point, with a sign, and what
-# stands behind them.
+# stands behind them; those of other units as weights.
 _WORDS = {
     "share": (100, 0, False, " %"),
     "score": (100, 1, False, " points"),
@@ -271,16 +259,12 @@ _WORDS = {
 
 def factor_of(entry: Mapping[str, Any]) -> int:
     """By what a number is multiplied where people read it: 100 for shares, scores and gains."""
-    return _words(entry)[0]
-
-
-def _words(entry: Mapping[str, Any]) -> tuple[int, int, bool, str]:
-    return _WORDS.get(entry.get("unit", ""), (1, 3, False, ""))
+    return _WORDS.get(entry.get("unit", ""), _WORDS["weight"])[0]
 
 
 def text_of(entry: Mapping[str, Any], sizes: bool = False) -> str:
     """A number in words: "87 % [74, 100]", and with ``sizes`` "; n=320, 2 trainings"; "–" where nothing was measured."""
-    factor, digits, sign, unit = _words(entry)
+    factor, digits, sign, unit = _WORDS.get(entry.get("unit", ""), _WORDS["weight"])
     if entry.get("value") is None:
         return "–"
     low, high = entry.get("low"), entry.get("high")
@@ -327,11 +311,10 @@ def table_of(
     texts = [text_of(cell) for cell in cells.to_dict("records")]
     for name in (*rows, *columns):
         cells[name] = [_title(name, value, titles) for value in cells[name]]
-    named_rows = zip(*(cells[name] for name in rows), strict=True)
-    named_columns = cells[columns].agg(" · ".join, axis=1)
+    named = cells[columns].agg(" · ".join, axis=1)
     table: dict[tuple[str, ...], dict[str, str]] = {}
-    for row, column, text in zip(named_rows, named_columns, texts, strict=True):
-        table.setdefault(row, {})[column] = text
+    for *row, column, text in zip(*(cells[name] for name in rows), named, texts, strict=True):
+        table.setdefault(tuple(row), {})[column] = text
     index = pd.MultiIndex.from_tuples(table, names=rows)
     index = index if len(rows) > 1 else index.get_level_values(0)
     return pd.DataFrame(list(table.values()), index=index).fillna("–")
@@ -396,8 +379,8 @@ def _differences(old: Entry, new: Entry, exactly: bool) -> Iterator[str]:
         if one.shape != other.shape:
             yield f"{name} of shape {one.shape} became {other.shape}"
             continue
-        allowed = old["tolerance"] if name == "value" else max(INTERVAL_END, old["tolerance"])
-        allowed = 0.0 if exactly else allowed
+        least = 0.0 if name == "value" else INTERVAL_END
+        allowed = 0.0 if exactly else max(least, old["tolerance"])
         if old["unit"] == "p" and not exactly:
             one, other = np.minimum(one, ALIKE_P), np.minimum(other, ALIKE_P)
         far = ~np.isclose(one, other, rtol=0, atol=allowed + 1e-12, equal_nan=True)
