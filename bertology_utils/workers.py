@@ -9,29 +9,32 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any
 
 from .common import SILENT, device, is_full
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client
 
 # Bytes that a notebook's kernel takes at most with the embedded model (measured: 2.2 GiB).
 KERNEL = 2.5 * 2**30
 RESUME = "what was finished is in the cache, and a new run goes on from there"
 # Seconds for which a cluster may be without any worker, since one that died is started again.
-WITHOUT_WORKERS = 20.0
+WITHOUT_WORKERS = 60.0
 # One thread, however many cores there are: sums of floats depend on it in their last digits.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _CONFIG = {
     "distributed.scheduler.allowed-failures": 0,  # run_tasks begins them again, alone
     "distributed.scheduler.worker-saturation": 1.0,
     "distributed.worker.daemon": False,  # a task may start processes of its own
-    "distributed.admin.low-level-log-length": 0,
+    # On a busy machine a worker that died takes a minute to be there again.
+    "distributed.deploy.lost-worker-timeout": "600s",
+    "distributed.comm.timeouts.connect": "120s",
 }
 
 
@@ -133,17 +136,17 @@ def run_tasks(tasks: Mapping[str, Task], client: Client | None) -> Iterator[tupl
     Raises:
         ConnectionError: the scheduler, or all workers of a cluster, went away.
     """
-    if client is None:
-        yield from _run_here(tasks)
-        return
     waiting, suspects, retried = list(tasks), list[str](), set[str]()
     succeeded, failed = set[str](), set[str]()
-    in_hand: dict[str, Future] = {}
+    in_hand: dict[str, Any] = {}  # futures of Dask or, in this process, of concurrent.futures
     ended: Queue[str] = Queue()
-    size, last_seen = len(client.scheduler_info()["workers"]), time.monotonic()
+    size = 1 if client is None else len(client.scheduler_info()["workers"])
+    last_seen = time.monotonic()
 
     def begin(name: str) -> None:
-        in_hand[name] = client.submit(tasks[name].function, *tasks[name].arguments, pure=False)
+        task = tasks[name]
+        submit = _call_here if client is None else partial(client.submit, pure=False)
+        in_hand[name] = submit(task.function, *task.arguments)
         in_hand[name].add_done_callback(lambda _: ended.put(name))
 
     while waiting or suspects or in_hand:
@@ -164,36 +167,32 @@ def run_tasks(tasks: Mapping[str, Task], client: Client | None) -> Iterator[tupl
         except Empty:
             last_seen = _check_cluster(client, last_seen)
             continue
-        future = in_hand.pop(name)
-        if future.status == "finished":
+        future, last_seen = in_hand.pop(name), time.monotonic()
+        if future.cancelled():
+            raise ConnectionError(f"the Dask scheduler went away; {RESUME}")
+        error = future.exception()
+        if error is None:
             succeeded.add(name)
             yield name, future.result(), None
-        elif future.status != "error":
-            raise ConnectionError(f"the Dask scheduler went away; {RESUME}")
-        elif type(future.exception()).__name__ == "KilledWorker" and name not in retried:
+        elif type(error).__name__ == "KilledWorker" and name not in retried:
             retried.add(name)
             suspects.append(name)
         else:
             failed.add(name)
-            yield name, None, future.exception()
-
-
-def _run_here(tasks: Mapping[str, Task]) -> Iterator[tuple[str, Any, Any]]:
-    """Carry out tasks in this process; see :func:`run_tasks`."""
-    failed: set[str] = set()
-    for name, task in tasks.items():
-        try:
-            if failed.intersection(task.needs):
-                raise NeedFailedError("what it needs failed")
-            result = task.function(*task.arguments)
-        except Exception as error:
-            failed.add(name)
             yield name, None, error
-        else:
-            yield name, result, None
 
 
-def _check_cluster(client: Client, last_seen: float) -> float:
+def _call_here(function: Callable[..., Any], *arguments: Any) -> Future:
+    """Call a function in this process, and give its outcome as a future that is done."""
+    future: Future = Future()
+    try:
+        future.set_result(function(*arguments))
+    except Exception as error:
+        future.set_exception(error)
+    return future
+
+
+def _check_cluster(client: Any, last_seen: float) -> float:
     """Return when a worker was last seen; raise ConnectionError where none comes back."""
     try:
         workers = client.scheduler_info()["workers"] if client.status == "running" else None
@@ -231,28 +230,11 @@ def visible_gpus() -> list[str]:
 
 
 def free_memory() -> int:
-    """Bytes of memory that can still be taken, limits of a container (cgroup v1 or v2) included."""
+    """Bytes of memory that can still be taken, the limit of a container included."""
     import psutil
+    from distributed.system import MEMORY_LIMIT
 
-    free = psutil.virtual_memory().available
-    group = Path("/sys/fs/cgroup")
-    for limit, used, statistics in (
-        ("memory.max", "memory.current", "memory.stat"),
-        (
-            "memory/memory.limit_in_bytes",
-            "memory/memory.usage_in_bytes",
-            "memory/memory.stat",
-        ),
-    ):
-        try:
-            lines = (group / statistics).read_text().splitlines()
-            cached = dict(line.split() for line in lines)  # its inactive files are given up
-            inactive = int(cached.get("total_inactive_file") or cached["inactive_file"])
-            taken = int((group / used).read_text()) - inactive
-            return min(free, max(0, int((group / limit).read_text()) - taken))
-        except (OSError, ValueError, KeyError):  # no such group, or no limit: "max"
-            continue
-    return free
+    return min(psutil.virtual_memory().available, MEMORY_LIMIT)
 
 
 def count_workers(memory: float, wanted: int = 0) -> int:

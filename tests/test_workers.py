@@ -9,6 +9,7 @@ import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -195,6 +196,13 @@ def test_ctrl_c_says_nothing_but_that_the_run_is_interrupted(tmp_path):
     _, errors = process.communicate(timeout=60)
     assert errors.strip() == "interrupted"
     assert not psutil.wait_procs(children, timeout=30)[1]
+
+
+def test_the_limit_of_a_container_counts(monkeypatch):
+    """Of a cgroup of either version, which Dask reads; only those of version 2 counted."""
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=64 * 2**30))
+    monkeypatch.setattr("distributed.system.MEMORY_LIMIT", 5 * 2**30)
+    assert workers.free_memory() == 5 * 2**30
 
 
 def test_more_workers_than_memory_or_gpus_allow_are_refused_before_anything_is_made(

@@ -166,7 +166,7 @@ def find_root(folder: Place) -> Place:
         ValueError: there are no lexical units, or an index or the first unit is no XML in
             FrameNet's namespace.
     """
-    inner = [path for path in folder.iterdir() if path.is_dir()]
+    inner: list[Any] = [path for path in folder.iterdir() if path.is_dir()]
     inner.sort(key=lambda path: path.name)
     candidates = [(one, [n for n in WANTED if not (one / n).exists()]) for one in (folder, *inner)]
     root, missing = min(candidates, key=lambda candidate: len(candidate[1]))
