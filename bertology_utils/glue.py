@@ -163,18 +163,15 @@ def output_order(
     """
     ids = range(task.num_labels)
     default, digits = [f"label_{number}" for number in ids], [str(number) for number in ids]
+    forms = (list(task.labels), default, digits)
     orders: dict[tuple[int, ...] | None, list[str]] = {}
     for named in (id2label or {}, {at: name for name, at in (label2id or {}).items()}):
         names = {int(at): str(name) for at, name in named.items()}
         plain = [re.sub(r"[\W_]+", "_", name).lower() for _, name in sorted(names.items())]
         if not names or plain == default or (task.is_regression and len(names) == 1):
             continue
-        known = [
-            known
-            for known in (list(task.labels), default, digits)
-            if sorted(known) == sorted(plain)
-        ]
-        orders[tuple(map(plain.index, known[0])) if known else None] = list(names.values())
+        known = next((form for form in forms if sorted(form) == sorted(plain)), None)
+        orders[tuple(map(plain.index, known)) if known else None] = list(names.values())
     if None in orders or len(orders) > 1:
         wanted = list(task.labels) if task.labels else "one score"
         raise ValueError(
@@ -225,10 +222,8 @@ def check_split(task: Task, split: str, source: DataSource) -> None:
     if split == "train":
         check_labels(f"{path}: {task.title}", labels)
     elif len(labels) < LEAST_DEV_ROWS:
-        raise ValueError(
-            f"{path}: {len(labels)} rows; at least {LEAST_DEV_ROWS} are needed, since heads are chosen"
-            " on one half of them and tried on the other"
-        )
+        why = "since heads are chosen on one half of them and tried on the other"
+        raise ValueError(f"{path}: {len(labels)} rows; at least {LEAST_DEV_ROWS} are needed, {why}")
 
 
 def check_labels(what: str, labels: Sequence[float]) -> None:
@@ -236,26 +231,22 @@ def check_labels(what: str, labels: Sequence[float]) -> None:
     if len(labels) == 0:
         raise ValueError(f"{what}: no training rows")
     if len(set(labels)) == 1:
-        raise ValueError(
-            f"{what}: all {len(labels)} training rows have the label {labels[0]}; at least two are wanted"
-        )
+        one = f"have the label {labels[0]}; at least two are wanted"
+        raise ValueError(f"{what}: all {len(labels)} training rows {one}")
 
 
 def _file(task: Task, split: str, source: DataSource) -> Path:
     """The file of a split, plain or packed; where there is none, the message lists what is there."""
     assert source.path is not None  # of kind "folder"
-    name = (
-        dict(source.train_files).get(task.name, "train.tsv") if split == "train" else task.dev_file
-    )
-    path = source.path / task.folder / name
-    packed = path.with_name(f"{path.name}.gz")
-    if path.is_file() or packed.is_file():
-        return path if path.is_file() else packed
-    there = sorted(p.name for p in path.parent.glob("*.tsv*")) if path.parent.is_dir() else []
-    hint = f"the folder has: {', '.join(there)}" if there else f"{path.parent} has no .tsv file"
-    raise FileNotFoundError(
-        f"missing file {path} ({hint}). A training file of another name is given by train_files='TASK=FILE'."
-    )
+    name = dict(source.train_files).get(task.name, "train.tsv")
+    path = source.path / task.folder / (name if split == "train" else task.dev_file)
+    for file in (path, path.with_name(f"{path.name}.gz")):
+        if file.is_file():
+            return file
+    there = ", ".join(sorted(file.name for file in path.parent.glob("*.tsv*")))
+    hint = f"the folder has: {there}" if there else f"{path.parent} has no .tsv file"
+    advice = "A training file of another name is given by train_files='TASK=FILE'."
+    raise FileNotFoundError(f"missing file {path} ({hint}). {advice}")
 
 
 def read_table(task: Task, path: Path) -> Columns:
@@ -277,9 +268,8 @@ def read_table(task: Task, path: Path) -> Columns:
     header = lines[0].split("\t")
     names = {name: COLUMNS.get(task.name, {}).get(name, name) for name in (*task.fields, "label")}
     if missing := [name for name in names.values() if name not in header]:
-        raise ValueError(
-            f"{path}, line 1: no column {missing[0]!r} for {task.title}; the header has: {', '.join(header)}"
-        )
+        what = f"no column {missing[0]!r} for {task.title}; the header has: {', '.join(header)}"
+        raise ValueError(f"{path}, line 1: {what}")
     columns: Columns = {name: [] for name in (*names, "idx")}
     positions = {name: header.index(written) for name, written in names.items()}
     labels: dict[str, int | float] = {}
@@ -290,23 +280,20 @@ def read_table(task: Task, path: Path) -> Columns:
             left_out.append(number)
             continue
         if len(row) != len(header):
-            raise ValueError(
-                f"{path}, line {number}: {len(row)} columns where the header has {len(header)};"
-                " mend or delete this line (columns are separated by tabs, and texts hold none)"
-            )
+            advice = "mend or delete this line (columns are separated by tabs, and texts hold none)"
+            wrong = f"{len(row)} columns where the header has {len(header)}"
+            raise ValueError(f"{path}, line {number}: {wrong}; {advice}")
         for name, position in positions.items():
             columns[name].append(row[position])
-        label = columns["label"][-1]
-        if label not in labels:
+        if (label := columns["label"][-1]) not in labels:
             labels[label] = _label(task, label, f"{path}, line {number}")
+        columns["label"][-1] = labels[label]
         columns["idx"].append(number - 2)
     if left_out:
-        warnings.warn(
-            f"{path}: {len(left_out)} rows are left out, which have too few columns, as in GLUE's own"
-            f" QQP files; the first is line {left_out[0]}",
-            stacklevel=2,
-        )
-    return {**columns, "label": [labels[text] for text in columns["label"]]}
+        what = f"{len(left_out)} rows are left out, which have too few columns, as in GLUE's own"
+        text = f"{path}: {what} QQP files; the first is line {left_out[0]}"
+        warnings.warn(text, stacklevel=2)
+    return columns
 
 
 def _label(task: Task, text: str, where: str) -> int | float:
@@ -314,23 +301,18 @@ def _label(task: Task, text: str, where: str) -> int | float:
         if re.fullmatch(r"\d+(\.\d+)?", text) and float(text) <= _MAX_SCORE:
             return float(text)
         raise ValueError(f"{where}: label {text!r} is not a score from 0 to 5")
-    ids = range(task.num_labels)
-    known = {**dict(zip(task.labels, ids, strict=True)), **{str(number): number for number in ids}}
-    if text not in known:
-        raise ValueError(f"{where}: unknown label {text!r}; known are: {', '.join(known)}")
-    return known[text]
+    known = [*task.labels, *map(str, range(task.num_labels))]
+    if text in known:
+        return known.index(text) % task.num_labels
+    raise ValueError(f"{where}: unknown label {text!r}; known are: {', '.join(known)}")
 
 
 def schema(task: Task) -> datasets.Features:
     """Columns and types of a task's rows, as the Hub has them."""
     import datasets
 
-    text, number = datasets.Value("string"), datasets.Value("int32")
-    label = (
-        datasets.Value("float32")
-        if task.is_regression
-        else datasets.ClassLabel(names=list(task.labels))
-    )
+    text, number, names = datasets.Value("string"), datasets.Value("int32"), list(task.labels)
+    label = datasets.ClassLabel(names=names) if names else datasets.Value("float32")
     return datasets.Features({**dict.fromkeys(task.fields, text), "label": label, "idx": number})
 
 

@@ -48,11 +48,10 @@ def load_tokenizer(source: ModelSource | str) -> PreTrainedTokenizerFast:
 
     source = _parsed(source)
     tokenizer = _from_pretrained(AutoTokenizer, source)
-    if not tokenizer.is_fast:
-        raise ValueError(
-            f"model {source.name!r} has no fast tokenizer, so words cannot be aligned to wordpieces"
-        )
-    return tokenizer
+    if tokenizer.is_fast:
+        return tokenizer
+    what = "has no fast tokenizer, so words cannot be aligned to wordpieces"
+    raise ValueError(f"model {source.name!r} {what}")
 
 
 def load_encoder(
@@ -131,12 +130,9 @@ def _last_layer(model: PreTrainedModel) -> torch.nn.Linear | None:
     import torch
 
     encoder = set(model.base_model.modules())
-    above = [
-        module
-        for module in model.modules()
-        if isinstance(module, torch.nn.Linear) and module not in encoder
-    ]
-    return above[-1] if above else None
+    above = [module for module in model.modules() if module not in encoder]
+    linear = [module for module in above if isinstance(module, torch.nn.Linear)]
+    return linear[-1] if linear else None
 
 
 def pinned(source: ModelSource) -> tuple[ModelSource, tuple[int, int]]:
@@ -149,13 +145,11 @@ def pinned(source: ModelSource) -> tuple[ModelSource, tuple[int, int]]:
         ConnectionError: it cannot be fetched from the Hub.
     """
     config = load_config(source)
-    layers, heads = (
-        getattr(config, name, None) for name in ("num_hidden_layers", "num_attention_heads")
-    )
+    layers = getattr(config, "num_hidden_layers", None)
+    heads = getattr(config, "num_attention_heads", None)
     if not (isinstance(layers, int) and isinstance(heads, int)):
-        raise ValueError(
-            f"model {source.name!r} ({config.model_type}) has no layers of attention heads of BERT's kind"
-        )
+        what = f"model {source.name!r} ({config.model_type})"
+        raise ValueError(f"{what} has no layers of attention heads of BERT's kind")
     if not source.is_local:
         from huggingface_hub import hf_hub_download
 
@@ -178,14 +172,10 @@ def _hub_errors(source: ModelSource) -> AbstractContextManager[None]:
 
 def _from_pretrained(auto_class: Any, source: ModelSource, **options: Any) -> Any:
     """What transformers loads, without running code of a repository, and with errors in words."""
+    options |= {"revision": source.revision or "main", "trust_remote_code": False}
     try:
         with _hub_errors(source):
-            return auto_class.from_pretrained(
-                source.location,
-                revision=source.revision or "main",
-                trust_remote_code=False,
-                **options,
-            )
+            return auto_class.from_pretrained(source.location, **options)
     except ValueError as error:
         if "trust_remote_code" not in str(error):
             raise
@@ -234,16 +224,15 @@ def _check_complete(
         part = key.removeprefix(f"{model.base_model_prefix}.").split(".")[0]
         return init == "finetuned" or part in parts
 
-    misshapen = loading.get("mismatched_keys") or ()
-    kinds = {
-        "missing": loading["missing_keys"],
-        "unexpected": loading["unexpected_keys"],
-        "misshapen": [key if isinstance(key, str) else key[0] for key in misshapen],
-    }
-    wrong = {kind: sorted(filter(is_needed, keys)) for kind, keys in kinds.items()}
-    problems = [
-        f"{len(keys)} {kind} ({', '.join(keys[:3])}…)" for kind, keys in wrong.items() if keys
-    ]
+    problems, kinds = (
+        [],
+        {"missing": "missing", "unexpected": "unexpected", "mismatched": "misshapen"},
+    )
+    for name, kind in kinds.items():
+        given = loading.get(f"{name}_keys") or ()
+        keys = [key if isinstance(key, str) else key[0] for key in given]  # or with both shapes
+        if wrong := sorted(filter(is_needed, keys)):
+            problems.append(f"{len(wrong)} {kind} ({', '.join(wrong[:3])}…)")
     if problems:
         what = "model, its classifier included," if init == "finetuned" else "encoder"
         raise ValueError(
@@ -342,11 +331,9 @@ def check(model: PreTrainedModel, batches: Sequence[Batch]) -> None:
 
     if not batches:
         raise ValueError("no examples to predict; give at least one batch")
-    if not type(model).__name__.endswith("SequenceClassification"):
-        raise ValueError(
-            f"{type(model).__name__} has no classifier on top; load a model for sequence"
-            " classification, such as with bertology_utils.load_classifier"
-        )
+    if not (name := type(model).__name__).endswith("SequenceClassification"):
+        advice = "load a model for sequence classification, such as with load_classifier"
+        raise ValueError(f"{name} has no classifier on top; {advice}")
     for batch in batches:
         check_length(model, batch)
     check_eval(model)
