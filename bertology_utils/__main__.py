@@ -7,24 +7,17 @@ import signal
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from . import cache, colab
+from . import cache, colab, run
 from .common import quiet
 from .record import project_root
-from .run import Checked, Notebook, check_call, find_notebooks, select
 from .settings import PARAMETERS, PROFILES, describe
-
-if TYPE_CHECKING:
-    from .jobs import Plan
+from .workers import NeedFailedError, Task, connect, count_workers, describe_error, run_tasks
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM: ends a run in the way of Ctrl-C."""
-
-
-def _end(*_) -> None:
-    raise Terminated
+def _end(number: int, _: object) -> None:
+    raise KeyboardInterrupt(number)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,57 +27,51 @@ def main(arguments: list[str] | None = None) -> int:
         The exit code: 0 well, 1 something failed, 2 a wrong call, 130 interrupted, 143 terminated.
     """
     options = _parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGTERM, _end)  # ends a run in the way of Ctrl-C
     try:
         return options.command(options)
     except KeyboardInterrupt as end:
-        word, code = ("terminated", 143) if isinstance(end, Terminated) else ("interrupted", 130)
-        return _refuse(
-            f"{word}; finished models are kept in the cache, so a new run goes on from there", code
-        )
-
-
-def _refuse(message: object, code: int) -> int:
-    print(message, file=sys.stderr)
+        word, code = ("terminated", 143) if end.args else ("interrupted", 130)
+        text = f"{word}; finished models are kept in the cache, so a new run goes on from there"
+    except (ValueError, FileNotFoundError, BlockingIOError, ConnectionError, ImportError) as error:
+        text, code = f"error: {error}", 2
+    except (OSError, RuntimeError) as error:
+        text, code = f"error: {describe_error(error)}", 1
+    print(text, file=sys.stderr)
     return code
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m bertology_utils", description="Run the suite's notebooks."
-    )
+    description = "Run the suite's notebooks."
+    parser = argparse.ArgumentParser(prog="python -m bertology_utils", description=description)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    form: dict[str, Any] = {
+        "allow_abbrev": False,
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+    }
     for name, command, text in (
         ("run", _run, "run notebooks and publish their figures"),
         ("prepare", _run, "train and sweep what the notebooks need; run none of them"),
         ("check", _run, "the same as run --dry-run"),
         ("list", _list, "list the notebooks and their parameters"),
     ):
-        sub = commands.add_parser(
-            name,
-            help=text,
-            description=text,
-            allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+        sub = commands.add_parser(name, help=text, description=text, **form)
         sub.set_defaults(command=command, name=name, dry_run=name == "check", in_place=False)
         add = sub.add_argument
-        text = "numbers of the notebooks, for example 3,6 or 1-3"
-        add("--only", default="", metavar="N,N-N", help=text)
+        add("--only", default="", metavar="N,N-N", help="numbers of the notebooks: 3,6 or 1-3")
         if name == "list":
             continue
         sub.epilog = "parameters:\n" + "\n".join(f"  {line}" for line in map(describe, PARAMETERS))
-        text = f"{', '.join(PROFILES)}; without it {PARAMETERS['profile'].default}"
-        add("--profile", help=text)
-        text = "set a notebook parameter; may be repeated"
-        pair = ("NAME", "VALUE")
+        add("--profile", help=f"{', '.join(PROFILES)}; the first if none is given")
+        text, pair = "set a notebook parameter; may be repeated", ("NAME", "VALUE")
         add("-p", dest="parameters", nargs=2, action="append", default=[], metavar=pair, help=text)
         if name == "check":
             continue
-        text = "workers at once; 0 for one for each GPU, or else for each core, as far as memory reaches (%(default)s)"
+        text = "workers at once; 0 for one for each GPU or core, as far as memory reaches"
         add("--jobs", type=_count, default=0, metavar="N", help=text)
-        text = "train on the workers of a Dask scheduler"
-        add("--scheduler", default="", metavar="ADDRESS", help=text)
+        add(
+            "--scheduler", default="", metavar="ADDRESS", help="train on the workers of a scheduler"
+        )
         if name == "prepare":
             continue
         text = "check the call, read all that the notebooks read from the disk, and run nothing"
@@ -93,8 +80,7 @@ def _parser() -> argparse.ArgumentParser:
         add("--cell-limit", type=_count, default=720, metavar="MINUTES", help=text)
         text = "a folder for figures and results instead of the run's own"
         add("--figures", type=Path, metavar="FOLDER", help=text)
-        text = "also renew notebooks/ (default settings only)"
-        add("--in-place", action="store_true", help=text)
+        add("--in-place", action="store_true", help="also renew notebooks/ (default settings only)")
     cache.add_to(commands, _count)
     return parser
 
@@ -108,66 +94,54 @@ def _count(text: str) -> int:
 _count.__name__ = "whole number from 0"  # what argparse calls it where it refuses a value
 
 
-def _read_call(options) -> tuple[list[Notebook], Checked]:
+def _read_call(options) -> tuple[list[run.Notebook], run.Checked]:
     """The notebooks and checked parameters of a call; raises for anything wrong in it."""
-    notebooks = select(find_notebooks(), options.only)
-    pairs = list(options.parameters)
-    if options.profile is not None:
-        pairs.append(("profile", options.profile))
-    names = [name for name, _ in pairs]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    notebooks = run.select(run.find_notebooks(), options.only)
+    profile = [] if options.profile is None else [("profile", options.profile)]
+    counts = Counter(name for name, _ in [*options.parameters, *profile])
+    if twice := sorted(name for name, count in counts.items() if count > 1):
         raise ValueError(f"{', '.join(twice)} is given twice; give it once")
-    checked = check_call(notebooks, dict(pairs))
+    checked = run.check_call(notebooks, dict([*options.parameters, *profile]))
     if options.in_place and checked.values:
-        raise ValueError(
-            "--in-place keeps the committed notebooks, which are run with default settings only"
-        )
+        raise ValueError("--in-place keeps the committed notebooks: default settings only")
     return notebooks, checked
 
 
 def _run(options) -> int:
     """Check a call, and run it, prepare it, or leave it at that."""
-    try:
-        notebooks, checked = _read_call(options)
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        return _refuse(f"error: {error}", 2)
+    notebooks, checked = _read_call(options)
     if options.dry_run:
         return _say_what_would_run(notebooks, checked)
-    from .run import only_run, output_folder
-    from .workers import describe_error
-
-    try:
-        if options.name == "prepare":
-            return _make_and_run(options, notebooks, checked.values)
-        output = output_folder(checked.values)
-        figures = options.figures or (output if checked.values else project_root()) / "figures"
-        with only_run(output, figures.resolve()):
-            for remark in checked.remarks:
-                print(f"note: {remark}", file=sys.stderr)
-            return _make_and_run(options, notebooks, checked.values, output, figures.resolve())
-    except (BlockingIOError, ValueError, FileNotFoundError, ConnectionError, ImportError) as error:
-        return _refuse(f"error: {error}", 2)
-    except (OSError, RuntimeError) as error:
-        return _refuse(f"error: {describe_error(error)}", 1)
+    if options.name == "prepare":
+        return _make_and_run(options, notebooks, checked.values)
+    output = run.output_folder(checked.values)
+    figures = options.figures or (output if checked.values else project_root()) / "figures"
+    with run.only_run(output, figures.resolve()):
+        for remark in checked.remarks:
+            print(f"note: {remark}", file=sys.stderr)
+        code = _make_and_run(options, notebooks, checked.values, output, figures.resolve())
+    print(f"figures:   {figures.resolve()}\nnotebooks: {output}")
+    return code
 
 
-def _say_what_would_run(notebooks: list[Notebook], checked: Checked) -> int:
+def _say_what_would_run(notebooks: list[run.Notebook], checked: run.Checked) -> int:
     problems = colab.unmet()
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     given = ", ".join(f"{name}={value!r}" for name, value in checked.values.items())
     names = ", ".join(notebook.name for notebook in notebooks)
-    ready = (
-        f"{'not ready' if problems else 'ready'} to run {names} with {given or 'default settings'}"
+    ready = "not ready" if problems else "ready"
+    print(
+        f"{ready} to run {names} with {given or 'default settings'}", *checked.remarks, sep="\n  "
     )
-    print(ready, *checked.remarks, sep="\n  ")
     return 2 if problems else 0
 
 
-def _plan(options, notebooks: list[Notebook], values: dict[str, object]) -> tuple[Plan, int]:
-    """What some notebooks need, and by how many workers it will be made; prints both."""
-    from .jobs import plan_jobs
-    from .workers import count_workers
+def _make_and_run(
+    options, notebooks: list[run.Notebook], values: dict[str, object], *places: Path
+) -> int:
+    """Make what the notebooks need, and run them, with a folder for them and one for figures; returns the exit code."""
+    from .jobs import explain, plan_jobs
 
     quiet()
     cache.evict_measurements()
@@ -175,65 +149,40 @@ def _plan(options, notebooks: list[Notebook], values: dict[str, object]) -> tupl
     workers = 0 if options.scheduler else count_workers(plan.memory, options.jobs)
     if plan.orders or plan.finished:
         print(plan.describe(), file=sys.stderr, flush=True)
-    return plan, workers
-
-
-def _make_and_run(
-    options,
-    notebooks: list[Notebook],
-    values: dict[str, object],
-    output: Path | None = None,
-    figures: Path | None = None,
-) -> int:
-    """Make what the notebooks need, and with an output folder run them; returns the exit code."""
-    from .jobs import explain
-    from .run import Outcome, keep_in_place, run_notebook
-    from .workers import NeedFailedError, Task, connect, describe_error, run_tasks
-
-    plan, workers = _plan(options, notebooks, values)
     by_name = {notebook.name: notebook for notebook in sorted(notebooks, key=plan.turn_of)}
     orders, runs = plan.tasks(bool(options.scheduler)), dict[str, Task]()
-    if output is not None:
-        for name, notebook in by_name.items():
-            call = (notebook, values, output, figures, options.cell_limit * 60)
-            runs[name] = Task(run_notebook, call, plan.notebooks.get(name, ()))
+    for name, notebook in by_name.items() if places else ():
+        call = (notebook, values, *places, options.cell_limit * 60)
+        runs[name] = Task(run.run_notebook, call, plan.notebooks.get(name, ()))
     # Notebook 0 comes before all that it does not need, so that a first result is early.
-    first = {name: run for name, run in runs.items() if by_name[name].number == "0"}
-    early = {name: orders[name] for run in first.values() for name in run.needs}
-    counts, problems, failed = Counter[str](), list[str](), False
-    with connect(workers, options.scheduler) as client:
-        for name, result, error in run_tasks(early | first | orders | runs, client):
-            if name in plan.orders:
-                counts["orders"] += 1
-                problem = explain(plan, name, error)
-                ending = f"failed, {problem}" if problem else f"{result:.0f} s"
-                title = plan.orders[name].title
-                count = f"[{counts['orders']}/{len(plan.orders)}]"
-                print(f"{count} {title}: {ending}", file=sys.stderr, flush=True)
+    first = {name: one for name, one in runs.items() if by_name[name].number == "0"}
+    tasks = {name: orders[name] for one in first.values() for name in one.needs}
+    tasks |= first | orders | runs
+    made, ended, problems, failed = 0, 0, list[str](), False
+    with connect(min(workers, len(tasks)) or 1, options.scheduler) as client:
+        for name, result, error in run_tasks(tasks, client):
+            if name in orders:
+                made, title, problem = made + 1, plan.orders[name].title, explain(plan, name, error)
                 problems += [f"error: {title}: {problem}"] if problem else []
+                ending = f"failed, {problem}" if problem else f"{result:.0f} s"
+                line = f"[{made}/{len(orders)}] {title}: {ending}"
             elif isinstance(error, NeedFailedError):
                 problems.append(f"not run: {name}, since what it needs was not made")
+                continue
             else:
-                counts["notebooks"] += 1
-                outcome = result or Outcome(by_name[name], 0, describe_error(error), None)
-                count = f"[{counts['notebooks']}/{len(notebooks)}]"
-                print(f"{count} {outcome}", file=sys.stderr, flush=True)
-                failed = failed or bool(outcome.error)
+                outcome = result or run.Outcome(by_name[name], 0, describe_error(error), None)
+                ended, failed = ended + 1, failed or bool(outcome.error)
+                line = f"[{ended}/{len(notebooks)}] {outcome}"
                 if options.in_place and not outcome.error:
-                    keep_in_place(outcome)
-    if output is not None:
-        print(f"figures:   {figures}\nnotebooks: {output}")
+                    run.keep_in_place(outcome)
+            print(line, file=sys.stderr, flush=True)
     for problem in problems:
         print(problem, file=sys.stderr)
     return int(bool(problems) or failed)
 
 
 def _list(options) -> int:
-    try:
-        notebooks = select(find_notebooks(), options.only)
-    except (ValueError, OSError) as error:
-        return _refuse(f"error: {error}", 2)
-    for notebook in notebooks:
+    for notebook in run.select(run.find_notebooks(), options.only):
         print(f"{notebook.number}  {notebook.title}")
         for name, value in notebook.parameters.items():
             print(f"     {describe(name, value) if name in PARAMETERS else name}")

@@ -55,21 +55,15 @@ def set_up(drive: str = "") -> None:
     """
     if on_colab():
         if lacking := unmet():
-            do = (
-                "Choose Runtime > Restart session, and run this cell again; if it says the same,"
-                " Runtime version: Latest."
-            )
-            sys.exit("\n".join([*lacking, do]))
+            todo = "Runtime > Restart session, and run this cell; else Runtime version: Latest."
+            sys.exit("\n".join([*lacking, todo]))
         versions = [f"{name} {installed(name)}" for name in _SHOWN]
         print(f"Python {platform.python_version()}", *versions, sep=", ")
         print(_gpu())
         if drive:
             _keep_on_drive(drive)
     elif drive:
-        sys.exit(
-            "DRIVE is for Colab. Elsewhere the environment variable BERTOLOGY_CACHE says where models"
-            " are kept."
-        )
+        sys.exit("DRIVE is for Colab; elsewhere BERTOLOGY_CACHE names a folder for models.")
     quiet()
 
 
@@ -88,9 +82,7 @@ def _keep_on_drive(folder: str) -> None:
     """Mount the reader's Drive, and keep models and results in a folder of it."""
     place = PurePosixPath(folder)
     if place.is_absolute() or ".." in place.parts:
-        sys.exit(
-            f"DRIVE = {folder!r} is not a folder below your Drive; a name will do, such as bertology"
-        )
+        sys.exit(f"DRIVE = {folder!r} is not a folder below your Drive, such as bertology")
     from .cache import CACHE_VARIABLE
     from .record import OUTPUT_VARIABLE
 

@@ -172,12 +172,10 @@ def emulates(number_format: str) -> bool:
     """True for bf16 on a processor without instructions for it, where it takes longer than float32."""
     import torch
 
+    if number_format != "bf16" or device().type != "cpu":
+        return False
     able = torch.cpu.get_capabilities()
-    return (
-        number_format == "bf16"
-        and device().type == "cpu"
-        and not (able.get("avx512_bf16") or able.get("bf16"))
-    )
+    return not (able.get("avx512_bf16") or able.get("bf16"))
 
 
 LARGEST = 2**30  # bytes of an unpacked file, more than any of GLUE's
@@ -249,9 +247,7 @@ def quiet() -> None:
     is an error in :mod:`bertology_utils.models`.
     """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    warnings.filterwarnings(
-        "ignore", message="IProgress not found"
-    )  # tqdm, where ipywidgets is missing
+    warnings.filterwarnings("ignore", message="IProgress not found")  # tqdm without ipywidgets
     import datasets
     import transformers
 

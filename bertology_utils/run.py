@@ -11,11 +11,11 @@ import shutil
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 from pathlib import Path
 
 from .annotation.annotators import load_annotator, sentences_of
@@ -26,7 +26,7 @@ from .framenet.release import check_release, load_release
 from .glue import check_split, load_rows, sample
 from .hub import GLUE
 from .record import OUTPUT_VARIABLE, project_root
-from .settings import PARAMETERS, Settings, absolute, check_notebook, convert, parse_source, resolve
+from .settings import PARAMETERS, Settings, check_notebook, convert, parse_source, resolve
 from .verdicts import MIN_EXAMPLES
 from .workers import ONE_THREAD, describe_error
 
@@ -102,37 +102,31 @@ def select(notebooks: list[Notebook], only: str) -> list[Notebook]:
     numbers: set[str] = set()
     for part in only.split(","):
         ends = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", part)
-        inside = [
-            number
-            for number in by_number
-            if ends and int(ends[1]) <= place_of(number)[0] <= int(ends[2])
-        ]
+        span = range(int(ends[1]), int(ends[2]) + 1) if ends else ()
+        inside = [number for number in by_number if place_of(number)[0] in span]
         numbers.update(inside or [one_of("notebook", part.strip(), by_number)])
     return [by_number[number] for number in sorted(numbers, key=place_of)]
 
 
 def read_notebook(path: Path) -> Notebook:
     """Title and parameters of one notebook file; see :func:`find_notebooks`."""
+    sources = defaultdict[str, list[str]](list)  # by the cells' types and tags
     try:
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        by_tag = {
-            tag: [
-                "".join(cell["source"]) for cell in cells if tag in cell["metadata"].get("tags", [])
-            ]
-            for tag in (DEFAULTS_TAG, PARAMETERS_TAG)
-        }
-        texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            for kind in (cell["cell_type"], *cell["metadata"].get("tags", ())):
+                sources[kind].append("".join(cell["source"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is no notebook: {type(error).__name__}: {error}") from None
-    for tag, tagged in by_tag.items():
-        if len(tagged) > 1 or (tag == PARAMETERS_TAG and not tagged):
-            raise ValueError(f"{path}: {len(tagged)} cells tagged {tag!r}; one is wanted")
-    title = re.search(r"^# (.*)", "\n".join(texts), re.MULTILINE)
+    cells = sources[DEFAULTS_TAG] + sources[PARAMETERS_TAG]
+    if len(sources[DEFAULTS_TAG]) > 1 or len(sources[PARAMETERS_TAG]) != 1:
+        raise ValueError(
+            f"{path}: {len(cells)} cells tagged {PARAMETERS_TAG!r} or {DEFAULTS_TAG!r}; of each one is wanted"
+        )
+    title = re.search(r"^# (.*)", "\n".join(sources["markdown"]), re.MULTILINE)
     try:
-        parameters = assigned("\n".join(chain(*by_tag.values())))
+        return Notebook(path, title[1] if title else path.stem, assigned("\n".join(cells)))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    return Notebook(path, title[1] if title else path.stem, parameters)
 
 
 def assigned(source: str) -> dict[str, object]:
@@ -182,20 +176,15 @@ def check_call(notebooks: list[Notebook], texts: dict[str, str]) -> Checked:
     Raises:
         ValueError, FileNotFoundError: naming what is wrong and what is allowed.
     """
-    takers = {
-        name: [notebook for notebook in notebooks if name in notebook.parameters]
-        for name in PARAMETERS
+    allowed = [name for name in PARAMETERS if any(name in one.parameters for one in notebooks)]
+    given = {
+        name: convert(one_of("parameter", name, allowed), text) for name, text in texts.items()
     }
-    allowed = [name for name, taking in takers.items() if taking]
-    given = {}
-    for name, text in texts.items():
-        value = convert(one_of("parameter", name, allowed), text)
-        given[name] = absolute(name, value) if isinstance(value, str) else value
     # Without those that every notebook has by default.
     values: dict[str, object] = {
         name: value
         for name, value in given.items()
-        if any(notebook.parameters[name] != value for notebook in takers[name])
+        if any(one.parameters.get(name, value) != value for one in notebooks)
     }
     runs = [
         (notebook, resolve(**notebook.parameters | notebook.declared(values)))
@@ -205,11 +194,11 @@ def check_call(notebooks: list[Notebook], texts: dict[str, str]) -> Checked:
         check_notebook(notebook.name, settings)
     unknown = [what for notebook, settings in runs for what in _read_all(notebook, settings)]
     remarks = [f"not checked: {what}" for what in dict.fromkeys(unknown)]
-    without = {
-        name: [notebook.name for notebook in notebooks if notebook not in takers[name]]
+    remarks += [
+        f"{', '.join(without)}: takes no {name}"
         for name in values
-    }
-    remarks += [f"{', '.join(names)}: takes no {name}" for name, names in without.items() if names]
+        if (without := [one.name for one in notebooks if name not in one.parameters])
+    ]
     return Checked(values, tuple(remarks))
 
 
@@ -231,15 +220,13 @@ def _read_all(notebook: Notebook, settings: Settings) -> Iterator[str]:
     if "data" in declared and data.kind == "hub":
         unsure = ", and whether its rows are annotated" if annotator else ""
         yield f"the data set {GLUE} on the Hub{unsure}"
-    if "data" in declared and data.kind == "folder":
-        for task in settings.tasks:
+    for task in settings.tasks if "data" in declared and data.kind != "hub" else ():
+        if data.kind == "folder":
             _split(task, "dev", data)
             if "train_files" in declared and task.name not in dict(settings.checkpoints):
-                before = settings.before(task)
-                for trained in (task, *(before or ())[:1]):
+                for trained in (task, *(settings.before(task) or ())[:1]):
                     _split(trained, "train", data)
-    if "data" in declared and data.kind != "hub" and annotator:
-        for task in settings.tasks:
+        if annotator:
             rows = sample(load_rows(task, "dev", data), settings.max_examples, settings.seed)
             annotator.annotate([text for field in task.fields for text in rows[field]])
     if "framenet" in declared and settings.framenet == "nltk":
@@ -350,7 +337,6 @@ def execute(
             cwd=notebook.path.parent,
             kernel_name="python3",
             progress_bar=False,
-            log_output=False,
             execution_timeout=cell_limit or None,
             kernel_manager_class=QuietKernel,
         )
@@ -367,9 +353,8 @@ def execute(
     except OSError as failure:
         executed.unlink(missing_ok=True)  # half-written
         return describe_error(failure)
-    except (
-        BaseException
-    ):  # Ctrl-C or SIGTERM end the kernel, too: that its client misses it is no news
+    except BaseException:
+        # Ctrl-C or SIGTERM end the kernel, too: that its client misses it is no news.
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         raise
     return None

@@ -9,26 +9,19 @@ What loads models and data is in ``models``, ``glue``, ``annotation`` and ``fram
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import re
 import tomllib
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    ValidationError,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, ValidationInfo
 from safetensors import SafetensorError, safe_open
 
 from .cache import file_sha256
@@ -43,6 +36,7 @@ ALL = -1  # of a number of rows: as many as there are
 # configuration; for models of the Hub written here, so that a parameter can be checked offline.
 _SHARED = ("model_type", "num_hidden_layers", "num_attention_heads", "hidden_size", "vocab_size")
 _HUB_CONFIGS = {BERT_BASE: dict(zip(_SHARED, ("bert", 12, 12, 768, 30522), strict=True))}
+_FILES_OF_A_MODEL = {".safetensors", ".json", ".txt", ".model"}
 _LAST_LAYERS = ("classifier", "classifier.out_proj", "classifier.dense", "score")
 # What the parameters that name data can say, and what a place is by its kind.
 _ALLOWED = {
@@ -77,13 +71,8 @@ class ModelSource:
         """What identifies the weights: the commit, or a hash of the folder's files."""
         if not self.is_local:
             return f"{self.location}@{self.revision}"
-        folder = Path(self.location)
-        names = sorted(
-            p.name
-            for p in folder.iterdir()
-            if p.suffix in {".safetensors", ".json", ".txt", ".model"}
-        )
-        listing = json.dumps({name: file_sha256(folder / name) for name in names})
+        files = [p for p in Path(self.location).iterdir() if p.suffix in _FILES_OF_A_MODEL]
+        listing = json.dumps({path.name: file_sha256(path) for path in sorted(files)})
         return hashlib.sha256(listing.encode()).hexdigest()
 
     @cached_property
@@ -176,10 +165,8 @@ def parse_model(name: str) -> ModelSource:
     folder = Path(name).expanduser()
     if folder.is_dir():
         source = ModelSource(name, str(folder.resolve()))
-        _ = (
-            source.config,
-            source.tensor_shapes,
-        )  # opened here, so that what is damaged is refused at once
+        # Opened here, so that what is damaged is refused at once.
+        _ = source.config, source.tensor_shapes
         return source
     on_hub = re.fullmatch(r"([\w-][\w.-]*/[\w.-]+)(?:@(.+))?", name)
     if not on_hub:
@@ -209,7 +196,10 @@ def parse_pairs(parameter: str, text: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def _parse_checkpoints(text: str) -> tuple[tuple[str, ModelSource], ...]:
+Classifiers = tuple[tuple[str, ModelSource], ...]  # (task name, classifier)
+
+
+def _parse_checkpoints(text: str) -> Classifiers:
     """Read "sst2=FOLDER,mrpc=FOLDER": (task name, classifier) for each task, every one looked into."""
     checkpoints: dict[str, ModelSource] = {}
     for name, place in parse_pairs("checkpoint", text):
@@ -228,17 +218,15 @@ def _check_fit(task: Task, classifier: ModelSource, model: ModelSource) -> None:
     """Refuse a classifier that is none, whose outputs are not the task's, or whose shape is not the model's."""
     shapes, config = classifier.tensor_shapes, classifier.config
     outputs = [shapes[f"{name}.weight"][0] for name in _LAST_LAYERS if f"{name}.weight" in shapes]
-    classes, wrong = config.get("architectures") or ["none"], f"checkpoint {classifier.name}: its"
+    classes, where = config.get("architectures") or ["none"], f"checkpoint {classifier.name}:"
     if not outputs or not any(name.endswith("ForSequenceClassification") for name in classes):
         raise ValueError(
-            f"checkpoint {classifier.name}: it has no classification layer (architecture:"
-            f" {', '.join(classes)}); wanted is what AutoModelForSequenceClassification saves"
+            f"{where} it has no classification layer (architecture: {', '.join(classes)}); wanted is"
+            " what AutoModelForSequenceClassification saves"
         )
     if outputs[0] != task.num_labels:
-        wanted = ", ".join(task.labels) or "the score"
-        raise ValueError(
-            f"{wrong} classifier has {outputs[0]} outputs; {task.title} wants {task.num_labels}: {wanted}"
-        )
+        wants = f"{task.title} wants {task.num_labels}: {', '.join(task.labels) or 'the score'}"
+        raise ValueError(f"{where} its classifier has {outputs[0]} outputs; {wants}")
     try:
         output_order(task, config.get("id2label"), config.get("label2id"))
     except ValueError as error:
@@ -247,7 +235,7 @@ def _check_fit(task: Task, classifier: ModelSource, model: ModelSource) -> None:
         theirs, ours = config.get(name), model.config.get(name)
         if ours is not None and theirs != ours:
             raise ValueError(
-                f"{wrong} {name} is {theirs!r}, that of the model {model.name!r} is {ours!r};"
+                f"{where} its {name} is {theirs!r}, that of the model {model.name!r} is {ours!r};"
                 " name the model that it was fine-tuned from as model"
             )
 
@@ -274,15 +262,11 @@ def parse_source(parameter: str, text: str) -> tuple[str, str]:
     if path.is_file() if what == "file" else path.is_dir():
         return kind, str(path)
     hints = {
-        "data": "; wanted is GLUE's layout, PATH/MRPC/dev.tsv and so on",
-        "annotation": ", neither installed nor a folder. To install it:"
-        f" python -m spacy download {path.name}"
-        if kind == "spacy"
-        else "",
+        "folder": "; wanted is GLUE's layout, PATH/MRPC/dev.tsv and so on",
+        "spacy": f", neither installed nor a folder; python -m spacy download {path.name}",
     }
-    raise FileNotFoundError(
-        f"{parameter}={text!r}: there is no {what} {path}{hints.get(parameter, '')}"
-    )
+    hint = "" if parameter == "framenet" else hints.get(kind, "")
+    raise FileNotFoundError(f"{parameter}={text!r}: there is no {what} {path}{hint}")
 
 
 def parse_data(data: str, train_files: str = "") -> DataSource:
@@ -297,10 +281,8 @@ def parse_data(data: str, train_files: str = "") -> DataSource:
             raise ValueError(f"train_files={train_files!r} needs data='folder:PATH', not {data!r}")
         return DataSource(kind)
     # Files are relative to the task's folder, or absolute.
-    files = tuple(
-        (task, str(Path(file).expanduser()) if file.startswith("~") else file)
-        for task, file in parse_pairs("train_files", train_files)
-    )
+    pairs = parse_pairs("train_files", train_files)
+    files = tuple((task, str(Path(file).expanduser())) for task, file in pairs)
     return DataSource(kind, Path(place).resolve(), files)
 
 
@@ -312,18 +294,6 @@ def _parse_treebank(text: str) -> str:
             " my.conllu or my.conllu.gz"
         )
     return str(file) if text else ""
-
-
-def absolute(name: str, text: str) -> str:
-    """A parameter's text as another working folder has to name it; only what parameters say themselves stays."""
-
-    def place(part: re.Match[str]) -> str:
-        path = Path(part[0]).expanduser()
-        return str(path.resolve()) if path.exists() and not is_pipeline(part[0]) else part[0]
-
-    paths = {"model": r"^(?!embedded$).+", "treebank": r".+", "checkpoint": r"(?<==)[^,]+"}
-    paths |= dict.fromkeys(_ALLOWED, r"(?<=:).+")
-    return re.sub(paths[name], place, text) if name in paths else text
 
 
 @dataclass(frozen=True)
@@ -375,8 +345,8 @@ class Profile:
             many.
         random_tasks: the tasks that they are trained on; "all", or names with commas between.
         random_epochs: passes over the training rows that they take; 0 for those of the recipe.
-        trainings_by_task: (task, number) where it is another.
-        after: (task, task before): whose fine-tuned encoder a task's own fine-tuning begins with.
+        trainings_by_task: task → number, where it is another.
+        after: task → task before: whose fine-tuned encoder a task's own fine-tuning begins with.
         sweep_examples: dev rows on which heads are disabled (§4.6), drawn by seed; or ALL.
     """
 
@@ -393,8 +363,8 @@ class Profile:
     random_starts: int = 1
     random_tasks: str = "all"
     random_epochs: int = 0
-    trainings_by_task: tuple[tuple[str, int], ...] = ()
-    after: tuple[tuple[str, str], ...] = ()
+    trainings_by_task: Mapping[str, int] = field(default_factory=dict)
+    after: Mapping[str, str] = field(default_factory=dict)
     sweep_examples: int = ALL
 
     def recipe_of(self, init: str) -> Recipe:
@@ -403,37 +373,28 @@ class Profile:
         return replace(self.recipe, epochs=epochs or self.recipe.epochs)
 
 
-def _profiles() -> dict[str, Profile]:
-    text = Path(__file__).with_name("profiles.toml").read_text(encoding="utf-8")
-    profiles = {}
-    for name, values in tomllib.loads(text).items():
-        for key in ("trainings_by_task", "after"):
-            values[key] = tuple(values.get(key, {}).items())
-        profiles[name] = Profile(name, **values | {"recipe": Recipe(**values["recipe"])})
-    return profiles
-
-
-PROFILES = _profiles()
+_PROFILES = tomllib.loads(Path(__file__).with_name("profiles.toml").read_text(encoding="utf-8"))
+PROFILES = {
+    name: Profile(name, **values | {"recipe": Recipe(**values["recipe"])})
+    for name, values in _PROFILES.items()
+}
 _SOURCES = ("model", "data", "annotation", "framenet")
 _ROWS = ("max_examples", "train_examples", "sweep_examples")
 # Of single notebooks; the results name them where they are not what they are by default.
 _SPECIAL = ("weighing", "direction", "sentence_tokens", "element_tokens", "nearest")
-_CHOICES = {
+# All values of a parameter, where they can be listed.
+CHOICES: dict[str, tuple[str, ...]] = {
     "profile": tuple(PROFILES),
     "protocol": PROTOCOLS,
     "weighing": WEIGHINGS,
     "direction": DIRECTIONS,
 }
-
-
-def choices(name: str) -> tuple[str, ...]:
-    """All values that a parameter may have, where they can be listed; else ()."""
-    return _CHOICES.get(name, ())
-
-
-def _parameter(meaning: str, default: str | int = 0, least: int = 0, alias: str = "") -> Any:
-    limits: dict[str, Any] = {"ge": least, "le": 2**31 - 1} if isinstance(default, int) else {}
-    return Field(default, description=meaning, alias=alias or None, **limits)
+# What in a parameter's text is a path, if there is one of that name.
+_PATHS = {"model": r"^(?!embedded$).+", "treebank": r".+", "checkpoint": r"(?<==)[^,]+"}
+_PATHS |= dict.fromkeys(_ALLOWED, r"(?<=:).+")
+_MOST = 2**31 - 1
+Count = Annotated[int, Field(ge=0, le=_MOST)]
+Rows = Annotated[int, Field(ge=ALL, le=_MOST)]
 
 
 def _read(parse: Callable, *earlier: str) -> PlainValidator:
@@ -449,8 +410,11 @@ def _read(parse: Callable, *earlier: str) -> PlainValidator:
     return PlainValidator(read)
 
 
-def _choice(name: str) -> PlainValidator:
-    return _read(lambda value: one_of(name, value, choices(name)))
+def _choose(text: object, info: ValidationInfo) -> str:
+    return one_of(str(info.field_name), text, CHOICES[str(info.field_name)])
+
+
+Choice = Annotated[str, PlainValidator(_choose)]
 
 
 def _head(number: object, info: ValidationInfo) -> tuple[int, int] | None:
@@ -474,118 +438,99 @@ def _annotation(text: str, profile: Profile, data: DataSource) -> str:
         return text
     if parse_source("annotation", text)[0] == "gold" and data.kind != "embedded":
         raise ValueError(
-            "annotation='gold' goes with data='embedded' only; for other texts give"
-            " annotation='spacy:NAME', such as spacy:en_core_web_sm, or annotation='conllu:PATH'"
+            "annotation='gold' goes with data='embedded' only; else give spacy:NAME or conllu:PATH"
         )
     return text
+
+
+def _written(default: str | int, **options: Any) -> Any:
+    """A field's default as a person would write it, whatever is made of it."""
+    return Field(default, **options)
+
+
+def _framenet(text: str) -> str:
+    return ":".join(filter(None, parse_source("framenet", text)))
 
 
 class Settings(BaseModel):
     """Settings of one notebook's run: all that it may declare, with meaning and default.
 
-    They are made of what a person writes, texts and whole numbers; what is left open is the
-    profile's. Afterwards ``max_examples``, ``train_examples`` and ``sweep_examples`` are 0 for all
-    rows, ``head`` is (layer, head) from 0, or None where the notebook chooses, ``checkpoints`` are
-    (task name, classifier), and ``treebank`` is "" for the tasks' rows.
+    They are made of what a person writes, texts and whole numbers, by :func:`resolve`. Afterwards
+    ``max_examples``, ``train_examples`` and ``sweep_examples`` are 0 for all rows, ``head`` is
+    (layer, head) from 0, or None where the notebook chooses, ``checkpoints`` are (task name,
+    classifier), and ``treebank`` is "" for the tasks' rows.
+
+    What a person is told of each, a line:
+        profile: model, data, sizes and recipe
+        model: encoder: embedded, a folder, or a Hub name; empty: the profile's
+        checkpoint: own classifiers instead of trainings: TASK=FOLDER,TASK=FOLDER
+        train_files: with a folder, training files of other names: TASK=FILE,TASK=FILE
+        data: rows: embedded, hub or folder:PATH; empty: the profile's
+        tasks: all, or names with commas between
+        annotation: gold (with embedded data), spacy:NAME or conllu:PATH; empty: the profile's
+        treebank: a CoNLL-U file to measure dependencies on; empty: the tasks' rows
+        framenet: embedded, nltk, folder:PATH or zip:PATH; empty: the profile's
+        protocol: the paper's text or its published code
+        weighing: what maps are of: attention weights, or what they carry
+        direction: who attends
+        sentence_tokens: most tokens of a sentence; 0: the protocol's (the paper: 12)
+        element_tokens: most tokens of an element; 0: the protocol's (the paper: 3)
+        nearest: fewest tokens from predicate to element; 0: the protocol's (the paper: 2)
+        seed: of every random draw
+        max_examples: dev rows whose maps are measured; 0: the profile's; -1: all
+        train_examples: training rows per task; 0: the profile's; -1: all
+        sweep_examples: dev rows on which heads are disabled; 0: the profile's; -1: all
+        trainings: fine-tuned models per task; 0: the profile's
+        layer: of the head that is drawn, from 1; 0: the notebook chooses
+        head: of the head that is drawn, from 1; 0: the notebook chooses
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, validate_default=True)
 
-    profile: Annotated[Profile, _read(lambda name: PROFILES[one_of("profile", name, PROFILES)])] = (
-        _parameter("model, data, sizes and recipe", "embedded")
+    profile: Annotated[Profile, _read(lambda name: PROFILES[name])] = _written("embedded")
+    model: Annotated[ModelSource, _read(parse_model)] = _written("")
+    checkpoints: Annotated[Classifiers, _read(_parse_checkpoints)] = _written(
+        "", alias="checkpoint"
     )
-    model: Annotated[ModelSource, _read(parse_model)] = _parameter(
-        "encoder: embedded, a folder, or a Hub name; empty: the profile's", ""
-    )
-    checkpoints: Annotated[tuple[tuple[str, ModelSource], ...], _read(_parse_checkpoints)] = (
-        _parameter(
-            "own classifiers instead of trainings: TASK=FOLDER,TASK=FOLDER", "", alias="checkpoint"
-        )
-    )
-    train_files: str = _parameter(
-        "with a folder, training files of other names: TASK=FILE,TASK=FILE", ""
-    )
-    data: Annotated[DataSource, _read(parse_data, "train_files")] = _parameter(
-        "rows: embedded, hub or folder:PATH; empty: the profile's", ""
-    )
-    tasks: Annotated[tuple[Task, ...], _read(parse_tasks)] = _parameter(
-        "all, or names with commas between", "all"
-    )
-    annotation: Annotated[str, _read(_annotation, "profile", "data")] = _parameter(
-        "gold (with embedded data), spacy:NAME or conllu:PATH; empty: the profile's", ""
-    )
-    treebank: Annotated[str, _read(_parse_treebank)] = _parameter(
-        "a CoNLL-U file to measure dependencies on; empty: the tasks' rows", ""
-    )
-    framenet: Annotated[
-        str, _read(lambda text: ":".join(filter(None, parse_source("framenet", text))))
-    ] = _parameter("embedded, nltk, folder:PATH or zip:PATH; empty: the profile's", "")
-    protocol: Annotated[str, _choice("protocol")] = _parameter(
-        "the paper's text or its published code", "paper"
-    )
-    weighing: Annotated[str, _choice("weighing")] = _parameter(
-        "what maps are of: attention weights, or what they carry", "weight"
-    )
-    direction: Annotated[str, _choice("direction")] = _parameter(
-        "who attends", "predicate to element"
-    )
-    sentence_tokens: int = _parameter(
-        "most tokens of a sentence; 0: the protocol's (the paper: 12)"
-    )
-    element_tokens: int = _parameter("most tokens of an element; 0: the protocol's (the paper: 3)")
-    nearest: int = _parameter(
-        "fewest tokens from predicate to element; 0: the protocol's (the paper: 2)"
-    )
-    seed: int = _parameter("of every random draw", 1)
-    max_examples: int = _parameter(
-        "dev rows whose maps are measured; 0: the profile's; -1: all", least=ALL
-    )
-    train_examples: int = _parameter("training rows per task; 0: the profile's; -1: all", least=ALL)
-    sweep_examples: int = _parameter(
-        "dev rows on which heads are disabled; 0: the profile's; -1: all", least=ALL
-    )
-    trainings: int = _parameter("fine-tuned models per task; 0: the profile's")
-    layer: int = _parameter("of the head that is drawn, from 1; 0: the notebook chooses")
-    head: Annotated[tuple[int, int] | None, PlainValidator(_head)] = _parameter(
-        "of the head that is drawn, from 1; 0: the notebook chooses"
-    )
+    train_files: str = ""
+    data: Annotated[DataSource, _read(parse_data, "train_files")] = _written("")
+    tasks: Annotated[tuple[Task, ...], _read(parse_tasks)] = _written("all")
+    annotation: Annotated[str, _read(_annotation, "profile", "data")] = ""
+    treebank: Annotated[str, _read(_parse_treebank)] = ""
+    framenet: Annotated[str, _read(_framenet)] = ""
+    protocol: Choice = "paper"
+    weighing: Choice = "weight"
+    direction: Choice = "predicate to element"
+    sentence_tokens: Count = 0
+    element_tokens: Count = 0
+    nearest: Count = 0
+    seed: Count = 1
+    max_examples: Rows = 0
+    train_examples: Rows = 0
+    sweep_examples: Rows = 0
+    trainings: Count = 0
+    layer: Count = 0
+    head: Annotated[tuple[int, int] | None, PlainValidator(_head)] = _written(0)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _fill(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """The profile's values for those that are left open."""
-        profile = PROFILES.get(str(given.get("profile", "embedded")))
-        if profile is None:  # refused below
-            return given
-        filled = {name: getattr(profile, name) for name in (*_SOURCES, *_ROWS, "tasks")}
-        filled |= {
-            name: value for name, value in given.items() if value != PARAMETERS[name].default
-        }
-        if filled["data"] == "embedded" and not given.get("annotation"):
-            filled["annotation"] = "gold"  # the embedded corpora bring their own
-        return filled | {name: 0 for name in _ROWS if filled[name] == ALL}
-
-    @model_validator(mode="after")
-    def _check(self) -> Settings:
+    def model_post_init(self, _: object) -> None:
+        """Refuse what does not go together."""
         for task, classifier in self.checkpoints:
             _check_fit(get_task(task), classifier, self.model)
         if self.checkpoints and self.trainings > 1:
             raise ValueError(
-                f"trainings={self.trainings} with a checkpoint: there is one training only;"
-                " leave trainings 0"
+                f"trainings={self.trainings} with a checkpoint: there is one training only; give 0"
             )
         if 0 < self.sweep_examples < LEAST_DEV_ROWS:
             raise ValueError(
                 f"sweep_examples={self.sweep_examples} is too few: heads are chosen on one half of"
                 f" the rows and tried on the other; give {LEAST_DEV_ROWS} or more"
             )
-        return self
 
     def trainings_of(self, task: Task) -> int:
         """Number of the task's fine-tuned models."""
         if task.name in dict(self.checkpoints):
             return 1
-        usual = dict(self.profile.trainings_by_task).get(task.name, self.profile.trainings)
+        usual = self.profile.trainings_by_task.get(task.name, self.profile.trainings)
         return self.trainings or usual
 
     def before(self, task: Task, number: int = 0) -> tuple[Task, int] | None:
@@ -593,7 +538,7 @@ class Settings(BaseModel):
 
         There are fewer of them, so they take turns.
         """
-        name = dict(self.profile.after).get(task.name)
+        name = self.profile.after.get(task.name)
         return (get_task(name), number % self.trainings_of(get_task(name))) if name else None
 
     def random_starts_of(self, task: Task) -> int:
@@ -613,7 +558,7 @@ class Settings(BaseModel):
         only_some = {
             "treebank": Path(self.treebank).name,
             "trainings_by_task": numbers if differ else {},
-            "after": dict(self.profile.after),
+            "after": self.profile.after,
             "checkpoints": {task: source.fingerprint for task, source in self.checkpoints},
         }
         return {
@@ -624,7 +569,8 @@ class Settings(BaseModel):
             "data_revision": HUB_REVISIONS[GLUE] if self.data.kind == "hub" else None,
             "train_files": {task: Path(file).name for task, file in self.data.train_files},
             "tasks": [task.name for task in self.tasks],
-            **{name: _without_folders(getattr(self, name)) for name in ("annotation", "framenet")},
+            "annotation": re.sub(":.*/", ":", self.annotation),
+            "framenet": re.sub(":.*/", ":", self.framenet),
             **{name: getattr(self, name) for name in _ROWS},
             "trainings": usual if differ else next(iter(numbers.values())),
             "seed": self.seed,
@@ -636,13 +582,9 @@ class Settings(BaseModel):
         }
 
 
-# Every parameter, by the name that a person writes.
+# Every parameter, by the name that a person writes, and what it means.
 PARAMETERS = {field.alias or name: field for name, field in Settings.model_fields.items()}
-
-
-def _without_folders(source: str) -> str:
-    kind, colon, place = source.partition(":")
-    return f"{kind}{colon}{Path(place).name}"
+MEANINGS = dict(re.findall(r"^    (\w+): (.+)$", str(inspect.getdoc(Settings)), re.MULTILINE))
 
 
 def resolve(**given: Any) -> Settings:
@@ -653,8 +595,14 @@ def resolve(**given: Any) -> Settings:
     """
     for name in given:
         one_of("parameter", name, PARAMETERS)
+    profile = PROFILES[one_of("profile", given.get("profile", "embedded"), PROFILES)]
+    filled = {name: getattr(profile, name) for name in (*_SOURCES, *_ROWS, "tasks")}
+    filled |= {name: value for name, value in given.items() if value != PARAMETERS[name].default}
+    if filled["data"] == "embedded" and not given.get("annotation"):
+        filled["annotation"] = "gold"  # the embedded corpora bring their own
+    filled |= {name: 0 for name in _ROWS if filled[name] == ALL}
     try:
-        return Settings(**given)
+        return Settings(**filled)
     except ValidationError as error:
         first = error.errors()[0]
         if own := first.get("ctx", {}).get("error"):
@@ -665,10 +613,10 @@ def resolve(**given: Any) -> Settings:
 
 def describe(name: str, value: object = None) -> str:
     """A parameter in a line: type, value if one is given, meaning, choices, and what it is in each profile."""
-    field = PARAMETERS[name]
-    line = f"{name} ({type(field.default).__name__}){'' if value is None else f' = {value!r}'}: {field.description}"
-    if choices(name):
-        line += f": {', '.join(choices(name))}"
+    given = "" if value is None else f" = {value!r}"
+    line = f"{name} ({type(PARAMETERS[name].default).__name__}){given}: {MEANINGS[name]}"
+    if name in CHOICES:
+        line += f": {', '.join(CHOICES[name])}"
     if name not in (*_SOURCES, *_ROWS, "trainings"):
         return line
     values = {profile.name: getattr(profile, name) for profile in PROFILES.values()}
@@ -689,22 +637,30 @@ def parameters_cell(values: dict[str, object]) -> str:
     """
     lines = []
     for name, value in values.items():
-        field = PARAMETERS[one_of("parameter", name, PARAMETERS)]
-        kind = '{type:"integer"}' if isinstance(field.default, int) else '{type:"string"}'
-        form = f"# @param {json.dumps(choices(name)) if choices(name) else kind}"
+        default = PARAMETERS[one_of("parameter", name, PARAMETERS)].default
+        kind = '{type:"integer"}' if isinstance(default, int) else '{type:"string"}'
+        form = f"# @param {json.dumps(CHOICES[name]) if name in CHOICES else kind}"
         assigned = f"{name} = {json.dumps(value, ensure_ascii=False)}"
-        lines.append(f"{assigned:<20}  {form:<25}  # {field.description}")
+        lines.append(f"{assigned:<20}  {form:<25}  # {MEANINGS[name]}")
     return "\n".join(lines)
 
 
 def convert(name: str, text: str) -> str | int:
-    """A value from the command line, in the parameter's type; "all" stands for -1.
+    """A value from the command line, in the parameter's type; "all" stands for -1, and paths become absolute.
+
+    A run works in another folder. What a parameter says by itself is no path, though a file or
+    folder bears its name.
 
     Raises:
-        ValueError: unknown name, or text that is not of the type.
+        ValueError: text that is no whole number where one is wanted.
     """
-    if isinstance(PARAMETERS[one_of("parameter", name, PARAMETERS)].default, str):
-        return text
+
+    def absolute(part: re.Match[str]) -> str:
+        path = Path(part[0]).expanduser()
+        return str(path.resolve()) if path.exists() and not is_pipeline(part[0]) else part[0]
+
+    if isinstance(PARAMETERS[name].default, str):
+        return re.sub(_PATHS[name], absolute, text) if name in _PATHS else text
     try:
         return ALL if text.strip().lower() == "all" else int(text)
     except ValueError:
@@ -726,25 +682,21 @@ def check_notebook(notebook: str, settings: Settings) -> None:
     Raises:
         ValueError: says what the notebook needs.
     """
-    number = page_number(notebook)
+    number, rows = page_number(notebook), settings.sweep_examples
     if number in ("3", "9") and min(map(settings.trainings_of, settings.tasks)) < 2:
         cause = "checkpoint" if settings.checkpoints else "trainings=1"
-        raise ValueError(
-            f"{cause}: notebook {number} compares fine-tuning runs of one task; choose trainings 2"
-            " or more, and no checkpoint"
+        needs = (
+            "compares fine-tuning runs of one task; choose trainings 2 or more, and no checkpoint"
         )
-    if number == "10" and settings.checkpoints:
-        raise ValueError(
-            "checkpoint: notebook 10 repeats fine-tuning with layers frozen or weights pruned,"
-            " which a finished classifier does not allow; leave checkpoint empty"
-        )
-    if number == "6" and not any(task.labels for task in settings.tasks):
-        raise ValueError(
-            "tasks=stsb: notebook 6 shows the probability of an answer; add a task with labels,"
-            " such as mrpc"
-        )
-    if number == "9" and 0 < settings.sweep_examples < 10:
-        raise ValueError(
-            f"sweep_examples={settings.sweep_examples}: notebook 9 divides these rows into ten"
-            " parts; choose 10 or more"
-        )
+    elif number == "10" and settings.checkpoints:
+        cause = "checkpoint"
+        needs = "fine-tunes with layers frozen or weights pruned; leave checkpoint empty"
+    elif number == "6" and not any(task.labels for task in settings.tasks):
+        cause = "tasks=stsb"
+        needs = "shows the probability of an answer; add a task with labels, such as mrpc"
+    elif number == "9" and 0 < rows < 10:
+        cause = f"sweep_examples={rows}"
+        needs = "divides these rows into ten parts; choose 10 or more"
+    else:
+        return
+    raise ValueError(f"{cause}: notebook {number} {needs}")

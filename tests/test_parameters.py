@@ -13,11 +13,11 @@ from bertology_utils import __main__ as cli
 from bertology_utils import common, run
 from bertology_utils.corpora import GLUE as EMBEDDED
 from bertology_utils.settings import (
+    CHOICES,
     PARAMETERS,
     PROFILES,
     Profile,
-    absolute,
-    choices,
+    convert,
     parameters_cell,
     resolve,
 )
@@ -292,7 +292,7 @@ def test_what_a_parameter_says_is_no_path_though_a_folder_bears_its_name(
 ):
     (tmp_path / value.rpartition(":")[2]).mkdir()
     monkeypatch.chdir(tmp_path)
-    assert absolute(name, value) == value
+    assert convert(name, value) == value
 
 
 def test_in_place_is_for_default_settings_only(capsys):
@@ -318,7 +318,7 @@ def test_every_notebooks_cell_has_the_declared_comments():
                 rf"{name} = \S.*?  # @param (\[.*\]|\{{.*\}}) +# (.+)", line
             ).groups()
             kind = "string" if isinstance(value, str) else "integer"
-            assert form == (json.dumps(choices(name)) if choices(name) else f'{{type:"{kind}"}}')
+            assert form == (json.dumps(CHOICES[name]) if name in CHOICES else f'{{type:"{kind}"}}')
             assert len(line) <= 125
         resolve(**notebook.parameters)
     assert {name for notebook in found for name in notebook.parameters} == set(PARAMETERS), (
