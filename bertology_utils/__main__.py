@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         text = "workers at once; 0 for one for each GPU or core, as far as memory reaches"
         add("--jobs", type=_count, default=0, metavar="N", help=text)
         add(
-            "--scheduler", default="", metavar="ADDRESS", help="train on the workers of a scheduler"
+            "--scheduler", default="", metavar="ADDRESS", help="a Dask scheduler that trains"
         )
         if name == "prepare":
             continue
