@@ -69,9 +69,7 @@ def _parser() -> argparse.ArgumentParser:
             continue
         text = "workers at once; 0 for one for each GPU or core, as far as memory reaches"
         add("--jobs", type=_count, default=0, metavar="N", help=text)
-        add(
-            "--scheduler", default="", metavar="ADDRESS", help="a Dask scheduler that trains"
-        )
+        add("--scheduler", default="", metavar="ADDRESS", help="a Dask scheduler that trains")
         if name == "prepare":
             continue
         text = "check the call, read all that the notebooks read from the disk, and run nothing"
