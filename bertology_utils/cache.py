@@ -39,8 +39,7 @@ MANIFEST = "manifest.json"
 MADE, MEASURED = "made", "measured"  # expensive artefacts, and measurements, which are evicted
 FOLDERS = {"target", "scratch"}  # parameters that the cache gives
 MEASURED_BYTES = 4 * 2**30  # of measurements, above which those not used for longest are evicted
-_LIBRARIES = "torch transformers accelerate tokenizers numpy scipy scikit-learn".split()
-VERSIONS = {name: version(name) for name in _LIBRARIES}  # part of every key
+LIBRARIES = "torch transformers accelerate tokenizers numpy scipy scikit-learn".split()
 Key = Mapping[str, object]  # all that decides an entry's content; JSON values only
 logger = logging.getLogger(__name__)
 
@@ -166,9 +165,14 @@ def _key(function: Callable[..., Any], content: object, code: set[Any] | None = 
         "function": function.__qualname__,
         "arguments": fingerprint(content, classes),
         "code": code_digest(function, frozenset(classes)),
-        "versions": VERSIONS,
+        "versions": _versions(),
         "device": device_name(),
     }
+
+
+@functools.cache
+def _versions() -> dict[str, str]:
+    return {name: version(name) for name in LIBRARIES}
 
 
 def _value(kind: str, key: Key, compute: Callable[..., Any]) -> Any:

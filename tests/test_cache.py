@@ -238,7 +238,7 @@ def test_every_key_has_versions_device_code_and_arguments(tiny_bert, monkeypatch
     before = keys()
     assert keys() == before and [kind for kind, _ in before] == [cache.MADE] * 2
     if what == "versions":
-        monkeypatch.setattr(cache, "VERSIONS", {"torch": "another"})
+        monkeypatch.setattr(cache, "_versions", lambda: {"torch": "another"})
     elif what == "device":
         monkeypatch.setattr(cache, "device_name", lambda: "another")
     elif what == "code":
