@@ -45,7 +45,8 @@ class Task:
     Attributes:
         function: may be sent to another process.
         arguments: its own.
-        needs: names of the tasks that have to end well before.
+        needs: names of the tasks that have to end well before; those of another graph count as
+            ended.
     """
 
     function: Callable[..., Any]
@@ -157,7 +158,7 @@ def run_tasks(tasks: Mapping[str, Task], client: Client | None) -> Iterator[tupl
                 waiting.remove(name)
                 failed.add(name)
                 yield name, None, NeedFailedError("what it needs failed")
-            elif len(in_hand) < size and succeeded.issuperset(tasks[name].needs):
+            elif len(in_hand) < size and succeeded.issuperset(tasks.keys() & tasks[name].needs):
                 waiting.remove(name)
                 begin(name)
         if not in_hand:
