@@ -54,7 +54,7 @@ test: $(INSTALLED) $(wildcard $(INSTALLED_SITE))
 	$(PYTEST) --dist worksteal tests
 	rm -rf $(FRESH)
 	$(BIN)/python -m bertology_utils prepare
-	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) BERTOLOGY_PREPARED=1 TQDM_DISABLE=1 $(PYTEST) --dist loadscope --no-loadscope-reorder \
+	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) TQDM_DISABLE=1 $(PYTEST) --dist loadscope --no-loadscope-reorder \
 	  --nbval --nbval-sanitize-with tests/printed_numbers.cfg --nbval-cell-timeout=3600 notebooks
 	$(BIN)/python -m bertology_utils.compare figures $(FRESH)
 

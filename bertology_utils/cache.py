@@ -214,6 +214,8 @@ def verified(folder: Path) -> Path:
         there = folder.exists()
         raise ValueError("its manifest cannot be read" if there else "it is not there") from None
     now = _checksums(folder)
+    if not files:
+        raise ValueError("its manifest names no file")
     if changed := [name for name in files | now if files.get(name) != now.get(name)]:
         raise ValueError(f"{changed[0]} has changed since it was written")
     return folder
@@ -252,12 +254,12 @@ def artefact(
         with contextlib.suppress(OSError):  # another person's, or a cache that is only read
             os.utime(folder)  # the time of its last use, by which entries are removed
         return value
-    except ValueError as error:
+    except (ValueError, FileNotFoundError) as error:  # the latter, if it is being removed
         needed = f"{kind}/{folder.name} is needed, and {error}"
     with _locked(folder, why=needed):
         try:  # another process may have made it meanwhile
             return read(folder)
-        except ValueError as error:
+        except (ValueError, FileNotFoundError) as error:
             if folder.exists():
                 warning = "cache entry %s is damaged (%s); set aside as %s and computed again"
                 logger.warning(warning, folder.name, error, _set_aside(folder).name)
@@ -275,7 +277,8 @@ def artefact(
 
 def _set_aside(folder: Path) -> Path:
     """Rename an entry, so that a kill leaves no half of it under its name."""
-    aside = Path(tempfile.mkdtemp(prefix=f"{folder.name}.damaged-", dir=folder.parent))
+    name = folder.name.split(".")[0]
+    aside = Path(tempfile.mkdtemp(prefix=f"{name}.damaged-", dir=folder.parent))
     return folder.rename(aside)  # onto an empty folder
 
 

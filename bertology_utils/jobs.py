@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from tqdm import tqdm
+
 from . import finetune, looks
 from .attention import Batch, Measurement, observe_cached, weighed
 from .cache import (
@@ -118,7 +120,8 @@ def all_runs(lab: Lab) -> list[Job]:
 
 def first_run(lab: Lab) -> list[Job]:
     """Job of the first run of the first task with labels."""
-    return [job for task in lab.tasks if task.labels for job in run_jobs(lab, task, 0)][:1]
+    tasks = [task for task in lab.tasks if task.labels]
+    return [job for task in tasks[:1] for job in run_jobs(lab, task, 0)]
 
 
 def random_starts(lab: Lab) -> list[Job]:
@@ -216,17 +219,19 @@ def jobs_of(lab: Lab) -> list[Job]:
 
 def shared_passes(labs: Sequence[Lab]) -> list[tuple[Job, list[Lab]]]:
     """Passes over maps that several notebooks' measurements share, each with these notebooks' labs."""
-    wanted: dict[tuple[Task, int | str], list[Lab]] = {}
+    wanted: dict[tuple, list[Lab]] = {}
     for lab in labs:
         if page_number(lab.notebook) in MEASUREMENTS:
             random = lab.tasks[:1] if page_number(lab.notebook) == "1" else lab.tasks
             models: list[tuple[Task, int | str]] = [(task, "pretrained") for task in lab.tasks]
             models += [(task, "normal") for task in random]
             for model in [*models, *runs_of(lab)]:
-                wanted.setdefault(model, []).append(lab)
+                s = lab.settings
+                rows = s.model, s.data, s.seed, s.max_examples
+                wanted.setdefault((*model, rows), []).append(lab)
     return [
         (_pass_job(task, model, sharing), sharing)
-        for (task, model), sharing in wanted.items()
+        for (task, model, _), sharing in wanted.items()
         if len(sharing) > 1
     ]
 
@@ -445,14 +450,15 @@ def make(order: Order, cluster_cache: str = "") -> float:
         RuntimeError: it cannot be made; says why in words, whatever the error was.
     """
     start = time.monotonic()
+    tqdm.set_lock(threading.RLock())  # its own is a semaphore, which a killed worker leaves
     changes = {CACHE_VARIABLE: _OWN_CACHE or cluster_cache} if cluster_cache else {}
     with _one_at_a_time, one_thread(), environment(changes):
         try:
-            labs = [open_lab(*one) for one in order.labs]
-            passes = [job for job, _ in shared_passes(labs)]
-            jobs = passes if order.kind == PASS else jobs_of(labs[0])
-            job = next((one for one in with_needs(jobs) if one.title == order.title), None)
-            if job is None or job.place != order.place:
+            job = find_job(order)
+            if job is None:  # a cluster's worker may have opened it before a file changed
+                open_lab.cache_clear()
+                job = find_job(order)
+            if job is None:
                 raise RuntimeError(
                     f"the worker on {socket.gethostname()} would make something else than this run"
                     " needs; workers need the same versions of the package and its libraries, the"
@@ -462,6 +468,14 @@ def make(order: Order, cluster_cache: str = "") -> float:
         except Exception as error:
             raise RuntimeError(describe_error(error)) from None
     return time.monotonic() - start
+
+
+def find_job(order: Order) -> Job | None:
+    """The job of an order, as its labs, opened here, have it; None if theirs is another."""
+    labs = [open_lab(*one) for one in order.labs]
+    passes = [job for job, _ in shared_passes(labs)]
+    jobs = with_needs(passes if order.kind == PASS else jobs_of(labs[0]))
+    return next((one for one in jobs if (one.title, one.place) == (order.title, order.place)), None)
 
 
 def with_needs(jobs: Iterable[Job]) -> Iterator[Job]:

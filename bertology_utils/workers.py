@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 # Bytes that a notebook's kernel takes at most with the embedded model (measured: 2.2 GiB).
 KERNEL = 2.5 * 2**30
+CGROUPS = Path("/sys/fs/cgroup")  # where a container's limits are
 RESUME = "what was finished is in the cache, and a new run goes on from there"
 # Seconds for which a cluster may be without any worker, since one that died is started again.
 WITHOUT_WORKERS = 60.0
@@ -35,6 +37,7 @@ _CONFIG = {
     # On a busy machine a worker that died takes a minute to be there again.
     "distributed.deploy.lost-worker-timeout": "600s",
     "distributed.comm.timeouts.connect": "120s",
+    "distributed.scheduler.worker-ttl": None,  # a run that pauses goes on
 }
 
 
@@ -141,7 +144,7 @@ def run_tasks(tasks: Mapping[str, Task], client: Client | None) -> Iterator[tupl
     succeeded, failed = set[str](), set[str]()
     in_hand: dict[str, Any] = {}  # futures of Dask or, in this process, of concurrent.futures
     ended: Queue[str] = Queue()
-    size = 1 if client is None else len(client.scheduler_info()["workers"])
+    size = 1 if client is None else max(1, len(client.scheduler_info()["workers"]))
     last_seen = time.monotonic()
 
     def begin(name: str) -> None:
@@ -172,9 +175,11 @@ def run_tasks(tasks: Mapping[str, Task], client: Client | None) -> Iterator[tupl
         if future.cancelled():
             raise ConnectionError(f"the Dask scheduler went away; {RESUME}")
         error = future.exception()
+        result = future.result() if error is None else None
+        del future  # or Dask would make the result again if its worker died later
         if error is None:
             succeeded.add(name)
-            yield name, future.result(), None
+            yield name, result, None
         elif type(error).__name__ == "KilledWorker" and name not in retried:
             retried.add(name)
             suspects.append(name)
@@ -231,11 +236,27 @@ def visible_gpus() -> list[str]:
 
 
 def free_memory() -> int:
-    """Bytes of memory that can still be taken, the limit of a container included."""
+    """Bytes of memory that can still be taken, limits of a container (cgroup v1 or v2) included."""
     import psutil
-    from distributed.system import MEMORY_LIMIT
 
-    return min(psutil.virtual_memory().available, MEMORY_LIMIT)
+    free, group = psutil.virtual_memory().available, CGROUPS
+    for limit, used, statistics in (
+        ("memory.max", "memory.current", "memory.stat"),
+        (
+            "memory/memory.limit_in_bytes",
+            "memory/memory.usage_in_bytes",
+            "memory/memory.stat",
+        ),
+    ):
+        try:
+            lines = (group / statistics).read_text().splitlines()
+            cached = dict(line.split() for line in lines)  # its inactive files are given up
+            inactive = int(cached.get("total_inactive_file") or cached["inactive_file"])
+            taken = int((group / used).read_text()) - inactive
+            return min(free, max(0, int((group / limit).read_text()) - taken))
+        except (OSError, ValueError, KeyError):  # no such group, or no limit: "max"
+            continue
+    return free
 
 
 def count_workers(memory: float, wanted: int = 0) -> int:
@@ -250,9 +271,9 @@ def count_workers(memory: float, wanted: int = 0) -> int:
     """
     free, gpus = free_memory(), len(visible_gpus())
     most = max(1, int(free // memory))
-    if wanted > gpus > 1:
+    if wanted > gpus > 0:
         raise ValueError(
-            f"{wanted} workers and {gpus} GPUs: each worker takes one; choose --jobs {gpus}"
+            f"{wanted} workers and {gpus} GPU(s): each worker takes one; choose --jobs {gpus}"
         )
     if wanted > most:
         raise ValueError(

@@ -115,7 +115,7 @@ def test_the_encoder_of_the_task_before_is_what_a_training_begins_with(
 def test_a_given_checkpoint_is_swept_and_not_trained(tiny_bert, tiny_classifier):
     given = {"model": str(tiny_bert), "checkpoint": f"sst2={tiny_classifier}", "tasks": "sst2"}
     assert titles(6, **given) == ["SST-2, seed 1, heads uniform"]
-    assert titles(7, **given) == []
+    assert titles(7, **given) == titles(0, **given | {"tasks": "sst2,rte"}) == []
     both = titles(6, **given | {"tasks": "sst2,qqp"})
     assert [title for title in both if "heads" not in title] == runs("QQP")
     assert not [title for title in both if "SST-2, seed 2" in title], "it has no second run"
@@ -208,6 +208,17 @@ def test_a_worker_refuses_what_does_not_fit(tiny_bert):
     other = replace(order, place=(kind, key | {"versions": {"torch": "2.9.0"}}))
     problems = carry_out(replace(plan, orders={name: other}))
     assert "would make something else than this run needs" in problems[order.title]
+
+
+def test_a_worker_that_lives_on_makes_what_a_changed_file_asks_for(tiny_bert, tmp_path):
+    """Workers of a cluster keep the labs that they opened for the run before."""
+    rows = "sentence\tlabel\n" + "good\t1\nbad\t0\n" * 4
+    (tmp_path / "SST-2").mkdir()
+    for text in (rows, rows + "fine\t1\n"):
+        for name in ("train.tsv", "dev.tsv"):
+            (tmp_path / "SST-2" / name).write_text(text)
+        plan = planned(tiny_bert, "7", data=f"folder:{tmp_path}", trainings=1)
+        assert len(plan.orders) == 1 and carry_out(plan) == {}
 
 
 def test_what_was_made_elsewhere_than_in_the_cache_is_told(tiny_bert):

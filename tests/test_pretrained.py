@@ -160,7 +160,6 @@ def call(checkout, url, home, *options):
         "-m",
         "bertology_utils",
         "run",
-        "--fetch",
         "--only",
         "8,8a",
         "--profile",

@@ -198,11 +198,40 @@ def test_ctrl_c_says_nothing_but_that_the_run_is_interrupted(tmp_path):
     assert not psutil.wait_procs(children, timeout=30)[1]
 
 
-def test_the_limit_of_a_container_counts(monkeypatch):
-    """Of a cgroup of either version, which Dask reads; only those of version 2 counted."""
+LIMITS = {
+    "version 2": {
+        "memory.max": "{limit}",
+        "memory.current": "{used}",
+        "memory.stat": "file 9\ninactive_file {idle}",
+    },
+    "version 1": {
+        "memory/memory.limit_in_bytes": "{limit}",
+        "memory/memory.usage_in_bytes": "{used}",
+        "memory/memory.stat": "inactive_file 1\ntotal_inactive_file {idle}",
+    },
+}
+
+
+@pytest.mark.parametrize("files", LIMITS.values(), ids=LIMITS)
+def test_the_limit_of_a_container_counts(tmp_path, monkeypatch, files):
+    """Of a cgroup of either version: those of version 1 did not, so that too many workers began."""
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=64 * 2**30))
-    monkeypatch.setattr("distributed.system.MEMORY_LIMIT", 5 * 2**30)
-    assert workers.free_memory() == 5 * 2**30
+    monkeypatch.setattr(workers, "CGROUPS", tmp_path)
+    assert workers.free_memory() == 64 * 2**30
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text.format(limit=8 * 2**30, used=6 * 2**30, idle=2**30))
+    assert workers.free_memory() == 3 * 2**30
+
+
+def test_what_has_ended_is_let_go():
+    """Dask would make it again if the worker that holds its result died later."""
+    tasks = {str(number): Task(square, (number,)) for number in range(5)}
+    with connect(2) as client:
+        ended = run_tasks(tasks, client)
+        for _ in tasks:
+            next(ended)
+        wait_until(lambda: not client.futures, seconds=20)
 
 
 def test_more_workers_than_memory_or_gpus_allow_are_refused_before_anything_is_made(
@@ -222,7 +251,7 @@ def test_more_workers_than_memory_or_gpus_allow_are_refused_before_anything_is_m
     assert workers.count_workers(2 * 2**30) == 1
     monkeypatch.setattr(workers, "visible_gpus", lambda: ["0", "1"])
     with pytest.raises(
-        ValueError, match="3 workers and 2 GPUs: each worker takes one; choose --jobs 2"
+        ValueError, match="3 workers and 2 GPU\\(s\\): each worker takes one; choose --jobs 2"
     ):
         workers.count_workers(2**30, 3)
     monkeypatch.setattr(workers, "visible_gpus", list)
