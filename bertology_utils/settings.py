@@ -199,7 +199,7 @@ def parse_pairs(parameter: str, text: str) -> list[tuple[str, str]]:
 Classifiers = tuple[tuple[str, ModelSource], ...]  # (task name, classifier)
 
 
-def _parse_checkpoints(text: str) -> Classifiers:
+def _checkpoints(text: str) -> Classifiers:
     """Read "sst2=FOLDER,mrpc=FOLDER": (task name, classifier) for each task, every one looked into."""
     checkpoints: dict[str, ModelSource] = {}
     for name, place in parse_pairs("checkpoint", text):
@@ -383,12 +383,8 @@ _ROWS = ("max_examples", "train_examples", "sweep_examples")
 # Of single notebooks; the results name them where they are not what they are by default.
 _SPECIAL = ("weighing", "direction", "sentence_tokens", "element_tokens", "nearest")
 # All values of a parameter, where they can be listed.
-CHOICES: dict[str, tuple[str, ...]] = {
-    "profile": tuple(PROFILES),
-    "protocol": PROTOCOLS,
-    "weighing": WEIGHINGS,
-    "direction": DIRECTIONS,
-}
+CHOICES: dict[str, tuple[str, ...]] = {"profile": tuple(PROFILES), "protocol": PROTOCOLS}
+CHOICES |= {"weighing": WEIGHINGS, "direction": DIRECTIONS}
 # What in a parameter's text is a path, if there is one of that name.
 _PATHS = {"model": r"^(?!embedded$).+", "treebank": r".+", "checkpoint": r"(?<==)[^,]+"}
 _PATHS |= dict.fromkeys(_ALLOWED, r"(?<=:).+")
@@ -489,9 +485,7 @@ class Settings(BaseModel):
 
     profile: Annotated[Profile, _read(lambda name: PROFILES[name])] = _written("embedded")
     model: Annotated[ModelSource, _read(parse_model)] = _written("")
-    checkpoints: Annotated[Classifiers, _read(_parse_checkpoints)] = _written(
-        "", alias="checkpoint"
-    )
+    checkpoints: Annotated[Classifiers, _read(_checkpoints)] = _written("", alias="checkpoint")
     train_files: str = ""
     data: Annotated[DataSource, _read(parse_data, "train_files")] = _written("")
     tasks: Annotated[tuple[Task, ...], _read(parse_tasks)] = _written("all")
@@ -685,9 +679,7 @@ def check_notebook(notebook: str, settings: Settings) -> None:
     number, rows = page_number(notebook), settings.sweep_examples
     if number in ("3", "9") and min(map(settings.trainings_of, settings.tasks)) < 2:
         cause = "checkpoint" if settings.checkpoints else "trainings=1"
-        needs = (
-            "compares fine-tuning runs of one task; choose trainings 2 or more, and no checkpoint"
-        )
+        needs = "compares fine-tuning runs of one task; choose 2 trainings or more, no checkpoint"
     elif number == "10" and settings.checkpoints:
         cause = "checkpoint"
         needs = "fine-tunes with layers frozen or weights pruned; leave checkpoint empty"
