@@ -156,7 +156,8 @@ def _make_and_run(
     first = {name: one for name, one in runs.items() if by_name[name].number == "0"}
     tasks = {name: orders[name] for one in first.values() for name in one.needs}
     tasks |= first | orders | runs
-    made, ended, problems, failed = 0, 0, list[str](), False
+    made, ended, failed = 0, 0, False
+    problems, not_run = list[str](), list[str]()
     with connect(min(workers, len(tasks)) or 1, options.scheduler) as client:
         for name, result, error in run_tasks(tasks, client):
             if name in orders:
@@ -165,7 +166,7 @@ def _make_and_run(
                 ending = f"failed, {problem}" if problem else f"{result:.0f} s"
                 line = f"[{made}/{len(orders)}] {title}: {ending}"
             elif isinstance(error, NeedFailedError):
-                problems.append(f"not run: {name}, since what it needs was not made")
+                not_run.append(f"not run: {name}, since what it needs was not made")
                 continue
             else:
                 outcome = result or run.Outcome(by_name[name], 0, describe_error(error), None)
@@ -174,7 +175,7 @@ def _make_and_run(
                 if options.in_place and not outcome.error:
                     run.keep_in_place(outcome)
             print(line, file=sys.stderr, flush=True)
-    for problem in problems:
+    for problem in problems + not_run:
         print(problem, file=sys.stderr)
     return int(bool(problems) or failed)
 

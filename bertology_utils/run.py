@@ -84,9 +84,7 @@ def find_notebooks() -> list[Notebook]:
     folder = project_root() / "notebooks"
     notebooks = [read_notebook(path) for path in sorted(folder.glob("[0-9]*_*.ipynb"))]
     if not notebooks:
-        raise FileNotFoundError(
-            f"no notebooks in {folder}; run the command from a checkout of the project"
-        )
+        raise FileNotFoundError(f"no notebooks in {folder}; work in a checkout of the project")
     return sorted(notebooks, key=lambda notebook: place_of(notebook.number))
 
 
@@ -186,10 +184,7 @@ def check_call(notebooks: list[Notebook], texts: dict[str, str]) -> Checked:
         for name, value in given.items()
         if any(one.parameters.get(name, value) != value for one in notebooks)
     }
-    runs = [
-        (notebook, resolve(**notebook.parameters | notebook.declared(values)))
-        for notebook in notebooks
-    ]
+    runs = [(one, resolve(**one.parameters | one.declared(values))) for one in notebooks]
     for notebook, settings in runs:
         check_notebook(notebook.name, settings)
     unknown = [what for notebook, settings in runs for what in _read_all(notebook, settings)]
