@@ -311,7 +311,7 @@ def table_of(
     texts = [text_of(cell) for cell in cells.to_dict("records")]
     for name in (*rows, *columns):
         cells[name] = [_title(name, value, titles) for value in cells[name]]
-    named = cells[columns].agg(" · ".join, axis=1)
+    named = map(" · ".join, cells[columns].itertuples(index=False))  # also where there is no row
     table: dict[tuple[str, ...], dict[str, str]] = {}
     for *row, column, text in zip(*(cells[name] for name in rows), named, texts, strict=True):
         table.setdefault(tuple(row), {})[column] = text
