@@ -6,6 +6,7 @@ import argparse
 import signal
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,15 @@ from . import cache, colab, run
 from .common import quiet
 from .record import project_root
 from .settings import PARAMETERS, PROFILES, describe
-from .workers import NeedFailedError, Task, connect, count_workers, describe_error, run_tasks
+from .workers import (
+    KERNEL,
+    NeedFailedError,
+    Task,
+    connect,
+    count_workers,
+    describe_error,
+    run_tasks,
+)
 
 
 def _end(number: int, _: object) -> None:
@@ -144,7 +153,7 @@ def _make_and_run(
     quiet()
     cache.evict_measurements()
     plan = plan_jobs(notebooks, values)
-    workers = 0 if options.scheduler else count_workers(plan.memory, options.jobs)
+    workers = count_workers(KERNEL if options.scheduler else plan.memory, options.jobs)
     if plan.orders or plan.finished:
         print(plan.describe(), file=sys.stderr, flush=True)
     by_name = {notebook.name: notebook for notebook in sorted(notebooks, key=plan.turn_of)}
@@ -154,30 +163,46 @@ def _make_and_run(
         runs[name] = Task(run.run_notebook, call, plan.notebooks.get(name, ()))
     # Notebook 0 comes before all that it does not need, so that a first result is early.
     first = {name: one for name, one in runs.items() if by_name[name].number == "0"}
-    tasks = {name: orders[name] for one in first.values() for name in one.needs}
-    tasks |= first | orders | runs
+    early = {name: orders[name] for one in first.values() for name in one.needs}
+    stages = [("", early | first | orders | runs)]
+    if options.scheduler:  # whose workers see the cache, and may not see the notebooks' folders
+        stages = [(options.scheduler, orders), ("", runs)]
     made, ended, failed = 0, 0, False
     problems, not_run = list[str](), list[str]()
-    with connect(min(workers, len(tasks)) or 1, options.scheduler) as client:
-        for name, result, error in run_tasks(tasks, client):
-            if name in orders:
-                made, title, problem = made + 1, plan.orders[name].title, explain(plan, name, error)
-                problems += [f"error: {title}: {problem}"] if problem else []
-                ending = f"failed, {problem}" if problem else f"{result:.0f} s"
-                line = f"[{made}/{len(orders)}] {title}: {ending}"
-            elif isinstance(error, NeedFailedError):
-                not_run.append(f"not run: {name}, since what it needs was not made")
-                continue
-            else:
-                outcome = result or run.Outcome(by_name[name], 0, describe_error(error), None)
-                ended, failed = ended + 1, failed or bool(outcome.error)
-                line = f"[{ended}/{len(notebooks)}] {outcome}"
-                if options.in_place and not outcome.error:
-                    run.keep_in_place(outcome)
-            print(line, file=sys.stderr, flush=True)
+    for name, result, error in _carry_out(stages, workers):
+        if name in orders:
+            made, title, problem = made + 1, plan.orders[name].title, explain(plan, name, error)
+            problems += [f"error: {title}: {problem}"] if problem else []
+            ending = f"failed, {problem}" if problem else f"{result:.0f} s"
+            line = f"[{made}/{len(orders)}] {title}: {ending}"
+        elif isinstance(error, NeedFailedError):
+            not_run.append(f"not run: {name}, since what it needs was not made")
+            continue
+        else:
+            outcome = result or run.Outcome(by_name[name], 0, describe_error(error), None)
+            ended, failed = ended + 1, failed or bool(outcome.error)
+            line = f"[{ended}/{len(notebooks)}] {outcome}"
+            if options.in_place and not outcome.error:
+                run.keep_in_place(outcome)
+        print(line, file=sys.stderr, flush=True)
     for problem in problems + not_run:
         print(problem, file=sys.stderr)
     return int(bool(problems) or failed)
+
+
+def _carry_out(
+    stages: list[tuple[str, dict[str, Task]]], workers: int
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield (name, result, error) of the tasks of each stage as they end: (scheduler, tasks)."""
+    failed = set[str]()
+    for scheduler, tasks in stages:
+        ready = {name: task for name, task in tasks.items() if failed.isdisjoint(task.needs)}
+        for name in tasks.keys() - ready.keys():
+            yield name, None, NeedFailedError("what it needs failed")
+        with connect(min(workers, len(ready)) or 1, scheduler) as client:
+            for name, result, error in run_tasks(ready, client):
+                failed |= set() if error is None else {name}
+                yield name, result, error
 
 
 def _list(options) -> int:

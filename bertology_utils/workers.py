@@ -138,7 +138,7 @@ def run_tasks(tasks: Mapping[str, Task], client: Client | None) -> Iterator[tupl
         client: of :func:`connect`; without one tasks run here, one after the other.
 
     Raises:
-        ConnectionError: the scheduler, or all workers of a cluster, went away.
+        RuntimeError: the scheduler, or all workers of a cluster, went away.
     """
     waiting, suspects, retried = list(tasks), list[str](), set[str]()
     succeeded, failed = set[str](), set[str]()
@@ -173,7 +173,7 @@ def run_tasks(tasks: Mapping[str, Task], client: Client | None) -> Iterator[tupl
             continue
         future, last_seen = in_hand.pop(name), time.monotonic()
         if future.cancelled():
-            raise ConnectionError(f"the Dask scheduler went away; {RESUME}")
+            raise RuntimeError(f"the Dask scheduler went away; {RESUME}")
         error = future.exception()
         result = future.result() if error is None else None
         del future  # or Dask would make the result again if its worker died later
@@ -199,17 +199,17 @@ def _call_here(function: Callable[..., Any], *arguments: Any) -> Future:
 
 
 def _check_cluster(client: Any, last_seen: float) -> float:
-    """Return when a worker was last seen; raise ConnectionError where none comes back."""
+    """Return when a worker was last seen; raise RuntimeError where none comes back."""
     try:
         workers = client.scheduler_info()["workers"] if client.status == "running" else None
     except (OSError, TimeoutError):
         workers = None
     if workers is None:
-        raise ConnectionError(f"the Dask scheduler went away; {RESUME}")
+        raise RuntimeError(f"the Dask scheduler went away; {RESUME}")
     if workers:
         return time.monotonic()
     if time.monotonic() - last_seen > WITHOUT_WORKERS:
-        raise ConnectionError(f"all workers of the Dask scheduler went away; {RESUME}")
+        raise RuntimeError(f"all workers of the Dask scheduler went away; {RESUME}")
     return last_seen
 
 

@@ -338,7 +338,7 @@ def test_a_scheduler_or_all_workers_that_go_away_end_the_run_in_words(
     with dask(1, tmp_path) as (address, processes):
         killed_when_busy(tmp_path, processes[which])
         with pytest.raises(
-            ConnectionError, match=f"{what} went away; what was finished is in the cache"
+            RuntimeError, match=f"{what} went away; what was finished is in the cache"
         ):
             run(last_long, [str(tmp_path)], 1, address)
 
@@ -350,3 +350,17 @@ def test_no_scheduler_and_no_workers_are_said_in_words(tmp_path, capsys):
     with dask(0, tmp_path) as (address, _):
         assert cli.main([*call, address]) == 2
         assert "has no workers; start some: dask worker" in capsys.readouterr().err
+
+
+def test_with_a_cluster_jobs_run_there_and_notebooks_here(tmp_path):
+    """A worker elsewhere has no checkout to run them in, and another cache."""
+    jobs = {"made": Task(threads, (0,)), "fails": Task(fail_at, (3,))}
+    notebooks = {
+        "run": Task(threads, (0,), ("made",)),
+        "not run": Task(threads, (0,), ("fails",)),
+    }
+    with dask(1, tmp_path) as (address, _):
+        stages = [(address, jobs), ("", notebooks)]
+        ended = {name: (result, error) for name, result, error in cli._carry_out(stages, 1)}
+    assert ended["made"][0][1] != os.getpid() == ended["run"][0][1]
+    assert isinstance(ended["not run"][1], NeedFailedError)
