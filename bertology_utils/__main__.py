@@ -116,7 +116,10 @@ def _read_call(options) -> tuple[list[run.Notebook], run.Checked]:
 
 def _run(options) -> int:
     """Check a call, and run it, prepare it, or leave it at that."""
-    notebooks, checked = _read_call(options)
+    try:
+        notebooks, checked = _read_call(options)
+    except (TypeError, OSError) as error:  # whatever it is, the call is wrong
+        raise ValueError(str(error)) from None
     if options.dry_run:
         return _say_what_would_run(notebooks, checked)
     if options.name == "prepare":
