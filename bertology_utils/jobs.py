@@ -312,7 +312,10 @@ class Plan:
         return f"to make: {made}; in the cache: {self.finished}"
 
     def turn_of(self, notebook: Notebook) -> tuple[bool, bool, int]:
-        """Sorts notebooks: number 0 for an early result; pages before appendices, which read what pages measured; the longest first."""
+        """Sorts notebooks: number 0 first, then pages before appendices, the longest first.
+
+        So a first result is early, and appendices look up what pages measured.
+        """
         is_appendix = notebook.number.endswith("a")
         return notebook.number != "0", is_appendix, -len(self.notebooks.get(notebook.name, ()))
 
@@ -473,9 +476,12 @@ def make(order: Order, cluster_cache: str = "") -> float:
 def find_job(order: Order) -> Job | None:
     """The job of an order, as its labs, opened here, have it; None if theirs is another."""
     labs = [open_lab(*one) for one in order.labs]
-    passes = [job for job, _ in shared_passes(labs)]
-    jobs = with_needs(passes if order.kind == PASS else jobs_of(labs[0]))
-    return next((one for one in jobs if (one.title, one.place) == (order.title, order.place)), None)
+    if order.kind == PASS:
+        jobs = [job for job, _ in shared_passes(labs)]
+    else:
+        jobs = list(with_needs(jobs_of(labs[0])))
+    same = (job for job in jobs if job.title == order.title)
+    return next((job for job in same if job.place == order.place), None)
 
 
 def with_needs(jobs: Iterable[Job]) -> Iterator[Job]:
