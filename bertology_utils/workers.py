@@ -34,6 +34,10 @@ _CONFIG = {
     "distributed.scheduler.allowed-failures": 0,  # run_tasks begins them again, alone
     "distributed.scheduler.worker-saturation": 1.0,
     "distributed.worker.daemon": False,  # a task may start processes of its own
+    # Dask's own environment has malloc give memory back at once, by which fine-tuning takes a third
+    # longer; its profiler, which looks into a worker a hundred times a second, a fourteenth.
+    "distributed.nanny.pre-spawn-environ": ONE_THREAD,
+    "distributed.worker.profile.enabled": False,
     # On a busy machine a worker that died takes a minute to be there again.
     "distributed.deploy.lost-worker-timeout": "600s",
     "distributed.comm.timeouts.connect": "120s",

@@ -36,6 +36,10 @@ def threads(_):
     return os.environ.get("OMP_NUM_THREADS"), os.getpid()
 
 
+def allocator(_):
+    return [name for name in os.environ if name.startswith("MALLOC_")]
+
+
 def die_at(number):
     """Three kills its worker."""
     if number == 3:
@@ -102,6 +106,12 @@ def test_workers_have_one_thread_and_one_job_needs_no_worker():
     assert of_worker == "1" and process != os.getpid()
     ((_, (_, here), _),) = run(threads, [1], 1)
     assert here == os.getpid()
+
+
+def test_workers_keep_the_memory_that_they_free(monkeypatch):
+    """Dask sets a threshold above which it is given back, and fine-tuning took a third longer."""
+    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
+    assert [result for _, result, _ in run(allocator, [1, 2], 2)] == [[], []]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
