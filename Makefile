@@ -28,8 +28,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 reproduce: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run
 
-# Notebook 8 and its appendix with these parameters; what is left out is the profile's.
-FORWARD = --only 8,8a --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
+# Notebook 8 with these parameters; what is left out is the profile's.
+FORWARD = --only 8 --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
   $(if $(FRAMENET),-p framenet '$(FRAMENET)') $(if $(ANNOTATION),-p annotation '$(ANNOTATION)') \
   $(if $(TASKS),-p tasks '$(TASKS)') $(if $(EXAMPLES),-p max_examples '$(EXAMPLES)')
 comma := ,
@@ -56,7 +56,7 @@ test: $(INSTALLED) $(wildcard $(INSTALLED_SITE))
 	$(BIN)/python -m bertology_utils prepare
 	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) TQDM_DISABLE=1 $(PYTEST) --dist loadscope --no-loadscope-reorder \
 	  --nbval --nbval-sanitize-with tests/printed_numbers.cfg --nbval-cell-timeout=3600 notebooks
-	$(BIN)/python -m bertology_utils.compare figures $(FRESH)
+	$(BIN)/python -m bertology_utils.compare figures tests/reference $(FRESH)
 
 # Without the tests that start many processes or train (tests/conftest.py), and files that SKIP names.
 test-quick: $(INSTALLED)

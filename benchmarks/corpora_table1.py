@@ -37,7 +37,7 @@ class Bench:
         self.data = parse_data("embedded")
         self.source, _ = models.pinned(parse_model("embedded"))
         self.tokenizer = models.load_tokenizer(self.source)
-        recipe = PROFILES["embedded"].recipe
+        recipe = PROFILES["small"].recipe
         self.recipes = {
             "pretrained": recipe,
             "normal": dataclasses.replace(recipe, epochs=random_epochs),
@@ -80,7 +80,7 @@ def main() -> None:
     """Train, score, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3, help="how many; 2 at least, for a spread")
-    parser.add_argument("--random-epochs", type=int, default=PROFILES["embedded"].random_epochs)
+    parser.add_argument("--random-epochs", type=int, default=PROFILES["small"].random_epochs)
     options = parser.parse_args()
     if options.seeds < 2:
         parser.error(f"--seeds is {options.seeds}; a spread takes 2 at least")

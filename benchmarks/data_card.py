@@ -341,9 +341,7 @@ def card() -> str:
         table1=table1(),
         reading=second_reading(),
         seeds=measured("corpora_table1")["seeds"],
-        random_tasks=", ".join(
-            f"`{task}`" for task in PROFILES["embedded"].random_tasks.split(",")
-        ),
+        random_tasks=", ".join(f"`{task}`" for task in PROFILES["small"].random_tasks.split(",")),
         parsed=measured("gold_against_spacy")["sentences a task"],
         parser=parser_table(),
         framenet=framenet_line(),

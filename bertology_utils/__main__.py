@@ -24,6 +24,8 @@ from .workers import (
     run_tasks,
 )
 
+REFERENCE = Path("tests", "reference")  # of the small run's results
+
 
 def _end(number: int, _: object) -> None:
     raise KeyboardInterrupt(number)
@@ -85,8 +87,9 @@ def _parser() -> argparse.ArgumentParser:
         add("--dry-run", action="store_true", help=text)
         text = "the longest that one cell may take, 0 for any time (%(default)s)"
         add("--cell-limit", type=_count, default=720, metavar="MINUTES", help=text)
-        text = "a folder for figures and results instead of the run's own"
-        add("--figures", type=Path, metavar="FOLDER", help=text)
+        for name in ("figures", "results"):
+            text = f"a folder for {name} instead of the run's own"
+            add(f"--{name}", type=Path, metavar="FOLDER", help=text)
         add("--in-place", action="store_true", help="also renew notebooks/ (default settings only)")
     cache.add_to(commands, _count)
     return parser
@@ -125,12 +128,15 @@ def _run(options) -> int:
     if options.name == "prepare":
         return _make_and_run(options, notebooks, checked.values)
     output = run.output_folder(checked.values)
-    figures = options.figures or (output if checked.values else project_root()) / "figures"
+    own = output if checked.values else project_root()
+    figures = options.figures or own / "figures"
+    results = options.results or (own / "results" if checked.values else own / REFERENCE)
     with run.only_run(output, figures.resolve()):
         for remark in checked.remarks:
             print(f"note: {remark}", file=sys.stderr)
-        code = _make_and_run(options, notebooks, checked.values, output, figures.resolve())
-    print(f"figures:   {figures.resolve()}\nnotebooks: {output}")
+        places = output, figures.resolve(), results.resolve()
+        code = _make_and_run(options, notebooks, checked.values, *places)
+    print(f"notebooks: {output}\nfigures:   {figures.resolve()}\nresults:   {results.resolve()}")
     return code
 
 
@@ -150,7 +156,7 @@ def _say_what_would_run(notebooks: list[run.Notebook], checked: run.Checked) -> 
 def _make_and_run(
     options, notebooks: list[run.Notebook], values: dict[str, object], *places: Path
 ) -> int:
-    """Make what the notebooks need, and run them, with a folder for them and one for figures; returns the exit code."""
+    """Make what the notebooks need, and run them, with folders for them, figures and results; returns the exit code."""
     from .jobs import explain, plan_jobs
 
     quiet()

@@ -18,8 +18,8 @@ import numpy as np
 
 from .cache import write_atomically
 from .common import axis_numbers, head_name, one_based
+from .glue import TITLES
 from .plots.style import COLOURS, MAP
-from .record import TITLES
 from .results import LABELS, RESULTS, Results, read_results, text_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from .common import on_colab, quiet
 DISTRIBUTION = "bertology-utils"
 # A GPU's least memory in GiB for a profile, the largest first: a T4 has 15, an L4 22, an A100 40 or
 # 80.
-FITTING = ((20, "paper"), (12, "colab"), (0, "embedded"))
+FITTING = ((20, "paper"), (12, "colab"), (0, "small"))
 MOUNTED = Path("/content/drive")
 _SHOWN = ("torch", "transformers", "datasets", "numpy", DISTRIBUTION)
 
@@ -72,7 +72,7 @@ def _gpu() -> str:
     import torch
 
     if not torch.cuda.is_available():
-        return 'No GPU: profile = "embedded" fits. Runtime > Change runtime type offers one.'
+        return 'No GPU: profile = "small" fits. Runtime > Change runtime type offers one.'
     memory = torch.cuda.get_device_properties(0).total_memory / 2**30
     profile = next(profile for least, profile in FITTING if memory >= least)
     return f'GPU {torch.cuda.get_device_name()}, {memory:.0f} GiB: profile = "{profile}" fits.'

@@ -92,7 +92,7 @@ PROTOCOLS = ("paper", "official")
 DIRECTIONS = ("predicate to element", "element to predicate", "both")
 
 # What a map is of: the paper's attention weights, or what they carry (Kobayashi et al., 2020).
-WEIGHINGS = ("weight", "norm")
+ATTENTIONS = ("weight", "norm")
 
 
 T = TypeVar("T")

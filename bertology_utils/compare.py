@@ -1,7 +1,7 @@
 """What a new run changes against an earlier one: numbers by their rows, figures by their pixels.
 
-``python -m bertology_utils.compare OLD NEW`` compares two folders of all notebooks' figures and
-results, such as ``figures`` and ``runs/test``, and ends with 1 if they differ.
+``python -m bertology_utils.compare figures tests/reference runs/test`` compares what a run of all
+notebooks wrote into runs/test with the committed figures and results, and ends with 1 if they differ.
 """
 
 from __future__ import annotations
@@ -46,51 +46,55 @@ def picture_difference(
     return f"the picture changed by {rms:.1f} of 255 levels" if rms > tolerance else None
 
 
-def folder_differences(
+def picture_differences(
     old: Path, new: Path, tolerance: float = ROUNDING, canvas: float = 0.0
 ) -> dict[str, str]:
-    """What a new run of one notebook changes: a file's name without suffix → the reason, in words.
+    """What a new run of one notebook changes in its figures: a name without suffix → the reason, in words.
 
     A picture's PNG and PDF go together, and the PNG decides.
 
     Args:
-        old, new: folders with a results.json, PNG files and their PDF twins.
+        old, new: folders with PNG files and their PDF twins.
         tolerance, canvas: see :func:`picture_difference`.
     """
-    reasons = {
-        file.stem: "no longer made" for file in old.iterdir() if not (new / file.name).exists()
-    }
-    reasons |= {file.stem: "new" for file in new.iterdir() if not (old / file.name).exists()}
-    if all((folder / RESULTS).exists() for folder in (old, new)):
-        try:
-            rows = moved(read_results(old / RESULTS), read_results(new / RESULTS))
-        except ValueError:
-            rows = ["the earlier file could not be read"]
-        more = f"; and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
-        reasons |= {Path(RESULTS).stem: "; ".join(rows[:SHOWN]) + more} if rows else {}
-    for picture in new.glob("*.png"):
-        reason = reasons.get(picture.stem) or picture_difference(
-            old / picture.name, picture, tolerance, canvas
-        )
-        reasons |= {picture.stem: reason} if reason else {}
+    before, after = ({file.stem for file in folder.glob("*.p[nd][gf]")} for folder in (old, new))
+    reasons = dict.fromkeys(before - after, "no longer made") | dict.fromkeys(after - before, "new")
+    for name in before & after:
+        one, other = old / f"{name}.png", new / f"{name}.png"
+        if reason := picture_difference(one, other, tolerance, canvas):
+            reasons[name] = reason
     return reasons
 
 
-def main(old: Path, new: Path) -> int:
-    """Print what differs between two folders of runs; returns the exit code."""
-    names = sorted({file.parent.name for folder in (old, new) for file in folder.glob("*/*")})
-    for name in names:
-        missing = [str(folder / name) for folder in (old, new) if not (folder / name).is_dir()]
-        reasons = (
-            {"folder": f"there is no {missing[0]}"}
-            if missing
-            else folder_differences(old / name, new / name, MACHINE, CANVAS)
-        )
-        for file, reason in sorted(reasons.items()):
-            print(f"{name}/{file}: {reason}")
-            names = []
-    print("nothing differs" if names else "what differs is listed above")
-    return int(not names)
+def results_difference(old: Path, new: Path) -> str:
+    """What a new results file says otherwise by more than its tolerances, in words; "" if it says the same."""
+    try:
+        lines = moved(read_results(old), read_results(new))
+    except ValueError as error:
+        return str(error)
+    more = f"; and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
+    return "; ".join(lines[:SHOWN]) + more
+
+
+def main(figures: Path, results: Path, new: Path) -> int:
+    """Print what a run of all notebooks changes in committed figures and results; returns the exit code.
+
+    Args:
+        figures: a folder of pictures for each notebook.
+        results: a results file for each notebook that has one.
+        new: the run's folders, one for each notebook.
+    """
+    lines = []
+    names = {path.name for folder in (figures, new) for path in folder.iterdir() if path.is_dir()}
+    for name in sorted(names | {path.stem for path in results.glob("*.json")}):
+        pictures = picture_differences(figures / name, new / name, MACHINE, CANVAS)
+        lines += [f"{name}/{file}: {reason}" for file, reason in sorted(pictures.items())]
+        old, made = results / f"{name}.json", new / name / RESULTS
+        if old.exists() or made.exists():
+            reason = results_difference(old, made)
+            lines += [f"{name}/{RESULTS}: {reason}"] if reason else []
+    print(*lines, "what differs is listed above" if lines else "nothing differs", sep="\n")
+    return int(bool(lines))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
@@ -198,6 +199,19 @@ NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
     "9": (all_runs, sweeps),
     "10": (all_runs, random_starts, pruned_runs, pair_sweeps),
 }
+# The section of each notebook: a module or package of this package with a function ``run(lab)``.
+SECTIONS = {
+    "1": "patterns",
+    "2": "framenet",
+    "3": "drift",
+    "4": "features",
+    "5": "links",
+    "6": "disabling",
+    "7": "norms",
+    "8": "pretrained",
+    "9": "importance",
+    "10": "pruning",
+}
 # Notebooks that measure the same models on the same rows: their measurements share a pass.
 MEASUREMENTS: Mapping[str, Callable[[Lab, Task], dict[str, Measurement]]] = {
     "1": patterns.measurements,
@@ -252,7 +266,7 @@ def _pass_job(task: Task, model: int | str, labs: Sequence[Lab]) -> Job:
 def measure_all(labs: Sequence[Lab], task: Task) -> dict[str, Measurement]:
     """The measurements of several labs on the task's rows, each of the maps of its notebook."""
     return {
-        f"{page_number(lab.notebook)}: {name}": weighed(one, lab.settings.weighing)
+        f"{page_number(lab.notebook)}: {name}": weighed(one, lab.settings.attention)
         for lab in labs
         for name, one in MEASUREMENTS[page_number(lab.notebook)](lab, task).items()
     }
@@ -505,6 +519,12 @@ def explain(plan: Plan, name: str, error: Exception | None) -> str | None:
     if is_finished(*plan.orders[name].place):
         return None
     return "it was made and is not in the cache folder; do all workers see the same one?"
+
+
+def run_section(lab: Lab) -> None:
+    """Prepare a notebook, and record all that its section measures."""
+    prepare(lab)
+    import_module(f"{__package__}.{SECTIONS[page_number(lab.notebook)]}").run(lab)
 
 
 def prepare(lab: Lab) -> None:

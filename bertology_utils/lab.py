@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, wraps
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -16,7 +17,7 @@ from .attention import Batch, Measurement, batches, observe_cached, weighed
 from .cache import Lazy, cached
 from .common import device, one_based, one_of, zero_based
 from .glue import TASKS, Task, predictions
-from .record import Record
+from .record import OWN_RUN, Record
 from .settings import ModelSource, resolve
 from .verdicts import MIN_EXAMPLES, learned, unlearned
 
@@ -73,6 +74,16 @@ class Lab(Record):
             annotators.sentences_of(settings.treebank, MIN_EXAMPLES) if settings.treebank else None
         )
         self.device = device()
+
+    def run(self) -> None:
+        """Measure and record all that the notebook's section measures, controls included.
+
+        Fine-tuning runs, sweeps and shared passes that the cache lacks are made first, side by side.
+        """
+        if not self.settings.is_small:
+            print(OWN_RUN)
+        # By its name, since jobs and sections import the lab.
+        import_module(f"{__package__}.jobs").run_section(self)
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -267,7 +278,7 @@ class Lab(Record):
         task: Task,
         measurements: dict[str, Measurement],
         count: int = 0,
-        weighing: str = "",
+        attention: str = "",
     ) -> dict:
         """One pass over the measured rows; see :func:`bertology_utils.attention.observe_cached`.
 
@@ -276,10 +287,10 @@ class Lab(Record):
             task: the task.
             measurements: by name.
             count: fewer rows than ``max_examples``.
-            weighing: of the maps; by default the notebook's parameter.
+            attention: of the maps; by default the notebook's parameter.
         """
-        weighing = weighing or self.settings.weighing
-        fed = {name: weighed(measurement, weighing) for name, measurement in measurements.items()}
+        attention = attention or self.settings.attention
+        fed = {name: weighed(measurement, attention) for name, measurement in measurements.items()}
         return observe_cached(model, self.batches(task, "measured", count), fed)
 
     def predictions(self, model: PreTrainedModel, task: Task) -> np.ndarray:

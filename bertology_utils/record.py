@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -16,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 from . import verdicts
 from .cache import write_atomically
 from .common import device_name, precision
-from .corpora import GENERATED
-from .glue import TASKS, Task
-from .results import RESULTS, Entry, Results, entries_of, place_of, plain, read_results, table_of
+from .glue import TITLES, Task
+from .results import FORM, RESULTS, Entry, Results, entries_of, place_of, plain, read_results
 from .statistics import pooled
-from .verdicts import CLAIMS, PRETRAINED, THIS_RUN, UNTESTABLE, Verdict
+from .verdicts import CLAIMS, THIS_RUN, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,15 +29,9 @@ if TYPE_CHECKING:
 
 OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # the runner's staging folder
 _VERSIONS = "bertology-utils torch transformers datasets numpy scikit-learn scipy spacy".split()
-TITLES = {name: task.title for name, task in TASKS.items()}
-# The committed runs on real data, and what they are called, where notebooks differ from the others.
-REAL = {
-    "2": ("benchmarks/minilm_framenet15", "MiniLM, FrameNet 1.5"),
-    "8": ("benchmarks/minilm_glue", "MiniLM, real text"),
-}
-REAL_GLUE = ("benchmarks/minilm_glue", "MiniLM, real GLUE")
-# Settings that decide what a notebook measures; with others its numbers mean something else.
-MEASURED_BY = ("protocol", "weighing", "direction", "sentence_tokens", "element_tokens", "nearest")
+# The folder below results/ with a notebook's evidence, by its number, where that is not GLUE.
+EVIDENCE = {"2": "framenet15"}
+OWN_RUN = "Figures, tables and verdicts show this run; the text tells the committed evidence."
 
 
 class Record:
@@ -56,8 +50,6 @@ class Record:
         self.settings = settings
         root = os.environ.get(OUTPUT_VARIABLE) or project_root() / "runs" / "interactive"
         self.folder = Path(root) / notebook
-        # Of the committed run on real data, and how figures name its model and data.
-        self._real_folder, self.real_title = REAL.get(notebook.split("_")[0].rstrip("a"), REAL_GLUE)
         self.entries: list[Entry] = []
         self.verdicts: list[Verdict] = []
         self.facts: dict[str, Any] = {}
@@ -96,46 +88,22 @@ class Record:
         """Keep what is no measurement, such as the head that was chosen or which tasks were learned."""
         self.facts |= {name: plain(value) for name, value in facts.items()}
 
-    def show(
-        self,
-        what: str | Sequence[str],
-        rows: Sequence[str] = ("task",),
-        columns: Sequence[str] = (),
-        **labels: object,
-    ) -> pd.DataFrame:
-        """Numbers that were recorded as a table for a reader, a cell for each with its interval.
-
-        Args:
-            what: one kind of number, or several.
-            rows, columns: labels; see :func:`bertology_utils.results.table_of`.
-            labels: that the numbers have.
-        """
-        names = [what] if isinstance(what, str) else list(what)
-        chosen = [
-            entry
-            for entry in self.entries
-            if entry["what"] in names and labels.items() <= entry.items()
-        ]
-        if len(names) > 1 and "what" not in (*rows, *columns):
-            columns = ("what", *columns)
-        return table_of(chosen, rows, columns, self.titles)
-
     def judge(
         self,
         name: str,
-        found: Mapping[Any, Any] | None = None,
+        estimates: Mapping[Any, Any] | None = None,
         *,
         unmet: str = "",
         learned: Mapping[Task, bool] | None = None,
         unit: str | None = None,
         model: str = THIS_RUN,
-    ) -> Verdict:
-        """Judge a claim on the numbers that it names; see :func:`bertology_utils.verdicts.judge`.
+    ) -> None:
+        """Judge a claim; see :func:`bertology_utils.verdicts.judge`. The small run judges none: it is no evidence.
 
         Args:
             name: of the claim.
-            found: its estimates by task (or by what else they are of), if they are not those
-                recorded under the name in the claim's ``estimate``.
+            estimates: by task (or by what else they are of), if they are not those recorded under
+                the name in the claim's ``estimate``.
             unmet: the precondition that fails, if one does.
             learned: by task; of a claim that needs it, only learned tasks count. By default the
                 lab's own.
@@ -143,7 +111,9 @@ class Record:
             model: what the verdict is about, if not this run's model.
         """
         claim = CLAIMS[name]
-        given = self._recorded.get(claim.estimate, {}) if found is None else found
+        if self.settings.is_small:
+            return
+        given = self._recorded.get(claim.estimate, {}) if estimates is None else estimates
         values: dict[Any, Any] = dict(given) if isinstance(given, Mapping) else {"": given}
         if claim.tasks:
             values = {task: value for task, value in values.items() if task.name in claim.tasks}
@@ -154,75 +124,42 @@ class Record:
             if tasks or not values:
                 unmet = unmet or verdicts.unlearned(tasks, known)
             values = {task: value for task, value in values.items() if known.get(task, True)}
-        if verdicts.GLUE_DATA in claim.needs and not self.real_data:
-            unmet = verdicts.GLUE_DATA
-        titles = self.titles if model in (THIS_RUN, PRETRAINED) else TITLES
         unit = self._units.get(claim.estimate, "") if unit is None else unit
-        self.verdicts.append(verdicts.judge(name, values, unmet, unit, model, titles))
-        return self.verdicts[-1]
-
-    @property
-    def real_data(self) -> bool:
-        """True if the rows are GLUE's own, not the project's corpora under GLUE's names."""
-        data = self.settings.data
-        generated = data.path is not None and (data.path / GENERATED).exists()
-        return data.kind != "embedded" and not generated
-
-    @property
-    def titles(self) -> Mapping[str, str]:
-        """What tasks are called where this run's numbers are told, by name: "MRPC-like" on the embedded corpora."""
-        like = "" if self.real_data else "-like"
-        return {name: f"{title}{like}" for name, title in TITLES.items()}
+        self.verdicts.append(verdicts.judge(name, values, unmet, unit, model))
 
     @property
     def learned(self) -> Mapping[Task, bool]:
         """Which tasks were learned; a lab knows."""
         return {}
 
-    @cached_property
-    def real(self) -> Results | None:
-        """The committed run of this notebook on real data; None where it is missing or measured by other settings."""
-        try:
-            run = read_results(project_root() / self._real_folder / self.notebook / RESULTS)
-        except ValueError:
-            return None
-        own, settings = self.settings.as_json(), run.content["settings"]
-        if differ := [name for name in MEASURED_BY if own.get(name) != settings.get(name)]:
-            print(f"Not shown: {self.real_title}, which was measured with another {differ[0]}.")
-            return None
-        return run
-
     @property
-    def runs(self) -> dict[str, Results]:
-        """Whose numbers a figure shows: the committed run on real data, where there is one, and this run's so far."""
-        own = Results({"notebook": self.notebook, "rows": self.entries})
-        return ({self.real_title: self.real} if self.real else {}) | {THIS_RUN: own}
+    def evidence(self) -> Results:
+        """The rows that the page tells: the committed evidence, or this run's own on another model or data.
+
+        Raises:
+            ValueError: there is no committed evidence, or it is of an older form; says which
+                command renews it.
+        """
+        return Results(self.content) if not self.settings.is_small else self.committed_evidence
+
+    @cached_property
+    def committed_evidence(self) -> Results:
+        """The committed results of this notebook on real data."""
+        run = EVIDENCE.get(self.notebook.split("_")[0], "glue")
+        return read_results(results_folder() / run / f"{self.notebook}.json")
 
     def show_verdicts(self, *names: str) -> pd.DataFrame:
-        """Verdicts as a table for a reader: claim, the paper's number, and what this run and the one on real data say.
+        """Verdicts of the evidence as a table for a reader; all of them if no claim is named."""
+        return verdicts.table_of_verdicts(self.evidence.verdicts, names)
 
-        Args:
-            names: of claims; all that were judged if none is given.
-        """
-        import pandas as pd
+    # For pages that still have the form of the round before; gone with the last of them.
+    titles = TITLES
+    real_title, real = "evidence", None
+    real_data = property(lambda self: not self.settings.is_small)
+    runs = property(lambda self: {"this run": Results(self.content)})
 
-        real, rows = self.real.verdicts if self.real else {}, []
-        for one in (one for one in self.verdicts if not names or one.id in names):
-            both = [(THIS_RUN, one)]
-            if (one.id, one.model) in real:
-                both.insert(0, (self.real_title, Verdict(**real[one.id, one.model])))
-            if one.model not in (THIS_RUN, PRETRAINED):
-                # A published figure is the same for both runs; the one that can be judged is told.
-                both = [min(both, key=lambda run: run[1].outcome == UNTESTABLE)]
-            for run, verdict in both:
-                claim, runs = CLAIMS[one.id], {THIS_RUN: run, PRETRAINED: f"{run}, {PRETRAINED}"}
-                about = claim.text, claim.paper or "(control)", runs.get(one.model, one.model)
-                number = verdict.why if verdict.outcome == UNTESTABLE else verdict.number
-                rows.append((*about, number, verdicts.in_words(verdict.outcome, verdict.tally)))
-        about_which = ["claim", "the paper", "measured on"]
-        return pd.DataFrame(rows, columns=[*about_which, "number", "verdict"]).set_index(
-            about_which
-        )
+    def show(self, what, rows=("task",), columns=(), **labels):
+        return Results(self.content).show(what, rows, columns, **labels)
 
     def figure(self, figure, name: str, alt: str) -> None:
         """Save a matplotlib figure as PNG and PDF, and show it.
@@ -243,10 +180,12 @@ class Record:
         display(figure, metadata={"image/png": {"alt": alt}})
         plt.close(figure)  # or the notebook would show it once more
 
-    def write(self) -> None:
-        """Write numbers, verdicts, settings, versions and device as JSON; the notebook's last act."""
-        content = {
+    @property
+    def content(self) -> dict[str, Any]:
+        """Numbers, verdicts, settings, versions and device, as ``results.json`` has them."""
+        return {
             "notebook": self.notebook,
+            "form": FORM,
             "settings": self.settings.as_json(),
             "versions": {name: metadata.version(name) for name in _VERSIONS},
             "device": device_name(),
@@ -255,8 +194,10 @@ class Record:
             "verdicts": [dataclasses.asdict(verdict) for verdict in self.verdicts],
             "rows": self.entries,
         }
-        write_atomically(self.folder / RESULTS, as_text(content).encode())
-        self.written.append(RESULTS)
+
+    def write(self) -> None:
+        """Write the results as JSON; the notebook's last act."""
+        write_atomically(self.folder / RESULTS, as_text(self.content).encode())
         figures = [Path(name).stem for name in self.written if name.endswith(".png")]
         print(f"in the folder {self.notebook}: {', '.join(figures)} (PNG and PDF), {RESULTS}")
 
@@ -283,3 +224,9 @@ def project_root() -> Path:
             if name == "bertology-utils" and (folder / "notebooks").is_dir():
                 return folder
     return Path.cwd()
+
+
+def results_folder() -> Path:
+    """The folder of the committed evidence: the checkout's, or where the package was installed the one that it brought."""
+    checkout = project_root() / "results"
+    return checkout if checkout.is_dir() else Path(sys.prefix) / "share/bertology_utils/results"

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .common import one_based
+from .glue import TASKS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 RESULTS = "results.json"
+FORM = 2  # of the file; one of another form is refused
 # What an entry can be labelled with, besides its name; and what an array can be over. Layers, heads
 # and tokens are counted from 0.
 LABELS = ("task", "training", "state", "kind")
@@ -185,6 +187,26 @@ class Results:
             raise KeyError(f"{len(entries)} entries of {what!r} {where}")
         return np.asarray(entries[0]["value"], dtype=float)
 
+    def show(
+        self,
+        what: str | Sequence[str],
+        rows: Sequence[str] = ("task",),
+        columns: Sequence[str] = (),
+        **labels: object,
+    ) -> pd.DataFrame:
+        """Numbers as a table for a reader, a cell for each with its interval.
+
+        Args:
+            what: one kind of number, or several.
+            rows, columns: labels; see :func:`table_of`.
+            labels: that the numbers have.
+        """
+        names = [what] if isinstance(what, str) else list(what)
+        chosen = [entry for name in names for entry in self.find(name, **labels)]
+        if len(names) > 1 and "what" not in (*rows, *columns):
+            columns = ("what", *columns)
+        return table_of(chosen, rows, columns)
+
     def by(self, label: str, what: str, **labels: object) -> dict[Any, Entry]:
         """Entries of one kind of number by one of their labels; empty if the run has none."""
         return {entry.get(label): entry for entry in self.find(what, **labels)}
@@ -201,19 +223,25 @@ def read_results(path: Path) -> Results:
             it.
     """
     where = "/".join(path.parts[-3:])
-    renew = f"python -m bertology_utils run --only {path.parent.name.split('_')[0]}"
+    number = (path.parent.name if path.name == RESULTS else path.stem).split("_")[0]
+    evidence = "results" in path.parts[-3:-1]
+    renew = (
+        f"make evidence ONLY={number}"
+        if evidence
+        else f"python -m bertology_utils run --only {number}"
+    )
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         missing = {"notebook", "settings", "versions", "verdicts", "rows"} - set(content)
-        if not missing and not isinstance(content["rows"], list):
-            missing = {"table of rows"}  # an older form had something else of that name
-        problem = f"has no {', '.join(sorted(missing))}: it is of an older form" if missing else ""
+        problem = f"has no {', '.join(sorted(missing))}" if missing else ""
+        if content.get("form") != FORM:
+            problem = f"is of form {content.get('form', 1)}, and this version reads form {FORM}"
     except FileNotFoundError:
         problem = "cannot be read: it is missing"
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError, AttributeError, OSError) as error:
         problem = f"cannot be read: it is damaged ({error})"
     if problem:
-        raise ValueError(f"{where} {problem}; run the notebook anew: {renew}")
+        raise ValueError(f"{where} {problem}; renew it: {renew}")
     return Results(content)
 
 
@@ -290,7 +318,6 @@ def table_of(
     entries: Sequence[Entry],
     rows: Sequence[str],
     columns: Sequence[str] = (),
-    titles: Mapping | None = None,
 ) -> pd.DataFrame:
     """Entries as a table of text for a reader, a cell for each number with its interval.
 
@@ -298,7 +325,6 @@ def table_of(
         entries: numbers, or arrays over layers or kinds alone.
         rows: labels that name a row, of :data:`COLUMNS`.
         columns: labels that name a column; without them the one column is what was measured.
-        titles: other names for labels' values, such as the tasks' titles.
 
     Returns:
         A DataFrame of text; "–" where there is no such number.
@@ -310,7 +336,7 @@ def table_of(
     cells = cells.where(cells.notna(), None)
     texts = [text_of(cell) for cell in cells.to_dict("records")]
     for name in (*rows, *columns):
-        cells[name] = [_title(name, value, titles) for value in cells[name]]
+        cells[name] = [_title(name, value) for value in cells[name]]
     named = map(" · ".join, cells[columns].itertuples(index=False))  # also where there is no row
     table: dict[tuple[str, ...], dict[str, str]] = {}
     for *row, column, text in zip(*(cells[name] for name in rows), named, texts, strict=True):
@@ -320,14 +346,14 @@ def table_of(
     return pd.DataFrame(list(table.values()), index=index).fillna("–")
 
 
-def _title(name: str, value: Any, titles: Mapping | None) -> str:
+def _title(name: str, value: Any) -> str:
     if value is None:
         return ""
     if name in ("layer", "head"):
         return f"{name} {one_based(int(value))}"
     if name == "training":
         return f"training {int(value)}"
-    return str((titles or {}).get(value, value))
+    return TASKS[value].title if name == "task" and value in TASKS else str(value)
 
 
 def moved(expected: Results, got: Results, exactly: bool = False) -> list[str]:

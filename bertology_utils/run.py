@@ -21,11 +21,12 @@ from pathlib import Path
 from .annotation.annotators import load_annotator, sentences_of
 from .cache import CACHE_VARIABLE, cache_folder, key_digest, lock_beside, write_atomically
 from .common import SILENT, environment, is_full, one_of
-from .compare import folder_differences
+from .compare import picture_differences, results_difference
 from .framenet.release import check_release, load_release
 from .glue import check_split, load_rows, sample
 from .hub import GLUE
-from .record import OUTPUT_VARIABLE, project_root
+from .record import OUTPUT_VARIABLE, OWN_RUN, project_root
+from .results import RESULTS
 from .settings import PARAMETERS, Settings, check_notebook, convert, parse_source, resolve
 from .verdicts import MIN_EXAMPLES
 from .workers import ONE_THREAD, describe_error
@@ -265,6 +266,7 @@ def run_notebook(
     values: dict[str, object],
     output: Path,
     figures: Path,
+    results: Path,
     cell_limit: float = CELL_LIMIT,
 ) -> Outcome:
     """Execute one notebook; publish its figures and results if, and only if, it succeeds.
@@ -273,7 +275,8 @@ def run_notebook(
         notebook: which.
         values: checked parameters; those that it does not declare are left out.
         output: folder for the executed notebook.
-        figures: folder in which the notebook's own folder of figures and results is replaced.
+        figures: folder in which the notebook's own folder of figures is replaced.
+        results: folder for its results, NOTEBOOK.json.
         cell_limit: seconds that one cell may take; 0 for any time.
 
     Raises:
@@ -282,6 +285,7 @@ def run_notebook(
     print(f"{notebook.name}: {notebook.title}", file=sys.stderr, flush=True)
     start, changes = time.monotonic(), []
     own, failed = notebook.declared(values), output / f"failed_{notebook.path.name}"
+    small = resolve(**notebook.parameters | own).is_small
     figures.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=STAGING, dir=figures) as folder:
         executed = Path(folder) / notebook.path.name
@@ -298,10 +302,12 @@ def run_notebook(
             error = execute(notebook, own, executed, cell_limit)
         source = executed if executed.exists() else notebook.path
         kept = output / notebook.path.name if error is None else failed
-        write_atomically(kept, notebook_text(_own_run(source, own)).encode())
+        write_atomically(kept, notebook_text(_own_run(source, own, small)).encode())
         if error is None:
             failed.unlink(missing_ok=True)
-            changes = publish(Path(folder) / notebook.name, figures / notebook.name)
+            written = Path(folder) / notebook.name
+            changes = publish_results(written / RESULTS, results / f"{notebook.name}.json")
+            changes += publish(written, figures / notebook.name)
     return Outcome(notebook, time.monotonic() - start, error, kept, tuple(changes))
 
 
@@ -360,7 +366,7 @@ def notebook_text(content: dict[str, object]) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def _own_run(path: Path, own: dict[str, object]) -> dict:
+def _own_run(path: Path, own: dict[str, object], small: bool) -> dict:
     """A notebook without papermill's metadata and clock times, which hold paths of this machine.
 
     Where its parameters are not the committed ones, its title says so.
@@ -373,8 +379,8 @@ def _own_run(path: Path, own: dict[str, object]) -> dict:
     title = next((cell for cell in titles if cell["cell_type"] == "markdown"), None)
     if own and title:
         values = ", ".join(f"{name} = {value}" for name, value in own.items())
-        text = f"\n\n*A run of your own ({values}): tables and figures show it; the text tells of the committed run.*"
-        title["source"] = ("".join(title["source"]) + text).splitlines(keepends=True)
+        told = "Text and figures tell the committed evidence." if small else OWN_RUN
+        title["source"] += [f"\n\n*A run with {values}. {told}*"]
     return content
 
 
@@ -402,22 +408,38 @@ def _without_pictures(content: dict) -> list[tuple]:
     ]
 
 
+def publish_results(new: Path, old: Path) -> list[str]:
+    """Put a run's results in the place of an earlier run's, unless they differ by rounding only.
+
+    Returns:
+        What changed, in a line; empty if nothing did, or if there was nothing before.
+    """
+    if not new.exists():  # the notebook writes none
+        return []
+    difference = results_difference(old, new) if old.exists() else ""
+    if difference or not old.exists():
+        old.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(old, new.read_bytes())
+    new.unlink()
+    return [f"{old.name}: {difference}"] if difference else []
+
+
 def publish(new: Path, old: Path) -> list[str]:
-    """Put a run's folder of figures and results in the place of an earlier run's, or leave that as it was if this fails.
+    """Put a run's folder of figures in the place of an earlier run's, or leave that as it was if this fails.
 
     Args:
         new: folder of a finished run; it is moved.
-        old: the earlier run's folder, if any. Its files that differ from new ones by rounding only
-            take their place, so that version control shows what really changed.
+        old: the earlier run's folder, if any. Its pictures that differ from new ones by rounding
+            only take their place, so that version control shows what really changed.
 
     Returns:
-        What changed, a line for each file; empty if nothing did, or if there was nothing before.
+        What changed, a line for each picture; empty if nothing did, or if there was nothing before.
     """
-    if not new.is_dir():  # the notebook writes nothing
+    if not new.is_dir() or not any(new.iterdir()):  # the notebook draws nothing
         return []
     reasons: dict[str, str] = {}
     if old.is_dir():
-        reasons = folder_differences(old, new)
+        reasons = picture_differences(old, new)
         for file in new.iterdir():
             if file.stem not in reasons:
                 shutil.copy2(old / file.name, file)
@@ -441,7 +463,7 @@ def put_in_place(new: Path, old: Path) -> None:
 
 def output_folder(values: dict[str, object]) -> Path:
     """Where a run's executed notebooks go: in ``runs/``, named by what differs from the default."""
-    parts = [str(values.get("profile", "embedded"))]
+    parts = [str(values.get("profile", "small"))]
     parts += [
         f"{name}-{re.sub(r'[^A-Za-z0-9.]+', '_', str(value))}"
         for name, value in values.items()

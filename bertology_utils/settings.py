@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 from safetensors import SafetensorError, safe_open
 
 from .cache import file_sha256
-from .common import DIRECTIONS, PROTOCOLS, WEIGHINGS, one_based, one_of, zero_based
+from .common import ATTENTIONS, DIRECTIONS, PROTOCOLS, one_based, one_of, zero_based
 from .glue import LEAST_DEV_ROWS, DataSource, Task, get_task, output_order, parse_tasks
 from .hub import BERT_BASE, GLUE, HUB_REVISIONS
 
@@ -381,10 +381,10 @@ PROFILES = {
 _SOURCES = ("model", "data", "annotation", "framenet")
 _ROWS = ("max_examples", "train_examples", "sweep_examples")
 # Of single notebooks; the results name them where they are not what they are by default.
-_SPECIAL = ("weighing", "direction", "sentence_tokens", "element_tokens", "nearest")
+_SPECIAL = ("attention", "direction", "sentence_tokens", "element_tokens", "nearest")
 # All values of a parameter, where they can be listed.
 CHOICES: dict[str, tuple[str, ...]] = {"profile": tuple(PROFILES), "protocol": PROTOCOLS}
-CHOICES |= {"weighing": WEIGHINGS, "direction": DIRECTIONS}
+CHOICES |= {"attention": ATTENTIONS, "direction": DIRECTIONS}
 # What in a parameter's text is a path, if there is one of that name.
 _PATHS = {"model": r"^(?!embedded$).+", "treebank": r".+", "checkpoint": r"(?<==)[^,]+"}
 _PATHS |= dict.fromkeys(_ALLOWED, r"(?<=:).+")
@@ -467,7 +467,7 @@ class Settings(BaseModel):
         treebank: a CoNLL-U file to measure dependencies on; empty: the tasks' rows
         framenet: embedded, nltk, folder:PATH or zip:PATH; empty: the profile's
         protocol: the paper's text or its published code
-        weighing: what maps are of: attention weights, or what they carry
+        attention: what maps are of: attention weights, or what they carry
         direction: who attends
         sentence_tokens: most tokens of a sentence; 0: the protocol's (the paper: 12)
         element_tokens: most tokens of an element; 0: the protocol's (the paper: 3)
@@ -483,7 +483,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, validate_default=True)
 
-    profile: Annotated[Profile, _read(lambda name: PROFILES[name])] = _written("embedded")
+    profile: Annotated[Profile, _read(lambda name: PROFILES[name])] = _written("small")
     model: Annotated[ModelSource, _read(parse_model)] = _written("")
     checkpoints: Annotated[Classifiers, _read(_checkpoints)] = _written("", alias="checkpoint")
     train_files: str = ""
@@ -493,7 +493,7 @@ class Settings(BaseModel):
     treebank: Annotated[str, _read(_parse_treebank)] = ""
     framenet: Annotated[str, _read(_framenet)] = ""
     protocol: Choice = "paper"
-    weighing: Choice = "weight"
+    attention: Choice = "weight"
     direction: Choice = "predicate to element"
     sentence_tokens: Count = 0
     element_tokens: Count = 0
@@ -519,6 +519,12 @@ class Settings(BaseModel):
                 f"sweep_examples={self.sweep_examples} is too few: heads are chosen on one half of"
                 f" the rows and tried on the other; give {LEAST_DEV_ROWS} or more"
             )
+
+    @property
+    def is_small(self) -> bool:
+        """True where model and data are the package's own: such a run shows how things work and is no evidence."""
+        sources = {self.model.name, self.data.kind, self.framenet or "embedded"}
+        return sources == {"embedded"} and not self.checkpoints and not self.treebank
 
     def trainings_of(self, task: Task) -> int:
         """Number of the task's fine-tuned models."""
@@ -589,7 +595,7 @@ def resolve(**given: Any) -> Settings:
     """
     for name in given:
         one_of("parameter", name, PARAMETERS)
-    profile = PROFILES[one_of("profile", given.get("profile", "embedded"), PROFILES)]
+    profile = PROFILES[one_of("profile", given.get("profile", "small"), PROFILES)]
     filled = {name: getattr(profile, name) for name in (*_SOURCES, *_ROWS, "tasks")}
     filled |= {name: value for name, value in given.items() if value != PARAMETERS[name].default}
     if filled["data"] == "embedded" and not given.get("annotation"):

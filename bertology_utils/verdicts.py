@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,20 +23,19 @@ from .statistics import Bootstrap, Estimate, Seed, mean_over_seeds, pooled, resa
 from .statistics.estimates import leaves
 from .statistics.permutation import ONE_SIDED, ManyTest, largest
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 WEIGHT = 0.02  # smallest difference of attention weights, similarities or shares that counts
 SCORE = 0.01  # smallest loss of a score that counts as harm: a point
 TENTH = 0.001  # of a point: the smallest gain that the paper reports (STS-B)
 RANK = 0.8  # Spearman's correlation from which heads keep their rank
 
 LEARNED = "the model learned its task: surely above always the same answer"
-GLUE_DATA = "GLUE's own data: sentences of a small grammar cannot answer this"
-REAL_TEXT = "real text: a grammar wrote these sentences, and gives words few places"
 # What claims.toml abbreviates.
 NEEDS = {
     "learned": LEARNED,
     "sink": "a [SEP] sink: pre-trained, [SEP] gets more than an even share",
-    "GLUE's data": GLUE_DATA,
-    "real text": REAL_TEXT,
 }
 
 
@@ -234,7 +233,6 @@ def judge(
     unmet: str = "",
     unit: str = "",
     model: str = THIS_RUN,
-    titles: Mapping[str, str] | None = None,
 ) -> Verdict:
     """The verdict on a claim.
 
@@ -245,7 +243,6 @@ def judge(
         unmet: the precondition that fails, if one does.
         unit: of the estimates, for their words; see :func:`bertology_utils.results.text_of`.
         model: what it is about, if not this run's model.
-        titles: what tasks are called, by name, if not by their titles.
 
     Raises:
         KeyError: there is no such claim, or no such rule.
@@ -258,7 +255,7 @@ def judge(
         unmet = "a number: this model, or these data, give none"
     if unmet:
         return Verdict(name, UNTESTABLE, "–", f"missing: {unmet}", model)
-    number = _number(claim, support, found, unit, titles or {})
+    number = _number(claim, support, found, unit)
     return Verdict(name, support.outcome, number, claim.rule_in_words, model, _tally(claim, found))
 
 
@@ -278,6 +275,31 @@ def in_words(outcome: str, tally: Mapping[str, int]) -> str:
     return f"{outcome} ({told})" if told else outcome
 
 
+SYMBOLS = dict(zip(OUTCOMES, "✓✗?–", strict=True))
+
+
+def table_of_verdicts(
+    verdicts: Mapping[tuple[str, str], Mapping[str, Any]], names: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Verdicts as a table for a reader: claim, the paper's number, ours, and the outcome.
+
+    Args:
+        verdicts: by claim and model, as a results file has them.
+        names: of the claims; all if none is given.
+    """
+    import pandas as pd
+
+    rows = []
+    for (name, model), one in verdicts.items():
+        if name in CLAIMS and (not names or name in names):
+            about = "" if model == THIS_RUN else f" ({model})"
+            number = one["why"] if one["outcome"] == UNTESTABLE else one["number"]
+            outcome = f"{SYMBOLS[one['outcome']]} {in_words(one['outcome'], one['tally'])}"
+            paper = CLAIMS[name].paper or "(control)"
+            rows.append((CLAIMS[name].text + about, paper, number, outcome))
+    return pd.DataFrame(rows, columns=["claim", "the paper", "here", "verdict"]).set_index("claim")
+
+
 def _tally(claim: Claim, found: Mapping[Any, Any]) -> dict[str, int]:
     """On how many tasks a claim about each of them holds, fails and is open; {} for other claims."""
     by_task: dict[Task, list[Any]] = {}
@@ -292,9 +314,7 @@ def _tally(claim: Claim, found: Mapping[Any, Any]) -> dict[str, int]:
     return {how: outcomes.count(outcome) for outcome, how in _ON_TASKS.items()}
 
 
-def _number(
-    claim: Claim, support: Support, found: Mapping[Any, Any], unit: str, titles: Mapping[str, str]
-) -> str:
+def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str) -> str:
     """The estimate that decides: of a claim about each, the one least sure; of one that fails, that which speaks against it most."""
     alone = {label: RULES[claim.rule]([one], claim) for label, one in found.items()}
     about_some = claim.rule in ("some beyond, of either sign", "as tested, some")
@@ -311,7 +331,7 @@ def _number(
 
     label = max(found, key=order)
     title = ", ".join(
-        titles.get(part.name, part.title) if isinstance(part, Task) else part
+        part.title if isinstance(part, Task) else part
         for part in (label if isinstance(label, tuple) else [label])
     )
     against = support.outcome == FAILS and not about_some

@@ -1,8 +1,8 @@
 """Numbers in sentences that were written by hand: each names the row of results that it is, and a test compares both.
 
 A comment, which no reader sees, stands behind the number: ``0.98<!-- = real 6 | largest gain
-    without a head | task=mrpc | training=1 -->``. First comes the run: ``real`` or ``embedded``,
-    with a notebook's number unless it is the page's own, or a folder below the checkout. Then what
+    without a head | task=mrpc | training=1 -->``. First comes the run: ``real``, the committed
+    evidence, with a notebook's number unless it is the page's own, or a results file below the checkout. Then what
     was measured, and labels of the row, layers and heads counted from 1; of one number in an array
     also those. ``part=`` chooses ``low``, ``high``, ``n``, ``trainings``; ``lowest`` or ``highest``
     of several rows; of a claim,
@@ -19,8 +19,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bertology_utils.common import one_of
-from bertology_utils.record import REAL, REAL_GLUE
-from bertology_utils.results import RESULTS, Results, factor_of, read_results, tidy
+from bertology_utils.record import EVIDENCE
+from bertology_utils.results import Results, factor_of, read_results, tidy
 from bertology_utils.verdicts import CLAIMS, OUTCOMES, THIS_RUN
 
 WORDS = (
@@ -98,14 +98,14 @@ def _complaint(match: re.Match[str], root: Path, notebook: str) -> str:
 def _run(place: str, root: Path, notebook: str) -> Results:
     """The results that a mark is about."""
     kind, _, number = place.partition(" ")
-    if kind not in ("real", "embedded"):
-        return read_results(root / place / RESULTS)
+    if kind != "real":
+        return read_results(root / place)
     number = number or notebook.split("_")[0]
-    folder = "figures" if kind == "embedded" else REAL.get(number.rstrip("a"), REAL_GLUE)[0]
-    found = sorted((root / folder).glob(f"{number}_*/{RESULTS}")) if number else []
-    if not found:
-        raise ValueError(f"{folder} has no results of notebook {number or '(which?)'}")
-    return read_results(found[0])
+    folder = root / "results" / EVIDENCE.get(number, "glue")
+    paths = sorted(folder.glob(f"{number}_*.json")) if number else []
+    if not paths:
+        raise ValueError(f"{folder.name} has no results of notebook {number or '(which?)'}")
+    return read_results(paths[0])
 
 
 def _verdict(run: Results, claim: str) -> Mapping[str, str]:

@@ -18,7 +18,8 @@ from typing import Any
 
 from bertology_utils.cache import write_atomically
 from bertology_utils.common import one_of
-from bertology_utils.record import TITLES, project_root
+from bertology_utils.glue import TITLES
+from bertology_utils.record import project_root
 from bertology_utils.results import RESULTS, Results, read_results, table_of, text_of
 from bertology_utils.verdicts import (
     CLAIMS,
@@ -94,13 +95,13 @@ GLUE = Place(
     "GLUE",
     "benchmarks/minilm_glue",
     (*"13456789", "10"),
-    "python -m bertology_utils run --profile minilm -p data folder:PATH --only {}",
+    "python -m bertology_utils run --profile glue -p data folder:PATH --only {}",
 )
 FRAMENET = Place(
     "FrameNet 1.5",
     "benchmarks/minilm_framenet15",
     ("2",),
-    "python -m bertology_utils run --profile minilm -p framenet folder:PATH --only {}",
+    "python -m bertology_utils run --profile glue -p framenet folder:PATH --only {}",
 )
 BERT_BASE = Place("bert-base", "benchmarks/bert_base", ("8",), "make bert")
 PLACES = (EMBEDDED, GLUE, FRAMENET, BERT_BASE)

@@ -127,10 +127,10 @@ def test_roberta_counts_positions_from_behind_its_padding():
 def test_maps_of_a_wrapped_model_are_those_of_the_model_inside(model_and_tokenizer, wrap):
     model, tokenizer = model_and_tokenizer
     batch = some_batch(tokenizer)
-    for weighing in ("weight", "norm"):
+    for name in ("weight", "norm"):
         for ours, theirs in zip(
-            attention.attention_maps(wrap(model), batch, weighing),
-            attention.attention_maps(model, batch, weighing),
+            attention.attention_maps(wrap(model), batch, name),
+            attention.attention_maps(model, batch, name),
             strict=True,
         ):
             assert torch.equal(ours, theirs)
@@ -304,13 +304,13 @@ def test_a_gpu_too_small_for_one_input_is_refused_in_words(gpu_of):
         batches.tokens_per_batch(12, 12, 512)
 
 
-@pytest.mark.parametrize("weighing", ["weight", "norm"])
-def test_a_model_in_bf16_is_measured_in_float32(tiny_bert, tokenizer, weighing):
+@pytest.mark.parametrize("attention", ["weight", "norm"])
+def test_a_model_in_bf16_is_measured_in_float32(tiny_bert, tokenizer, attention):
     model, batch = loaded(tiny_bert)[0], some_batch(tokenizer)
-    usual = attention.attention_maps(model, batch, weighing)
+    usual = attention.attention_maps(model, batch, attention)
     with torch.autocast("cpu", torch.bfloat16):
-        mixed = attention.attention_maps(model, batch, weighing)
-    half = attention.attention_maps(copy.deepcopy(model).bfloat16(), batch, weighing)
+        mixed = attention.attention_maps(model, batch, attention)
+    half = attention.attention_maps(copy.deepcopy(model).bfloat16(), batch, attention)
     for other in half:
         rows = other.sum(dim=3)[batch.mask[:, None].expand(other.shape[:3])]
         torch.testing.assert_close(rows, torch.ones_like(rows), atol=1e-5, rtol=0)

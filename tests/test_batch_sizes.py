@@ -32,12 +32,12 @@ from bertology_utils.lab import Lab
 from bertology_utils.links.dependencies import Pointing
 from bertology_utils.links.measure import TokenLinkAttention
 from bertology_utils.models import load_classifier, load_encoder, load_tokenizer
+from bertology_utils.norms.heads import WordsOnly
+from bertology_utils.norms.mixing import Mixing
+from bertology_utils.norms.special_tokens import INSTEAD, cut, mean_lengths
 from bertology_utils.patterns.classifiers import load_network
 from bertology_utils.patterns.measure import Patterns
 from bertology_utils.pruning.pairs import HeadDistances
-from bertology_utils.weighing.heads import WordsOnly
-from bertology_utils.weighing.mixing import Mixing
-from bertology_utils.weighing.special_tokens import INSTEAD, cut, mean_lengths
 
 SIZES = (1, 7, 64)
 COUNT, TASK = 70, TASKS["mrpc"]
@@ -45,7 +45,7 @@ COUNT, TASK = 70, TASKS["mrpc"]
 
 @pytest.fixture
 def lab(tiny_bert):
-    return Lab("8_bert_base", model=str(tiny_bert), tasks=TASK.name, max_examples=COUNT)
+    return Lab("8_pretrained_encoder", model=str(tiny_bert), tasks=TASK.name, max_examples=COUNT)
 
 
 def in_batches(inputs, tokenizer):
@@ -105,7 +105,7 @@ def of_inputs(lab, model, reference):
         "links, popularity off": TokenLinkAttention(links, centred=True),
         "pointing": Pointing(inputs),
         "drift": Drift(reference),
-        "drift by norm": Drift(reference, weighing="norm"),
+        "drift by norm": Drift(reference, attention="norm"),
         "statistics": MapStatistics(ids),
         "twins": TwinWords(tokenizer),
         "mixing": Mixing(model),

@@ -506,7 +506,9 @@ def test_on_a_treebank_heads_are_measured_on_its_own_sentences(even_bert, tmp_pa
         "\n".join([*plain, *later, long_sentence("cats"), sentence(("men", 9, "nsubj"))]),
         encoding="utf-8",
     )
-    lab = Lab("8_bert_base", model=even_bert, tasks="mrpc", max_examples=5, treebank=str(path))
+    lab = Lab(
+        "8_pretrained_encoder", model=even_bert, tasks="mrpc", max_examples=5, treebank=str(path)
+    )
     arcs = arcs_of(lab, lab.encoder(), lab.tasks)
     assert {name: len(of.offset) for name, of in arcs.items()} == {
         "nsubj": 40,
@@ -525,7 +527,7 @@ def test_on_a_treebank_heads_are_measured_on_its_own_sentences(even_bert, tmp_pa
     }
     assert lab.settings.as_json()["treebank"] == "my.conllu"
     by_norm = Lab(
-        "5_token_to_token", model=even_bert, tasks="mrpc", weighing="norm", treebank=str(path)
+        "5_token_to_token", model=even_bert, tasks="mrpc", attention="norm", treebank=str(path)
     )
     assert not (
         arcs_of(by_norm, lab.encoder(), lab.tasks)["nsubj"].hits.mean(axis=1) == 0.75
@@ -561,9 +563,9 @@ def test_a_lab_refuses_a_treebank_before_it_loads_anything(tiny_bert, tmp_path, 
     )
     told = "my.conllu' has too few dependencies .nsubj 20, obj 20, amod 0, det 20.; wanted are 30"
     with pytest.raises(ValueError, match=told):
-        Lab("8_bert_base", model=str(tiny_bert), treebank=str(treebank(tmp_path, 20)))
+        Lab("8_pretrained_encoder", model=str(tiny_bert), treebank=str(treebank(tmp_path, 20)))
     with pytest.raises(
         FileNotFoundError,
         match="treebank='conllu:my.conllu': there is no file conllu:my.conllu; wanted is",
     ):
-        Lab("8_bert_base", model=str(tiny_bert), treebank="conllu:my.conllu")
+        Lab("8_pretrained_encoder", model=str(tiny_bert), treebank="conllu:my.conllu")

@@ -46,7 +46,7 @@ from bertology_utils.glue import TASKS
 
 task, source, data = TASKS["sst2"], parse_model("embedded"), parse_data("embedded")
 rows = glue.sample(glue.load_rows(task, "train", data), 256, seed=1)
-model = finetune.finetuned(finetune.Training(task, source, rows, PROFILES["embedded"].recipe))
+model = finetune.finetuned(finetune.Training(task, source, rows, PROFILES["small"].recipe))
 tokenizer = models.load_tokenizer(source)
 inputs = batches.tokenize(glue.load_rows(task, "dev", data), task, tokenizer, 64)
 print(json.dumps(predict_logits(model, batches.make_batches(inputs, tokenizer)).tolist()))

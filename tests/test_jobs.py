@@ -63,7 +63,7 @@ def test_the_table_says_what_each_notebook_needs():
 
 
 def test_a_task_continues_from_runs_of_another_in_turns(tmp_path, tiny_bert):
-    given = {"data": "embedded", "model": str(tiny_bert), "profile": "minilm", "tasks": "rte"}
+    given = {"data": "embedded", "model": str(tiny_bert), "profile": "glue", "tasks": "rte"}
     after = [f"RTE, after MNLI-m, seed {seed}" for seed in range(1, 6)]
     mnli = runs("MNLI-m")
     assert set(titles(1, **given)) == {*after, *mnli}
@@ -128,7 +128,7 @@ def test_a_checkpoint_of_the_task_before_is_what_a_task_continues_from(tiny_bert
     folder = tmp_path / "mnli"
     load_classifier(str(tiny_bert), "mnli", seed=7).save_pretrained(folder)
     load_tokenizer(str(tiny_bert)).save_pretrained(folder)
-    given = {"data": "embedded", "model": str(tiny_bert), "profile": "minilm", "tasks": "rte,mnli"}
+    given = {"data": "embedded", "model": str(tiny_bert), "profile": "glue", "tasks": "rte,mnli"}
     lab = Lab("1_notebook", **given, checkpoint=f"mnli={folder}", train_examples=8)
     assert {job.title for job in with_needs(jobs_of(lab))} == set(runs("RTE", of=5))
     assert lab.training(RTE).start.location == str(folder)
@@ -304,5 +304,5 @@ def test_a_processor_without_bf16_is_told_before_training(
 ):
     monkeypatch.setattr("torch.cpu.get_capabilities", lambda: able)
     small = {"model": str(tiny_bert), "tasks": "sst2", "train_examples": 8}
-    plan_labs([Lab("1_trial", profile="minilm", data="embedded", **small)])
+    plan_labs([Lab("1_trial", profile="glue", data="embedded", **small)])
     assert ("no instructions for bf16" in capsys.readouterr().err) == said

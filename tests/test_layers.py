@@ -31,14 +31,13 @@ def test_layers_hold_without_exceptions(tmp_path):
 
 def test_a_room_in_the_wrong_place_is_found(tmp_path):
     contract = (ROOT / "pyproject.toml").read_text()
-    swapped = contract.replace("weighing | ", "").replace(
-        '    "settings",\n', '    "settings",\n    "weighing",\n'
+    swapped = contract.replace("attention | ", "").replace(
+        '    "settings",\n', '    "settings",\n    "attention",\n'
     )
     checked = lint(tmp_path, swapped)
     assert checked.returncode == 1
     assert (
-        "bertology_utils.weighing is not allowed to import bertology_utils.features"
-        in checked.stdout
+        "bertology_utils.norms is not allowed to import bertology_utils.features" in checked.stdout
     ), checked.stdout
 
 

@@ -15,7 +15,7 @@ from bertology_utils.attention import norms as value_norms
 from bertology_utils.attention.hooks import attention_hooks
 from bertology_utils.disabling.heads import MapStatistics
 from bertology_utils.drift.measure import drifts
-from bertology_utils.weighing.mixing import DEFINITIONS, Mixing
+from bertology_utils.norms.mixing import DEFINITIONS, Mixing
 
 
 class Keep:
@@ -183,26 +183,26 @@ def test_drift_by_norm_compares_both_models_by_norm():
         )
     batches = batches_of(PAIRS, tokenizer)
     by_weight, by_norm = (
-        observe(other, batches, {"d": Drift(model, weighing=way)})["d"][:, 2]
+        observe(other, batches, {"d": Drift(model, attention=way)})["d"][:, 2]
         for way in ("weight", "norm")
     )
     np.testing.assert_allclose(by_weight, 1, atol=1e-9)
     assert by_norm.min() < 0.9999
-    both = drifts({"d": (model, other)}, batches, weighing="norm")["d"]
+    both = drifts({"d": (model, other)}, batches, attention="norm")["d"]
     np.testing.assert_allclose(both[:, 2], by_norm, atol=1e-9)
 
 
 def test_what_cannot_be_weighed_is_refused_in_words(monkeypatch):
     model, tokenizer = model_and_tokenizer("DistilBERT")
     (batch,) = batches_of(PAIRS[:1], tokenizer)
-    with pytest.raises(ValueError, match="unknown weighing 'size'; choose one of: weight, norm"):
+    with pytest.raises(ValueError, match="unknown attention 'size'; choose one of: weight, norm"):
         attention_maps(model, batch, "size")
-    with pytest.raises(ValueError, match="unknown weighing 'size'"):
+    with pytest.raises(ValueError, match="unknown attention 'size'"):
         weighed(Keep(), "size")
-    with pytest.raises(ValueError, match="Drift is weighed by weight.*weighing='norm'"):
+    with pytest.raises(ValueError, match="Drift is weighed by weight.*attention='norm'"):
         weighed(Drift(model), "norm")
     with pytest.raises(ValueError, match="Drift is weighed by norm"):
-        weighed(Drift(model, weighing="norm"), "weight")
+        weighed(Drift(model, attention="norm"), "weight")
     model.train()
     try:
         with pytest.raises(ValueError, match=r"model\.eval"):

@@ -101,7 +101,7 @@ WRONG = [
         "unknown parameter 'treebank'; choose one of: ",
     ),
     (["-p", "framenet", "folder:tests"], "is no FrameNet release: it has none of frameIndex.xml"),
-    (["--profile", "paper", "-p", "profile", "embedded"], "profile is given twice"),
+    (["--profile", "paper", "-p", "profile", "small"], "profile is given twice"),
 ]
 
 
@@ -133,8 +133,7 @@ def test_a_value_is_dropped_only_where_it_changes_no_notebook(capsys):
         in capsys.readouterr().out
     )
     assert (
-        cli.main(["check", "--only", "2,6", "--profile", "minilm", "-p", "framenet", "embedded"])
-        == 0
+        cli.main(["check", "--only", "2,6", "--profile", "glue", "-p", "framenet", "embedded"]) == 0
     )
     assert "framenet='embedded'" in capsys.readouterr().out
     assert (
@@ -152,7 +151,7 @@ def test_what_only_the_hub_knows_is_not_called_ready(capsys):
         "not checked: the model google-bert/bert-base-uncasedd on the Hub"
         in capsys.readouterr().out
     )
-    assert cli.main(["check", "--only", "3", "--profile", "minilm"]) == 0
+    assert cli.main(["check", "--only", "3", "--profile", "glue"]) == 0
     assert "not checked: the data set nyu-mll/glue on the Hub" in capsys.readouterr().out
     assert cli.main(["check"]) == 0
     assert "not checked" not in capsys.readouterr().out
@@ -342,7 +341,7 @@ OTHERS = {  # of each parameter a value that is not the default
     "annotation": f"conllu:{ROOT / 'README.md'}",
     "treebank": str(EMBEDDED / "MRPC" / "dev.conllu.gz"),
     "protocol": "official",
-    "weighing": "norm",
+    "attention": "norm",
     "direction": "both",
     **dict.fromkeys(
         [name for name, field in PARAMETERS.items() if field.default.__class__ is int], 7
@@ -391,7 +390,7 @@ def test_every_value_of_a_profile_reaches_the_settings_unless_another_is_given(
         "annotation": f"conllu:{ROOT / 'README.md'}",
     }
     given |= {"train_examples": 21, "max_examples": 22, "sweep_examples": 23, "trainings": 24}
-    monkeypatch.setitem(PROFILES, "embedded", replace(PROFILES["embedded"], **values))
+    monkeypatch.setitem(PROFILES, "embedded", replace(PROFILES["small"], **values))
     assert as_written(resolve()) == values
     assert as_written(resolve(**given)) == given
     others = {
@@ -411,7 +410,7 @@ def test_every_value_of_a_profile_reaches_the_settings_unless_another_is_given(
 
 def test_a_profile_has_its_tasks_and_random_starts(monkeypatch):
     own = replace(
-        PROFILES["embedded"],
+        PROFILES["small"],
         tasks="rte,mrpc",
         random_starts=3,
         random_tasks="mrpc,sst2",

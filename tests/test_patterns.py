@@ -486,7 +486,7 @@ def test_labels_that_do_not_fit_their_maps_are_refused(tmp_path, change, message
 def test_the_model_with_random_weights_is_the_bare_encoder_as_in_other_notebooks():
     lab = SimpleNamespace(
         tasks=[TASKS["mrpc"]],
-        settings=SimpleNamespace(weighing="weight", seed=1),
+        settings=SimpleNamespace(attention="weight", seed=1),
         encoder=lambda init="pretrained": f"encoder, {init}",
         untrained=lambda task, init="pretrained": f"classifier, {init}",
         finetunings=lambda task: [],

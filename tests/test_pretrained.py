@@ -126,7 +126,7 @@ def test_of_many_sentences_some_are_drawn_and_the_papers_own_is_kept():
 # ``make bert``: a miniature bert-base end to end, from the Hub.
 
 
-NAMES = ("8_bert_base", "8a_appendix")
+NAMES = ("8_pretrained_encoder", "8a_appendix")
 HIDDEN = 24
 
 

@@ -211,7 +211,7 @@ def test_a_file_that_cannot_be_used_says_what_renews_it(tmp_path, text, says):
     [
         ("3_finetuning_drift", "protocol", "official"),
         ("2_framenet_heads", "direction", "both"),
-        ("4_feature_attention", "weighing", "norm"),
+        ("4_feature_attention", "attention", "norm"),
     ],
 )
 def test_a_committed_run_of_other_settings_is_not_shown_beside(notebook, parameter, value, capsys):

@@ -42,9 +42,7 @@ def project(tmp_path, monkeypatch):
         nbformat.v4.new_markdown_cell("(badge)", metadata={"tags": ["badge"]}),
         nbformat.v4.new_markdown_cell("# A trial"),
         nbformat.v4.new_code_cell('REPOSITORY = ""', metadata={"tags": ["setup"]}),
-        nbformat.v4.new_code_cell(
-            'profile = "embedded"\nseed = 1', metadata={"tags": ["parameters"]}
-        ),
+        nbformat.v4.new_code_cell('profile = "small"\nseed = 1', metadata={"tags": ["parameters"]}),
         nbformat.v4.new_code_cell(GOOD),
         nbformat.v4.new_code_cell("assert seed != 13, 'unlucky'"),
     ]
@@ -77,7 +75,7 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
         "8_trial: A trial",
         "[1/1] 8_trial: ",
     ]
-    executed = project / "runs" / "embedded" / "8_trial.ipynb"
+    executed = project / "runs" / "small" / "8_trial.ipynb"
     assert "A run of your own" not in executed.read_text()
     assert executed.read_text().count("half done") == 1, "in the source, and in no output"
     assert executed.read_text().count("working") == 1
@@ -99,7 +97,7 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
     # In place: the sources stay, paths and clock times are dropped.
     path = project / "notebooks" / "8_trial.ipynb"
     sources = [cell.source for cell in nbformat.read(path, 4).cells]
-    of_a_failed_run = project / "runs" / "embedded" / "failed_8_trial.ipynb"
+    of_a_failed_run = project / "runs" / "small" / "failed_8_trial.ipynb"
     of_a_failed_run.touch()
     assert cli.main(["run", "--in-place"]) == 0
     assert not of_a_failed_run.exists()
@@ -177,15 +175,15 @@ def test_what_killed_runs_left_is_cleared_and_figures_set_aside_return(project):
     (aside / "results.json").write_text("{}")
     (figures / ".staging-def").mkdir()
     (figures / ".staging-def" / "progress").write_text("so far")
-    half = project / "runs" / "embedded" / ".8_trial.ipynb-0123abcd"
+    half = project / "runs" / "small" / ".8_trial.ipynb-0123abcd"
     half.parent.mkdir(parents=True)
     half.touch()
-    with run.only_run(project / "runs" / "embedded", figures):
+    with run.only_run(project / "runs" / "small", figures):
         assert not half.exists()
         assert files(figures) == ["8_trial/results.json"]
         with (
             pytest.raises(BlockingIOError, match="another run"),
-            run.only_run(project / "runs" / "embedded", figures),
+            run.only_run(project / "runs" / "small", figures),
         ):
             pass
         with (
@@ -240,7 +238,7 @@ def test_notebooks_run_side_by_side_and_one_that_fails_stops_no_other(project, c
     assert "8_trial: done" in errors
     assert "19_other: failed, cell 3: AssertionError: this one fails" in errors
     assert "Traceback" not in errors
-    assert {path.name for path in (project / "runs" / "embedded").glob("*.ipynb")} == {
+    assert {path.name for path in (project / "runs" / "small").glob("*.ipynb")} == {
         "8_trial.ipynb",
         "failed_19_other.ipynb",
     }

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..cache import cached_each
-from ..common import WEIGHINGS, one_of
+from ..common import ATTENTIONS, one_of
 from .batches import Batch, Measurement, begin
 from .hooks import Observer, attention_hooks, unwrap
 from .norms import ValueNorms, by_norm
@@ -63,22 +63,22 @@ def _forward(
 
 
 def attention_maps(
-    model: PreTrainedModel, batch: Batch, weighing: str = "weight"
+    model: PreTrainedModel, batch: Batch, attention: str = "weight"
 ) -> list[torch.Tensor]:
     """All maps of one batch, for looking at: per layer (examples, heads, tokens, tokens).
 
     Args:
         model: encoder or classifier in evaluation mode.
         batch: the inputs.
-        weighing: "weight", or "norm": what the weights carry, see
+        attention: "weight", or "norm": what the weights carry, see
             :mod:`bertology_utils.attention.norms`.
 
     Raises:
         ValueError: the model is in training mode, shows no maps, or cannot read so long an input;
-            another weighing.
+            another attention.
     """
     model = unwrap(model)
-    by_weight = one_of("weighing", weighing, WEIGHINGS) == "weight"
+    by_weight = one_of("attention", attention, ATTENTIONS) == "weight"
     carrying = None if by_weight else ValueNorms(model)
     maps: list[torch.Tensor] = []
 
@@ -90,7 +90,7 @@ def attention_maps(
 
 
 def _wants_norms(measurement: Measurement) -> bool:
-    return getattr(measurement, "weighing", "weight") == "norm"
+    return getattr(measurement, "attention", "weight") == "norm"
 
 
 def observe(

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..common import WEIGHINGS, one_of
+from ..common import ATTENTIONS, one_of
 from .batches import Batch, Measurement, begin
 from .hooks import attention_hooks, unwrap
 
@@ -80,7 +80,7 @@ class ValueNorms:
     def _unknown(self) -> ValueError:
         return ValueError(
             f"the output projection of {self._name}'s attention cannot be named, so what its heads carry is not known;"
-            " measure it with weighing='weight'. It is known for BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT and ModernBERT"
+            " measure it with attention='weight'. It is known for BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT and ModernBERT"
         )
 
 
@@ -151,10 +151,10 @@ class ByNorm:
         ValueError: the measurement says itself that it is weighed otherwise.
     """
 
-    weighing = "norm"  # what ``observe`` looks at
+    attention = "norm"  # what ``observe`` looks at
 
     def __init__(self, measurement: Measurement):
-        _refuse_other(measurement, self.weighing)
+        _refuse_other(measurement, self.attention)
         self.measurement = measurement
 
     def start(self, batch: Batch) -> None:
@@ -202,26 +202,26 @@ class Exchanged(ByNorm):
         return exchanged
 
 
-def weighed(measurement: Measurement, weighing: str) -> Measurement:
+def weighed(measurement: Measurement, attention: str) -> Measurement:
     """A measurement of attention weights, or of what they carry.
 
     Args:
         measurement: any.
-        weighing: "weight" or "norm".
+        attention: "weight" or "norm".
 
     Raises:
-        ValueError: another weighing, or a measurement that says itself that it is weighed
+        ValueError: another attention, or a measurement that says itself that it is weighed
             otherwise.
     """
-    if one_of("weighing", weighing, WEIGHINGS) == "weight":
-        _refuse_other(measurement, weighing)
-    return ByNorm(measurement) if weighing == "norm" else measurement
+    if one_of("attention", attention, ATTENTIONS) == "weight":
+        _refuse_other(measurement, attention)
+    return ByNorm(measurement) if attention == "norm" else measurement
 
 
-def _refuse_other(measurement: Measurement, weighing: str) -> None:
-    own = getattr(measurement, "weighing", weighing)
-    if own != weighing:
+def _refuse_other(measurement: Measurement, attention: str) -> None:
+    own = getattr(measurement, "attention", attention)
+    if own != attention:
         raise ValueError(
-            f"{type(measurement).__name__} is weighed by {own} and cannot be wrapped to be weighed by {weighing};"
-            f" make it with weighing={weighing!r}"
+            f"{type(measurement).__name__} is weighed by {own} and cannot be wrapped to be weighed by {attention};"
+            f" make it with attention={attention!r}"
         )

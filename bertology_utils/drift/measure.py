@@ -12,7 +12,7 @@ import torch
 from ..attention import Batch, attention_maps, make_batches
 from ..attention.hooks import shape_of
 from ..cache import cached
-from ..common import PROTOCOLS, WEIGHINGS, Head, one_based, one_of, track
+from ..common import ATTENTIONS, PROTOCOLS, Head, one_based, one_of, track
 from ..glue import Task
 from ..statistics import (
     RESAMPLES,
@@ -70,16 +70,16 @@ class Drift:
         reference: a model with as many layers and heads, in evaluation mode.
             Edits of the observed model, such as disabled heads, do not reach it.
         protocol: see :func:`map_cosine`.
-        weighing: "weight", or "norm": the maps of both models are of what the weights carry.
+        attention: "weight", or "norm": the maps of both models are of what the weights carry.
 
     Raises:
-        ValueError: another protocol or weighing.
+        ValueError: another protocol or attention.
     """
 
-    def __init__(self, reference, protocol: str = "paper", weighing: str = "weight"):
+    def __init__(self, reference, protocol: str = "paper", attention: str = "weight"):
         self.reference = reference
         self.protocol = one_of("protocol", protocol, PROTOCOLS)
-        self.weighing = one_of("weighing", weighing, WEIGHINGS)  # ``observe`` looks at it, too
+        self.attention = one_of("attention", attention, ATTENTIONS)  # ``observe`` looks at it, too
         self._reference_maps: dict[
             int, torch.Tensor
         ] = {}  # by layer, of the current batch, until they are compared
@@ -89,7 +89,7 @@ class Drift:
     def start(self, batch: Batch) -> None:
         """Run the reference model on the batch; its maps are held for this batch only."""
         self._check_all_compared()
-        reference_maps = attention_maps(self.reference, batch, self.weighing)
+        reference_maps = attention_maps(self.reference, batch, self.attention)
         self._reference_maps, self._layers = dict(enumerate(reference_maps)), len(reference_maps)
         shape = (self._layers, reference_maps[0].shape[1])  # (layers, heads)
         self._rows |= {index: np.full(shape, np.nan) for index in batch.index}
@@ -177,7 +177,7 @@ def drifts(
     protocol: str = "paper",
     displacements: Mapping[str, tuple[torch.nn.Module, torch.nn.Module, torch.nn.Module]]
     | None = None,
-    weighing: str = "weight",
+    attention: str = "weight",
 ) -> dict[str, np.ndarray]:
     """Similarities within several pairs of models, from one pass of each model, however many pairs it is in.
 
@@ -190,7 +190,7 @@ def drifts(
         displacements: (start, one end, another end) by name: do both ends lie in the same
             direction? The cosine between the changes of the maps, from −1 to 1; 0 if two trainings
             moved them independently. NaN where a map stayed.
-        weighing: see :class:`Drift`.
+        attention: see :class:`Drift`.
 
     Returns:
         As :class:`Drift` gives them, by name: shape (examples, layers, heads).
@@ -216,7 +216,7 @@ def drifts(
     order: list[int] = []
     for batch in batches:
         batch = batch.to(next(models[0].parameters()).device)
-        of_models = [attention_maps(model, batch, weighing) for model in models]
+        of_models = [attention_maps(model, batch, attention) for model in models]
         of_layers = [
             dot_products(maps, batch.mask, protocol) for maps in zip(*of_models, strict=True)
         ]
@@ -303,9 +303,9 @@ def of_lab(lab: Lab) -> dict[Task, dict[str, np.ndarray]]:
         next_task = lab.tasks[(lab.tasks.index(task) + 1) % len(lab.tasks)]
         if next_task != task:
             movements["other task"] = start, tuned, lab.finetuned(next_task)
-        protocol, weighing = lab.settings.protocol, lab.settings.weighing
+        protocol, attention = lab.settings.protocol, lab.settings.attention
         inputs = lab.batches(task, pad_to=OFFICIAL_LENGTH if protocol == "official" else None)
-        found[task] = cached(drifts, pairs, inputs, protocol, movements, weighing)
+        found[task] = cached(drifts, pairs, inputs, protocol, movements, attention)
     return found
 
 

@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 
 from .. import plots
 from ..common import axis_numbers
-from ..glue import TASKS, plain_metric
-from ..record import TITLES
+from ..glue import TASKS, TITLES, plain_metric
 from ..results import Results, Runs
 from ..verdicts import THIS_RUN
 from .measure import trainings_in

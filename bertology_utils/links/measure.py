@@ -204,7 +204,7 @@ def _starts(counts: np.ndarray) -> np.ndarray:
     return np.cumsum(counts) - counts
 
 
-# Over the examples of all tasks together, every example weighing the same. ---
+# Over the examples of all tasks together, every example attention the same. ---
 
 
 @dataclass(frozen=True)
@@ -662,14 +662,14 @@ def short_single(inputs: Mapping[Task, Sequence[AnnotatedInput]]) -> tuple[Task,
     )
 
 
-def maps_of(model, batches: Sequence[Batch], index: int, weighing: str = "weight") -> np.ndarray:
+def maps_of(model, batches: Sequence[Batch], index: int, attention: str = "weight") -> np.ndarray:
     """All maps of one input, shape (layers, heads, tokens, tokens).
 
     Args:
         model: encoder or classifier.
         batches: of the data.
         index: of the input in the data.
-        weighing: see :func:`bertology_utils.attention.attention_maps`.
+        attention: see :func:`bertology_utils.attention.attention_maps`.
 
     Raises:
         ValueError: no batch has it.
@@ -682,6 +682,6 @@ def maps_of(model, batches: Sequence[Batch], index: int, weighing: str = "weight
     row = batch.index.index(index)
     real = slice(int(batch.starts[row]), int(batch.starts[row] + batch.lengths[row]))
     maps = attention_maps(
-        model, batch.to(model.device), weighing
+        model, batch.to(model.device), attention
     )  # by layer: (inputs, heads, tokens, tokens)
     return np.stack([of_layer[row, :, real, real].cpu().numpy() for of_layer in maps])

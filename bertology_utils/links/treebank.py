@@ -106,7 +106,7 @@ def arcs_of(lab: Lab, model: PreTrainedModel, tasks: Sequence[Task]) -> dict[str
             treebank={"sentences": sentences, "left out": sentences - len(inputs)}
             | ({"because": left_out} if left_out else {})
         )
-        pointing = weighed(Pointing(list(inputs.values())), lab.settings.weighing)
+        pointing = weighed(Pointing(list(inputs.values())), lab.settings.attention)
         parts = [observe_cached(model, batches, {"pointing": pointing})["pointing"]]
     else:  # kept from the pass over all measurements, where there was one
         parts = [

@@ -29,7 +29,7 @@ _AS_SHARE = {"unit": "share", "tolerance": SHARE}
 
 def evidence(lab: Lab) -> dict[str, Evidence]:
     """Predictions on the randomly drawn labelled maps, for this notebook's kind of map, by who made them."""
-    folder = labels.BY_NORM if lab.settings.weighing == "norm" else labels.FOLDER
+    folder = labels.BY_NORM if lab.settings.attention == "norm" else labels.FOLDER
     return {
         who: found.of(labels.natural(folder))
         for who, found in validation.load_judges(folder).items()

@@ -21,12 +21,11 @@ from ..glue import Task
 from ..links import measure as links
 from ..links.dependencies import CLARK, Arcs, Pointing, RelationTest, relation_test
 from ..links.measure import OfInput
+from ..norms.mixing import Mixing
 from ..patterns.classifiers import load_network
 from ..patterns.measure import Patterns
 from ..statistics import Estimate, Seed, mean_over_seeds
 from ..verdicts import MIN_EXAMPLES, WEIGHT, Support
-from ..verdicts import REAL_TEXT as REAL_TEXT
-from ..weighing.mixing import Mixing
 
 if TYPE_CHECKING:
     from ..lab import Lab

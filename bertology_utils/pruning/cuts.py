@@ -162,13 +162,13 @@ def importance_of(training: Training) -> np.ndarray:
     from ..models import load_tokenizer
 
     tokenizer = load_tokenizer(training.source)
-    batches = weighing_batches(
+    batches = weighting_batches(
         training.task, training.rows, tokenizer, training.recipe.max_length, training.seed
     )
     return importance(finetuned(replace(training, cut=None)), batches)
 
 
-def weighing_batches(
+def weighting_batches(
     task: Task, rows: Dataset, tokenizer: PreTrainedTokenizerFast, max_length: int, seed: int
 ) -> list[Batch]:
     """Inputs of the training rows on which heads are weighed: :data:`WEIGHED_ON` of ``rows``, drawn by the seed."""

@@ -217,7 +217,7 @@ def pruning_order(model, batches: Sequence[Batch], step: int) -> list[Head]:
 def orders(lab: Lab, task: Task, at: int, step: int) -> dict[str, list[list[Head]]]:
     """Orders in which a training's heads can go, by name: several only where they are drawn at random."""
     settings, shape = lab.settings, (lab.config.num_hidden_layers, lab.config.num_attention_heads)
-    rows = cuts.weighing_batches(
+    rows = cuts.weighting_batches(
         task,
         lab.rows(task, "train"),
         lab.tokenizer,

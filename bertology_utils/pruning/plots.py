@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from .. import plots
 from ..common import one_based
+from ..glue import TITLES
 from ..patterns.labels import PATTERNS
-from ..record import TITLES
 from ..results import Runs
 from ..verdicts import THIS_RUN
 from .pairs import Pairs

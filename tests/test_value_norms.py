@@ -12,8 +12,8 @@ from scipy.stats import spearmanr
 from bertology_utils import attention_maps, batches_of, observe
 from bertology_utils.attention import ByNorm, vectors
 from bertology_utils.attention.hooks import attention_hooks
+from bertology_utils.norms import heads, measure, plots, special_tokens
 from bertology_utils.results import Results
-from bertology_utils.weighing import heads, measure, plots, special_tokens
 
 
 @pytest.fixture(scope="module")

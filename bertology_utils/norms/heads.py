@@ -35,8 +35,8 @@ class WordsOnly:
 
     def __init__(self, measurement: Measurement, special: Sequence[int]):
         self.measurement = measurement
-        if hasattr(measurement, "weighing"):  # what ``observe`` looks at
-            self.weighing = measurement.weighing
+        if hasattr(measurement, "attention"):  # what ``observe`` looks at
+            self.attention = measurement.attention
         self._special = torch.tensor(list(special))
 
     def start(self, batch: Batch) -> None:
@@ -58,13 +58,13 @@ class WordsOnly:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Heads by one way of weighing beside heads by another.
+    """Heads by one way of attention beside heads by another.
 
     Attributes:
         rank: Spearman's correlation over heads, examples resampled; of two directions the mean.
         first, second: the head with the largest mean by either, (layer, head) from 0; of those that
             tie the first.
-        held_out: by the first way of weighing, the head chosen by the second minus the one chosen
+        held_out: by the first way of attention, the head chosen by the second minus the one chosen
             by the first, where both were chosen on the other half of the examples.
     """
 
