@@ -20,11 +20,11 @@ from test_dependencies import treebank
 from transformers import AutoTokenizer, BertConfig
 
 from bertology_utils.framenet import frame_links, release
-from bertology_utils.framenet.comparisons import published_panel
 from bertology_utils.glue import TASKS, load_rows
 from bertology_utils.hub import BERT_BASE, GLUE, HUB_REVISIONS
 from bertology_utils.links.dependencies import CLARK, RELATIONS, RelationTest
 from bertology_utils.pretrained import bert_base, measure
+from bertology_utils.published import published_panel
 from bertology_utils.results import RESULTS, read_results
 from bertology_utils.settings import embedded_folder, parse_data
 from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, judge

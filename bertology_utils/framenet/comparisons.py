@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 
 from ..attention import make_batches, observe_cached
-from ..common import Head, head_name, one_of
+from ..common import Head, head_name
+from ..published import MODEL as PUBLISHED  # noqa: F401 (appendix 2a)
+from ..published import PANELS, READING_ERROR, published_panel  # noqa: F401
 from ..statistics.estimates import Bootstrap, Estimate, Seed, bootstrap_mean, mean_over_seeds
 from ..statistics.permutation import (
     ONE_SIDED,
@@ -38,12 +37,6 @@ PRONOUN_FORMS = frozenset(
 )
 ROLES = ("pronoun before", "other before", "after")
 FEWEST = 10  # sentences for an interval
-# Heatmaps of the paper's published notebook, digitised; source and error: see published_panel.
-PANELS = ("framenet", "[SEP]", "[CLS]")
-PUBLISHED = "bert-base-uncased, published panel, read off"
-READING_ERROR = 0.02
-_FILE = Path(__file__).with_name("official_heatmaps.csv")
-_SHAPE = 12, 12  # layers, heads
 
 
 @dataclass(frozen=True)
@@ -314,22 +307,3 @@ def scores_on(
     placed, inputs, _ = place(sentences, tokenizer)
     links = FrameLinkAttention(placed, direction, **options)
     return observe_cached(encoder, make_batches(inputs, tokenizer), {"links": links})["links"]
-
-
-@cache
-def published_panel(name: str) -> np.ndarray:
-    """A heatmap of the pre-trained bert-base-uncased, read off the paper's published notebook, shape (12, 12).
-
-    Source: the notebook in the repository text-machine-lab/dark-secrets-of-BERT; values are good to
-        about :data:`READING_ERROR`. "framenet": mean of the largest weight along a link over 473
-        sentences (§4.2, Fig 3). "[SEP]" and "[CLS]": attention to these tokens on 1000 dev pairs of
-        QQP (§4.4).
-
-    Raises:
-        ValueError: there is no such panel.
-    """
-    one_of("panel", name, PANELS)
-    with _FILE.open(newline="") as file:  # by layer, then head
-        return np.array(
-            [float(row["value"]) for row in csv.DictReader(file) if row["panel"] == name]
-        ).reshape(_SHAPE)

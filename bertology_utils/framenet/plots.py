@@ -13,10 +13,10 @@ from matplotlib.patches import Rectangle
 
 from .. import plots
 from ..common import DIRECTIONS, Head, head_name
+from ..published import published_panel
 from ..results import Results, Runs
 from ..statistics import ONE_SIDED
 from ..statistics.permutation import heads_by_size
-from .comparisons import published_panel
 from .frame_links import FrameSentence
 from .measure import Seen
 

@@ -9,12 +9,12 @@ from matplotlib.figure import Figure
 
 from .. import plots
 from ..annotation.annotators import Word
-from ..framenet.comparisons import published_panel
 from ..framenet.plots import links_in_maps
 from ..links.dependencies import CLARK, FOUND
 from ..norms.plots import KIND_COLOURS, mixing
 from ..plots import SOURCE_COLOURS, dot_panels, token_map
 from ..plots.style import SOURCE_MARKERS
+from ..published import published_panel
 from ..results import Runs
 from ..verdicts import PRETRAINED, THIS_RUN
 from .measure import MEANINGS
