@@ -207,6 +207,44 @@ class Results:
             columns = ("what", *columns)
         return table_of(chosen, rows, columns)
 
+    def table(self, what: str | Sequence[str], **labels: object) -> pd.DataFrame:
+        """One or several kinds of number as a person reads them, a row each; see :mod:`bertology_utils.plots`.
+
+        Args:
+            what: a kind of number, or several.
+            labels: that rows have, such as ``state="fine-tuned"``; a list where a label may have
+                one of several values.
+
+        Returns:
+            The columns :data:`COLUMNS`: values and intervals in percent and points (by unit),
+            intervals cut where nothing can lie, tasks by their titles and in GLUE's order, layers
+            and heads counted from 1. Empty if the run has no such numbers.
+        """
+        import pandas as pd
+
+        names = [what] if isinstance(what, str) else list(what)
+        rows = tidy([entry for name in names for entry in self.find(name)])
+        for label, value in labels.items():
+            several = isinstance(value, Sequence) and not isinstance(value, str)
+            rows = rows[rows[label].isin(value if several else [_label(value)])]
+        rows = rows.dropna(subset="value").reset_index(drop=True)
+        factors = rows.unit.map(lambda unit: factor_of({"unit": unit}))
+        least, most = (
+            rows.unit.map({unit: ends[end] for unit, ends in _POSSIBLE.items()}) for end in (0, 1)
+        )
+        for name in NUMBERS:
+            rows[name] = pd.to_numeric(rows[name])
+            rows[name] = factors * (rows[name] if name == "value" else rows[name].clip(least, most))
+        for axis in ("layer", "head"):
+            if rows[axis].notna().all():
+                rows[axis] = one_based(rows[axis].astype(int))
+        titles = {name: task.title for name, task in TASKS.items()}
+        rows["task"] = pd.Categorical(
+            rows.task.map(titles),
+            [titles[name] for name in TASKS if name in set(rows.task)],
+        )
+        return rows
+
     def by(self, label: str, what: str, **labels: object) -> dict[Any, Entry]:
         """Entries of one kind of number by one of their labels; empty if the run has none."""
         return {entry.get(label): entry for entry in self.find(what, **labels)}
@@ -284,6 +322,14 @@ _WORDS = {
     "count": (1, 0, False, ""),
 }
 
+# Where intervals end, by unit: symmetric ones go on to what cannot be.
+_POSSIBLE = {
+    "share": (0.0, 1.0),
+    "weight": (0.0, 1.0),
+    "difference of shares": (-1.0, 1.0),
+    "correlation": (-1.0, 1.0),
+}
+
 
 def factor_of(entry: Mapping[str, Any]) -> int:
     """By what a number is multiplied where people read it: 100 for shares, scores and gains."""
@@ -298,8 +344,7 @@ def text_of(entry: Mapping[str, Any], sizes: bool = False) -> str:
     low, high = entry.get("low"), entry.get("high")
     ends = [] if low is None or high is None else [low, high]
     if entry.get("unit") in ("share", "difference of shares"):
-        least = 0.0 if entry["unit"] == "share" else -1.0
-        ends = [min(max(end, least), 1.0) for end in ends]  # nothing of the kind is beyond
+        ends = np.clip(ends, *_POSSIBLE[entry["unit"]]).tolist()
     while digits and ends and (ends[1] - ends[0]) * factor / 2 > 100 * 10**-digits:
         digits -= 1  # a wide interval has fewer digits: another machine moves its ends by more
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from .. import plots
 from ..annotation.inputs import TOKEN_TYPES, AnnotatedInput, token_types
 from ..glue import TASKS
-from ..plots.style import SOURCE_MARKERS
+from ..plots.old import SOURCE_MARKERS
 from ..results import Results, Runs
 from ..verdicts import MIN_EXAMPLES, THIS_RUN, WEIGHT
 from .compare import MORE_ATTENDED

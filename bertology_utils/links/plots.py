@@ -7,6 +7,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -15,7 +16,7 @@ from ..annotation.inputs import TOKEN_TYPES
 from ..common import head_name
 from ..glue import TASKS
 from ..plots import COLOURS, SOURCE_COLOURS
-from ..plots.style import SOURCE_MARKERS
+from ..plots.old import SOURCE_MARKERS
 from ..results import Runs
 from ..statistics.permutation import heads_by_size, largest
 from ..verdicts import CLAIMS, THIS_RUN, WEIGHT
@@ -292,7 +293,10 @@ def last_layer(runs: Runs) -> Figure:
     for ax, ((name, state), table) in zip(axes.flat, rows.items(), strict=True):
         titles = [TASKS[task].title for task in table]
         plots.table_map(
-            ax, np.array(list(table.values())), titles, TOKEN_TYPES, (0, most), f"{name}, {state}"
+            ax,
+            pd.DataFrame(list(table.values()), titles, TOKEN_TYPES),
+            (0, most),
+            f"{name}, {state}",
         )
         if state != STATES[0]:
             ax.set_yticks([])

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from .. import plots
 from ..common import axis_numbers
 from ..glue import TASKS
-from ..plots.dots import Dot
+from ..plots.old import Dot
 from ..results import Entry, Results
 from ..verdicts import CLAIMS
 from .labels import PATTERNS, LabelledMap

@@ -1,37 +1,57 @@
-"""Every figure of the notebooks: ``style``, ``heatmaps`` with maps, ``dots`` with bars and lines."""
+"""Every figure of the notebooks: numbers from one tidy table (``charts``), colours for heads and maps (``maps``), ``style``.
 
-from .dots import (
+A section's figure is a function of one table of rows, the committed evidence or a run on somebody's
+own data, and returns a matplotlib Figure; nothing draws a second run beside it. How to draw::
+
+    def gain_figure(results: Results) -> Figure:
+        table = results.table("gain without a layer", training=1)  # points, tasks by their titles
+        table["the paper"] = table.task.map({"RTE": 3.2})  # numbers to compare with
+        return plots.dots(
+            table, y="layer", panel="task", label="gain, points", marks={"the paper": "D"}
+        )
+
+- ``dots``: values with intervals; rows by ``y``, what shares a row by ``colour``, panels by
+  ``panel``. With ``jitter=True`` every head is a dot; ``name=`` is a column of labels.
+- ``lines``: numbers by layer, with bands; ``each="task"`` draws tasks thin and their mean thick.
+- ``scatter``: two numbers of each head. ``stacked``: bars of parts that sum to 100 %.
+- ``head_grid``: layers × heads for each title, on one scale (``cmap=GAIN`` around zero);
+  ``head_arrays`` makes its panels from a table.
+- ``token_maps``, ``attention_lines``: maps of one input; ``map_grid``: many small ones;
+  ``outline``: cells of a map, or heads of a grid. ``table_map``: a table with coloured cells.
+
+Rows, colours and panels stand in the order of a column's categories, else in that of the table:
+sort or rename the table with pandas before drawing. What else a figure needs is added to
+``figure.axes`` by matplotlib. Layers and heads of a table count from 1, those of an array from 0.
+"""
+
+from .charts import dots, lines, scatter, stacked
+from .maps import (
     attention_lines,
+    draw_map,
+    head_arrays,
+    head_grid,
+    head_map,
+    map_grid,
+    map_picture,
+    outline,
+    table_map,
+    token_maps,
+)
+from .old import (
+    SOURCE_COLOURS,
+    attention_map,
     cut,
     dot_panels,
-    dots,
     flow,
     flow_grid,
-    layer_lines,
-    line_panels,
-    panels_of,
-)
-from .heatmaps import (
-    attention_map,
     frame,
     frame_annotation,
     gallery,
     heatmap,
     heatmap_grid,
-    map_grid,
-    map_picture,
-    table_map,
+    layer_lines,
+    line_panels,
+    panels_of,
     token_map,
-    token_maps,
 )
-from .style import (
-    COLOURS,
-    FLOW_COLOURS,
-    GAIN,
-    MAP,
-    PATTERN_COLOURS,
-    SOURCE_COLOURS,
-    panel_grid,
-    save,
-    set_style,
-)
+from .style import COLOURS, FLOW_COLOURS, GAIN, MAP, PATTERN_COLOURS, panel_grid, save, set_style

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import seaborn as sns
+import seaborn.objects as so
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 from matplotlib.figure import Figure
@@ -21,25 +22,6 @@ COLOURS = {
 # The five patterns of §4.1, in the order of patterns.labels.PATTERNS; told apart without colour
 # vision by lightness.
 PATTERN_COLOURS = ListedColormap(["#2f5d8a", "#d9822b", "#7c5c8e", "#8fc1a9", "#c8584c"])
-# What a number is of, wherever several stand beside each other; told apart by lightness, too.
-SOURCE_COLOURS = {
-    "the paper": "#1a1a1a",
-    "bert-base, published figure": "#1a1a1a",
-    "MiniLM, real GLUE": COLOURS["green"],
-    "MiniLM, real text": COLOURS["green"],
-    "MiniLM, FrameNet 1.5": COLOURS["green"],
-    "FrameNet 1.5": COLOURS["green"],
-    "this run": COLOURS["blue"],
-    "random weights": COLOURS["grey"],
-}
-# Their shapes, for those who do not see the colours; without an interval they are hollow.
-SOURCE_MARKERS = {
-    name: "D" if name in ("the paper", "bert-base, published figure") else "s"
-    for name in SOURCE_COLOURS
-} | {
-    "this run": "o",
-    "random weights": "^",
-}
 # Of flow.DESTINATIONS: special tokens dark, punctuation between, neighbours warm, the rest pale.
 FLOW_COLOURS = ["#1f3d5c", "#5b8db8", "#b7a8cf", "#b5483a", "#e8a33d", "#f2d08b", "#e4e6e9"]
 MAP = "mako_r"  # light to dark: dark is more, and it stays readable in grey
@@ -64,6 +46,7 @@ def set_style() -> None:
             "svg.hashsalt": "bertology",  # the same ids, so the same bytes, on every run
         }
     )
+    so.Plot.config.theme.update(plt.rcParams)
 
 
 def panel_grid(

@@ -13,7 +13,7 @@ from ..framenet.plots import links_in_maps
 from ..links.dependencies import CLARK, FOUND
 from ..norms.plots import KIND_COLOURS, mixing
 from ..plots import SOURCE_COLOURS, dot_panels, token_map
-from ..plots.style import SOURCE_MARKERS
+from ..plots.old import SOURCE_MARKERS
 from ..published import published_panel
 from ..results import Runs
 from ..verdicts import PRETRAINED, THIS_RUN

@@ -1,0 +1,144 @@
+"""The figures of §4.3: how fine-tuning changes maps by head and layer, Table 1, and what resetting layers costs.
+
+``results`` below is one table of rows, the committed evidence or a run's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from .. import plots
+from ..glue import TASKS, plain_metric
+from ..results import Results
+from .measure import trainings_in
+from .scores import COLUMNS, paper_points
+
+RESET = "change of the score with layers put back"
+SIMILARITY = "similarity of maps"
+BASELINE = "score of always the same answer"
+PAPER = "the paper (BERT-base)"
+
+
+def before_and_after(
+    before: np.ndarray, after: np.ndarray, tokens: Sequence[str], title: str
+) -> Figure:
+    """One head's maps of one input, before and after fine-tuning; the scale ends at the largest weight.
+
+    Args:
+        before, after: shape (tokens, tokens).
+        tokens: the wordpieces.
+        title: above both.
+    """
+    maps = {f"{title},\npre-trained": before, f"{title},\nfine-tuned": after}
+    return plots.token_maps(maps, tokens, float(max(before.max(), after.max())))
+
+
+def similarity_by_head(results: Results) -> Figure:
+    """Similarity of every head's maps before and after the first fine-tuning run (Fig 5)."""
+    arrays = plots.head_arrays(results.table(SIMILARITY, kind="fine-tuning"))
+    lowest = min((np.nanmin(values) for values in arrays.values()), default=0.0)
+    limits = float(np.floor(10 * lowest) / 10), 1.0
+    return plots.head_grid(arrays, "cosine similarity\n(dark: changed)", limits, "mako", columns=3)
+
+
+def similarity_by_layer(results: Results) -> Figure:
+    """Mean similarity by layer, of every fine-tuning run and of a random start, for tasks that have one."""
+    table = results.table(SIMILARITY)
+    start, tuned = "random initialisation", "pre-trained, mean over runs"
+    run = table.kind.where(table.kind.isin(trainings_in(table.kind)))
+    table["start"] = run.map(lambda _: tuned, na_action="ignore")
+    table.loc[table.kind == "random start", "start"] = start
+    with_start = set(table.task[table.start == start])
+    table = table[table.task.isin(with_start) & table.start.notna()]
+    table = table.rename(columns={"kind": "run"})
+    return plots.lines(
+        table.groupby(
+            ["task", "start", "run", "layer"], observed=True, as_index=False
+        ).value.mean(),
+        colour="start",
+        panel="task",
+        each="run",
+        label="cosine similarity",
+        colours={tuned: plots.COLOURS["blue"], start: plots.COLOURS["orange"]},
+        columns=3,
+    )
+
+
+def layers_reset(results: Results) -> Figure:
+    """What resetting two neighbouring layers to their pre-trained weights does to the score, by task."""
+    table = results.table(RESET)
+    return plots.dots(
+        table[table.kind.str.contains(",")].rename(columns={"kind": "layers reset"}),
+        y="layers reset",
+        panel="task",
+        label="change of the score, points",
+        columns=3,
+    )
+
+
+def last_two_layers(results: Results) -> Figure:
+    """What the score loses with the last two layers reset and with all others, beside all that fine-tuning gained."""
+    table = results.table(RESET)
+    last = table.kind[table.kind.str.contains(",")].iloc[-1]
+    others = f"1 to {int(last.split(', ')[0]) - 1}"
+    names = {last: f"layers {last} reset", others: f"layers {others} reset"}
+    table = table[table.kind.isin(names)].assign(layers=table.kind.map(names))
+    gains = results.table("gain by fine-tuning").set_index("task").value
+    table["loss of all that fine-tuning gained"] = -table.task.map(gains).astype(float)
+    return plots.dots(
+        table,
+        colour="layers",
+        label="change of the score, points",
+        marks={"loss of all that fine-tuning gained": "|"},
+    )
+
+
+def change_and_cost(results: Results) -> Figure:
+    """By layer, how much fine-tuning changed the maps, and what the score loses without it; thick is the mean over tasks."""
+    maps = results.table(SIMILARITY)
+    maps = maps[maps.kind.isin(trainings_in(maps.kind))]
+    maps = maps.groupby(["task", "layer"], observed=True, as_index=False).value.mean()
+    reset = results.table(RESET)
+    reset = reset[reset.kind.str.contains(",")]
+    middle = reset.kind.str.split(", ").map(lambda pair: np.mean([int(one) for one in pair]))
+    maps, cost = maps.assign(value=1 - maps.value), reset.assign(layer=middle, value=-reset.value)
+    table = pd.concat(
+        [
+            maps.assign(panel="change of the maps\n(1 − cosine similarity)"),
+            cost.assign(panel="points lost with two layers reset"),
+        ]
+    )
+    figure = plots.lines(table, panel="panel", each="task", share=False, columns=2)
+    figure.axes[1].set_xticks(middle.unique(), reset.kind.unique())
+    figure.axes[1].set_xlabel("layers reset")
+    return figure
+
+
+def table1(results: Results) -> Figure:
+    """Table 1: accuracy or Pearson's correlation, a panel for each of its columns."""
+    titles = {task.title: task for task in TASKS.values()}
+    table = results.table("score", state=list(COLUMNS.values()))
+    table = table[table.kind == [plain_metric(titles[title]) for title in table.task]]
+    columns = {state: column for column, state in COLUMNS.items()}
+    points = [
+        paper_points(titles[row.task], columns[row.state], row.kind) for row in table.itertuples()
+    ]
+    constant = results.table(BASELINE).set_index("task").value
+    table = table.assign(
+        **{PAPER: points, "majority class": table.task.map(constant).astype(float)},
+        state=pd.Categorical(
+            table.state.str.replace("normal distr.", "random initialisation"),
+            [one.replace("normal distr.", "random initialisation") for one in columns],
+        ),
+    )
+    return plots.dots(
+        table,
+        panel="state",
+        label="score × 100",
+        marks={PAPER: "D", "majority class": "|"},
+        columns=3,
+    )

@@ -1,0 +1,281 @@
+"""Colours for numbers: layers × heads, tables, and self-attention maps."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, QuadMesh
+from matplotlib.colors import Colormap, Normalize, PowerNorm, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+
+from ..common import axis_numbers
+from .style import COLOURS, GAIN, MAP, panel_grid
+
+FAINTEST = 0.4  # of a uniform weight: lines of smaller weights would only grey the picture
+CELL = 0.18  # inches of a head in a grid
+EDGE = "#d5d8dc"  # of white cells, which need one
+
+
+def head_map(
+    ax: Axes,
+    values: np.ndarray,
+    limits: tuple[float, float] | Normalize,
+    cmap: str | Colormap = MAP,
+) -> QuadMesh:
+    """Draw layers × heads as in the paper: layer 1 at the top, head 1 at the left.
+
+    The cell of head (layer, head), both from 0, is centred at x = head and y = layer.
+
+    Args:
+        ax: matplotlib axes.
+        values: shape (layers, heads); NaN is left white.
+        limits: values at the two ends of the colour scale, or matplotlib's norm.
+        cmap: colour map; :data:`GAIN` where zero is in the middle.
+
+    Returns:
+        The mesh, for a colour bar.
+
+    Raises:
+        ValueError: ``values`` is not two-dimensional.
+    """
+    if np.ndim(values) != 2:
+        raise ValueError(f"a map of heads needs (layers, heads), not shape {np.shape(values)}")
+    layers, heads = np.shape(values)
+    mesh = ax.pcolormesh(
+        np.arange(heads + 1) - 0.5,
+        np.arange(layers + 1) - 0.5,
+        np.ma.masked_invalid(values),
+        cmap=cmap,
+        norm=limits if isinstance(limits, Normalize) else Normalize(*limits),
+        linewidths=0.4,
+        edgecolor=EDGE if cmap is GAIN else "white",
+    )
+    step = 1 if heads <= 6 else 3  # every label would touch its neighbour's
+    ax.set_xticks(range(0, heads, step), [str(one) for one in axis_numbers(heads)[::step]])
+    ax.set_yticks(range(layers), [str(one) for one in axis_numbers(layers)])
+    ax.set(xlabel="head", ylabel="layer", xlim=(-0.5, heads - 0.5), ylim=(layers - 0.5, -0.5))
+    ax.tick_params(length=0, labelsize=7)
+    ax.spines[:].set_visible(False)
+    return mesh
+
+
+def head_grid(
+    panels: Mapping[str, np.ndarray],
+    label: str,
+    limits: tuple[float, float] | None = None,
+    cmap: str | Colormap = MAP,
+    columns: int = 4,
+) -> Figure:
+    """Several maps of heads on one scale, each under its title.
+
+    Args:
+        panels: by title, each of shape (layers, heads).
+        label: what the colours mean, with the unit; short, since it stands beside the scale.
+        limits: values at the two ends of the scale, by default those of the numbers, and with
+            :data:`GAIN` the same on both sides of zero. An arrow says that numbers lie beyond.
+        cmap: colour map.
+        columns: panels in a row.
+
+    Returns:
+        The figure; its axes are in the order of the panels, the scale's last.
+    """
+    everything = np.concatenate([np.ravel(values) for values in panels.values()])
+    low, high = np.nanmin(everything), np.nanmax(everything)
+    if limits is None:
+        most = max(-low, high)
+        limits = (-most, most) if cmap is GAIN else (low, high)
+    beyond = (low < limits[0], high > limits[1])
+    layers, heads = np.max([np.shape(values) for values in panels.values()], axis=0)
+    width = max(CELL * heads, max(map(len, "\n".join(panels).split("\n"))) * 0.075) + 0.35
+    figure, axes = panel_grid(len(panels), width, CELL * layers + 0.45, columns)
+    for at, (ax, (title, values)) in enumerate(zip(axes, panels.items(), strict=True)):
+        mesh = head_map(ax, values, limits, cmap)
+        ax.set_title(title, fontsize=9)
+        ax.set_aspect("equal")
+        if at % columns:
+            ax.set_ylabel("")
+        if at + columns < len(panels):
+            ax.set_xlabel("")
+    extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[beyond]
+    rows = -(-len(panels) // columns)
+    figure.colorbar(
+        mesh, ax=axes, label=label, aspect=12 * rows, pad=0.02, extend=extend
+    ).outline.set_visible(False)
+    return figure
+
+
+def head_arrays(table: pd.DataFrame, panel: str = "task") -> dict[str, np.ndarray]:
+    """A table's numbers as :func:`head_grid` draws them: by value of ``panel``, shape (layers, heads)."""
+    return {
+        str(title): rows.pivot(index="layer", columns="head", values="value").to_numpy()
+        for title, rows in table.groupby(panel, sort=False, observed=True)
+    }
+
+
+def table_map(
+    ax: Axes,
+    values: pd.DataFrame,
+    limits: tuple[float, float],
+    title: str = "",
+    cmap: str | Colormap = MAP,
+) -> None:
+    """Draw a table of numbers, each in a cell of its colour (Fig 7).
+
+    Args:
+        ax: matplotlib axes.
+        values: the table, with the names of its rows and columns.
+        limits: values at the two ends of the colour scale.
+        title: above it.
+        cmap: colour map.
+    """
+    look: dict[str, Any] = {"linewidths": 0.4, "linecolor": "white", "annot_kws": {"fontsize": 8}}
+    low, high = limits
+    sns.heatmap(
+        values, ax=ax, cmap=cmap, vmin=low, vmax=high, annot=True, fmt=".2f", cbar=False, **look
+    )
+    ax.set(title=title, xlabel="", ylabel="")
+    ax.tick_params(length=0, labelsize=8)
+    ax.tick_params(axis="x", rotation=40)
+    ax.tick_params(axis="y", rotation=0)
+
+
+def draw_map(
+    ax: Axes, weights: np.ndarray, tokens: Sequence[str], title: str = "", most: float = 1.0
+) -> AxesImage:
+    """Draw one self-attention map: queries from top to bottom, keys from left to right (Fig 1).
+
+    Args:
+        ax: matplotlib axes.
+        weights: shape (tokens, tokens), rows summing to 1.
+        tokens: the wordpieces.
+        title: above the map.
+        most: where the scale ends.
+
+    Returns:
+        The image, for a colour bar.
+    """
+    image = ax.imshow(weights, cmap="Blues", vmin=0, vmax=most)
+    ax.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=7)
+    ax.set_yticks(range(len(tokens)), tokens, fontsize=7)
+    ax.set(title=title, xlabel="to token", ylabel="from token")
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    return image
+
+
+def token_maps(maps: Mapping[str, np.ndarray], tokens: Sequence[str], most: float = 1.0) -> Figure:
+    """Maps of one input side by side, each a :func:`draw_map` under its title, with their scale.
+
+    Args:
+        maps: by title, each of shape (tokens, tokens), rows summing to 1.
+        tokens: the wordpieces.
+        most: where the scale ends.
+    """
+    side = 2 + 0.17 * len(tokens)  # inches
+    figure, axes = plt.subplots(1, len(maps), figsize=(len(maps) * side + 0.8, side), squeeze=False)
+    for ax, (title, weights) in zip(axes.flat, maps.items(), strict=True):
+        image = draw_map(ax, weights, tokens, title, most)
+        if ax is not axes[0, 0]:
+            ax.set_ylabel("")
+    figure.colorbar(image, ax=axes, label="attention weight", shrink=0.8)
+    return figure
+
+
+def outline(
+    ax: Axes,
+    cells: Iterable[tuple[int, int]],
+    colour: str = "orange",
+    inset: float = 0.0,
+    **line: Any,
+) -> None:
+    """Outline cells of a self-attention map, or heads of a :func:`head_map`.
+
+    Args:
+        ax: matplotlib axes.
+        cells: (row, column) of each, from 0. There is one outline around cells that fill a
+            rectangle, else one around each.
+        colour: one of :data:`COLOURS`.
+        inset: how far the outline is from the border, in cells.
+        line: other properties of matplotlib's Rectangle, such as ``linestyle``.
+    """
+    places = np.array(list(cells)).reshape(-1, 2)
+    rectangle = len(places) and len(places) == np.prod(np.ptp(places, axis=0) + 1)
+    look = {"fill": False, "edgecolor": COLOURS[colour], "linewidth": 1.8, "clip_on": False} | line
+    for part in [places] if rectangle else places[:, None]:
+        y, x = part.min(axis=0) - 0.5 + inset
+        height, width = np.ptp(part, axis=0) + 1 - 2 * inset
+        ax.add_patch(plt.Rectangle((x, y), width, height, **look))
+
+
+def map_picture(
+    ax: Axes, weights: np.ndarray, separators: Sequence[int] = (), title: str = ""
+) -> None:
+    """Draw one self-attention map without its tokens, for its pattern (§4.1).
+
+    The colour scale ends at the map's own maximum and lifts what is faint, so that the pattern
+    shows whatever the weights' size. [SEP] is marked at both axes.
+
+    Args:
+        ax: matplotlib axes.
+        weights: shape (tokens, tokens).
+        separators: positions of [SEP].
+        title: above the map.
+    """
+    ax.imshow(weights, cmap="Blues", norm=PowerNorm(0.5, 0, np.max(weights)))
+    ax.set_xticks(separators, [""] * len(separators))
+    ax.set_yticks(separators, [""] * len(separators))
+    ax.tick_params(color=COLOURS["red"], length=4, width=1.5)
+    ax.spines[:].set(visible=True, linewidth=0.5, color=COLOURS["grey"])
+    ax.set_title(title, fontsize=7, fontweight="normal", pad=3)
+
+
+def map_grid(maps: Sequence[Any], titles: Sequence[str], columns: int) -> tuple[Figure, np.ndarray]:
+    """Many maps side by side; see :func:`map_picture`.
+
+    Args:
+        maps: objects with ``weights`` and ``separators`` (positions of [SEP]).
+        titles: one each.
+        columns: maps in a row.
+
+    Returns:
+        The figure and its axes, shape (rows, columns).
+    """
+    rows = -(-len(maps) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(1.2 * columns, 1.36 * rows), squeeze=False)
+    for ax in axes.flat[len(maps) :]:
+        ax.set_axis_off()
+    for ax, shown, title in zip(axes.flat, maps, titles, strict=False):
+        map_picture(ax, shown.weights, shown.separators, title)
+    return figure, axes
+
+
+def attention_lines(maps: Mapping[str, np.ndarray], tokens: Sequence[str]) -> Figure:
+    """Maps of one input as lines from each query, left, to its keys, right; thick and dark is a large weight.
+
+    Args:
+        maps: by title, each of shape (tokens, tokens), rows summing to 1.
+        tokens: the wordpieces, drawn from top to bottom.
+    """
+    size = 4.2 * len(maps), 0.19 * len(tokens) + 1
+    figure, axes = plt.subplots(1, len(maps), figsize=size, squeeze=False)
+    for ax, (title, weights) in zip(axes.flat, maps.items(), strict=True):
+        drawn = np.argwhere(weights >= FAINTEST / len(tokens))
+        drawn = drawn[np.argsort(weights[tuple(drawn.T)], kind="stable")]  # the darkest on top
+        shown = weights[tuple(drawn.T)]
+        # Mixed with white instead of transparent: crossings of faint lines stay faint.
+        colours = 1 - np.minimum(1, 0.15 + shown)[:, None] * (1 - np.array(to_rgb(COLOURS["blue"])))
+        lines = [[(0, query), (1, key)] for query, key in drawn]
+        ax.add_collection(LineCollection(lines, colors=colours, linewidths=0.4 + 3 * shown))
+        for x, side, name in ((-0.03, "right", "from"), (1.03, "left", "to")):
+            look: dict[str, Any] = {"ha": side, "va": "center", "fontsize": 8}
+            ax.text(x, -1.1, name, color=COLOURS["grey"], style="italic", **look)
+            for place, token in enumerate(tokens):
+                ax.text(x, place, token, **look)
+        ax.set(xlim=(-0.75, 1.75), ylim=(len(tokens) - 0.4, -1.6), title=title)
+        ax.set_axis_off()
+    return figure
