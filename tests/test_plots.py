@@ -69,10 +69,16 @@ def test_dots_stand_at_their_values_in_their_rows():
     assert any(set(line.get_xdata()) == {0} for line in ax.lines), "zero is not marked"
 
 
-def test_a_value_beyond_the_limits_is_written_at_an_arrowhead():
-    (ax,) = plots.dots(GAINS.table("gain"), limits=(-10, 5)).axes
-    assert positions(ax) == {"MRPC": 1, "RTE": -10}
-    assert [text.get_text().strip() for text in ax.texts] == ["−20"]
+def test_values_beyond_the_limits_are_written_at_arrowheads():
+    figure = plots.dots(GAINS.table("gain"), panel="task", limits=(-10, 0.5))
+    written = {ax.get_title(): [text.get_text().strip() for text in ax.texts] for ax in figure.axes}
+    assert written == {"MRPC": ["1"], "RTE": ["−20"]}
+
+
+def test_rows_that_are_numbers_keep_their_places_where_some_lie_beyond_the_limits():
+    run = results(entries_of("gain", np.array([0.01, -0.9, 0.02]), over=("layer",), unit="gain"))
+    (ax,) = plots.dots(run.table("gain"), y="layer", limits=(-10, 5)).axes
+    assert positions(ax) == {"1": 1, "2": -10, "3": 2}
 
 
 def test_numbers_to_compare_with_are_in_the_legend():
