@@ -82,8 +82,10 @@ def test_rows_that_are_numbers_keep_their_places_where_some_lie_beyond_the_limit
 
 
 def test_numbers_to_compare_with_are_in_the_legend():
-    table = GAINS.table("gain").assign(paper=[3.2, np.nan])
+    table = GAINS.table("gain")
+    table["paper"] = table.task.map({"RTE": 3.2})
     figure = plots.dots(table, marks={"paper": "D"})
+    assert positions(figure.axes[0])["RTE"] == 3.2, "it is drawn last"
     assert [text.get_text() for text in figure.legends[0].texts] == ["paper"]
 
 

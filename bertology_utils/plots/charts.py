@@ -78,7 +78,7 @@ def dots(
         )
     for one, marker in (marks or {}).items():
         others = table.drop_duplicates([y, panel]).dropna(subset=one)
-        others = others.assign(**{"value": others[one], colour: one, name or "_": ""})
+        others = others.assign(**{"value": others[one].astype(float), colour: one, name or "_": ""})
         others[["low", "high"]] = np.nan
         table, series[one] = pd.concat([table, others], ignore_index=True), (INK, marker)
     for end in ("low", "high"):
