@@ -22,7 +22,7 @@ _PUBLIC = {
     "Patterns": ("patterns.measure", "Patterns"),
     "pattern_network": ("patterns.classifiers", "load_network"),
     "Drift": ("drift.measure", "Drift"),
-    "disable_heads": ("disabling.switch", "disable_heads"),
+    "disable_heads": ("disabling.masking", "disable_heads"),
     "sweep": ("disabling.sweep", "sweep"),
     "predict_logits": ("models", "predict_logits"),
     "head_dependencies": ("links.treebank", "head_dependencies"),

@@ -37,7 +37,7 @@ from .cache import (
 )
 from .common import emulates, environment, is_closed, quiet
 from .disabling.effects import sweep_call
-from .disabling.switch import ABLATIONS
+from .disabling.masking import ABLATIONS
 from .features import tuned as features
 from .finetune import Training
 from .glue import Task

@@ -23,7 +23,7 @@ from bertology_utils.attention.norms import Exchanged
 from bertology_utils.digest import fingerprint
 from bertology_utils.disabling.heads import MapStatistics, TwinWords, lengths_added
 from bertology_utils.disabling.sweep import reference_sweep, sweep
-from bertology_utils.disabling.switch import ABLATIONS, INTERCHANGE, replacement
+from bertology_utils.disabling.masking import ABLATIONS, INTERCHANGE, replacement
 from bertology_utils.drift.measure import Drift
 from bertology_utils.features import Features, Flow, marks
 from bertology_utils.framenet.measure import PLACES, FrameLinkAttention, place_release

@@ -20,7 +20,7 @@ from conftest import loaded, make_bert, make_rows, python
 from bertology_utils import batches_of, cache, common, digest, disable_heads, finetune, models
 from bertology_utils.attention import batches, hooks, maps
 from bertology_utils.digest import UnhashableError, code_digest, fingerprint
-from bertology_utils.disabling import switch
+from bertology_utils.disabling import masking
 from bertology_utils.disabling.sweep import sweep
 from bertology_utils.drift.scores import restored_logits
 from bertology_utils.features.measure import FlowShares
@@ -259,7 +259,7 @@ def test_a_property_of_a_task_counts_for_a_training_that_uses_it(monkeypatch):
 
 # Edits that change what comes out: of which function; a module, and its text or a constant's value.
 DECISIVE = [
-    (sweep, switch, "layer not in chosen", "layer in chosen"),  # models unknown to the fast sweep
+    (sweep, masking, "layer not in chosen", "layer in chosen"),  # models unknown to the fast sweep
     (sweep, sys.modules[sweep.__module__], "Sweep(predict_logits(", "Sweep(0 * predict_logits("),
     (sweep, hooks, "IMPLEMENTATION", "another"),
     (finetune.train, models, "ATTENTION", "sdpa"),

@@ -14,7 +14,7 @@ from bertology_utils.disabling.effects import effects
 from bertology_utils.disabling.heads import MapStatistics, alone, gradient_importance, lengths_added
 from bertology_utils.disabling.needs import most_needed
 from bertology_utils.disabling.sweep import partners, reference_sweep, sweep
-from bertology_utils.disabling.switch import (
+from bertology_utils.disabling.masking import (
     all_heads,
     cumulative,
     disable_heads,

@@ -38,7 +38,7 @@ from ..statistics.permutation import (
     rank_correlation,
 )
 from .sweep import Sweep, sweep
-from .switch import answers, rightness, scores_of
+from .masking import answers, rightness, scores_of
 
 if TYPE_CHECKING:
     from ..lab import Lab
@@ -475,7 +475,7 @@ def sweep_run(lab: Lab, task: Task, seed_offset: int = 0, ablation: str = "unifo
         lab: its lab.
         task: the task.
         seed_offset: number of the run.
-        ablation: one of :data:`bertology_utils.disabling.switch.ABLATIONS`.
+        ablation: one of :data:`bertology_utils.disabling.masking.ABLATIONS`.
     """
     return cached(*sweep_call(lab, task, seed_offset, ablation))
 

@@ -19,7 +19,7 @@ from ..glue import Task
 from ..statistics.permutation import largest
 from .effects import heads_by_score
 from .sweep import Sweep
-from .switch import answers, rightness
+from .masking import answers, rightness
 
 PREDICTORS = (
     "weight on [CLS] and [SEP]",

@@ -27,7 +27,7 @@ from ..statistics.estimates import of_same_examples
 from ..statistics.permutation import DRAWS, MARGIN, heads_by_size, many_test, p_is
 from ..verdicts import HOLDS, SCORE, TENTH, WEIGHT, Support, above, all_of, any_of, some_head
 from .effects import Effects, Variants, heads_by_score, sweep_run
-from .switch import answers, logits_without
+from .masking import answers, logits_without
 
 if TYPE_CHECKING:
     from ..lab import Lab

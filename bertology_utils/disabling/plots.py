@@ -20,7 +20,7 @@ from ..glue import TASKS
 from ..results import Runs
 from ..statistics import ONE_SIDED
 from ..verdicts import SCORE, THIS_RUN
-from .switch import disable_heads
+from .masking import disable_heads
 
 REACH = 3.0  # points; the scale of gains ends here
 FURTHEST = -17.0  # points; a layer that costs more is drawn at the border

@@ -30,7 +30,7 @@ from ..cache import write_atomically
 from ..common import axis_numbers, note, one_based, track
 from ..models import check, predict_logits
 from .pieces import Layer, Pieces, pieces_of
-from .switch import INTERCHANGE, layer_heads, logits_without, replacement
+from .masking import INTERCHANGE, layer_heads, logits_without, replacement
 
 TOKENS_AT_ONCE = {
     "cpu": 4096,
@@ -76,7 +76,7 @@ def sweep(
         tokens_at_once: bound on the tokens of one stack of inputs; 0 for
             :data:`TOKENS_AT_ONCE`.
         layers: from 0, in which heads are disabled; all by default.
-        ablation: one of :data:`bertology_utils.disabling.switch.ABLATIONS`.
+        ablation: one of :data:`bertology_utils.disabling.masking.ABLATIONS`.
         scratch: a folder for finished layers, from which a killed sweep of the
             same model and data goes on.
 
@@ -194,17 +194,17 @@ def reference_sweep(
 ) -> Sweep:
     """Outputs with every head, and every layer, disabled, one pass each: the check, and the way for unknown models.
 
-    Within :func:`bertology_utils.disabling.switch.disable_heads` all that is disabled there stays
+    Within :func:`bertology_utils.disabling.masking.disable_heads` all that is disabled there stays
     disabled.
 
     Args:
         model: classifier in evaluation mode.
         batches: the dev set; see :mod:`bertology_utils.attention.batches`.
         layers: from 0, in which heads are disabled; all by default.
-        ablation: one of :data:`bertology_utils.disabling.switch.ABLATIONS`.
+        ablation: one of :data:`bertology_utils.disabling.masking.ABLATIONS`.
 
     Raises:
-        ValueError: see :func:`bertology_utils.disabling.switch.disable_heads`.
+        ValueError: see :func:`bertology_utils.disabling.masking.disable_heads`.
         FloatingPointError: an output is NaN or infinite.
     """
     instead = replacement(model, batches, ablation)

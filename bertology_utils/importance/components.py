@@ -17,7 +17,7 @@ import numpy as np
 
 from ..disabling.effects import losses
 from ..disabling.sweep import Sweep
-from ..disabling.switch import answers, scores_of
+from ..disabling.masking import answers, scores_of
 from ..glue import Task
 from ..results import text_of
 from ..statistics import Seed

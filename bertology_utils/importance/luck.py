@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom
 
-from ..disabling.switch import answers
+from ..disabling.masking import answers
 from ..glue import Task
 from ..statistics import ONE_SIDED
 from ..verdicts import Support

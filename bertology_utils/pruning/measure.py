@@ -11,7 +11,7 @@ from ..attention import Batch, observe_cached
 from ..cache import cached
 from ..common import Head
 from ..disabling.effects import gains, losses
-from ..disabling.switch import (
+from ..disabling.masking import (
     all_heads,
     answers,
     disabled,
