@@ -18,7 +18,7 @@ import numpy as np
 from bertology_utils import finetune, glue, models
 from bertology_utils.attention import batches
 from bertology_utils.common import quiet
-from bertology_utils.disabling.masking import scores_of
+from bertology_utils.disabling.effects import scores_of
 from bertology_utils.glue import TASKS, Task, plain_metric, predictions
 from bertology_utils.settings import PROFILES, parse_data, parse_model
 from corpora_generator import digests

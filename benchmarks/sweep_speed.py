@@ -104,12 +104,6 @@ def main() -> None:
     parser.add_argument(
         "--sweep-only", action="store_true", help="time and memory of the sweep alone"
     )
-    parser.add_argument(
-        "--layers",
-        type=int,
-        default=0,
-        help="with --sweep-only: the last so many layers; memory is the same",
-    )
     options = parser.parse_args()
     disable_progress_bar()
     task = get_task(options.task)
@@ -117,8 +111,7 @@ def main() -> None:
     rows = glue.sample(glue.load_rows(task, "dev", parse_data(options.data)), options.examples, 1)
     inputs = batches.tokenize(rows, task, tokenizer, PADDED)
     by_length = batches.make_batches(inputs, tokenizer)
-    last = range(model.config.num_hidden_layers)[-options.layers :] if options.sweep_only else None
-    ways = {"sweep": lambda: sweep(model, by_length, layers=last)}
+    ways = {"sweep": lambda: sweep(model, by_length)}
     if not options.sweep_only:
         ways |= {
             "(c) reference, cut by length": lambda: reference_sweep(model, by_length),
@@ -166,13 +159,8 @@ def main() -> None:
         print(json.dumps(found["seconds"]), file=sys.stderr)
     peak, needed = matmul_peak(), operations(model.config, lengths)
     found["matmul peak per second"] = peak
-    if last is None or len(last) == model.config.num_hidden_layers:
-        found |= {
-            "operations of the sweep": needed,
-            "share of the peak": needed / peak / found["seconds"]["sweep"],
-        }
-    else:
-        found["layers swept"] = len(last)
+    found["operations of the sweep"] = needed
+    found["share of the peak"] = needed / peak / found["seconds"]["sweep"]
     times = found["seconds"]
     found["times faster than"] = {
         name: round(seconds / times["sweep"], 2)

@@ -138,12 +138,12 @@ def predictions(task: Task, logits: np.ndarray) -> np.ndarray:
 
     Args:
         task: the task.
-        logits: classifier outputs, shape (examples, ``task.num_labels``).
+        logits: classifier outputs, shape (…, examples, ``task.num_labels``).
 
     Returns:
-        Array of shape (examples,).
+        Array of shape (…, examples).
     """
-    return logits[:, 0] if task.is_regression else logits.argmax(axis=1)
+    return logits[..., 0] if task.is_regression else logits.argmax(axis=-1)
 
 
 def output_order(

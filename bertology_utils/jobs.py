@@ -159,14 +159,12 @@ def ablations_of(lab: Lab, task: Task, number: int) -> tuple[str, ...]:
 
 
 def sweeps(lab: Lab) -> list[Job]:
-    """Jobs of the sweeps of every run: by 1/L, and in notebook 9 and appendix 6a by other ablations."""
+    """Jobs of the sweeps of every run: by 1/L, and in notebook 9 by other ablations."""
     jobs = []
     for task, number in runs_of(lab):
         ways: tuple[str, ...] = ("uniform",)
         if page_number(lab.notebook) == "9":
             ways = ablations_of(lab, task, number)
-        elif lab.notebook.startswith("6a") and (task, number) == (lab.tasks[0], 0):
-            ways = ABLATIONS
         for way in ways:
             title = f"{task.title}, seed {lab.settings.seed + number}, heads {way}"
             call = sweep_call(lab, task, number, way)

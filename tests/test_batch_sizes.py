@@ -22,8 +22,8 @@ from bertology_utils.attention.batches import tokenize
 from bertology_utils.attention.norms import Exchanged
 from bertology_utils.digest import fingerprint
 from bertology_utils.disabling.heads import MapStatistics, TwinWords, lengths_added
-from bertology_utils.disabling.sweep import reference_sweep, sweep
 from bertology_utils.disabling.masking import ABLATIONS, INTERCHANGE, replacement
+from bertology_utils.disabling.sweep import reference_sweep, sweep
 from bertology_utils.drift.measure import Drift
 from bertology_utils.features import Features, Flow, marks
 from bertology_utils.framenet.measure import PLACES, FrameLinkAttention, place_release
@@ -179,12 +179,9 @@ def test_no_effect_of_disabling_depends_on_batches(tiny_bert, classifier, way, a
     """With "interchange" inputs of one length are paired across all of the data, however it is cut into batches."""
     tokenizer = load_tokenizer(str(tiny_bert))
     made = in_batches(tokenize(make_rows(TASK, COUNT), TASK, tokenizer, 64), tokenizer)
-    results = {
-        size: way(classifier, batches, layers=[0], ablation=ablation)
-        for size, batches in made.items()
-    }
+    results = {size: way(classifier, batches, ablation) for size, batches in made.items()}
     check_equal(results)
-    assert results[1].heads.shape[:3] == (1, 4, COUNT)
+    assert results[1].heads.shape[:3] == (3, 4, COUNT)
 
 
 def test_no_mean_over_tokens_and_no_cut_depends_on_batches(lab, classifier):

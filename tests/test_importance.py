@@ -8,8 +8,8 @@ import pytest
 import torch
 from conftest import ROOT, batches_of_rows, load_script, make_rows
 
-from bertology_utils.disabling.sweep import Sweep, sweep
 from bertology_utils.disabling.masking import ABLATIONS
+from bertology_utils.disabling.sweep import Sweep, sweep
 from bertology_utils.glue import TASKS
 from bertology_utils.importance import agreement, luck, plots
 from bertology_utils.importance.components import (

@@ -52,9 +52,7 @@ def test_the_table_says_what_each_notebook_needs():
     )
     sweep = "{}, seed {}, heads {}".format
     six = [*runs("SST-2", "RTE", of=1), sweep("SST-2", 1, "uniform"), sweep("RTE", 1, "uniform")]
-    others = [sweep("SST-2", 1, way) for way in ("zero", "mean", "interchange")]
     assert titles(6, tasks="sst2,rte", trainings=1) == six
-    assert set(titles("6a", tasks="sst2,rte", trainings=1)) == {*six, *others}
     nine = titles(9, tasks="sst2,rte")
     assert sweep("SST-2", 2, "zero") in nine and sweep("SST-2", 2, "mean") not in nine
     assert sum("RTE" in title and "heads" in title for title in nine) == 2

@@ -12,8 +12,8 @@ from scipy.spatial.distance import jensenshannon
 from bertology_utils import cache, finetune
 from bertology_utils.attention import attention_maps, observe
 from bertology_utils.disabling.effects import losses
-from bertology_utils.disabling.sweep import without_sets
 from bertology_utils.disabling.masking import replace_outputs, replacement
+from bertology_utils.disabling.sweep import without_sets
 from bertology_utils.drift.scores import EMBEDDINGS, restored_logits
 from bertology_utils.glue import TASKS
 from bertology_utils.models import load_classifier, load_tokenizer, predict_logits

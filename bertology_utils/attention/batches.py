@@ -333,6 +333,24 @@ def make_batches(
     return made
 
 
+def one_example(batches: Sequence[Batch], example: int) -> Batch:
+    """One example as a batch, without padding.
+
+    Args:
+        batches: of many examples.
+        example: its position in the data.
+
+    Raises:
+        ValueError: it is in none of them.
+    """
+    for batch in batches:
+        if example in batch.index:
+            return batch.example(batch.index.index(example))
+    raise ValueError(
+        f"example {example} is in none of {len(batches)} batches; they hold other rows of the data"
+    )
+
+
 def received(maps: torch.Tensor, batch: Batch) -> torch.Tensor:
     """Weight that each token gets from the average real token: column sums over lengths, shape (examples, heads, tokens).
 

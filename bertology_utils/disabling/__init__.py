@@ -1,9 +1,10 @@
-"""Heads and layers switched off: they attend to every token alike (§4.6, Figs 8 and 9; §5).
+"""Heads and layers disabled: they attend to every token alike (§4.6, Figures 8 and 9; §5).
 
-``switch``: a model with some heads disabled, one by one or many together, and what a disabled head
-can give instead. ``sweep``: the outputs with every head, and every layer, disabled, the fast way
-and the plain one. ``pieces``: what the fast way puts together. ``effects``: gains from a sweep and
-their tests. ``needs``: which heads models need, whether they agree, and what claims are judged on.
-``heads``: the examples on which one head shows, its importance from gradients, and what its maps
-are like. ``plots``: the figures.
+``measure``: what is recorded of every task and run, and what claims are judged on; begin here.
+``masking``: a model with some heads disabled, and what a disabled head can give instead. ``sweep``:
+the outputs with every head, and every layer, disabled, the fast way and the plain one. ``effects``:
+gains from a sweep, and their tests. ``heads``: what a head does, to set beside what its disabling
+costs. ``figures``: the page's.
 """
+
+from .measure import run

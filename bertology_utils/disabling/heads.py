@@ -1,4 +1,4 @@
-"""Single heads: the examples on which their disabling shows, their importance from gradients, and what their maps are like."""
+"""What a head does, to set beside what its disabling costs: gradients, maps, the vectors that it adds (§5)."""
 
 from __future__ import annotations
 
@@ -11,174 +11,18 @@ from scipy.special import softmax
 from torch import nn
 from torch.nn import functional
 
-from ..attention import Batch
+from ..attention import Batch, received
 from ..attention.hooks import attention_hooks, shape_of
 from ..attention.norms import ValueNorms
 from ..common import Head
 from ..glue import Task
-from ..statistics.permutation import largest
-from .effects import heads_by_score
 from .sweep import Sweep
-from .masking import answers, rightness
 
 PREDICTORS = (
     "weight on [CLS] and [SEP]",
     "weight on itself and its neighbours",
     "distance from even weights",
 )
-
-
-# Examples. -------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Case:
-    """A head and an example.
-
-    Attributes:
-        head: (layer, head) from 0.
-        example: position in the data.
-        answer: the label that is looked at, by its id: of :func:`largest_case` that of the whole
-            model, of :func:`helped_case` the right one.
-        whole, without: its probability with all heads, and without this one; of a regression see
-            :func:`rightness`.
-    """
-
-    head: Head
-    example: int
-    answer: int
-    whole: float
-    without: float
-
-
-def first_with_labels(tasks: Sequence[Task]) -> Task:
-    """The first task whose answer is a label, not a number.
-
-    Raises:
-        ValueError: there is none.
-    """
-    for task in tasks:
-        if task.labels:
-            return task
-    raise ValueError(
-        f"{', '.join(task.title for task in tasks)}: no answer with a probability; add a task with labels: mrpc"
-    )
-
-
-def answer_changes(sweep: Sweep) -> np.ndarray:
-    """Probability of the whole model's answer without each head minus that with all heads, (layers, heads, examples).
-
-    Args:
-        sweep: outputs of a classifier with two labels or more.
-
-    Raises:
-        ValueError: a regression, whose output is no probability.
-    """
-    if sweep.baseline.shape[1] < 2:
-        raise ValueError(
-            "a regression gives no probabilities; choose a task with labels, such as MRPC"
-        )
-    said = sweep.baseline.argmax(axis=1)[:, None]  # (examples, 1)
-    before = np.take_along_axis(softmax(sweep.baseline, axis=-1), said, axis=-1)[:, 0]
-    after = np.take_along_axis(softmax(sweep.heads, axis=-1), said[None, None], axis=-1)[..., 0]
-    return after - before
-
-
-def largest_case(sweep: Sweep, head: Head | None = None) -> Case:
-    """The head and example where disabling moves the answer most, whichever way.
-
-    Args:
-        sweep: outputs of a classifier with two labels or more.
-        head: look at this one only, (layer, head) from 0.
-
-    Raises:
-        ValueError: see :func:`answer_changes`.
-    """
-    changes = answer_changes(sweep)
-    sizes = np.abs(changes)
-    layer, number = head or np.unravel_index(sizes.max(axis=2).argmax(), sizes.shape[:2])
-    example = int(sizes[layer, number].argmax())
-    whole = softmax(sweep.baseline[example])
-    answer = int(whole.argmax())
-    without = float(whole[answer] + changes[layer, number, example])
-    return Case((int(layer), int(number)), example, answer, float(whole[answer]), without)
-
-
-def helped_case(task: Task, sweep: Sweep, labels: np.ndarray, batches: Sequence[Batch]) -> Case:
-    """The head of the largest gain, and of the shorter half of the examples the one whose right answer gains most by it.
-
-    Args:
-        task: the task.
-        sweep: a classifier's outputs.
-        labels: gold, shape (examples,).
-        batches: the same examples, for their lengths.
-    """
-    head = heads_by_score(task, sweep, labels)[0]
-    whole, without = (
-        rightness(task, outputs, labels) for outputs in (sweep.baseline, sweep.heads[head])
-    )
-    lengths = np.empty(len(labels))
-    for batch in batches:
-        lengths[batch.index] = batch.lengths.cpu()
-    (example,) = largest(np.where(lengths <= np.median(lengths), without - whole, -np.inf))
-    answer = 0 if task.is_regression else int(labels[example])
-    return Case(head, example, answer, float(whole[example]), float(without[example]))
-
-
-def turned(task: Task, sweep: Sweep, labels: np.ndarray, head: Head) -> np.ndarray:
-    """Signs of the answers that disabling a head changes: 1 where one becomes right, −1 where wrong, in the examples' order.
-
-    Args:
-        task: the task; of a regression a number that comes nearer to the right one counts as
-            becoming right.
-        sweep: a classifier's outputs.
-        labels: gold, shape (examples,).
-        head: (layer, head) from 0.
-    """
-    outputs = sweep.baseline, sweep.heads[head]
-    if task.is_regression:
-        before, after = (rightness(task, one, labels) for one in outputs)
-    else:
-        before, after = ((answers(task, one) == labels).astype(float) for one in outputs)
-    signs = np.sign(after - before).astype(int)
-    return signs[signs != 0]
-
-
-def alone(batches: Sequence[Batch], example: int) -> Batch:
-    """One example as a batch of its own, without padding.
-
-    Args:
-        batches: of many examples.
-        example: its position in the data.
-
-    Raises:
-        ValueError: it is in none of them.
-    """
-    for batch in batches:
-        if example in batch.index:
-            return batch.example(batch.index.index(example))
-    raise ValueError(
-        f"example {example} is in none of {len(batches)} batches; they hold other rows of the data"
-    )
-
-
-def only(batches: Sequence[Batch], wanted: np.ndarray) -> list[Batch]:
-    """Some examples of many, counted anew.
-
-    Args:
-        batches: of all examples.
-        wanted: True for those that are kept, shape (examples,).
-    """
-    place, found = np.cumsum(wanted) - 1, []
-    for batch in batches:
-        if rows := [row for row, index in enumerate(batch.index) if wanted[index]]:
-            inputs = {name: ids[rows] for name, ids in batch.inputs.items()}
-            labels = None if batch.labels is None else batch.labels[rows]
-            found.append(Batch(inputs, [int(place[batch.index[row]]) for row in rows], labels))
-    return found
-
-
-# Importance from gradients. --------------------------------------------
 
 
 def gradient_importance(model, batches: Sequence[Batch]) -> np.ndarray:
@@ -216,15 +60,13 @@ def gradient_importance(model, batches: Sequence[Batch]) -> np.ndarray:
                     "some labels are missing; importance is that of the loss, which needs them"
                 )
             outputs.clear()
-            gradients = torch.autograd.grad(
-                _loss(model(**batch.inputs).logits, batch.labels), outputs
-            )
+            loss = _loss(model(**batch.inputs).logits, batch.labels)
+            gradients = torch.autograd.grad(loss, outputs)
             products = torch.stack(
                 [out.detach() * slope for out, slope in zip(outputs, gradients, strict=True)]
-            ).double()
-            # (layers, examples, tokens, heads, size), of every example summed before its absolute
-            # value is taken
-            total += products.sum(dim=(2, 4)).abs().sum(dim=1)
+            )  # (layers, examples, tokens, heads, size)
+            # Of every example summed before its absolute value is taken.
+            total += products.double().sum(dim=(2, 4)).abs().sum(dim=1)
             examples += len(batch.index)
     return (total / examples).cpu().numpy()
 
@@ -236,9 +78,6 @@ def _loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return functional.cross_entropy(logits, labels, reduction="sum")
 
 
-# What may predict the effect: a head's maps, and what it adds. ----------
-
-
 class MapStatistics:
     """Measurement: three statistics of every head's map, by example.
 
@@ -247,43 +86,28 @@ class MapStatistics:
     """
 
     def __init__(self, special: tuple[int, ...]):
-        self._special = special
+        self._special = torch.tensor(special)
         self._rows: dict[int, list[np.ndarray]] = {}
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
-        ids, mask = batch.inputs["input_ids"], batch.mask
-        special = torch.isin(ids, torch.tensor(self._special, device=ids.device)) & mask
-        rows = mask[:, None].double()  # (examples, 1, queries)
-        lengths = mask.sum(dim=1).double()[:, None]  # (examples, 1)
-
-        def mean(of_queries: torch.Tensor) -> torch.Tensor:
-            """Mean over an input's own queries: (examples, heads, queries) to (examples, heads)."""
-            return (of_queries.double() * rows).sum(dim=2) / lengths
-
-        marks = mean((maps * special[:, None, None]).sum(dim=3))
-        near = mean(_diagonal(maps, -1) + _diagonal(maps, 0) + _diagonal(maps, 1))
-        even = mask[:, None, None].double() / lengths[:, :, None, None]  # (examples, 1, 1, keys)
-        distance = mean((maps.double() - even).abs().sum(dim=3) / 2)
-        values = (
-            torch.stack([marks, near, distance], dim=1).cpu().numpy()
-        )  # (examples, statistics, heads)
+        maps, mask = maps.double(), batch.mask
+        special = torch.isin(batch.inputs["input_ids"], self._special.to(mask.device)) & mask
+        share = mask.double() / batch.lengths[:, None]  # of each query in the mean: (examples, L)
+        marks = (received(maps, batch) * special[:, None]).sum(dim=2)  # (examples, heads)
+        tokens = torch.arange(maps.shape[2], device=mask.device)
+        is_near = (tokens[:, None] - tokens).abs() <= 1  # (queries, keys)
+        near = torch.einsum("ehqk,qk,eq->eh", maps, is_near.double(), share)
+        distances = (maps - share[:, None, None]).abs().sum(dim=3) / 2  # (examples, heads, queries)
+        distance = torch.einsum("ehq,eq->eh", distances, share)
+        values = torch.stack([marks, near, distance], dim=1).cpu().numpy()
         for index, of_example in zip(batch.index, values, strict=True):
             self._rows.setdefault(index, []).append(of_example)
 
     def compute(self) -> dict[str, np.ndarray]:
         """Means over examples, each of shape (layers, heads), by :data:`PREDICTORS`."""
-        means = np.mean(
-            [np.stack(self._rows[index], axis=1) for index in sorted(self._rows)], axis=0
-        )
-        return dict(zip(PREDICTORS, means, strict=True))  # (statistics, layers, heads)
-
-
-def _diagonal(maps: torch.Tensor, offset: int) -> torch.Tensor:
-    """What every query gives the token so many places on; 0 where there is none. Shape (examples, heads, queries)."""
-    weights = torch.diagonal(maps, offset=offset, dim1=2, dim2=3)
-    lost = abs(offset)
-    return functional.pad(weights, (lost, 0) if offset < 0 else (0, lost))
+        rows = [np.stack(self._rows[index], axis=1) for index in sorted(self._rows)]
+        return dict(zip(PREDICTORS, np.mean(rows, axis=0), strict=True))
 
 
 def lengths_added(model, batches: Sequence[Batch]) -> np.ndarray:
@@ -296,23 +120,20 @@ def lengths_added(model, batches: Sequence[Batch]) -> np.ndarray:
     Raises:
         ValueError: see :class:`bertology_utils.attention.norms.ValueNorms`.
     """
-    carrying, mask, tokens = ValueNorms(model), torch.empty(0), 0
-    sums, attending = (
-        np.zeros(shape_of(model)),
-        list[nn.Module](),
-    )  # the module of the present layer
+    norms, mask, tokens = ValueNorms(model), torch.empty(0), 0
+    sums = np.zeros(shape_of(model))
+    attending: list[nn.Module] = []  # the module of the present layer
 
-    def see(layer: int, module: nn.Module, values: torch.Tensor) -> None:
+    def observe(layer: int, module: nn.Module, values: torch.Tensor) -> None:
         attending[:] = [module]
 
     def add(layer: int, context: torch.Tensor) -> torch.Tensor:
-        carrying.see(
-            layer, attending[0], context.transpose(1, 2)
-        )  # to (examples, heads, tokens, head size)
-        sums[layer] += (carrying.lengths * mask[:, None]).sum(dim=(0, 2)).double().cpu().numpy()
+        # Of what a head gives as of values: (examples, heads, tokens, head size).
+        norms.see(layer, attending[0], context.transpose(1, 2))
+        sums[layer] += (norms.lengths * mask[:, None]).sum(dim=(0, 2)).double().cpu().numpy()
         return context
 
-    with torch.inference_mode(), attention_hooks(model, edit_outputs=add, observe_values=see):
+    with torch.inference_mode(), attention_hooks(model, edit_outputs=add, observe_values=observe):
         for batch in batches:
             batch = batch.to(next(model.parameters()).device)
             mask, tokens = batch.mask, tokens + int(batch.mask.sum())
@@ -334,11 +155,9 @@ class TwinWords:
         self._separator = tokenizer.sep_token_id
         tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
         special = set(tokenizer.all_special_ids)
+        is_word = [any(map(str.isalnum, token.strip("Ġ▁Ċ"))) for token in tokens]
         self._is_word = torch.tensor(
-            [
-                at not in special and any(character.isalnum() for character in token.strip("Ġ▁Ċ"))
-                for at, token in enumerate(tokens)
-            ]
+            [is_word[at] and at not in special for at in range(len(tokens))]
         )
         self._rows: dict[int, list[np.ndarray]] = {}
 
@@ -347,26 +166,115 @@ class TwinWords:
         ids = batch.inputs["input_ids"]
         words = self._is_word.to(ids.device)[ids] & batch.mask
         ends = (ids == self._separator) & batch.mask
-        sentence = ends.cumsum(dim=1) - ends.long()  # 0 in the first sentence, more behind it
-        second = (sentence > 0).long()
-        across = (
-            (second[:, :, None] != second[:, None]) & words[:, :, None] & words[:, None]
-        )  # (examples, queries, keys)
+        second = ends.cumsum(dim=1) - ends.long() > 0  # behind the first sentence; (examples, L)
+        across = second[:, :, None] != second[:, None]  # (examples, queries, keys)
+        across &= words[:, :, None] & words[:, None]
         twins = across & (ids[:, :, None] == ids[:, None])
         others = across & ~twins
         able = (twins.any(dim=2) & others.any(dim=2))[:, None]  # (examples, 1, queries)
 
-        def given(cells: torch.Tensor) -> torch.Tensor:
-            """Mean weight of these cells in each row: (examples, heads, queries)."""
+        def mean_weight(cells: torch.Tensor) -> torch.Tensor:
+            """Of these cells in each row: (examples, heads, queries)."""
             cells = cells[:, None].double()
             return (maps.double() * cells).sum(dim=3) / cells.sum(dim=3).clamp(min=1)
 
-        apart = ((given(twins) - given(others)) * able).sum(dim=2) / able.sum(
+        excess = (mean_weight(twins) - mean_weight(others)) * able
+        excess = excess.sum(dim=2) / able.sum(
             dim=2
-        )  # NaN where no word has a twin
-        for index, values in zip(batch.index, apart.cpu().numpy(), strict=True):
+        )  # (examples, heads); NaN where no word has a twin
+        for index, values in zip(batch.index, excess.cpu().numpy(), strict=True):
             self._rows.setdefault(index, []).append(values)
 
     def compute(self) -> np.ndarray:
         """Shape (examples, layers, heads), NaN for an input without such words."""
         return np.stack([np.stack(self._rows[index]) for index in sorted(self._rows)])
+
+
+# Examples on which one head shows.
+
+
+@dataclass(frozen=True)
+class Case:
+    """A head and an example.
+
+    Attributes:
+        head: (layer, head) from 0.
+        example: position in the data.
+        answer: the whole model's, by its label's id.
+        whole, without: its probability with all heads, and without this one.
+    """
+
+    head: Head
+    example: int
+    answer: int
+    whole: float
+    without: float
+
+
+def first_with_labels(tasks: Sequence[Task]) -> Task:
+    """The first task whose answer is a label, not a number.
+
+    Raises:
+        ValueError: there is none.
+    """
+    for task in tasks:
+        if task.labels:
+            return task
+    raise ValueError(
+        f"{', '.join(task.title for task in tasks)}: no answer with a probability; add a task with labels: mrpc"
+    )
+
+
+def answer_changes(sweep: Sweep) -> np.ndarray:
+    """Probability of the whole model's answer without each head minus that with all heads, (layers, heads, examples).
+
+    Args:
+        sweep: outputs of a classifier with two labels or more.
+
+    Raises:
+        ValueError: a regression, whose output is no probability.
+    """
+    if sweep.baseline.shape[1] < 2:
+        raise ValueError(
+            "a regression gives no probabilities; choose a task with labels, such as MRPC"
+        )
+    answers = sweep.baseline.argmax(axis=1)[:, None]  # (examples, 1)
+    before = np.take_along_axis(softmax(sweep.baseline, axis=-1), answers, axis=-1)[:, 0]
+    after = np.take_along_axis(softmax(sweep.heads, axis=-1), answers[None, None], axis=-1)[..., 0]
+    return after - before
+
+
+def largest_case(sweep: Sweep, head: Head | None = None) -> Case:
+    """The head and example where disabling moves the answer most, whichever way.
+
+    Args:
+        sweep: outputs of a classifier with two labels or more.
+        head: look at this one only, (layer, head) from 0.
+
+    Raises:
+        ValueError: see :func:`answer_changes`.
+    """
+    changes = answer_changes(sweep)
+    sizes = np.abs(changes)
+    layer, number = head or np.unravel_index(sizes.max(axis=2).argmax(), sizes.shape[:2])
+    example = int(sizes[layer, number].argmax())
+    whole = softmax(sweep.baseline[example])
+    answer = int(whole.argmax())
+    without = float(whole[answer] + changes[layer, number, example])
+    return Case((int(layer), int(number)), example, answer, float(whole[answer]), without)
+
+
+def only(batches: Sequence[Batch], wanted: np.ndarray) -> list[Batch]:
+    """Some examples of many, numbered from 0 in their order.
+
+    Args:
+        batches: of all examples.
+        wanted: True for those that are kept, shape (examples,).
+    """
+    place, kept = np.cumsum(wanted) - 1, []
+    for batch in batches:
+        if rows := [row for row, index in enumerate(batch.index) if wanted[index]]:
+            inputs = {name: ids[rows] for name, ids in batch.inputs.items()}
+            labels = None if batch.labels is None else batch.labels[rows]
+            kept.append(Batch(inputs, [int(place[batch.index[row]]) for row in rows], labels))
+    return kept

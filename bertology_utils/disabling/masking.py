@@ -1,4 +1,4 @@
-"""A model with some of its heads disabled, one by one or many together (§4.6)."""
+"""A model with some of its heads disabled: attention of 1/L as in the paper, or another output instead (§4.6)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 import torch
-from scipy.special import softmax
 
 from ..attention import Batch
 from ..attention.hooks import attention_hooks, check_heads, shape_of, unwrap
-from ..common import Head, one_of, track
-from ..glue import Task, plain_metric
+from ..common import Head, one_of
 from ..models import predict_logits
-from ..statistics import Bootstrap, Seed, resampled_scores, weighted_scores
-from ..statistics.permutation import largest
+from ..statistics import Seed
 from ..verdicts import SCORE
 
 # What a disabled head gives. "uniform" is the paper's: attention of 1/L. "zero" takes the head's
@@ -24,37 +21,13 @@ from ..verdicts import SCORE
 # all four.
 INTERCHANGE = "interchange"
 ABLATIONS = ("uniform", "zero", "mean", INTERCHANGE)
-# Of every head, (layers, heads, head size); INTERCHANGE; or None for even attention.
+# Of every head, (layers, heads, head size); INTERCHANGE; or None for uniform attention.
 Instead = torch.Tensor | str | None
-
-
-def answers(task: Task, outputs: np.ndarray) -> np.ndarray:
-    """Predicted label ids, or scores for a regression, shape (…, examples), from outputs (…, examples, labels)."""
-    return outputs[..., 0] if task.is_regression else outputs.argmax(axis=-1)
-
-
-def scores_of(task: Task, predicted: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Scores, shape (variants,), of predictions (variants, examples), given gold labels (examples,)."""
-    return weighted_scores(plain_metric(task), predicted, labels, np.ones((1, len(labels))))[0]
-
-
-def rightness(task: Task, outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Probability of the right label, shape (…, examples); of a regression 1 minus the distance from the right number.
-
-    Args:
-        task: the task.
-        outputs: of a classifier, shape (…, examples, labels).
-        labels: gold, shape (examples,); of a regression on a scale from 0 to 5.
-    """
-    if task.is_regression:
-        return 1 - np.abs(outputs[..., 0] - labels / 5)
-    return softmax(outputs, axis=-1)[..., np.arange(len(labels)), labels]
 
 
 def all_heads(model) -> list[Head]:
     """Every (layer, head) of a model, from 0."""
-    layers, heads = shape_of(model)
-    return [(layer, head) for layer in range(layers) for head in range(heads)]
+    return [head for layer in range(shape_of(model)[0]) for head in layer_heads(model, layer)]
 
 
 def layer_heads(model, layer: int) -> list[Head]:
@@ -92,9 +65,8 @@ def disable_heads(model, heads: Iterable[Head]) -> AbstractContextManager[None]:
         if mask is not None:
             # The additive mask is 0 where a token is seen, and a real one is at least by itself.
             real = (mask == 0).any(dim=2, keepdim=True).expand_as(real)
-        rows = real.to(weights.dtype) / real.sum(dim=3, keepdim=True).clamp(
-            min=1
-        )  # (examples, 1, 1, keys)
+        lengths = real.sum(dim=3, keepdim=True).clamp(min=1)
+        rows = real.to(weights.dtype) / lengths  # (examples, 1, 1, keys)
         weights = weights.clone()
         weights[:, chosen[layer]] = rows.expand(-1, len(chosen[layer]), queries, -1)
         return weights
@@ -116,20 +88,19 @@ def replace_outputs(
     """
     chosen = _by_layer(model, heads)
 
-    def put(layer: int, context: torch.Tensor) -> torch.Tensor:
+    def replace(layer: int, context: torch.Tensor) -> torch.Tensor:
         if layer not in chosen:
             return context
         own = chosen[layer]
-        others = (
-            context.roll(-1, dims=0)[:, :, own]
-            if isinstance(instead, str)
-            else instead[layer, own].to(context)
-        )
+        if isinstance(instead, str):
+            others = context.roll(-1, dims=0)[:, :, own]
+        else:
+            others = instead[layer, own].to(context)
         context = context.clone()  # (examples, tokens, heads, head size)
         context[:, :, own] = others
         return context
 
-    return attention_hooks(model, edit_outputs=put)
+    return attention_hooks(model, edit_outputs=replace)
 
 
 def replacement(model, batches: Sequence[Batch], ablation: str) -> Instead:
@@ -170,9 +141,9 @@ def disabled(model, heads: Sequence[Head], instead: Instead) -> AbstractContextM
     """A context within which heads are disabled as :func:`replacement` says; without heads the model is as it is."""
     if not len(heads):
         return nullcontext()
-    return (
-        disable_heads(model, heads) if instead is None else replace_outputs(model, heads, instead)
-    )
+    if instead is None:
+        return disable_heads(model, heads)
+    return replace_outputs(model, heads, instead)
 
 
 def logits_without(
@@ -198,52 +169,8 @@ def random_order(shape: tuple[int, int], seed: Seed) -> list[Head]:
         shape: (layers, heads).
         seed: of the draw.
     """
-    return [
-        divmod(int(at), shape[1])
-        for at in np.random.default_rng(seed).permutation(shape[0] * shape[1])
-    ]
-
-
-def cumulative(
-    model, batches: Sequence[Batch], order: Sequence[Head], step: int = 1, instead: Instead = None
-) -> dict[int, np.ndarray]:
-    """Outputs, shape (examples, labels), by how many of the first heads of an order are disabled; 0 is the whole model.
-
-    Args:
-        model: classifier in evaluation mode.
-        batches: the dev set.
-        order: the heads, the first to go first.
-        step: heads between two measurements; the last one has all.
-        instead: what a disabled head gives; see :func:`replacement`.
-
-    Raises:
-        ValueError: ``step`` below 1, or see :func:`disable_heads`.
-    """
-    if step < 1:
-        raise ValueError(f"step={step} is out of range; it is 1 or more")
-    counts = sorted({*range(0, len(order) + 1, step), len(order)})
-    said = track([f"{count} heads" for count in counts], "disabling")
-    return {
-        count: logits_without(model, batches, order[:count], instead)
-        for count, _ in zip(counts, said, strict=True)
-    }
-
-
-def scored(
-    task: Task, outputs: Mapping[int, np.ndarray], labels: np.ndarray, seed: Seed
-) -> dict[int, Bootstrap]:
-    """Scores with paired bootstraps, by how many heads are disabled.
-
-    Args:
-        task: the task.
-        outputs: by number of disabled heads, each of shape (examples, labels).
-        labels: gold, shape (examples,).
-        seed: of the resampling of examples.
-    """
-    predicted = np.stack([answers(task, logits) for logits in outputs.values()])
-    return dict(
-        zip(outputs, resampled_scores(plain_metric(task), predicted, labels, seed), strict=True)
-    )
+    drawn = np.random.default_rng(seed).permutation(shape[0] * shape[1])
+    return [divmod(int(at), shape[1]) for at in drawn]
 
 
 def heads_to_spare(scores: Mapping[int, float], loss: float = SCORE) -> int:
@@ -259,42 +186,6 @@ def heads_to_spare(scores: Mapping[int, float], loss: float = SCORE) -> int:
             break
         spared = count
     return spared
-
-
-def searched_order(
-    task: Task,
-    model,
-    batches: Sequence[Batch],
-    labels: np.ndarray,
-    candidates: Sequence[Head],
-    count: int,
-) -> list[Head]:
-    """Heads in the order of a greedy search: at each step the one that, together with those before, leaves the best score.
-
-    Args:
-        task: the task.
-        model: its classifier, in evaluation mode.
-        batches, labels: the examples that choose, which should not be those that score the choice;
-            labels (examples,).
-        candidates: heads to choose from, (layer, head) from 0; of those that tie the first is
-            taken.
-        count: how many are chosen.
-
-    Raises:
-        ValueError: fewer candidates than are to be chosen.
-    """
-    if count > len(candidates):
-        raise ValueError(
-            f"{count} heads are to be chosen from {len(candidates)}; give more candidates, or choose fewer"
-        )
-    chosen: list[Head] = []
-    for _ in range(count):
-        rest = [head for head in candidates if head not in chosen]
-        said = np.stack(
-            [answers(task, logits_without(model, batches, [*chosen, head])) for head in rest]
-        )
-        chosen.append(rest[largest(scores_of(task, said, labels))[0]])
-    return chosen
 
 
 def _by_layer(model, heads: Iterable[Sequence[int]]) -> dict[int, list[int]]:

@@ -7,7 +7,9 @@ What a forward pass per head would compute again and again is computed once:
 - at its layer only its own context changes, from what its attention gathers to
   the mean of its values, so the projection is the old one plus the projected
   difference of that head;
-- the classifier reads [CLS] alone, so of the last layer nothing else is computed;
+- the classifier reads [CLS] alone, so of the last layer nothing else is computed: its query's
+  scores are q·(K h) = (Kᵀq)·h and its context V(Σ a h), and in this order no other token is
+  projected;
 - the heads of a layer, and the layer as a whole, are stacked into one batch of
   inputs of one length, so that nothing is padded.
 
@@ -18,28 +20,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.numpy import load, save
+from torch.nn import functional
 
 from ..attention import Batch
-from ..attention.hooks import check_heads, is_edited, shape_of, unwrap
-from ..cache import write_atomically
-from ..common import axis_numbers, note, one_based, track
+from ..attention.hooks import is_edited, shape_of, unwrap
+from ..common import axis_numbers, note, track
 from ..models import check, predict_logits
-from .pieces import Layer, Pieces, pieces_of
 from .masking import INTERCHANGE, layer_heads, logits_without, replacement
 
-TOKENS_AT_ONCE = {
-    "cpu": 4096,
-    "cuda": 262_144,
-}  # bounds the memory: variants × examples × length of one stack
-# Of a layer, its number, its context, values and projected context: the projected context in every
-# variant.
-Change = Callable[["Layer", int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+# Bounds the memory: variants × examples × length of one stack of inputs.
+TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 262_144}
 PARTNERS = 8  # fewest inputs that exchange among each other, where there are as many of one length
+TOLERANCE = 1e-4  # of the outputs of a model whose pieces are to be used
+# Of a layer: its number, its context, values and projected context (see Layer.disabled) → the
+# projected context in every variant, (variants, inputs, tokens, hidden).
+Change = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -57,14 +55,7 @@ class Sweep:
     layers: np.ndarray
 
 
-def sweep(
-    model,
-    batches: Sequence[Batch],
-    tokens_at_once: int = 0,
-    layers: Sequence[int] | None = None,
-    ablation: str = "uniform",
-    scratch: Path | None = None,
-) -> Sweep:
+def sweep(model, batches: Sequence[Batch], ablation: str = "uniform") -> Sweep:
     """Outputs with every head, and every layer, disabled.
 
     Args:
@@ -73,65 +64,37 @@ def sweep(
             said. So does one with heads disabled by a context around the
             call; these stay disabled in all outputs.
         batches: the dev set; see :mod:`bertology_utils.attention.batches`.
-        tokens_at_once: bound on the tokens of one stack of inputs; 0 for
-            :data:`TOKENS_AT_ONCE`.
-        layers: from 0, in which heads are disabled; all by default.
         ablation: one of :data:`bertology_utils.disabling.masking.ABLATIONS`.
-        scratch: a folder for finished layers, from which a killed sweep of the
-            same model and data goes on.
 
     Raises:
         ValueError: a model in training mode, or see :func:`bertology_utils.models.check`.
         FloatingPointError: an output is NaN or infinite.
     """
     model = unwrap(model)
-    check(model, batches)
-    layers = _chosen(model, layers)
-    with torch.inference_mode():
-        edited = is_edited(
-            model
-        )  # the fast way reads the weights, and would not see what a context changes
-        pieces = None if edited else pieces_of(model, batches[0])
-        if pieces is None:
-            why = (
-                "has heads that are disabled already"
-                if edited
-                else "is not known to the fast sweep"
-            )
-            note(f"{type(model).__name__} {why}; one forward pass per head instead")
-            return reference_sweep(model, batches, layers, ablation)
-        bound = tokens_at_once or _bound(model)
-        groups = (
-            partners(batches)
-            if ablation == INTERCHANGE
-            else by_length(batches, pieces.variants, bound)
-        )
-        instead = replacement(model, batches, ablation)
+    pieces = pieces_of(model, batches)
+    if pieces is None:
+        return reference_sweep(model, batches, ablation)
+    instead = replacement(model, batches, ablation)
 
-        def disable(
-            layer: Layer,
-            number: int,
-            context: torch.Tensor,
-            value: torch.Tensor,
-            projected: torch.Tensor,
-        ):
-            own = instead[number] if isinstance(instead, torch.Tensor) else instead
-            return layer.disabled(context, value, projected, own)
+    def disable(number: int, *parts: torch.Tensor) -> torch.Tensor:
+        own = instead[number] if isinstance(instead, torch.Tensor) else instead
+        return pieces.layers[number].disabled(*parts, own)
 
-        outputs, changed = _fast(pieces, groups, bound, layers, disable, scratch)
-        return Sweep(outputs, changed[:, :-1], changed[:, -1])
+    if ablation == INTERCHANGE:
+        groups = partners(batches)
+    else:
+        groups = by_length(batches, pieces.bound // (1 + pieces.heads))
+    outputs, changed = _fast(pieces, groups, disable)
+    return Sweep(outputs, changed[:, :-1], changed[:, -1])
 
 
-def without_sets(
-    model, batches: Sequence[Batch], sets: np.ndarray, scratch: Path | None = None
-) -> np.ndarray:
+def without_sets(model, batches: Sequence[Batch], sets: np.ndarray) -> np.ndarray:
     """Outputs without each of some sets of heads, in each layer: what these heads give is zero.
 
     Args:
         model: classifier in evaluation mode; see :func:`sweep`.
         batches: the dev set.
         sets: True for the heads of a layer that go, shape (sets, heads); the same in every layer.
-        scratch: a folder for finished layers.
 
     Returns:
         Shape (layers, sets, examples, labels).
@@ -144,143 +107,209 @@ def without_sets(
     layers, heads = shape_of(model)
     if sets.ndim != 2 or sets.shape[1] != heads:
         raise ValueError(f"sets of shape {sets.shape}: (sets, {heads} heads) are wanted")
-    check(model, batches)
-    with torch.inference_mode():
-        pieces = None if is_edited(model) else pieces_of(model, batches[0])
-        if pieces is None:
-            note(
-                f"{type(model).__name__} is not known to the fast sweep; one forward pass per set of heads instead"
-            )
-            zeros = replacement(model, batches, "zero")
-            gone = [
-                [[(layer, int(head)) for head in np.flatnonzero(one)] for one in sets]
-                for layer in range(layers)
-            ]
-            return np.array(
-                [
-                    [logits_without(model, batches, some, zeros) for some in of_layer]
-                    for of_layer in gone
-                ]
-            )
+    pieces = pieces_of(model, batches)
+    if pieces is None:
+        zeros = replacement(model, batches, "zero")
+        chosen = [
+            [(layer, int(head)) for head in np.flatnonzero(one)]
+            for layer in range(layers)
+            for one in sets
+        ]
+        outputs = np.array([logits_without(model, batches, some, zeros) for some in chosen])
+        return outputs.reshape(layers, len(sets), *outputs.shape[1:])
 
-        def take(
-            layer: Layer,
-            number: int,
-            context: torch.Tensor,
-            value: torch.Tensor,
-            projected: torch.Tensor,
-        ):
-            return layer.without(context, projected, torch.from_numpy(sets))
+    def remove(number: int, context: torch.Tensor, _: torch.Tensor, projected: torch.Tensor):
+        return pieces.layers[number].without(context, projected, torch.from_numpy(sets))
 
-        bound = _bound(model)
-        return _fast(
-            pieces, by_length(batches, len(sets), bound), bound, range(layers), take, scratch
-        )[1]
+    return _fast(pieces, by_length(batches, pieces.bound // len(sets)), remove)[1]
 
 
-def _chosen(model, layers: Sequence[int] | None) -> list[int]:
-    """The layers in which heads are disabled, all by default; raises ValueError for one that is not there."""
-    if layers is None:
-        return list(range(shape_of(model)[0]))
-    return [layer for layer, _ in check_heads(model, [(layer, 0) for layer in layers])]
-
-
-def _bound(model) -> int:
-    return TOKENS_AT_ONCE.get(next(model.parameters()).device.type, TOKENS_AT_ONCE["cpu"])
-
-
-def reference_sweep(
-    model, batches: Sequence[Batch], layers: Sequence[int] | None = None, ablation: str = "uniform"
-) -> Sweep:
+def reference_sweep(model, batches: Sequence[Batch], ablation: str = "uniform") -> Sweep:
     """Outputs with every head, and every layer, disabled, one pass each: the check, and the way for unknown models.
 
     Within :func:`bertology_utils.disabling.masking.disable_heads` all that is disabled there stays
-    disabled.
-
-    Args:
-        model: classifier in evaluation mode.
-        batches: the dev set; see :mod:`bertology_utils.attention.batches`.
-        layers: from 0, in which heads are disabled; all by default.
-        ablation: one of :data:`bertology_utils.disabling.masking.ABLATIONS`.
-
-    Raises:
-        ValueError: see :func:`bertology_utils.disabling.masking.disable_heads`.
-        FloatingPointError: an output is NaN or infinite.
+    disabled. Arguments and errors are those of :func:`sweep`.
     """
     instead = replacement(model, batches, ablation)
-    if isinstance(instead, str):
-        batches = partners(batches)
-
+    groups = partners(batches) if ablation == INTERCHANGE else batches
     heads, whole = [], []
-    layers = _chosen(model, layers)
-    for layer, _ in zip(
-        layers,
-        track([f"layer {one_based(layer)}" for layer in layers], "disabling heads"),
-        strict=True,
-    ):
+    numbers = axis_numbers(shape_of(model)[0])
+    for layer, _ in enumerate(track([f"layer {name}" for name in numbers], "disabling heads")):
         own = layer_heads(model, layer)
-        heads.append([logits_without(model, batches, [head], instead) for head in own])
-        whole.append(logits_without(model, batches, own, instead))
-    return Sweep(predict_logits(model, batches), np.array(heads), np.array(whole))
+        heads.append([logits_without(model, groups, [head], instead) for head in own])
+        whole.append(logits_without(model, groups, own, instead))
+    return Sweep(predict_logits(model, groups), np.array(heads), np.array(whole))
 
 
-def _fast(
-    pieces: Pieces,
-    groups: list[Batch],
-    tokens_at_once: int,
-    layers: Sequence[int],
-    change: Change,
-    scratch: Path | None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Outputs of the whole model, (examples, labels), and of every variant, (layers, variants, examples, labels)."""
-    device = next(pieces.model.parameters()).device
-    back = np.argsort([index for group in groups for index in group.index])
-    hidden = [pieces.embed(group.to(device).inputs) for group in groups]
-    disabled = {}
-    for number, _ in enumerate(
-        track([f"layer {name}" for name in axis_numbers(len(pieces.layers))], "disabling heads")
-    ):
-        finished = _finished(scratch, number)
-        if number in layers and finished is None:
-            pairs = [
-                _one_layer(pieces, number, states, change, tokens_at_once) for states in hidden
-            ]
-            found, hidden = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-            finished = (
-                torch.cat(found, dim=1).double().cpu().numpy()[:, back]
-            )  # (variants, examples, labels)
-            _finish(scratch, number, finished)
+# The fast way: a classifier in the pieces that a sweep puts together.
+
+
+def pieces_of(model, batches: Sequence[Batch]) -> Pieces | None:
+    """The model in pieces, if it is made of BERT's and no context edits it; else None, which is said.
+
+    What the pieces give is checked on one example.
+
+    Raises:
+        ValueError: see :func:`bertology_utils.models.check`.
+    """
+    check(model, batches)
+    # The fast way reads the weights, and would not see what a context changes.
+    why = "has heads that are disabled already"
+    if not is_edited(model):
+        why = "is not known to the fast sweep"
+        example = batches[0].example(0).to(next(model.parameters()).device).inputs
+        try:
+            with torch.inference_mode():
+                pieces, expected = Pieces(model), model(**example).logits
+                outputs = pieces.rest(pieces.embed(example), 0)
+            # Lower precision rounds more.
+            tolerance = max(TOLERANCE, 16 * torch.finfo(expected.dtype).eps)
+            tolerance *= 1 + expected.abs().max()
+            if outputs.shape == expected.shape and (outputs - expected).abs().max() <= tolerance:
+                return pieces
+        except (AttributeError, RuntimeError, TypeError):
+            pass
+    note(f"{type(model).__name__} {why}; a forward pass for each head instead")
+    return None
+
+
+class Pieces:
+    """A BERT, RoBERTa or ELECTRA classifier in the pieces that the sweep needs; inputs are not padded."""
+
+    def __init__(self, model):
+        self.model, self.base = model, model.base_model
+        self.heads = model.config.num_attention_heads
+        self.layers = [Layer(layer, self.heads) for layer in self.base.encoder.layer]
+        self.device = next(model.parameters()).device
+        self.bound = TOKENS_AT_ONCE.get(self.device.type, TOKENS_AT_ONCE["cpu"])
+
+    def embed(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        """Embeddings of inputs without padding, (inputs, tokens, hidden)."""
+        names = {"input_ids", "token_type_ids"} & set(inputs)
+        hidden = self.base.embeddings(**{name: inputs[name] for name in names})
+        project = getattr(self.base, "embeddings_project", None)
+        return project(hidden) if project is not None else hidden
+
+    def classify(self, first: torch.Tensor) -> torch.Tensor:
+        """Outputs, (inputs, labels), of the last layer at [CLS], (inputs, 1, hidden)."""
+        pooler = getattr(self.base, "pooler", None)
+        return self.model.classifier(pooler(first) if pooler is not None else first)
+
+    def rest(self, hidden: torch.Tensor, start: int) -> torch.Tensor:
+        """Outputs of the input of layer ``start``, or of the last layer's output at [CLS]."""
+        if start == len(self.layers):
+            return self.classify(hidden[:, :1])
+        for layer in self.layers[start:-1]:
+            hidden = layer.whole(hidden)
+        return self.classify(self.layers[-1].first_token(hidden))
+
+
+class Layer:
+    """One layer's weights, and the parts of its computation."""
+
+    def __init__(self, layer, heads: int):
+        attention = layer.attention.self
+        self.heads, self.width = heads, attention.query.out_features // heads
+        self.query, self.key, self.value = attention.query, attention.key, attention.value
+        linears = (self.query, self.key, self.value)
+        self.weight = torch.cat([linear.weight for linear in linears])  # (3 · hidden, hidden)
+        self.bias = torch.cat([linear.bias for linear in linears])
+        self.output, self.norm = layer.attention.output.dense, layer.attention.output.LayerNorm
+        self.inner, self.act = layer.intermediate.dense, layer.intermediate.intermediate_act_fn
+        self.outer, self.last_norm = layer.output.dense, layer.output.LayerNorm
+
+    def attend(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Context and values of every head, each (inputs, heads, tokens, head size), of (inputs, tokens, hidden)."""
+        split = functional.linear(hidden, self.weight, self.bias)  # (inputs, tokens, 3 · hidden)
+        split = split.unflatten(2, (3, self.heads, self.width))
+        query, key, value = split.permute(2, 0, 3, 1, 4)  # each (inputs, heads, tokens, head size)
+        return functional.scaled_dot_product_attention(query, key, value), value
+
+    def join(self, context: torch.Tensor) -> torch.Tensor:
+        """Heads' context (inputs, heads, tokens, head size) projected to (inputs, tokens, hidden)."""
+        return self.output(context.transpose(1, 2).flatten(2))
+
+    def finish(self, projected: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        """The layer's output from the projected context, same shape."""
+        middle = self.norm(projected + hidden)
+        return self.last_norm(self.outer(self.act(self.inner(middle))) + middle)
+
+    def whole(self, hidden: torch.Tensor) -> torch.Tensor:
+        """The layer's output, (inputs, tokens, hidden)."""
+        return self.finish(self.join(self.attend(hidden)[0]), hidden)
+
+    def first_token(self, hidden: torch.Tensor) -> torch.Tensor:
+        """The layer's output at [CLS] alone, (inputs, 1, hidden)."""
+        split = self.heads, self.width
+        query = self.query(hidden[:, 0]).unflatten(1, split)  # (inputs, heads, head size)
+        # The key's bias adds the same to all scores of a query, which the softmax does not see.
+        seen = torch.einsum("ihw,hwd->ihd", query, self.key.weight.unflatten(0, split))
+        scores = seen @ hidden.transpose(1, 2) * self.width**-0.5
+        gathered = torch.softmax(scores, dim=-1) @ hidden  # (inputs, heads, hidden)
+        context = torch.einsum("ihd,hwd->ihw", gathered, self.value.weight.unflatten(0, split))
+        context = context.flatten(1) + self.value.bias  # weights sum to 1: the bias passes through
+        return self.finish(self.output(context).unsqueeze(1), hidden[:, :1])
+
+    def disabled(
+        self,
+        context: torch.Tensor,
+        value: torch.Tensor,
+        projected: torch.Tensor,
+        instead: torch.Tensor | str | None,
+    ) -> torch.Tensor:
+        """The projected context with each head disabled, and with all of them, (heads + 1, inputs, tokens, hidden).
+
+        Args:
+            context: (inputs, heads, tokens, head size), at some tokens.
+            value: (inputs, heads, all tokens, head size).
+            projected: (inputs, tokens, hidden), of ``context``.
+            instead: what each head gives instead, (heads, head size); a text for what it gives the
+                next input, the first after the last; None for the mean of its values.
+        """
+        if instead is None:
+            target = value.mean(dim=2, keepdim=True)  # (inputs, heads, 1, head size)
+        elif isinstance(instead, str):
+            target = context.roll(-1, dims=0)
         else:
-            hidden = [pieces.layers[number].whole(states) for states in hidden]
-        disabled[number] = finished
-    outputs = (
-        torch.cat([pieces.classify(states[:, :1]) for states in hidden])
-        .double()
-        .cpu()
-        .numpy()[back]
-    )
-    chosen = np.stack([disabled[number] for number in layers])  # type: ignore[misc]  # None only where not in ``layers``
-    if not (np.isfinite(outputs).all() and np.isfinite(chosen).all()):
+            target = instead[None, :, None].to(value)  # (1, heads, 1, head size)
+        change = self.by_head(target - context)
+        all_disabled = self.join(target.expand_as(context)).unsqueeze(0)
+        return torch.cat([projected + change, all_disabled])
+
+    def by_head(self, context: torch.Tensor) -> torch.Tensor:
+        """What each head adds to the projection, (heads, inputs, tokens, hidden), of (inputs, heads, tokens, head size)."""
+        weight = self.output.weight.unflatten(1, (self.heads, self.width))
+        weight = weight.permute(1, 2, 0)  # (heads, head size, hidden)
+        return torch.einsum("ihtw,hwd->hitd", context, weight)
+
+    def without(
+        self, context: torch.Tensor, projected: torch.Tensor, sets: torch.Tensor
+    ) -> torch.Tensor:
+        """The projected context without each set of heads, (sets, inputs, tokens, hidden); ``sets`` are (sets, heads)."""
+        return projected - torch.einsum("sh,hitd->sitd", sets.to(projected), self.by_head(context))
+
+
+@torch.inference_mode()
+def _fast(pieces: Pieces, groups: list[Batch], change: Change) -> tuple[np.ndarray, np.ndarray]:
+    """Outputs of the whole model, (examples, labels), and of every variant, (layers, variants, examples, labels)."""
+    order = np.argsort([index for group in groups for index in group.index])
+    hidden = [pieces.embed(group.to(pieces.device).inputs) for group in groups]
+    changed = []
+    numbers = axis_numbers(len(pieces.layers))
+    for number, _ in enumerate(track([f"layer {name}" for name in numbers], "disabling heads")):
+        pairs = [_one_layer(pieces, number, states, change) for states in hidden]
+        hidden = [states for _, states in pairs]
+        outputs = torch.cat([variants for variants, _ in pairs], dim=1)
+        changed.append(outputs.double().cpu().numpy()[:, order])  # (variants, examples, labels)
+    outputs = torch.cat([pieces.classify(states[:, :1]) for states in hidden])
+    whole, without = outputs.double().cpu().numpy()[order], np.stack(changed)
+    if not (np.isfinite(whole).all() and np.isfinite(without).all()):
         raise FloatingPointError("some outputs are NaN or infinite")
-    return outputs, chosen
-
-
-def _finished(scratch: Path | None, number: int) -> np.ndarray | None:
-    """A layer's outputs from an earlier, unfinished sweep."""
-    path = scratch / f"layer_{number}.safetensors" if scratch else None
-    return load(path.read_bytes())["outputs"] if path and path.is_file() else None
-
-
-def _finish(scratch: Path | None, number: int, outputs: np.ndarray) -> None:
-    if scratch:
-        write_atomically(
-            scratch / f"layer_{number}.safetensors",
-            save({"outputs": np.ascontiguousarray(outputs)}),
-        )
+    return whole, without
 
 
 def _one_layer(
-    pieces: Pieces, number: int, hidden: torch.Tensor, change: Change, tokens_at_once: int
+    pieces: Pieces, number: int, hidden: torch.Tensor, change: Change
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Outputs (variants, examples, labels) with one layer's projected context changed; and the layer's own output."""
     layer = pieces.layers[number]
@@ -288,51 +317,32 @@ def _one_layer(
     if number == len(pieces.layers) - 1:  # of the last layer only [CLS] is read
         context, hidden = context[:, :, :1], hidden[:, :1]
     projected = layer.join(context)
-    stack = change(layer, number, context, value, projected)
-    variants = torch.stack(
-        list(_variants(pieces, layer, stack, hidden, number + 1, tokens_at_once))
-    )
-    return variants, layer.finish(projected, hidden)
+    stack = change(number, context, value, projected)  # (variants, examples, tokens, hidden)
 
+    def variants() -> Iterator[torch.Tensor]:
+        _, examples, tokens, _ = stack.shape
+        for part in stack.split(max(1, pieces.bound // (examples * tokens))):
+            after = layer.finish(part, hidden).flatten(0, 1)  # (part · examples, tokens, hidden)
+            yield from pieces.rest(after, number + 1).unflatten(0, (len(part), examples))
 
-def _variants(
-    pieces: Pieces,
-    layer: Layer,
-    stack: torch.Tensor,
-    hidden: torch.Tensor,
-    start: int,
-    tokens_at_once: int,
-) -> Iterator[torch.Tensor]:
-    """Outputs (examples, labels) of every variant, from the projected contexts (variants, examples, tokens, hidden)."""
-    _, examples, tokens, _ = stack.shape
-    for part in stack.split(max(1, tokens_at_once // (examples * tokens))):
-        after = layer.finish(part, hidden).flatten(0, 1)  # (variants · examples, tokens, hidden)
-        yield from pieces.rest(after, start).unflatten(0, (len(part), examples))
+    return torch.stack(list(variants())), layer.finish(projected, hidden)
 
 
 # Inputs of one length side by side, without padding: for the fast way, and for heads that exchange
 # their outputs.
 
 
-def by_length(batches: Sequence[Batch], variants: int, tokens_at_once: int) -> list[Batch]:
-    """The examples anew, in groups small enough that all variants of a layer make one stack.
-
-    Args:
-        batches: the data.
-        variants: of every example in a stack.
-        tokens_at_once: bound on variants × examples × length.
-    """
+def by_length(batches: Sequence[Batch], tokens: int) -> list[Batch]:
+    """The examples in groups of one length that have at most so many tokens, or one example."""
     groups = []
     for length, examples in _of_lengths(batches).items():
-        room = max(1, tokens_at_once // (length * variants))
-        groups += [
-            _joined(examples[start : start + room]) for start in range(0, len(examples), room)
-        ]
+        room = max(1, tokens // length)
+        groups += [_joined(examples[at : at + room]) for at in range(0, len(examples), room)]
     return groups
 
 
 def partners(batches: Sequence[Batch]) -> list[Batch]:
-    """The examples anew: in a group each one's partner is the next, and the last one's the first.
+    """The examples in groups of one length: each one's partner is the next, and the last one's the first.
 
     Groups have 2 to 15 examples, whatever the batches were; one whose length no other has is alone.
 
@@ -346,27 +356,18 @@ def partners(batches: Sequence[Batch]) -> list[Batch]:
     return groups
 
 
-def without_partner(batches: Sequence[Batch]) -> int:
-    """Number of inputs whose length no other has."""
-    return sum(len(examples) == 1 for examples in _of_lengths(batches).values())
-
-
 def _of_lengths(batches: Sequence[Batch]) -> dict[int, list[Batch]]:
     """By length, the shortest first: each example as a batch of its own, without padding, in the order of the data."""
-    found: dict[int, list[Batch]] = {}
+    examples: dict[int, list[Batch]] = {}
     places = {index: (batch, row) for batch in batches for row, index in enumerate(batch.index)}
     for _, (batch, row) in sorted(places.items()):
-        found.setdefault(int(batch.lengths[row]), []).append(batch.example(row))
-    return dict(sorted(found.items()))
+        examples.setdefault(int(batch.lengths[row]), []).append(batch.example(row))
+    return dict(sorted(examples.items()))
 
 
 def _joined(examples: Sequence[Batch]) -> Batch:
-    inputs = {
-        name: torch.cat([one.inputs[name] for one in examples]) for name in examples[0].inputs
-    }
+    names = examples[0].inputs
+    inputs = {name: torch.cat([one.inputs[name] for one in examples]) for name in names}
     labels = [one.labels for one in examples if one.labels is not None]
-    return Batch(
-        inputs,
-        [index for one in examples for index in one.index],
-        torch.cat(labels) if labels else None,
-    )
+    index = [index for one in examples for index in one.index]
+    return Batch(inputs, index, torch.cat(labels) if labels else None)

@@ -15,10 +15,9 @@ from itertools import combinations
 
 import numpy as np
 
-from ..disabling.effects import losses
+from ..disabling.effects import losses, scores_of
 from ..disabling.sweep import Sweep
-from ..disabling.masking import answers, scores_of
-from ..glue import Task
+from ..glue import Task, predictions
 from ..results import text_of
 from ..statistics import Seed
 from ..verdicts import Support
@@ -88,7 +87,10 @@ def effects_on_parts(
                 [rise.reshape(-1, len(labels))[:, rows].mean(axis=1) for rows in of_parts], axis=1
             )
         said = np.vstack(
-            [answers(task, one.baseline)[None], answers(task, one.heads).reshape(-1, len(labels))]
+            [
+                predictions(task, one.baseline)[None],
+                predictions(task, one.heads).reshape(-1, len(labels)),
+            ]
         )
         scores = np.stack(
             [scores_of(task, said[:, rows], labels[rows]) for rows in of_parts], axis=1

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom
 
-from ..disabling.masking import answers
-from ..glue import Task
+from ..glue import Task, predictions
 from ..statistics import ONE_SIDED
 from ..verdicts import Support
 
@@ -96,8 +95,8 @@ def turned(
         labels: gold, shape (examples,).
     """
     before, after = (
-        answers(task, whole) == labels,
-        (answers(task, without) == labels).reshape(-1, len(labels)),
+        predictions(task, whole) == labels,
+        (predictions(task, without) == labels).reshape(-1, len(labels)),
     )
     better, worse = (after & ~before).sum(axis=1), (~after & before).sum(axis=1)
     return better + worse, binom.cdf(better, better + worse, 0.5) * len(after) >= ONE_SIDED

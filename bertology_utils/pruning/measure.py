@@ -10,15 +10,13 @@ import numpy as np
 from ..attention import Batch, observe_cached
 from ..cache import cached
 from ..common import Head
-from ..disabling.effects import gains, losses
+from ..disabling.effects import gains, losses, scores_of
 from ..disabling.masking import (
     all_heads,
-    answers,
     disabled,
     logits_without,
     random_order,
     replacement,
-    scores_of,
 )
 from ..drift.scores import EMBEDDINGS, answers_of_task, gain, restored_layers, score_task
 from ..glue import Task, plain_metric, predictions, scale_of
@@ -258,10 +256,12 @@ def heads_gone(lab: Lab, task: Task) -> dict[str, dict[int, Estimate]]:
     found: dict[str, dict[int, list[Bootstrap]]] = {}
     for at in lab.trainings(task)[:2]:
         model, batches = lab.finetuned(task, seed_offset=at), lab.batches(task, "swept")
-        whole = answers(task, without(model, batches, []))
+        whole = predictions(task, without(model, batches, []))
         for name, several in orders(lab, task, at, step).items():
             for count in counts:
-                said = [answers(task, without(model, batches, order[:count])) for order in several]
+                said = [
+                    predictions(task, without(model, batches, order[:count])) for order in several
+                ]
                 gained = mean_of(gains(task, whole, np.stack(said), labels, seed))
                 found.setdefault(name, {}).setdefault(count, []).append(gained)
     found["ranked above random"] = {
@@ -290,8 +290,8 @@ def one_head_left(pairs: Pairs, seed: Seed) -> list[Bootstrap]:
         pairs: of one training.
         seed: of the halves and of the resampling of examples.
     """
-    said = answers(pairs.task, pairs.outputs[:, -pairs.heads :])  # (layers, heads, examples)
-    own = answers(pairs.task, pairs.outputs[0, 0])
+    said = predictions(pairs.task, pairs.outputs[:, -pairs.heads :])  # (layers, heads, examples)
+    own = predictions(pairs.task, pairs.outputs[0, 0])
     half = np.random.default_rng(seed).permutation(len(own)) < len(own) // 2
     best = np.empty_like(said[:, 0])  # (layers, examples)
     for chooses, answered in ((half, ~half), (~half, half)):

@@ -1,0 +1,496 @@
+"""What disabling heads and layers does in every task and run, recorded and judged in the paper's order (§4.6, §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import stats
+
+from ..attention import make_batches, observe_cached
+from ..cache import cached
+from ..common import Head, head_name, one_based
+from ..framenet.measure import FrameLinkAttention, place_release
+from ..glue import Task, plain_metric, predictions
+from ..results import GAIN, MEASURED, P_VALUE, RANK_OF_GAINS, text_of
+from ..statistics import (
+    RESAMPLES,
+    Bootstrap,
+    Estimate,
+    Seed,
+    mean_of,
+    mean_over_seeds,
+    rank_correlation,
+    rank_of,
+    weighted_scores,
+    whole_and_resampled,
+)
+from ..statistics.estimates import of_same_examples
+from ..statistics.permutation import (
+    DRAWS,
+    MARGIN,
+    ONE_SIDED,
+    by_size,
+    heads_by_size,
+    many_test,
+    p_is,
+)
+from ..verdicts import HOLDS, SCORE, TENTH, WEIGHT, Support, above, all_of, any_of, some_head
+from .effects import Effects, Variants, effects, reliability, scores_of, sweep_run
+from .heads import MapStatistics, TwinWords, lengths_added
+from .masking import logits_without
+from .sweep import Sweep
+
+if TYPE_CHECKING:
+    from ..lab import Lab
+
+HALVINGS = 5  # of the examples, where every one costs a pass
+FEW = 5  # heads of a model that count as its most needed
+# Of losses without a head: the part of their variance over heads that is not noise of the examples.
+# At it a true correlation of 0.42 shows as 0.3, the least that counts; below it, "nothing predicts
+# the losses" would say more of them than of what predicts them.
+RELIABLE = 0.5
+ALIKE = 0.1  # difference of rank correlations below which tasks' profiles count as one
+Found = Mapping[Task, Sequence[Effects]]  # of every run of each task
+
+
+def run(lab: Lab) -> None:
+    """§4.6 and §5: heads and layers one by one, a twelfth of the heads, which heads are needed, and what predicts it."""
+    excess = frame_link_excess(lab)  # first, as a release may be missing
+    found = {
+        task: [
+            effects(
+                task,
+                sweep_run(lab, task, number),
+                lab.labels(task, "swept"),
+                lab.resampling_seed(task),
+            )
+            for number in lab.trainings(task)
+        ]
+        for task in lab.tasks
+    }
+    record_heads(lab, found)
+    record_layers(lab, found)
+    record_a_twelfth(lab, found)
+    record_needed_heads(lab, found, heads_by_size(excess)[:2])
+    record_predictors(lab, found, excess)
+
+
+def record_runs(
+    lab: Lab, what: str, found: Found, measure: Callable[[Effects], Any], **options: Any
+) -> None:
+    """Record a number of every run; a gain, unless the options say otherwise."""
+    for task, several in found.items():
+        # An answer on the border of two classes is a part of an accuracy only.
+        tolerance = MEASURED if task.is_regression else GAIN
+        labels: dict[str, Any] = {
+            "by": ("task", "training"),
+            "unit": "gain",
+            "tolerance": tolerance,
+        }
+        lab.record(what, {task: [measure(one) for one in several]}, **labels | options)
+
+
+# §4.6
+
+
+def record_heads(lab: Lab, found: Found) -> None:
+    """Every head by itself: its gain, and what is left of the best one's beside chance and on other examples."""
+    record_runs(lab, "score of the whole model", found, lambda one: one.baseline, unit="score")
+    record_runs(lab, "gain without a head", found, lambda one: one.heads.values)
+    record_runs(lab, "mean gain without a head", found, lambda one: mean_of(one.heads.gains))
+    record_runs(lab, "largest gain without a head", found, lambda one: one.heads.largest)
+    record_runs(
+        lab,
+        "gain without the chosen head, on other examples",
+        found,
+        lambda one: one.held_out,
+    )
+    record_runs(
+        lab,
+        "heads that surely gain",
+        found,
+        lambda one: int((one.heads.p("better") < ONE_SIDED).sum()),
+        unit="count",
+        tolerance=1,
+    )
+    record_runs(
+        lab,
+        "largest gain without a head by chance",
+        found,
+        lambda one: np.percentile(one.heads.test.best_by_chance, [50, 95]),
+        over=("kind",),
+        kinds=("median", "95 %"),
+    )
+    record_runs(
+        lab,
+        "p of the gain without a head",
+        found,
+        lambda one: {side: one.heads.p(side) for side in ("better", "worse")},
+        by=("task", "training", "kind"),
+        unit="p",
+        tolerance=P_VALUE,
+    )
+    heads = {task: [one.heads for one in several] for task, several in found.items()}
+    helps = {task: some_gain(several) for task, several in heads.items()}
+    lab.judge("some-head-helps", helps, unit="gain")
+    raises = {task: [one.harm for one in several] for task, several in found.items()}
+    lab.judge("some-head-hurts", raises, unit="gain")
+    held_out = {
+        task: of_same_examples([one.held_out for one in several]) for task, several in found.items()
+    }
+    lab.judge("gain-elsewhere", held_out, unit="gain")
+    means = {
+        task: mean_over_seeds([mean_of(one.gains) for one in several], several[0].scale)
+        for task, several in heads.items()
+    }
+    lab.judge("random-head-helps", means, unit="gain")
+    known = {task: several for task, several in heads.items() if lab.learned[task]}
+    apart = {"": profiles_apart(known, lab.settings.seed)} if len(known) > 1 else {}
+    lab.judge("impact-differs", apart, unit="gain")
+
+
+def record_layers(lab: Lab, found: Found) -> None:
+    """Every layer by itself."""
+    record_runs(lab, "gain without a layer", found, lambda one: with_intervals(one.layers.gains))
+    record_runs(lab, "largest gain without a layer", found, lambda one: one.layers.largest)
+    layers = {task: [one.layers for one in several] for task, several in found.items()}
+    helps = {task: some_gain(several) for task, several in layers.items()}
+    lab.judge("some-layer-helps", helps, unit="gain")
+    first = {task: gain_of(several, 0) for task, several in layers.items()}
+    lab.judge("first-layer-rte", first, unit="gain")
+    harmless = {
+        task: no_harm(several, range(several[0].shape[0])) for task, several in layers.items()
+    }
+    lab.judge("worst-layer-small", harmless, unit="gain")
+
+
+def with_intervals(parts: Sequence[Bootstrap] | Sequence[Estimate]) -> dict[str, Any]:
+    """Values with the ends of their intervals, as arrays, and the examples, for the table of results."""
+    low, high = np.transpose([one.interval for one in parts])
+    values = np.array([one.value for one in parts])
+    return {"value": values, "low": low, "high": high, "n": parts[0].n}
+
+
+def gain_of(several: Sequence[Variants], place: int | Head) -> Estimate:
+    """The gain of one layer, from 0, or head, (layer, head) from 0, mean over runs."""
+    return mean_over_seeds([one.gain(place) for one in several], several[0].scale)
+
+
+def some_gain(several: Sequence[Variants]) -> Support:
+    """Support for some head's (or layer's) disabling raising the score in every run.
+
+    It holds in a run at a p corrected over all heads; it fails if none raises the score by a
+    tenth of a point, the least gain that the paper reports.
+    """
+    parts = []
+    for one in several:
+        below = max((-mean_over_seeds([gain])).p_above(-TENTH) for gain in one.gains)
+        parts.append(Support(float(one.p("better").min()), below))
+    support = all_of(parts)
+    least = min(several, key=lambda one: one.largest.value)
+    words = text_of(least.largest.summary() | {"unit": "gain"})
+    number = f"{words} ({p_is(float(least.test.better[least.best]))}); n={least.largest.n}"
+    return Support(support.holds, support.fails, number)
+
+
+def no_harm(several: Sequence[Variants], places: Sequence[int] | Sequence[Head]) -> Support:
+    """Support for each of some heads (or layers) costing less than a point, mean over runs; the least sure in words.
+
+    Args:
+        several: of every run.
+        places: layers from 0, or heads, (layer, head) from 0.
+    """
+    names = [f"layer {one_based(at)}" if isinstance(at, int) else head_name(*at) for at in places]
+    changes = [gain_of(several, at) for at in places]
+    return harmless(dict(zip(names, changes, strict=True)), each=True)
+
+
+def harmless(changes: Mapping[str, Estimate], each: bool) -> Support:
+    """Support for each of some changes of the score, or for one of them, being above minus a point.
+
+    Args:
+        changes: by name; in words stands the least sure one, or of which one is enough the surest.
+        each: True if all have to be.
+    """
+    parts = {name: above(change, -SCORE) for name, change in changes.items()}
+    support = (all_of if each else any_of)(parts.values())
+    name = (max if each else min)(parts, key=lambda name: parts[name].holds)
+    number = text_of(changes[name].summary() | {"unit": "gain"}, sizes=True)
+    return Support(support.holds, support.fails, f"{name} {number}")
+
+
+def profiles_apart(found: Mapping[Task, Sequence[Variants]], seed: Seed) -> Support:
+    """Support for the heads' effects being more alike, in their order, within a task than between tasks.
+
+    The statistic is the mean rank correlation of two models of one task minus that of two tasks'.
+    It holds by a permutation of which model is of which task; it fails if, heads resampled, it is
+    surely below :data:`ALIKE`.
+
+    Args:
+        found: of every run.
+        seed: of the draws.
+    """
+    tasks = np.array([at for at, several in enumerate(found.values()) for _ in several])
+    profiles = np.stack(
+        [one.values.ravel() for several in found.values() for one in several]
+    )  # (models, heads)
+    if np.bincount(tasks).max(initial=0) < 2 or len(found) < 2:
+        return Support(1.0, 1.0)
+    first, second = np.triu_indices(len(tasks), 1)
+
+    def statistic(rho: np.ndarray, tasks: np.ndarray) -> float:
+        within = tasks[first] == tasks[second]
+        return float(rho[within].mean() - rho[~within].mean())
+
+    def correlations(heads: np.ndarray) -> np.ndarray:
+        ranks = stats.rankdata(profiles[:, heads], axis=1)
+        with np.errstate(invalid="ignore"):  # a model whose heads all do the same
+            return np.nan_to_num(np.corrcoef(ranks))[first, second]
+
+    rng, everything = np.random.default_rng(seed), np.arange(profiles.shape[1])
+    rho = correlations(everything)
+    observed = statistic(rho, tasks)
+    drawn = np.array([statistic(rho, rng.permutation(tasks)) for _ in range(DRAWS)])
+    resampled = [
+        statistic(correlations(rng.choice(everything, len(everything))), tasks)
+        for _ in range(RESAMPLES)
+    ]
+    low, high = np.percentile(resampled, [2.5, 97.5])
+    holds = float((1 + (drawn >= observed - 1e-9).sum()) / (1 + DRAWS))
+    against = Estimate(observed, float(np.std(resampled)), len(everything))
+    number = f"{observed:+.2f} [{low:+.2f}, {high:+.2f}], {p_is(holds)}"
+    number += f"; n={len(everything)} heads, {len(tasks)} models of {len(found)} tasks"
+    return Support(holds, (-against).p_above(-ALIKE), number)
+
+
+# §5
+
+
+def record_a_twelfth(lab: Lab, found: Found) -> None:
+    """A twelfth of the heads disabled together, a layer's worth in BERT: the most that the paper disabled."""
+
+    def gain(task: Task, number: int) -> Bootstrap:
+        model = lab.lazy_classifier(task, seed_offset=number)
+        inputs = lab.lazy_batches(task, lab.rows(task, "swept"))
+        return gain_without_a_twelfth(
+            task,
+            lambda heads: cached(logits_without, model, inputs, heads),
+            sweep_run(lab, task, number),
+            lab.labels(task, "swept"),
+            lab.resampling_seed(task),
+        )
+
+    gains = {
+        task: mean_over_seeds(
+            [gain(task, number) for number in lab.trainings(task)], several[0].heads.scale
+        )
+        for task, several in found.items()
+    }
+    what = "gain with a twelfth of the heads off"
+    lab.record(what, gains, ("task",), unit="gain", tolerance=GAIN)
+    lab.judge("several-heads-harmless")
+
+
+def gain_without_a_twelfth(
+    task: Task,
+    without: Callable[[Sequence[Head]], np.ndarray],
+    sweep: Sweep,
+    labels: np.ndarray,
+    seed: Seed,
+) -> Bootstrap:
+    """The gain with the best twelfth of the heads on one half of the examples disabled, on the other half; mean over halvings.
+
+    Of heads that tie, those that are disabled are drawn by lot.
+
+    Args:
+        task: the task.
+        without: gives a classifier's outputs, shape (examples, labels), with some heads disabled.
+        sweep: of the same classifier.
+        labels: gold, shape (examples,).
+        seed: of resampling and halvings.
+    """
+    heads = sweep.heads.shape[1]
+    predicted = predictions(task, sweep.heads).reshape(-1, len(labels))  # (all heads, examples)
+    weights, rng = whole_and_resampled(len(labels), seed), np.random.default_rng(seed)
+    whole, gains = predictions(task, sweep.baseline), []
+    for _ in range(HALVINGS):
+        half = rng.permutation(len(labels)) < len(labels) // 2
+        scores, lots = (
+            scores_of(task, predicted[:, half], labels[half]),
+            rng.permutation(len(predicted)),
+        )
+        best = lots[by_size(scores[lots])][: max(1, round(len(predicted) / 12))]
+        off = predictions(task, without([divmod(int(at), heads) for at in best]))
+        rest = np.stack([whole, off])[:, ~half]
+        # (1 + resamples, 2)
+        both = weighted_scores(plain_metric(task), rest, labels[~half], weights[:, ~half])
+        gains.append(both[:, 1] - both[:, 0])
+    return Bootstrap.of(np.mean(gains, axis=0), len(labels), seed)
+
+
+def frame_link_excess(lab: Lab) -> np.ndarray:
+    """How much more weight pre-trained heads put along frame-semantic links (§4.2) than at other sentences' places, (layers, heads)."""
+    placed, inputs, _ = place_release(lab.settings.framenet, lab.tokenizer)
+    links = FrameLinkAttention(
+        placed, "predicate to element", elsewhere="borrowed", seed=lab.settings.seed
+    )
+    batches = make_batches(inputs, lab.tokenizer)
+    return np.nanmean(observe_cached(lab.encoder(), batches, {"": links})[""].excess, axis=0)
+
+
+def record_needed_heads(lab: Lab, found: Found, frame_heads: Sequence[Head]) -> None:
+    """Whether the heads of frame-semantic links are needed, and whether two tasks, or two runs, need the same heads."""
+    lab.fact(frame_heads=[head_name(*head) for head in frame_heads])
+    record_runs(
+        lab,
+        "gain without a frame head",
+        found,
+        lambda one: {head_name(*head): one.heads.gain(head) for head in frame_heads},
+        by=("task", "training", "kind"),
+    )
+    heads = {task: [one.heads for one in several] for task, several in found.items()}
+    unneeded = {task: no_harm(several, frame_heads) for task, several in heads.items()}
+    lab.judge("frame-heads-unneeded", unneeded, unit="gain")
+
+    of_runs = {
+        task: {
+            f"trainings {at + 1} and {other + 1}": rank_of(
+                several[at].values, several[other].values
+            )
+            for at, other in combinations(lab.trainings(task), 2)
+        }
+        for task, several in heads.items()
+    }
+    lab.record(
+        "rank correlation of two trainings' gains",
+        of_runs,
+        ("task", "kind"),
+        unit="correlation",
+        tolerance=RANK_OF_GAINS,
+    )
+    known = {task: several for task, several in heads.items() if lab.learned[task]}
+    repeated = [(task, task) for task, several in known.items() if len(several) > 1]
+    agree = {"": needs_alike(known, repeated)} if repeated and len(known) > 1 else {}
+    lab.judge("trainings-agree", agree)
+
+    pair = [task for task in known if task.name in ("stsb", "rte")]
+    shared = len(pair) == 2 and len(known) > 2
+    lab.judge("shared-pair", {"": needs_alike(known, [tuple(pair)])} if shared else {})
+    both = needed_by_all([known[task] for task in pair]) if len(pair) == 2 else []
+    to_twins = {}
+    if both:
+        weights = np.concatenate([twin_weights(lab, task) for task in pair])
+        to_twins["STS-B and RTE"] = some_above(weights, both, lab.settings.seed)
+    lab.judge("both-sentences", to_twins)
+
+
+def needs_alike(
+    found: Mapping[Task, Sequence[Variants]], chosen: Sequence[tuple[Task, ...]]
+) -> Bootstrap:
+    """Of the heads needed most, how many more two models share whose tasks are chosen than two of other tasks.
+
+    Means over all pairs of models of two tasks (or of one, for a task paired with itself), and over
+    all pairs of different tasks that are not chosen: what heads have in common whatever the task
+    cancels.
+
+    Args:
+        found: of every run.
+        chosen: pairs of tasks.
+    """
+    models = [(task, most_needed(one)) for task, several in found.items() for one in several]
+    alike: list[np.ndarray] = []
+    others: list[np.ndarray] = []
+    for (one, needed), (other, needed_too) in combinations(models, 2):
+        is_chosen = (one, other) in chosen or (other, one) in chosen
+        if is_chosen or one is not other:
+            (alike if is_chosen else others).append((needed * needed_too).sum(axis=1))
+    n = sum(several[0].gains[0].n for several in found.values())
+    seeds = tuple(several[0].gains[0].seed for several in found.values())
+    return Bootstrap.of(np.mean(alike, axis=0) - np.mean(others, axis=0), n, seeds)
+
+
+def most_needed(one: Variants) -> np.ndarray:
+    """1 for the :data:`FEW` heads whose disabling costs most, of the examples and of each resample, shape (1 + resamples, heads).
+
+    Heads that tie for the last places share them, each by the same part: what choosing among them
+    by lot would give on average. All 0 if all heads tie, so that none is needed most.
+    """
+    gains = np.stack(
+        [np.append(gain.value, gain.draws) for gain in one.gains], axis=1
+    )  # (1 + resamples, heads)
+    if np.ptp(gains[0]) <= MARGIN:
+        return np.zeros(gains.shape)
+    last = np.sort(gains, axis=1)[:, FEW - 1 : FEW]
+    ahead = gains < last - MARGIN
+    tied = ~ahead & (gains <= last + MARGIN)
+    return ahead + tied * (FEW - ahead.sum(axis=1, keepdims=True)) / tied.sum(axis=1, keepdims=True)
+
+
+def needed_by_all(found: Sequence[Sequence[Variants]]) -> list[Head]:
+    """Heads among the :data:`FEW` that cost most in some run of each of some tasks; (layer, head) from 0.
+
+    Args:
+        found: of every run of every task.
+    """
+    of_tasks = [
+        {head for one in several for head in heads_by_size(-one.values)[:FEW]} for several in found
+    ]
+    return sorted(set.intersection(*of_tasks))
+
+
+def twin_weights(lab: Lab, task: Task) -> np.ndarray:
+    """What :class:`TwinWords` gives of the task's first run, shape (examples, layers, heads)."""
+    model, batches = lab.finetuned(task), lab.batches(task, "swept")
+    return observe_cached(model, batches, {"": TwinWords(lab.tokenizer)})[""]
+
+
+def some_above(differences: np.ndarray, heads: Sequence[Head], seed: Seed) -> Support:
+    """Support for some of these heads' mean difference of weights being above the least that counts; the highest in words.
+
+    Args:
+        differences: shape (examples, layers, heads); NaN where an example says nothing.
+        heads: (layer, head) from 0, named beforehand.
+        seed: of the permutations.
+    """
+    chosen = differences[:, *np.transpose(heads)]  # (examples, these heads)
+    test = many_test(chosen, WEIGHT, seed)
+    support, at = some_head(test), int(np.nanargmax(test.means))
+    number = f"{head_name(*heads[at])} {test.means[at]:+.3f}; n={int(test.n[at])}"
+    return Support(support.holds, support.fails, number)
+
+
+def record_predictors(lab: Lab, found: Found, excess: np.ndarray) -> None:
+    """Whether what a head attends to, or adds, predicts the loss of score without it, in first runs.
+
+    Only tasks whose losses are reliable decide: surely more than half signal.
+    """
+    reliable, correlations = [], dict[str, dict[Task, Bootstrap]]()
+    for task, several in found.items():
+        labels, seed = lab.labels(task, "swept"), lab.resampling_seed(task)
+        one = reliability(task, sweep_run(lab, task), labels, seed)
+        what, unit = "split-half reliability of the loss without a head", "correlation over heads"
+        lab.record(what, {task: one}, ("task",), unit=unit, tolerance=RANK_OF_GAINS)
+        if lab.learned[task] and above(one, RELIABLE).outcome == HOLDS:
+            reliable.append(task)
+        model, batches = lab.finetuned(task), lab.batches(task, "swept")
+        maps = MapStatistics(tuple(lab.tokenizer.all_special_ids))
+        shown = observe_cached(model, batches, {"": maps})[""] | {
+            "length of what it adds": cached(lengths_added, model, batches),
+            "excess along frame-semantic links": excess,
+        }
+        losses = -several[0].heads.values.ravel()
+        for name, values in shown.items():  # each (layers, heads)
+            # The same draws of heads on every task.
+            rho = rank_correlation(values.ravel(), losses, lab.settings.seed)
+            correlations.setdefault(name, {})[task] = rho
+    what = "rank correlation with the loss without a head"
+    lab.record(what, correlations, ("kind", "task"), unit=unit, tolerance=RANK_OF_GAINS)
+    means = {
+        name: mean_of([rho[task] for task in reliable])
+        for name, rho in correlations.items()
+        if reliable
+    }
+    lab.judge("effect-predicted", means, unit=unit)
