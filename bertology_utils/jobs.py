@@ -38,7 +38,7 @@ from .cache import (
 from .common import emulates, environment, is_closed, quiet
 from .disabling.effects import sweep_call
 from .disabling.masking import ABLATIONS
-from .features import tuned as features
+from .features import measurements as feature_measurements
 from .finetune import Training
 from .glue import Task
 from .lab import Lab
@@ -213,7 +213,7 @@ SECTIONS = {
 # Notebooks that measure the same models on the same rows: their measurements share a pass.
 MEASUREMENTS: Mapping[str, Callable[[Lab, Task], dict[str, Measurement]]] = {
     "1": patterns.measurements,
-    "4": features.measurements,
+    "4": feature_measurements,
     "5": looks.measurements,
 }
 

@@ -1,4 +1,4 @@
-"""§4.4: attention to types of token against a plain reading of its definition, and what is estimated and drawn from it."""
+"""§4.4: attention to types of token against a plain reading of its definition, and what is estimated from it."""
 
 import functools
 import math
@@ -17,21 +17,24 @@ from bertology_utils.annotation.inputs import (
     token_types,
 )
 from bertology_utils.attention import observe
-from bertology_utils.features import compare, tuned
+from bertology_utils.features import compare
 from bertology_utils.features.measure import (
     ATTENDING,
     DESTINATIONS,
     Features,
     Flow,
-    disregard,
+    TypeWeights,
+    absent_as_zero,
     marks,
+    observe_types,
+    token_masks,
 )
-from bertology_utils.features.reading import Examples, Reading, pooled, type_in_even_shares
 from bertology_utils.glue import TASKS as GLUE
-from bertology_utils.statistics import many_test
+from bertology_utils.statistics import in_both, many_test
 from bertology_utils.verdicts import CLAIMS, FAILS, HOLDS, WEIGHT, judge
 
 MRPC, SST2 = GLUE["mrpc"], GLUE["sst2"]
+NOUNS, VERBS, CLS = (TOKEN_TYPES.index(kind) for kind in ("nouns", "verbs", "[CLS]"))
 
 
 def plain_types(example, protocol):
@@ -134,40 +137,44 @@ def test_padding_on_either_side_changes_nothing(attending):
         )
 
 
-def test_examples_without_the_type():
+def test_the_published_code_counts_absent_types_as_zero_except_for_negation():
     values = np.full((3, len(TOKEN_TYPES), 2, 2), 0.25)
     values[1] = np.nan
-    assert np.isnan(disregard(values, "paper")[1]).all()
-    official = disregard(values, "official")
-    negation = LINGUISTIC.index("negation")
+    official, negation = absent_as_zero(values), LINGUISTIC.index("negation")
     assert np.isnan(official[1, negation]).all()
     assert (np.delete(official[1], negation, axis=0) == 0).all()
     assert (official[[0, 2]] == 0.25).all()
-    with pytest.raises(ValueError, match="paper, official"):
-        disregard(values, "mine")
 
 
 def test_earlier_and_later_layers():
     values = np.random.default_rng(0).normal(0, 0.01, size=(40, 5, 4))
-    values += np.array([0.3, 0.3, 9, 0.1, 0.1])[:, None]
-    first, drop = compare.earlier_and_later(values, seed=1)
-    assert first.value == pytest.approx(values[:, :2].mean())
-    assert drop.value == pytest.approx(values[:, :2].mean() - values[:, 3:].mean())
-    assert 0.19 < drop.interval[0] < 0.2 < drop.interval[1] < 0.21
+    values += np.array([0.3, 0.3, 9, 0.1, 0.1])[:, None]  # a middle layer is in neither half
+    fall = compare.earlier_and_later(values, seed=1)
+    assert fall.value == pytest.approx(values[:, :2].mean() - values[:, 3:].mean())
+    assert 0.19 < fall.interval[0] < 0.2 < fall.interval[1] < 0.21
+
+
+def test_claims_about_depth_order_layers_as_their_weights_should_fall():
+    values = np.zeros((40, len(TOKEN_TYPES), 4, 2))
+    values[:, CLS, :2] = values[:, TOKEN_TYPES.index("[SEP]"), 2:] = 0.3
+    values[:, CLS, 0] = 0.0  # the first layer differs
+    one = TypeWeights(values, values, values, np.full(40, 10), 1)
+    falls = {
+        claim: compare.earlier_and_later(one.on(kind)[:, layers], 1).value
+        for claim, (kind, layers) in compare.DEPTH.items()
+    }
+    expected = {"cls-early": 0.15, "cls-early-deeper": 0.3, "sep-late": 0.3, "sep-late-deeper": 0.3}
+    assert falls == pytest.approx(expected)
 
 
 def test_a_published_panel_may_be_misread_in_all_cells_of_a_half():
-    panel = np.repeat([0.3, 9.0, 0.1], 48).reshape(3, 48)  # a middle layer is in neither half
-    found = compare.published_halves(panel, 0.02, 1000)
-    assert found.value == pytest.approx(0.2) and found.n == 1000
-    misread = compare.published_halves(
-        panel + np.array([[0.02], [0], [0]]), 0.02, 1000
-    )  # one shade too dark throughout
-    low, high = misread.interval
+    panel = np.repeat([0.3, 9.0, 0.1], 48).reshape(3, 48)
+    fall = compare.published_halves(panel)
+    assert fall.value == pytest.approx(0.2)
+    one_shade_too_dark = compare.published_halves(panel + np.array([[0.02], [0], [0]]))
+    low, high = one_shade_too_dark.interval
     assert low < 0.2 < high
-    assert (
-        misread.error == compare.published_halves(panel[:, :1], 0.02, 1000).error
-    )  # more cells make it no surer
+    assert fall.error == compare.published_halves(panel[:, :1]).error, "more cells are no surer"
 
 
 def test_types_and_marks_are_compared_in_the_same_examples():
@@ -194,52 +201,39 @@ def test_types_and_marks_are_compared_in_the_same_examples():
 def test_what_words_get_is_judged_in_the_heads_that_turned_to_them():
     """Most heads look at [CLS] alone, one turned to nouns: the mean over all heads would call that negligible."""
     rng = np.random.default_rng(0)
-    values = 1 + rng.normal(
-        0, 0.05, (200, len(TOKEN_TYPES), 3, 4)
-    )  # even attention, in multiples of 1/L
-    nouns, verbs, mark = (TOKEN_TYPES.index(kind) for kind in ("nouns", "verbs", "[CLS]"))
-    values[:, mark] += 10
+    values = 1 + rng.normal(0, 0.05, (200, len(TOKEN_TYPES), 3, 4))  # in multiples of 1/L
+    values[:, CLS] += 10
     tuned = values.copy()
-    tuned[:, nouns, 2, 1] += 6  # of the mark's 10
-    tuned[:, verbs] += 3  # as before fine-tuning
-    stripes, differences = compare.against_marks(tuned, 1), (tuned - values) / 100
-    differences[:, verbs] = 0
-    changes = {MRPC: [many_test(differences, WEIGHT, 1)]}
-    everywhere = stripes.words_beside_marks(nouns, np.full((3, 4), True))
-    assert everywhere.value < CLAIMS["words-negligible"].least, (
-        "what was judged before: the mean over heads"
-    )
-    found = compare.beside_marks({MRPC: [stripes]}, changes)
-    assert set(found[MRPC]) == {"nouns"} and found[MRPC]["nouns"].value == pytest.approx(
-        0.6, abs=0.02
-    )
-    assert judge("words-negligible", found).outcome == FAILS
-    tuned[:, nouns, 2, 1] -= 5.5  # it still gained surely, and is now at a twentieth
-    assert (
-        judge(
-            "words-negligible",
-            compare.beside_marks({MRPC: [compare.against_marks(tuned, 1)]}, changes),
-        ).outcome
-        == HOLDS
-    )
-    assert compare.beside_marks({SST2: [stripes]}, {SST2: changes[MRPC]}) == {}, "not named there"
-    none = {MRPC: [many_test(np.zeros_like(differences), WEIGHT, 1)]}
-    assert compare.beside_marks({MRPC: [stripes]}, none) == {}, "no head turned to words"
+    tuned[:, NOUNS, 2, 1] += 6  # of the 10
+    tuned[:, VERBS] += 3  # as before fine-tuning
+    differences = (tuned - values) / 100
+    differences[:, VERBS] = 0
+
+    def beside(task, tuned, differences):
+        tests = many_test(differences, WEIGHT, 1)
+        gained = {kind: {task: [tests[at]]} for at, kind in enumerate(TOKEN_TYPES)}
+        return compare.beside_marks({task: [compare.against_marks(tuned, 1)]}, gained)
+
+    everywhere = compare.against_marks(tuned, 1).words_beside_marks(NOUNS, np.full((3, 4), True))
+    assert everywhere.value < CLAIMS["words-negligible"].least
+    parts = beside(MRPC, tuned, differences)
+    assert list(parts[MRPC]) == ["nouns"]
+    assert parts[MRPC]["nouns"].value == pytest.approx(0.6, abs=0.02)
+    assert judge("words-negligible", parts).outcome == FAILS
+    tuned[:, NOUNS, 2, 1] -= 5.5  # it still gained surely, and is now at a twentieth
+    assert judge("words-negligible", beside(MRPC, tuned, differences)).outcome == HOLDS
+    assert beside(SST2, tuned, differences) == {}, "the paper does not name SST-2"
+    assert beside(MRPC, tuned, 0 * differences) == {}, "no head turned to words"
 
 
 def test_a_control_passed_by_another_head_is_not_passed():
     """One head gains for nouns with all words, another loses less than matched words do: none turned to nouns."""
-    noise = np.random.default_rng(0).normal(0, 0.01, (100, 1, 1, 2))
-    gained, beyond = (
-        many_test(np.array([[means]]) + noise, WEIGHT, 1) for means in ([0.1, -0.1], [0.0, 0.1])
+    noise = np.random.default_rng(0).normal(0, 0.01, (100, 1, 2))
+    alone, above = (
+        many_test(np.array([means]) + noise, WEIGHT, 1) for means in ([0.1, -0.1], [0.0, 0.1])
     )
-    (alone,), (other,) = (compare.of_type({MRPC: [one]}, 0)[MRPC] for one in (gained, beyond))
-    assert judge("more-nouns-matched", {MRPC: [other]}).outcome == HOLDS, "as before"
-    both = compare.also({MRPC: [alone]}, {MRPC: [other]})
-    assert judge("more-nouns-matched", both).outcome == FAILS
-    assert compare.elsewhere(dict.fromkeys(compare.MORE_ATTENDED, both), {MRPC: True}) == {
-        MRPC: {"negation": both[MRPC]}
-    }
+    assert judge("more-nouns-matched", {MRPC: [above]}).outcome == HOLDS
+    assert judge("more-nouns-matched", {MRPC: [in_both(alone, above)]}).outcome == FAILS
 
 
 def test_stripes_are_on_words_or_on_marks_or_nowhere():
@@ -255,7 +249,7 @@ def test_stripes_are_on_words_or_on_marks_or_nowhere():
     np.testing.assert_array_equal(marks[0], [[False, True], [True, False]])
     assert words.shape == (1001, 2, 2)
     assert stripes.on_words().value == 0.25 and stripes.marks_ahead().value == 0.25
-    assert stripes.count(2) == (1, 2) and stripes.count(5) == (0, 1)
+    assert [heads[0].sum() for heads in stripes.heads(5)] == [0, 1]
     values[:, 2, 0, 1] -= 3
     assert stripes.kept(compare.against_marks(values, 1, [0, 1], [2])).value == 0.5
     even = compare.against_marks(np.ones_like(values), 1, [0, 1], [2])
@@ -273,41 +267,22 @@ def test_ahead_compares_each_rival_in_the_examples_that_have_both():
     assert compare.ahead(values, 3, range(4), seed=1) == (False, 0.0), "no example has it"
 
 
-@pytest.fixture(scope="module")
-def read():
-    """One pass over the examples of MRPC, and the same examples by themselves."""
+def test_one_pass_gives_the_weights_by_hand():
     lab, task, model, plain = measured("mrpc")
-    examples = Examples(lab.annotated_inputs(task), "paper", (1, 0))
-    return (
-        lab,
-        task,
-        model,
-        plain,
-        examples,
-        examples.read(lab.observe(model, task, examples.measurements())),
-    )
-
-
-def test_a_reading_holds_the_types_by_hand(read):
-    _, _, _, plain, examples, reading = read
+    seen, masks = observe_types(lab, model, task), token_masks(lab, task)
     for at in (0, 7):
         columns = plain[at].maps.mean(axis=2)  # (layers, heads, tokens)
-        places = examples.places(at)
         for kind in ("[CLS]", "[SEP]", "nouns"):
-            np.testing.assert_allclose(
-                reading.of(kind)[at], columns[..., places[kind]].max(axis=2), atol=1e-5
-            )
-        assert not (
-            places["a word"] & (places["[CLS]"] | places["[SEP]"] | places["punctuation"])
-        ).any()
-        both = [examples.matched.masks[at][row] for row in (0, len(LINGUISTIC))]
-        nouns, words = (columns[..., of].max(axis=2) for of in both)
-        np.testing.assert_allclose(reading.above_matched[at, 0], nouns - words, atol=1e-5)
-    assert type_in_even_shares([reading], "[SEP]") == pytest.approx(
-        (reading.of("[SEP]").mean(axis=(1, 2)) * reading.lengths).mean()
-    )
-    np.testing.assert_allclose(reading.to("[CLS]"), reading.of("[CLS]"), atol=1e-6)
-    assert len(pooled([reading, reading], "negation")) == 2 * examples.present["negation"]
+            places = masks["types"][at][TOKEN_TYPES.index(kind)]
+            expected = columns[..., places].max(axis=2)
+            np.testing.assert_allclose(seen.on(kind)[at], expected, atol=1e-5)
+        nouns, words = (
+            columns[..., masks["matched"][at][row]].max(axis=2) for row in (0, len(LINGUISTIC))
+        )
+        np.testing.assert_allclose(seen.above_matched[at, 0], nouns - words, atol=1e-5)
+    expected = (seen.on("[SEP]").mean(axis=(1, 2)) * seen.lengths).mean()
+    assert compare.type_in_even_shares([seen], "[SEP]") == pytest.approx(expected)
+    np.testing.assert_allclose(seen.destinations[..., 0], seen.on("[CLS]"), atol=1e-6)
 
 
 # Where attention goes, against a plain reading of the definition and maps whose answer can be read
@@ -423,31 +398,3 @@ def test_a_token_that_is_two_marks_counts_once():
     np.testing.assert_allclose(
         flow.destinations[0, 0, 0], [0, 1, 0, 0, 0, 0, 0], atol=sum_tolerance(60)
     )
-
-
-def test_heads_that_turned_to_words_are_counted_and_the_one_that_turned_most_is_found():
-    means = np.zeros((200, len(LINGUISTIC), 1, 3))
-    means[:, LINGUISTIC.index("nouns"), 0] = 0.1, 0.0, -0.1
-    means[:, LINGUISTIC.index("verbs"), 0, 2] = 0.2
-    means[:, LINGUISTIC.index("negation"), 0, 1] = 0.9
-    means[20:, LINGUISTIC.index("negation")] = np.nan  # too few examples
-    changes = {
-        MRPC: [many_test(means + np.random.default_rng(0).normal(0, 1e-3, means.shape), WEIGHT, 1)]
-    }
-    assert tuned.most(changes) == (MRPC, "verbs", (0, 2))
-    assert tuned.most(changes, ["nouns"]) == (MRPC, "nouns", (0, 0))
-    more, less = ({one["what"]: one["values"][MRPC]["nouns"]} for one in tuned.counted(changes))
-    assert more == {tuned.GAINERS: 1} and less[tuned.LOSERS] in (1, 2)
-
-
-def test_halves_are_signed_as_their_claims_are():
-    values = np.zeros((40, len(TOKEN_TYPES), 4, 2))
-    values[:, TOKEN_TYPES.index("[CLS]"), :2] = values[:, TOKEN_TYPES.index("[SEP]"), 2:] = 0.3
-    values[:, TOKEN_TYPES.index("[CLS]"), 0] = 0.0  # the first layer differs
-    reading = Reading(values, values, values[:, : len(LINGUISTIC)], None, np.full(40, 10), 1)
-    found = {
-        claim: tuned.halves({MRPC: [reading]}, claim)["values"][MRPC].value
-        for claim in tuned.HALVES
-    }
-    expected = {"cls-early": 0.15, "cls-early-deeper": 0.3, "sep-late": 0.3, "sep-late-deeper": 0.3}
-    assert found == pytest.approx(expected)

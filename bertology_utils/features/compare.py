@@ -1,74 +1,135 @@
-"""What the weights of types of token say: against other types, special tokens and layers, with resampled examples (§4.4, §4.5)."""
+"""Every number of §4.4, recorded and judged by :func:`run`: types of token against each other, layers, and before fine-tuning."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES
+from ..common import track
 from ..glue import Task
-from ..statistics.estimates import (
+from ..published import READING_ERROR, published_panel
+from ..results import SHARE
+from ..statistics import (
+    ONE_SIDED,
     Bootstrap,
     Estimate,
+    ManyTest,
     Seed,
     apart,
     bootstrap_mean,
+    in_both,
+    largest,
+    many_test,
     mean_over_seeds,
     means_with_gaps,
     moderated,
+    over_trainings,
 )
-from ..statistics.permutation import ONE_SIDED, ManyTest, in_both
-from ..verdicts import CLAIMS, MIN_EXAMPLES
+from ..verdicts import CLAIMS, MIN_EXAMPLES, WEIGHT, no_sink, too_few, unlearned
+from .measure import DESTINATIONS, TypeWeights, observe_types, token_masks
+
+if TYPE_CHECKING:
+    from ..lab import Lab
 
 STRIPE = 2.0  # times an even share: a type that gets more has a stripe
 WORDS = range(len(LINGUISTIC))  # places of the types of word in TOKEN_TYPES
 SPECIAL = tuple(TOKEN_TYPES.index(kind) for kind in ("[CLS]", "[SEP]"))
+# By claim the special token, and the layers in the order in which its weight should fall.
+DEPTH = {
+    "cls-early": ("[CLS]", slice(None)),
+    "cls-early-deeper": ("[CLS]", slice(1, None)),
+    "sep-late": ("[SEP]", slice(None, None, -1)),
+    "sep-late-deeper": ("[SEP]", slice(None, 0, -1)),
+}
 BUT_CLS = [at for at, kind in enumerate(TOKEN_TYPES) if kind != "[CLS]"]
 NONE = "no type"
 # The tasks on which fine-tuning makes some head attend more to a type, according to the paper.
 MORE_ATTENDED = {kind: CLAIMS[f"more-{kind}"].tasks for kind in ("nouns", "objects", "negation")}
+# Kinds of rows that figures draw.
+EXAMPLES, WEIGHTS, SHARES = "examples with the type", "weight on the type", "share of attention"
+MORE, BEYOND = "increase of the weight", "increase of the weight above matched words"
+PUBLISHED = "weight by layer, published figure"
+
+Before = Mapping[Task, TypeWeights]  # of one model, by task
+After = Mapping[Task, Sequence[TypeWeights]]  # of every fine-tuning run
+Tests = dict[str, dict[Task, list[ManyTest]]]  # by type, task and run, of every head
 
 
-def earlier_and_later(values: np.ndarray, seed: Seed) -> tuple[Bootstrap, Bootstrap]:
-    """How much less of one token's attention the second half of the layers gives than the first (§4.4).
+def run(lab: Lab) -> None:
+    """Measure every model of a lab, and record and judge all of §4.4, controls included."""
+    encoder, random = lab.encoder(), lab.encoder("normal")
+    before: dict[Task, TypeWeights] = {}
+    after: dict[Task, list[TypeWeights]] = {}
+    untrained: dict[Task, TypeWeights] = {}
+    for task in track(lab.tasks, "measuring"):
+        before[task] = observe_types(lab, encoder, task)
+        after[task] = [observe_types(lab, model, task) for model in lab.finetunings(task)]
+        untrained[task] = observe_types(lab, random, task)
+    learned = {task.name: lab.learned[task] for task in lab.tasks}
+    lab.fact(annotation=lab.annotator.name, learned=learned)
+    no_sep_sink = no_sink(type_in_even_shares(before.values(), "[SEP]"))
+    stripes = {task: [stripes_of(one) for one in runs] for task, runs in after.items()}
+    record_weights(lab, before, after, untrained)
+    record_stripes(lab, before, stripes, untrained)
+    record_depth(lab, after, no_sep_sink)
+    record_separators(lab, after, no_sep_sink)
+    record_changes(lab, before, after, stripes)
+    judge_blindness(lab, before, after)
 
-    A middle layer belongs to neither half.
 
-    Args:
-        values: of one type, shape (examples, layers, heads).
-        seed: of the resampling of examples.
-
-    Returns:
-        The first half's mean, and that minus the second half's.
-    """
-    by_layer = values.mean(axis=2)  # (examples, layers)
-    half = by_layer.shape[1] // 2
-    first, second = (
-        bootstrap_mean(part.mean(axis=1), seed)
-        for part in (by_layer[:, :half], by_layer[:, -half:])
+def record_weights(lab: Lab, before: Before, after: After, untrained: Before) -> None:
+    """What each type gets from every head, and where each layer's attention goes; first run of each task."""
+    masks = {task: token_masks(lab, task)["types"] for task in lab.tasks}
+    present = {  # examples that have a token of the type
+        task: dict(zip(TOKEN_TYPES, np.sum([one.any(axis=1) for one in of], axis=0), strict=True))
+        for task, of in masks.items()
+    }
+    lab.record(EXAMPLES, present, by=("task", "kind"), unit="count")
+    tuned = {task: first for task, (first, *_) in after.items()}
+    models = {"pre-trained": before, "fine-tuned": tuned, "random weights": untrained}
+    weights = {
+        state: {
+            task: dict(zip(TOKEN_TYPES, mean_over_examples(one.weights), strict=True))
+            for task, one in models[state].items()
+        }
+        for state in ("pre-trained", "fine-tuned")
+    }
+    lab.record(WEIGHTS, weights, by=("state", "task", "kind"), unit="weight")
+    shares = {  # each (layers, destinations)
+        state: np.mean([one.destinations.mean(axis=(0, 2)) for one in tasks.values()], axis=0)
+        for state, tasks in models.items()
+    }
+    over = ("layer", "kind")
+    lab.record(SHARES, shares, by=("state",), over=over, kinds=DESTINATIONS, unit="share")
+    lab.record(
+        "attention to one token, in even shares",
+        {kind: type_in_even_shares(before.values(), kind) for kind in ("[CLS]", "[SEP]")},
+        by=("kind",),
+        state="pre-trained",
     )
-    return first, first - second
 
 
-def published_halves(panel: np.ndarray, reading_error: float, examples: int) -> Estimate:
-    """The first half's mean minus the second half's, of a published heatmap that was read off its colours.
-
-    Its error is that of reading alone; how far another sample of examples would move the panel is
-    not published.
+def mean_over_examples(values: np.ndarray) -> np.ndarray:
+    """Mean over the examples that have a type; NaN where none has it.
 
     Args:
-        panel: mean weights, shape (layers, heads).
-        reading_error: of a cell; all readings within it are as likely. A colour scale that is
-            misread is so for all cells of a half alike, so that their mean errs as much as one of
-            them.
-        examples: that the panel is a mean of.
+        values: shape (examples, …), NaN where an example lacks the type.
     """
-    half = len(panel) // 2
-    error = reading_error / np.sqrt(3) * np.sqrt(2)
-    return Estimate(float(panel[:half].mean() - panel[-half:].mean()), float(error), examples)
+    with np.errstate(invalid="ignore"):
+        return np.nansum(values, axis=0) / np.isfinite(values).sum(axis=0)
+
+
+def type_in_even_shares(models: Iterable[TypeWeights], kind: str) -> float:
+    """What one type gets, in multiples of an even share, mean over heads, examples and then tasks."""
+    at = TOKEN_TYPES.index(kind)
+    return float(np.mean([np.nanmean(one.even_shares[:, at]) for one in models]))
+
+
+# Stripes
 
 
 @dataclass(frozen=True)
@@ -99,27 +160,22 @@ class Stripes:
         with np.errstate(invalid="ignore"):
             words = np.any((self.means > border) & (self.means > self.marks), axis=1)
             marks = np.any(self.marks > border, axis=1)
-        return words, np.logical_and(marks, np.logical_not(words))
-
-    def count(self, border: float = STRIPE) -> tuple[int, int]:
-        """Numbers of heads with a stripe on a word, and with one mainly on a special token."""
-        words, marks = self.heads(border)
-        return int(words[0].sum()), int(marks[0].sum())
+        return words, marks & ~words
 
     def on_words(self) -> Bootstrap:
         """Share of heads with a stripe on a word."""
-        return self._of(self.heads()[0].mean(axis=(1, 2)))
+        return self._bootstrap(self.heads()[0].mean(axis=(1, 2)))
 
     def marks_ahead(self) -> Bootstrap:
         """Share of heads with one mainly on a special token, minus the share with one on a word."""
-        return self._of(self.heads()[1].mean(axis=(1, 2))) - self.on_words()
+        return self._bootstrap(self.heads()[1].mean(axis=(1, 2))) - self.on_words()
 
     def kept(self, before: Stripes) -> Bootstrap:
         """Of the heads with a stripe mainly on a special token, the share that had it ``before``; NaN if no head has one."""
         had, has = before.heads()[1], self.heads()[1]
         count = has.sum(axis=(1, 2))
         shares = (had & has).sum(axis=(1, 2)) / np.maximum(count, 1)
-        return self._of(shares if count[0] else np.full(len(shares), np.nan))
+        return self._bootstrap(shares if count[0] else np.full(len(shares), np.nan))
 
     def words_beside_marks(self, at: int, heads: np.ndarray) -> Bootstrap:
         """What a type of word has above an even share, as a part of what the special token has above it; 1 at most.
@@ -134,16 +190,16 @@ class Stripes:
         words, marks = (
             of[:, at][:, heads].mean(axis=1) - 1 for of in (self.means, self.marks)
         )  # (1 + resamples,)
-        return self._of(words / np.maximum(marks, np.abs(words)))
+        return self._bootstrap(words / np.maximum(marks, np.abs(words)))
 
-    def _of(self, values: np.ndarray) -> Bootstrap:
+    def _bootstrap(self, values: np.ndarray) -> Bootstrap:
         return Bootstrap.of(values, self.n, self.seed)
 
 
 def against_marks(
     values: np.ndarray, seed: Seed, types: Sequence[int] = WORDS, marks: Sequence[int] = SPECIAL
 ) -> Stripes:
-    """What types of word get, and what special tokens get in the same examples (§4.4).
+    """What types of word get, and what special tokens get in the same examples.
 
     Args:
         values: in multiples of an even share, shape (examples, all types, layers, heads), NaN where
@@ -161,113 +217,218 @@ def against_marks(
     return Stripes(np.stack(means, axis=1), np.stack(best, axis=1), len(values), seed)
 
 
-def ahead_of_pairs(
-    measured: Mapping[Task, Sequence[Bootstrap]], learned: Mapping[Task, bool]
-) -> dict[Task, dict[str, Estimate]]:
-    """By one-sentence task, its number minus that of each two-sentence task, by their titles; learned tasks only.
+def stripes_of(one: TypeWeights) -> Stripes:
+    """Types of word against [CLS] and [SEP] in one model and task."""
+    return against_marks(one.even_shares, one.seed)
+
+
+def record_stripes(
+    lab: Lab, before: Before, stripes: Mapping[Task, Sequence[Stripes]], untrained: Before
+) -> None:
+    """Shares of heads with a stripe on words and on special tokens, and since when they have it."""
+    had = {task: stripes_of(one) for task, one in before.items()}
+    measures = {
+        "stripes-exclusive": ("share", lambda task, one: one.on_words()),
+        "stripes-special": ("difference of shares", lambda task, one: one.marks_ahead()),
+        "stripes-pretraining": ("share", lambda task, one: one.kept(had[task])),
+    }
+    for claim, (unit, measure) in measures.items():
+        shares = over_trainings(stripes, measure)
+        lab.record(CLAIMS[claim].estimate, shares, by=("task",), unit=unit, tolerance=SHARE)
+        lab.judge(claim)
+    counts = {
+        task: sum(int(heads[0].sum()) for heads in stripes_of(one).heads())
+        for task, one in untrained.items()
+    }
+    lab.record("heads with a stripe, random weights", counts, by=("task",), unit="count")
+
+
+# [CLS] early, [SEP] late
+
+
+def earlier_and_later(values: np.ndarray, seed: Seed) -> Bootstrap:
+    """How much more of one token's attention the first half of the layers gives than the second.
+
+    A middle layer belongs to neither half.
 
     Args:
-        measured: of every task and training.
-        learned: by task.
-
-    Returns:
-        Estimates over the trainings that both have; nothing where tasks of either kind are missing.
+        values: of one type, shape (examples, layers, heads).
+        seed: of the resampling of examples.
     """
+    by_layer = values.mean(axis=2)  # (examples, layers)
+    half = by_layer.shape[1] // 2
+    first, second = by_layer[:, :half].mean(axis=1), by_layer[:, -half:].mean(axis=1)
+    return bootstrap_mean(first, seed) - bootstrap_mean(second, seed)
+
+
+def published_halves(panel: np.ndarray) -> Estimate:
+    """As :func:`earlier_and_later`, of a published heatmap of 1000 examples that was read off its colours.
+
+    Its error is that of reading alone; how far another sample of examples would move the panel is
+    not published. A colour scale that is misread is so for all cells of a half alike, so that their
+    mean errs as much as one of them; all readings within the error are as likely.
+
+    Args:
+        panel: mean weights, shape (layers, heads).
+    """
+    half = len(panel) // 2
+    error = READING_ERROR / np.sqrt(3) * np.sqrt(2)
+    return Estimate(float(panel[:half].mean() - panel[-half:].mean()), float(error), 1000)
+
+
+def record_depth(lab: Lab, after: After, no_sep_sink: str) -> None:
+    """In which half of the layers [CLS] and [SEP] get more, here and in the paper's published heatmaps."""
+    panels = {kind: published_panel(kind) for kind in ("[CLS]", "[SEP]")}
+    by_layer = {kind: panel.mean(axis=1) for kind, panel in panels.items()}
+    lab.record(PUBLISHED, by_layer, by=("kind",), over=("layer",), unit="weight")
+    for claim, (kind, layers) in DEPTH.items():
+        falls = over_trainings(
+            after, lambda task, one: earlier_and_later(one.on(kind)[:, layers], one.seed)
+        )
+        lab.record(CLAIMS[claim].estimate, falls, by=("task",), unit="difference")
+        lab.judge(claim, unmet=no_sep_sink if kind == "[SEP]" else "")
+        if CLAIMS[claim].paper and lab.settings.attention == "weight":  # as the panels are
+            model = "bert-base-uncased on QQP, published panel, read off"
+            fall = {"": published_halves(panels[kind][layers])}
+            lab.judge(claim, fall, unit="difference", model=model)
+
+
+def record_separators(lab: Lab, after: After, no_sep_sink: str) -> None:
+    """Does [SEP] get more where an input has only one, and do the two of a pair together get as much?"""
     single, double = (
-        [task for task in measured if len(task.fields) == count and learned[task]]
+        [task for task in after if len(task.fields) == count and lab.learned[task]]
         for count in (1, 2)
     )
-    return {
-        one: moderated(
-            {
-                f"above {other.title}": mean_over_seeds(
-                    [apart(*pair) for pair in zip(measured[one], measured[other], strict=False)]
-                )
-                for other in double
-            }
-        )
-        for one in single
-        if double
+    at = DESTINATIONS.index("[SEP]")
+    measures: dict[str, Callable[[TypeWeights], np.ndarray]] = {
+        "sep-one-sentence": lambda one: one.on("[SEP]"),  # the largest [SEP] of an input
+        "sep-shared": lambda one: -one.destinations[..., at],  # all of them
     }
+    for claim, measure in measures.items():
+        means = {
+            task: [bootstrap_mean(measure(one).mean(axis=(1, 2)), one.seed) for one in runs]
+            for task, runs in after.items()
+        }
+        leads = {
+            one: moderated(
+                {
+                    f"above {other.title}": mean_over_seeds(
+                        list(map(apart, means[one], means[other]))
+                    )
+                    for other in double
+                }
+            )
+            for one in single
+            if double
+        }
+        lab.record(CLAIMS[claim].estimate, leads, by=("task", "kind"), unit="difference")
+        unmet = "" if leads else "tasks with one sentence and with two"
+        lab.judge(claim, unmet=no_sep_sink or unmet)
 
 
-def of_type(tests: Mapping[Task, Sequence[ManyTest]], at: int) -> dict[Task, list[ManyTest]]:
-    """By task and training, the heads' tests of one type: what rules about heads judge.
+# What fine-tuning adds
+
+
+def record_changes(
+    lab: Lab, before: Before, after: After, stripes: Mapping[Task, Sequence[Stripes]]
+) -> None:
+    """What fine-tuning adds to each type, also above matched words, and beside [CLS] and [SEP]."""
+    gained, beyond = (changes(before, after, values) for values in ("weights", "above_matched"))
+    both = {
+        kind: {task: list(map(in_both, gained[kind][task], runs)) for task, runs in tasks.items()}
+        for kind, tasks in beyond.items()
+    }
+    for what, tests in ((MORE, gained), (BEYOND, beyond)):
+        means = {
+            kind: {task: first.means for task, (first, *_) in tasks.items()}
+            for kind, tasks in tests.items()
+        }
+        lab.record(what, means, by=("kind", "task"), unit="difference", training=1)
+    for kind, names in MORE_ATTENDED.items():
+        named = [task for task in after if task.name in names and lab.learned[task]]
+        few = too_few(min((size(gained[kind][task]) for task in named), default=MIN_EXAMPLES))
+        lab.judge(f"more-{kind}", gained[kind], unmet=few)
+        lab.judge(f"more-{kind}-matched", both[kind], unmet=few)
+    elsewhere = {
+        (task, kind): runs
+        for kind, names in MORE_ATTENDED.items()
+        for task, runs in both[kind].items()
+        if task.name not in names and lab.learned[task] and size(runs) >= MIN_EXAMPLES
+    }
+    lab.judge("only-there", elsewhere)
+    for kind in ("verbs", "pronouns", "subjects"):
+        enough = {task: runs for task, runs in gained[kind].items() if size(runs) >= MIN_EXAMPLES}
+        lab.judge(f"no-more-{kind}", enough, unmet=too_few(max(map(size, gained[kind].values()))))
+    parts = beside_marks(stripes, gained)
+    lab.record(CLAIMS["words-negligible"].estimate, parts, by=("task", "kind"))
+    unmet = "" if parts else "a head that turned to words on a task that the paper names"
+    lab.judge("words-negligible", unmet=unmet)
+
+
+def changes(before: Before, after: After, values: str) -> Tests:
+    """What fine-tuning adds in every head, tested against the least difference that counts.
 
     Args:
-        tests: by task and training, of shape (types, layers, heads).
-        at: the type's place.
+        before, after: the models.
+        values: "weights", of every type of token, or "above_matched", of every type of word.
     """
-    return {task: [test[at] for test in trainings] for task, trainings in tests.items()}
-
-
-def also(
-    tests: Mapping[Task, Sequence[ManyTest]], others: Mapping[Task, Sequence[ManyTest]]
-) -> dict[Task, list[ManyTest]]:
-    """By task and training two tests of the same heads as one; see :func:`bertology_utils.statistics.in_both`."""
-    return {
-        task: [in_both(*pair) for pair in zip(of_task, others[task], strict=True)]
-        for task, of_task in tests.items()
+    tests = {
+        task: [
+            many_test(getattr(one, values) - getattr(before[task], values), WEIGHT, one.seed)
+            for one in runs
+        ]
+        for task, runs in after.items()
     }
+    kinds = TOKEN_TYPES if values == "weights" else LINGUISTIC
+    return {
+        kind: {task: [test[at] for test in runs] for task, runs in tests.items()}
+        for at, kind in enumerate(kinds)
+    }
+
+
+def size(runs: Sequence[ManyTest]) -> int:
+    """How many examples have the type."""
+    return int(runs[0].n.max())
 
 
 def beside_marks(
-    stripes: Mapping[Task, Sequence[Stripes]], changes: Mapping[Task, Sequence[ManyTest]]
+    stripes: Mapping[Task, Sequence[Stripes]], gained: Tests
 ) -> dict[Task, dict[str, Estimate]]:
-    """By task and type of word that the paper names for it, what it gets in the heads that turned to it (§4.4).
+    """By task and type of word that the paper names for it, what it gets in the heads that turned to it.
 
     As a part of what special tokens get in these heads; see :meth:`Stripes.words_beside_marks`. A
-    training counts if fine-tuning surely made some head attend more to the type, and
+    run counts if fine-tuning significantly raised some head's weight on the type, and
     :data:`MIN_EXAMPLES` examples have it.
 
     Args:
-        stripes: by task and training, of the fine-tuned models.
-        changes: by task and training, the tests of what fine-tuning adds, of shape (types, layers,
-            heads).
+        stripes: by task and run, of the fine-tuned models.
+        gained: from :func:`changes`.
     """
-    found: dict[Task, dict[str, Estimate]] = {}
+    parts: dict[Task, dict[str, Estimate]] = {}
     for kind, names in MORE_ATTENDED.items():
-        at = TOKEN_TYPES.index(kind)
-        for task, tests in of_type(changes, at).items():
-            turned = [
-                (one, test.above <= ONE_SIDED)
-                for one, test in zip(stripes[task], tests, strict=True)
+        for task, tests in gained[kind].items():
+            turned = [test.above <= ONE_SIDED for test in tests]  # each (layers, heads)
+            each = [
+                one.words_beside_marks(TOKEN_TYPES.index(kind), heads)
+                for one, heads in zip(stripes[task], turned, strict=True)
+                if heads.any()
             ]
-            each = [one.words_beside_marks(at, heads) for one, heads in turned if heads.any()]
-            if task.name in names and each and tests[0].n.max() >= MIN_EXAMPLES:
-                found.setdefault(task, {})[kind] = mean_over_seeds(each)
-    return found
+            if task.name in names and each and size(tests) >= MIN_EXAMPLES:
+                parts.setdefault(task, {})[kind] = mean_over_seeds(each)
+    return parts
 
 
-def fewest(
-    tests: Mapping[Task, Sequence[ManyTest]], tasks: Sequence[str], learned: Mapping[Task, bool]
-) -> int:
-    """The number of examples where it is smallest, among the learned of these tasks; enough if none is here."""
-    sizes = [
-        int(of_task[0].n.max())
-        for task, of_task in tests.items()
-        if task.name in tasks and learned[task]
-    ]
-    return min(sizes, default=MIN_EXAMPLES)
-
-
-def elsewhere(
-    tests: Mapping[str, Mapping[Task, Sequence[ManyTest]]], learned: Mapping[Task, bool]
-) -> dict[Task, dict[str, Sequence[ManyTest]]]:
-    """By task and type the tests of the types that the paper names, on the learned tasks that it does not name for them.
-
-    Left out are tasks on which fewer than :data:`MIN_EXAMPLES` examples have the type.
-
-    Args:
-        tests: by type, task and training, of shape (layers, heads).
-        learned: by task.
-    """
-    found: dict[Task, dict[str, Sequence[ManyTest]]] = {}
-    for kind, names in MORE_ATTENDED.items():
-        for task, of_task in tests[kind].items():
-            if task.name not in names and learned[task] and of_task[0].n.max() >= MIN_EXAMPLES:
-                found.setdefault(task, {})[kind] = of_task
-    return found
+def judge_blindness(lab: Lab, before: Before, after: After) -> None:
+    """Does any head give a type of word more than its matched words, in the mean of all tasks?"""
+    able = [task for task in lab.tasks if lab.learned[task]] or lab.tasks
+    tuned = zip(*(after[task] for task in able), strict=False)  # every run's tasks
+    models = {"blind-pretrained": [tuple(before.values())], "blind-tuned": list(tuned)}
+    for claim, runs in models.items():
+        above = [np.concatenate([one.above_matched for one in tasks]) for tasks in runs]
+        tests = [many_test(values, WEIGHT, lab.settings.seed) for values in above]
+        kind = LINGUISTIC[largest(tests[0].means)[0]]  # of the head that exceeds matched words most
+        unmet = unlearned(lab.tasks, lab.learned) if claim == "blind-tuned" else ""
+        lab.judge(claim, {kind: tests}, unmet=unmet)
 
 
 # From [CLS] in the last layer (Fig 7).

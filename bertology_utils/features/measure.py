@@ -1,22 +1,104 @@
-"""What each type of token gets from the average token, or from [CLS], and how each head divides its attention (§4.4, §4.5)."""
+"""What is measured in one pass over a model's maps: attention to types of token, to matched words, by destination (§4.4)."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from scipy.optimize import linear_sum_assignment
 
-from ..annotation.inputs import LINGUISTIC, MARKS, TOKEN_TYPES, AnnotatedInput, token_types
-from ..attention import Batch, received
-from ..common import PROTOCOLS, one_of
+from ..annotation.inputs import (
+    LINGUISTIC,
+    MARKS,
+    TOKEN_TYPES,
+    AnnotatedInput,
+    is_punctuation,
+    mask,
+    token_types,
+)
+from ..attention import Batch, Measurement, received
+from ..common import one_of
 from ..glue import Task
+from ..lab import kept
+from ..statistics import Seed
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from ..lab import Lab
 
 ATTENDING = ("all tokens", "[CLS]")
 # Of all attention, in this order: a token that is two of these counts as the first.
 DESTINATIONS = ("[CLS]", "[SEP]", "punctuation", "previous", "self", "next", "all else")
 NEIGHBOURS = {"previous": -1, "self": 0, "next": 1}
+PLACES_PER_DECADE = 5  # so many positions weigh as much as a factor of ten in frequency
+
+
+@dataclass(frozen=True)
+class TypeWeights:
+    """One model's attention on one task's examples, as :func:`observe_types` returns it.
+
+    Attributes:
+        weights: what the largest token of each of ``TOKEN_TYPES`` gets from the average token,
+            shape (examples, types, layers, heads); NaN where an example lacks the type.
+        above_matched: what the words of each of ``LINGUISTIC`` get minus what their matched words
+            get, shape (examples, types of word, layers, heads).
+        destinations: how each head divides its attention, see :class:`FlowShares`.
+        lengths: of the examples, in wordpieces.
+        seed: of everything that is resampled.
+    """
+
+    weights: np.ndarray
+    above_matched: np.ndarray
+    destinations: np.ndarray
+    lengths: np.ndarray
+    seed: Seed
+
+    def on(self, kind: str) -> np.ndarray:
+        """The weight on one type of token, shape (examples, layers, heads)."""
+        return self.weights[:, TOKEN_TYPES.index(kind)]
+
+    @property
+    def even_shares(self) -> np.ndarray:
+        """``weights`` in multiples of what every token of the input would get if all got the same."""
+        return self.weights * self.lengths[:, None, None, None]
+
+
+def observe_types(lab: Lab, model: PreTrainedModel, task: Task) -> TypeWeights:
+    """One pass of a model over the task's measured rows, or what the cache has of it."""
+    values = lab.observe(model, task, measurements(lab, task))
+    weights, matched, words = values["types"], values["matched"], len(LINGUISTIC)
+    if lab.settings.protocol == "official":
+        weights = absent_as_zero(weights)
+    return TypeWeights(
+        weights,
+        matched[:, :words] - matched[:, words:],
+        values["flow"].destinations,
+        np.array([annotated.length for annotated in lab.annotated_inputs(task)]),
+        lab.resampling_seed(task),
+    )
+
+
+def measurements(lab: Lab, task: Task) -> dict[str, Measurement]:
+    """The measurements that notebook 4 makes of every model on the task's rows, by name."""
+    masks = token_masks(lab, task)
+    features = {name: Features(masks[name]) for name in ("types", "matched")}
+    return {**features, "flow": Flow(masks["marks"])}
+
+
+@kept
+def token_masks(lab: Lab, task: Task) -> dict[str, list[np.ndarray]]:
+    """Per measured input, which wordpieces are of each type ("types"), matched words and marks; see :func:`match`, :func:`marks`."""
+    inputs, protocol = lab.annotated_inputs(task), lab.settings.protocol
+    return {
+        "types": [token_types(one, protocol) for one in inputs],
+        "matched": match(inputs, lab.resampling_seed(task)),
+        "marks": [marks(one) for one in inputs],
+    }
 
 
 class Features:
@@ -45,19 +127,15 @@ class Features:
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
-        got = received(maps, batch) if self._attending == "all tokens" else _from_first(maps, batch)
-        largest = (
-            torch.stack(
-                [
-                    got.masked_fill(~mask[:, None], -torch.inf).amax(dim=2)
-                    for mask in self._mask.unbind(1)  # each (examples, tokens)
-                ],
-                dim=1,
-            )
-            .cpu()
-            .double()
-            .numpy()
-        )  # (examples, types, heads)
+        if self._attending == "all tokens":
+            got = received(maps, batch)  # (examples, heads, tokens)
+        else:  # the row of the first real token, [CLS]
+            got = maps[torch.arange(len(maps), device=maps.device), :, batch.starts]
+        by_type = [
+            got.masked_fill(~is_type[:, None], -torch.inf).amax(dim=2)
+            for is_type in self._mask.unbind(1)  # each (examples, tokens)
+        ]
+        largest = torch.stack(by_type, dim=1).cpu().double().numpy()  # (examples, types, heads)
         for index, values in zip(batch.index, largest, strict=True):
             self._values[index].append(values)
 
@@ -81,31 +159,53 @@ def side_by_side(masks: Sequence[np.ndarray], batch: Batch) -> torch.Tensor:
     return together.to(batch.mask.device)
 
 
-def _from_first(maps: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """The row of each example's first real token, [CLS]: shape (examples, heads, tokens)."""
-    return maps[torch.arange(len(maps), device=maps.device), :, batch.starts]
+def absent_as_zero(values: np.ndarray) -> np.ndarray:
+    """Weights of :class:`Features` as the published code counts them: 0 where a type is absent, except for negation."""
+    kept_absent = np.array([name == "negation" for name in TOKEN_TYPES])[None, :, None, None]
+    return np.where(np.isnan(values) & ~kept_absent, 0.0, values)
 
 
-def disregard(values: np.ndarray, protocol: str) -> np.ndarray:
-    """Examples without a type, as a protocol counts them.
+def match(inputs: Sequence[AnnotatedInput], seed: Seed) -> list[np.ndarray]:
+    """Pair every token of a type with a word's token of the same input that is not of the type.
+
+    Pairs are chosen so that the sum of their distances is smallest, in positions and in frequency.
+    Where there are fewer others than tokens of the type, the best pairs are kept. Ties are broken
+    at random.
 
     Args:
-        values: from :class:`Features`, with the types of :data:`TOKEN_TYPES`.
-        protocol: "paper" leaves them out (NaN). "official" counts them as 0,
-            except for negation, as the published code did.
+        inputs: the inputs; frequencies are counted over all of them.
+        seed: of the random numbers that break ties.
+
+    Returns:
+        Per input shape (2 · types, wordpieces): the paired tokens of each of ``LINGUISTIC``, then
+        their matched words.
     """
-    if one_of("protocol", protocol, PROTOCOLS) == "paper":
-        return values
-    kept = np.array([name == "negation" for name in TOKEN_TYPES])[None, :, None, None]
-    return np.where(np.isnan(values) & ~kept, 0.0, values)
+    counts = Counter(piece for annotated in inputs for piece in annotated.ids)
+    rng = np.random.default_rng(seed)
+    masks = []
+    for annotated in inputs:
+        places_of_words = [
+            at for word, pieces in annotated.words if not is_punctuation(word) for at in pieces
+        ]
+        words = mask(annotated.length, places_of_words)
+        rarity = np.log10([counts[piece] for piece in annotated.ids])
+        both = np.zeros((2 * len(LINGUISTIC), annotated.length), dtype=bool)
+        for number, of_type in enumerate(token_types(annotated)[: len(LINGUISTIC)]):
+            own, others = np.flatnonzero(of_type), np.flatnonzero(words & ~of_type)
+            places = np.abs(others - own[:, None])  # (tokens of the type, others)
+            frequencies = np.abs(rarity[others] - rarity[own][:, None])
+            jitter = 1e-6 * rng.random(places.shape)
+            chosen = linear_sum_assignment(places / PLACES_PER_DECADE + frequencies + jitter)
+            both[number, own[chosen[0]]] = both[len(LINGUISTIC) + number, others[chosen[1]]] = True
+        masks.append(both)
+    return masks
 
 
 def marks(annotated: AnnotatedInput) -> np.ndarray:
     """[CLS], [SEP] and punctuation of an input, for :class:`Flow`: shape (3, wordpieces)."""
     cls, separators, points = token_types(annotated)[len(LINGUISTIC) :]
-    return np.stack(
-        [cls, separators & ~cls, points & ~separators & ~cls]
-    )  # a text can spell out "[SEP]"
+    # A text can spell out "[SEP]".
+    return np.stack([cls, separators & ~cls, points & ~separators & ~cls])
 
 
 @dataclass(frozen=True)
@@ -146,9 +246,8 @@ class Flow:
         other = 1 - self._now.amax(dim=1)  # (examples, tokens): words
         neighbours, words = [], []
         for offset in NEIGHBOURS.values():
-            weights = torch.diagonal(
-                maps, offset, dim1=2, dim2=3
-            )  # (examples, heads, queries that have this neighbour)
+            # (examples, heads, queries that have this neighbour)
+            weights = torch.diagonal(maps, offset, dim1=2, dim2=3)
             real = batch.mask[:, max(0, -offset) : maps.shape[2] - max(0, offset)]
             weights = weights * real[:, None] / batch.lengths[:, None, None]
             keys = other[:, max(0, offset) : maps.shape[3] + min(0, offset)]

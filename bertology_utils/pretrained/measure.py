@@ -178,7 +178,7 @@ def earlier(
     """
     return {
         task: mean_over_seeds(
-            [earlier_and_later(on(of_task, kind)[:, skipped:], lab.resampling_seed(task))[1]]
+            [earlier_and_later(on(of_task, kind)[:, skipped:], lab.resampling_seed(task))]
         )
         for task, of_task in found.items()
     }
