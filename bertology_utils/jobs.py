@@ -42,7 +42,7 @@ from .features import measurements as feature_measurements
 from .finetune import Training
 from .glue import Task
 from .lab import Lab
-from .patterns import counts as patterns
+from .patterns import measure as patterns
 from .pruning.cuts import cuts_of
 from .pruning.pairs import sets_call
 from .settings import check_notebook, page_number

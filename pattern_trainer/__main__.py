@@ -1,16 +1,28 @@
 """Cross-validate, train the network that the package ships, keep both, say how it went: ``python -m pattern_trainer``."""
 
-from bertology_utils.patterns.labels import load_maps, natural, targets
-from bertology_utils.patterns.validation import CANDIDATES, best_candidate, f1_scores, load_judges
+from bertology_utils.patterns.classifiers import f1_scores, named_maps
+from bertology_utils.patterns.labels import indices, load_maps, pictures
 
-from . import SEED, nested, save, train, write_rounds
+from . import (
+    CANDIDATES,
+    NETWORK,
+    REGRESSION,
+    SEED,
+    cross_validate,
+    fit_regression,
+    save_network,
+    save_validation,
+    train,
+)
 
 labelled = load_maps()
-rounds = {kind: nested(labelled, kind, SEED) for kind in CANDIDATES}
-design = best_candidate("cnn", rounds["cnn"])
-save(train([one.picture for one in labelled], targets(labelled), design, SEED))
-write_rounds(rounds, SEED)
-for name, found in load_judges().items():
-    f1 = f1_scores(found, SEED)
-    print(f"{name}: micro F1 {f1['micro F1'].text(1, 3)}, macro F1 {f1['macro F1'].text(1, 3)}")
-print(f"shipped: {design}; natural part: {natural().sum()} of {len(labelled)} maps")
+maps, patterns = pictures(labelled), indices(labelled["pattern"])
+validated = {kind: cross_validate(labelled, kind, SEED) for kind in CANDIDATES}
+design, strength = validated[NETWORK][1], validated[REGRESSION][1]
+save_network(train(maps, patterns, design, SEED))
+predicted = {kind: predictions for kind, (predictions, _) in validated.items()}
+save_validation(predicted, fit_regression(maps, patterns, strength))
+for kind in CANDIDATES:
+    f1 = f1_scores(named_maps(), kind, SEED)
+    print(f"{kind}: micro F1 {f1['micro F1'].text(1, 3)}, macro F1 {f1['macro F1'].text(1, 3)}")
+print(f"shipped: {design}, and a regression with the inverse penalty {strength:g}")

@@ -17,17 +17,19 @@ def augmented(picture: Picture, rng: np.random.Generator) -> Picture:
 
 def reordered(picture: Picture, order: np.ndarray) -> Picture:
     """The map with its tokens in another order."""
-    return Picture(picture.weights[np.ix_(order, order)], picture.separators[order])
+    weights, separators = picture
+    return weights[np.ix_(order, order)], separators[order]
 
 
 def reversed_tokens(picture: Picture, rng: np.random.Generator) -> Picture:
     """From last to first: a column stays a column, the previous token becomes the next, blocks stay blocks."""
-    return reordered(picture, np.arange(len(picture.weights))[::-1])
+    return reordered(picture, np.arange(len(picture[0]))[::-1])
 
 
 def swapped_sentences(picture: Picture, rng: np.random.Generator) -> Picture:
     """The two sentences, each with its [SEP], change places; one sentence stays as it is."""
-    ends = np.flatnonzero(picture.separators)
+    weights, separators = picture
+    ends = np.flatnonzero(separators)
     if len(ends) != 2:
         return picture
     first, second = ends
@@ -35,7 +37,7 @@ def swapped_sentences(picture: Picture, rng: np.random.Generator) -> Picture:
         0,
         *range(first + 1, second + 1),
         *range(1, first + 1),
-        *range(second + 1, len(picture.weights)),
+        *range(second + 1, len(weights)),
     ]
     return reordered(picture, np.array(order))
 
@@ -47,29 +49,29 @@ def merged_tokens(picture: Picture, rng: np.random.Generator, most: float = 0.2)
     much as they are together (Clark et al., 2019, §4.1). Leaving tokens out
     instead could remove the column that makes the pattern.
     """
-    apart = rng.random(len(picture.weights)) >= rng.uniform(0, most)
-    apart |= picture.separators
+    weights, separators = picture
+    apart = rng.random(len(weights)) >= rng.uniform(0, most)
+    apart |= separators
     apart[:2] = True  # [CLS] and what follows it
-    apart[1:] |= picture.separators[:-1]
+    apart[1:] |= separators[:-1]
     member = np.cumsum(apart) - 1  # (tokens,): the merged token that each becomes part of
     if member[-1] + 1 < SHORTEST:
         return picture
-    joins = (member == np.arange(member[-1] + 1)[:, None]).astype(
-        picture.weights.dtype
-    )  # (merged, tokens)
-    weights = (
-        joins / joins.sum(axis=1, keepdims=True) @ picture.weights @ joins.T
-    )  # (merged, merged)
-    return Picture(weights, picture.separators[apart])
+    # (merged, tokens)
+    joins = (member == np.arange(member[-1] + 1)[:, None]).astype(weights.dtype)
+    merged = joins / joins.sum(axis=1, keepdims=True) @ weights @ joins.T  # (merged, merged)
+    return merged, separators[apart]
 
 
 def sharpened(picture: Picture, rng: np.random.Generator) -> Picture:
     """Weights to a power from 0.8 to 1.25, as if the softmax had another temperature."""
-    weights = picture.weights ** np.exp(rng.uniform(np.log(0.8), np.log(1.25)))
-    return Picture(weights / weights.sum(axis=1, keepdims=True), picture.separators)
+    weights, separators = picture
+    sharp = weights ** np.exp(rng.uniform(np.log(0.8), np.log(1.25)))
+    return sharp / sharp.sum(axis=1, keepdims=True), separators
 
 
 def with_ground(picture: Picture, rng: np.random.Generator, most: float = 0.15) -> Picture:
     """A little uniform attention mixed in."""
+    weights, separators = picture
     share = rng.uniform(0, most)
-    return Picture((1 - share) * picture.weights + share / len(picture.weights), picture.separators)
+    return (1 - share) * weights + share / len(weights), separators

@@ -5,7 +5,7 @@ from conftest import ROOT, python
 
 # Nothing heavy: a wrong parameter is refused at once, and tables are made without them.
 CHEAP = (
-    "common cache hub glue models settings run annotation.annotators statistics colab record patterns.labels"
+    "common cache hub glue models settings run annotation.annotators statistics colab record"
 ).split()
 HEAVY = {"torch", "transformers", "datasets", "spacy"}
 # torch is most of what is left here; the rest comes when a model or a data set is loaded.

@@ -14,10 +14,11 @@ were scaled to the map's maximum and lifted what is faint.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -25,23 +26,18 @@ from safetensors import safe_open
 from torch import nn
 from torch.nn import functional
 
-from ..common import Head
-from ..statistics.permutation import largest
-from .labels import PATTERNS, SHORTEST, LabelledMap, Picture, load_maps, sentence_numbers
+from ..statistics import Bootstrap, Seed, whole_and_resampled
+from .labels import BY_NORM, PATTERNS, SHORTEST, Picture, indices, load_maps, pictures
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TOLERANCE = 0.01  # of a row's sum; half-precision maps stay well within it
 WEIGHTS = Path(__file__).parent / "cnn.safetensors"
+VALIDATION = Path(__file__).parent / "validation.json"  # and the coefficients of the regression
 MAPS_AT_ONCE = 512  # bounds the memory of classifying
-
-
-class Classifier(Protocol):
-    """What tells patterns apart: the network, or logistic regression."""
-
-    def to(self, device: torch.device) -> Any:
-        """Work on maps that lie there."""
-
-    def predict(self, maps: torch.Tensor, separators: torch.Tensor) -> np.ndarray:
-        """See :meth:`PatternCNN.predict`."""
+PAPER_F1 = 0.86  # §4.1, which does not say whether micro or macro, and on which maps
+NETWORK, REGRESSION = "network", "logistic regression"
 
 
 def check_maps(maps: torch.Tensor) -> None:
@@ -75,8 +71,49 @@ def check_maps(maps: torch.Tensor) -> None:
         )
 
 
+class Classifier(nn.Module):
+    """What tells patterns apart: scores for each pattern, of what it reads from a map."""
+
+    def inputs(self, maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
+        """What this classifier reads from maps of one length; its :meth:`forward` scores it."""
+        raise NotImplementedError
+
+    def predict(self, maps: torch.Tensor, separators: torch.Tensor) -> np.ndarray:
+        """The pattern of each map.
+
+        Args:
+            maps: maps of one length, shape (maps, tokens, tokens), padding cut off.
+            separators: True at [SEP], shape (maps, tokens).
+
+        Returns:
+            Indices into PATTERNS, shape (maps,).
+
+        Raises:
+            ValueError: these are no attention maps; see :func:`check_maps`.
+        """
+        check_maps(maps)
+        with torch.inference_mode():
+            parts = zip(maps.split(MAPS_AT_ONCE), separators.split(MAPS_AT_ONCE), strict=True)
+            scores = [self(self.inputs(part.float(), at)) for part, at in parts]
+        return torch.cat(scores).argmax(dim=1).cpu().numpy()
+
+
+def classify(classifier: Classifier, maps: Iterable[Picture]) -> np.ndarray:
+    """The pattern of each map, of any lengths: indices into PATTERNS, shape (maps,)."""
+    return np.concatenate([classifier.predict(*as_tensors(*one)) for one in maps])
+
+
+def as_tensors(weights: np.ndarray, separators: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+    """One map and where its [SEP] stand as stacks of one, shapes (1, tokens, tokens) and (1, tokens)."""
+    maps, at = (np.ascontiguousarray(one)[None] for one in (weights, separators))
+    return torch.from_numpy(maps), torch.from_numpy(at)
+
+
+# The network. ---
+
+
 def to_images(maps: torch.Tensor, separators: torch.Tensor | None, size: int) -> torch.Tensor:
-    """Pictures of one size, of maps of one length.
+    """Images of one size, of maps of one length.
 
     Args:
         maps: shape (maps, tokens, tokens), padding cut off.
@@ -84,24 +121,18 @@ def to_images(maps: torch.Tensor, separators: torch.Tensor | None, size: int) ->
         size: cells a side.
 
     Returns:
-        float32 tensor of shape (maps, channels, size, size), from 0 to 1:
-        largest weight, mean weight and, unless left out, the rows and columns
-        of [SEP].
-
-    Raises:
-        ValueError: see :func:`check_maps`.
+        Shape (maps, channels, size, size), from 0 to 1: largest weight, mean weight and, unless
+        left out, the rows and columns of [SEP].
     """
-    check_maps(maps)
-    maps = maps.float().unsqueeze(1)  # (maps, 1, tokens, tokens)
+    maps = maps.unsqueeze(1)  # (maps, 1, tokens, tokens)
     channels = [
         functional.adaptive_max_pool2d(maps, size),
         functional.adaptive_avg_pool2d(maps, size),
     ]
     channels = [(channel / channel.amax((2, 3), keepdim=True)).sqrt() for channel in channels]
     if separators is not None:
-        at = functional.adaptive_max_pool1d(
-            separators.float().unsqueeze(1), size
-        )  # (maps, 1, size)
+        # (maps, 1, size)
+        at = functional.adaptive_max_pool1d(separators.to(maps.dtype).unsqueeze(1), size)
         channels.append(torch.maximum(at.unsqueeze(3), at.unsqueeze(2)))  # (maps, 1, size, size)
     return torch.cat(channels, dim=1)
 
@@ -124,8 +155,8 @@ class Design:
     epochs: int = 100
 
 
-class PatternCNN(nn.Module):
-    """Pictures of attention maps in, one score per pattern out."""
+class PatternCNN(Classifier):
+    """Images of attention maps in, one score per pattern out."""
 
     def __init__(self, design: Design):
         super().__init__()
@@ -143,52 +174,15 @@ class PatternCNN(nn.Module):
         self.layers = nn.Sequential(*layers)
         self.scores = nn.Linear(channels, len(PATTERNS))
 
+    def inputs(self, maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
+        """Images, see :func:`to_images`; in an order of the memory that halves the time on CPUs."""
+        images = to_images(maps, separators if self.design.separators else None, self.design.size)
+        return images.contiguous(memory_format=torch.channels_last)
+
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Scores before the softmax, shape (maps, patterns), of images (maps, channels, size, size)."""
         seen = self.layers(images)  # (maps, channels, size / 8, size / 8)
-        return self.scores(nn.functional.dropout(seen.mean(dim=(2, 3)), 0.3, self.training))
-
-    def images(self, maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
-        """What this network looks at; see :func:`to_images`."""
-        return to_images(maps, separators if self.design.separators else None, self.design.size)
-
-    def predict(self, maps: torch.Tensor, separators: torch.Tensor) -> np.ndarray:
-        """The pattern of each map.
-
-        Args:
-            maps: maps of one length, shape (maps, tokens, tokens), padding cut off.
-            separators: True at [SEP], shape (maps, tokens).
-
-        Returns:
-            Indices into PATTERNS, shape (maps,).
-
-        Raises:
-            ValueError: these are no attention maps; see :func:`check_maps`.
-        """
-        with torch.inference_mode():
-            parts = zip(maps.split(MAPS_AT_ONCE), separators.split(MAPS_AT_ONCE), strict=True)
-            # On CPUs convolutions over this order of the memory take half the time.
-            scores = [
-                self(self.images(*part).contiguous(memory_format=torch.channels_last))
-                for part in parts
-            ]
-        return torch.cat(scores).argmax(dim=1).cpu().numpy()
-
-
-def classify(network: PatternCNN, pictures: Sequence[Picture]) -> np.ndarray:
-    """The pattern of each picture, of any lengths: indices into PATTERNS, shape (pictures,)."""
-    device = next(network.parameters()).device
-    with torch.inference_mode():
-        images = (network.images(*as_tensors(picture)).to(device) for picture in pictures)
-        return torch.cat([network(image) for image in images]).argmax(dim=1).cpu().numpy()
-
-
-def as_tensors(picture: Picture) -> tuple[torch.Tensor, torch.Tensor]:
-    """A map and where its [SEP] stand as stacks of one, shapes (1, tokens, tokens) and (1, tokens)."""
-    weights, separators = (
-        np.ascontiguousarray(part)[None] for part in (picture.weights, picture.separators)
-    )
-    return torch.from_numpy(weights), torch.from_numpy(separators)
+        return self.scores(functional.dropout(seen.mean(dim=(2, 3)), 0.3, self.training))
 
 
 def load_network() -> PatternCNN:
@@ -202,7 +196,7 @@ def load_network() -> PatternCNN:
     return network.eval()
 
 
-# The transparent alternative: statistics of a map, for logistic regression. ---
+# The transparent alternative: logistic regression on statistics of a map. ---
 
 STATISTICS = (
     "strongest column",
@@ -219,52 +213,8 @@ STATISTICS = (
 )
 
 
-def map_statistics(weights: np.ndarray, separators: np.ndarray) -> np.ndarray:
+def map_statistics(maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
     """What a reader would measure to tell the five patterns apart; all but the blocks' from 0 to 1.
-
-    The regression is fitted to these; another order of additions would move its coefficients, as
-    some of them nearly tie.
-
-    Args:
-        weights: shape (tokens, tokens), rows sum to 1.
-        separators: True at [SEP], shape (tokens,).
-
-    Returns:
-        Shape (statistics,), in the order of :data:`STATISTICS`.
-    """
-    length = len(weights)
-    columns = np.sort(weights.mean(axis=0))[::-1]
-    offset = np.subtract.outer(np.arange(length), np.arange(length))  # row minus column
-    parallels = {
-        shift: weights[offset == shift].mean() for shift in range(-(length // 2), length // 2 + 1)
-    }
-    band = np.where(abs(offset) <= 2, weights, 0).sum(axis=1).mean()
-    sentence = sentence_numbers(separators)
-    inside = (np.arange(length) > 0) & ~separators
-    same = (sentence[:, None] == sentence) & inside  # columns of words in the row's own sentence
-    other = (sentence[:, None] != sentence) & inside
-    entropy = -np.sum(weights * np.log(np.maximum(weights, 1e-12)), axis=1).mean() / np.log(length)
-    two = float(separators.sum() > 1)
-    found = [
-        columns[0],
-        columns[:3].sum(),
-        parallels[0],
-        parallels[1],
-        parallels[-1],
-        max(parallels.values()),
-        band,
-    ]
-    found += [two * _above_chance(weights, chosen) for chosen in (same, other)]
-    return np.array([*found, two, entropy])
-
-
-def _above_chance(weights: np.ndarray, chosen: np.ndarray) -> float:
-    """Attention to the chosen cells minus what uniform attention would give them, mean over rows."""
-    return float(np.where(chosen, weights, 0).sum(axis=1).mean() - chosen.mean())
-
-
-def statistics_of(maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
-    """:func:`map_statistics` of many maps of one length.
 
     Args:
         maps: of one length, shape (maps, tokens, tokens), rows sum to 1, padding cut off.
@@ -273,126 +223,137 @@ def statistics_of(maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
     Returns:
         Shape (maps, statistics), in the order of :data:`STATISTICS`.
     """
-    maps = maps.float()
-    length = maps.shape[-1]
-    parallels = _parallels(maps)
-    middle = length - 1
-    near = parallels[
-        :, middle - length // 2 : middle + length // 2 + 1
-    ]  # the others are too short to tell
-    counts = length - abs(torch.arange(-middle, length, device=maps.device))
-    band = (parallels * counts)[:, max(middle - 2, 0) : middle + 3].sum(dim=1) / length
-    columns = maps.mean(dim=1).sort(dim=1, descending=True).values
-    entropy = torch.special.entr(maps.clamp_min(1e-12)).sum(dim=2).mean(dim=1) / np.log(length)
-    two = (separators.sum(dim=1) > 1).float()
-    found = [
-        columns[:, 0],
-        columns[:, :3].sum(dim=1),
-        parallels[:, middle],
-        parallels[:, middle + 1],
-        parallels[:, middle - 1],
-    ]
-    found += [
-        near.amax(dim=1),
-        band,
-        *(two * above for above in _within_sentences(maps, separators)),
-        two,
-        entropy,
-    ]
-    return torch.stack(found, dim=1)
-
-
-def _parallels(maps: torch.Tensor) -> torch.Tensor:
-    """Mean weight on every parallel to the diagonal, by row minus column from −(L−1): shape (maps, 2L − 1)."""
     length = maps.shape[-1]
     place = torch.arange(length, device=maps.device)
+    # Sums along every parallel to the diagonal, by row minus column: (maps, 2 · length − 1)
     offset = (place[:, None] - place + length - 1).flatten()
     sums = maps.new_zeros(len(maps), 2 * length - 1).index_add_(1, offset, maps.flatten(1))
-    return sums / torch.bincount(offset)
-
-
-def _within_sentences(maps: torch.Tensor, separators: torch.Tensor) -> list[torch.Tensor]:
-    """Attention to words of the own and of the other sentence, minus what even attention gives them; (maps,) each."""
-    sentence = separators.cumsum(dim=1) - separators.long()  # as labels.sentence_numbers
-    words = ~separators
-    words[:, 0] = False
-    same = sentence[:, :, None] == sentence[:, None, :]
-    return [
-        torch.where(cells, maps - 1 / maps.shape[-1], 0).sum(dim=2).mean(dim=1)
-        for cells in (same & words[:, None, :], ~same & words[:, None, :])
+    parallels, middle = sums / torch.bincount(offset), length - 1
+    long = slice(middle - length // 2, middle + length // 2 + 1)  # others are too short to tell
+    columns = maps.mean(dim=1).sort(dim=1, descending=True).values
+    # [SEP] belongs to the sentence that it ends; neither it nor [CLS] is a word.
+    sentence = separators.cumsum(dim=1) - separators.long()
+    same = sentence[:, :, None] == sentence[:, None, :]  # (maps, tokens, tokens)
+    words = (~separators & (place > 0))[:, None, :]
+    two = (separators.sum(dim=1) > 1).to(maps.dtype)
+    to_words = [
+        two * torch.where(cells & words, maps - 1 / length, 0).sum(dim=2).mean(dim=1)
+        for cells in (same, ~same)
     ]
-
-
-# Maps that show a pattern plainly, to be looked at. ---
-
-_EXTREMES = {
-    "strongest column": "vertical",
-    "strongest diagonal": "diagonal",
-    "least of both": "heterogeneous",
-}
-_SHOWN = range(
-    20, 41
-)  # wordpieces: enough for a pattern, and few enough for its lines to show on a small picture
-
-
-def _plainness(pattern: str, maps: torch.Tensor, separators: torch.Tensor) -> np.ndarray:
-    """How much maps have of what makes a pattern plain, shape (maps,)."""
-    of = dict(
-        zip(STATISTICS, statistics_of(maps, separators).cpu().numpy().T.astype(float), strict=True)
+    entropy = torch.special.entr(maps.clamp_min(1e-12)).sum(dim=2).mean(dim=1) / np.log(length)
+    return torch.stack(
+        [
+            columns[:, 0],
+            columns[:, :3].sum(dim=1),
+            parallels[:, middle],
+            parallels[:, middle + 1],
+            parallels[:, middle - 1],
+            parallels[:, long].amax(dim=1),
+            sums[:, middle - 2 : middle + 3].sum(dim=1) / length,
+            *to_words,
+            two,
+            entropy,
+        ],
+        dim=1,
     )
-    column, band = (
-        of["strongest column"],
-        of["attention to itself"] + of["to the previous token"] + of["to the next token"],
+
+
+class PatternRegression(Classifier):
+    """Logistic regression: a weighted sum of the statistics of a map for each pattern."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scores = nn.Linear(len(STATISTICS), len(PATTERNS), dtype=torch.float64)
+
+    def inputs(self, maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
+        """Statistics of the maps; see :func:`map_statistics`."""
+        return map_statistics(maps, separators).double()
+
+    def forward(self, statistics: torch.Tensor) -> torch.Tensor:
+        """Scores before the softmax, shape (maps, patterns), of (maps, statistics)."""
+        return self.scores(statistics)
+
+
+def load_regression() -> PatternRegression:
+    """Logistic regression fitted to all labelled maps, in evaluation mode, on the CPU."""
+    content = json.loads(VALIDATION.read_text())
+    weight = torch.tensor(list(content["coefficients"].values()), dtype=torch.float64).T
+    regression = PatternRegression()
+    regression.scores.load_state_dict(
+        {"weight": weight, "bias": torch.tensor(content["intercepts"], dtype=torch.float64)}
     )
-    return {
-        "vertical": column,
-        "diagonal": band,
-        "vertical+diagonal": np.minimum(column, band),
-        "block": of["same sentence, above chance"],
-        "heterogeneous": -np.maximum(column, band),
-    }[pattern]
+    return regression.eval()
 
 
-def plainest_maps() -> dict[str, LabelledMap]:
-    """For each pattern the labelled map that shows it most plainly.
-
-    Of the maps that were drawn at random, have two sentences and 20 to 40
-    wordpieces, and got the same label twice: the one with the strongest column
-    (vertical), the most attention to itself and to both neighbours (diagonal),
-    the most of whichever is less (vertical+diagonal), the most attention within
-    a sentence (block), or the least of column and diagonal (heterogeneous).
-    """
-
-    def fits(one: LabelledMap) -> bool:
-        same = one.pattern == one.first == one.second
-        return (
-            one.part == "natural"
-            and same
-            and len(one.separators) == 2
-            and len(one.weights) in _SHOWN
-        )
-
-    def plainness(one: LabelledMap) -> float:
-        return _plainness(one.pattern, *as_tensors(one.picture))[0]
-
-    fitting = [one for one in load_maps() if fits(one)]
-    return {
-        pattern: max((one for one in fitting if one.pattern == pattern), key=plainness)
-        for pattern in PATTERNS
-    }
+# How good they are, on maps of heads that they have not seen. ---
 
 
-def extreme_heads(maps: torch.Tensor, separators: torch.Tensor) -> dict[str, Head]:
-    """The heads with the strongest column, with most attention to a token itself and its neighbours, and least of both.
+@cache
+def named_maps(attention: str = "weight") -> pd.DataFrame:
+    """:func:`bertology_utils.patterns.labels.load_maps`, with what each classifier calls the maps.
+
+    The columns "network" and "logistic regression" hold out-of-fold predictions: those of a
+    classifier that was trained on other heads' maps (see ``pattern_trainer``). Nothing was trained
+    on maps by norm; there they hold what the shipped classifiers say.
 
     Args:
-        maps: of one input, shape (layers, heads, tokens, tokens).
-        separators: True at [SEP], shape (tokens,).
+        attention: "weight", or "norm" for maps of value-weighted norms.
     """
-    flat = maps.flatten(0, 1)
-    heads: dict[str, Head] = {}
-    for name, pattern in _EXTREMES.items():
-        plainness = _plainness(pattern, flat, separators.expand(len(flat), -1))
-        layer, head = largest(plainness.reshape(maps.shape[:2]))
-        heads[name] = layer, head
-    return heads
+    if attention == "weight":
+        maps, named = load_maps(), json.loads(VALIDATION.read_text())
+    else:
+        maps = load_maps(BY_NORM)
+        named = {
+            NETWORK: classify(load_network(), pictures(maps)),
+            REGRESSION: classify(load_regression(), pictures(maps)),
+        }
+    return maps.assign(
+        **{by: [PATTERNS[index] for index in named[by]] for by in (NETWORK, REGRESSION)}
+    )
+
+
+def natural_maps(attention: str = "weight") -> pd.DataFrame:
+    """Those of :func:`named_maps` that were drawn at random, so that shares of them mean something."""
+    maps = named_maps(attention)
+    return maps[maps["part"] == "natural"]
+
+
+def confusions(maps: pd.DataFrame, by: str, seed: Seed, label: str = "pattern") -> np.ndarray:
+    """How many maps of each pattern (rows) are named as each pattern (columns).
+
+    Heads are resampled, and all maps of a drawn head come along, as these are alike.
+
+    Args:
+        maps: from :func:`named_maps`.
+        by: the column of the names.
+        seed: of the resampling.
+        label: the column of what is taken to be true.
+
+    Returns:
+        Of all heads, then of resampled ones, shape (1 + resamples, patterns, patterns).
+    """
+    head = maps.groupby(["layer", "head"]).ngroup()
+    counts = np.zeros((head.max() + 1, len(PATTERNS), len(PATTERNS)))
+    np.add.at(counts, (head, indices(maps[label]), indices(maps[by])), 1)
+    return np.tensordot(whole_and_resampled(len(counts), seed), counts, axes=1)
+
+
+def f1_scores(
+    maps: pd.DataFrame, by: str, seed: Seed, label: str = "pattern"
+) -> dict[str, Bootstrap]:
+    """F1 with its interval: "macro F1", "micro F1", and that of every pattern by its name.
+
+    Macro F1 is the mean over the patterns that occur; micro F1, with one pattern per map, the share
+    named right. See :func:`confusions`.
+    """
+    counts = confusions(maps, by, seed, label)
+    right = np.diagonal(counts, axis1=1, axis2=2)
+    true, predicted = counts.sum(axis=2), counts.sum(axis=1)  # (1 + resamples, patterns) each
+    f1 = 2 * right / np.maximum(true + predicted, 1)
+    scores = {
+        "macro F1": (f1 * (true > 0)).sum(axis=1) / (true > 0).sum(axis=1),
+        "micro F1": right.sum(axis=1) / counts.sum(axis=(1, 2)),
+        **dict(zip(PATTERNS, f1.T, strict=True)),
+    }
+    heads = maps.groupby(["layer", "head"]).ngroups
+    return {name: Bootstrap.of(values, heads, seed) for name, values in scores.items()}

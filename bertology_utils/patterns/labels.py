@@ -6,154 +6,98 @@ were labelled, and how far two annotators agree. No text is stored, only weights
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from safetensors.numpy import load_file
 
 from ..common import one_of
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 FOLDER = Path(__file__).parent / "labelled_maps"
-BY_NORM = FOLDER / "by_norm"  # maps of what attention carries, a hundred others
+BY_NORM = FOLDER / "by_norm"  # a hundred maps of value-weighted norms
 # The paper's five classes (§4.1, Figure 1).
 PATTERNS = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
 PARTS = ("natural", "enriched")
 SHORTEST = 4  # wordpieces; in shorter maps every pattern looks alike
-
-
-@dataclass(frozen=True)
-class Picture:
-    """What a label is about: the map and where [SEP] stands.
-
-    Attributes:
-        weights: shape (tokens, tokens), rows sum to 1.
-        separators: True at [SEP], shape (tokens,).
-    """
-
-    weights: np.ndarray
-    separators: np.ndarray
-
-
-@dataclass(frozen=True)
-class LabelledMap:
-    """One map with its label.
-
-    Attributes:
-        weights: shape (tokens, tokens), rows sum to 1; row i is what token i attends to.
-        pattern: one of :data:`PATTERNS`, after disagreements were settled.
-        first, second: the two annotators' labels.
-        part: "natural" (drawn at random) or "enriched" (drawn for rare patterns).
-        task: the task that the encoder was fine-tuned on and the input comes from, by name.
-        example: dev row of the input.
-        layer, head: from 0.
-        separators: positions of [SEP].
-    """
-
-    weights: np.ndarray
-    pattern: str
-    first: str
-    second: str
-    part: str
-    task: str
-    example: int
-    layer: int
-    head: int
-    separators: tuple[int, ...]
-
-    @property
-    def group(self) -> tuple[int, int]:
-        """What must not be on both sides of a split: the head, whatever task it was fine-tuned on.
-
-        All encoders started from one model, and most heads keep their pattern.
-        """
-        return self.layer, self.head
-
-    @property
-    def picture(self) -> Picture:
-        """The map as classifiers are given it; rows of half precision are made to sum to 1 exactly."""
-        separators = np.isin(np.arange(len(self.weights)), self.separators)
-        return Picture(self.weights / self.weights.sum(axis=1, keepdims=True), separators)
+# By pattern, the identifier of the natural map that shows it most plainly.
+PLAINEST = dict(zip(PATTERNS, ("102", "179", "082", "178", "088"), strict=True))
 
 
 @cache
-def load_maps(folder: Path = FOLDER) -> tuple[LabelledMap, ...]:
-    """All labelled maps, in the order of ``labels.csv``.
+def load_maps(folder: Path = FOLDER) -> pd.DataFrame:
+    """All labelled maps, one a row, by their identifier.
 
     Args:
         folder: where ``labels.csv`` and ``maps.safetensors`` are.
 
+    Returns:
+        The columns "first" and "second" hold the two annotators' labels; "pattern" the label after
+        disagreements were settled; "part" "natural" (drawn at random) or "enriched" (drawn for rare
+        patterns); "task" what the encoder was fine-tuned on and the input comes from; "example" its
+        dev row; "layer" and "head" count from 0; "weights" is the map, of shape (tokens, tokens)
+        and with rows that sum to 1; "separators" the positions of [SEP].
+
     Raises:
-        ValueError: the two files do not match, or a row has an unknown label or part;
-            the message names the row.
+        ValueError: the two files do not match, or a row has an unknown label or part; the message
+            names the row.
     """
-    maps = load_file(folder / "maps.safetensors")
-    with (folder / "labels.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    ids = [row["id"] for row in rows]
-    if sorted(ids) != sorted(maps):
-        odd = sorted(set(ids) ^ set(maps)) or "one twice"
+    import pandas as pd
+    from safetensors.numpy import load_file
+
+    weights = load_file(folder / "maps.safetensors")
+    maps = pd.read_csv(folder / "labels.csv", dtype={"id": str, "separators": str})
+    if sorted(maps["id"]) != sorted(weights):
+        odd = sorted(set(maps["id"]) ^ set(weights)) or "one twice"
         raise ValueError(
             f"labels.csv and maps.safetensors in {folder} do not hold the same maps: {odd}"
         )
-    return tuple(_labelled(row, maps[row["id"]]) for row in rows)
+    maps = maps.set_index("id")
+    for column in ("pattern", "first", "second", "part"):
+        for name, label in maps[column].items():
+            allowed = PARTS if column == "part" else PATTERNS
+            one_of(f"{column} of map {name}", label, allowed)
+    maps["weights"] = [_checked(name, weights[name], row.length) for name, row in maps.iterrows()]
+    maps["separators"] = [tuple(map(int, text.split())) for text in maps["separators"]]
+    return maps.drop(columns="length")
 
 
-def _labelled(row: dict[str, str], weights: np.ndarray) -> LabelledMap:
-    for column in ("pattern", "first", "second"):
-        one_of(f"{column} of map {row['id']}", row[column], PATTERNS)
-    one_of(f"part of map {row['id']}", row["part"], PARTS)
-    length = int(row["length"])
-    if weights.shape != (length, length) or not np.allclose(
-        weights.sum(axis=1, dtype=np.float32), 1, atol=5e-3
-    ):
+def _checked(name: Any, weights: np.ndarray, length: int) -> np.ndarray:
+    """A map of half precision with rows that sum to 1 exactly."""
+    sums = weights.sum(axis=-1, dtype=np.float32)
+    if weights.shape != (length, length) or not np.allclose(sums, 1, atol=5e-3):
         raise ValueError(
-            f"map {row['id']} is no {length} x {length} map whose rows sum to 1: its shape is {weights.shape}"
+            f"map {name} is no {length} x {length} map whose rows sum to 1: its shape is {weights.shape}"
         )
-    columns: dict[str, Any] = {
-        name: row[name] for name in ("pattern", "first", "second", "part", "task")
-    }
-    columns |= {name: int(row[name]) for name in ("example", "layer", "head")}
-    return LabelledMap(
-        weights.astype(np.float32), **columns, separators=tuple(map(int, row["separators"].split()))
-    )
+    weights = weights.astype(np.float32)
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
-def targets(labelled: Sequence[LabelledMap], by: str = "pattern") -> np.ndarray:
-    """Labels as indices into :data:`PATTERNS`, shape (maps,).
-
-    Args:
-        labelled: the maps.
-        by: whose labels: "pattern" for the settled ones, "first" or "second" for an annotator's.
-    """
-    return np.array([PATTERNS.index(getattr(one, by)) for one in labelled])
+Picture = tuple[np.ndarray, np.ndarray]  # a map, (tokens, tokens), and True at [SEP], (tokens,)
 
 
-def natural(folder: Path = FOLDER) -> np.ndarray:
-    """True for labelled maps that were drawn at random, shape (maps,); see the data card."""
-    return np.array([one.part == "natural" for one in load_maps(folder)])
-
-
-def drawn(pattern: str, count: int, rng: np.random.Generator) -> list[LabelledMap]:
-    """At most ``count`` maps that both annotators gave a pattern, at random."""
-    maps = [one for one in load_maps() if one.first == one.second == pattern]
+def pictures(maps: pd.DataFrame) -> list[Picture]:
+    """Maps as classifiers read them: weights, and where [SEP] stands."""
     return [
-        maps[row] for row in sorted(rng.choice(len(maps), min(count, len(maps)), replace=False))
+        (weights, np.isin(np.arange(len(weights)), separators))
+        for weights, separators in zip(maps["weights"], maps["separators"], strict=True)
     ]
 
 
-def disputed(one: str, other: str) -> list[LabelledMap]:
-    """The labelled maps that one labelling calls one pattern and the second labelling the other."""
-    return [each for each in load_maps() if {each.first, each.second} == {one, other}]
+def disputed(one: str, other: str) -> pd.DataFrame:
+    """The labelled maps that one annotator calls one pattern and the other annotator the other."""
+    maps = load_maps()
+    both = maps[["first", "second"]].isin([one, other]).all(axis=1)
+    return maps[both & (maps["first"] != maps["second"])]
 
 
-def sentence_numbers(separators: np.ndarray) -> np.ndarray:
-    """The sentence of each token, from 0, shape (tokens,); [SEP] belongs to the sentence that it ends, [CLS] to the first."""
-    return np.cumsum(separators) - separators
+def indices(labels: Iterable[str]) -> np.ndarray:
+    """Labels as indices into :data:`PATTERNS`, shape (maps,)."""
+    return np.array([PATTERNS.index(label) for label in labels])
 
 
 # Maps that are known by construction, with what the guideline calls each. ---
@@ -179,14 +123,14 @@ def constructed_maps(length: int) -> dict[str, Picture]:
     separators[[length // 2, length - 1]] = True
     itself, first = np.eye(length), np.zeros((length, length))
     first[:, 0] = 1
-    sentence = sentence_numbers(separators)
+    sentence = np.cumsum(separators) - separators  # [SEP] belongs to the sentence that it ends
     same = (sentence[:, None] == sentence).astype(float)
-    maps = {
-        "uniform": np.full((length, length), 1 / length),
-        "to itself": itself,
-        "to the previous token": np.vstack([itself[:1], itself[:-1]]),
-        "to [CLS]": first,
-        "half to [CLS], half to itself": (first + itself) / 2,
-        "within its own sentence": same / same.sum(axis=1, keepdims=True),
-    }
-    return {name: Picture(weights, separators) for name, weights in maps.items()}
+    maps = (
+        np.full((length, length), 1 / length),
+        itself,
+        np.vstack([itself[:1], itself[:-1]]),
+        first,
+        (first + itself) / 2,
+        same / same.sum(axis=1, keepdims=True),
+    )
+    return {name: (weights, separators) for name, weights in zip(EXPECTED, maps, strict=True)}

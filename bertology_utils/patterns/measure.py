@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import TYPE_CHECKING
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from ..attention import Batch
+from ..attention import Batch, Measurement
 from ..glue import Task
+from ..results import SHARE
 from ..statistics import (
     Bootstrap,
     Estimate,
@@ -19,17 +20,34 @@ from ..statistics import (
     apart,
     bootstrap_mean,
     mean_over_seeds,
+    means_with_gaps,
     moderated,
-    resampled_means,
+    over_trainings,
 )
-from .classifiers import Classifier
+from . import labels
+from .classifiers import (
+    NETWORK,
+    REGRESSION,
+    Classifier,
+    classify,
+    confusions,
+    f1_scores,
+    load_network,
+    load_regression,
+    natural_maps,
+)
 from .labels import PATTERNS, SHORTEST
 
 if TYPE_CHECKING:
-    from .validation import Evidence
+    import pandas as pd
+
+    from ..lab import Lab
 
 NO_TOKEN = -1  # an id that no wordpiece has
 ROUNDS = 500  # of the expectation maximisation; shares then move by less than 1e-4
+FIRST_THREE = ("vertical", "diagonal", "vertical+diagonal")
+AS_SHARE: dict[str, Any] = {"unit": "share", "tolerance": SHARE}
+EACH_PATTERN = AS_SHARE | {"over": ("kind",), "kinds": PATTERNS}
 
 
 @dataclass(frozen=True)
@@ -56,17 +74,19 @@ class FoundPatterns:
         return (self.patterns[..., None] == np.arange(len(PATTERNS))).astype(np.float64)
 
 
+Observed = Mapping[str, FoundPatterns]  # of one model on one task, by classifier
+
+
 class Patterns:
     """Measurement: the pattern of every map (§4.1).
 
     Args:
-        network: the classifier; :func:`bertology_utils.patterns.classifiers.load_network`, or
-            :func:`bertology_utils.patterns.validation.load_logistic`.
+        classifier: such as :func:`bertology_utils.patterns.classifiers.load_network`.
         separator: the tokenizer's id of [SEP]; None if it has none.
     """
 
-    def __init__(self, network: Classifier, separator: int | None):
-        self.network = network
+    def __init__(self, classifier: Classifier, separator: int | None):
+        self.classifier = classifier
         self.separator = separator
         self._rows: dict[int, list[np.ndarray]] = {}
         self._skipped = 0
@@ -74,7 +94,7 @@ class Patterns:
 
     def start(self, batch: Batch) -> None:
         """Sort the batch's examples by length: maps are cut to their real tokens, and only equal ones stack."""
-        self.network.to(batch.mask.device)
+        self.classifier.to(batch.mask.device)
         lengths = batch.lengths.tolist()
         self._skipped += sum(length < SHORTEST for length in lengths)
         self._groups = []
@@ -103,7 +123,7 @@ class Patterns:
                 .take_along_dim(at[:, None, None, :], 3)
             )
             part = part.flatten(0, 1)  # (examples · heads, length, length)
-            found = self.network.predict(part, separators.repeat_interleave(heads, dim=0))
+            found = self.classifier.predict(part, separators.repeat_interleave(heads, dim=0))
             for row, patterns in zip(rows, found.reshape(len(rows), heads), strict=True):
                 self._rows[batch.index[row]].append(patterns)
 
@@ -122,50 +142,24 @@ class Patterns:
         )
 
 
-def of_length(batches: Sequence[Batch], length: int) -> Batch:
-    """The first example of those nearest to a length in wordpieces, by itself and without padding.
-
-    Args:
-        batches: of a pass.
-        length: how long it should be.
-    """
-    places = {index: (batch, row) for batch in batches for row, index in enumerate(batch.index)}
-    of_example = {index: int(batch.lengths[row]) for index, (batch, row) in places.items()}
-    nearest = min(sorted(places), key=lambda index: abs(of_example[index] - length))
-    batch, row = places[nearest]
-    return batch.example(row)
-
-
 # Shares of the patterns, corrected for the classifier's errors. ---
 
 
-@dataclass(frozen=True)
-class ClassifierErrors:
-    """Error rates of the classifier, with their uncertainty.
+def classifier_errors(by: str, seed: Seed, attention: str = "weight") -> np.ndarray:
+    """Share of each true pattern's maps (rows) that a classifier names as each pattern (columns).
 
-    Attributes:
-        matrix: share of each true pattern's maps (rows) predicted as each
-            pattern (columns), shape (patterns, patterns).
-        draws: the same from resampled heads of the labelled maps, shape
-            (resamples, patterns, patterns).
+    Args:
+        by: the classifier, NETWORK or REGRESSION.
+        seed: of the resampling of heads.
+        attention: of the labelled maps; see :func:`bertology_utils.patterns.classifiers.named_maps`.
+
+    Returns:
+        Of all heads, then of resampled ones, shape (1 + resamples, patterns, patterns). A pattern
+        that does not occur has equal shares, as nothing is known of it.
     """
-
-    matrix: np.ndarray
-    draws: np.ndarray
-
-
-def classifier_errors(evidence: Evidence, seed: Seed) -> ClassifierErrors:
-    """From the cross-validated predictions; resamples heads, not maps, as maps of one head are alike."""
-    by_head = evidence.counts.astype(float)  # (heads, true, predicted)
-    return ClassifierErrors(
-        _normalised(by_head.sum(axis=0)), _normalised(resampled_means(by_head, seed))
-    )
-
-
-def _normalised(counts: np.ndarray) -> np.ndarray:
-    """Rows divided by their sums; a pattern that does not occur gets equal shares, as nothing is known of it."""
+    counts = confusions(natural_maps(attention), by, seed)
     totals = counts.sum(axis=-1, keepdims=True)
-    return np.where(totals > 0, counts / np.maximum(totals, 1e-12), 1 / counts.shape[-1])
+    return np.where(totals > 0, counts / np.maximum(totals, 1e-12), 1 / len(PATTERNS))
 
 
 def possible_patterns(task: Task) -> np.ndarray:
@@ -174,7 +168,7 @@ def possible_patterns(task: Task) -> np.ndarray:
 
 
 def corrected_shares(
-    observed: np.ndarray, confusion: np.ndarray, possible: np.ndarray | None = None
+    observed: np.ndarray, confusion: np.ndarray, possible: np.ndarray
 ) -> np.ndarray:
     """Shares of the true patterns that best explain the shares of the predicted ones.
 
@@ -187,14 +181,12 @@ def corrected_shares(
         observed: predicted shares, shape (…, patterns), summing to 1.
         confusion: share of each true pattern's maps (rows) that are predicted
             as each pattern (columns), shape (…, patterns, patterns).
-        possible: False for patterns that cannot occur, shape (patterns,); all
-            can if None.
+        possible: False for patterns that cannot occur, shape (patterns,).
 
     Returns:
         Shape (…, patterns), summing to 1.
     """
-    start = np.ones(observed.shape[-1]) if possible is None else possible.astype(float)
-    shares = np.broadcast_to(start / start.sum(), observed.shape)
+    shares = np.broadcast_to(possible / possible.sum(), observed.shape)
     for _ in range(ROUNDS):
         predicted = np.maximum(np.einsum("...t,...tp->...p", shares, confusion), 1e-12)
         shares = shares * np.einsum("...tp,...p->...t", confusion, observed / predicted)
@@ -202,39 +194,24 @@ def corrected_shares(
 
 
 def pattern_shares(
-    one_hot: np.ndarray, errors: ClassifierErrors, seed: Seed, possible: np.ndarray | None = None
-) -> dict[str, dict[str, Bootstrap]]:
-    """Shares of the patterns among all maps, as named and corrected for the classifier's errors.
+    one_hot: np.ndarray, errors: np.ndarray, seed: Seed, possible: np.ndarray
+) -> dict[str, Bootstrap]:
+    """Shares of the patterns among all maps, corrected for the classifier's errors.
+
+    The intervals come from the choice of examples and from what is not known of these errors.
 
     Args:
         one_hot: 1 where a head shows a pattern, shape (examples, …, patterns).
         errors: from :func:`classifier_errors`.
         seed: of the resampling of examples.
         possible: see :func:`corrected_shares`.
-
-    Returns:
-        "as named" and "corrected", each with one bootstrapped share by
-        pattern. The intervals of the former come from the choice of examples
-        alone, those of the latter from it and from what is not known of the
-        classifier's errors.
     """
-    by_example = one_hot.reshape(len(one_hot), -1, one_hot.shape[-1]).mean(
-        axis=1
-    )  # (examples, patterns)
-    mean, draws = by_example.mean(axis=0), resampled_means(by_example, seed)
-    found = {
-        "as named": (mean, draws),
-        "corrected": (
-            corrected_shares(mean, errors.matrix, possible),
-            corrected_shares(draws, errors.draws, possible),
-        ),
-    }
+    n = len(one_hot)
+    by_example = one_hot.reshape(n, -1, len(PATTERNS)).mean(axis=1)  # (examples, patterns)
+    shares = corrected_shares(means_with_gaps(by_example, seed), errors, possible)
     return {
-        version: {
-            pattern: Bootstrap(float(value), of_pattern, len(by_example), seed)
-            for pattern, value, of_pattern in zip(PATTERNS, values, all_draws.T, strict=True)
-        }
-        for version, (values, all_draws) in found.items()
+        pattern: Bootstrap.of(of_pattern, n, seed)
+        for pattern, of_pattern in zip(PATTERNS, shares.T, strict=True)
     }
 
 
@@ -244,47 +221,20 @@ def together(parts: Sequence[Bootstrap]) -> Bootstrap:
     return Bootstrap(value, draws, parts[0].n, parts[0].seed)
 
 
-def share_apart(
-    one: FoundPatterns, others: Sequence[FoundPatterns], pattern: str, seed: Seed
-) -> Estimate:
-    """The share of a pattern as named in one pass minus that in others of the same examples, mean over these.
-
-    Args:
-        one: of a model that is not among the trainings.
-        others: of every training.
-        pattern: which.
-        seed: of the resampling of examples.
-    """
-    at = PATTERNS.index(pattern)
-
-    def share(found: FoundPatterns) -> Bootstrap:
-        return bootstrap_mean(found.one_hot[..., at].mean(axis=(1, 2)), seed)
-
-    return mean_over_seeds([share(one) - share(other) for other in others])
-
-
 def extremes(shares: Mapping[Task, Sequence[Bootstrap]]) -> dict[tuple[Task, str], Estimate]:
-    """How far MRPC is below each other task, and QQP above each, mean over the trainings that both have (Fig 2).
+    """How far MRPC is below each other task, and QQP above each, mean over the runs that both have (Fig 2).
 
     Args:
-        shares: by task, of every training.
+        shares: by task, of every run.
     """
-
-    def beyond(one: Task, other: Task) -> Estimate:
-        both = zip(shares[one], shares[other], strict=False)
-        return mean_over_seeds(
-            [apart(*(pair if one.name == "qqp" else pair[::-1])) for pair in both]
-        )
-
-    words = {"mrpc": "below", "qqp": "above"}
-    return moderated(
-        {
-            (task, f"{words[task.name]} {other.title}"): beyond(task, other)
-            for task in shares
-            for other in shares
-            if task.name in words and other is not task
-        }
-    )
+    leads = {}
+    for task, other in permutations(shares, 2):
+        pairs = list(zip(shares[task], shares[other], strict=False))
+        if task.name == "mrpc":
+            leads[task, f"below {other.title}"] = [apart(two, one) for one, two in pairs]
+        if task.name == "qqp":
+            leads[task, f"above {other.title}"] = [apart(one, two) for one, two in pairs]
+    return moderated({names: mean_over_seeds(lead) for names, lead in leads.items()})
 
 
 # Do the patterns repeat, across heads and across tasks? ---
@@ -301,33 +251,29 @@ def usual_patterns(one_hot: np.ndarray) -> np.ndarray:
 
 def _usual(one_hot: np.ndarray, seed: Seed) -> np.ndarray:
     """:func:`usual_patterns` of the examples as they are, then of resampled ones: shape (1 + resamples, layers, heads)."""
-    return np.concatenate(
-        [usual_patterns(one_hot)[None], resampled_means(one_hot, seed).argmax(axis=-1)]
-    )
+    return means_with_gaps(one_hot, seed).argmax(axis=-1)
 
 
-def heads_by_pattern(usual: np.ndarray) -> np.ndarray:
-    """Number of heads with each usual pattern: (…, layers, heads) to (…, patterns)."""
-    return (usual[..., None] == np.arange(len(PATTERNS))).sum(axis=(-3, -2))
+def _commonest(usual: np.ndarray, count: int) -> np.ndarray:
+    """Heads that the ``count`` commonest patterns cover, of heads by pattern, (…, patterns) to (…).
+
+    Heterogeneous is no pattern that could repeat: it is what has none, and all that random weights
+    show.
+    """
+    return np.sort(usual[..., :-1], axis=-1)[..., -count:].sum(axis=-1)
 
 
 def coverage(one_hot: np.ndarray, seed: Seed, count: int = 2) -> Bootstrap:
     """Share of the heads whose usual pattern is one of the ``count`` commonest, examples resampled.
-
-    Heterogeneous is no pattern that could repeat: it is what has none, and all that random weights
-        show.
 
     Args:
         one_hot: shape (examples, layers, heads, patterns).
         seed: of the resampling.
         count: how many patterns are "a limited set" of the five.
     """
-    draws = _usual(one_hot, seed)
-    commonest = (
-        np.sort(heads_by_pattern(draws)[..., :-1], axis=-1)[..., -count:].sum(axis=-1)
-        / draws[0].size
-    )
-    return Bootstrap.of(commonest, len(one_hot), seed)
+    usual = _usual(one_hot, seed)
+    heads = (usual[..., None] == np.arange(len(PATTERNS))).sum(axis=(1, 2))  # by pattern
+    return Bootstrap.of(_commonest(heads, count) / usual[0].size, len(one_hot), seed)
 
 
 def coverage_by_chance(
@@ -345,7 +291,7 @@ def coverage_by_chance(
     drawn = np.random.default_rng(seed).multinomial(
         heads, np.full(patterns, 1 / patterns), size=draws
     )
-    return float(np.quantile(np.sort(drawn[:, :-1], axis=1)[:, -count:].sum(axis=1) / heads, 0.975))
+    return float(np.quantile(_commonest(drawn, count) / heads, 0.975))
 
 
 def task_agreement(one_hots: Sequence[np.ndarray], seeds: Sequence[Seed]) -> Bootstrap:
@@ -376,29 +322,16 @@ def changed_heads(before: np.ndarray, after: np.ndarray, seed: Seed) -> Bootstra
 
     Usual patterns before, on every other example, are compared with those
     after on the rest; what is subtracted is the comparison of the same two
-    halves before fine-tuning, :func:`changed_by_examples`.
+    halves before fine-tuning.
 
     Args:
         before, after: shape (examples, layers, heads, patterns), the same examples.
         seed: of the resampling.
     """
     half = np.arange(len(before)) % 2 == 0
-    first, tuned = _usual(before[half], seed), _usual(after[~half], seed)
-    return Bootstrap.of(
-        (first != tuned).mean(axis=(1, 2)), len(before), seed
-    ) - changed_by_examples(before, seed)
-
-
-def changed_by_examples(one_hot: np.ndarray, seed: Seed) -> Bootstrap:
-    """Share of the heads of one model whose usual pattern differs between two halves of examples.
-
-    Args:
-        one_hot: shape (examples, layers, heads, patterns).
-        seed: of the resampling.
-    """
-    half = np.arange(len(one_hot)) % 2 == 0
-    first, rest = _usual(one_hot[half], seed), _usual(one_hot[~half], seed)
-    return Bootstrap.of((first != rest).mean(axis=(1, 2)), len(one_hot), seed)
+    first = _usual(before[half], seed)
+    tuned, rest = ((first != _usual(one[~half], seed)).mean(axis=(1, 2)) for one in (after, before))
+    return Bootstrap.of(tuned - rest, len(before), seed)
 
 
 def kappa(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -409,3 +342,193 @@ def kappa(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     ]
     chance = (frequencies[0] * frequencies[1]).sum(axis=-1)
     return np.where(chance < 1, (same - chance) / np.maximum(1 - chance, 1e-12), 0.0)
+
+
+# All of §4.1, for every task and run. ---
+
+
+def label_shares(maps: pd.DataFrame, seed: Seed) -> dict[str, Bootstrap]:
+    """Share of every pattern among the settled labels, heads resampled; needs no classifier."""
+    counts = confusions(maps, "pattern", seed).sum(axis=2)  # (1 + resamples, patterns)
+    shares, heads = counts.T / counts.sum(axis=1), maps.groupby(["layer", "head"]).ngroups
+    return {
+        one: Bootstrap.of(share, heads, seed) for one, share in zip(PATTERNS, shares, strict=True)
+    }
+
+
+def measurements(lab: Lab, task: Task) -> dict[str, Measurement]:
+    """What is measured of every model on the task's rows: patterns as each classifier names them."""
+    named_by = {NETWORK: load_network(), REGRESSION: load_regression()}
+    separator = lab.tokenizer.sep_token_id
+    return {name: Patterns(one.to(lab.device), separator) for name, one in named_by.items()}
+
+
+def run(lab: Lab) -> None:
+    """Measure and record all of §4.1: labels and classifiers, shares of the patterns, and whether they repeat."""
+    record_labels(lab)
+    record_classifiers(lab)
+
+    def observe(model: Any, task: Task) -> Observed:
+        return lab.observe(model, task, measurements(lab, task))
+
+    encoder = lab.encoder()
+    before = {task: observe(encoder, task) for task in lab.tasks}
+    after = {task: [observe(model, task) for model in lab.finetunings(task)] for task in lab.tasks}
+    random = observe(lab.encoder("normal"), lab.tasks[0])
+    record_shares(lab, before, after)
+    record_random_weights(lab, random, after)
+    record_repetition(lab, before, after, random)
+    skipped = sum(runs[0][NETWORK].skipped for runs in after.values())
+    lab.fact(learned={task.name: bool(lab.learned[task]) for task in lab.tasks}, skipped=skipped)
+
+
+def record_labels(lab: Lab) -> None:
+    """How frequent each pattern is among the labels, and how many of them two annotators dispute."""
+    shares = label_shares(natural_maps(lab.settings.attention), lab.settings.seed)
+    lab.record("share of labels", shares, by=("kind",), **AS_SHARE)
+    by_norm = label_shares(natural_maps("norm"), lab.settings.seed)
+    lab.record("share of labels by norm", by_norm, by=("kind",), **AS_SHARE)
+    disputed = labels.disputed("vertical", "heterogeneous")
+    settled = int((disputed["pattern"] == "vertical").sum())
+    lab.record(
+        "maps called vertical once and heterogeneous once",
+        {"all": len(disputed), "settled as vertical": settled},
+        by=("kind",),
+        unit="count",
+    )
+    lab.judge("vertical-labels", {"": shares["vertical"]}, unit="share")
+    lab.judge("heterogeneous-labels", {"": shares["heterogeneous"]}, unit="share")
+
+
+def record_classifiers(lab: Lab) -> None:
+    """F1 of the classifiers and of the annotators, the network's errors, and how it names constructed maps."""
+    seed, attention = lab.settings.seed, lab.settings.attention
+    natural = natural_maps(attention)
+    f1 = {by: f1_scores(natural, by, seed) for by in (NETWORK, REGRESSION, "first", "second")}
+    # Each annotator was a vote in what was settled, which flatters both; one against the other is fair.
+    names = {"first": "first labelling", "second": "second labelling"}
+    scores = {names.get(by, by): one for by, one in f1.items()}
+    scores["one labelling against the other"] = f1_scores(natural, "second", seed, label="first")
+    lab.record("F1, natural maps", scores, by=("state", "kind"), unit="F1")
+    lead = {kind: score - f1[REGRESSION][kind] for kind, score in f1[NETWORK].items()}
+    what = "F1 of the network minus that of the regression"
+    lab.record(what, lead, by=("kind",), unit="difference")
+    by_norm = {by: f1_scores(natural_maps("norm"), by, seed) for by in (NETWORK, REGRESSION)}
+    lab.record("F1, maps by norm", by_norm, by=("state", "kind"), unit="F1")
+    errors = dict(zip(PATTERNS, classifier_errors(NETWORK, seed, attention)[0], strict=True))
+    lab.record("share of labelled maps named so", errors, by=("state",), **EACH_PATTERN)
+
+    built = [labels.constructed_maps(length) for length in labels.LENGTHS]
+    named = classify(load_network(), [one for maps in built for one in maps.values()])
+    wrong = named != labels.indices([*labels.EXPECTED.values()] * len(built))
+    what = "constructed maps that are named wrongly"
+    lab.record(what, int(wrong.sum()), unit="count", n=len(wrong))
+    lab.judge("classifier", {"": f1[NETWORK]["micro F1"]}, unit="F1")
+    lab.judge("beats-baseline", {"": lead["micro F1"]}, unit="gain")
+    lab.judge("constructed-maps")
+
+
+def record_shares(
+    lab: Lab, before: Mapping[Task, Observed], after: Mapping[Task, Sequence[Observed]]
+) -> None:
+    """Shares of the patterns by head, and of all maps, corrected for the errors of the classifier (Fig 2).
+
+    Args:
+        lab: what records them.
+        before, after: of the pre-trained encoder, and of every run.
+    """
+
+    def corrected(task: Task, found: Observed, by: str) -> dict[str, Bootstrap]:
+        errors = classifier_errors(by, lab.settings.seed, lab.settings.attention)
+        seed, possible = lab.resampling_seed(task), possible_patterns(task)
+        return pattern_shares(found[by].one_hot, errors, seed, possible)
+
+    runs = {
+        by: {task: [corrected(task, one, by) for one in after[task]] for task in lab.tasks}
+        for by in (NETWORK, REGRESSION)
+    }
+
+    def over_runs(by: str, *patterns: str) -> dict[Task, Estimate]:
+        return over_trainings(runs[by], lambda _, shares: together([shares[p] for p in patterns]))
+
+    for task in lab.tasks:
+        for state, found in (("pre-trained", before[task]), ("fine-tuned", after[task][0])):
+            names: dict[str, Any] = {"task": task, "state": state}
+            by_head = found[NETWORK].shares  # (layers, heads, patterns)
+            over, n = ("layer", "head", "kind"), len(found[NETWORK].patterns)
+            options = EACH_PATTERN | {"over": over, "n": n} | names
+            lab.record("share of maps by head", by_head, **options)
+            shares = corrected(task, found, NETWORK)
+            lab.record("share of maps, corrected", shares, by=("kind",), **AS_SHARE | names)
+    for what, values in (
+        ("the first three patterns", over_runs(NETWORK, *FIRST_THREE)),
+        ("heterogeneous, corrected", over_runs(NETWORK, "heterogeneous")),
+        ("heterogeneous, by logistic regression", over_runs(REGRESSION, "heterogeneous")),
+    ):
+        lab.record(f"share of maps: {what}", values, by=("task",), **AS_SHARE)
+    lab.judge("first-three")
+    lab.judge("heterogeneous")
+    learned = {task: shares for task, shares in runs[NETWORK].items() if lab.learned[task]}
+    able = {"mrpc", "qqp"} <= {task.name for task in learned} and len(learned) > 2
+    each = {task: [one["heterogeneous"] for one in shares] for task, shares in learned.items()}
+    unit = "difference of shares"
+    lab.judge("heterogeneous-extremes", extremes(each) if able else {}, unit=unit)
+
+
+def record_random_weights(
+    lab: Lab, random: Observed, after: Mapping[Task, Sequence[Observed]]
+) -> None:
+    """Shares with random weights, and how many more maps are heterogeneous there than in each run, as named."""
+    task, at = lab.tasks[0], PATTERNS.index("heterogeneous")
+    shares = random[NETWORK].shares.mean(axis=(0, 1))
+    lab.record("share of maps, random weights", shares, **EACH_PATTERN)
+
+    def heterogeneous(found: Observed) -> Bootstrap:
+        by_example = found[NETWORK].one_hot[..., at].mean(axis=(1, 2))
+        return bootstrap_mean(by_example, lab.resampling_seed(task))
+
+    lead = mean_over_seeds([heterogeneous(random) - heterogeneous(one) for one in after[task]])
+    lab.judge("random-heterogeneous", {task: lead}, unit="difference of shares")
+
+
+def record_repetition(
+    lab: Lab,
+    before: Mapping[Task, Observed],
+    after: Mapping[Task, Sequence[Observed]],
+    random: Observed,
+) -> None:
+    """Whether few patterns cover most heads, whether tasks agree, and what fine-tuning changes."""
+    seeds = {task: lab.resampling_seed(task) for task in lab.tasks}
+    encoder = {task: found[NETWORK].one_hot for task, found in before.items()}
+    runs = {task: [found[NETWORK].one_hot for found in several] for task, several in after.items()}
+    untrained = random[NETWORK].one_hot
+
+    what = "coverage by the two commonest patterns"
+    covered = over_trainings(runs, lambda task, one: coverage(one, seeds[task]))
+    lab.record(what, covered, by=("task",), **AS_SHARE)
+    by_chance = {}
+    for task in lab.tasks:
+        possible = possible_patterns(task).sum()
+        by_chance[task] = coverage_by_chance(untrained[0, ..., 0].size, possible, lab.settings.seed)
+    lab.record(f"{what}, at random", by_chance, by=("task",), unit="share")
+    least = coverage(untrained, seeds[lab.tasks[0]]).value
+    above = {task: share - max(by_chance[task], least) for task, share in covered.items()}
+    lab.judge("repeat-heads", above, unit="difference of shares")
+
+    learned, agreement = [task for task in lab.tasks if lab.learned[task]], {}
+    if len(learned) > 1:
+
+        def between(of_tasks: Sequence[np.ndarray]) -> Bootstrap:
+            return task_agreement(of_tasks, [seeds[task] for task in learned])
+
+        # As many as the task with the fewest runs has.
+        together_run = zip(*(runs[task] for task in learned), strict=False)
+        agreement = {
+            "fine-tuned": mean_over_seeds([between(of_tasks) for of_tasks in together_run]),
+            "pre-trained": between([encoder[task] for task in learned]),
+        }
+    lab.record("agreement of heads' patterns between tasks", agreement, by=("state",), unit="κ")
+    lab.judge("repeat-tasks", {"": agreement["fine-tuned"]} if agreement else {}, unit="κ")
+
+    changed = over_trainings(runs, lambda task, one: changed_heads(encoder[task], one, seeds[task]))
+    lab.record("share of heads whose pattern changes", changed, by=("task",), **AS_SHARE)

@@ -1,0 +1,104 @@
+"""The figures of notebook 1: maps as pictures, the patterns' shares (Fig 2), and every head's usual pattern.
+
+``results`` below is one table of rows, the committed evidence or a run's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from .. import plots
+from ..common import axis_numbers
+from ..glue import TASKS
+from ..results import Results
+from ..verdicts import CLAIMS
+from .labels import PATTERNS
+
+COLOURS = {pattern: to_hex(plots.PATTERN_COLOURS(index)) for index, pattern in enumerate(PATTERNS)}
+# The lowest and the highest share of heterogeneous maps in the paper, in percent (§4.1).
+PAPER = {"MRPC": 100 * CLAIMS["heterogeneous"].least, "QQP": 100 * CLAIMS["heterogeneous"].most}
+
+
+def labelled_maps(maps: pd.DataFrame) -> Figure:
+    """Labelled maps in a row for each pattern, as many in each, under their task and length in wordpieces."""
+    titles = [f"{TASKS[one.task].title}, {len(one.weights)}" for one in maps.itertuples()]
+    rows = list(dict.fromkeys(maps["pattern"]))
+    figure, axes = plots.map_grid([*maps.itertuples()], titles, columns=len(maps) // len(rows))
+    for ax, pattern in zip(axes[:, 0], rows, strict=True):
+        ax.set_ylabel(pattern.replace("+", "\n+ "), fontsize=8)
+    return figure
+
+
+def every_head(maps: np.ndarray, patterns: np.ndarray) -> Figure:
+    """All heads' maps of one input, each in a frame of its pattern's colour.
+
+    Args:
+        maps: shape (layers, heads, tokens, tokens).
+        patterns: indices into PATTERNS, shape (layers, heads).
+    """
+    layers, heads = patterns.shape
+    size = 0.82 * heads + 0.4, 0.82 * layers + 0.8
+    figure, axes = plt.subplots(layers, heads, figsize=size, squeeze=False)
+    for place in np.ndindex(layers, heads):
+        plots.map_picture(axes[place], maps[place])
+        axes[place].spines[:].set(color=COLOURS[PATTERNS[patterns[place]]], linewidth=2.5)
+    for ax, number in zip(axes[:, 0], axis_numbers(layers), strict=True):
+        ax.set_ylabel(f"layer {number}", fontsize=8)
+    for ax, number in zip(axes[0], axis_numbers(heads), strict=True):
+        ax.set_title(f"head {number}", fontsize=7, fontweight="normal", pad=3)
+    frames = [Patch(facecolor="white", edgecolor=one, lw=2.5) for one in COLOURS.values()]
+    figure.legend(frames, PATTERNS, loc="outside lower center", ncols=len(PATTERNS), fontsize=8)
+    return figure
+
+
+def pattern_shares(results: Results) -> Figure:
+    """Shares of the patterns after fine-tuning, and where the paper's heterogeneous maps begin (Fig 2)."""
+    table = results.table("share of maps, corrected", state="fine-tuned")
+    figure = plots.stacked(table, y="task", label="share of maps, %", colours=COLOURS)
+    line: dict[str, Any] = {"color": "black", "lw": 2.5}
+    for row, task in enumerate(table.task.cat.categories):
+        if task in PAPER:
+            figure.axes[0].plot([100 - PAPER[task]] * 2, [row - 0.43, row + 0.43], **line)
+    handles: list[Artist] = [Patch(color=one) for one in COLOURS.values()]
+    names = [*PATTERNS, "where heterogeneous begins in the paper"]
+    figure.legends[0].remove()
+    handles.append(Line2D([], [], **line))
+    figure.legend(handles, names, loc="outside upper center", ncols=3)
+    return figure
+
+
+def usual_patterns(results: Results) -> Figure:
+    """The pattern that every head shows most often after fine-tuning, by task."""
+    panels = {
+        TASKS[task].title: np.array(entry["value"]).argmax(axis=-1)
+        for task, entry in results.by("task", "share of maps by head", state="fine-tuned").items()
+    }
+    limits = -0.5, len(PATTERNS) - 0.5
+    figure = plots.head_grid(panels, "", limits, plots.PATTERN_COLOURS, columns=3)
+    figure.axes[-1].set_yticks(range(len(PATTERNS)), PATTERNS, fontsize=8)
+    return figure
+
+
+def heterogeneous(results: Results) -> Figure:
+    """The corrected share of heterogeneous maps by task, as either classifier finds it; grey is the paper's range."""
+    what = "share of maps: heterogeneous, "
+    named_by = {f"{what}corrected": "network", f"{what}by logistic regression": "regression"}
+    table = results.table(list(named_by))
+    table = table.assign(
+        **{"named by": table.what.map(named_by), "the paper": table.task.map(PAPER)}
+    )
+    table["the paper"] = table["the paper"].astype(float)
+    label, marks = "heterogeneous maps, %", {"the paper": "D"}
+    figure = plots.dots(table, colour="named by", label=label, marks=marks, limits=(0, None))
+    ax = figure.axes[0]
+    ax.axvspan(*PAPER.values(), color=plots.COLOURS["grey"], alpha=0.18, lw=0, zorder=0)
+    return figure
