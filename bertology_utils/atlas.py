@@ -1,15 +1,15 @@
 """The atlas of heads: one page, without a server, on which every head's numbers and maps are looked up.
 
-Bokeh draws and links the pictures: all show one table of heads, so that a head chosen in one is
-    chosen in all. The page's own script only puts another measure into that table, and the chosen
-    head's numbers into another.
+Bokeh draws and links the pictures. All show one table of heads, so that a head chosen in one is
+chosen in all; the page's own script only puts another measure into that table, and the chosen
+head's numbers into another.
 """
 
 from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,15 +20,18 @@ from .cache import write_atomically
 from .common import axis_numbers, head_name, one_based
 from .glue import TITLES
 from .plots.style import COLOURS, MAP
-from .results import LABELS, RESULTS, Results, read_results, text_of
+from .results import LABELS, read_results, text_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-SENTENCE = (
-    "She gave him the book, but he did not read it."  # subjects, objects, pronouns, a negation
-)
-_UNMEASURED = "#d5d8dc"
+# Subjects, objects, pronouns and a negation.
+SENTENCE = "She gave him the book, but he did not read it."
+EDGE, UNMEASURED = "#b9bec6", "#d5d8dc"
+_WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
+# By (topic, name): the numbers of all heads, as "value", "low" and "high" of shape (layers, heads),
+# and their "unit".
+Measures = Mapping[tuple[str, str], Mapping[str, Any]]
 # Run where a list is changed or a head is chosen. Texts reach the page as data of Bokeh's, never as
 # HTML.
 _SCRIPT = """\
@@ -40,7 +43,7 @@ for (const [place, axis] of ["x", "y"].entries()) {
 }
 const measured = parts[0].values.filter((value) => value != null)
 const reach = Math.max(...measured.map(Math.abs), 1e-9)
-const signed = parts[0].signed
+const signed = Math.min(...measured) < 0 && Math.max(...measured) > 0
 colours.palette = palettes[signed ? 1 : 0]
 colours.low = signed ? -reach : Math.min(...measured)
 colours.high = signed ? reach : Math.max(...measured, colours.low + 1e-9)
@@ -58,41 +61,6 @@ if (maps) {
 heads.change.emit()
 """
 _PAGE = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head><body>{body}</body></html>\n'
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One number per head.
-
-    Attributes:
-        name: what is measured, and of which task, state and training.
-        values: shape (layers, heads); NaN where it was not measured.
-        topic: heading under which it is found, such as a notebook.
-        low: lower ends of the 95 % intervals, of the same shape; None without.
-        high: their upper ends.
-        unit: see :func:`bertology_utils.results.text_of`.
-    """
-
-    name: str
-    values: np.ndarray
-    topic: str = "measures"
-    low: np.ndarray | None = None
-    high: np.ndarray | None = None
-    unit: str = ""
-
-    @property
-    def signed(self) -> bool:
-        """True if values fall on both sides of 0, which is white."""
-        return bool(np.nanmin(self.values, initial=0) < 0 < np.nanmax(self.values, initial=0))
-
-    def texts(self) -> list[str]:
-        """Every head's number in words, with its interval."""
-        parts = {"value": self.values, "low": self.low, "high": self.high}
-        flat = {name: _numbers(part) for name, part in parts.items() if part is not None}
-        return [
-            text_of(dict(zip(flat, one, strict=True)) | {"unit": self.unit})
-            for one in zip(*flat.values(), strict=True)
-        ]
 
 
 @dataclass(frozen=True)
@@ -149,7 +117,7 @@ def example_maps(
     Args:
         model: encoder or classifier in evaluation mode.
         tokenizer: its own.
-        text: a sentence of one's own, or a pair; up to about 30 wordpieces stay legible.
+        text: a sentence, or a pair; up to about 30 wordpieces stay legible.
         name: of the model, as people read it.
 
     Raises:
@@ -167,79 +135,52 @@ def example_maps(
     with torch.inference_mode():
         maps = attention_maps(model, batch)
     tokens = tokenizer.convert_ids_to_tokens(batch.inputs["input_ids"][0].tolist())
-    return ExampleMaps(
-        text if isinstance(text, str) else " / ".join(text),
-        name,
-        tokens,
-        np.stack([layer[0].cpu().numpy() for layer in maps]),
-    )
+    shown = text if isinstance(text, str) else " / ".join(text)
+    return ExampleMaps(shown, name, tokens, np.stack([layer[0].cpu().numpy() for layer in maps]))
 
 
-def measures_of(path: str | Path) -> list[Measure]:
-    """The numbers per head of a run: all that are recorded over layers and heads.
+def measures_of(path: str | Path) -> Measures:
+    """All numbers that a run has for single heads.
 
     Args:
-        path: a notebook's ``results.json``, or a folder with several below it.
+        path: a file of results, or a folder with several below it, such as ``results/glue``.
 
     Raises:
-        ValueError: no such file, one that cannot be read or is no notebook's, or nothing per head
-            in any; says what to run.
+        ValueError: no such file, one that cannot be read, or nothing per head in any; says what to
+            run.
     """
-    path = Path(path)
-    files = sorted(path.rglob(RESULTS)) if path.is_dir() else [path]
-    measures: list[Measure] = []
-    for file in files:  # what a page and its appendix both record stands once
-        own = _per_head(read_results(file), file.parent.parent.name)
-        known = {(one.name, one.values.tobytes()) for one in measures}
-        measures += [one for one in own if (one.name, one.values.tobytes()) not in known]
+    path, measures = Path(path), {}
+    for file in sorted(path.rglob("*.json")) if path.is_dir() else [path]:
+        run = read_results(file)
+        for entry in run.entries:
+            axes = entry.get("over", [])
+            if not {"layer", "head"} <= set(axes) <= {"layer", "head", "kind"}:
+                continue
+            labels = [
+                f"training {entry[one]}"
+                if one == "training"
+                else str(TITLES.get(entry[one], entry[one]))
+                for one in LABELS
+                if one in entry
+            ]
+            order = [axes.index(axis) for axis in ("kind", "layer", "head") if axis in axes]
+            parts = {
+                part: np.asarray(entry[part], dtype=float).transpose(order)
+                for part in ("value", "low", "high")
+                if part in entry
+            }
+            for place, kind in enumerate(entry.get("kinds", [""])):
+                name = ", ".join(filter(None, [entry["what"], kind, *labels]))
+                own = {part: of[place] if kind else of for part, of in parts.items()}
+                measures[run.content["notebook"], name] = own | {"unit": entry.get("unit", "")}
     if not measures:
-        run = "run a notebook of this version: python -m bertology_utils run --only 3"
-        raise ValueError(f"nothing was measured for single heads in {path.name}; {run}")
+        run_one = "run a notebook of this version: python -m bertology_utils run --only 3"
+        raise ValueError(f"nothing was measured for single heads in {path.name}; {run_one}")
     return measures
 
 
-def _per_head(results: Results, run: str) -> Iterator[Measure]:
-    """A measure for each entry over layers and heads, and for each kind where it is over kinds, too."""
-    topic = (
-        results.content["notebook"]
-        if run in ("figures", "")
-        else f"{results.content['notebook']}, {run}"
-    )
-    for entry in results.entries:
-        over = entry.get("over", [])
-        if not {"layer", "head"} <= set(over) <= {"layer", "head", "kind"}:
-            continue
-        labels = [
-            TITLES.get(entry[name], str(entry[name]))
-            for name in LABELS
-            if name in entry and name != "training"
-        ]
-        labels += [f"training {entry['training']}"] if "training" in entry else []
-        order = [over.index(axis) for axis in ("layer", "head", "kind") if axis in over]
-        parts = {
-            name: np.array(entry[name], dtype=float).transpose(order)
-            for name in ("value", "low", "high")
-            if name in entry
-        }
-        for place, kind in enumerate(entry.get("kinds", [None])):
-            name = ", ".join([entry["what"], *([] if kind is None else [kind]), *labels])
-            of_kind = (
-                parts
-                if kind is None
-                else {part: array[..., place] for part, array in parts.items()}
-            )
-            yield Measure(
-                name,
-                of_kind["value"],
-                topic,
-                of_kind.get("low"),
-                of_kind.get("high"),
-                entry.get("unit", ""),
-            )
-
-
 def head_atlas(
-    measures: str | Path | Mapping[str, Any] | Sequence[Measure],
+    measures: str | Path | Mapping[str, Any],
     maps: ExampleMaps | None = None,
     title: str = "Atlas of heads",
 ) -> Page:
@@ -248,266 +189,188 @@ def head_atlas(
     In a notebook the page shows itself; ``save`` writes it to a file.
 
     Args:
-        measures: a notebook's ``results.json``, or a folder with several below it; or name → values
-            of shape (layers, heads), or (values, low, high) with the ends of 95 % intervals; or
-            :class:`Measure` s.
-        maps: each head's map of a sentence or pair of one's own, from :func:`example_maps`.
+        measures: a file of results, or a folder with several below it; or name → values of shape
+            (layers, heads), or (values, low, high) with the ends of 95 % intervals.
+        maps: each head's map of a sentence or pair, from :func:`example_maps`.
         title: of the page.
 
     Raises:
-        ValueError: no measure, shapes that differ, an interval without its end, two measures of one
-            name, or no results.
+        ValueError: no measure, shapes that differ, or no results.
         ModuleNotFoundError: Bokeh is not installed.
     """
     if isinstance(measures, (str, Path)):
-        measures = measures_of(measures)
-    elif isinstance(measures, Mapping):
-        measures = [_named(name, values) for name, values in measures.items()]
-    _check(measures, maps)
-    return Page(_drawn(measures, maps), title)
-
-
-def _named(name: str, values: Any) -> Measure:
-    parts = values if isinstance(values, tuple) else (values,)
-    if len(parts) not in (1, 3):
-        raise ValueError(
-            f"measure {name!r}: give values, or (values, low, high), not {len(parts)} parts"
-        )
-    given, *ends = (np.asarray(part, dtype=float) for part in parts)
-    low, high = ends or (None, None)
-    return Measure(name, given, low=low, high=high)
-
-
-def _check(measures: Sequence[Measure], maps: ExampleMaps | None) -> None:
-    """Raise ValueError unless all measures and maps have the same layers and heads."""
-    if not measures:
-        raise ValueError(
-            "the atlas wants one measure at least: a name with values of shape (layers, heads)"
-        )
-    shape = np.shape(measures[0].values)
-    for one in measures:
-        for part in (one.values, one.low, one.high):
-            if part is not None and (np.shape(part) != shape or len(shape) != 2):
-                raise ValueError(
-                    f"measure {one.name!r} has shape {np.shape(part)}; all want one shape, (layers, heads)"
-                )
-        if (one.low is None) != (one.high is None):
+        return Page(_draw(measures_of(measures), maps), title)
+    named = {}
+    for name, values in measures.items():
+        parts = values if isinstance(values, tuple) else (values,)
+        if len(parts) not in (1, 3):
             raise ValueError(
-                f"measure {one.name!r} has one end of its intervals; give both, or none"
+                f"{name!r}: give values or (values, low, high), not {len(parts)} parts"
             )
-    names = [(one.topic, one.name) for one in measures]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"two measures are called {twice[0][1]!r}; give each its own name")
-    wanted = (*shape, len(maps.tokens), len(maps.tokens)) if maps else None
-    if maps and maps.weights.shape != wanted:
-        raise ValueError(
-            f"the maps have shape {maps.weights.shape}; with these measures and tokens {wanted} is wanted"
-        )
+        named["measures", name] = dict(zip(("value", "low", "high"), parts, strict=False))
+    return Page(_draw(named, maps), title)
 
 
-def _drawn(measures: Sequence[Measure], maps: ExampleMaps | None) -> str:
-    """The page's body: Bokeh's scripts, lists, pictures and card."""
-    from bokeh.document import Document
-    from bokeh.embed import components
-    from bokeh.layouts import column, row
-    from bokeh.models import (
-        ColumnDataSource,
-        CustomJS,
-        DataTable,
-        LinearColorMapper,
-        Select,
-        TableColumn,
-    )
-    from bokeh.resources import Resources
-
-    shape = measures[0].values.shape
-    at = np.indices(shape).reshape(2, -1)
-    blank = np.zeros(at.shape[1])  # until the script has run
-    heads = ColumnDataSource(
-        {
-            "layer": one_based(at[0]),
-            "head": one_based(at[1]),
-            "x": blank,
-            "y": blank,
-            "x_text": blank,
-            "y_text": blank,
-        }
-    )
-    heads.selected.indices = [0]
-    colours = LinearColorMapper(palette=_palette(MAP), nan_color=_UNMEASURED)
+def _check_shapes(measures: Measures, maps: ExampleMaps | None) -> tuple[int, int]:
+    """Layers and heads, which all measures and maps must have."""
+    arrays = {
+        f"{name}, {part}": np.asarray(parts[part], dtype=float)
+        for (_, name), parts in measures.items()
+        for part in ("low", "high", "value")
+        if part in parts
+    }
+    shapes = {name: array.shape for name, array in arrays.items()}
     size = len(maps.tokens) if maps else 0
-    places = [one_based(place) for place in range(size)]
-    cells = ColumnDataSource(
-        {
-            "row": np.repeat(places, size),
-            "column": np.tile(places, size),
-            "weight": np.zeros(size * size),
-        }
-    )
-    card = ColumnDataSource({"name": [], "value": []})
-    options: dict[str, list[tuple[str, str]]] = {}
-    for number, one in enumerate(measures):
-        options.setdefault(_plain(one.topic), []).append((str(number), _plain(one.name)))
-    all_heads = [
-        (str(index), head_name(*place))
-        for index, place in enumerate(zip(*at.tolist(), strict=True))
-    ]
+    if len(set(shapes.values())) != 1 or len(next(iter(shapes.values()))) != 2:
+        raise ValueError(f"measures need values of one shape, (layers, heads); these have {shapes}")
+    ((layers, heads),) = set(shapes.values())
+    if maps and maps.weights.shape != (layers, heads, size, size):
+        raise ValueError(
+            f"maps of shape {maps.weights.shape} and {size} tokens do not fit {layers} layers of"
+            f" {heads} heads"
+        )
+    return layers, heads
+
+
+def _texts(parts: Mapping[str, Any]) -> list[str]:
+    """Every head's number with its interval, as people read it."""
+    flat = {part: _numbers(parts[part]) for part in ("value", "low", "high") if part in parts}
+    rows = (dict(zip(flat, one, strict=True)) for one in zip(*flat.values(), strict=True))
+    return [text_of(row | {"unit": parts.get("unit", "")}) for row in rows]
+
+
+def _draw(measures: Measures, maps: ExampleMaps | None) -> str:
+    """The page's body: Bokeh's scripts, lists, pictures and card."""
+    from bokeh import document, embed, layouts, models, resources
+
+    layers, count = _check_shapes(measures, maps)
+    places = [(layer, head) for layer in range(layers) for head in range(count)]
+    columns: dict[str, Any] = {
+        "layer": [one_based(layer) for layer, _ in places],
+        "head": [one_based(head) for _, head in places],
+    }
+    columns |= {name: np.zeros(len(places)) for name in ("x", "y", "x_text", "y_text")}  # to fill
+    heads = models.ColumnDataSource(columns)
+    heads.selected.indices = [0]
+    card = models.ColumnDataSource({"name": [], "value": []})
+    colours = models.LinearColorMapper(palette=_palette(MAP), nan_color=UNMEASURED)
+    tokens = axis_numbers(len(maps.tokens) if maps else 0)
+    pairs = {"row": np.repeat(tokens, len(tokens)), "column": np.tile(tokens, len(tokens))}
+    cells = models.ColumnDataSource(pairs | {"weight": np.zeros(len(tokens) ** 2)})
+
+    by_topic: dict[str, list[tuple[str, str]]] = {}
+    for number, (topic, name) in enumerate(measures):
+        by_topic.setdefault(_plain(topic), []).append((str(number), _plain(name)))
+    names = [(str(index), head_name(*place)) for index, place in enumerate(places)]
+    second = str(min(1, len(measures) - 1))
     lists = {
-        "x": Select(title="Colour, and across", options=options, value="0", max_width=350),
-        "y": Select(
-            title="Up, in the second picture",
-            options=options,
-            value=str(min(1, len(measures) - 1)),
-            max_width=350,
-        ),
-        "head": Select(title="Head (layer, head)", options=all_heads, value="0", max_width=200),
+        "x": models.Select(title="Colour, and across", options=by_topic, value="0"),
+        "y": models.Select(title="Up, in the second picture", options=by_topic, value=second),
+        "head": models.Select(title="Head (layer, head)", options=names, value="0"),
     }
     catalogue = [
-        {
-            "name": _plain(one.name),
-            "topic": one.topic,
-            "values": _numbers(one.values),
-            "texts": one.texts(),
-            "signed": one.signed,
-        }
-        for one in measures
+        {"topic": topic, "name": _plain(name)}
+        | {"values": _numbers(parts["value"]), "texts": _texts(parts)}
+        for (topic, name), parts in measures.items()
     ]
     shown = maps and {"tokens": maps.tokens, "weights": _numbers(np.round(maps.weights, 3))}
-    args = {f"list_{name}": one for name, one in lists.items()} | {
-        "heads": heads,
-        "card": card,
-        "cells": cells,
-    }
-    args |= {"colours": colours, "palettes": [_palette(MAP), _palette("RdBu_r")]}
-    given = f"const catalogue = JSON.parse({json.dumps(json.dumps(catalogue))}), maps = JSON.parse({json.dumps(json.dumps(shown))})\n"
-    choose = CustomJS(args=args, code=given.replace("</", "<\\/") + _SCRIPT)
+    data = f"const catalogue = JSON.parse({json.dumps(json.dumps(catalogue))}), maps = JSON.parse({json.dumps(json.dumps(shown))})\n"
+    args = {"heads": heads, "card": card, "cells": cells, "colours": colours}
+    args |= {f"list_{name}": one for name, one in lists.items()}
+    args["palettes"] = [_palette(MAP), _palette("RdBu_r")]
+    choose = models.CustomJS(args=args, code=data.replace("</", "<\\/") + _SCRIPT)
     for one in lists.values():
         one.js_on_change("value", choose)
     heads.selected.js_on_change("indices", choose)
-    table = [
-        TableColumn(field="name", title="measure"),
-        TableColumn(field="value", title="of the head"),
-    ]
-    pictures = row(_grid(heads, colours, shape), _scatter(heads), sizing_mode="stretch_width")
-    below = [
+
+    titles = {"name": "measure", "value": "of the head"}
+    table = [models.TableColumn(field=field, title=title) for field, title in titles.items()]
+    layout = layouts.column(
+        layouts.row(*lists.values(), **_WIDE),
+        layouts.row(_grid(heads, colours, layers, count), _scatter(heads), **_WIDE),
         *([_map(cells, maps)] if maps else []),
-        DataTable(source=card, columns=table, name="card", sizing_mode="stretch_width"),
-    ]
-    layout = column(
-        row(*lists.values(), sizing_mode="stretch_width"),
-        pictures,
-        *below,
-        sizing_mode="stretch_width",
+        models.DataTable(source=card, columns=table, name="card", **_WIDE),
+        **_WIDE,
     )
-    document = Document()
-    document.add_root(layout)
-    document.js_on_event("document_ready", choose)
-    script, place = components(layout)
-    return f"{Resources(mode='inline', components=['bokeh', 'bokeh-widgets', 'bokeh-tables']).render()}\n{place}\n{script}\n"
+    page = document.Document()
+    page.add_root(layout)
+    page.js_on_event("document_ready", choose)
+    script, place = embed.components(layout)
+    parts = ["bokeh", "bokeh-widgets", "bokeh-tables"]
+    return f"{resources.Resources(mode='inline', components=parts).render()}\n{place}\n{script}\n"
 
 
-def _figure(label: str, tools: str, **options: Any) -> Any:
-    from bokeh.plotting import figure
+def _figure(name: str, tools: str, rows: int = 0, columns: int = 0, **options: Any) -> Any:
+    """An empty figure; with rows and columns these are counted from 1 at the upper left."""
+    from bokeh import models, plotting
 
-    one = figure(sizing_mode="stretch_width", toolbar_location="above", tools=tools, **options)
-    one.toolbar.logo, one.name, one.grid.visible, one.outline_line_color = None, label, False, None
+    if rows:
+        options["x_range"] = models.Range1d(0.5, columns + 0.5)
+        options["y_range"] = models.Range1d(rows + 0.5, 0.5)
+    one = plotting.figure(name=name, tools=tools, toolbar_location="above", **_WIDE, **options)
+    one.toolbar.logo, one.grid.visible, one.outline_line_color = None, False, None
+    if rows:
+        one.xaxis.ticker, one.yaxis.ticker = axis_numbers(columns), axis_numbers(rows)
     return one
 
 
-def _grid(heads: Any, colours: Any, shape: Sequence[int]) -> Any:
+def _grid(heads: Any, colours: Any, layers: int, count: int) -> Any:
     """Layer 1 at the top, head 1 at the left, as in the paper; chosen heads have another edge."""
-    from bokeh.models import ColorBar, FixedTicker, Range1d
+    from bokeh import models
 
-    layers, count = shape
-    one = _figure(
-        "grid",
-        "tap",
-        height=130 + 30 * layers,
-        x_axis_label="head",
-        y_axis_label="layer",
-        x_range=Range1d(0.5, count + 0.5),
-        y_range=Range1d(layers + 0.5, 0.5),
-        tooltips=[("layer, head", "@layer, @head"), ("value", "@x_text")],
-    )
-    one.rect(
-        "head",
-        "layer",
-        0.92,
-        0.92,
-        source=heads,
-        fill_color={"field": "x", "transform": colours},
-        line_color="#b9bec6",
-        selection_line_color=COLOURS["orange"],
-        selection_line_width=4,
-        nonselection_fill_alpha=1,
-    )
-    one.xaxis.ticker, one.yaxis.ticker = (
-        FixedTicker(ticks=axis_numbers(count)),
-        FixedTicker(ticks=axis_numbers(layers)),
-    )
-    one.add_layout(ColorBar(color_mapper=colours, height=10), "below")
+    options: dict[str, Any] = {
+        "x_axis_label": "head",
+        "y_axis_label": "layer",
+        "height": 130 + 30 * layers,
+    }
+    options["tooltips"] = [("layer, head", "@layer, @head"), ("value", "@x_text")]
+    one = _figure("grid", "tap", layers, count, **options)
+    style: dict[str, Any] = {"line_color": EDGE, "selection_line_color": COLOURS["orange"]}
+    style |= {"selection_line_width": 4, "nonselection_fill_alpha": 1}
+    colour = {"field": "x", "transform": colours}
+    one.rect("head", "layer", 0.92, 0.92, source=heads, fill_color=colour, **style)
+    one.add_layout(models.ColorBar(color_mapper=colours, height=10), "below")
     return one
 
 
 def _scatter(heads: Any) -> Any:
     """A dot for each head: the colour's measure across, the other one up."""
-    one = _figure(
-        "scatter",
-        "tap,box_select,lasso_select,reset",
-        height=320,
-        tooltips=[("layer, head", "@layer, @head"), ("across", "@x_text"), ("up", "@y_text")],
-    )
-    one.scatter(
-        "x",
-        "y",
-        source=heads,
-        size=9,
-        fill_color=COLOURS["blue"],
-        line_color="white",
-        selection_fill_color=COLOURS["orange"],
-        nonselection_fill_alpha=0.6,
-    )
+    tips = [("layer, head", "@layer, @head"), ("across", "@x_text"), ("up", "@y_text")]
+    one = _figure("scatter", "tap,box_select,lasso_select,reset", height=320, tooltips=tips)
+    style: dict[str, Any] = {"fill_color": COLOURS["blue"], "line_color": "white", "size": 9}
+    style |= {"selection_fill_color": COLOURS["orange"], "nonselection_fill_alpha": 0.6}
+    one.scatter("x", "y", source=heads, **style)
     return one
 
 
 def _map(cells: Any, maps: ExampleMaps) -> Any:
     """The chosen head's map: queries from top to bottom, keys from left to right, dark for more."""
-    from bokeh.models import FixedTicker, LinearColorMapper, PlainText, Range1d
+    from bokeh import models
 
-    ends = len(maps.tokens) + 0.5
-    one = _figure(
-        "map",
-        "",
-        height=150 + 18 * len(maps.tokens),
-        x_axis_label="to token",
-        y_axis_label="from token",
-        title=_plain(f"The head's attention map in {maps.model}: “{maps.text}”"),
-        x_range=Range1d(0.5, ends),
-        y_range=Range1d(ends, 0.5),
-        tooltips=[("weight", "@weight{0.000}")],
-    )
-    colours = LinearColorMapper(palette=_palette("Blues"), low=0, high=1)
-    one.rect(
-        "column",
-        "row",
-        1,
-        1,
-        source=cells,
-        fill_color={"field": "weight", "transform": colours},
-        line_color="#e4e6e9",
-    )
+    size = len(maps.tokens)
+    options: dict[str, Any] = {
+        "x_axis_label": "to token",
+        "y_axis_label": "from token",
+        "height": 150 + 18 * size,
+    }
+    options["title"] = _plain(f"The head's attention map in {maps.model}: “{maps.text}”")
+    options["tooltips"] = [("weight", "@weight{0.000}")]
+    one = _figure("map", "", size, size, **options)
+    blues = models.LinearColorMapper(palette=_palette("Blues"), low=0, high=1)
+    colour = {"field": "weight", "transform": blues}
+    one.rect("column", "row", 1, 1, source=cells, fill_color=colour, line_color="#e4e6e9")
     for axis in (one.xaxis, one.yaxis):
-        axis.ticker = FixedTicker(ticks=[one_based(place) for place in range(len(maps.tokens))])
         # Plain: text between dollar signs would be mathematics, for which Bokeh fetches a script.
         axis.major_label_overrides = {
-            one_based(place): PlainText(text=token[:16]) for place, token in enumerate(maps.tokens)
+            one_based(place): models.PlainText(text=token[:16])
+            for place, token in enumerate(maps.tokens)
         }
     one.xaxis.major_label_orientation = "vertical"
     return one
 
 
 def _plain(text: str) -> str:
-    """A text in which Bokeh finds no mathematics: its signs are kept apart by one that is not seen."""
+    """A text in which Bokeh finds no mathematics: a sign that is not seen keeps its signs apart."""
     for sign in ("$$", "\\(", "\\["):
         text = text.replace(sign, f"{sign[0]}\u2060{sign[1]}")
     return text
@@ -515,13 +378,11 @@ def _plain(text: str) -> str:
 
 def _palette(name: str) -> list[str]:
     import seaborn
-    from matplotlib.colors import to_hex
 
-    return [to_hex(colour) for colour in seaborn.color_palette(name, 255)]
+    return seaborn.color_palette(name, 255).as_hex()
 
 
-def _numbers(values: np.ndarray) -> list[float | None]:
+def _numbers(values: Any) -> list[float | None]:
     """Flat, rounded to significant digits; None for NaN and infinity."""
-    return [
-        float(f"{value:.4g}") if np.isfinite(value) else None for value in np.ravel(values).tolist()
-    ]
+    flat = np.ravel(np.asarray(values, dtype=float)).tolist()
+    return [float(f"{value:.4g}") if np.isfinite(value) else None for value in flat]

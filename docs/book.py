@@ -21,8 +21,6 @@ import nbformat
 import bertology_utils
 from bertology_utils.record import project_root
 from bertology_utils.run import find_notebooks, put_in_place
-from bertology_utils.verdicts import THIS_RUN
-from docs import pages
 from docs.publish import BADGE_IMAGE
 
 SITE = "runs/site"
@@ -51,7 +49,7 @@ hide-toc: true
 ---
 # Atlas of heads
 
-Every number that the notebooks have for a single head, and every head's attention map of one sentence. Choose what colours the heads; click a head, or choose it from the list, and see its numbers. The second picture sets two measures against each other, a dot for each head; with the frame or the lasso above it several heads are chosen, and marked in both pictures. [The same of your own model and your own sentence](docs/own_data.md#an-atlas-of-your-own).
+Every number that was measured for a single head on GLUE, and every head's attention map of one sentence. Choose what colours the heads; click a head, or choose it from the list, to see its numbers. The second picture plots two measures against each other, a dot for each head; select several heads there with the frame or the lasso, and they are marked in both pictures. [Make one of your own model and sentence](docs/own_data.md#an-atlas-of-your-own).
 
 ```{raw} html
 :file: atlas_body.html
@@ -108,16 +106,16 @@ def write_source(root: Path, source: Path) -> None:
             if cell.cell_type == "markdown":  # the README is the site's first page
                 cell.source = cell.source.replace("(../README.md", "(../index.md")
         nbformat.write(with_descriptions(folded(content)), notebook)
-    made = {"atlas": _ATLAS, **real_pages(root), **api_pages()}
+    made = {"atlas": _ATLAS, **api_pages()}
     for name, text in made.items():
         (source / f"{name}.md").parent.mkdir(exist_ok=True)
         (source / f"{name}.md").write_text(text, encoding="utf-8")
-    _write_atlas(root, source / "atlas_body.html")
+    (source / "atlas_body.html").write_text(atlas_body(root), encoding="utf-8")
     own = [*sorted((source / "docs").glob("*.md")), *sorted(source.glob("*/**/README.md"))]
     own_names = [path.relative_to(source).with_suffix("").as_posix() for path in own]
     parts = {
         "Notebooks": [f"notebooks/{notebook.name}" for notebook in find_notebooks()],
-        "Results": ["RESULTS", *(name for name in made if name.startswith("real/")), "atlas"],
+        "Results": ["RESULTS", "atlas"],
         "Reference": [*own_names, "api", "CONTRIBUTING", "CHANGELOG"],
     }
     trees = "".join(_tree(caption, names) for caption, names in parts.items())
@@ -141,66 +139,21 @@ def _tree(caption: str, names: Iterable[str]) -> str:
     return f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(names) + "\n```\n"
 
 
-def real_pages(root: Path) -> dict[str, str]:
-    """Name → Markdown: a page for each committed run on real data, with its verdicts.
-
-    Executed notebooks would hold sentences of data that this project does not hand on.
-    """
-    found = {}
-    titles = {notebook.number: notebook.title for notebook in find_notebooks()}
-    for place in (pages.GLUE, pages.FRAMENET, pages.BERT_BASE):
-        for number, run in place.runs(root).items():
-            verdicts = [
-                f"## {title}\n\n{chr(10).join(lines)}\n"
-                for title, lines in _tables(run).items()
-                if lines
-            ]
-            settings = pages.in_markdown(
-                f"model {run.content['settings']['model']}, data {place.data}"
-            )
-            parts = [
-                f"# {titles[number]}, on {place.data}\n",
-                f"This run: {settings}. Its figures: see the page.\n",
-                *verdicts,
-            ]
-            found[f"real/{number}_{place.folder.split('/')[-1]}"] = "\n".join(parts)
-    return found
-
-
-def _tables(run: pages.Results) -> dict[str, list[str]]:
-    """Verdicts on claims, and on controls of ours."""
-    own = {
-        name: one
-        for (name, model), one in run.verdicts.items()
-        if model == THIS_RUN and name in pages.CLAIMS
-    }
-    both = {"Claims": False, "Controls of ours": True}
-    return {
-        title: pages.judged(
-            [pages.CLAIMS[name] for name in own if pages.CLAIMS[name].is_control == control],
-            {"this run": own},
-        )
-        for title, control in both.items()
-    }
-
-
 def api_pages() -> dict[str, str]:
     """Name → Markdown: the public names, and a page for each module and section of the package."""
-    rooms = [
-        module
-        for module in pkgutil.iter_modules(bertology_utils.__path__)
-        if module.name != "__main__"
+    parts = [
+        part for part in pkgutil.iter_modules(bertology_utils.__path__) if part.name != "__main__"
     ]
-    public = "\n".join(map(_public, bertology_utils.__all__))
-    links = "\n".join(f"- [{room.name}](api/{room.name}.md)" for room in rooms)
-    start = f"# The package\n\nWhat `import bertology_utils` offers:\n\n{_rest(public)}\n\nIts rooms:\n\n{links}\n"
-    found = {"api": start + _tree("Rooms", (f"api/{room.name}" for room in rooms))}
-    for room in rooms:
-        name = f"bertology_utils.{room.name}"
-        folder = [str(Path(bertology_utils.__path__[0]) / room.name)] if room.ispkg else []
+    public = _rest("\n".join(map(_public, bertology_utils.__all__)))
+    links = "\n".join(f"- [{part.name}](api/{part.name}.md)" for part in parts)
+    start = f"# The package\n\nWhat `import bertology_utils` offers:\n\n{public}\n\nIts modules:\n\n{links}\n"
+    pages = {"api": start + _tree("Modules", (f"api/{part.name}" for part in parts))}
+    for part in parts:
+        name = f"bertology_utils.{part.name}"
+        folder = [str(Path(bertology_utils.__path__[0]) / part.name)] if part.ispkg else []
         modules = [name, *(one.name for one in pkgutil.walk_packages(folder, f"{name}."))]
-        found[f"api/{room.name}"] = f"# {room.name}\n\n" + "\n".join(map(_module, modules))
-    return found
+        pages[f"api/{part.name}"] = f"# {part.name}\n\n" + "\n".join(map(_module, modules))
+    return pages
 
 
 def _public(name: str) -> str:
@@ -231,15 +184,14 @@ def with_descriptions(content):
     return content
 
 
-def _write_atlas(root: Path, path: Path) -> None:
-    from bertology_utils.atlas import example_maps, head_atlas, measures_of
-    from bertology_utils.models import load_encoder, load_tokenizer
+def atlas_body(root: Path) -> str:
+    """The page of heads, of the evidence on GLUE."""
+    from bertology_utils import head_atlas, load_encoder, load_tokenizer
+    from bertology_utils.atlas import example_maps
 
-    measures = measures_of(root / "figures")
-    maps = example_maps(
-        load_encoder("embedded"), load_tokenizer("embedded"), name="the pre-trained MiniLM"
-    )
-    path.write_text(head_atlas(measures, maps).body, encoding="utf-8")
+    encoder, tokenizer = load_encoder("embedded"), load_tokenizer("embedded")
+    maps = example_maps(encoder, tokenizer, name="the pre-trained MiniLM")
+    return head_atlas(root / "results" / "glue", maps).body
 
 
 if __name__ == "__main__":

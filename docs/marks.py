@@ -1,43 +1,32 @@
-"""Numbers in sentences that were written by hand: each names the row of results that it is, and a test compares both.
+"""Numbers in sentences that are written by hand: each names the row of results that it is, and a test compares both.
 
-A comment, which no reader sees, stands behind the number: ``0.98<!-- = real 6 | largest gain
-    without a head | task=mrpc | training=1 -->``. First comes the run: ``real``, the committed
-    evidence, with a notebook's number unless it is the page's own, or a results file below the checkout. Then what
-    was measured, and labels of the row, layers and heads counted from 1; of one number in an array
-    also those. ``part=`` chooses ``low``, ``high``, ``n``, ``trainings``; ``lowest`` or ``highest``
-    of several rows; of a claim,
-on how many tasks it holds: ``holds``, ``fails``, ``open``. Numbers to twelve may be words.
+A comment, which no reader sees, stands behind the number::
 
-``<!-- = real | fact frame_head -->`` stands behind a fact, such as "(4, 2)". A sentence that tells
-of a verdict ends with ``<!-- = real | several-heads-harmless: undecided -->``.
+    0.98<!-- = real 6 | largest gain without a head | task=mrpc | training=1 -->
+
+First comes the run: ``real``, the committed evidence, with a notebook's number unless it is the
+page's own; or a results file below the checkout. Then come what was measured and the labels of the
+row, with layers and heads counted from 1. ``part=`` chooses ``low``, ``high``, ``n`` or
+``trainings``; ``lowest`` or ``highest`` of several rows; of a claim, on how many tasks it
+``holds``, ``fails`` or is ``open``. Numbers up to twelve may be words.
+
+``<!-- = real | fact frame_head -->`` stands behind a fact, such as "(4, 2)". A sentence that states
+a verdict ends with ``<!-- = real | several-heads-harmless: undecided -->``.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from bertology_utils.common import one_of
-from bertology_utils.record import EVIDENCE
 from bertology_utils.results import Results, factor_of, read_results, tidy
 from bertology_utils.verdicts import CLAIMS, OUTCOMES, THIS_RUN
+from docs.pages import evidence
 
-WORDS = (
-    "no",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
+WORDS = "no one two three four five six seven eight nine ten eleven twelve".split()
 _NUMBER = rf"[-+−]?\d[\d,]*(?:\.\d+)?|\b(?:{'|'.join(WORDS)}|none)\b"
 _MARK = re.compile(
     rf"(?:(?P<fact>\([^()]*\))|(?P<number>{_NUMBER}))?[ *]*(?:%|points?)?[*_]*<!-- = (?P<row>[^\n]*?) -->",
@@ -46,76 +35,73 @@ _MARK = re.compile(
 _PARTS = ("value", "low", "high", "n", "trainings", "lowest", "highest", "holds", "fails", "open")
 
 
-def wrong_numbers(text: str, root: Path, notebook: str = "") -> list[str]:
-    """The marked numbers, facts and verdicts of a page that are not what the results say, a line for each with its sentence.
+def prose(page: Path) -> str:
+    """A page's text; of a notebook its Markdown cells."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix != ".ipynb":
+        return text
+    cells = json.loads(text)["cells"]
+    return "\n".join("".join(one["source"]) for one in cells if one["cell_type"] == "markdown")
+
+
+def wrong_numbers(page: Path, root: Path) -> list[str]:
+    """The marked numbers, facts and verdicts of a page that are not what the results say.
 
     Args:
-        text: the page.
+        page: a Markdown file, or a notebook, whose own evidence ``real`` is.
         root: the checkout.
-        notebook: whose page it is, by name ("6_disabling_heads"); "" for another page.
+
+    Returns:
+        A line for each, which names the page, the row and the sentence.
     """
-    wrong = []
+    text, wrong = prose(page), []
+    own = page.stem.split("_")[0] if page.suffix == ".ipynb" else ""
     for match in _MARK.finditer(text):
         line = text[text.rfind("\n", 0, match.start()) + 1 : match.end()]
-        where = f"in: {re.sub('<!--.*?-->', '', line).strip()}"
         try:
-            if complaint := _complaint(match, root, notebook):
-                wrong.append(f"{complaint}, {where}")
+            complaint = _complaint(match, root, own)
         except ValueError as error:
-            wrong.append(f"{match['row']!r}: {error}, {where}")
+            complaint = str(error)
+        if complaint:
+            sentence = re.sub("<!--.*?-->", "", line).strip()
+            wrong.append(f"{page.name}, {match['row']!r}: {complaint}, in: {sentence}")
     return wrong
 
 
-def _complaint(match: re.Match[str], root: Path, notebook: str) -> str:
+def _complaint(match: re.Match[str], root: Path, own: str) -> str:
     """What is wrong with a mark; "" if it is right."""
     place, what, *labels = match["row"].split(" | ")
-    run = _run(place, root, notebook)
+    kind, _, number = place.partition(" ")
+    run = evidence(root, number or own) if kind == "real" else read_results(root / place)
     claim, _, outcome = what.partition(": ")
     if claim in CLAIMS and outcome:
-        found = _verdict(run, claim)["outcome"]
-        return (
-            ""
-            if found.startswith(
-                one_of("outcome", outcome, [one.removesuffix(" here") for one in OUTCOMES])
-            )
-            else (f"{claim} is {found!r}")
-        )
+        short = [one.removesuffix(" here") for one in OUTCOMES]
+        actual = _verdict(run, claim)["outcome"]
+        right = actual.startswith(one_of("outcome", outcome, short))
+        return "" if right else f"{claim} is {actual!r}"
     if what.startswith("fact "):
-        found = str(run.content["facts"].get(what.removeprefix("fact ")))
-        told = match["fact"] or match["number"] or ""
-        return "" if re.findall(r"\w+", told) == re.findall(r"\w+", found) else f"{told} is {found}"
+        actual = str(run.content["facts"].get(what.removeprefix("fact ")))
+        stated = match["fact"] or match["number"] or ""
+        right = re.findall(r"\w+", stated) == re.findall(r"\w+", actual)
+        return "" if right else f"{stated} is {actual}"
     if match["number"] is None:
         raise ValueError("no number stands before it")
-    number = _number(run, what, dict(label.split("=", 1) for label in labels))
+    value = _number(run, what, dict(label.split("=", 1) for label in labels))
     written = match["number"].replace("−", "-").replace(",", "").lower().replace("none", "no")
     if written in WORDS:
         written = str(WORDS.index(written))
     digits = len(written.partition(".")[2])
-    same = f"{round(number, digits) + 0.0:.{digits}f}" == f"{float(written):.{digits}f}"
-    return "" if same else f"{match['number']} is {number:.{digits + 1}f} in {match['row']!r}"
-
-
-def _run(place: str, root: Path, notebook: str) -> Results:
-    """The results that a mark is about."""
-    kind, _, number = place.partition(" ")
-    if kind != "real":
-        return read_results(root / place)
-    number = number or notebook.split("_")[0]
-    folder = root / "results" / EVIDENCE.get(number, "glue")
-    paths = sorted(folder.glob(f"{number}_*.json")) if number else []
-    if not paths:
-        raise ValueError(f"{folder.name} has no results of notebook {number or '(which?)'}")
-    return read_results(paths[0])
+    same = f"{round(value, digits) + 0.0:.{digits}f}" == f"{float(written):.{digits}f}"
+    return "" if same else f"{match['number']} is {value:.{digits + 1}f}"
 
 
 def _verdict(run: Results, claim: str) -> Mapping[str, str]:
     """The verdict on this run's model; where there is none on it, the only one."""
-    found = {model: one for (name, model), one in run.verdicts.items() if name == claim}
-    if THIS_RUN not in found and len(found) != 1:
-        raise ValueError(
-            f"{run.content['notebook']} has {len(found) or 'no'} verdicts on {claim!r}"
-        )
-    return found.get(THIS_RUN) or next(iter(found.values()))
+    by_model = {model: one for (name, model), one in run.verdicts.items() if name == claim}
+    if THIS_RUN not in by_model and len(by_model) != 1:
+        count = len(by_model) or "no"
+        raise ValueError(f"{run.content['notebook']} has {count} verdicts on {claim!r}")
+    return by_model.get(THIS_RUN) or next(iter(by_model.values()))
 
 
 def _number(run: Results, what: str, options: dict[str, str]) -> float:
@@ -126,10 +112,10 @@ def _number(run: Results, what: str, options: dict[str, str]) -> float:
         if not tally:
             raise ValueError(f"the verdict on {what!r} has no tally")
         return tally[part]
-    at = {
-        name: str(int(number) - 1) for name, number in options.items() if name in ("layer", "head")
+    chosen = {
+        name: str(int(value) - 1) if name in ("layer", "head") else value
+        for name, value in options.items()
     }
-    chosen = options | at
     rows = [
         one
         for one in tidy(run.find(what)).to_dict("records")
@@ -139,6 +125,6 @@ def _number(run: Results, what: str, options: dict[str, str]) -> float:
     column = "value" if several else part
     numbers = [float(one[column]) for one in rows if one[column] == one[column]]
     if not numbers or (len(numbers) > 1 and not several):
-        raise ValueError(f"there are {len(numbers)} such numbers; one is wanted")
+        raise ValueError(f"the results have {len(numbers)} such numbers; one is wanted")
     factor = factor_of(rows[0]) if column in ("value", "low", "high") else 1
     return factor * (min if part == "lowest" else max)(numbers)

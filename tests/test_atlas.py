@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import write_results
+from conftest import ROOT, write_results
 from pages import outside
 
 from bertology_utils import attention_maps, batches_of, head_atlas, load_encoder, load_tokenizer
@@ -33,27 +33,46 @@ def test_every_number_that_is_recorded_per_head_is_a_measure(tmp_path):
     shares = np.random.default_rng(1).random((3, 4, 2))
     mrpc, rte = TASKS["mrpc"], TASKS["rte"]
     over = {"over": ("layer", "head", "kind"), "kinds": ("a", "b"), "state": "tuned"}
-    rows = entries_of("share", {mrpc: shares}, ["task"], **over) + entries_of(
-        "by layer", VALUES[:, 0], over=("layer",)
-    )
-    first = write_results(tmp_path / "figures" / "1_first", rows, "1_first")
+    rows = entries_of("share", {mrpc: shares}, ["task"], **over)
+    rows += entries_of("by layer", VALUES[:, 0], over=("layer",))
+    first = write_results(tmp_path / "1_first", rows, "1_first")
     ends = {"value": VALUES, "low": VALUES - 1, "high": VALUES + 1, "n": 5}
     rows = entries_of("gain", {rte: [ends]}, ["task", "training"], unit="gain")
-    write_results(tmp_path / "figures" / "2_second", rows, "2_second")
-    found = {(one.topic, one.name): one for one in measures_of(tmp_path)}
-    assert set(found) == {
+    write_results(tmp_path / "2_second", rows, "2_second")
+    measures = measures_of(tmp_path)
+    assert set(measures) == {
         ("1_first", "share, a, MRPC, tuned"),
         ("1_first", "share, b, MRPC, tuned"),
         ("2_second", "gain, RTE, training 1"),
     }
-    np.testing.assert_allclose(
-        found["1_first", "share, b, MRPC, tuned"].values, shares[..., 1], atol=1e-6
-    )
-    gain = found["2_second", "gain, RTE, training 1"]
-    np.testing.assert_allclose(gain.high, VALUES + 1, atol=1e-6)
-    assert gain.signed and not found["1_first", "share, b, MRPC, tuned"].signed
-    assert gain.texts()[0] == "-50 points [-150, +50]"
-    assert len(measures_of(first)) == 2
+    second = measures["1_first", "share, b, MRPC, tuned"]
+    np.testing.assert_allclose(second["value"], shares[..., 1], atol=1e-6)
+    gain = measures["2_second", "gain, RTE, training 1"]
+    np.testing.assert_allclose(gain["high"], VALUES + 1, atol=1e-6)
+    assert gain["unit"] == "gain" and len(measures_of(first)) == 2
+    (empty := tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="nothing was measured for single heads in empty"):
+        measures_of(empty)
+
+
+def test_the_evidence_has_measures_of_every_head():
+    notebooks = {topic for topic, _ in measures_of(ROOT / "results" / "glue")}
+    assert {"1_attention_patterns", "6_disabling_heads"} <= notebooks
+
+
+@pytest.mark.parametrize(
+    ("measures", "message"),
+    [
+        ({}, "measures need values of one shape"),
+        ({"a": VALUES[0]}, "one shape, .* these have"),
+        ({"a": VALUES, "b": VALUES.T}, r"'b, value': \(4, 3\)"),
+        ({"a": (VALUES, VALUES)}, "give values or .values, low, high., not 2 parts"),
+    ],
+)
+def test_measures_that_do_not_fit_are_refused(measures, message):
+    pytest.importorskip("bokeh", reason="the atlas is drawn by Bokeh, which `make site` installs")
+    with pytest.raises(ValueError, match=message):
+        head_atlas(measures)
 
 
 def test_maps_are_of_a_sentence_or_a_pair_of_ones_own(tiny_bert):

@@ -13,6 +13,7 @@ import pytest
 from conftest import ROOT, copy_of
 from packaging.requirements import Requirement
 
+from bertology_utils.record import results_folder
 from docs import publish
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
@@ -39,6 +40,21 @@ def test_every_data_file_is_named():
         if path.is_file() and path.suffix not in (".py", ".pyc", ".md")
     }
     assert named == there
+
+
+def test_the_evidence_comes_with_the_package_where_pages_look_for_it(monkeypatch, tmp_path):
+    shipped = {
+        path: f"{place}/{path.name}"
+        for place, names in PROJECT["data-files"].items()
+        for name in names
+        for path in ROOT.glob(name)
+    }
+    assert set(shipped) == set((ROOT / "results").rglob("*.json"))
+    monkeypatch.chdir(tmp_path)  # outside the checkout
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    folder = results_folder()
+    for path, place in shipped.items():
+        assert tmp_path / place == folder / path.relative_to(ROOT / "results")
 
 
 # One list of versions in three files.
