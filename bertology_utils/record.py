@@ -159,6 +159,7 @@ class Record:
     runs = property(lambda self: {"this run": Results(self.content)})
 
     def show(self, what, rows=("task",), columns=(), **labels):
+        """Show."""
         return Results(self.content).show(what, rows, columns, **labels)
 
     def figure(self, figure, name: str, alt: str) -> None:

@@ -160,9 +160,12 @@ def batches_of_rows(task, count, tokenizer, max_length=64, seed=0, **options):
 
 def write_results(folder, rows, notebook="8_trial"):
     """A run's results.json with these entries."""
+    from bertology_utils.results import FORM
+
     folder.mkdir(parents=True, exist_ok=True)
     content = {
         "notebook": notebook,
+        "form": FORM,
         "settings": {},
         "versions": {},
         "verdicts": [],

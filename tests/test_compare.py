@@ -9,7 +9,7 @@ from nbval.plugin import get_sanitize_patterns
 
 from bertology_utils import compare
 from bertology_utils.compare import picture_difference
-from bertology_utils.run import publish
+from bertology_utils.run import publish, publish_results
 
 # --- printed texts: numbers have their own comparison ---
 
@@ -50,10 +50,8 @@ def test_printed_decimals_may_move_and_words_and_heads_may_not(old, new, same):
 
 
 @plt.style.context("default")  # another test may have set the suite's
-def draw(
-    folder, value=0.3, title="a title", result=0.5, colour="C0", marker="s", cmap="viridis", pad=0.1
-):
-    """A folder of one picture and its numbers; ``pad`` is the margin in inches."""
+def draw(folder, value=0.3, title="a title", colour="C0", marker="s", cmap="viridis", pad=0.1):
+    """A folder of one picture; ``pad`` is the margin in inches."""
     folder.mkdir(parents=True, exist_ok=True)
     figure, ax = plt.subplots(figsize=(6, 4))
     ax.plot([0, value, 1], [0, 1, 0.4], color=colour, marker=marker)
@@ -62,9 +60,6 @@ def draw(
     for kind in ("png", "pdf"):
         figure.savefig(folder / f"picture.{kind}", bbox_inches="tight", pad_inches=pad)
     plt.close(figure)
-    write_results(
-        folder, [{"what": "answer", "value": result, "unit": "share", "tolerance": 0.001}]
-    )
     return folder
 
 
@@ -94,41 +89,50 @@ def test_a_picture_that_is_drawn_otherwise_is_another_and_rounding_is_not(
 @pytest.mark.parametrize(
     ("change", "kept", "reasons"),
     [
-        (
-            {"value": 0.30002, "result": 0.50001},
-            {"picture.png", "picture.pdf", "results.json"},
-            [],
-        ),
-        (
-            {"value": 0.30002, "result": 0.6},
-            {"picture.png", "picture.pdf"},
-            ["results: answer: value 0.5 became 0.6; "],
-        ),
-        ({"title": "another", "result": 0.50001}, {"results.json"}, ["picture: "]),
-        ({"title": "a litle", "pad": 0.11}, {"results.json"}, ["picture: "]),
-        ({"colour": "C2"}, {"results.json"}, ["picture: "]),
+        ({"value": 0.30002}, {"picture.png", "picture.pdf"}, []),
+        ({"title": "another"}, set(), ["picture: "]),
+        ({"title": "a litle", "pad": 0.11}, set(), ["picture: "]),
+        ({"colour": "C2"}, set(), ["picture: "]),
     ],
 )
-def test_a_run_replaces_only_what_really_changed(tmp_path, change, kept, reasons):
+def test_a_run_replaces_only_pictures_that_really_changed(tmp_path, change, kept, reasons):
     old = draw(tmp_path / "old")
     before = {file.name: file.read_bytes() for file in old.iterdir()}
     changes = publish(draw(tmp_path / "new", **change), old)
-    assert {
-        name for name, content in before.items() if (old / name).read_bytes() == content
-    } == kept
+    same = {name for name, content in before.items() if (old / name).read_bytes() == content}
+    assert same == kept
     assert len(changes) == len(reasons) and all(map(str.startswith, changes, reasons))
     assert not (tmp_path / "new").exists() and not list(tmp_path.glob("*.before"))
 
 
-def test_folders_of_runs_are_compared_and_what_differs_is_named(tmp_path, capsys):
-    committed, fresh = tmp_path / "figures", tmp_path / "fresh"
-    draw(committed / "8_trial")
+def results(path, value=0.5):
+    """A results file with one number."""
+    row = {"what": "answer", "value": value, "unit": "share", "tolerance": 0.001}
+    return write_results(path.parent, [row]).replace(path)
+
+
+def test_results_are_replaced_only_where_a_number_moved_by_more_than_its_tolerance(tmp_path):
+    old = results(tmp_path / "8_trial.json")
+    before = old.read_bytes()
+    assert publish_results(results(tmp_path / "new" / "results.json", 0.5001), old) == []
+    assert old.read_bytes() == before
+    (change,) = publish_results(results(tmp_path / "new" / "results.json", 0.6), old)
+    assert change.startswith("8_trial.json: answer: value 0.5 became 0.6")
+    assert old.read_bytes() != before and not list((tmp_path / "new").iterdir())
+
+
+def test_what_differs_from_the_committed_run_is_named(tmp_path, capsys):
+    figures, reference, fresh = (tmp_path / name for name in ("figures", "reference", "fresh"))
+    draw(figures / "8_trial")
+    results(reference / "8_trial.json")
     draw(fresh / "8_trial", 0.3 + 2e-5, pad=0.101)  # another machine's canvas
-    assert compare.main(committed, fresh) == 0
-    draw(fresh / "8_trial", colour="C1", result=0.6)
+    results(fresh / "8_trial" / "results.json", 0.5001)
+    assert compare.main(figures, reference, fresh) == 0
+    draw(fresh / "8_trial", colour="C1")
+    results(fresh / "8_trial" / "results.json", 0.6)
     draw(fresh / "9_new")
-    assert compare.main(committed, fresh) == 1
+    assert compare.main(figures, reference, fresh) == 1
     lines = capsys.readouterr().out.splitlines()[1:]
     assert lines[0].startswith("8_trial/picture: the picture changed by ")
-    assert lines[1].startswith("8_trial/results: answer: value 0.5 became 0.6")
-    assert lines[2].startswith("9_new/folder: there is no ")
+    assert lines[1].startswith("8_trial/results.json: answer: value 0.5 became 0.6")
+    assert lines[2] == "9_new/picture: new"

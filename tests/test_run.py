@@ -64,19 +64,16 @@ def files(folder: Path) -> list[str]:
 
 def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(project, capfd):
     assert cli.main(["run"]) == 0
-    assert files(project / "figures") == [
-        "8_trial/picture.pdf",
-        "8_trial/picture.png",
-        "8_trial/results.json",
-    ]
+    assert files(project / "figures") == ["8_trial/picture.pdf", "8_trial/picture.png"]
+    assert files(project / "tests" / "reference") == ["8_trial.json"]
     said = capfd.readouterr()
-    assert said.out.splitlines()[1] == f"notebooks: {project / 'runs' / 'embedded'}"
+    assert f"notebooks: {project / 'runs' / 'small'}" in said.out.splitlines()
     assert [line.split("done")[0] for line in said.err.splitlines()] == [
         "8_trial: A trial",
         "[1/1] 8_trial: ",
     ]
     executed = project / "runs" / "small" / "8_trial.ipynb"
-    assert "A run of your own" not in executed.read_text()
+    assert "committed evidence" not in executed.read_text()
     assert executed.read_text().count("half done") == 1, "in the source, and in no output"
     assert executed.read_text().count("working") == 1
     before = {
@@ -86,9 +83,12 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
     assert cli.main(["run", "-p", "seed", "13"]) == 1
     errors = capfd.readouterr().err
     assert "AssertionError: unlucky" in errors
-    (other,) = (project / "runs").glob("embedded+seed-13+*")
+    (other,) = (project / "runs").glob("small+seed-13+*")
     assert files(other) == ["failed_8_trial.ipynb"]
-    assert "*A run of your own (seed = 13): tables" in (other / "failed_8_trial.ipynb").read_text()
+    assert (
+        "*A run with seed = 13. Text and figures tell the committed"
+        in (other / "failed_8_trial.ipynb").read_text()
+    )
     assert {
         name: (project / "figures" / name).read_bytes() for name in files(project / "figures")
     } == before
@@ -128,7 +128,7 @@ def without_the_experiment(project, source):
 def test_a_cell_has_a_limit(project):
     notebook = without_the_experiment(project, "import time; time.sleep(60)")
     outcome = run.run_notebook(
-        notebook, {}, project / "runs" / "x", project / "figures", cell_limit=2
+        notebook, {}, *(project / name for name in ("runs", "figures", "results")), cell_limit=2
     )
     assert outcome.error.startswith(
         "a cell took longer than 0.0333333 minutes, the limit; --cell-limit MINUTES"
@@ -172,7 +172,7 @@ def test_what_killed_runs_left_is_cleared_and_figures_set_aside_return(project):
     figures = project / "figures"
     aside = figures / ".staging-abc" / "8_trial.before"
     aside.mkdir(parents=True)
-    (aside / "results.json").write_text("{}")
+    (aside / "picture.png").touch()
     (figures / ".staging-def").mkdir()
     (figures / ".staging-def" / "progress").write_text("so far")
     half = project / "runs" / "small" / ".8_trial.ipynb-0123abcd"
@@ -180,7 +180,7 @@ def test_what_killed_runs_left_is_cleared_and_figures_set_aside_return(project):
     half.touch()
     with run.only_run(project / "runs" / "small", figures):
         assert not half.exists()
-        assert files(figures) == ["8_trial/results.json"]
+        assert files(figures) == ["8_trial/picture.png"]
         with (
             pytest.raises(BlockingIOError, match="another run"),
             run.only_run(project / "runs" / "small", figures),
