@@ -16,7 +16,15 @@ import torch
 from bertology_utils.attention import Batch, attention_maps, batches
 from bertology_utils.framenet import frame_links, measure, release
 from bertology_utils.lab import Lab
-from bertology_utils.links.measure import LINK_TYPES, Clear, TokenLinkAttention, borrow, find_links
+from bertology_utils.links.measure import (
+    LINK_TYPES,
+    TokenLinkAttention,
+    borrow,
+    find_links,
+    joined_scores,
+    link_tests,
+    passes_all,
+)
 from bertology_utils.statistics import many_test
 from bertology_utils.verdicts import WEIGHT
 
@@ -66,7 +74,7 @@ def feed(measurement, maps):
 
 
 def token_links():
-    """Heads beyond, and clear, per type of link."""
+    """Heads beyond other inputs' places, per type of link."""
     lab = Lab("5_token_to_token", tasks=TASKS)
     parts = []
     for task in lab.tasks:
@@ -85,22 +93,18 @@ def token_links():
                 for centred in (False, True)
             ]
         )
+    plain, centred = (joined_scores(part[which] for part in parts) for which in (0, 1))
     result = {}
     for kind, name in enumerate(LINK_TYPES):
-        apart = [
-            np.concatenate(
-                [part[which].matched[:, kind] - part[which].elsewhere[:, kind] for part in parts]
-            )
-            for which in (0, 1)
-        ]
-        at_zero = many_test(apart[0], 0.0, 1)
-        clear = Clear(*(many_test(values, WEIGHT, 1) for values in apart))
+        at_zero = many_test(plain.above_places[:, kind], 0.0, 1)
         result[name] = {
             "links' examples": int(at_zero.n.max()),
             "heads": at_zero.means.size,
             "largest excess": round(float(np.nanmax(at_zero.means)), 4),
             "beyond 0, corrected p below 0.025": int((at_zero.above < 0.025).sum()),
-            "clear: beyond 0.02, also centred": int(clear.heads.sum()),
+            "beyond 0.02, also centred": int(
+                passes_all(link_tests(plain, centred, name, 1)[:2]).sum()
+            ),
         }
     return result
 

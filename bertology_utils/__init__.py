@@ -25,7 +25,7 @@ _PUBLIC = {
     "disable_heads": ("disabling.masking", "disable_heads"),
     "sweep": ("disabling.sweep", "sweep"),
     "predict_logits": ("models", "predict_logits"),
-    "head_dependencies": ("links.treebank", "head_dependencies"),
+    "head_dependencies": ("links.dependencies", "head_dependencies"),
     "head_atlas": ("atlas", "head_atlas"),
 }
 __all__ = list(_PUBLIC)

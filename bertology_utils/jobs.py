@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from . import finetune, looks
+from . import finetune, links
 from .attention import Batch, Measurement, observe_cached, weighed
 from .cache import (
     CACHE_VARIABLE,
@@ -214,7 +214,7 @@ SECTIONS = {
 MEASUREMENTS: Mapping[str, Callable[[Lab, Task], dict[str, Measurement]]] = {
     "1": patterns.measurements,
     "4": feature_measurements,
-    "5": looks.measurements,
+    "5": links.measurements,
 }
 
 

@@ -209,7 +209,7 @@ def _read_all(notebook: Notebook, settings: Settings) -> Iterator[str]:
     if "treebank" in declared and settings.treebank:
         bank = _treebank(settings.treebank, MIN_EXAMPLES)
         if settings.model.is_local:
-            from .links.treebank import inputs_of
+            from .links.dependencies import inputs_of
             from .models import load_tokenizer
 
             inputs_of(bank, load_tokenizer(settings.model), least=MIN_EXAMPLES)

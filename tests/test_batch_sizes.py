@@ -15,7 +15,6 @@ from conftest import make_bert, make_rows
 from eight_models import parts_of
 
 import bertology_utils
-from bertology_utils import looks
 from bertology_utils.annotation.inputs import token_types
 from bertology_utils.attention import ByNorm, make_batches, observe
 from bertology_utils.attention.batches import tokenize
@@ -29,6 +28,7 @@ from bertology_utils.features import Features, Flow, marks
 from bertology_utils.framenet.measure import PLACES, FrameLinkAttention, place_release
 from bertology_utils.glue import TASKS
 from bertology_utils.lab import Lab
+from bertology_utils.links import links_of
 from bertology_utils.links.dependencies import Pointing
 from bertology_utils.links.measure import TokenLinkAttention
 from bertology_utils.models import load_classifier, load_encoder, load_tokenizer
@@ -90,7 +90,7 @@ def check_equal(results, atol=1e-6):
 def of_inputs(lab, model, reference):
     """Measurements of a task's inputs, by name; made anew for each pass, as they keep what they saw."""
     inputs, tokenizer = lab.annotated_inputs(TASK), lab.tokenizer
-    special, links = [marks(one) for one in inputs], looks.links_of(lab, TASK)
+    special, links = [marks(one) for one in inputs], links_of(lab, TASK)
     ids = tuple(tokenizer.all_special_ids)
     types = [token_types(annotated) for annotated in inputs]
     return lambda: {

@@ -10,13 +10,13 @@ from made_up import SURE, resampled
 from plain import TASKS, made_input, measured, replay, words
 from transformers import BertModel
 
-from bertology_utils import head_dependencies, load_tokenizer, looks
+from bertology_utils import head_dependencies, load_tokenizer
 from bertology_utils.annotation.annotators import sentences_of
 from bertology_utils.annotation.inputs import PlacedSentence
 from bertology_utils.attention import observe
 from bertology_utils.common import head_name
 from bertology_utils.lab import Lab
-from bertology_utils.links import treebank as treebanks
+from bertology_utils.links import dependencies
 from bertology_utils.links.dependencies import (
     CLARK,
     RELATIONS,
@@ -24,17 +24,16 @@ from bertology_utils.links.dependencies import (
     Arcs,
     Pointing,
     RelationTest,
+    arcs_of,
     chosen_and_measured,
     joined,
     relation_test,
 )
-from bertology_utils.links.treebank import arcs_of
-from bertology_utils.statistics import many_test
 from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, WEIGHT, judge
 
 
 def test_clark_et_als_table_is_whole_and_one():
-    """Clark et al. (2019), Table 1: notebooks 5a and 8 must give the same numbers for the same row."""
+    """Clark et al. (2019), Table 1: notebooks 5 and 8 must give the same numbers for the same row."""
     assert {
         name: (head_name(*one.at), one.accuracy, one.offset) for name, one in CLARK.items()
     } == {
@@ -46,23 +45,20 @@ def test_clark_et_als_table_is_whole_and_one():
     assert set(CLARK) == set(RELATIONS)
 
 
-def plain_pointers(maps, sentence, at):
+def plain_pointer(maps, sentence, at):
     """For every layer and head the other word with the greatest weight, and its lead over the next.
 
     The weight is summed over the attended word's pieces and averaged over the attending word's.
     """
     _, own = sentence[at]
-    others = [other for other in range(len(sentence)) if other != at]
     weights = np.stack(
         [
-            sum(maps[..., a, b] for a in own for b in sentence[other][1]) / len(own)
-            for other in others
+            sum(maps[..., a, b] for a in own for b in pieces) / len(own) - 2.0 * (other == at)
+            for other, (_, pieces) in enumerate(sentence)
         ]
     )
-    ranked = np.sort(weights, axis=0)
-    return np.array(others)[weights.argmax(axis=0)], ranked[-1] - (
-        ranked[-2] if len(others) > 1 else 0
-    )
+    second, first = np.sort(weights, axis=0)[-2:]
+    return weights.argmax(axis=0), first - second
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -70,33 +66,23 @@ def test_hits_are_the_plain_ones(task):
     lab, task, model, examples = measured(task)
     pointing = Pointing(lab.annotated_inputs(task))
     found = observe(model, lab.batches(task), {"p": pointing})["p"]
-    sentences = [(example, sentence) for example in examples for sentence in example.sentences]
-    hits, leads, offsets, numbers = ({name: [] for name in RELATIONS} for _ in range(4))
-    for example, sentence in sentences:
-        number = next(at for at, other in enumerate(examples) if other is example)
-        for dependent, (token, _) in enumerate(sentence):
-            if token.deprel in RELATIONS and token.head >= 0:
-                offsets[token.deprel].append(token.head - dependent)
-                numbers[token.deprel].append(number)
-                for wanted, at in ((token.head, dependent), (dependent, token.head)):
-                    pointer, lead = plain_pointers(example.maps, sentence, at)
-                    hits[token.deprel].append(pointer == wanted)
-                    leads[token.deprel].append(lead)
+    plain = {name: [] for name in RELATIONS}  # (example, offset, hits, leads) of every arc
+    for number, example in enumerate(examples):
+        for sentence in example.sentences:
+            for at, (token, _) in enumerate(sentence):
+                if token.deprel in RELATIONS and token.head >= 0:
+                    ends = (token.head, at), (at, token.head)
+                    pairs = [(to, *plain_pointer(example.maps, sentence, own)) for to, own in ends]
+                    hits = [pointer == to for to, pointer, _ in pairs]
+                    leads = [lead for *_, lead in pairs]
+                    plain[token.deprel].append((number, token.head - at, hits, leads))
     for name, arcs in found.items():
-        assert arcs.offset.tolist() == offsets[name] and arcs.example.tolist() == numbers[name]
-        expected = (
-            np.array(hits[name])
-            .reshape(len(offsets[name]), 2, *examples[0].maps.shape[:2])
-            .swapaxes(0, 1)
-        )
-        clear = (
-            np.array(leads[name])
-            .reshape(len(offsets[name]), 2, *examples[0].maps.shape[:2])
-            .swapaxes(0, 1)
-            > 1e-6
-        )
+        numbers, offsets, hits, leads = map(np.array, zip(*plain[name], strict=True))
+        assert arcs.offset.tolist() == offsets.tolist()
+        assert arcs.example.tolist() == numbers.tolist()
+        clear = leads.swapaxes(0, 1) > 1e-6
         assert clear.mean() > 0.99, "hardly any near ties"
-        assert (arcs.hits == expected)[clear].all()
+        assert (arcs.hits == hits.swapaxes(0, 1))[clear].all()
     assert len(found["nsubj"].offset) >= 40 and len(found["det"].offset) >= 40
 
 
@@ -220,9 +206,7 @@ def test_a_head_that_always_points_right_is_found_and_no_other(way):
     share = (arcs.offset == 1).mean()
     assert result.offset == (1, -1)[way] and result.baseline.value == pytest.approx(share)
     assert result.accuracy.value == 1 and result.difference.value == pytest.approx(1 - share)
-    assert result.difference.interval[0] > 0.4 and result.held_out == pytest.approx(
-        1 - share, abs=0.02
-    )
+    assert result.difference.interval[0] > 0.4
     assert judge("subjects-distance", {"": result.support}).outcome == FAILS
 
 
@@ -246,14 +230,13 @@ def test_a_head_that_follows_the_best_offset_does_not_beat_it():
 @pytest.mark.parametrize(("ahead", "outcome"), [(-SURE, HOLDS), (0, UNDECIDED)])
 def test_the_best_head_must_surely_be_less_than_0_02_ahead(ahead, outcome):
     difference = resampled(ahead, WEIGHT)
-    test = RelationTest("nsubj", 9, "", 1, difference, (0, 0), difference, difference, (), 0.0)
+    test = RelationTest("nsubj", 9, "", 1, difference, (0, 0), difference, difference, ())
     assert judge("subjects-distance", {"": test.support}).outcome == outcome
 
 
 def test_heads_that_point_at_random_beat_nothing():
     found = [relation_test("nsubj", planted_arcs(seed=seed), seed=1) for seed in range(20)]
     assert sum(bool(test.beats) for test in found) <= 3
-    assert np.mean([test.held_out for test in found]) < 0
 
 
 @pytest.mark.parametrize(("sentences", "found"), [(3, False), (40, True)])
@@ -280,55 +263,9 @@ def test_data_sets_are_joined_with_their_examples_apart():
         Arcs(whole.example[18:] - 6, whole.offset[18:], whole.hits[:, 18:], 4),
     ]
     both = joined(parts)
-    assert (
-        both.example.tolist() == [*whole.example[:18], *(whole.example[18:] + 1)]
-        and both.examples == 11
-    )
+    assert both.example.tolist() == [*whole.example[:18], *(whole.example[18:] + 1)]
+    assert both.examples == 11
     assert both.offset.tolist() == whole.offset.tolist() and (both.hits == whole.hits).all()
-
-
-def plain_max_statistic(differences, signs):
-    """p-values of "above 0" and "below 0" for differences of shape (examples, statistics)."""
-
-    def score(column, flips):
-        kept = [(value, flip) for value, flip in zip(column, flips, strict=True) if value == value]
-        spread = sum(value * value for value, _ in kept) ** 0.5
-        return sum(value * flip for value, flip in kept) / spread if spread else 0.0
-
-    columns = differences.T.tolist()
-    drawn = [[score(column, flips) for column in columns] for flips in signs]
-    observed = [score(column, [1] * len(differences)) for column in columns]
-    above = [
-        (1 + sum(max(scores) >= value for scores in drawn)) / (1 + len(drawn)) for value in observed
-    ]
-    below = [
-        (1 + sum(min(scores) <= value for scores in drawn)) / (1 + len(drawn)) for value in observed
-    ]
-    return above, below
-
-
-def test_many_tests_are_the_plain_maximum_statistic():
-    rng = np.random.default_rng(0)
-    differences = rng.normal(0.1, 1, size=(30, 6)) * [1, 10, 0.1, 1, 1, 1]
-    differences[rng.random(differences.shape) < 0.2] = np.nan
-    differences[:, 5] = 0
-    signs = np.where(np.random.default_rng(7).random((200, 30)) < 0.5, -1, 1)
-    found = many_test(differences.reshape(30, 2, 3), 0.0, seed=7, draws=200)
-    expected = plain_max_statistic(differences, signs.tolist())
-    assert found.above.shape == found.below.shape == (2, 3)
-    np.testing.assert_allclose([found.above.ravel(), found.below.ravel()], expected, atol=1e-12)
-
-
-def test_many_tests_rarely_find_what_is_not_there():
-    """5 % in theory for each side; of 40 data sets, 6 is more than two standard errors above."""
-    smallest = []
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        common = rng.normal(size=(60, 1))
-        found = many_test(rng.normal(size=(60, 72)) + common, 0.0, seed, draws=400)
-        smallest.append([found.above.min(), found.below.min()])
-    above, below = np.sum(np.array(smallest) < 0.05, axis=0)
-    assert above <= 6 and below <= 6
 
 
 # One call for any encoder and treebank.
@@ -411,15 +348,15 @@ def test_sentences_that_are_too_long_are_left_out_before_relations_are_counted(
     blocks = [long_sentence(f"a{number}") for number in range(64)]
     blocks += [sentence(("b", 2, "nsubj"), ("sings", 0, "root"))]
     path.write_text("\n".join(blocks), encoding="utf-8")
-    monkeypatch.setattr(treebanks, "observe", lambda *_: pytest.fail("a pass was begun"))
-    told = "long.conllu is too small: of its 65 sentences 64 are longer than 128 wordpieces; set max_length"
+    monkeypatch.setattr(dependencies, "observe", lambda *_: pytest.fail("a pass was begun"))
+    told = "long.conllu is too small: of its 65 sentences 64 are longer than 128 wordpieces"
     with pytest.raises(ValueError, match=f"{told}; no relation is in 60"):
         head_dependencies(model, tokenizer, path)
     blocks += [sentence(("x", 1, "nsubj"), ("sings", 0, "root"))]
     path.write_text("\n".join(blocks), encoding="utf-8")
     counted = "1 left out, HEAD is the word itself .first in line [0-9]+.; left are nsubj 1, obj 0"
     with pytest.raises(ValueError, match=f"of its 66 sentences 64 are.*; {counted}"):
-        treebanks.inputs_of(sentences_of(path, least=30), tokenizer, least=30)
+        dependencies.inputs_of(sentences_of(path, least=30), tokenizer, least=30)
 
 
 def test_head_and_distance_are_chosen_on_other_sentences():
@@ -459,7 +396,7 @@ def test_a_treebank_that_says_too_little_is_refused_in_words(tiny_bert, tmp_path
         head_dependencies(model, tokenizer, treebank(tmp_path, 80, tail="1\tword\n\n"))
 
 
-# A treebank of one's own for notebooks 5a and 8.
+# A treebank of one's own for notebook 8.
 
 
 def sentence(*words):
@@ -526,35 +463,22 @@ def test_on_a_treebank_heads_are_measured_on_its_own_sentences(even_bert, tmp_pa
         "because": {"HEAD names no word of the sentence": 1, "longer than 128 wordpieces": 1},
     }
     assert lab.settings.as_json()["treebank"] == "my.conllu"
-    by_norm = Lab(
-        "5_token_to_token", model=even_bert, tasks="mrpc", attention="norm", treebank=str(path)
-    )
-    assert not (
-        arcs_of(by_norm, lab.encoder(), lab.tasks)["nsubj"].hits.mean(axis=1) == 0.75
-    ).all(), "weighed as its notebook is"
+    by_norm = Lab("8_pretrained_encoder", model=even_bert, attention="norm", treebank=str(path))
+    norms = arcs_of(by_norm, lab.encoder(), lab.tasks)["nsubj"]
+    assert not (norms.hits.mean(axis=1) == 0.75).all(), "weighed as its notebook is"
 
 
-def test_without_a_treebank_they_are_of_the_tasks_rows_and_of_the_pass_that_was_made(
-    tiny_bert, own_cache
-):
+def test_without_a_treebank_they_are_of_the_tasks_rows(tiny_bert):
     lab = Lab("5_token_to_token", model=str(tiny_bert), tasks="mrpc,sst2", max_examples=20)
     model = lab.encoder()
-    looked = [looks.observe_links(lab, model, task)["pointing"] for task in lab.tasks]
-    made = {path.name for path in own_cache.glob("*/*")}
-    arcs = arcs_of(lab, model, lab.tasks)
-    assert {path.name for path in own_cache.glob("*/*")} == made != set(), (
-        "looked up, not measured anew"
-    )
-    for name, of in arcs.items():
-        expected = joined([part[name] for part in looked])
-        assert np.array_equal(of.hits, expected.hits) and np.array_equal(
-            of.example, expected.example
-        )
-    assert (
-        len(arcs["nsubj"].offset) > 20
-        and "treebank" not in lab.settings.as_json()
-        and not lab.facts
-    )
+    parts = [
+        observe(model, lab.batches(task), {"p": Pointing(lab.annotated_inputs(task))})["p"]
+        for task in lab.tasks
+    ]
+    for name, arcs in arcs_of(lab, model, lab.tasks).items():
+        expected = joined([part[name] for part in parts])
+        assert (arcs.hits == expected.hits).all() and (arcs.example == expected.example).all()
+    assert "treebank" not in lab.settings.as_json() and not lab.facts
 
 
 def test_a_lab_refuses_a_treebank_before_it_loads_anything(tiny_bert, tmp_path, monkeypatch):

@@ -68,7 +68,7 @@ def test_what_is_bert_base_and_what_is_not():
 def relation(name, z, beats, arcs=50):
     """A test whose best head is so many standard errors above 2 points ahead."""
     ahead = resampled(z, 0.02)
-    return RelationTest(name, arcs, "", 1, ahead, (0, 0), ahead, ahead, beats, 0.0, beats)
+    return RelationTest(name, arcs, "", 1, ahead, (0, 0), ahead, ahead, beats, beats)
 
 
 def outcomes(tests):

@@ -206,6 +206,44 @@ def test_many_heads_against_a_least_effect():
     ).all()
 
 
+def plain_max_statistic(differences, signs):
+    """p values of "above 0" and "below 0" for differences of shape (examples, statistics)."""
+
+    def score(column, flips):
+        kept = [(value, flip) for value, flip in zip(column, flips, strict=True) if value == value]
+        spread = sum(value * value for value, _ in kept) ** 0.5
+        return sum(value * flip for value, flip in kept) / spread if spread else 0.0
+
+    columns = differences.T.tolist()
+    drawn = [[score(column, flips) for column in columns] for flips in signs]
+    observed = [score(column, [1] * len(differences)) for column in columns]
+    above = [1 + sum(max(scores) >= value for scores in drawn) for value in observed]
+    below = [1 + sum(min(scores) <= value for scores in drawn) for value in observed]
+    return np.array([above, below]) / (1 + len(drawn))
+
+
+def test_many_tests_are_the_plain_maximum_statistic():
+    rng = np.random.default_rng(0)
+    differences = rng.normal(0.1, 1, size=(30, 6)) * [1, 10, 0.1, 1, 1, 1]
+    differences[rng.random(differences.shape) < 0.2] = np.nan
+    differences[:, 5] = 0
+    signs = np.where(np.random.default_rng(7).random((200, 30)) < 0.5, -1, 1)
+    found = statistics.many_test(differences.reshape(30, 2, 3), 0.0, seed=7, draws=200)
+    expected = plain_max_statistic(differences, signs.tolist()).reshape(2, 2, 3)
+    np.testing.assert_allclose([found.above, found.below], expected, atol=1e-12)
+
+
+def test_many_tests_rarely_find_what_is_not_there():
+    """5 % in theory for each side; of 40 data sets, 6 is more than two standard errors above."""
+    smallest = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        common = rng.normal(size=(60, 1))
+        found = statistics.many_test(rng.normal(size=(60, 72)) + common, 0.0, seed, draws=400)
+        smallest.append([found.above.min(), found.below.min()])
+    assert (np.sum(np.array(smallest) < 0.05, axis=0) <= 6).all()
+
+
 def test_that_all_heads_are_below_needs_no_correction():
     """Each of 72 heads lies three standard errors below: surely none is above, which a correction over 72 denies."""
     noise = np.random.default_rng(0).normal(0, 1, (100, 6, 12))

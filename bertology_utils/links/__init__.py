@@ -1,9 +1,12 @@
 """Attention from one token to another that belongs to it (§4.5).
 
-``measure``: verbs and their subjects, nouns and pronouns in annotated inputs, every head's weight
-along these links, beside that at the places to compare them with and on neighbours, and tests of
-both. ``dependencies``: does a head point along a relation of a treebank, as Clark et al. (2019) ask
-it? ``treebank``: the same in one call, for any encoder and any CoNLL-U file. ``looks``: what
-notebook 5 asks of its models, as rows and estimates. ``plots``: the figures, with Figure 7. What
-[CLS] looks at in the last layer is measured by :mod:`bertology_utils.features`.
+``measure``: links between verbs and subjects, nouns and pronouns; every head's weight along them,
+against other inputs' places, rivals and neighbours. ``dependencies``: do heads point along whole
+relations, as Clark et al. (2019) ask it, on the tasks' rows or, for any encoder, on a treebank?
+``record``: all that notebook 5 records and judges, with what [CLS] attends to in the last layer.
+``figures``: its figures, with Figure 7.
 """
+
+from .record import links_of, measurements, run
+
+__all__ = ["links_of", "measurements", "run"]

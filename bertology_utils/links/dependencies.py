@@ -7,30 +7,43 @@ other word of the sentence to which it attends most.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from ..annotation.annotators import RELATIONS
-from ..annotation.inputs import AnnotatedInput, PlacedSentence
-from ..attention import Batch
+from ..annotation.annotators import RELATIONS, Annotator, Treebank, sentences_of
+from ..annotation.inputs import AnnotatedInput, PlacedSentence, annotate_inputs
+from ..attention import Batch, observe, observe_cached, weighed
+from ..attention.batches import batches_of
 from ..common import Head, head_name
+from ..results import MEASURED, P_VALUE
 from ..statistics import Bootstrap, Seed, bootstrap, many_test, mean_over_seeds
 from ..statistics.permutation import ONE_SIDED, largest
-from ..verdicts import WEIGHT, Support
+from ..verdicts import MIN_EXAMPLES, WEIGHT, Support
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from ..glue import Task
+    from ..lab import Lab
 
 WAYS = ("dependent → head", "head → dependent")
 ROWS = (  # of results.json: what, the part of a RelationTest, its unit
     ("share of arcs that the best head finds", "accuracy", "share"),
     ("share of arcs that the best fixed distance finds", "baseline", "share"),
     ("best head above the best fixed distance", "difference", "gain"),
-    ("the same, chosen on other examples", "held_out", "gain"),
     ("arcs", "arcs", "count"),
 )
 FOUND = tuple(what for what, *_ in ROWS[:2])
 FURTHEST = 10  # words; how far the fixed offsets reach
+MAX_LENGTH = 128  # wordpieces of a treebank's sentence; longer ones are left out
+RECORDED = 12  # of a treebank's relations, the commonest
 
 
 @dataclass(frozen=True)
@@ -54,6 +67,9 @@ CLARK = {  # from dependent to head; there "8-2", "8-10", "4-10" and "8-11": cou
     "amod": Published((3, 9), 75.6, 68.3),
     "det": Published((7, 10), 94.3, 51.7),
 }
+
+
+# Where heads point.
 
 
 @dataclass(frozen=True)
@@ -117,20 +133,23 @@ class Pointing:
             for number, sentence in enumerate(self._sentences[index])
         ]
         return {
-            name: self._arcs(sentences, labels, len(self._inputs))
+            name: _arcs(sentences, labels, len(self._inputs))
             for name, labels in self._relations.items()
         }
 
-    @staticmethod
-    def _arcs(sentences, labels: set[str], examples: int) -> Arcs:
-        number, offsets, hits = [], [], []
-        for at, sentence, found in sentences:  # found: (ways, arcs, layers, heads)
-            chosen = [arc for arc, label in enumerate(sentence.labels) if label in labels]
-            number += [at] * len(chosen)
-            offsets += [int(sentence.heads[arc] - sentence.dependents[arc]) for arc in chosen]
-            hits.append(found[:, chosen])
-        whole = np.concatenate(hits, axis=1) if hits else np.zeros((len(WAYS), 0, 0, 0), dtype=bool)
-        return Arcs(np.array(number, dtype=int), np.array(offsets, dtype=int), whole, examples)
+
+def _arcs(
+    sentences: Sequence[tuple[int, _Sentence, np.ndarray]], labels: set[str], examples: int
+) -> Arcs:
+    """The arcs with some labels; ``sentences`` have their example and hits, shape (ways, arcs, layers, heads)."""
+    numbers, offsets, hits = [], [], [np.zeros((len(WAYS), 0, 0, 0), dtype=bool)]
+    for at, sentence, all_hits in sentences:
+        chosen = [arc for arc, label in enumerate(sentence.labels) if label in labels]
+        numbers += [at] * len(chosen)
+        offsets += (sentence.heads - sentence.dependents)[chosen].tolist()
+        hits.append(all_hits[:, chosen])
+    whole = np.concatenate(hits[1:] or hits, axis=1)
+    return Arcs(np.array(numbers, dtype=int), np.array(offsets, dtype=int), whole, examples)
 
 
 class _Sentence:
@@ -164,9 +183,52 @@ class _Sentence:
         )
 
 
+def joined(parts: Sequence[Arcs]) -> Arcs:
+    """The arcs of several data sets as one, examples numbered through."""
+    starts = np.cumsum([0, *(part.examples for part in parts[:-1])])
+    hits = [part.hits for part in parts if len(part.offset)]
+    return Arcs(
+        np.concatenate([part.example + at for part, at in zip(parts, starts, strict=True)]),
+        np.concatenate([part.offset for part in parts]),
+        np.concatenate(hits, axis=1) if hits else parts[0].hits,
+        sum(part.examples for part in parts),
+    )
+
+
+def arcs_of(lab: Lab, model: PreTrainedModel, tasks: Sequence[Task]) -> dict[str, Arcs]:
+    """Which arcs each head recovers, by relation: of the treebank if one was given, else of the tasks' rows.
+
+    Args:
+        lab: of the notebook.
+        model: encoder or classifier.
+        tasks: on whose measured rows it is asked where there is no treebank.
+    """
+    if not lab.sentences:
+        parts = [
+            lab.observe(model, task, {"pointing": Pointing(lab.annotated_inputs(task))})["pointing"]
+            for task in tasks
+        ]
+        return {name: joined([part[name] for part in parts]) for name in RELATIONS}
+    inputs, left_out = inputs_of(lab.sentences, lab.tokenizer, least=MIN_EXAMPLES)
+    batches = batches_of(
+        list(inputs),
+        lab.tokenizer,
+        max_length=MAX_LENGTH,
+        tokens_per_batch=lab.tokens_per_batch,
+    )
+    count = len(lab.sentences.sentences) + len(lab.sentences.faults)
+    counts: dict[str, Any] = {"sentences": count, "left out": count - len(inputs)}
+    lab.fact(treebank=counts | ({"because": left_out} if left_out else {}))
+    pointing = weighed(Pointing(list(inputs.values())), lab.settings.attention)
+    return observe_cached(model, batches, {"pointing": pointing})["pointing"]
+
+
+# The best head against the best fixed distance.
+
+
 @dataclass(frozen=True)
 class RelationTest:
-    """One relation's best head against the best fixed offset.
+    """One relation's best head against the best fixed offset, both chosen and measured on all arcs.
 
     Attributes:
         relation: its name.
@@ -178,8 +240,6 @@ class RelationTest:
         difference: accuracy minus baseline.
         beats: heads that beat the offset, corrected over all heads and both ways.
         towards_heads: heads that do so from dependent to head, whichever way is the better one.
-        held_out: accuracy minus baseline where head and offset were chosen on the other half of the
-            examples.
     """
 
     relation: str
@@ -187,11 +247,10 @@ class RelationTest:
     way: str
     offset: int
     baseline: Bootstrap
-    head: tuple[int, int]
+    head: Head
     accuracy: Bootstrap
     difference: Bootstrap
     beats: tuple[Head, ...]
-    held_out: float
     towards_heads: tuple[Head, ...] = ()
 
     @property
@@ -226,60 +285,33 @@ def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
     """
     if not len(arcs.offset):
         raise ValueError(f"no {name} arc in the data")
-    means = arcs.hits.mean(axis=1)  # (ways, layers, heads)
-    way, *head = largest(means)
-    offset, right = _offset_hits(arcs, way)
-    hits = arcs.hits[way, :, head[0], head[1]].astype(float)
+    way, *best = largest(arcs.hits.mean(axis=1))  # over (ways, layers, heads)
+    head = best[0], best[1]
+    offsets = [best_offset(arcs.offset), best_offset(-arcs.offset)]
+    by_offset = np.stack([arcs.offset == offsets[0], -arcs.offset == offsets[1]])  # (ways, arcs)
     _, groups = np.unique(arcs.example, return_inverse=True)
-    by_offset = np.stack(
-        [_offset_hits(arcs, number)[1] for number in range(len(WAYS))]
-    )  # (ways, arcs)
-    differences = np.moveaxis(
-        arcs.hits - by_offset[:, :, None, None], 0, 1
-    )  # (arcs, ways, layers, heads)
-    above = many_test(
-        sums_of_examples(differences, groups), 0.0, seed
-    ).above  # (ways, layers, heads)
+    differences = arcs.hits - by_offset[:, :, None, None].astype(float)
+    sums = sums_of_examples(differences.swapaxes(0, 1), groups)  # (examples, ways, layers, heads)
     beats = [
-        tuple((layer, head) for layer, head in np.argwhere(p < ONE_SIDED).tolist()) for p in above
+        tuple((layer, head) for layer, head in np.argwhere(p < ONE_SIDED).tolist())
+        for p in many_test(sums, 0.0, seed).above
     ]
+    hits, right = arcs.hits[(way, slice(None), *head)].astype(float), by_offset[way].astype(float)
+    accuracy, baseline, difference = (
+        _mean_over_arcs(values, groups, seed) for values in (hits, right, hits - right)
+    )
     return RelationTest(
         name,
         len(hits),
         WAYS[way],
-        offset,
-        _mean_over_arcs(right, groups, seed),
-        (int(head[0]), int(head[1])),
-        _mean_over_arcs(hits, groups, seed),
-        _mean_over_arcs(hits - right, groups, seed),
+        offsets[way],
+        baseline,
+        head,
+        accuracy,
+        difference,
         beats[way],
-        _held_out(arcs, groups, seed),
         beats[0],
     )
-
-
-def _offset_hits(
-    arcs: Arcs, way: int, chosen_on: np.ndarray | None = None
-) -> tuple[int, np.ndarray]:
-    """The best fixed offset from the attending word, chosen on some arcs, and which arcs it gets right."""
-    offsets = arcs.offset if way == 0 else -arcs.offset
-    best = best_offset(offsets if chosen_on is None else offsets[chosen_on])
-    return best, (offsets == best).astype(float)
-
-
-def _held_out(arcs: Arcs, groups: np.ndarray, seed: Seed) -> float:
-    """Mean over 50 random halvings of the examples: choose way, head and offset on one half, score on the other."""
-    rng = np.random.default_rng(seed)
-    scores = []
-    for _ in range(50):
-        first = (rng.random(groups.max() + 1) < 0.5)[groups]
-        if first.all() or not first.any():
-            continue
-        means = arcs.hits[:, first].mean(axis=1)
-        way, layer, head = np.unravel_index(means.argmax(), means.shape)
-        _, right = _offset_hits(arcs, way, first)
-        scores.append(float((arcs.hits[way, ~first, layer, head] - right[~first]).mean()))
-    return float(np.mean(scores)) if scores else float("nan")
 
 
 def chosen_and_measured(name: str, arcs: Arcs, seed: Seed) -> list[dict[str, object]]:
@@ -299,29 +331,18 @@ def chosen_and_measured(name: str, arcs: Arcs, seed: Seed) -> list[dict[str, obj
     chooses = half[groups]  # by arc
     _, rest = np.unique(groups[~chooses], return_inverse=True)
     rows = []
-    for way, direction in enumerate(WAYS):
+    for way, offsets in enumerate((arcs.offset, -arcs.offset)):
         at = largest(arcs.hits[way, chooses].mean(axis=0))
-        offset, right = _offset_hits(arcs, way, chooses)
-        hits, right = (
-            arcs.hits[way, ~chooses].astype(float),
-            right[~chooses],
-        )  # (arcs, layers, heads) and (arcs,)
-        found, by_distance = (
-            _mean_over_arcs(values, rest, seed) for values in (hits[:, *at], right)
-        )
+        offset = best_offset(offsets[chooses])
+        # (arcs, layers, heads) and (arcs,)
+        hits, right = arcs.hits[way, ~chooses].astype(float), (offsets == offset)[~chooses]
         above = many_test(sums_of_examples(hits - right[:, None, None], rest), 0.0, seed).above
-        row: dict[str, object] = {
-            "relation": name,
-            "direction": direction,
-            "arcs": len(hits),
-            "best head": head_name(*at),
-        }
-        for title, one in (("head", found), ("distance", by_distance)):
-            row |= {
-                f"{title}: share of arcs": one.value,
-                f"{title}: low": one.interval[0],
-                f"{title}: high": one.interval[1],
-            }
+        row: dict[str, object] = {"relation": name, "direction": WAYS[way], "arcs": len(hits)}
+        row["best head"] = head_name(*at)
+        for title, values in (("head", hits[:, *at]), ("distance", right)):
+            share = _mean_over_arcs(values, rest, seed)
+            row[f"{title}: share of arcs"] = share.value
+            row[f"{title}: low"], row[f"{title}: high"] = share.interval
         rows.append(row | {"best fixed distance": offset, "p": float(above[at])})
     return rows
 
@@ -339,25 +360,151 @@ def _mean_over_arcs(values: np.ndarray, groups: np.ndarray, seed: Seed) -> Boots
     return bootstrap(lambda rows: sums[rows].sum() / sizes[rows].sum(), len(sizes), seed)
 
 
-def joined(parts: Sequence[Arcs]) -> Arcs:
-    """The arcs of several data sets as one, examples numbered through."""
-    starts = np.cumsum([0, *(part.examples for part in parts[:-1])])
-    numbers = np.concatenate(
-        [part.example + start for part, start in zip(parts, starts, strict=True)]
-    )
-    offsets, hits = (
-        np.concatenate([part.offset for part in parts]),
-        [part.hits for part in parts if len(part.offset)],
-    )
-    return Arcs(
-        numbers,
-        offsets,
-        np.concatenate(hits, axis=1) if hits else parts[0].hits,
-        sum(part.examples for part in parts),
-    )
-
-
 def chosen(test: RelationTest) -> dict[str, object]:
     """What was chosen for a relation, for the facts of a results file; heads from 1."""
     beats = [head_name(*head) for head in test.beats]
     return {"way": test.way, "head": head_name(*test.head), "offset": test.offset, "beats": beats}
+
+
+# Any encoder on any treebank.
+
+
+def head_dependencies(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    treebank: str | Path,
+    relations: Collection[str] = (),
+    seed: int = 1,
+) -> pd.DataFrame:
+    """The head that points best along each dependency of a treebank, beside the best fixed distance (Clark et al., 2019).
+
+    A head points from a word at the word of its sentence to which it attends most. Words that
+    share one written word, such as "de" and "le" in "du", share its wordpieces: they count as one
+    word, and arcs between them are left out. Head and distance are chosen on one half of the
+    sentences and measured on the other, so that no luck of the choice is in the numbers. Sentences
+    of more than :data:`MAX_LENGTH` wordpieces are left out.
+
+    Args:
+        model: encoder or classifier in evaluation mode.
+        tokenizer: its own, a fast one.
+        treebank: a CoNLL-U file, plain or packed (.conllu.gz). Of a sentence that stands there
+            twice, one counts.
+        relations: labels, such as "nsubj"; by default all that enough sentences of either half
+            have, but no punctuation.
+        seed: of the halving, of resampling and permutations.
+
+    Returns:
+        A row for each relation and direction ("dependent → head", "head → dependent"), in the order
+        of their arcs: the measured arcs; the best head, "(layer, head)" from 1; the share of arcs
+        that it finds and that the best fixed distance finds, with 95 % intervals over sentences;
+        that distance in words; and the p of the head beating it, corrected over all heads.
+        ``attrs["left out"]`` says by reason how many sentences, or arcs, are not measured.
+
+    Raises:
+        FileNotFoundError, ValueError: no such file, or it is not CoNLL-U; a relation that too few
+            of its sentences have.
+    """
+    import pandas as pd
+
+    bank = sentences_of(treebank)
+    inputs, left_out = inputs_of(bank, tokenizer)
+    counts = Counter(label for one in inputs.values() for label in set(_labels(one)))
+    most = sorted(counts, key=lambda label: (-counts[label], label))
+    enough = [label for label in most if counts[label] >= 2 * MIN_EXAMPLES]
+    if not enough:
+        reason = f"no relation is in {2 * MIN_EXAMPLES} of its sentences"
+        raise ValueError(_too_small(bank, left_out, reason))
+    if few := [label for label in relations if label not in enough]:
+        raise ValueError(
+            f"{few[0]!r} is in {counts[few[0]]} sentences of {bank.name}, and {2 * MIN_EXAMPLES} are"
+            f" wanted; choose of: {', '.join(enough)}"
+        )
+    chosen = [label for label in enough if label in (relations or {*enough} - {"punct"})]
+    pointing = Pointing(list(inputs.values()), {name: {name} for name in chosen})
+    batches = batches_of(list(inputs), tokenizer, max_length=MAX_LENGTH)
+    arcs = observe(model, batches, {"pointing": pointing})["pointing"]
+    table = pd.DataFrame(
+        [row for name in chosen for row in chosen_and_measured(name, arcs[name], seed)]
+    )
+    table.attrs["left out"] = left_out
+    return table
+
+
+def record_dependencies(lab: Lab) -> None:
+    """Record what :func:`head_dependencies` says of the lab's treebank, pre-trained and with random weights.
+
+    It records the :data:`RECORDED` commonest relations, in both directions (``results/ud``).
+    """
+    for init, state in (("pretrained", "pre-trained"), ("normal", "random weights")):
+        model, seed = lab.encoder(init), lab.settings.seed
+        table = head_dependencies(model, lab.tokenizer, lab.settings.treebank, seed=seed)
+        lab.fact(**{"left out": table.attrs["left out"]})
+        table = table.head(len(WAYS) * RECORDED)
+        table.index = table["relation"] + ", " + table["direction"]
+
+        def record(what: str, values: Any, unit: str, tolerance: float, state: str = state) -> None:
+            lab.record(what, values, by=("kind",), state=state, unit=unit, tolerance=tolerance)
+
+        for what, part in zip(FOUND, ("head", "distance"), strict=True):
+            names = [f"{part}: share of arcs", f"{part}: low", f"{part}: high"]
+            shares = table[names].set_axis(["value", "low", "high"], axis=1)
+            record(what, shares.to_dict("index"), "share", MEASURED)
+        record("p of the best head above the distance", table["p"].to_dict(), "p", P_VALUE)
+        for what in ("arcs", "best fixed distance"):
+            record(what, table[what].to_dict(), "count", 0)
+        lab.fact(**{f"best heads, {state}": table["best head"].to_dict()})
+
+
+def inputs_of(
+    bank: Treebank, tokenizer: PreTrainedTokenizerBase, least: int = 0
+) -> tuple[dict[str, AnnotatedInput], dict[str, int]]:
+    """A treebank's sentences as inputs of a model, by their text, and what is left out.
+
+    Args:
+        bank: from :func:`bertology_utils.annotation.annotators.sentences_of`.
+        tokenizer: the model's, a fast one.
+        least: arcs that one of :data:`bertology_utils.annotation.annotators.RELATIONS` must have.
+
+    Returns:
+        The inputs; and by reason, how many sentences or arcs are left out.
+
+    Raises:
+        ValueError: too few arcs are left.
+    """
+    sentences = bank.sentences
+    known = Annotator(bank.name, False, lambda texts: [sentences[text] for text in texts])
+    placed = annotate_inputs({"text": list(sentences)}, ["text"], tokenizer, None, known)
+    left_out, inputs = Counter(bank.left_out), {}
+    for text, one in zip(sentences, placed, strict=True):
+        if one.length > MAX_LENGTH:
+            left_out[_TOO_LONG] += 1
+        elif one.lost:
+            left_out["a word of which the tokenizer keeps nothing"] += 1
+        else:
+            inputs[text] = one
+            heads = sum(word.head >= 0 for word, _ in one.words)
+            if inside := heads - len(_labels(one)):
+                left_out["arcs inside a written word"] += inside
+    labels = Counter(label for one in inputs.values() for label in _labels(one))
+    arcs = {name: sum(labels[label] for label in named) for name, named in RELATIONS.items()}
+    if max(arcs.values()) < least:
+        counted = ", ".join(f"{name} {count}" for name, count in arcs.items())
+        reason = f"left are {counted} dependencies, and {least} of one of them are wanted"
+        raise ValueError(_too_small(bank, left_out, reason))
+    return inputs, dict(left_out)
+
+
+_TOO_LONG = f"longer than {MAX_LENGTH} wordpieces"
+
+
+def _labels(annotated: AnnotatedInput) -> list[str]:
+    return [label for sentence in annotated.sentences for *_, label in sentence.arcs]
+
+
+def _too_small(bank: Treebank, left_out: Mapping[str, int], reason: str) -> str:
+    """The message about a treebank that leaves too little."""
+    total = len(bank.sentences) + len(bank.faults)
+    parts = [bank.faults_in_words(), reason]
+    if count := left_out.get(_TOO_LONG):
+        parts.insert(0, f"of its {total} sentences {count} are {_TOO_LONG}")
+    return f"{bank.name} is too small: {'; '.join(filter(None, parts))}"

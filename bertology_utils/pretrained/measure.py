@@ -18,9 +18,8 @@ from ..framenet.frame_links import EXAMPLE, OFFICIAL, PAPER_UNITS, FrameSentence
 from ..framenet.measure import FrameLinkAttention, FrameLinkScores, Seen, place, seen
 from ..framenet.release import load_release
 from ..glue import Task
-from ..links import measure as links
 from ..links.dependencies import CLARK, Arcs, Pointing, RelationTest, relation_test
-from ..links.measure import OfInput
+from ..links.measure import InputLinks, TokenLinkAttention
 from ..norms.mixing import Mixing
 from ..patterns.classifiers import load_network
 from ..patterns.measure import Patterns
@@ -126,7 +125,7 @@ def look(
     model,
     batches: Sequence[Batch],
     inputs: Sequence[AnnotatedInput],
-    of_inputs: Sequence[OfInput],
+    of_inputs: Sequence[InputLinks],
     separator: int | None,
 ) -> dict[str, Any]:
     """All that notebook 8 measures on one task's inputs, in one pass, by name.
@@ -144,8 +143,8 @@ def look(
         "by norm": ByNorm(Flow(special)),
         "patterns": Patterns(load_network(), separator),
         "mixing": Mixing(model),
-        links.AS_IS: links.TokenLinkAttention(of_inputs),
-        links.POPULARITY_OFF: links.TokenLinkAttention(of_inputs, centred=True),
+        "links": TokenLinkAttention(of_inputs),
+        "centred": TokenLinkAttention(of_inputs, centred=True),
         "pointing": Pointing(inputs),
     }
     return observe_cached(model, batches, measurements)
