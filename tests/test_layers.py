@@ -31,8 +31,8 @@ def test_layers_hold_without_exceptions(tmp_path):
 
 def test_a_room_in_the_wrong_place_is_found(tmp_path):
     contract = (ROOT / "pyproject.toml").read_text()
-    swapped = contract.replace("attention | ", "").replace(
-        '    "settings",\n', '    "settings",\n    "attention",\n'
+    swapped = contract.replace("norms | ", "").replace(
+        '    "settings",\n', '    "settings",\n    "norms",\n'
     )
     checked = lint(tmp_path, swapped)
     assert checked.returncode == 1

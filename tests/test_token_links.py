@@ -377,12 +377,3 @@ def test_a_type_is_first_where_it_gets_more_than_every_other_but_cls():
     assert 0 < record.share_first(values, "[SEP]", 1) < 1
     assert record.first_in_all([1.0, 0.99]).outcome == HOLDS
     assert record.first_in_all([1.0, 0.6]).outcome == UNDECIDED
-
-
-def test_maps_of_one_input_are_those_of_the_input_alone():
-    lab, task, model, plain = measured("sst2")
-    for index in (0, len(plain) - 1):
-        maps = measure.maps_of(model, lab.batches(task), index)
-        np.testing.assert_allclose(maps, plain[index].maps, atol=forward_tolerance(model), rtol=0)
-    with pytest.raises(ValueError, match="no input -1"):
-        measure.maps_of(model, lab.batches(task), -1)

@@ -358,7 +358,7 @@ def _stored(
                     f"{name} has no annotation of {text[:80]!r}{f' (of its sentences {faults})' if faults else ''};"
                     " annotation='spacy:NAME' annotates any text with a spaCy pipeline,"
                     " annotation='conllu:PATH' takes a CoNLL-U file in which it stands, and"
-                    " treebank='PATH' has notebooks 5a and 8 measure dependencies on a CoNLL-U file's"
+                    " treebank='PATH' has notebook 8 measure dependencies on a CoNLL-U file's"
                     " own sentences"
                 )
         return [texts[text] if text else () for text in wanted]

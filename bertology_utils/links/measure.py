@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from ..annotation.inputs import (
     PlacedSentence,
     is_punctuation,
 )
-from ..attention import Batch, attention_maps, received
+from ..attention import Batch, attention_maps, one_example, received
 from ..common import head_name
 from ..statistics import (
     ONE_SIDED,
@@ -32,6 +32,9 @@ from ..statistics import (
     rank_correlations,
 )
 from ..verdicts import WEIGHT, Support
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 # ClearNLP makes the copula the subject's head, UD the adjective or noun that it belongs to.
 PREDICATES = {"VERB", "AUX"}
@@ -189,7 +192,7 @@ def borrow(inputs: Sequence[InputLinks], seed: Seed) -> list[dict[str, list[Toke
             if other != row and own.isdisjoint(_pairs(rows + start, columns + start)):
                 yield rows + start, columns + start
 
-    compared = []
+    compared: list[dict[str, list[TokenLink]]] = []
     for row, by_type in enumerate(inputs):
         compared.append({})
         for name, links in by_type.items():
@@ -307,7 +310,8 @@ def _plan(by_type: InputLinks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     counts = np.zeros((3, len(LINK_TYPES)))
     for kind, name in enumerate(LINK_TYPES):
         links = by_type[name]
-        counts[:, kind] = len(links), *(sum(map(bool, of)) for of in _compared(links))
+        compared = [(True, bool(link.places), bool(link.rivals)) for link in links]
+        counts[:, kind] = np.sum(compared, axis=0) if links else 0
         for link in links:
             own = len(sets)
             sets.append((link.rows, link.columns))
@@ -315,20 +319,16 @@ def _plan(by_type: InputLinks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             for part, others in enumerate((link.places, link.rivals), start=1):
                 if others:
                     factors[part, kind, own] = 1 / counts[part, kind]
-                    for at in range(len(sets), len(sets) + len(others)):
-                        factors[part, kind, at] = -1 / counts[part, kind] / len(others)
+                    for other in range(len(sets), len(sets) + len(others)):
+                        factors[part, kind, other] = -1 / counts[part, kind] / len(others)
                     sets += others
     means = np.zeros((*counts.shape, len(sets)))
-    for at, factor in factors.items():
-        means[at] = factor
+    for place, factor in factors.items():
+        means[place] = factor
     means[counts == 0] = np.nan
     sizes = np.array([len(rows) for rows, _ in sets], dtype=int)
     cells = np.concatenate([np.empty((2, 0), dtype=int), *map(np.stack, sets)], axis=1)
     return cells, np.cumsum(sizes) - sizes, means
-
-
-def _compared(links: Sequence[TokenLink]) -> tuple[list, list]:
-    return [link.places for link in links], [link.rivals for link in links]
 
 
 def joined_scores(parts: Iterable[LinkScores]) -> LinkScores:
@@ -420,29 +420,16 @@ def some_head_passes(tests: Sequence[ManyTest]) -> Support:
     return Support(float(holds), float(below.max()), f"{number}; {sizes}")
 
 
-# One input to look at.
-
-
 def maps_of(
-    model: Any, batches: Sequence[Batch], index: int, attention: str = "weight"
+    model: PreTrainedModel, batches: Sequence[Batch], index: int, attention: str = "weight"
 ) -> np.ndarray:
-    """All maps of one input, shape (layers, heads, tokens, tokens).
+    """All maps of one input, to look at: shape (layers, heads, tokens, tokens).
 
     Args:
         model: encoder or classifier.
         batches: of the data.
         index: of the input in the data.
         attention: see :func:`bertology_utils.attention.attention_maps`.
-
-    Raises:
-        ValueError: no batch has it.
     """
-    batch = next((batch for batch in batches if index in batch.index), None)
-    if batch is None:
-        last = sum(len(batch.index) for batch in batches) - 1
-        raise ValueError(f"no input {index} in these batches; give one from 0 to {last}")
-    row = batch.index.index(index)
-    real = slice(int(batch.starts[row]), int(batch.starts[row] + batch.lengths[row]))
-    # By layer: (inputs, heads, tokens, tokens)
-    maps = attention_maps(model, batch.to(model.device), attention)
-    return np.stack([layer[row, :, real, real].cpu().numpy() for layer in maps])
+    batch = one_example(batches, index).to(model.device)
+    return np.stack([maps[0].cpu().numpy() for maps in attention_maps(model, batch, attention)])
