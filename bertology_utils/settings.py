@@ -689,7 +689,7 @@ def check_notebook(notebook: str, settings: Settings) -> None:
     elif number == "10" and settings.checkpoints:
         cause = "checkpoint"
         needs = "fine-tunes with layers frozen or weights pruned; leave checkpoint empty"
-    elif number == "6" and not any(task.labels for task in settings.tasks):
+    elif number in ("0", "6") and not any(task.labels for task in settings.tasks):
         cause = "tasks=stsb"
         needs = "shows the probability of an answer; add a task with labels, such as mrpc"
     elif number == "9" and 0 < rows < 10:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from bs4 import BeautifulSoup
-from conftest import ROOT, make_rows
+from conftest import ROOT
 from precision import forward_tolerance
 from transformers import (
     AutoModelForSequenceClassification,
@@ -18,11 +18,8 @@ from transformers import (
     DistilBertModel,
 )
 
-from bertology_utils import attention_maps, batches_of, disable_heads, plots, sweep
+from bertology_utils import attention_maps, batches_of, plots
 from bertology_utils.attention import head_weights
-from bertology_utils.disabling import heads
-from bertology_utils.disabling.sweep import Sweep
-from bertology_utils.glue import TASKS
 from bertology_utils.record import OUTPUT_VARIABLE, Record
 from docs.book import with_descriptions
 
@@ -74,43 +71,6 @@ def test_heads_that_cannot_be_computed_by_hand_are_refused(classifier):
         ValueError, match="DistilBertModel are not laid out as BERT's.*attention_maps"
     ):
         head_weights(other, 0, 0)
-
-
-def test_the_case_is_the_largest_change_of_the_answers_probability(classifier, tokenizer):
-    rows = make_rows(TASKS["mrpc"], 6)
-    pairs = list(zip(rows["sentence1"], rows["sentence2"], strict=True))
-    swept = sweep(classifier, batches_of(pairs, tokenizer))
-    case = heads.largest_case(swept)
-    changes = heads.answer_changes(swept)
-    assert changes.shape == (3, 4, 6)
-    assert abs(changes[*case.head, case.example]) == np.abs(changes).max()
-    (batch,) = batches_of([pairs[case.example]], tokenizer)
-
-    def probability():
-        with torch.inference_mode():
-            return torch.softmax(classifier(**batch.inputs).logits[0], dim=0)
-
-    whole = probability()
-    with disable_heads(classifier, [case.head]):
-        without = probability()
-    assert case.answer == whole.argmax()
-    assert (case.whole, case.without) == pytest.approx(
-        (whole[case.answer].item(), without[case.answer].item()), abs=1e-5
-    )
-    of_one = heads.largest_case(swept, (1, 2))
-    assert of_one.head == (1, 2) and of_one.example == np.abs(changes[1, 2]).argmax()
-
-
-def test_a_regression_has_no_case():
-    assert heads.first_with_labels([TASKS["stsb"], TASKS["rte"]]) is TASKS["rte"]
-    with pytest.raises(
-        ValueError, match="STS-B: no answer with a probability; add a task with labels: mrpc"
-    ):
-        heads.first_with_labels([TASKS["stsb"]])
-    with pytest.raises(
-        ValueError, match="a regression gives no probabilities; choose a task with labels"
-    ):
-        heads.largest_case(Sweep(np.zeros((3, 1)), np.zeros((2, 2, 3, 1)), np.zeros((2, 3, 1))))
 
 
 def text_of(kind, wanted):

@@ -25,7 +25,7 @@ from bertology_utils.settings import (
 WRONG = [
     (
         ["--profile", "huge"],
-        "unknown profile 'huge'; choose one of: embedded, minilm, paper, colab, bert-forward",
+        "unknown profile 'huge'; choose one of: small, glue, paper, colab, bert-forward",
     ),
     (
         ["-p", "tasks", "mrpc,cola"],
@@ -88,8 +88,8 @@ WRONG = [
         "annotation='gold' goes with data='embedded' only",
     ),
     (
-        ["-p", "annotation", "conllu:figures/1_attention_patterns/results.json"],
-        "results.json is not a CoNLL-U file",
+        ["-p", "annotation", "conllu:results/glue/1_attention_patterns.json"],
+        "1_attention_patterns.json is not a CoNLL-U file",
     ),
     (
         ["-p", "treebank", "/nowhere/at/all.conllu"],
@@ -128,10 +128,7 @@ def test_checks_do_not_import_torch():
 def test_a_value_is_dropped_only_where_it_changes_no_notebook(capsys):
     """Notebook 6 has other defaults than the rest: what is its default is no default of the others."""
     assert cli.main(["check", "-p", "tasks", "mrpc,stsb,sst2,rte"]) == 0
-    assert (
-        "with tasks='mrpc,stsb,sst2,rte'\n  2_framenet_heads, 2a_appendix: takes no tasks"
-        in capsys.readouterr().out
-    )
+    assert "with tasks='mrpc,stsb'\n  2_framenet_heads: takes no tasks" in capsys.readouterr().out
     assert (
         cli.main(["check", "--only", "2,6", "--profile", "glue", "-p", "framenet", "embedded"]) == 0
     )
