@@ -24,6 +24,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, ValidationInfo
 from safetensors import SafetensorError, safe_open
 
+from . import corpora
 from .cache import file_sha256
 from .common import ATTENTIONS, DIRECTIONS, PROTOCOLS, one_based, one_of, zero_based
 from .glue import LEAST_DEV_ROWS, DataSource, Task, get_task, output_order, parse_tasks
@@ -508,6 +509,12 @@ class Settings(BaseModel):
 
     def model_post_init(self, _: object) -> None:
         """Refuse what does not go together."""
+        missing = [task.name for task in self.tasks if task.name not in corpora.TASKS]
+        if missing and self.data.kind == "embedded":
+            raise ValueError(
+                f"tasks={','.join(missing)}: the embedded data has {', '.join(corpora.TASKS)} only;"
+                " choose from these, or give data='hub' or data='folder:PATH'"
+            )
         for task, classifier in self.checkpoints:
             _check_fit(get_task(task), classifier, self.model)
         if self.checkpoints and self.trainings > 1:

@@ -6,7 +6,17 @@ from dataclasses import dataclass, replace
 
 from .lexicon import Use
 
-__all__ = ["GAP", "NP", "Adverbial", "Clause", "Linked", "replace"]
+__all__ = ["GAP", "NP", "NUMERALS", "Adverbial", "Clause", "Linked", "replace"]
+
+NUMERALS = tuple("two three four five six seven eight nine ten eleven twelve".split())
+# pronoun -> its object form; pronoun -> its possessive determiner
+OBJECT_FORMS = {"I": "me", "we": "us", "he": "him", "she": "her", "they": "them"}
+PRONOUNS, DETERMINERS = "I we you he she it they", "my our your his her its their"
+POSSESSIVES = dict(zip(PRONOUNS.split(), DETERMINERS.split(), strict=True))
+GENDERS = {
+    **dict.fromkeys(("aunt", "niece", "grandmother"), "she"),
+    **dict.fromkeys(("uncle", "nephew", "grandfather", "stepfather"), "he"),
+}
 
 
 @dataclass(frozen=True)
@@ -14,18 +24,17 @@ class NP:
     """A noun phrase.
 
     Args:
-        head: Noun or name; None for a bare pronoun.
+        head: The noun or name; None for a pronoun.
         number: ``"sg"`` or ``"pl"``.
-        det: ``"the"``, ``"a"``, ``"every"``, ``"no"`` …, a numeral word, or ``""``.
-        adjectives: Attributes, outermost first.
+        det: ``"the"``, ``"a"``, ``"no"``, a numeral, a possessive …, or ``""``.
+        adjectives: The attributes, the outermost first.
         modifier: A phrase after the noun ("in the park").
-        relative: A clause about the noun ("who laughed"); if its object is :data:`GAP`, the
-            noun is what it is done to ("that Anna bought"), else who does it.
-        pronoun: A pronoun that stands for the whole phrase ("she", "nothing"), in its subject form.
-        emphatic: What insists on who it is: ``"herself"`` right after the noun.
+        relative: A clause about the noun. If its object is :data:`GAP`, the noun is what it
+            is done to ("that Anna bought"), otherwise who does it ("who laughed").
+        pronoun: A pronoun that is the whole phrase ("she", "nothing"), in its subject form.
         mark: A name by which a pronoun elsewhere can refer to this phrase.
         refers: The ``mark`` of the pronoun's antecedent.
-        second: Another phrase coordinated with this one.
+        second: Another phrase, coordinated with this one.
         conjunctions: The words before the first and before the second phrase.
     """
 
@@ -36,7 +45,6 @@ class NP:
     modifier: Adverbial | None = None
     relative: Clause | None = None
     pronoun: str = ""
-    emphatic: str = ""
     mark: str = ""
     refers: str = ""
     second: NP | None = None
@@ -65,27 +73,23 @@ class Clause:
         subject: The subject of the active clause.
         object: What a transitive verb is about.
         recipient: Whom a ditransitive verb gives it to.
-        complement: A that-clause.
         adverbials: In the order in which they are said.
         tense: ``past``, ``present``, ``perfect``, ``pluperfect`` or a modal.
         negation: ``""``, ``"not"``, ``"n't"``, ``"never"``, ``"hardly"`` or ``"nowhere near"``.
         degree: An adverb before a predicate adjective.
         manner: An adverb before the main verb.
-        opening: An adverb at the front of the whole sentence, set off by a comma.
+        opening: An adverb at the front of the sentence, set off by a comma.
         also: A second predicate adjective ("neither clean nor quiet").
         conjunctions: The words before the first and before the second adjective.
-        passive: Realise the object as subject.
-        shifted: Realise the recipient after "to".
-        fronted: Put the last adverbial first.
-        ask: The role that a question asks for, ``"polar"``, or ``""``.
-        infinitive: Realise without subject, after "to".
+        passive: Whether the object is realised as the subject.
+        shifted: Whether the recipient comes last, after "to".
+        fronted: Whether the last adverbial comes first.
     """
 
     predicate: Use
     subject: NP
     object: NP | None = None
     recipient: NP | None = None
-    complement: Clause | None = None
     adverbials: tuple[Adverbial, ...] = ()
     tense: str = "past"
     negation: str = ""
@@ -97,22 +101,34 @@ class Clause:
     passive: bool = False
     shifted: bool = False
     fronted: bool = False
-    ask: str = ""
-    infinitive: bool = False
 
 
 @dataclass(frozen=True)
 class Linked:
-    """A main clause and another, joined by a conjunction.
+    """Two clauses joined by a conjunction.
 
     Args:
         main: The main (or first) clause.
-        link: ``"and"``, ``"but"`` (coordination) or a subordinator.
+        link: ``"and"``, ``"but"``, or a subordinating conjunction.
         other: The second, or the subordinate clause.
-        other_first: Put the subordinate clause before the main one.
+        other_first: Whether the subordinate clause comes first.
     """
 
     main: Clause
     link: str
     other: Clause
     other_first: bool = False
+
+
+def third_person(phrase: NP) -> str:
+    """The pronoun for a phrase with a noun."""
+    entry = phrase.head.entry
+    if phrase.number == "pl":
+        return "they"
+    if entry.kind in ("she", "he"):
+        return entry.kind
+    if entry.kind in ("mammal", "bird"):
+        return "it"
+    # Anybody may be a doctor: the gender depends on the concept, so that a synonym keeps it.
+    by_concept = ("she", "he")[sum(map(ord, entry.lemmas[0])) % 2]
+    return GENDERS.get(phrase.head.lemma, by_concept)

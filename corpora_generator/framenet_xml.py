@@ -1,184 +1,137 @@
-"""Frames as a FrameNet release: the files and XML of release 1.7.
+"""Frames as a FrameNet release: the files and the XML of release 1.7.
 
-NLTK's ``FramenetCorpusReader`` reads the result like a real release.  What a
-release has beyond frames, lexical units and their annotated sentences is left
-out: definitions, grammatical functions and phrase types, parts of speech,
-valence tables, relations between frames, full texts.
+NLTK's ``FramenetCorpusReader`` reads the result like a real release. What a release has beyond
+frames, lexical units and their annotated sentences is left out: definitions, grammatical functions
+and phrase types, parts of speech, valence tables, relations between frames, full texts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 from xml.etree import ElementTree as xml  # noqa: N813
 
 from .mini_framenet import Exemplar, Frame, LexicalUnit
 
-NAMESPACE = "http://framenet.icsi.berkeley.edu"
-# Identifiers of this release's own; FrameNet's are far smaller.
+# Far above FrameNet's own identifiers.
 FIRST_ID = 9_000_000
-POS = {"v": "V", "n": "N", "a": "A"}
-# Dates and definitions that the layout has a place for and this release does not give.
-_DATE = "01/01/2026 00:00:00 UTC Thu"
-_NO_DEFINITION = "See FrameNet."
+# Dates and authors that the layout has a place for.
+DATE = {"cDate": "01/01/2026 00:00:00 UTC Thu"}
+MADE = {**DATE, "cBy": "mini"}
 
 
 def documents(frames: Sequence[Frame]) -> dict[str, bytes]:
-    """The release's files by name: those that NLTK's reader needs.
+    """The release's files by name: a file for each frame and lexical unit, and the indexes.
 
-    These are the indexes of frames and lexical units, one file for each of
-    either, and three more indexes that hold next to nothing.
+    Indexes that NLTK's reader needs, but that nothing here belongs into, are left empty.
     """
-    numbers = iter(range(FIRST_ID, 2 * FIRST_ID))
-    indexes = {
-        name: _root(name) for name in ("frameIndex", "luIndex", "frameRelations", "fulltextIndex")
-    }
+    numbers = count(FIRST_ID)
     made: dict[str, bytes] = {}
+    frame_index, unit_index = [], []
     for frame in frames:
-        made |= _frame_documents(frame, indexes, numbers)
-    for name, root in indexes.items():
-        made[f"{'frRelation' if name == 'frameRelations' else name}.xml"] = _bytes(root)
-    return made | {"semTypes.xml": _bytes(_types(numbers))}
+        number, ids = next(numbers), {name: next(numbers) for name in frame.elements}
+        changed = {"mDate": DATE["cDate"]}
+        frame_index.append(_node("frame", {"ID": number, "name": frame.name, **changed}))
+        units = []
+        for unit in frame.units:
+            unit_number, pos = next(numbers), unit.name[-1].upper()
+            common = {"ID": unit_number, "name": unit.name, "status": "Finished_Initial"}
+            place = {"frameName": frame.name, "frameID": number, "hasAnnotation": "true"}
+            unit_index.append(_node("lu", common | place))
+            size = len(unit.exemplars)
+            counts = _node("sentenceCount", {"total": size, "annotated": size})
+            parts = _definition(), counts, _lexeme(unit)
+            units.append(_node("lexUnit", {**common, "POS": pos, **MADE}, *parts))
+            about = {"ID": unit_number, "name": unit.name, "POS": pos, "frame": frame.name}
+            about |= {"frameID": number, "status": "Finished_Initial", "totalAnnotated": size}
+            content = _unit(frame, unit, ids, numbers)
+            made[f"lu/lu{unit_number}.xml"] = _bytes("lexUnit", about, *content)
+        about = {"ID": number, "name": frame.name, **MADE}
+        content = [_definition(), *_elements(frame, ids), *units]
+        made[f"frame/{frame.name}.xml"] = _bytes("frame", about, *content)
+    # An empty list of types would send NLTK's reader into an endless recursion.
+    sentient = {"name": "Sentient", "abbrev": "Sentient", "ID": next(numbers)}
+    return made | {
+        "frameIndex.xml": _bytes("frameIndex", {}, *frame_index),
+        "luIndex.xml": _bytes("luIndex", {}, *unit_index),
+        "frRelation.xml": _bytes("frameRelations", {}),
+        "fulltextIndex.xml": _bytes("fulltextIndex", {}),
+        "semTypes.xml": _bytes("semTypes", {}, _node("semType", sentient, _definition())),
+    }
 
 
-def _frame_documents(
-    frame: Frame, indexes: dict[str, xml.Element], numbers: Iterator[int]
-) -> dict[str, bytes]:
-    made: dict[str, bytes] = {}
-    ids = {"": next(numbers), **{name: next(numbers) for name in frame.elements}}
-    xml.SubElement(indexes["frameIndex"], "frame", ID=str(ids[""]), name=frame.name, mDate=_DATE)
-    listed = _frame_file(frame, ids)
-    for unit in frame.units:
-        number = next(numbers)
-        common = {"ID": str(number), "name": unit.name, "status": "Finished_Initial"}
-        xml.SubElement(
-            indexes["luIndex"],
-            "lu",
-            common,
-            frameName=frame.name,
-            frameID=str(ids[""]),
-            hasAnnotation="true",
-        )
-        item = xml.SubElement(listed, "lexUnit", common, POS=_pos(unit), cDate=_DATE, cBy="mini")
-        xml.SubElement(item, "definition").text = _NO_DEFINITION
-        xml.SubElement(
-            item,
-            "sentenceCount",
-            total=str(len(unit.exemplars)),
-            annotated=str(len(unit.exemplars)),
-        )
-        _lexeme(item, unit)
-        made[f"lu/lu{number}.xml"] = _bytes(_unit_file(frame, unit, number, ids, numbers))
-    return made | {f"frame/{frame.name}.xml": _bytes(listed)}
+def _node(tag: str, attributes: dict[str, object], *content: xml.Element | str) -> xml.Element:
+    node = xml.Element(tag, {name: str(value) for name, value in attributes.items()})
+    for item in content:
+        if isinstance(item, str):
+            node.text = item
+        else:
+            node.append(item)
+    return node
 
 
-def _types(numbers: Iterator[int]) -> xml.Element:
-    # An empty list would send NLTK's reader into an endless recursion.
-    root = _root("semTypes")
-    item = xml.SubElement(
-        root, "semType", name="Sentient", abbrev="Sentient", ID=str(next(numbers))
-    )
-    xml.SubElement(item, "definition").text = _NO_DEFINITION
-    return root
-
-
-def _pos(unit: LexicalUnit) -> str:
-    return POS[unit.name.rpartition(".")[2]]
-
-
-def _root(tag: str, **attributes: str) -> xml.Element:
-    return xml.Element(tag, {**attributes, "xmlns": NAMESPACE})
-
-
-def _bytes(root: xml.Element) -> bytes:
+def _bytes(tag: str, attributes: dict[str, object], *content: xml.Element) -> bytes:
+    namespace = {"xmlns": "http://framenet.icsi.berkeley.edu"}
+    root = _node(tag, attributes | namespace, *content)
     xml.indent(root)
     return xml.tostring(root, encoding="UTF-8", xml_declaration=True) + b"\n"
 
 
-def _lexeme(parent: xml.Element, unit: LexicalUnit) -> None:
-    lemma = unit.name.rpartition(".")[0]
-    xml.SubElement(
-        parent,
-        "lexeme",
-        order="1",
-        headword="false",
-        breakBefore="false",
-        POS=_pos(unit),
-        name=lemma,
-    )
+def _definition() -> xml.Element:
+    return _node("definition", {}, "See FrameNet.")
 
 
-def _element(
-    parent: xml.Element, name: str, kind: str, kind_attribute: str, **more: str
-) -> xml.Element:
+def _lexeme(unit: LexicalUnit) -> xml.Element:
+    lemma, _, pos = unit.name.rpartition(".")
+    order = {"order": 1, "headword": "false", "breakBefore": "false"}
+    return _node("lexeme", {**order, "POS": pos.upper(), "name": lemma})
+
+
+def _element(name: str, kind: str, attribute: str) -> dict[str, object]:
     colours = {"bgColor": "0000FF" if kind == "Core" else "808080", "fgColor": "FFFFFF"}
-    return xml.SubElement(
-        parent, "FE", {**colours, kind_attribute: kind, "abbrev": name, "name": name, **more}
-    )
+    return {**colours, attribute: kind, "abbrev": name, "name": name}
 
 
-def _frame_file(frame: Frame, ids: dict[str, int]) -> xml.Element:
-    root = _root("frame", ID=str(ids[""]), name=frame.name, cDate=_DATE, cBy="mini")
-    xml.SubElement(root, "definition").text = _NO_DEFINITION
+def _elements(frame: Frame, ids: dict[str, int]) -> Iterator[xml.Element]:
+    """A frame's elements and core sets."""
     for name, kind in frame.elements.items():
-        item = _element(root, name, kind, "coreType", ID=str(ids[name]), cDate=_DATE, cBy="mini")
-        xml.SubElement(item, "definition").text = _NO_DEFINITION
+        about = {**_element(name, kind, "coreType"), "ID": ids[name], **MADE}
+        yield _node("FE", about, _definition())
     for names in frame.coresets:
-        declared = xml.SubElement(root, "FEcoreSet")
-        for name in names:
-            xml.SubElement(declared, "memberFE", ID=str(ids[name]), name=name)
-    return root
+        members = [_node("memberFE", {"ID": ids[name], "name": name}) for name in names]
+        yield _node("FEcoreSet", {}, *members)
 
 
-def _unit_file(
-    frame: Frame, unit: LexicalUnit, number: int, ids: dict[str, int], numbers: Iterator[int]
-) -> xml.Element:
-    root = _root(
-        "lexUnit",
-        ID=str(number),
-        name=unit.name,
-        POS=_pos(unit),
-        frame=frame.name,
-        frameID=str(ids[""]),
-        status="Finished_Initial",
-        totalAnnotated=str(len(unit.exemplars)),
-    )
-    header = xml.SubElement(xml.SubElement(root, "header"), "frame")
-    for name, kind in frame.elements.items():
-        _element(header, name, kind, "type")
-    xml.SubElement(root, "definition").text = _NO_DEFINITION
-    _lexeme(root, unit)
-    xml.SubElement(root, "valences")
-    corpus = xml.SubElement(root, "subCorpus", name="mini")
+def _unit(
+    frame: Frame, unit: LexicalUnit, ids: dict[str, int], numbers: Iterator[int]
+) -> Iterator[xml.Element]:
+    """The content of a lexical unit's file."""
+    listed = [_node("FE", _element(*item, "type")) for item in frame.elements.items()]
+    yield _node("header", {}, _node("frame", {}, *listed))
+    yield _definition()
+    yield _lexeme(unit)
+    yield _node("valences", {})
+    sentences = []
     for order, exemplar in enumerate(unit.exemplars):
-        sentence = xml.SubElement(corpus, "sentence", sentNo=str(order), ID=str(next(numbers)))
-        xml.SubElement(sentence, "text").text = exemplar.text
-        _annotate(sentence, exemplar, ids, numbers)
-    return root
+        about = {"sentNo": order, "ID": next(numbers)}
+        # Without this layer NLTK could not print the sentence.
+        parts = _node("layer", {"rank": 1, "name": "PENN"})
+        bare = _node("annotationSet", {"status": "UNANN", "ID": next(numbers), **DATE}, parts)
+        layers = _layers(exemplar, ids)
+        marked = _node("annotationSet", {"status": "MANUAL", "ID": next(numbers), **DATE}, *layers)
+        text = _node("text", {}, exemplar.text)
+        sentences.append(_node("sentence", about, text, bare, marked))
+    yield _node("subCorpus", {"name": "mini"}, *sentences)
 
 
-def _annotate(
-    sentence: xml.Element, exemplar: Exemplar, ids: dict[str, int], numbers: Iterator[int]
-) -> None:
-    bare = xml.SubElement(
-        sentence, "annotationSet", status="UNANN", ID=str(next(numbers)), cDate=_DATE
-    )
-    xml.SubElement(
-        bare, "layer", rank="1", name="PENN"
-    )  # without it NLTK could not print the sentence
-    marked = xml.SubElement(
-        sentence, "annotationSet", status="MANUAL", ID=str(next(numbers)), cDate=_DATE
-    )
-    layers = {
-        name: xml.SubElement(marked, "layer", rank="1", name=name)
-        for name in ("FE", "GF", "PT", "Target")
-    }
-    for name, spans in (("FE", exemplar.elements), ("Target", (exemplar.target,))):
+def _layers(exemplar: Exemplar, ids: dict[str, int]) -> Iterator[xml.Element]:
+    labels: dict[str, list[dict[str, object]]] = {"FE": [], "GF": [], "PT": [], "Target": []}
+    for layer, spans in (("FE", exemplar.elements), ("Target", (exemplar.target,))):
         for span in spans:
-            # FrameNet's ends are inclusive.
-            label = xml.SubElement(
-                layers[name], "label", name=span.name, start=str(span.start), end=str(span.end - 1)
-            )
-            if name == "FE":
-                label.set("feID", str(ids[span.name]))
+            about = {"name": span.name, "start": span.start, "end": span.end - 1}  # inclusive
+            labels[layer].append(about | ({"feID": ids[span.name]} if layer == "FE" else {}))
     for name, kind in exemplar.nulls:
-        xml.SubElement(layers["FE"], "label", name=name, itype=kind, feID=str(ids[name]))
+        labels["FE"].append({"name": name, "itype": kind, "feID": ids[name]})
+    for layer, items in labels.items():
+        content = [_node("label", about) for about in items]
+        yield _node("layer", {"rank": 1, "name": layer}, *content)

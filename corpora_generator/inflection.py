@@ -1,32 +1,24 @@
-"""Inflection: spelling rules and a table of exceptions."""
+"""Inflection: spelling rules, and tables of exceptions."""
 
 from __future__ import annotations
 
-PLURALS = {
-    "mouse": "mice", "goose": "geese", "sheep": "sheep", "deer": "deer", "wolf": "wolves", "shelf": "shelves",
-    "thief": "thieves", "child": "children", "man": "men", "woman": "women", "person": "people", "scarf": "scarves",
-    "policeman": "policemen", "fireman": "firemen", "fisherman": "fishermen",
-    "potato": "potatoes", "tomato": "tomatoes", "mango": "mangoes", "steak": "steaks", "fish": "fish",
-}
-# lemma -> (past, participle)
-IRREGULAR = {
-    "be": ("was", "been"), "have": ("had", "had"), "do": ("did", "done"), "buy": ("bought", "bought"),
-    "sell": ("sold", "sold"), "hide": ("hid", "hidden"), "find": ("found", "found"), "lose": ("lost", "lost"),
-    "steal": ("stole", "stolen"), "take": ("took", "taken"), "keep": ("kept", "kept"), "choose": ("chose", "chosen"),
-    "break": ("broke", "broken"), "read": ("read", "read"), "write": ("wrote", "written"), "tear": ("tore", "torn"),
-    "eat": ("ate", "eaten"), "cut": ("cut", "cut"), "meet": ("met", "met"), "forgive": ("forgave", "forgiven"),
-    "teach": ("taught", "taught"), "feed": ("fed", "fed"), "catch": ("caught", "caught"), "bite": ("bit", "bitten"),
-    "draw": ("drew", "drawn"), "grow": ("grew", "grown"), "leave": ("left", "left"), "shut": ("shut", "shut"),
-    "build": ("built", "built"), "weep": ("wept", "wept"), "sleep": ("slept", "slept"), "wake": ("woke", "woken"),
-    "sing": ("sang", "sung"), "swim": ("swam", "swum"), "stand": ("stood", "stood"), "sit": ("sat", "sat"),
-    "run": ("ran", "run"), "leap": ("leapt", "leapt"), "speak": ("spoke", "spoken"), "give": ("gave", "given"),
-    "send": ("sent", "sent"), "show": ("showed", "shown"), "lend": ("lent", "lent"), "bring": ("brought", "brought"),
-    "throw": ("threw", "thrown"), "know": ("knew", "known"), "forget": ("forgot", "forgotten"),
-    "think": ("thought", "thought"), "go": ("went", "gone"), "make": ("made", "made"), "prove": ("proved", "proven"),
-    "upset": ("upset", "upset"), "learn": ("learned", "learned"), "hold": ("held", "held"),
-    "say": ("said", "said"), "see": ("saw", "seen"),
-}
-DOUBLING = frozenset("abhor drop admit regret shred stop hug pet grin trim wrap unwrap chop trip nap".split())
+PLURALS = """mouse:mice goose:geese sheep:sheep deer:deer wolf:wolves shelf:shelves thief:thieves
+    scarf:scarves policeman:policemen fireman:firemen fisherman:fishermen potato:potatoes
+    tomato:tomatoes mango:mangoes steak:steaks fish:fish"""
+# lemma, past and, where it is another form, participle
+IRREGULAR = """be:was:been have:had do:did:done buy:bought sell:sold hide:hid:hidden find:found
+    lose:lost steal:stole:stolen take:took:taken keep:kept choose:chose:chosen break:broke:broken
+    read:read write:wrote:written tear:tore:torn eat:ate:eaten cut:cut meet:met
+    forgive:forgave:forgiven teach:taught feed:fed catch:caught bite:bit:bitten draw:drew:drawn
+    grow:grew:grown leave:left shut:shut build:built weep:wept sleep:slept wake:woke:woken
+    sing:sang:sung swim:swam:swum stand:stood sit:sat run:ran:run leap:leapt speak:spoke:spoken
+    give:gave:given send:sent show:showed:shown lend:lent bring:brought throw:threw:thrown
+    upset:upset"""
+_PLURALS = dict(pair.split(":") for pair in PLURALS.split())
+_IRREGULAR = {lemma: forms for lemma, *forms in (verb.split(":") for verb in IRREGULAR.split())}
+DOUBLING = """abhor drop regret shred hug grin trim wrap unwrap chop trip patrol quarrel""".split()
+VOWELS = "aeiou"
+# Spelled with a vowel but said with a consonant, and the other way round.
 VOWELS = "aeiou"
 # Spelled with a vowel but said with a consonant, and the other way round.
 A_NOT_AN = ("uni", "used", "use", "eu", "one")
@@ -36,21 +28,17 @@ AN_NOT_A = ("honest", "hour", "heir", "unin", "unim")
 def _add_s(lemma: str) -> str:
     if lemma.endswith("y") and lemma[-2] not in VOWELS:
         return lemma[:-1] + "ies"
-    if lemma.endswith(("s", "x", "z", "ch", "sh")):
-        return lemma + "es"
-    return lemma + "s"
+    return lemma + ("es" if lemma.endswith(("s", "x", "z", "ch", "sh")) else "s")
 
 
 def plural(lemma: str) -> str:
-    """The plural of a noun lemma; in a compound the last word takes it."""
-    if lemma in PLURALS:
-        return PLURALS[lemma]
-    return _add_s(lemma)
+    """The plural of a noun."""
+    return _PLURALS.get(lemma) or _add_s(lemma)
 
 
 def third_person(lemma: str) -> str:
-    """The present form for a singular subject ("be" and "have" included)."""
-    return {"be": "is", "have": "has", "do": "does", "go": "goes", "echo": "echoes"}.get(lemma) or _add_s(lemma)
+    """The present form of a verb other than "be" for a singular subject."""
+    return {"have": "has", "do": "does"}.get(lemma) or _add_s(lemma)
 
 
 def _regular_past(lemma: str) -> str:
@@ -60,23 +48,21 @@ def _regular_past(lemma: str) -> str:
         return lemma + "d"
     if lemma.endswith("y") and lemma[-2] not in VOWELS:
         return lemma[:-1] + "ied"
-    if lemma.endswith("l") and lemma in ("patrol", "quarrel", "compel"):
-        return lemma + "led"
     return lemma + "ed"
 
 
 def past(lemma: str) -> str:
-    """The simple past form (singular for "be")."""
-    return IRREGULAR[lemma][0] if lemma in IRREGULAR else _regular_past(lemma)
+    """The simple past of a verb (for a singular subject in the case of "be")."""
+    return _IRREGULAR[lemma][0] if lemma in _IRREGULAR else _regular_past(lemma)
 
 
 def participle(lemma: str) -> str:
-    """The past participle."""
-    return IRREGULAR[lemma][1] if lemma in IRREGULAR else _regular_past(lemma)
+    """The past participle of a verb."""
+    return _IRREGULAR[lemma][-1] if lemma in _IRREGULAR else _regular_past(lemma)
 
 
 def article(following: str) -> str:
-    """"a" or "an", for the word that follows."""
+    """The indefinite article before the word that follows."""
     lower = following.lower()
     if lower.startswith(AN_NOT_A):
         return "an"

@@ -1,28 +1,28 @@
-"""Entries of the lexicon, read from the tables of :mod:`.words`."""
+"""The entries of the lexicon, and how they are drawn for one split."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from . import words
 
-HELD_OUT_EVERY = 3
+# In dev rows, the share of draws that take a held-out entry where there is one.
+HELD_OUT_SHARE = 0.85
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One concept: the lemmas that name it and its links to other concepts.
+    """One concept: the lemmas that name it, and its links to other concepts.
 
     Args:
         lemmas: The interchangeable lemmas, the plainest first.
         pos: ``"NOUN"``, ``"PROPN"``, ``"VERB"`` or ``"ADJ"``.
-        kind: The semantic class (nouns, adjectives) or frame (verbs).
-        held_out: Whether training rows must do without it.
-        hypernym: A lemma for the class above, or ``""``.
+        kind: The group of its table: a semantic class, or a verb's frame.
+        held_out: Whether only dev rows may use it.
+        hypernym: A lemma of the class above, or ``""``.
         opposites: The lemmas of the opposite concept.
-        subjects: The kinds a verb's subject is drawn from.
-        objects: The kinds a verb's object is drawn from.
     """
 
     lemmas: tuple[str, ...]
@@ -31,138 +31,128 @@ class Entry:
     held_out: bool = False
     hypernym: str = ""
     opposites: tuple[str, ...] = ()
-    subjects: tuple[str, ...] = ()
-    objects: tuple[str, ...] = ()
-
-    @property
-    def base_kind(self) -> str:
-        """The kind, for the word that names a whole class as well."""
-        return self.kind.removeprefix("class of ")
 
 
 @dataclass(frozen=True)
 class Use:
-    """An entry together with the lemma chosen to name it."""
+    """An entry with the lemma that was chosen to name it."""
 
     entry: Entry
     lemma: str
 
 
-def parse(
-    table: str, pos: str, kind: str, hypernym: str = "", subjects: str = "", objects: str = ""
-) -> tuple[Entry, ...]:
-    """Read one group of a table.
+def groups(table: str) -> dict[str, tuple[str, ...]]:
+    """The entries of a table of :mod:`.words`, by group."""
+    found: dict[str, tuple[str, ...]] = {}
+    for word in table.split():
+        if word.endswith(":"):
+            kind = word[:-1]
+            found[kind] = ()
+        else:
+            found[kind] += (word,)
+    return found
+
+
+def _read(table: str, pos: str) -> dict[str, tuple[Entry, ...]]:
+    read: dict[str, list[Entry]] = {}
+    for kind, items in groups(table).items():
+        read[kind] = []
+        for number, item in enumerate(items):
+            item, _, hypernym = item.partition("<")
+            first, *second = [tuple(pole.split("=")) for pole in item.split("!")]
+            entry = Entry(first, pos, kind, number % 3 == 2, hypernym, *second)
+            read[kind].append(entry)
+            if second:
+                read[kind].append(replace(entry, lemmas=second[0], opposites=first))
+    return {kind: tuple(entries) for kind, entries in read.items()}
+
+
+_TABLES = [
+    {**_read(words.NOUNS, "NOUN"), **_read(words.NAMES, "PROPN")},
+    _read(words.VERBS, "VERB"),
+    _read(words.ADJECTIVES, "ADJ"),
+]
+_ENTRIES = [entry for table in _TABLES for entries in table.values() for entry in entries]
+# A lemma of two groups that is held out in only one of them would leak into the training rows.
+HELD_OUT = frozenset(lemma for entry in _ENTRIES if entry.held_out for lemma in entry.lemmas) - {
+    lemma for entry in _ENTRIES if not entry.held_out for lemma in (*entry.lemmas, entry.hypernym)
+}
+# By kind, without the entries that such a lemma makes unusable.
+NOUNS, VERBS, ADJECTIVES = (
+    {
+        kind: tuple(e for e in entries if not e.held_out or HELD_OUT.issuperset(e.lemmas))
+        for kind, entries in table.items()
+    }
+    for table in _TABLES
+)
+OBJECTS, DESCRIBED = groups(words.OBJECTS), groups(words.DESCRIBED)
+PERSON = OBJECTS["person"]
+
+
+class Vocabulary:
+    """Draws entries and lemmas for one split.
 
     Args:
-        table: Entries in the notation that :mod:`.words` describes.
-        pos: Part of speech of the group.
-        kind: Semantic class or frame of the group.
-        hypernym: What to use where an entry names no hypernym of its own.
-        subjects: Blank-separated kinds, for verbs.
-        objects: Blank-separated kinds, for verbs.
-
-    Returns:
-        The entries; the two sides of an opposition follow one another and are
-        held out together.
+        rng: The source of chance.
+        dev: Whether held-out entries may be drawn. If so they are preferred, since what is
+            measured is the transfer to words that training never showed.
     """
-    entries = []
-    for number, item in enumerate(table.split()):
-        item, _, own = item.partition("<")
-        poles = [tuple(pole.split("=")) for pole in item.split("!")]
-        for side, pole in enumerate(poles):
-            opposites = poles[1 - side] if len(poles) == 2 else ()
-            held_out = number % HELD_OUT_EVERY == HELD_OUT_EVERY - 1
-            entries.append(
-                Entry(
-                    pole,
-                    pos,
-                    kind,
-                    held_out,
-                    own or hypernym,
-                    opposites,
-                    tuple(subjects.split()),
-                    tuple(objects.split()),
-                )
-            )
-    return tuple(entries)
 
+    def __init__(self, rng: random.Random, dev: bool):
+        self.rng, self.dev = rng, dev
 
-@cache
-def nouns() -> dict[str, tuple[Entry, ...]]:
-    """Common nouns by kind, names by pronoun (``"she"``, ``"he"``), and ``"city"``."""
-    groups = {
-        kind: parse(table, "NOUN", kind, hypernym)
-        for kind, (hypernym, table) in words.NOUNS.items()
-    }
-    groups.update({kind: parse(table, "PROPN", kind) for kind, table in words.NAMES.items()})
-    groups["city"] = parse(words.CITIES, "PROPN", "city")
-    return groups
+    def chance(self, probability: float) -> bool:
+        """Whether an event of this probability happens."""
+        return self.rng.random() < probability
 
+    def draw(self, entries: Iterable[Entry]) -> Entry | None:
+        """One of the entries that the split allows, or None if there is none."""
+        allowed = [e for e in entries if self.dev or not e.held_out]
+        if self.dev and allowed:
+            wanted = self.chance(HELD_OUT_SHARE)
+            allowed = [e for e in allowed if e.held_out == wanted] or allowed
+        return self.rng.choice(allowed) if allowed else None
 
-@cache
-def verbs() -> dict[str, tuple[Entry, ...]]:
-    """Verbs by frame: the transitive frames of the table and five others."""
-    groups = {
-        frame: parse(table, "VERB", frame, "", subjects, objects)
-        for frame, (subjects, objects, table) in words.VERBS.items()
-    }
-    groups["alone"] = parse(words.INTRANSITIVE["person"], "VERB", "alone", "", words.PEOPLE)
-    groups["alone mammal"] = parse(
-        words.INTRANSITIVE["mammal"], "VERB", "alone mammal", "", "mammal"
-    )
-    groups["give"] = parse(
-        words.DITRANSITIVE, "VERB", "give", "", words.PEOPLE, words.GOODS + " book"
-    )
-    groups["factive"] = parse(words.FACTIVE, "VERB", "factive", "", words.PEOPLE)
-    groups["attitude"] = parse(words.ATTITUDE, "VERB", "attitude", "", words.PEOPLE)
-    return groups
+    def use(self, entry: Entry) -> Use:
+        """The entry under one of its lemmas."""
+        return Use(entry, self.rng.choice(entry.lemmas))
 
+    def noun(self, kinds: Iterable[str]) -> Use:
+        """A noun of one of the kinds; all entries are equally likely."""
+        return self.use(self.draw([e for kind in kinds for e in NOUNS[kind]]))
 
-@cache
-def adjectives() -> dict[str, tuple[Entry, ...]]:
-    """Adjectives by what they describe."""
-    return {kind: parse(table, "ADJ", kind) for kind, table in words.ADJECTIVES.items()}
+    def adjective(self, kind: str) -> Use:
+        """An adjective of that group."""
+        return self.use(self.draw(ADJECTIVES[kind]))
 
+    def verb(self, frames: tuple[str, ...], opposed: bool = False) -> Use:
+        """A verb of one of the frames; the frame is drawn first.
 
-@cache
-def held_out_lemmas() -> frozenset[str]:
-    """Every lemma that only validation rows may show (opinion words included)."""
-    from . import opinions
+        Args:
+            frames: The frames to draw from, repeated for weight.
+            opposed: Whether to prefer verbs that have an opposite.
+        """
+        entries = VERBS[self.rng.choice(frames)]
+        with_opposite = [e for e in entries if e.opposites] if opposed else []
+        return self.use(self.draw(with_opposite) or self.draw(entries))
 
-    groups = [*nouns().values(), *verbs().values(), *adjectives().values()]
-    shown, held = set(), set()
-    for entry in (entry for group in groups for entry in group):
-        (held if entry.held_out else shown).update(entry.lemmas)
-        shown.update([entry.hypernym] if entry.hypernym else [])
-    tables = [
-        opinions.LIKE,
-        opinions.DISLIKE,
-        opinions.PLEASE,
-        opinions.ANNOY,
-        opinions.VIRTUES,
-        opinions.VICES,
-        *opinions.PRAISE.values(),
-        *opinions.BLAME.values(),
-        *(table for pair in opinions.DOMAINS.values() for table in pair),
-    ]
-    for table in tables:
-        for entry in parse(table, "X", "opinion"):
-            (held if entry.held_out else shown).update(entry.lemmas)
-    clash = sorted(held & shown)
-    # A lemma in two groups, held out in one of them only, would leak into training.
-    return frozenset(lemma for lemma in held if lemma not in clash)
+    def sibling(self, use: Use) -> Use | None:
+        """Another word of the same group, which neither implies nor excludes this one."""
+        old = use.entry
+        table = {"VERB": VERBS, "ADJ": ADJECTIVES}.get(old.pos, NOUNS)
+        close = {*old.lemmas, *old.opposites, old.hypernym} - {""}
+        others = [e for e in table[old.kind] if not close & {*e.lemmas, *e.opposites}]
+        entry = self.draw([e for e in others if e.hypernym not in old.lemmas])
+        return entry and self.use(entry)
 
+    def synonym(self, use: Use) -> Use | None:
+        """The same entry under another lemma, or None if it has only one."""
+        others = [lemma for lemma in use.entry.lemmas if lemma != use.lemma]
+        return Use(use.entry, self.rng.choice(others)) if others else None
 
-def usable(entry: Entry) -> bool:
-    """Whether the entry's ``held_out`` flag agrees with all its lemmas' standing.
-
-    A lemma that sits in two groups counts as held out only if both say so; an
-    entry marked held out that contains such a lemma is left unused.
-    """
-    held = held_out_lemmas()
-    return not entry.held_out or all(lemma in held for lemma in entry.lemmas)
-
-
-def kinds(text: str) -> tuple[str, ...]:
-    """Split a blank-separated list of kinds."""
-    return tuple(text.split())
+    def opposite(self, use: Use) -> Use | None:
+        """The opposite entry, or None if there is none."""
+        old = use.entry
+        if not old.opposites:
+            return None
+        return self.use(replace(old, lemmas=old.opposites, opposites=old.lemmas, hypernym=""))

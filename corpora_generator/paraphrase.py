@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bertology_utils.annotation.annotators import Sentence
-
 from . import edits
-from .anaphora import pronoun_for
-from .clauses import Clause, Linked, replace
+from .clauses import NP, Clause, Linked, replace, third_person
 from .compose import TRANSITIVE, Composer
-from .edits import Edit, first_of, several
-from .lexicon import Entry, Use
-from .realise import realise
-from .split import Made
+from .edits import Weighted, first_of, several
+from .lexicon import Use
+from .rows import Made
 
-FRAMES = TRANSITIVE + ("give", "give")
+FRAMES = (*TRANSITIVE, "give", "give")
 LINKS = ("and", "and", "because", "before", "after")
 # Share of non-paraphrases that differ in two places rather than in one.
 TWO_CHANGES = 0.5
-# How often a sentence is a denial, and how often non-paraphrases differ in just that.  Either
-# sentence alone must not tell: the label shifts its rate of denials by half of the latter.
+# How often a sentence is a denial, and how often non-paraphrases differ in just that. Neither
+# sentence alone must tell: the label shifts its rate of denials by half of the latter.
 DENIED, POLARITY = 0.06, 0.25
-# How often the sentence has a further clause, the same in both.
+# How often a sentence has a further clause, the same in both.
 CIRCUMSTANCE = 0.2
-# How often synonyms and word order change; a paraphrase must change something, so
+# How often synonyms and word order change. A paraphrase must change something, so
 # non-paraphrases (the first figure) need a higher rate for both to come out alike.
 SYNONYMS, STRUCTURE = 0.6, (0.75, 0.5)
 
@@ -44,108 +40,89 @@ FORM = (
     ("dative", edits.dative, 2),
     ("fronting", edits.front, 1),
 )
-
-
-def _with_main(item: Clause | Linked, clause: Clause) -> Clause | Linked:
-    return clause if isinstance(item, Clause) else replace(item, main=clause)
+STEPS = (
+    ("subject", edits.other_subject, 3),
+    ("object", edits.other_object, 3),
+    ("verb", edits.other_verb, 3),
+    ("place", edits.place, 2),
+    ("time", edits.time, 1),
+    ("number", edits.number, 1),
+)
 
 
 def _with_circumstance(item: Clause, composer: Composer) -> Linked:
-    """The clause with another, that no edit touches: what somebody did meanwhile, or why."""
+    """The clause with another that no edit touches: what somebody did meanwhile, or why."""
     same = item.subject
-    taken = [
-        phrase.head.entry
-        for phrase in (same, item.object, item.recipient)
-        if phrase and phrase.head
-    ]
-    subject = composer.someone(numeral=0.0)
+    phrases = (same, item.object, item.recipient)
+    taken = [phrase.head.entry for phrase in phrases if phrase and phrase.head]
+    subject = composer.someone()
     while subject.head.entry in taken:
-        subject = composer.someone(numeral=0.0)
+        subject = composer.someone()
     # Where two people take part, or an edit could put an uncle for an aunt, a pronoun would be
     # ambiguous.
     alone = item.predicate.entry.kind not in ("person", "hunt", "give")
     if alone and same.head and same.head.entry.kind != "relative" and composer.chance(0.5):
-        subject = pronoun_for(same)
-        item = replace(item, subject=replace(same, mark=same.head.lemma))
-    other = composer.clause(
-        ("alone", "text", "dish"),
-        tenses=(item.tense,),
-        place=0.0,
-        time=0.0,
-        subject=subject,
-        numeral=0.0,
-    )
+        lemma = same.head.lemma
+        subject = NP(pronoun=third_person(same), refers=lemma, number=same.number)
+        item = replace(item, subject=replace(same, mark=lemma))
+    given = {"tenses": (item.tense,), "subject": subject}
+    other = composer.clause(("alone", "text", "dish"), place=0.0, time=0.0, numeral=0.0, **given)
     link = composer.rng.choice(LINKS if item.tense == "past" else ("and",))
     first = link != "and" and composer.chance(0.4)
     # "After he did not sing" is no point in time.
-    denied = link in ("and", "because") and composer.chance(0.2)
-    negation = composer.rng.choice(("n't", "n't", "not", "never")) if denied else ""
-    return Linked(item, link, replace(other, negation=negation), first)
+    if link in ("and", "because") and composer.chance(0.2):
+        other = replace(other, negation=composer.rng.choice(("n't", "n't", "not", "never")))
+    return Linked(item, link, other, first)
+
+
+def _differently(
+    steps: Sequence[Weighted], clause: Clause, composer: Composer, count: int, polarity: float
+) -> tuple[list[str], Clause]:
+    """Up to ``count`` changes of meaning; ``polarity`` is how often one of them is a negation."""
+    if not composer.chance(polarity):
+        return several(steps, clause, composer, count)
+    rest = [step for step in steps if step[0] not in edits.ABOUT_THE_VERB]
+    names, made = several(rest, edits.negate(clause, composer), composer, count - 1)
+    return ["negation", *names], made
+
+
+def _in_either_order(composer: Composer, *pair: Clause | Linked) -> tuple[Clause | Linked, ...]:
+    return pair if composer.chance(0.5) else pair[::-1]
 
 
 def mrpc(composer: Composer, label: int) -> Made:
     """A pair that says the same (1) or not (0).
 
-    One sentence is drawn before the label is looked at, and the same
-    rewordings are applied under either label; which of the two comes first is
-    left to chance.
+    One sentence is drawn before the label is looked at, and the same rewordings are applied under
+    either label. Which of the two comes first is left to chance.
     """
-    item: Clause | Linked = composer.clause(
-        FRAMES, negation=DENIED, numeral=0.25, place=0.4, opposed=0.3
-    )
+    main = composer.clause(FRAMES, negation=DENIED, numeral=0.25, place=0.4, opposed=0.3)
     if composer.chance(0.3):
-        item = edits.passive(item, composer) or item
-    if composer.chance(CIRCUMSTANCE):
-        item = _with_circumstance(item, composer)
-    first, changes = item, []
-
-    def main() -> Clause:
-        return first if isinstance(first, Clause) else first.main
-
+        main = edits.passive(main, composer) or main
+    linked = _with_circumstance(main, composer) if composer.chance(CIRCUMSTANCE) else None
+    original: Clause | Linked = linked or main
+    main = linked.main if linked else main
+    changes: list[str] = []
     if label == 0:
         count = 2 if composer.chance(TWO_CHANGES) else 1
-        changes, made = _differently(MEANING, main(), composer, count, POLARITY)
-        first = _with_main(first, made)
-    if composer.chance(SYNONYMS) and (new := edits.synonyms(main(), composer)):
+        changes, main = _differently(MEANING, main, composer, count, POLARITY)
+    if composer.chance(SYNONYMS) and (reworded := edits.synonyms(main, composer)):
         changes.append("synonym")
-        first = _with_main(first, new)
+        main = reworded
     if composer.chance(STRUCTURE[label]) or not changes:
-        if isinstance(first, Linked) and first.link not in ("and", "but"):
+        if linked and linked.link != "and":
             changes.append("clause order")
-            first = replace(first, other_first=not first.other_first)
-        elif made := first_of(FORM, main(), composer):
+            linked = replace(linked, other_first=not linked.other_first)
+        elif made := first_of(FORM, main, composer):
             changes.append(made[0])
-            first = _with_main(first, made[1])
+            main = made[1]
     if not changes:
         return None
-    return _in_either_order(composer, first, item), label, ", ".join(changes)
+    changed = replace(linked, main=main) if linked else main
+    return _in_either_order(composer, changed, original), label, ", ".join(changes)
 
 
-def _differently(
-    edits_: Sequence[tuple[str, Edit, int]],
-    clause: Clause,
-    composer: Composer,
-    count: int,
-    polarity: float,
-) -> tuple[list[str], Clause]:
-    """Up to ``count`` changes of meaning; with the probability ``polarity`` one of polarity is made, be it beyond."""
-    if not composer.chance(polarity):
-        return several(edits_, clause, composer, count)
-    rest = [edit for edit in edits_ if edit[0] not in edits.ABOUT_THE_VERB]
-    names, made = several(rest, edits.negate(clause, composer), composer, count - 1)
-    return ["negation", *names], made
-
-
-def _in_either_order(
-    composer: Composer, first: Clause | Linked, second: Clause | Linked
-) -> dict[str, list[Sentence]]:
-    pair = [first, second] if composer.chance(0.5) else [second, first]
-    return {
-        name: [realise(item)] for name, item in zip(("sentence1", "sentence2"), pair, strict=True)
-    }
-
-
-# What each proposition weighs, and what a word of the same class is worth.
+# What each part of a clause weighs.
 WEIGHTS = {
     "predicate": 3.0,
     "subject": 2.5,
@@ -155,16 +132,16 @@ WEIGHTS = {
     "time": 1.0,
     "number": 1.0,
 }
-SIBLING = 0.4
-# What is left where one sentence affirms what the other denies.
-OPPOSED = 0.6
-# How often the sentence is a denial where the events differ, and how often one side is where they
+# What a word of the same class is worth, and what is left where one sentence affirms what the
+# other denies.
+SIBLING, OPPOSED = 0.4, 0.6
+# How often a sentence is a denial where the events differ, and how often one side is where they
 # are alike.
 DENIED_EVENT, DENIED_SIDE = 0.2, 0.3
 
 
 def _parts(clause: Clause) -> dict[str, Use | str]:
-    """The propositions of a clause: who, did what, to whom or what, where, when, how many."""
+    """The parts of a clause: who, did what, to whom or what, where, when, how many."""
     parts: dict[str, Use | str] = {"predicate": clause.predicate}
     for slot in ("subject", "object", "recipient"):
         phrase = getattr(clause, slot)
@@ -177,82 +154,54 @@ def _parts(clause: Clause) -> dict[str, Use | str]:
 
 
 def _alike(first: Use | str | None, second: Use | str | None) -> float:
-    if first is None or second is None or isinstance(first, str) or isinstance(second, str):
+    if not isinstance(first, Use) or not isinstance(second, Use):
         return float(first == second)
-    a, b = first.entry, second.entry
-    if set(a.lemmas) == set(b.lemmas):
+    if {*first.entry.lemmas} == {*second.entry.lemmas}:
         return 1.0
-    return SIBLING if _class(a) == _class(b) and a.kind != "time" else 0.0
-
-
-def _class(entry: Entry) -> str:
-    return "name" if entry.kind in ("she", "he") else entry.kind
+    kinds = first.entry.kind, second.entry.kind
+    names = {*kinds} <= {"she", "he"}
+    return SIBLING if (kinds[0] == kinds[1] != "time") or names else 0.0
 
 
 def similarity(first: Clause, second: Clause) -> float:
-    """Shared propositions on the scale from 0 to 5, weighted by what they carry.
-
-    Args:
-        first: A clause.
-        second: Another.
+    """The parts that two clauses share, on the scale from 0 to 5, weighted by what they carry.
 
     Returns:
-        5.0 for clauses that differ in wording only, 0.0 for nothing in common;
-        less by :data:`OPPOSED` where one affirms and the other denies.
+        5.0 for clauses that differ in wording only, 0.0 for nothing in common; less by
+        :data:`OPPOSED` where one affirms and the other denies.
     """
     a, b = _parts(first), _parts(second)
-    shared = total = 0.0
-    for part, weight in WEIGHTS.items():
-        if part in a or part in b:
-            total += weight
-            shared += weight * _alike(a.get(part), b.get(part))
+    weights = {part: weight for part, weight in WEIGHTS.items() if part in a or part in b}
+    shared = sum(weight * _alike(a.get(part), b.get(part)) for part, weight in weights.items())
     opposed = OPPOSED if bool(first.negation) != bool(second.negation) else 1.0
-    return round(5 * opposed * shared / total, 1)
-
-
-STEPS = (
-    ("subject", edits.other_subject, 3),
-    ("object", edits.other_object, 3),
-    ("verb", edits.other_verb, 3),
-    ("place", edits.place, 2),
-    ("time", edits.time, 1),
-    ("number", edits.number, 1),
-)
+    return round(5 * opposed * shared / sum(weights.values()), 1)
 
 
 def stsb(composer: Composer, label: int) -> Made:
     """A pair with a graded similarity; ``label`` (0 to 5) picks how much is changed."""
-    second = composer.clause(
-        FRAMES, numeral=0.15, place=0.45, time=0.25, negation=DENIED_EVENT if label <= 1 else 0.0
-    )
-    first, changes = second, []
+    usual = {"place": 0.45, "negation": DENIED_EVENT if label <= 1 else 0.0}
+    second = composer.clause(FRAMES, **usual)
     if label <= 1:
-        hunt = second.predicate.entry.kind == "hunt"
-        subject = second.subject if label and not hunt else None
+        frame, subject = second.predicate.entry.kind, second.subject
+        if label == 0 or frame == "hunt":
+            subject = None
         if subject and composer.chance(0.25) and (made := edits.other_subject(second, composer)):
             subject = made.subject
-        frames = tuple(f for f in FRAMES if f not in ("hunt", second.predicate.entry.kind))
-        other = composer.clause(
-            frames,
-            subject=subject,
-            tenses=(second.tense,),
-            place=0.45,
-            time=0.25,
-            negation=DENIED_EVENT,
-        )
+        usual |= {"tenses": (second.tense,), "subject": subject, "counted": 0.0}
+        frames = tuple(f for f in FRAMES if f not in ("hunt", frame))
+        first, changes = composer.clause(frames, **usual), ["other event"]
         if label and composer.chance(0.6):
-            other = replace(other, adverbials=second.adverbials)
-        first, changes = other, ["other event"]
+            first = replace(first, adverbials=second.adverbials)
     else:
         changes, first = _differently(STEPS, second, composer, 5 - label, DENIED_SIDE)
-    if composer.chance(0.6) and (new := edits.synonyms(first, composer)):
+    if composer.chance(0.6) and (reworded := edits.synonyms(first, composer)):
         changes.append("synonym")
-        first = new
-    if composer.chance(0.25) or first == second:
-        made = first_of(FORM, first, composer)
-        if made:
-            changes.append(made[0])
-            first = made[1]
+        first = reworded
+    reordered = composer.chance(0.25) or first == second
+    if reordered and (made := first_of(FORM, first, composer)):
+        changes.append(made[0])
+        first = made[1]
     if not changes:
         return None
-    return _in_either_order(composer, first, second), similarity(first, second), ", ".join(changes)
+    alike = similarity(first, second)
+    return _in_either_order(composer, first, second), alike, ", ".join(changes)

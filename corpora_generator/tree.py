@@ -8,7 +8,7 @@ from bertology_utils.annotation.annotators import Sentence, Word
 
 from .inflection import article
 
-NEGATIONS = frozenset("no not never none neither nor nothing nobody nowhere hardly without".split())
+NEGATIONS = frozenset("no not never none neither nor nothing nowhere hardly".split())
 
 
 @dataclass
@@ -61,12 +61,11 @@ def _antecedent(nodes: list[Node], at: int) -> int | None:
     return before[-1] if before else bearers[0] if bearers else None
 
 
-def linearise(root: Node, offset: int = 0) -> Sentence:
+def linearise(root: Node) -> Sentence:
     """Read a tree from left to right.
 
     Args:
         root: The tree, its final punctuation included.
-        offset: Where the sentence starts in its field.
 
     Returns:
         The sentence, with one word per node.
@@ -84,8 +83,8 @@ def linearise(root: Node, offset: int = 0) -> Sentence:
             Word(
                 form,
                 node.lemma,
-                offset + start,
-                offset + len(text),
+                start,
+                len(text),
                 node.upos,
                 -1 if head is None else position[id(head)],
                 node.deprel,

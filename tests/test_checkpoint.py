@@ -25,7 +25,7 @@ def test_it_is_taken_as_it_is(tiny_bert, tiny_classifier, monkeypatch):
         "6_disabling_heads",
         model=str(tiny_bert),
         checkpoint=f"SST-2={tiny_classifier}",
-        tasks="sst2,rte",
+        tasks="sst2,mrpc",
         sweep_examples=4,
     )
     found, expected = (
@@ -39,7 +39,7 @@ def test_it_is_taken_as_it_is(tiny_bert, tiny_classifier, monkeypatch):
         with pytest.raises(ValueError, match="the only run is the checkpoint"):
             wanted(TASKS["sst2"], seed_offset=1)
     for other in (
-        {"task": TASKS["rte"]},
+        {"task": TASKS["mrpc"]},
         {"task": TASKS["sst2"], "init": "normal"},
     ):  # these are trained as ever
         with pytest.raises(pytest.fail.Exception, match="a training was started"):
@@ -135,10 +135,10 @@ def test_results_name_the_number_of_trainings_of_each_task_where_they_differ(
         said = resolve(**{"tasks": tasks} | own | given).as_json()
         return said["trainings"], said.get("trainings_by_task")
 
-    assert told("sst2,rte") == (2, {"sst2": 1, "rte": 2})
+    assert told("sst2,mrpc") == (2, {"sst2": 1, "mrpc": 2})
     assert told("sst2") == (1, None)
-    assert told("sst2,rte", trainings=1) == (1, None)
-    assert told("sst2,rte", checkpoint="") == (2, None)
+    assert told("sst2,mrpc", trainings=1) == (1, None)
+    assert told("sst2,mrpc", checkpoint="") == (2, None)
     own = {"profile": "glue", "checkpoint": "", "model": ""}
     assert told("mrpc,mnli", **own) == (2, {"mrpc": 5, "mnli": 2})
     assert told("mrpc,mnli", trainings=3, **own) == (3, None)

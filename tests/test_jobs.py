@@ -17,9 +17,10 @@ from bertology_utils.glue import TASKS
 from bertology_utils.jobs import PASS, SWEEP, TRAINING, jobs_of, plan_labs, with_needs
 from bertology_utils.lab import Lab
 from bertology_utils.run import find_notebooks, select
+from bertology_utils.settings import PROFILES
 from bertology_utils.workers import run_tasks
 
-SST2, RTE = TASKS["sst2"], TASKS["rte"]
+SST2, MRPC = TASKS["sst2"], TASKS["mrpc"]
 SMALL = {"tasks": "sst2", "train_examples": 16, "sweep_examples": 12}
 ONE = "{}, {}, seed {}"
 
@@ -40,35 +41,45 @@ def runs(*tasks, of=2, init="pretrained"):
 
 
 def test_the_table_says_what_each_notebook_needs():
-    both = runs("SST-2", "RTE")
+    both = runs("SST-2", "MRPC")
     for number in ("1", "4", "5", "7", "1a"):
-        assert titles(number, tasks="sst2,rte") == both
+        assert titles(number, tasks="sst2,mrpc") == both
     assert (
-        titles(0, tasks="sst2,rte") == both[:1] and titles(0, tasks="stsb,rte") == runs("RTE")[:1]
+        titles(0, tasks="sst2,mrpc") == both[:1]
+        and titles(0, tasks="stsb,mrpc") == runs("MRPC")[:1]
     )
     assert titles(0, tasks="stsb") == titles(2) == titles(8) == []
-    assert titles(3, tasks="sst2,rte") == [*both, *runs("SST-2", of=1, init="normal")], (
-        "the profile fine-tunes no random start of RTE"
+    assert titles(3, tasks="sst2,mrpc") == [*both, *runs("SST-2", of=1, init="normal")], (
+        "the profile fine-tunes no random start of MRPC"
     )
     sweep = "{}, seed {}, heads {}".format
-    six = [*runs("SST-2", "RTE", of=1), sweep("SST-2", 1, "uniform"), sweep("RTE", 1, "uniform")]
-    assert titles(6, tasks="sst2,rte", trainings=1) == six
-    nine = titles(9, tasks="sst2,rte")
+    six = [*runs("SST-2", "MRPC", of=1), sweep("SST-2", 1, "uniform"), sweep("MRPC", 1, "uniform")]
+    assert titles(6, tasks="sst2,mrpc", trainings=1) == six
+    nine = titles(9, tasks="sst2,mrpc")
     assert sweep("SST-2", 2, "zero") in nine and sweep("SST-2", 2, "mean") not in nine
-    assert sum("RTE" in title and "heads" in title for title in nine) == 2
+    assert sum("MRPC" in title and "heads" in title for title in nine) == 2
     ten = titles(10, tasks="sst2")
     assert "SST-2, pretrained, seed 2, frozen 33%" in ten and "SST-2, seed 2, pairs of heads" in ten
 
 
-def test_a_task_continues_from_runs_of_another_in_turns(tmp_path, tiny_bert):
-    given = {"data": "embedded", "model": str(tiny_bert), "profile": "glue", "tasks": "rte"}
-    after = [f"RTE, after MNLI-m, seed {seed}" for seed in range(1, 6)]
-    mnli = runs("MNLI-m")
-    assert set(titles(1, **given)) == {*after, *mnli}
-    lab = Lab("1_notebook", **given, train_examples=8)
+@pytest.fixture
+def after_sst2(monkeypatch, tiny_bert):
+    """Parameters with which MRPC continues from SST-2, as RTE does from MNLI in the run on GLUE."""
+    profile = replace(PROFILES["glue"], data="embedded", tasks="mrpc", after={"mrpc": "sst2"})
+    monkeypatch.setitem(PROFILES, "glue", profile)
+    return {"model": str(tiny_bert), "profile": "glue"}
+
+
+def test_a_task_continues_from_runs_of_another_in_turns(after_sst2):
+    after = [f"MRPC, after SST-2, seed {seed}" for seed in range(1, 6)]
+    before = runs("SST-2", of=3)
+    assert set(titles(1, **after_sst2)) == {*after, *before}
+    lab = Lab("1_notebook", **after_sst2, train_examples=8)
     reads = {job.title: [one.title for one in job.needs] for job in jobs_of(lab)}
-    assert reads == {title: [mnli[at % 2]] for at, title in enumerate(after)}
-    assert len(titles(1, **given, trainings=2)) == 2 + 2, "a number that is given is every task's"
+    assert reads == {title: [before[at % 3]] for at, title in enumerate(after)}
+    assert len(titles(1, **after_sst2, trainings=2)) == 2 + 2, (
+        "a number that is given is every task's"
+    )
 
 
 def test_a_pruned_run_waits_for_the_run_that_ranks_its_heads(tiny_bert):
@@ -95,16 +106,18 @@ def test_the_encoder_of_the_task_before_is_what_a_training_begins_with(
     )
     rows = {
         task: load_rows(task, "train", parse_data("embedded")).select(range(16))
-        for task in (TASKS["mnli"], RTE)
+        for task in (SST2, MRPC)
     }
-    first = finetune.Training(TASKS["mnli"], source, rows[TASKS["mnli"]], recipe)
-    second = finetune.Training(RTE, source, rows[RTE], recipe, after=first)
-    assert "after MNLI-m" in second.name and second.start.location == str(finetune.trained(first))
-    begun, before = (load_classifier(of, RTE, seed=1).state_dict() for of in (second.start, source))
+    first = finetune.Training(SST2, source, rows[SST2], recipe)
+    second = finetune.Training(MRPC, source, rows[MRPC], recipe, after=first)
+    assert "after SST-2" in second.name and second.start.location == str(finetune.trained(first))
+    begun, before = (
+        load_classifier(of, MRPC, seed=1).state_dict() for of in (second.start, source)
+    )
     ended = finetune.finetuned(first).state_dict()
     name = next(name for name in begun if name.endswith("layer.0.output.dense.weight"))
     assert torch.equal(begun[name], ended[name]) and not torch.equal(begun[name], before[name])
-    alone = finetune.Training(RTE, source, rows[RTE], recipe)
+    alone = finetune.Training(MRPC, source, rows[MRPC], recipe)
     assert not torch.equal(
         finetune.finetuned(second).state_dict()[name], finetune.finetuned(alone).state_dict()[name]
     )
@@ -113,23 +126,18 @@ def test_the_encoder_of_the_task_before_is_what_a_training_begins_with(
 def test_a_given_checkpoint_is_swept_and_not_trained(tiny_bert, tiny_classifier):
     given = {"model": str(tiny_bert), "checkpoint": f"sst2={tiny_classifier}", "tasks": "sst2"}
     assert titles(6, **given) == ["SST-2, seed 1, heads uniform"]
-    assert titles(7, **given) == titles(0, **given | {"tasks": "sst2,rte"}) == []
-    both = titles(6, **given | {"tasks": "sst2,qqp"})
-    assert [title for title in both if "heads" not in title] == runs("QQP")
+    assert titles(7, **given) == titles(0, **given | {"tasks": "sst2,mrpc"}) == []
+    both = titles(6, **given | {"tasks": "sst2,mrpc"})
+    assert [title for title in both if "heads" not in title] == runs("MRPC")
     assert not [title for title in both if "SST-2, seed 2" in title], "it has no second run"
 
 
-def test_a_checkpoint_of_the_task_before_is_what_a_task_continues_from(tiny_bert, tmp_path):
-    """It was ignored: the suite fine-tuned a model of MNLI itself, outside the plan."""
-    from bertology_utils import load_classifier, load_tokenizer
-
-    folder = tmp_path / "mnli"
-    load_classifier(str(tiny_bert), "mnli", seed=7).save_pretrained(folder)
-    load_tokenizer(str(tiny_bert)).save_pretrained(folder)
-    given = {"data": "embedded", "model": str(tiny_bert), "profile": "glue", "tasks": "rte,mnli"}
-    lab = Lab("1_notebook", **given, checkpoint=f"mnli={folder}", train_examples=8)
-    assert {job.title for job in with_needs(jobs_of(lab))} == set(runs("RTE", of=5))
-    assert lab.training(RTE).start.location == str(folder)
+def test_a_checkpoint_of_the_task_before_is_what_a_task_continues_from(after_sst2, tiny_classifier):
+    """It was ignored: the suite fine-tuned a model of that task itself, outside the plan."""
+    given = {"tasks": "mrpc,sst2", "checkpoint": f"sst2={tiny_classifier}"}
+    lab = Lab("1_notebook", **after_sst2, **given, train_examples=8)
+    assert {job.title for job in with_needs(jobs_of(lab))} == set(runs("MRPC", of=5))
+    assert lab.training(MRPC).start.location == str(tiny_classifier)
 
 
 REFUSED = {

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from .. import cache
 from ..common import opened
-from ..corpora import GLUE
-from ..glue import TASKS, get_task
+from ..corpora import GLUE, TASKS
+from ..glue import get_task
 from ..settings import parse_source
 
 if TYPE_CHECKING:
