@@ -68,6 +68,18 @@ def parameters(options: argparse.Namespace, notebooks: list[Notebook]) -> list[t
 
 def main(arguments: list[str] | None = None) -> int:
     """Check all that was asked for, then run it; returns the first exit code that is not 0, or 0."""
+    try:
+        todo = list(calls(read_options(arguments)))
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(COST, flush=True)
+    steps = [[*call, "--dry-run"] for call in todo] + todo
+    return next((code for step in steps if (code := command_line(step))), 0)
+
+
+def read_options(arguments: list[str] | None) -> argparse.Namespace:
+    """The options of a call."""
     parser = argparse.ArgumentParser(prog="python -m docs.evidence", allow_abbrev=False)
     for name, metavar, text in (
         ("glue", "FOLDER", "GLUE's own files, a folder for each task"),
@@ -78,15 +90,7 @@ def main(arguments: list[str] | None = None) -> int:
         ("scheduler", "ADDRESS", "a Dask scheduler that trains"),
     ):
         parser.add_argument(f"--{name}", default="", metavar=metavar, help=text)
-    options = parser.parse_args(arguments)
-    try:
-        todo = list(calls(options))
-    except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    print(COST, flush=True)
-    steps = [[*call, "--dry-run"] for call in todo] + todo
-    return next((code for step in steps if (code := command_line(step))), 0)
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

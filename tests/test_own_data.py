@@ -23,6 +23,7 @@ from bertology_utils.framenet import release
 from bertology_utils.glue import TASKS, load_rows
 from bertology_utils.results import entries_of
 from bertology_utils.settings import parse_data, resolve
+from docs import evidence
 from docs.publish import SETUP_CELL
 
 TEXT = (ROOT / "docs" / "own_data.md").read_text(encoding="utf-8")
@@ -111,9 +112,11 @@ def test_commands_are_calls_that_would_run(name, places, own_cache):
                 pytest.skip("make is not here")
             told = subprocess.run([*words, "-n"], capture_output=True, text=True, cwd=ROOT)
             assert told.returncode == 0, told.stderr
-            command = re.search(
-                r"-m bertology_utils (run .*?)(;|$)", told.stdout.replace("\\\n", " "), re.MULTILINE
-            )
+            recipe = told.stdout.replace("\\\n", " ")
+            if found := re.search(r"-m docs\.evidence (.*)", recipe):
+                asked = evidence.read_options(shlex.split(found[1]))
+                assert all(cli._parser().parse_args(call) for call in evidence.calls(asked))
+            command = re.search(r"-m bertology_utils (run .*?)(;|$)", recipe, re.MULTILINE)
             if command:
                 checked(
                     [
