@@ -36,14 +36,14 @@ def put(node, path: Path, value):
 
 def uses(clause: Clause) -> list[tuple[Path, Use]]:
     """Every open-class word of a clause's own arguments, with its path."""
-    found: list[tuple[Path, Use]] = [(("predicate",), clause.predicate)]
+    listed: list[tuple[Path, Use]] = [(("predicate",), clause.predicate)]
     phrases = [((slot,), getattr(clause, slot)) for slot in ("subject", "object", "recipient")]
     phrases += [(("adverbials", i, "phrase"), a.phrase) for i, a in enumerate(clause.adverbials)]
     for path, phrase in phrases:
         if phrase is not None and phrase.head is not None:
-            found.append(((*path, "head"), phrase.head))
-            found += [((*path, "adjectives", i), use) for i, use in enumerate(phrase.adjectives)]
-    return found
+            listed.append(((*path, "head"), phrase.head))
+            listed += [((*path, "adjectives", i), use) for i, use in enumerate(phrase.adjectives)]
+    return listed
 
 
 def _swap(change: Callable[[Composer, Use], Use | None], *where: str) -> Edit:

@@ -16,11 +16,9 @@ IRREGULAR = """be:was:been have:had do:did:done buy:bought sell:sold hide:hid:hi
     upset:upset"""
 _PLURALS = dict(pair.split(":") for pair in PLURALS.split())
 _IRREGULAR = {lemma: forms for lemma, *forms in (verb.split(":") for verb in IRREGULAR.split())}
-DOUBLING = """abhor drop regret shred hug grin trim wrap unwrap chop trip patrol quarrel""".split()
+DOUBLING = "abhor drop regret shred hug grin trim wrap unwrap chop trip patrol quarrel".split()
 VOWELS = "aeiou"
-# Spelled with a vowel but said with a consonant, and the other way round.
-VOWELS = "aeiou"
-# Spelled with a vowel but said with a consonant, and the other way round.
+# Spelled with a vowel but said with a consonant, and the reverse.
 A_NOT_AN = ("uni", "used", "use", "eu", "one")
 AN_NOT_A = ("honest", "hour", "heir", "unin", "unim")
 

@@ -43,14 +43,14 @@ class Use:
 
 def groups(table: str) -> dict[str, tuple[str, ...]]:
     """The entries of a table of :mod:`.words`, by group."""
-    found: dict[str, tuple[str, ...]] = {}
+    entries: dict[str, tuple[str, ...]] = {}
     for word in table.split():
         if word.endswith(":"):
             kind = word[:-1]
-            found[kind] = ()
+            entries[kind] = ()
         else:
-            found[kind] += (word,)
-    return found
+            entries[kind] += (word,)
+    return entries
 
 
 def _read(table: str, pos: str) -> dict[str, tuple[Entry, ...]]:

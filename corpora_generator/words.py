@@ -1,7 +1,7 @@
 """The words of the grammar, as plain tables.
 
 In every table ``kind:`` begins a group and blanks separate its entries; ``a=b`` are synonyms,
-``a!b`` are opposites, and ``a<b`` says that an a is a kind of b, or that to a is one way to b.
+``a!b`` are opposites, and ``a<b`` says that an a is a kind of b, or that who does a does b.
 Every third entry of a group is held out for the dev rows, with its synonyms and its opposite.
 """
 

@@ -161,8 +161,8 @@ def test_a_new_thing_is_not_the_subject_of_a_denied_passive():
     """ "A meal was not prepared" denies it of one meal only, unlike "did not prepare a meal"."""
     for sentence in sentences("mrpc") + sentences("stsb"):
         for at, word in enumerate(sentence.words):
-            beside = [other for other in sentence.words if other.head == word.head]
-            if word.deprel == "nsubj:pass" and any(other.negation for other in beside):
+            siblings = [other for other in sentence.words if other.head == word.head]
+            if word.deprel == "nsubj:pass" and any(other.negation for other in siblings):
                 below = [other for other in sentence.words if other.head == at]
                 assert not any(
                     other.deprel == "nummod" or other.lemma in ("a", "many") for other in below
