@@ -1,4 +1,4 @@
-"""Write the small corpora's files: ``python -m corpora_generator``."""
+"""Write the synthetic corpora's files: ``python -m corpora_generator``."""
 
 from bertology_utils.corpora import GLUE
 

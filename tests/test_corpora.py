@@ -1,4 +1,4 @@
-"""The small corpora: bytes, annotation, balance, held-out words, labels."""
+"""The synthetic corpora: bytes, annotation, balance, held-out words, labels."""
 
 import hashlib
 import json
