@@ -1,4 +1,4 @@
-"""Writes the synthetic corpora: three text tasks in GLUE's form from a grammar, and a mini-FrameNet.
+"""Writes the synthetic corpora: three tasks in GLUE's form from a grammar, and a mini-FrameNet.
 
     python -m corpora_generator
 
