@@ -42,7 +42,9 @@ def evidence(root: Path, place: str) -> Results:
     if "/" in place:
         return read_results(root / "results" / f"{place}.json")
     # Notebook 0 explains one example, which is of the small run.
-    folder = root / ("tests/reference" if place == "0" else f"results/{EVIDENCE.get(place, 'glue')}")
+    folder = root / (
+        "tests/reference" if place == "0" else f"results/{EVIDENCE.get(place, 'glue')}"
+    )
     paths = sorted(folder.glob(f"{place}_*.json")) if place else []
     return read_results(paths[0] if paths else folder / f"{place or 'no_notebook'}.json")
 
