@@ -128,6 +128,24 @@ def test_commands_are_calls_that_would_run(name, places, own_cache):
             assert name in ("gpu", "installing") and line.split()[0] in ("python", "source")
 
 
+def test_the_evidence_is_checked_whole_before_the_first_run_and_ends_at_a_failure(
+    monkeypatch, capsys
+):
+    made = []
+    monkeypatch.setattr(evidence, "command_line", lambda call: made.append(call) or len(made) // 8)
+    assert evidence.main(["--glue", "g", "--framenet", "f", "--treebank", "t"]) == 1
+    checks, runs = made[:6], made[6:]
+    assert all(call[-1] == "--dry-run" for call in checks) and len(runs) == 2
+    assert runs == [call[:-1] for call in checks[:2]]
+    places = [call[call.index("--results") + 1] for call in checks]
+    assert {f"results/{path.parent.name}" for path in ROOT.glob("results/*/*.json")} <= {*places}
+    assert ["--figures" in call for call in checks] == [
+        place != "results/glue_norm" for place in places
+    ]
+    assert "six hours" in capsys.readouterr().out
+    assert evidence.main(["--only", "2"]) == 2 and evidence.main(["--only", "11"]) == 2
+
+
 def test_the_line_that_looks_for_cuda_runs(capsys):
     exec(shlex.split(COMMANDS["gpu"][1])[2], {})
     assert capsys.readouterr().out.endswith((" True\n", " False\n"))
