@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 # Subjects, objects, pronouns and a negation.
 SENTENCE = "She gave him the book, but he did not read it."
 EDGE, UNMEASURED = "#b9bec6", "#d5d8dc"
+PARTS = ("value", "low", "high")
 _WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
 # By (topic, name): the numbers of all heads, as "value", "low" and "high" of shape (layers, heads),
 # and their "unit".
@@ -156,21 +157,18 @@ def measures_of(path: str | Path) -> Measures:
             axes = entry.get("over", [])
             if not {"layer", "head"} <= set(axes) <= {"layer", "head", "kind"}:
                 continue
-            labels = [
-                f"training {entry[one]}"
-                if one == "training"
-                else str(TITLES.get(entry[one], entry[one]))
-                for one in LABELS
-                if one in entry
-            ]
+            values = [entry[label] for label in LABELS if label in entry]
+            labels = [f"training {one}" if isinstance(one, int) else one for one in values]
             order = [axes.index(axis) for axis in ("kind", "layer", "head") if axis in axes]
             parts = {
                 part: np.asarray(entry[part], dtype=float).transpose(order)
-                for part in ("value", "low", "high")
+                for part in PARTS
                 if part in entry
             }
             for place, kind in enumerate(entry.get("kinds", [""])):
-                name = ", ".join(filter(None, [entry["what"], kind, *labels]))
+                name = ", ".join(
+                    filter(None, [entry["what"], kind, *(TITLES.get(one, one) for one in labels)])
+                )
                 own = {part: of[place] if kind else of for part, of in parts.items()}
                 measures[run.content["notebook"], name] = own | {"unit": entry.get("unit", "")}
     if not measures:
@@ -207,34 +205,29 @@ def head_atlas(
             raise ValueError(
                 f"{name!r}: give values or (values, low, high), not {len(parts)} parts"
             )
-        named["measures", name] = dict(zip(("value", "low", "high"), parts, strict=False))
+        named["measures", name] = dict(zip(PARTS, parts, strict=False))
     return Page(_draw(named, maps), title)
 
 
 def _check_shapes(measures: Measures, maps: ExampleMaps | None) -> tuple[int, int]:
     """Layers and heads, which all measures and maps must have."""
-    arrays = {
-        f"{name}, {part}": np.asarray(parts[part], dtype=float)
-        for (_, name), parts in measures.items()
-        for part in ("low", "high", "value")
-        if part in parts
+    shapes = {
+        np.shape(parts[part]) for parts in measures.values() for part in PARTS if part in parts
     }
-    shapes = {name: array.shape for name, array in arrays.items()}
-    size = len(maps.tokens) if maps else 0
-    if len(set(shapes.values())) != 1 or len(next(iter(shapes.values()))) != 2:
-        raise ValueError(f"measures need values of one shape, (layers, heads); these have {shapes}")
-    ((layers, heads),) = set(shapes.values())
-    if maps and maps.weights.shape != (layers, heads, size, size):
+    if len(shapes) != 1 or len(next(iter(shapes))) != 2:
         raise ValueError(
-            f"maps of shape {maps.weights.shape} and {size} tokens do not fit {layers} layers of"
-            f" {heads} heads"
+            f"measures need values of one shape, (layers, heads), not {shapes or None}"
         )
+    ((layers, heads),) = shapes
+    wanted = (layers, heads, *2 * (len(maps.tokens),)) if maps else ()
+    if maps and maps.weights.shape != wanted:
+        raise ValueError(f"the maps have shape {maps.weights.shape}; these measures need {wanted}")
     return layers, heads
 
 
 def _texts(parts: Mapping[str, Any]) -> list[str]:
     """Every head's number with its interval, as people read it."""
-    flat = {part: _numbers(parts[part]) for part in ("value", "low", "high") if part in parts}
+    flat = {part: _numbers(parts[part]) for part in PARTS if part in parts}
     rows = (dict(zip(flat, one, strict=True)) for one in zip(*flat.values(), strict=True))
     return [text_of(row | {"unit": parts.get("unit", "")}) for row in rows]
 
@@ -245,11 +238,9 @@ def _draw(measures: Measures, maps: ExampleMaps | None) -> str:
 
     layers, count = _check_shapes(measures, maps)
     places = [(layer, head) for layer in range(layers) for head in range(count)]
-    columns: dict[str, Any] = {
-        "layer": [one_based(layer) for layer, _ in places],
-        "head": [one_based(head) for _, head in places],
-    }
-    columns |= {name: np.zeros(len(places)) for name in ("x", "y", "x_text", "y_text")}  # to fill
+    columns = {name: [0.0] * len(places) for name in ("x", "y", "x_text", "y_text")}  # to fill
+    columns["layer"] = [one_based(layer) for layer, _ in places]
+    columns["head"] = [one_based(head) for _, head in places]
     heads = models.ColumnDataSource(columns)
     heads.selected.indices = [0]
     card = models.ColumnDataSource({"name": [], "value": []})
