@@ -222,7 +222,7 @@ class Composer(Vocabulary):
 
 
 def possessive_for(phrase: NP) -> str:
-    """The possessive for what the phrase owns; ``""`` where an edit of the phrase could belie it."""
+    """The possessive for what the phrase owns; ``""`` where an edit could belie it."""
     if phrase.head is None:
         return POSSESSIVES.get(phrase.pronoun, "")
     if phrase.number == "pl" or phrase.second or phrase.head.entry.kind == "relative":

@@ -52,7 +52,7 @@ class LexicalUnit:
 
 @dataclass
 class Frame:
-    """A frame with the names of its core elements, its core sets, and other elements by core type."""
+    """A frame: its core elements, its core sets, and its other elements by core type."""
 
     name: str
     core: list[str] = field(default_factory=list)

@@ -101,7 +101,8 @@ def _number(phrase: NP) -> str:
         return "I"
     if phrase.pronoun in ("they", "we", "you"):
         return "pl"
-    return _number(phrase.second) if phrase.second else phrase.number  # "neither … nor the sauces"
+    # "Neither the soup nor the sauces were": the last one decides.
+    return _number(phrase.second) if phrase.second else phrase.number
 
 
 def _finite(lemma: str, tense: str, number: str) -> str:
@@ -115,7 +116,7 @@ def _finite(lemma: str, tense: str, number: str) -> str:
 
 
 def _verb_group(item: Clause, number: str) -> list[Node]:
-    """The auxiliaries, and last the predicate's own verb or the copula, without negation."""
+    """The auxiliaries, then the predicate's own verb or the copula, without negation."""
     copula = item.predicate.entry.pos == "ADJ"
     # Pairs of a lemma and the form that it needs.
     chain, form = [], "finite"

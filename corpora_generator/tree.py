@@ -55,7 +55,7 @@ def _spell(nodes: list[Node]) -> list[str]:
 
 
 def _antecedent(nodes: list[Node], at: int) -> int | None:
-    """The nearest word before a pronoun that bears the mark it refers to, else the first after it."""
+    """The nearest word before a pronoun with the mark it refers to, or the first after it."""
     bearers = [i for i, node in enumerate(nodes) if node.mark and node.mark == nodes[at].refers]
     before = [i for i in bearers if i < at]
     return before[-1] if before else bearers[0] if bearers else None

@@ -116,7 +116,7 @@ def test_no_predicate_has_two_subjects_or_two_objects(task):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_negations_and_antecedents_are_marked(task):
-    """Nobody is "she" and "he" in the same sentence, and every pronoun of the third person refers to a noun."""
+    """Pronouns of the third person refer to nouns, and nobody is both "she" and "he"."""
     for sentence in sentences(task):
         said = {}
         for word in sentence.words:

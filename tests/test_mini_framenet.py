@@ -1,4 +1,4 @@
-"""The mini-FrameNet: each sentence passes the paper's filters, or fails one, as it is written to."""
+"""The mini-FrameNet: each sentence passes the paper's filters or fails one, as intended."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""The synthetic corpora: three tasks in GLUE's form with CoNLL-U, and a mini-FrameNet in FrameNet's XML.
+"""The synthetic corpora: three tasks in GLUE's form with CoNLL-U, and a mini-FrameNet in XML.
 
 ``glue/TASK/`` holds ``train.tsv.gz``, ``dev.tsv.gz`` and the dev rows' gold annotation,
 ``dev.conllu.gz``. The readers of other people's data (``folder:PATH``, ``conllu:PATH``,
