@@ -21,7 +21,7 @@ _PUBLIC = {
     "observe": ("attention", "observe"),
     "Patterns": ("patterns.measure", "Patterns"),
     "pattern_network": ("patterns.classifiers", "load_network"),
-    "Drift": ("drift.measure", "Drift"),
+    "map_similarity": ("drift.measure", "map_similarity"),
     "disable_heads": ("disabling.masking", "disable_heads"),
     "sweep": ("disabling.sweep", "sweep"),
     "predict_logits": ("models", "predict_logits"),

@@ -14,10 +14,9 @@ from matplotlib.figure import Figure
 from .. import plots
 from ..glue import TASKS, plain_metric
 from ..results import Results
-from .measure import trainings_in
-from .scores import COLUMNS, paper_points
+from .measure import COLUMNS
 
-RESET = "change of the score with layers put back"
+RESET = "change of the score with layers reset"
 SIMILARITY = "similarity of maps"
 BASELINE = "score of always the same answer"
 PAPER = "the paper (BERT-base)"

@@ -1,263 +1,142 @@
-"""How far fine-tuning moves each head's attention maps, and whether another training moves them alike (§4.3, Figure 5)."""
+"""Maps before and after fine-tuning (Figure 5), what fine-tuning is worth (Table 1), and which layers hold it (§4.3)."""
 
 from __future__ import annotations
 
-import warnings
+import copy
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from scipy.stats import rankdata
+from torch import nn
 
-from ..attention import Batch, attention_maps, make_batches
+from ..attention import Batch, attention_maps
 from ..attention.hooks import shape_of
-from ..cache import cached
-from ..common import ATTENTIONS, PROTOCOLS, Head, one_based, one_of, track
-from ..glue import Task
-from ..statistics import (
-    RESAMPLES,
+from ..cache import Lazy, cached
+from ..common import one_based, track
+from ..glue import Task, plain_metric, predictions, scale_of
+from ..models import NORMAL_STD, classifier_inputs, load_classifier, predict_logits
+from ..statistics.estimates import (
     Bootstrap,
     Estimate,
     Seed,
     bootstrap_mean,
     mean_over_seeds,
     resampled_means,
+    resampled_scores,
+    weighted_scores,
+    whole_and_resampled,
 )
-from ..statistics.permutation import MARGIN, by_size, largest
-from ..verdicts import WEIGHT, learned
+from ..verdicts import WEIGHT, constant_score, learned
 
 if TYPE_CHECKING:
     from ..lab import Lab
 
-MOVEMENTS = (
-    "same way",
-    "other task",
-)  # comparisons of changes, whose direction hangs on rounding where a map hardly moves
-OFFICIAL_LENGTH = 200  # the published code pads every input to this many tokens
+# The columns of Table 1, in the paper's order and words.
+COLUMNS = {
+    "pretrained": "pre-trained, not fine-tuned",
+    "normal": "normal distr., fine-tuned",
+    "finetuned": "pre-trained, fine-tuned",
+}
+RANDOM_CLASSIFIERS = 1000
+PUBLISHED_LENGTH = 200  # tokens to which the published code pads every input
+PUBLISHED_ROWS = 40  # rows of a task on which it is compared with the paper's definition
+EMBEDDINGS = -1  # in place of a layer's number
+_LAYER = re.compile(r"\.layers?\.(\d+)\.")
 
 
-def map_cosine(
-    maps: torch.Tensor, others: torch.Tensor, mask: torch.Tensor, protocol: str = "paper"
-) -> torch.Tensor:
-    """Cosine similarity of flattened attention maps, per example and head (§4.3).
-
-    Args:
-        maps, others: shape (examples, heads, tokens, tokens).
-        mask: True at real tokens, shape (examples, tokens).
-        protocol: "paper" compares the L × L maps of the real tokens. "official"
-            flattens all that is there, as the published code did: rows of
-            padded queries are compared, too.
-
-    Returns:
-        float64 tensor of shape (examples, heads), from 0 to 1.
-    """
-    one_of("protocol", protocol, PROTOCOLS)
-    if protocol == "paper":
-        # Padded keys are 0 already; only padded queries have to go.
-        real = mask[:, None, :, None]  # (examples, 1, queries, 1)
-        maps, others = maps * real, others * real
-    maps, others = (
-        maps.double().flatten(2),
-        others.double().flatten(2),
-    )  # (examples, heads, queries · keys)
-    return torch.nn.functional.cosine_similarity(maps, others, dim=2)
+def run(lab: Lab) -> None:
+    """Measure, record and judge all of §4.3, controls included."""
+    epochs = lab.settings.profile.recipe_of("normal").epochs
+    lab.fact(rows=lab.rows_used(), learned=lab.learned, random_start_epochs=epochs)
+    record_maps(lab)
+    record_padding(lab)
+    record_scores(lab)
+    record_resets(lab)
 
 
-class Drift:
-    """Measurement: similarity between the observed model's maps and a reference model's.
-
-    Args:
-        reference: a model with as many layers and heads, in evaluation mode.
-            Edits of the observed model, such as disabled heads, do not reach it.
-        protocol: see :func:`map_cosine`.
-        attention: "weight", or "norm": the maps of both models are of what the weights carry.
-
-    Raises:
-        ValueError: another protocol or attention.
-    """
-
-    def __init__(self, reference, protocol: str = "paper", attention: str = "weight"):
-        self.reference = reference
-        self.protocol = one_of("protocol", protocol, PROTOCOLS)
-        self.attention = one_of("attention", attention, ATTENTIONS)  # ``observe`` looks at it, too
-        self._reference_maps: dict[
-            int, torch.Tensor
-        ] = {}  # by layer, of the current batch, until they are compared
-        self._layers = 0  # of the reference
-        self._rows: dict[int, np.ndarray] = {}
-
-    def start(self, batch: Batch) -> None:
-        """Run the reference model on the batch; its maps are held for this batch only."""
-        self._check_all_compared()
-        reference_maps = attention_maps(self.reference, batch, self.attention)
-        self._reference_maps, self._layers = dict(enumerate(reference_maps)), len(reference_maps)
-        shape = (self._layers, reference_maps[0].shape[1])  # (layers, heads)
-        self._rows |= {index: np.full(shape, np.nan) for index in batch.index}
-
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Compare one layer; see :class:`bertology_utils.attention.Measurement`.
-
-        Raises:
-            ValueError: the reference has fewer layers, or another number of heads.
-        """
-        if layer >= self._layers:
-            raise ValueError(
-                f"the reference has {self._layers} layers and the observed model has more;"
-                " drift compares layer by layer, so give a reference of the same shape"
-            )
-        others = self._reference_maps[layer]
-        if maps.shape != others.shape:
-            raise ValueError(
-                f"the reference has {others.shape[1]} heads per layer and the observed model"
-                f" {maps.shape[1]}; drift compares head by head, so give a reference of the same shape"
-            )
-        del self._reference_maps[layer]  # compared once, then dropped
-        similarity = map_cosine(maps, others, batch.mask, self.protocol).cpu().numpy()
-        for row, index in enumerate(batch.index):
-            self._rows[index][layer] = similarity[row]
-
-    def compute(self) -> np.ndarray:
-        """Similarities, shape (examples, layers, heads), examples in the order of the data.
-
-        Raises:
-            ValueError: no example was observed, or the reference has more layers.
-        """
-        self._check_all_compared()
-        if not self._rows:
-            raise ValueError(
-                "no example was observed, so there is nothing to compare; give at least one batch"
-            )
-        return np.stack([self._rows[index] for index in sorted(self._rows)])
-
-    def _check_all_compared(self) -> None:
-        left = len(self._reference_maps)
-        if left:
-            raise ValueError(
-                f"the reference has {self._layers} layers and the observed model {self._layers - left};"
-                " drift compares layer by layer, so give a reference of the same shape"
-            )
+# How alike maps are before and after (Figure 5)
 
 
-def last_layers_lead(similarity: np.ndarray, seed: Seed, count: int = 2) -> dict[str, Bootstrap]:
-    """By how much each of the last layers changes more than each other layer (§4.3).
-
-    The similarity of another layer minus that of one of the last ``count``, by both ("layer 6 above
-    2"): all are above 0 if these are the ones that change most. Compared pair by pair, since the
-    least of several leads is biased towards failing. NaN for a model with no other layers.
-
-    Args:
-        similarity: shape (examples, layers, heads).
-        seed: of the resampling of examples.
-        count: how many layers; the paper says two.
-    """
-    by_layer = similarity.mean(axis=2)  # (examples, layers)
-    first, layers = similarity.shape[1] - count, similarity.shape[1]
-    if first < 1:
-        return {"last layers": Bootstrap(np.nan, np.full(RESAMPLES, np.nan), len(similarity), seed)}
-    means = np.vstack(
-        [by_layer.mean(axis=0), resampled_means(by_layer, seed)]
-    )  # (1 + resamples, layers)
-    return {
-        f"layer {one_based(last)} above {one_based(other)}": Bootstrap.of(
-            means[:, other] - means[:, last], len(similarity), seed
-        )
-        for last in range(first, layers)
-        for other in range(first)
-    }
+def map_similarity(
+    model: nn.Module, reference: nn.Module, batches: Iterable[Batch]
+) -> np.ndarray:
+    """Cosine similarity of two models' attention maps, shape (examples, layers, heads); see :func:`compare_maps`."""
+    return compare_maps({"": (model, reference)}, batches)[""]
 
 
-def over_trainings(leads: Sequence[Mapping[str, Bootstrap]]) -> dict[str, Estimate]:
-    """Means over trainings of what :func:`last_layers_lead` gives of each, by pair of layers."""
-    return {pair: mean_over_seeds([of_one[pair] for of_one in leads]) for pair in leads[0]}
-
-
-def drifts(
-    pairs: Mapping[str, tuple[torch.nn.Module, torch.nn.Module]],
+def compare_maps(
+    comparisons: Mapping[str, Sequence[nn.Module]],
     batches: Iterable[Batch],
-    protocol: str = "paper",
-    displacements: Mapping[str, tuple[torch.nn.Module, torch.nn.Module, torch.nn.Module]]
-    | None = None,
-    attention: str = "weight",
+    padding: bool = False,
 ) -> dict[str, np.ndarray]:
-    """Similarities within several pairs of models, from one pass of each model, however many pairs it is in.
+    """Cosine similarities of flattened attention maps, from one pass of each model (§4.3).
 
     The maps of all models are held for one batch.
 
     Args:
-        pairs: (model, other model) by name, all with as many layers and heads.
+        comparisons: by name two models, whose maps are compared; or three, a start and two ends:
+            the cosine between the changes of the start's maps, from −1 to 1, which is 0 if two runs
+            changed them independently, and NaN where a map did not change.
         batches: inputs.
-        protocol: see :func:`map_cosine`.
-        displacements: (start, one end, another end) by name: do both ends lie in the same
-            direction? The cosine between the changes of the maps, from −1 to 1; 0 if two trainings
-            moved them independently. NaN where a map stayed.
-        attention: see :class:`Drift`.
+        padding: whether rows of padding count, as in the published code; columns of padding are 0.
 
     Returns:
-        As :class:`Drift` gives them, by name: shape (examples, layers, heads).
+        By name, shape (examples, layers, heads), examples in the order of the data.
 
     Raises:
-        ValueError: models of different shapes.
+        ValueError: models of different shapes, or no inputs.
     """
-    triples = displacements or {}
-    models = list(
-        {
-            id(model): model
-            for several in (*pairs.values(), *triples.values())
-            for model in several
-        }.values()
-    )
-    shapes = {shape_of(model) for model in models}
-    if len(shapes) > 1:
+    models = list({id(one): one for several in comparisons.values() for one in several}.values())
+    if len(shapes := {shape_of(model) for model in models}) > 1:
         raise ValueError(
-            f"drift compares head by head; these models have (layers, heads) of {sorted(shapes)}"
+            "maps are compared head by head, and these models have (layers, heads) of"
+            f" {sorted(shapes)}; compare models of the same shape"
         )
-    place = {id(model): at for at, model in enumerate(models)}
-    found: dict[str, list[np.ndarray]] = {name: [] for name in (*pairs, *triples)}
+    places = {id(model): at for at, model in enumerate(models)}
+    cosines: dict[str, list[np.ndarray]] = {name: [] for name in comparisons}
     order: list[int] = []
     for batch in batches:
         batch = batch.to(next(models[0].parameters()).device)
-        of_models = [attention_maps(model, batch, attention) for model in models]
-        of_layers = [
-            dot_products(maps, batch.mask, protocol) for maps in zip(*of_models, strict=True)
-        ]
+        counted = torch.ones_like(batch.mask) if padding else batch.mask
+        maps = zip(*(attention_maps(model, batch) for model in models), strict=True)  # by layer
+        products = [dot_products(of_models, counted) for of_models in maps]
+        for name, several in comparisons.items():
+            at = [places[id(model)] for model in several]
+            compare = cosine if len(at) == 2 else cosine_of_changes
+            by_layer = torch.stack([compare(of_layer, *at) for of_layer in products], dim=1)
+            cosines[name].append(by_layer.cpu().numpy())  # (examples, layers, heads)
         order += batch.index
-        for name, several in (*pairs.items(), *triples.items()):
-            at = [place[id(model)] for model in several]
-            compare = cosine if len(at) == 2 else displacement_cosine
-            found[name].append(
-                torch.stack([compare(products, *at) for products in of_layers], dim=1).cpu().numpy()
-            )
-    return {name: np.concatenate(parts)[np.argsort(order)] for name, parts in found.items()}
+    if not order:
+        raise ValueError("there are no inputs to compare maps on; give at least one batch")
+    return {name: np.concatenate(parts)[np.argsort(order)] for name, parts in cosines.items()}
 
 
-def dot_products(
-    maps: Sequence[torch.Tensor], mask: torch.Tensor, protocol: str = "paper"
-) -> torch.Tensor:
-    """Dot products of the flattened maps of every two models, which every cosine between them comes from.
+def dot_products(maps: Sequence[torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
+    """Dot products of every two models' flattened maps, which all cosines between them follow from.
 
     Args:
         maps: of each model, shape (examples, heads, tokens, tokens).
-        mask, protocol: see :func:`map_cosine`.
+        mask: True for rows that count, shape (examples, tokens).
 
     Returns:
         float64, shape (examples, heads, models, models).
     """
-    real = (
-        mask[:, None, :, None] if protocol == "paper" else torch.ones_like(mask)[:, None, :, None]
-    )
-    flat = torch.stack(
-        [(of_one * real).double().flatten(2) for of_one in maps], dim=2
-    )  # (examples, heads, models, cells)
-    return flat @ flat.transpose(2, 3)
+    rows = mask[:, None, :, None]  # (examples, 1, rows, 1)
+    flat = [(of_model * rows).double().flatten(2) for of_model in maps]
+    stacked = torch.stack(flat, dim=2)  # (examples, heads, models, tokens * tokens)
+    return stacked @ stacked.transpose(2, 3)
 
 
 def cosine(products: torch.Tensor, one: int, other: int) -> torch.Tensor:
-    """Cosine between two models' maps, shape (examples, heads), from :func:`dot_products`; as :func:`map_cosine`."""
+    """Cosine between two models' maps, shape (examples, heads), from :func:`dot_products`."""
     lengths = products[..., one, one] * products[..., other, other]
     return products[..., one, other] / lengths.clamp(min=1e-16).sqrt()
 
 
-def displacement_cosine(products: torch.Tensor, start: int, end: int, other: int) -> torch.Tensor:
+def cosine_of_changes(products: torch.Tensor, start: int, end: int, other: int) -> torch.Tensor:
     """Cosine between two changes of the same maps, end − start and other − start.
 
     Args:
@@ -267,141 +146,386 @@ def displacement_cosine(products: torch.Tensor, start: int, end: int, other: int
     Returns:
         Shape (examples, heads), NaN where a map did not change.
     """
+    squared = products[..., start, start]
 
-    def moved(a: int, b: int) -> torch.Tensor:
+    def product(a: int, b: int) -> torch.Tensor:
         """The dot product of two changes."""
-        return (
-            products[..., a, b]
-            - products[..., a, start]
-            - products[..., start, b]
-            + products[..., start, start]
-        )
+        return products[..., a, b] - products[..., a, start] - products[..., start, b] + squared
 
-    ends = moved(end, end), moved(other, other)
+    lengths = product(end, end), product(other, other)
     # A change below one part in a million is the rounding of single precision.
-    still = [of_one <= 1e-12 * products[..., start, start] for of_one in ends]
-    found = moved(end, other) / (ends[0] * ends[1]).clamp(min=1e-300).sqrt()
-    return found.masked_fill(still[0] | still[1], torch.nan)
+    unchanged = (lengths[0] <= 1e-12 * squared) | (lengths[1] <= 1e-12 * squared)
+    result = product(end, other) / (lengths[0] * lengths[1]).clamp(min=1e-300).sqrt()
+    return result.masked_fill(unchanged, torch.nan)
 
 
-def of_lab(lab: Lab) -> dict[Task, dict[str, np.ndarray]]:
-    """What :func:`drifts` says of a lab's tasks, from the cache, by task and comparison.
+def compare_runs(lab: Lab, task: Task) -> dict[str, np.ndarray]:
+    """What :func:`compare_maps` says of a task's models, from the cache.
 
-    "fine-tuning" and its like are the pre-trained model against each training, "another seed" two
-    trainings, "random start" random weights against what training made of them; "same way" and
-    "other task" compare the changes of two trainings, the latter where there are two tasks.
+    "fine-tuning" and its like compare the pre-trained model with each run, "another seed" two runs,
+    "random start" random weights with what fine-tuning made of them. "same way" and "other task"
+    compare the changes of two runs, the latter of runs on two tasks.
     """
-    found = {}
-    for task in track(lab.tasks, "comparing maps"):
-        start, (tuned, again, *more) = lab.untrained(task), lab.finetunings(task)
-        names = names_of_trainings(len(more) + 2)
-        pairs = {name: (start, one) for name, one in zip(names, (tuned, again, *more), strict=True)}
-        pairs["another seed"] = tuned, again
-        if task in lab.random_tasks:
-            pairs["random start"] = lab.untrained(task, "normal"), lab.finetuned(task, "normal")
-        movements = {"same way": (start, tuned, again)}
-        next_task = lab.tasks[(lab.tasks.index(task) + 1) % len(lab.tasks)]
-        if next_task != task:
-            movements["other task"] = start, tuned, lab.finetuned(next_task)
-        protocol, attention = lab.settings.protocol, lab.settings.attention
-        inputs = lab.batches(task, pad_to=OFFICIAL_LENGTH if protocol == "official" else None)
-        found[task] = cached(drifts, pairs, inputs, protocol, movements, attention)
-    return found
+    start, runs = lab.untrained(task), lab.finetunings(task)
+    names = ["fine-tuning", "fine-tuning again"]
+    names += [f"fine-tuning {number}" for number in range(3, len(runs) + 1)]
+    comparisons = {name: [start, tuned] for name, tuned in zip(names, runs, strict=True)}
+    comparisons["another seed"] = runs[:2]
+    if task in lab.random_tasks:
+        random = lab.untrained(task, "normal"), lab.finetuned(task, "normal")
+        comparisons["random start"] = list(random)
+    comparisons["same way"] = [start, *runs[:2]]
+    if (following := next_task(lab, task)) != task:
+        comparisons["other task"] = [start, runs[0], lab.finetuned(following)]
+    return cached(compare_maps, comparisons, lab.batches(task))
 
 
-def leads_of(
-    similarity: Mapping[Task, Mapping[str, np.ndarray]], lab: Lab
-) -> dict[Task, dict[str, Estimate]]:
-    """By task, what :func:`last_layers_lead` gives over all trainings."""
+def next_task(lab: Lab, task: Task) -> Task:
+    """The task after a task in the lab's list, whose end meets its beginning."""
+    return lab.tasks[(lab.tasks.index(task) + 1) % len(lab.tasks)]
+
+
+def last_layers_lead(similarities: Sequence[np.ndarray], seed: Seed) -> dict[str, Estimate]:
+    """By how much each of the last two layers changes more than each other layer, mean over runs (§4.3).
+
+    The similarity of another layer minus that of one of the last two, by both ("layer 6 above 2"):
+    all are above 0 if these two change most. Layers are compared pair by pair, since the least of
+    several leads is biased towards failing.
+
+    Args:
+        similarities: of each run, shape (examples, layers, heads).
+        seed: of the resampling of examples.
+    """
+    by_layer = np.stack(similarities).mean(axis=3)  # (runs, examples, layers)
+    resampled = [resampled_means(of_run, seed) for of_run in by_layer]
+    means = [np.vstack([of_run.mean(axis=0), few]) for of_run, few in zip(by_layer, resampled, strict=True)]
+
+    def lead(last: int, other: int) -> Estimate:
+        leads = [of_run[:, other] - of_run[:, last] for of_run in means]  # each (1 + resamples,)
+        return mean_over_seeds([Bootstrap.of(one, by_layer.shape[1], seed) for one in leads])
+
+    layers = by_layer.shape[2]
     return {
-        task: over_trainings(
-            [
-                last_layers_lead(found[name], lab.resampling_seed(task))
-                for name in trainings_in(found)
-            ]
-        )
-        for task, found in similarity.items()
+        f"layer {one_based(last)} above {one_based(other)}": lead(last, other)
+        for last in range(max(0, layers - 2), layers)
+        for other in range(layers - 2)
     }
 
 
-def leads_at_random(
-    similarity: Mapping[Task, Mapping[str, np.ndarray]], lab: Lab
-) -> dict[Task, dict[str, Estimate]]:
-    """As :func:`leads_of`, of the random starts that learned their task and changed the maps of some layer by an effect.
+def record_maps(lab: Lab) -> None:
+    """Similarity before and after fine-tuning by head, the last layers' lead, and whether runs agree."""
+    leads, at_random = {}, {}
+    changes: dict[str, dict[Task, Bootstrap]] = {}
+    kinds = {"same way": "a second training", "other task": "a training on another task"}
+    for task in track(lab.tasks, "comparing maps"):
+        compared, seed = compare_runs(lab, task), lab.resampling_seed(task)
+        for name, kind in kinds.items():
+            if name in compared:
+                by_example = np.nanmean(compared.pop(name), axis=(1, 2))
+                mean = bootstrap_mean(by_example[np.isfinite(by_example)], seed)
+                changes.setdefault(kind, {})[task] = mean
+        by_head = {name: values.mean(axis=0) for name, values in compared.items()}
+        n = len(compared["fine-tuning"])
+        lab.record("similarity of maps", by_head, by=("kind",), task=task, unit="cosine", n=n)
+        runs = [values for name, values in compared.items() if name.startswith("fine-tuning")]
+        leads[task] = last_layers_lead(runs, seed)
+        # Random weights attend almost evenly and may go on doing so: no layer changed most then.
+        changed = task in lab.random_tasks and by_head["random start"].mean(axis=1).min()
+        if changed and changed <= 1 - WEIGHT:
+            if learned(task, lab.random_starts(task), lab.labels(task), seed):
+                at_random[task] = last_layers_lead([compared["random start"]], seed)
+    name, options = "lead of the last two layers' change", {"by": ("task", "kind")}
+    leads = lab.record(name, leads, unit="difference", **options)
+    lab.record(f"{name}, random start", at_random, unit="difference", **options)
+    lab.judge("last-layers")
+    lab.judge("qqp-exception", leads, unit="difference")
+    enough = len(at_random) >= 3
+    missing = "three tasks learned from random weights, with changed maps"
+    lab.judge("random-start-layers", unmet="" if enough else missing)
+    lab.record("mean cosine of the changes of maps", changes, by=("kind", "task"), unit="cosine")
+    judge_changes(lab, *(changes.get(kind, {}) for kind in kinds.values()))
 
-    Where no layer changed, none changed most: random weights attend almost evenly, and may go on
-        doing so.
+
+def judge_changes(
+    lab: Lab, same: Mapping[Task, Bootstrap], other: Mapping[Task, Bootstrap]
+) -> None:
+    """Judge whether two runs change maps in the same way, and more so than runs on two tasks.
+
+    A run that began with the other task's model contains that run, and does not count.
     """
-    found = {}
-    for task in lab.random_tasks:
-        of_task, seed = similarity[task]["random start"], lab.resampling_seed(task)
-        moved = of_task.mean(axis=(0, 2)).min() <= 1 - WEIGHT
-        if moved and learned(task, lab.random_starts(task), lab.labels(task), seed):
-            found[task] = over_trainings([last_layers_lead(of_task, seed)])
-    return found
+    before = {task: (lab.settings.before(task) or (None,))[0] for task in lab.tasks}
+    counted = [task for task in other if next_task(lab, task) != before[task]]
+    lab.judge("same-movement", same, unit="cosine")
+    lab.judge(
+        "task-movement",
+        {task: same[task] - other[task] for task in counted},
+        unit="difference",
+        unmet="" if sum(lab.learned[task] for task in counted) > 1 else "two learned tasks",
+    )
 
 
-def mean_by_head(similarity: np.ndarray) -> np.ndarray:
-    """Mean over examples, shape (layers, heads); NaN for a head whose map stayed in every example.
+def record_padding(lab: Lab) -> None:
+    """Similarity by layer as the paper defines it and as the published code does, which counts padding, too."""
+    by_layer: dict[Task, dict[str, np.ndarray]] = {}
+    for task in track(lab.tasks, "with padding"):
+        pair = {"": (lab.untrained(task), lab.finetuned(task))}
+        for name, pad_to in {"paper": None, "official": PUBLISHED_LENGTH}.items():
+            inputs = lab.batches(task, "measured", PUBLISHED_ROWS, pad_to)
+            compared = cached(compare_maps, pair, inputs, padding=bool(pad_to))[""]
+            by_layer.setdefault(task, {})[name] = compared.mean(axis=(0, 2))
+    what = "similarity of maps by layer, each reading"
+    lab.record(what, by_layer, by=("task", "kind"), over=("layer",), unit="cosine")
+
+
+# What pre-training and fine-tuning are worth (Table 1)
+
+
+def record_scores(lab: Lab) -> None:
+    """Table 1: scores of the untuned, the fine-tuned and the randomly initialised model, and gains."""
+    gains: dict[str, dict[Task, Estimate]] = {"pretrained": {}, "normal": {}}
+    ahead = {}
+    for task in track(lab.tasks, "predicting"):
+        labels, seed = lab.labels(task), lab.resampling_seed(task)
+        answers = table1_answers(lab, task)
+        scores = {name: score_task(task, one, labels, seed) for name, one in answers.items()}
+        for column, metrics in scores.items():
+            of = {"task": task, "state": COLUMNS[column], "unit": "score"}
+            lab.record("score", metrics, by=("kind",), **of)
+        for column in gains.keys() & scores.keys():
+            worse = scores[column][plain_metric(task)]
+            gains[column][task] = gain(task, answers["finetuned"], worse, labels, seed)
+        if "normal" in answers:
+            random = answers["pretrained"], answers["normal"]
+            ahead[task] = share_ahead(task, *random, labels, seed)
+    constant = {task: constant_score(task, lab.labels(task)) for task in lab.tasks}
+    lab.record("score of always the same answer", constant, by=("task",), unit="score")
+    lab.record("gain by fine-tuning", gains["pretrained"], by=("task",), unit="gain")
+    lab.record("gain by pre-training", gains["normal"], by=("task",), unit="gain")
+    what = "share of random classifiers above the tuned random start"
+    lab.record(what, ahead, by=("task",), unit="share")
+    lab.judge("tuned-above-untuned")
+    missing = "a random start that was trained on one of these tasks"
+    lab.judge("pretraining-helps", unmet="" if ahead else missing)
+    known = {task.name for task in ahead} & {"stsb", "qnli"}
+    lab.judge("random-start-behind", unmet="" if known else "STS-B or QNLI")
+
+
+def table1_answers(lab: Lab, task: Task) -> dict[str, np.ndarray]:
+    """Answers of a task's classifiers by column of Table 1, shape (classifiers, dev examples)."""
+    # One pass for all random classifiers.
+    features = cached(classifier_inputs, lab.untrained(task), lab.batches(task, "dev"))
+    answers = {"pretrained": random_answers(task, features, lab.settings.seed)}
+    if task in lab.random_tasks:
+        answers["normal"] = lab.random_starts(task)
+    return answers | {"finetuned": answers_of_task(lab, task)}
+
+
+def answers_of_task(lab: Lab, task: Task) -> np.ndarray:
+    """Answers of a task's fine-tuning runs, shape (runs, dev examples)."""
+    return np.stack([lab.answers(task, seed_offset=number) for number in lab.trainings(task)])
+
+
+def random_answers(
+    task: Task, features: np.ndarray, seed: int, count: int = RANDOM_CLASSIFIERS
+) -> np.ndarray:
+    """Answers of classifiers with random weights: the paper's "pre-trained, not fine-tuned".
+
+    The paper does not say how it scored a model without a classifier. With a random one the score is
+    mostly chance: one of them says nothing, and many say how much chance there is.
 
     Args:
-        similarity: shape (examples, layers, heads), with NaN where a map stayed.
+        task: the task.
+        features: what the last layer of the classifier reads, shape (examples, features).
+        seed: of the weights.
+        count: how many classifiers.
+
+    Returns:
+        Shape (classifiers, examples).
     """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Mean of empty slice", RuntimeWarning)
-        return np.nanmean(similarity, axis=0)
+    rng = np.random.default_rng(seed)
+    weights = rng.normal(0, NORMAL_STD, (count, features.shape[1], task.num_labels))
+    return np.stack([predictions(task, features @ one) for one in weights])
 
 
-def mean_over_heads(cosines: np.ndarray, seed: Seed) -> Bootstrap:
-    """Mean over layers and heads, examples resampled; what did not move does not count.
+def answer_text(task: Task, logits: np.ndarray) -> str:
+    """One input's answer: the label with its probability, or the similarity from 0 to 5.
 
     Args:
-        cosines: shape (examples, layers, heads), from :func:`drifts`.
+        task: the task.
+        logits: of one input, shape (labels,).
+    """
+    if task.is_regression:
+        return f"{5 * logits[0]:.1f} of 5"
+    odds = np.exp(logits - logits.max())
+    return f"{task.labels[int(logits.argmax())]} ({odds.max() / odds.sum():.2f})"
+
+
+def score_task(
+    task: Task, predicted: np.ndarray, labels: np.ndarray, seed: Seed
+) -> dict[str, Bootstrap]:
+    """Every metric of the task, averaged over classifiers, with its bootstrap over dev examples.
+
+    Columns of one task scored with the same seed are paired.
+
+    Args:
+        task: the task.
+        predicted: labels, or scores for a regression; shape (classifiers, examples).
+        labels: gold, shape (examples,).
+        seed: of the resampling.
+
+    Returns:
+        By metric, from 0 to 1. A rank correlation is resampled with the ranks of all examples.
+    """
+    weights = whole_and_resampled(len(labels), seed)  # (1 + resamples, examples)
+    scores = {}
+    for metric in task.metrics:
+        of = metric, predicted, labels
+        if metric == "Spearman":
+            of = "Pearson", rankdata(predicted, axis=1), rankdata(labels)
+        mean = weighted_scores(*of, weights).mean(axis=1)
+        scores[metric] = Bootstrap.of(mean, len(labels), seed)
+    return scores
+
+
+def gain(
+    task: Task, better: np.ndarray, worse: Bootstrap, labels: np.ndarray, seed: Seed
+) -> Estimate:
+    """The gain of several runs over something else, by :func:`plain_metric`.
+
+    Args:
+        task: the task.
+        better: answers of every run, shape (runs, examples).
+        worse: the other's score, on the same resamples.
+        labels: gold, shape (examples,).
         seed: of the resampling.
     """
-    by_example = np.nanmean(cosines.reshape(len(cosines), -1), axis=1)
-    return bootstrap_mean(by_example[np.isfinite(by_example)], seed)
+    scores = resampled_scores(plain_metric(task), better, labels, seed)
+    scale = scale_of(task, float(np.mean([score.value for score in scores])))
+    return mean_over_seeds([score - worse for score in scores], scale)
 
 
-def trainings_in(comparisons: Iterable[str]) -> list[str]:
-    """Of the names of comparisons, those of a training with the pre-trained model; see :func:`names_of_trainings`."""
-    return [name for name in comparisons if name.startswith("fine-tuning")]
+def share_ahead(
+    task: Task, answers: np.ndarray, tuned: np.ndarray, labels: np.ndarray, seed: Seed
+) -> Estimate:
+    """Share of random classifiers that score higher than a tuned model, by :func:`plain_metric`, mean over runs.
 
-
-def names_of_trainings(count: int) -> list[str]:
-    """Names of that many comparisons of a training with the pre-trained model."""
-    return [
-        "fine-tuning",
-        "fine-tuning again",
-        *(f"fine-tuning {number}" for number in range(3, count + 1)),
-    ][:count]
-
-
-def changed_most(by_layer: np.ndarray, count: int = 2) -> str:
-    """The layers of the lowest similarity, from 1: "5, 6"; "all alike" where no layer changed more than another.
+    A single random classifier scores by chance, and the mean of all is chance by symmetry, which no
+    tuned model is below.
 
     Args:
-        by_layer: similarity, shape (layers,).
-        count: how many.
+        task: the task.
+        answers: of random classifiers, shape (classifiers, examples), from :func:`random_answers`.
+        tuned: of every run, shape (runs, examples).
+        labels: gold, shape (examples,).
+        seed: of the resampling of examples.
     """
-    if np.ptp(by_layer) <= MARGIN:
-        return "all alike"
-    return ", ".join(str(one_based(int(layer))) for layer in sorted(by_size(-by_layer)[:count]))
+    weights = whole_and_resampled(len(labels), seed)  # (1 + resamples, examples)
+    random, own = (
+        weighted_scores(plain_metric(task), one, labels, weights) for one in (answers, tuned)
+    )
+    shares = [(random > of_run[:, None]).mean(axis=1) for of_run in own.T]  # each (1 + resamples,)
+    return mean_over_seeds([Bootstrap.of(share, len(labels), seed) for share in shares])
 
 
-def short_example(lab: Lab, task: Task, wordpieces: int = 12) -> Batch:
-    """The first dev input whose length is nearest to so many wordpieces, alone: long enough to see, short enough to read."""
-    inputs = lab.tokenize(task, lab.rows(task, "dev"))
-    row = min(range(len(inputs)), key=lambda row: abs(len(inputs[row]["input_ids"]) - wordpieces))
-    return make_batches(inputs.select([row]), lab.tokenizer)[0].to(lab.device)
+# Which layers hold the gain (a test of ours): some are reset to their pre-trained weights
 
 
-def middle_head(similarity: np.ndarray) -> Head:
-    """In the layer that changed most, the head in the middle of the order by change: neither the best case nor the worst.
+def record_resets(lab: Lab) -> None:
+    """Changes of the score with layers reset, and the last two layers' cost above that of all others."""
+    layers, claim = lab.config.num_hidden_layers, "last-layers-gain"
+    if layers < 3 or not has_own_layers(lab.encoder()):
+        return lab.judge(claim, {}, unmet="more than two layers, each with weights of its own")
+    groups = layer_groups(layers)
+    last_two, others = f"{layers - 1}, {layers}", f"1 to {layers - 2}"
+    changes, above_others = {}, {}
+    for task in track(lab.tasks, "resetting layers"):
+        labels, seed, by_run, scores = lab.labels(task), lab.resampling_seed(task), [], []
+        for number in lab.trainings(task):
+            answers = predictions(task, logits_with_reset(lab, task, list(groups.values()), number))
+            tuned, *reset = resampled_scores(plain_metric(task), answers, labels, seed)
+            by_run.append({name: one - tuned for name, one in zip(groups, reset, strict=True)})
+            scores.append(tuned.value)
+        scale = scale_of(task, float(np.mean(scores)))
+        changes[task] = {
+            name: mean_over_seeds([one[name] for one in by_run], scale) for name in groups
+        }
+        above = [one[others] - one[last_two] for one in by_run]
+        above_others[task] = mean_over_seeds(above, scale)
+    lab.record("change of the score with layers reset", changes, by=("task", "kind"), unit="gain")
+    what = "cost of resetting the last two layers above that of all others"
+    lab.record(what, above_others, by=("task",), unit="gain")
+    lab.judge(claim)
+
+
+def layer_groups(layers: int) -> dict[str, tuple[int, ...]]:
+    """The groups of layers that are reset, by name: "1, 2" is a pair, "1 to 3" all up to the third."""
+    pairs = {f"{one_based(at)}, {one_based(at + 1)}": (at, at + 1) for at in range(layers - 1)}
+    return pairs | {f"1 to {count}": tuple(range(count)) for count in range(1, layers)}
+
+
+def logits_with_reset(
+    lab: Lab, task: Task, groups: Sequence[Sequence[int]], seed_offset: int = 0
+) -> np.ndarray:
+    """Outputs of a fine-tuning run as it is, then with each group of layers reset, from the cache.
 
     Args:
-        similarity: shape (layers, heads).
+        lab: its lab.
+        task: the task.
+        groups: see :func:`reset_logits`.
+        seed_offset: number of the run.
+
+    Returns:
+        Shape (1 + groups, dev rows, labels).
     """
-    (layer,) = largest(-similarity.mean(axis=1))
-    order = by_size(-similarity[layer])  # the most changed first
-    return layer, int(order[len(order) // 2])
+    parts = load_classifier, lab.settings.model, task, lab.settings.seed
+    start = Lazy(lambda: lab.untrained(task), parts)
+    tuned = lab.lazy_classifier(task, seed_offset=seed_offset)
+    inputs = lab.lazy_batches(task, lab.rows(task, "dev"))
+    return cached(reset_logits, tuned, start, [(), *map(tuple, groups)], inputs)
+
+
+def reset_logits(
+    tuned: nn.Module, start: nn.Module, groups: Sequence[Sequence[int]], batches: Sequence[Batch]
+) -> np.ndarray:
+    """Outputs of a fine-tuned classifier with each group of layers reset to its pre-trained weights.
+
+    Args:
+        tuned: the classifier.
+        start: the same architecture before fine-tuning.
+        groups: layers from 0, and :data:`EMBEDDINGS`; () for the classifier as it is.
+        batches: inputs.
+
+    Returns:
+        Shape (groups, examples, labels).
+
+    Raises:
+        ValueError: the two models have other tensors, or layers that share their weights.
+    """
+    own, before = tuned.state_dict(), start.state_dict()
+    if {name: one.shape for name, one in own.items()} != {
+        name: one.shape for name, one in before.items()
+    }:
+        raise ValueError(
+            "layers can be reset from a model of the same tensors only; this one has others"
+        )
+    if not has_own_layers(tuned):
+        raise ValueError("layers that share their weights, as ALBERT's, cannot be reset one by one")
+    model, outputs = copy.deepcopy(tuned), []
+    for group in groups:
+        reset = {name: value for name, value in before.items() if _layer_of(name) in group}
+        model.load_state_dict(own | reset)
+        outputs.append(predict_logits(model, batches))
+    return np.stack(outputs)
+
+
+def has_own_layers(model: nn.Module) -> bool:
+    """True if every layer has weights of its own, named by its number; ALBERT's layers share theirs."""
+    numbers = {_layer_of(name) for name in model.state_dict() if _LAYER.search(name)}
+    return numbers == set(range(shape_of(model)[0]))
+
+
+def _layer_of(name: str) -> int | None:
+    """The layer, from 0, that a tensor belongs to, or :data:`EMBEDDINGS`, or None for the classifier's."""
+    if match := _LAYER.search(name):
+        return int(match[1])
+    return EMBEDDINGS if ".embeddings." in name else None

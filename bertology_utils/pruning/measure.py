@@ -18,7 +18,7 @@ from ..disabling.masking import (
     random_order,
     replacement,
 )
-from ..drift.scores import EMBEDDINGS, answers_of_task, gain, restored_layers, score_task
+from ..drift.measure import EMBEDDINGS, answers_of_task, gain, logits_with_reset, score_task
 from ..glue import Task, plain_metric, predictions, scale_of
 from ..models import predict_logits
 from ..patterns.classifiers import load_network
@@ -183,7 +183,7 @@ def restored(lab: Lab, task: Task) -> dict[str, dict[int, Estimate]]:
     }
     every = [group for of_side in groups.values() for group in of_side.values()]
     logits = [
-        restored_layers(lab, task, every, at) for at in lab.trainings(task)
+        logits_with_reset(lab, task, every, at) for at in lab.trainings(task)
     ]  # the first is the model as it is
     said = [
         np.stack([predictions(task, of_training[at]) for of_training in logits])
