@@ -12,11 +12,10 @@ from eight_models import FAST, HEADS, LAYERS, NAMES, PAIRS, model_and_tokenizer,
 
 from bertology_utils import (
     Batch,
-    Drift,
     attention_maps,
     batches_of,
     disable_heads,
-    observe,
+    map_similarity,
     predict_logits,
     sweep,
 )
@@ -138,7 +137,7 @@ def test_the_sweep_equals_the_plain_one(case, ablation, capsys):
 
 def test_drift_and_importance(case):
     _name, model, batches = case
-    similarity = observe(model, batches, {"d": Drift(model.base_model)})["d"]
+    similarity = map_similarity(model, model.base_model, batches)
     np.testing.assert_allclose(similarity, 1, atol=1e-9)
     importance = gradient_importance(model, batches)
     assert importance.shape == similarity.shape[1:] and (importance > 0).all()

@@ -23,7 +23,6 @@ from bertology_utils.digest import fingerprint
 from bertology_utils.disabling.heads import MapStatistics, TwinWords, lengths_added
 from bertology_utils.disabling.masking import ABLATIONS, INTERCHANGE, replacement
 from bertology_utils.disabling.sweep import reference_sweep, sweep
-from bertology_utils.drift.measure import Drift
 from bertology_utils.features import Features, Flow, marks
 from bertology_utils.framenet.measure import PLACES, FrameLinkAttention, place_release
 from bertology_utils.glue import TASKS
@@ -104,8 +103,6 @@ def of_inputs(lab, model, reference):
         "links": TokenLinkAttention(links),
         "links, popularity off": TokenLinkAttention(links, centred=True),
         "pointing": Pointing(inputs),
-        "drift": Drift(reference),
-        "drift by norm": Drift(reference, attention="norm"),
         "statistics": MapStatistics(ids),
         "twins": TwinWords(tokenizer),
         "mixing": Mixing(model),

@@ -25,7 +25,7 @@ from bertology_utils.attention import ByNorm, Exchanged, maps, observe, observe_
 from bertology_utils.cache import pack, unpack
 from bertology_utils.digest import fingerprint
 from bertology_utils.disabling.sweep import sweep
-from bertology_utils.drift.measure import Drift, drifts
+from bertology_utils.drift.measure import compare_maps
 from bertology_utils.features.measure import Flow, FlowShares
 from bertology_utils.glue import TASKS
 from bertology_utils.patterns.classifiers import load_network
@@ -306,7 +306,6 @@ def test_observed_once_and_the_same_as_plainly(encoder, inputs, passes):
             "by norm": ByNorm(flow(inputs)),
             "exchanged": Exchanged(flow(inputs), seed=1),
             "patterns": Patterns(load_network(), None),
-            "drift": Drift(encoder),
         }
 
     plain = observe(encoder, inputs, measurements())
@@ -349,13 +348,15 @@ def test_a_model_with_disabled_heads_is_looked_at_each_time(encoder, inputs, pas
 def test_once_means_once_for_each_content_and_each_code(encoder, inputs, passes, monkeypatch):
     def asked(**options):
         del passes[:]
-        found = cache.cached(drifts, {"itself": (encoder, encoder)}, inputs, **options)["itself"]
+        found = cache.cached(compare_maps, {"itself": (encoder, encoder)}, inputs, **options)[
+            "itself"
+        ]
         return len(passes), found
 
     first, found = asked()
     assert first and np.allclose(found, 1)
     assert asked()[0] == 0 and np.array_equal(asked()[1], found)
-    assert asked(protocol="official")[0] == first
+    assert asked(padding=True)[0] == first
     monkeypatch.setattr(digest, "code_digest", lambda *_: "another")
     assert asked()[0] == first, "changed code measures anew"
 

@@ -22,7 +22,7 @@ from bertology_utils.attention import batches, hooks, maps
 from bertology_utils.digest import UnhashableError, code_digest, fingerprint
 from bertology_utils.disabling import masking
 from bertology_utils.disabling.sweep import sweep
-from bertology_utils.drift.scores import restored_logits
+from bertology_utils.drift.measure import reset_logits
 from bertology_utils.features.measure import FlowShares
 from bertology_utils.glue import TASKS, Task
 from bertology_utils.settings import Recipe, parse_model
@@ -268,7 +268,7 @@ DECISIVE = [
     (finetune.train, finetune, "recipe.warmup * steps", "recipe.warmup * steps / 2"),
     (finetune.train, batches, "label / 5", "label / 4"),
     (models.predict_logits, models, "model(**", "model(*[], **"),
-    (restored_logits, models, "model(**", "model(*[], **"),
+    (reset_logits, models, "model(**", "model(*[], **"),
     (finetune.finetuned, models, "NORMAL_STD", 0.03),
     (maps.observe, hooks, "IMPLEMENTATION", "another"),
 ]

@@ -9,12 +9,11 @@ import torch
 from eight_models import NAMES, PAIRS, model_and_tokenizer
 from transformers import BertConfig, BertForSequenceClassification, BertModel
 
-from bertology_utils import Batch, Drift, attention_maps, batches_of, observe
+from bertology_utils import Batch, attention_maps, batches_of, observe
 from bertology_utils.attention import ByNorm, Exchanged, observe_cached, vectors, weighed
 from bertology_utils.attention import norms as value_norms
 from bertology_utils.attention.hooks import attention_hooks
 from bertology_utils.disabling.heads import MapStatistics
-from bertology_utils.drift.measure import drifts
 from bertology_utils.norms.mixing import DEFINITIONS, Mixing
 
 
@@ -174,24 +173,6 @@ def test_exchanged_lengths_stay_in_their_input():
         assert (found[row][:, ~real] == 0).all()
 
 
-def test_drift_by_norm_compares_both_models_by_norm():
-    (model, tokenizer), (other, _) = model_and_tokenizer("BERT"), model_and_tokenizer("BERT")
-    other = copy.deepcopy(other)
-    with torch.no_grad():  # the same weights of attention, other values
-        other.bert.encoder.layer[2].attention.self.value.weight.mul_(
-            torch.linspace(0.1, 3, 32)[:, None]
-        )
-    batches = batches_of(PAIRS, tokenizer)
-    by_weight, by_norm = (
-        observe(other, batches, {"d": Drift(model, attention=way)})["d"][:, 2]
-        for way in ("weight", "norm")
-    )
-    np.testing.assert_allclose(by_weight, 1, atol=1e-9)
-    assert by_norm.min() < 0.9999
-    both = drifts({"d": (model, other)}, batches, attention="norm")["d"]
-    np.testing.assert_allclose(both[:, 2], by_norm, atol=1e-9)
-
-
 def test_what_cannot_be_weighed_is_refused_in_words(monkeypatch):
     model, tokenizer = model_and_tokenizer("DistilBERT")
     (batch,) = batches_of(PAIRS[:1], tokenizer)
@@ -199,10 +180,6 @@ def test_what_cannot_be_weighed_is_refused_in_words(monkeypatch):
         attention_maps(model, batch, "size")
     with pytest.raises(ValueError, match="unknown attention 'size'"):
         weighed(Keep(), "size")
-    with pytest.raises(ValueError, match="Drift is weighed by weight.*attention='norm'"):
-        weighed(Drift(model), "norm")
-    with pytest.raises(ValueError, match="Drift is weighed by norm"):
-        weighed(Drift(model, attention="norm"), "weight")
     model.train()
     try:
         with pytest.raises(ValueError, match=r"model\.eval"):

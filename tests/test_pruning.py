@@ -14,7 +14,7 @@ from bertology_utils.attention import attention_maps, observe
 from bertology_utils.disabling.effects import losses
 from bertology_utils.disabling.masking import replace_outputs, replacement
 from bertology_utils.disabling.sweep import without_sets
-from bertology_utils.drift.scores import EMBEDDINGS, restored_logits
+from bertology_utils.drift.measure import EMBEDDINGS, reset_logits
 from bertology_utils.glue import TASKS
 from bertology_utils.models import load_classifier, load_tokenizer, predict_logits
 from bertology_utils.pruning import cuts, measure, pairs
@@ -254,7 +254,7 @@ def test_all_put_back_gives_the_start_and_none_the_fine_tuned(tiny_bert, model, 
     start.classifier.load_state_dict(model.classifier.state_dict())
     start.bert.pooler.load_state_dict(model.bert.pooler.state_dict())
     everything = tuple(range(EMBEDDINGS, 3))
-    whole, back, upper = restored_logits(model, start, [(), everything, (0, 1, 2)], batches)
+    whole, back, upper = reset_logits(model, start, [(), everything, (0, 1, 2)], batches)
     assert np.abs(whole - predict_logits(model, batches)).max() < 1e-6
     assert np.abs(back - predict_logits(start, batches)).max() < 1e-6
     assert np.abs(upper - back).max() > 1e-3, "the embeddings are another's"
@@ -263,7 +263,7 @@ def test_all_put_back_gives_the_start_and_none_the_fine_tuned(tiny_bert, model, 
 def test_another_models_layers_are_refused(tiny_bert, model, batches):
     other = load_classifier(str(tiny_bert), "mnli")
     with pytest.raises(ValueError, match="of the same tensors only"):
-        restored_logits(model, other, [()], batches)
+        reset_logits(model, other, [()], batches)
 
 
 @pytest.mark.parametrize(("heads", "gone"), [(72, 27), (144, 54), (20, 8), (12, 4)])

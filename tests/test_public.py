@@ -49,7 +49,8 @@ def test_the_ten_lines_of_the_readme_run_on_a_model_of_ones_own(tiny_bert, tmp_p
     exec(code, names)
     printed = capsys.readouterr().out
     assert "(3, 4, 5)" in printed and "(3, 4, 2, 2)" in printed
-    assert names["found"]["drift"].shape == (2, 3, 4) and (names["found"]["drift"] < 1 - 1e-6).any()
+    similarity = names["map_similarity"](names["tuned"], names["before"], names["batches"])
+    assert similarity.shape == (2, 3, 4) and (similarity < 1 - 1e-6).any()
     effects, logits = (
         names[way](names["tuned"], names["batches"]) for way in ("sweep", "predict_logits")
     )

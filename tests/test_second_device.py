@@ -87,7 +87,7 @@ MEASURED_PEAK = """
 import sys
 from transformers import BertConfig, BertModel
 from bertology_utils.attention.batches import Batch, bytes_of_token
-from bertology_utils.drift.measure import drifts
+from bertology_utils.drift.measure import compare_maps
 layers, heads, hidden, length, examples, models = map(int, sys.argv[1:])
 config = BertConfig(num_hidden_layers=layers, num_attention_heads=heads, hidden_size=hidden, intermediate_size=4 * hidden)
 config.vocab_size = 50
@@ -95,7 +95,7 @@ compared = [BertModel(config).eval().to("second") for _ in range(models)]
 inputs = {"input_ids": torch.full((examples, length), 5), "attention_mask": torch.ones(examples, length, dtype=torch.long)}
 weights = second_device.peak["most"] = second_device.peak["now"]
 pairs = {str(at): (compared[0], other) for at, other in enumerate(compared[1:])}
-drifts(pairs, [Batch(inputs, list(range(examples)))])
+compare_maps(pairs, [Batch(inputs, list(range(examples)))])
 print((second_device.peak["most"] - weights) / (examples * length * bytes_of_token(layers, heads, length, models)))
 """
 

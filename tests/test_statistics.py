@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from plain import score
 
 from bertology_utils import statistics, verdicts
-from bertology_utils.drift import scores
+from bertology_utils.drift import figures
 from bertology_utils.glue import TASKS, plain_metric, predictions
 from bertology_utils.results import MEASURED
 from bertology_utils.statistics import estimates, permutation
@@ -338,7 +338,7 @@ def test_predictions():
 def test_the_papers_average_gain_comes_out_of_its_table():
     """35.9 points (§4.3): the reading of the metric that the verdicts use."""
     columns = [
-        [scores.paper_points(task, column, plain_metric(task)) for task in TASKS.values()]
+        [figures.paper_points(task, column, plain_metric(task)) for task in TASKS.values()]
         for column in ("finetuned", "pretrained")
     ]
     gains = np.subtract(*columns)

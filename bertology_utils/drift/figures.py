@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from .. import plots
-from ..glue import TASKS, plain_metric
+from ..glue import TASKS, Task, plain_metric
 from ..results import Results
 from .measure import COLUMNS
 
@@ -20,20 +18,6 @@ RESET = "change of the score with layers reset"
 SIMILARITY = "similarity of maps"
 BASELINE = "score of always the same answer"
 PAPER = "the paper (BERT-base)"
-
-
-def before_and_after(
-    before: np.ndarray, after: np.ndarray, tokens: Sequence[str], title: str
-) -> Figure:
-    """One head's maps of one input, before and after fine-tuning; the scale ends at the largest weight.
-
-    Args:
-        before, after: shape (tokens, tokens).
-        tokens: the wordpieces.
-        title: above both.
-    """
-    maps = {f"{title},\npre-trained": before, f"{title},\nfine-tuned": after}
-    return plots.token_maps(maps, tokens, float(max(before.max(), after.max())))
 
 
 def similarity_by_head(results: Results) -> Figure:
@@ -48,7 +32,7 @@ def similarity_by_layer(results: Results) -> Figure:
     """Mean similarity by layer, of every fine-tuning run and of a random start, for tasks that have one."""
     table = results.table(SIMILARITY)
     start, tuned = "random initialisation", "pre-trained, mean over runs"
-    run = table.kind.where(table.kind.isin(trainings_in(table.kind)))
+    run = table.kind.where(_runs(table))
     table["start"] = run.map(lambda _: tuned, na_action="ignore")
     table.loc[table.kind == "random start", "start"] = start
     with_start = set(table.task[table.start == start])
@@ -99,7 +83,7 @@ def last_two_layers(results: Results) -> Figure:
 def change_and_cost(results: Results) -> Figure:
     """By layer, how much fine-tuning changed the maps, and what the score loses without it; thick is the mean over tasks."""
     maps = results.table(SIMILARITY)
-    maps = maps[maps.kind.isin(trainings_in(maps.kind))]
+    maps = maps[_runs(maps)]
     maps = maps.groupby(["task", "layer"], observed=True, as_index=False).value.mean()
     reset = results.table(RESET)
     reset = reset[reset.kind.str.contains(",")]
@@ -141,3 +125,13 @@ def table1(results: Results) -> Figure:
         marks={PAPER: "D", "majority class": "|"},
         columns=3,
     )
+
+
+def paper_points(task: Task, column: str, metric: str) -> float | None:
+    """The paper's number of Table 1 in points (0 to 100); None where it gives none (Spearman)."""
+    return dict(zip(task.metrics, getattr(task.table1, column), strict=False)).get(metric)
+
+
+def _runs(table: pd.DataFrame) -> pd.Series:
+    """Which rows compare the pre-trained model with a fine-tuning run."""
+    return table.kind.str.startswith("fine-tuning")

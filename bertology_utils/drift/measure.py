@@ -60,9 +60,7 @@ def run(lab: Lab) -> None:
 # How alike maps are before and after (Figure 5)
 
 
-def map_similarity(
-    model: nn.Module, reference: nn.Module, batches: Iterable[Batch]
-) -> np.ndarray:
+def map_similarity(model: nn.Module, reference: nn.Module, batches: Iterable[Batch]) -> np.ndarray:
     """Cosine similarity of two models' attention maps, shape (examples, layers, heads); see :func:`compare_maps`."""
     return compare_maps({"": (model, reference)}, batches)[""]
 
@@ -198,7 +196,10 @@ def last_layers_lead(similarities: Sequence[np.ndarray], seed: Seed) -> dict[str
     """
     by_layer = np.stack(similarities).mean(axis=3)  # (runs, examples, layers)
     resampled = [resampled_means(of_run, seed) for of_run in by_layer]
-    means = [np.vstack([of_run.mean(axis=0), few]) for of_run, few in zip(by_layer, resampled, strict=True)]
+    means = [
+        np.vstack([of_run.mean(axis=0), few])
+        for of_run, few in zip(by_layer, resampled, strict=True)
+    ]
 
     def lead(last: int, other: int) -> Estimate:
         leads = [of_run[:, other] - of_run[:, last] for of_run in means]  # each (1 + resamples,)
@@ -229,11 +230,8 @@ def record_maps(lab: Lab) -> None:
         lab.record("similarity of maps", by_head, by=("kind",), task=task, unit="cosine", n=n)
         runs = [values for name, values in compared.items() if name.startswith("fine-tuning")]
         leads[task] = last_layers_lead(runs, seed)
-        # Random weights attend almost evenly and may go on doing so: no layer changed most then.
-        changed = task in lab.random_tasks and by_head["random start"].mean(axis=1).min()
-        if changed and changed <= 1 - WEIGHT:
-            if learned(task, lab.random_starts(task), lab.labels(task), seed):
-                at_random[task] = last_layers_lead([compared["random start"]], seed)
+        if task in lab.random_tasks and changed_and_learned(lab, task, compared["random start"]):
+            at_random[task] = last_layers_lead([compared["random start"]], seed)
     name, options = "lead of the last two layers' change", {"by": ("task", "kind")}
     leads = lab.record(name, leads, unit="difference", **options)
     lab.record(f"{name}, random start", at_random, unit="difference", **options)
@@ -244,6 +242,13 @@ def record_maps(lab: Lab) -> None:
     lab.judge("random-start-layers", unmet="" if enough else missing)
     lab.record("mean cosine of the changes of maps", changes, by=("kind", "task"), unit="cosine")
     judge_changes(lab, *(changes.get(kind, {}) for kind in kinds.values()))
+
+
+def changed_and_learned(lab: Lab, task: Task, similarity: np.ndarray) -> bool:
+    """Whether a random start learned the task and changed some layer's maps: random weights attend almost evenly, and may go on doing so."""
+    changed = similarity.mean(axis=(0, 2)).min() <= 1 - WEIGHT
+    answers, seed = lab.random_starts(task), lab.resampling_seed(task)
+    return changed and learned(task, answers, lab.labels(task), seed)
 
 
 def judge_changes(
@@ -432,29 +437,29 @@ def share_ahead(
 
 def record_resets(lab: Lab) -> None:
     """Changes of the score with layers reset, and the last two layers' cost above that of all others."""
-    layers, claim = lab.config.num_hidden_layers, "last-layers-gain"
+    layers, above, changes = lab.config.num_hidden_layers, {}, {}
     if layers < 3 or not has_own_layers(lab.encoder()):
-        return lab.judge(claim, {}, unmet="more than two layers, each with weights of its own")
+        missing = "more than two layers, each with weights of its own"
+        lab.judge("last-layers-gain", {}, unmet=missing)
+        return
     groups = layer_groups(layers)
     last_two, others = f"{layers - 1}, {layers}", f"1 to {layers - 2}"
-    changes, above_others = {}, {}
     for task in track(lab.tasks, "resetting layers"):
         labels, seed, by_run, scores = lab.labels(task), lab.resampling_seed(task), [], []
         for number in lab.trainings(task):
             answers = predictions(task, logits_with_reset(lab, task, list(groups.values()), number))
             tuned, *reset = resampled_scores(plain_metric(task), answers, labels, seed)
-            by_run.append({name: one - tuned for name, one in zip(groups, reset, strict=True)})
+            of_run = {name: one - tuned for name, one in zip(groups, reset, strict=True)}
+            by_run.append(of_run | {"above": of_run[others] - of_run[last_two]})
             scores.append(tuned.value)
         scale = scale_of(task, float(np.mean(scores)))
-        changes[task] = {
-            name: mean_over_seeds([one[name] for one in by_run], scale) for name in groups
-        }
-        above = [one[others] - one[last_two] for one in by_run]
-        above_others[task] = mean_over_seeds(above, scale)
+        means = {name: mean_over_seeds([one[name] for one in by_run], scale) for name in by_run[0]}
+        above[task] = means.pop("above")
+        changes[task] = means
     lab.record("change of the score with layers reset", changes, by=("task", "kind"), unit="gain")
     what = "cost of resetting the last two layers above that of all others"
-    lab.record(what, above_others, by=("task",), unit="gain")
-    lab.judge(claim)
+    lab.record(what, above, by=("task",), unit="gain")
+    lab.judge("last-layers-gain")
 
 
 def layer_groups(layers: int) -> dict[str, tuple[int, ...]]:
