@@ -87,7 +87,7 @@ def test_a_table_has_a_column_for_each_task_and_a_row_for_each_label(checkout):
         "\n"
     )
     assert head.split(" | ")[2:] == ["MRPC", "STS-B", "SST-2", "QQP", "RTE", "MNLI-m |"]
-    assert rows[0].startswith("| change of the score with layers put back | 1, 2 |")
+    assert rows[0].startswith("| change of the score with layers reset | 1, 2 |")
     assert rows[1].startswith("|  | 2, 3 |") or rows[1].startswith("|  | ")
 
 
