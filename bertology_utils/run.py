@@ -22,7 +22,7 @@ from .annotation.annotators import load_annotator, sentences_of
 from .cache import CACHE_VARIABLE, cache_folder, key_digest, lock_beside, write_atomically
 from .common import SILENT, environment, is_full, one_of
 from .compare import picture_differences, results_difference
-from .framenet.release import check_release, load_release
+from .framenet.release import check_nltk, load_release
 from .glue import check_split, load_rows, sample
 from .hub import GLUE
 from .record import OUTPUT_VARIABLE, OWN_RUN, project_root
@@ -37,7 +37,7 @@ STAGING = ".staging-"
 # Seconds: far above the longest cell that was measured (trainings on a CPU, an hour).
 CELL_LIMIT = 12 * 3600
 # Several notebooks read the same.
-_split, _release, _checked_release = cache(check_split), cache(load_release), cache(check_release)
+_split, _release = cache(check_split), cache(load_release)
 _annotator, _treebank = cache(load_annotator), cache(sentences_of)
 
 
@@ -226,7 +226,7 @@ def _read_all(notebook: Notebook, settings: Settings) -> Iterator[str]:
             rows = sample(load_rows(task, "dev", data), settings.max_examples, settings.seed)
             annotator.annotate([text for field in task.fields for text in rows[field]])
     if "framenet" in declared and settings.framenet == "nltk":
-        _checked_release("nltk")
+        check_nltk()
         yield "FrameNet, which NLTK downloads if it is not there"
     elif "framenet" in declared and settings.framenet != "embedded":
         _release(settings.framenet)

@@ -26,7 +26,7 @@ from safetensors import SafetensorError, safe_open
 
 from . import corpora
 from .cache import file_sha256
-from .common import ATTENTIONS, DIRECTIONS, PROTOCOLS, one_based, one_of, zero_based
+from .common import ATTENTIONS, PROTOCOLS, one_based, one_of, zero_based
 from .glue import LEAST_DEV_ROWS, DataSource, Task, get_task, output_order, parse_tasks
 from .hub import BERT_BASE, GLUE, HUB_REVISIONS
 
@@ -382,10 +382,9 @@ PROFILES = {
 _SOURCES = ("model", "data", "annotation", "framenet")
 _ROWS = ("max_examples", "train_examples", "sweep_examples")
 # Of single notebooks; the results name them where they are not what they are by default.
-_SPECIAL = ("attention", "direction", "sentence_tokens", "element_tokens", "nearest")
+_SPECIAL = ("attention",)
 # All values of a parameter, where they can be listed.
-CHOICES: dict[str, tuple[str, ...]] = {"profile": tuple(PROFILES), "protocol": PROTOCOLS}
-CHOICES |= {"attention": ATTENTIONS, "direction": DIRECTIONS}
+CHOICES = {"profile": tuple(PROFILES), "protocol": PROTOCOLS, "attention": ATTENTIONS}
 # What in a parameter's text is a path, if there is one of that name.
 _PATHS = {"model": r"^(?!embedded$).+", "treebank": r".+", "checkpoint": r"(?<==)[^,]+"}
 _PATHS |= dict.fromkeys(_ALLOWED, r"(?<=:).+")
@@ -469,10 +468,6 @@ class Settings(BaseModel):
         framenet: embedded, nltk, folder:PATH or zip:PATH; empty: the profile's
         protocol: the paper's text or its published code
         attention: what maps are of: attention weights, or what they carry
-        direction: who attends
-        sentence_tokens: most tokens of a sentence; 0: the protocol's (the paper: 12)
-        element_tokens: most tokens of an element; 0: the protocol's (the paper: 3)
-        nearest: fewest tokens from predicate to element; 0: the protocol's (the paper: 2)
         seed: of every random draw
         max_examples: dev rows whose maps are measured; 0: the profile's; -1: all
         train_examples: training rows per task; 0: the profile's; -1: all
@@ -495,10 +490,6 @@ class Settings(BaseModel):
     framenet: Annotated[str, _read(_framenet)] = ""
     protocol: Choice = "paper"
     attention: Choice = "weight"
-    direction: Choice = "predicate to element"
-    sentence_tokens: Count = 0
-    element_tokens: Count = 0
-    nearest: Count = 0
     seed: Count = 1
     max_examples: Rows = 0
     train_examples: Rows = 0

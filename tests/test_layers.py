@@ -9,9 +9,7 @@ CHEAP = (
 ).split()
 HEAVY = {"torch", "transformers", "datasets", "spacy"}
 # torch is most of what is left here; the rest comes when a model or a data set is loaded.
-MEASURING = (
-    "lab framenet.measure framenet.comparisons disabling.sweep drift.measure finetune".split()
-)
+MEASURING = "lab framenet.measure disabling.sweep drift.measure finetune".split()
 LATE = {"transformers", "datasets", "pandas", "accelerate", "sklearn", "spacy", "torch._dynamo"}
 
 

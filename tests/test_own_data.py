@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import zipfile
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,7 +20,6 @@ from test_glue_folder import LAYOUTS, write
 from bertology_utils import __main__ as cli
 from bertology_utils import attention_maps, load_encoder
 from bertology_utils.corpora import FRAMENET
-from bertology_utils.framenet import release
 from bertology_utils.glue import TASKS, load_rows
 from bertology_utils.results import entries_of
 from bertology_utils.settings import parse_data, resolve
@@ -61,7 +61,8 @@ def places(tiny_bert, tiny_classifier, tmp_path, monkeypatch):
             write(tmp_path / "glue", TASKS[name], header, rows * 2, file)
     write(tmp_path / "own", TASKS["sst2"], "sentence\tlabel", ["fine\t1", "dull\t0"] * 2)
     write(tmp_path / "own", TASKS["sst2"], "sentence\tlabel", ["fine\t1", "dull\t0"], "train.tsv")
-    shutil.copytree(release.find_root(release._unpacked(FRAMENET)), tmp_path / "framenet")
+    with zipfile.ZipFile(FRAMENET) as archive:
+        archive.extractall(tmp_path / "framenet")
     monkeypatch.chdir(ROOT)
     return {
         "sst2=CLASSIFIER": f"sst2={tiny_classifier}",

@@ -68,11 +68,6 @@ WRONG = [
         "unknown framenet 'web'; choose one of: embedded, nltk, folder:PATH, zip:PATH",
     ),
     (["-p", "framenet", "folder:/nowhere/at/all"], "there is no folder"),
-    (
-        ["-p", "direction", "up"],
-        "unknown direction 'up'; choose one of: predicate to element, element to predicate, both",
-    ),
-    (["-p", "nearest", "-1"], "nearest=-1: Input should be greater than or equal to 0"),
     (["-p", "train_files", "mnli=x.tsv"], "needs data='folder:PATH'"),
     (["--only", "99"], "unknown notebook '99'; choose one of: "),
     (["--only", "3-1"], "unknown notebook '3-1'; choose one of: "),
@@ -100,7 +95,7 @@ WRONG = [
         ["--only", "4", "-p", "treebank", "README.md"],
         "unknown parameter 'treebank'; choose one of: ",
     ),
-    (["-p", "framenet", "folder:tests"], "is no FrameNet release: it has none of frameIndex.xml"),
+    (["-p", "framenet", "folder:tests"], "is no FrameNet release: it lacks luIndex.xml, lu, frame"),
     (["--profile", "paper", "-p", "profile", "small"], "profile is given twice"),
 ]
 
@@ -336,7 +331,6 @@ OTHERS = {  # of each parameter a value that is not the default
     "treebank": str(EMBEDDED / "MRPC" / "dev.conllu.gz"),
     "protocol": "official",
     "attention": "norm",
-    "direction": "both",
     **dict.fromkeys(
         [name for name, field in PARAMETERS.items() if field.default.__class__ is int], 7
     ),

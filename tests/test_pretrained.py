@@ -19,7 +19,8 @@ from made_up import SURE, resampled
 from test_dependencies import treebank
 from transformers import AutoTokenizer, BertConfig
 
-from bertology_utils.framenet import frame_links, release
+from bertology_utils.framenet.links import EXAMPLE, PAPER, extract
+from bertology_utils.framenet.release import load_release
 from bertology_utils.glue import TASKS, load_rows
 from bertology_utils.hub import BERT_BASE, GLUE, HUB_REVISIONS
 from bertology_utils.links.dependencies import CLARK, RELATIONS, RelationTest
@@ -113,12 +114,12 @@ def test_a_relation_that_a_fixed_distance_already_finds_is_left_out():
 
 
 def test_of_many_sentences_some_are_drawn_and_the_papers_own_is_kept():
-    kept = frame_links.extract(release.load_release("embedded"), frame_links.rules("paper"))[0]
+    kept = extract(load_release("embedded"), PAPER)[0]
     texts = [one.exemplar.text for one in kept]
     for seed in range(5):
         few = [one.exemplar.text for one in measure.drawn(kept, seed, 7)]
         assert len(few) == 7 and few == [text for text in texts if text in few]
-        assert frame_links.EXAMPLE in few
+        assert EXAMPLE in few
     assert measure.drawn(kept, 1) == kept
     assert measure.drawn(kept, 1, 7) == measure.drawn(kept, 1, 7) != measure.drawn(kept, 2, 7)
 

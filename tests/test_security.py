@@ -3,7 +3,6 @@
 import gzip
 import json
 import pickle
-import stat
 import zipfile
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from conftest import ROOT
 from hub_server import LocalHub, tiny_bert_repository, told
 
 from bertology_utils import common
-from bertology_utils.framenet import release
 from bertology_utils.run import output_folder
 from bertology_utils.settings import parse_data, parse_model, parse_pairs
 from docs.pages import in_markdown
@@ -117,22 +115,6 @@ def test_a_branch_of_the_hub_is_pinned_to_its_commit_and_the_results_name_it(tmp
 
 
 # Paths and sizes
-
-
-def linked(target, place):
-    """A zip with a link in it, as Unix's zip -y packs it."""
-    link = zipfile.ZipInfo("lu/lu1.xml")
-    link.create_system, link.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
-    with zipfile.ZipFile(target, "w") as archive:
-        archive.writestr(link, str(place))
-    return target
-
-
-def test_a_zip_with_a_link_in_it_is_refused(tmp_path):
-    (tmp_path / "secret").write_text("not for you")
-    for read in (release.check_release, release.load_release):
-        with pytest.raises(ValueError, match=r"'lu/lu1\.xml' is a link, and a release has none"):
-            read(f"zip:{linked(tmp_path / 'links.zip', tmp_path / 'secret')}")
 
 
 @pytest.mark.parametrize("name", ["../outside.xml", "/outside.xml"])

@@ -1,7 +1,22 @@
-"""FrameNet: links between a predicate and its core frame elements, and heads that follow them (§4.2, Figs 3 and 4).
+"""§4.2: do single heads link a predicate with its core frame elements? (Figs 3 and 4, notebook 2.)
 
-``release``: a release's annotated sentences. ``frame_links``: the paper's filters, and those of its
-published code. ``measure``: how much each head attends along a link, and at other places.
-``comparisons``: tests against these places, kinds of elements, the best fixed distance, and the
-published heatmaps. ``plots``: the figures.
+- ``release`` reads FrameNet's annotated sentences.
+- ``links`` keeps those with a link, by the paper's rules or by those of its published code.
+- ``measure`` scores every head along links and at other places, tests the difference, and has
+  ``run``, which records all that this section measures.
+- ``figures`` draws it.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..lab import Lab
+
+
+def run(lab: Lab) -> None:
+    """Record all that §4.2 measures; see :func:`bertology_utils.framenet.measure.run`."""
+    from . import measure  # imports torch, which the readers of a release do without
+
+    measure.run(lab)

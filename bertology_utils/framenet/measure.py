@@ -1,30 +1,67 @@
-"""How much every head attends along the links between a predicate and its frame elements, and at other places (§4.2)."""
+"""How much every head attends along links, at other places and from the other end, and what decides the claims (§4.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from ..annotation.inputs import wordpieces
-from ..attention import Batch, attention_maps, received
-from ..attention.batches import encode, make_batches
-from ..common import DIRECTIONS, Head, one_of
-from ..statistics.permutation import largest
-from .frame_links import PAPER, FrameSentence, extract
-from .release import Span, load_release
+from ..attention import Batch, attention_maps, make_batches, observe_cached, received
+from ..attention.batches import batches_of, encode
+from ..common import Head, head_name, one_of
+from ..lab import Lab, kept
+from ..published import MODEL, READING_ERROR, published_panel
+from ..statistics.estimates import Bootstrap, Estimate, Seed, bootstrap_mean, mean_over_seeds
+from ..statistics.permutation import (
+    ONE_SIDED,
+    ManyTest,
+    count_of,
+    heads_by_size,
+    in_both,
+    many_test,
+    p_is,
+)
+from ..verdicts import CLAIMS, WEIGHT, Support, some_head, too_few
+from .links import (
+    EXAMPLE,
+    PAPER,
+    PAPER_SENTENCES,
+    PAPER_UNITS,
+    RULES,
+    FrameSentence,
+    extract,
+    only_complements,
+    towards_official,
+)
+from .release import Release, Span, load_release
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
+# Who attends: the predicate, as the paper's text says, or the element, as its code has it.
+DIRECTIONS = FORWARD, BACK = "predicate to element", "element to predicate"
 PAIRINGS = ("product", "zip")
 # What the links are compared with, and what people read for it.
 PLACES = {"moved": "shifted places", "borrowed": "other sentences' places"}
 BORROWED = 8  # places to borrow from other sentences
-Cells = tuple[np.ndarray, np.ndarray]  # rows and columns of a map, each of shape (pairs,)
+EVEN_SHARES = 2  # so many times 1/L is a high weight, as in §4.4's stripes
+PRONOUN_FORMS = frozenset(
+    "i you he she it we they who me him her us them this that these those".split()
+)
+# Rows of the results.
+SCORE, EXCESS = "score along frame links", "excess along frame links"
+P_OF_EXCESS = "p of the excess beyond place and word"
+WEIGHT_ALONE, BOTH = "weight", "smaller of both"  # states of the excess: without popularity, too
+PUBLISHED = "bert-base, published figure"
+
+
+# Where links are among wordpieces
 
 
 @dataclass(frozen=True)
@@ -36,7 +73,7 @@ class FramePlaces:
         predicate: positions of the predicate's wordpieces.
         elements: positions of each linked element's.
         length: wordpieces, special tokens included.
-        special: special tokens before and behind the words.
+        special: special tokens before and after the words.
     """
 
     sentence: FrameSentence
@@ -50,88 +87,81 @@ class FramePlaces:
         """Positions of all but the special tokens."""
         return range(self.special[0], self.length - self.special[1])
 
-    def pairs(self, direction: str, pairing: str = "product") -> tuple[np.ndarray, np.ndarray]:
-        """Rows (attending) and columns (attended to) of the map's cells that belong to the links, each shape (pairs,).
+    def pairs(self, direction: str, pairing: str = "product") -> np.ndarray:
+        """Rows (attending) and columns (attended to) of the map's cells that belong to the links, shape (2, pairs).
 
         Args:
             direction: one of :data:`DIRECTIONS`.
-            pairing: "product" pairs every wordpiece of the predicate with
-                every one of an element; "zip" the first with the first and so
-                on, as the published code does.
+            pairing: "product" pairs every wordpiece of the predicate with every one of an element;
+                "zip" the first with the first and so on, as the published code does.
         """
         one_of("direction", direction, DIRECTIONS)
         one_of("pairing", pairing, PAIRINGS)
-        both = [
-            (p, e)
+        cells = [
+            pair
             for element in self.elements
-            for p, e in (
+            for pair in (
                 zip(self.predicate, element, strict=False)
                 if pairing == "zip"
                 else ((p, e) for p in self.predicate for e in element)
             )
         ]
-        ways = {"predicate to element": both, "element to predicate": [(e, p) for p, e in both]}
-        chosen = ways.get(direction) or both + ways["element to predicate"]
-        rows, columns = np.array(chosen).T
-        return rows, columns
+        predicate_first = np.array(cells).T
+        return predicate_first if direction == FORWARD else predicate_first[::-1]
 
 
-def place_release(source: str, tokenizer) -> tuple[list[FramePlaces], Dataset, int]:
-    """The sentences of a release that the paper's rules leave; see :func:`place`.
-
-    Args:
-        source: from :func:`bertology_utils.framenet.release.load_release`.
-        tokenizer: a fast tokenizer.
-    """
+def place_release(source: str, tokenizer: Any) -> tuple[list[FramePlaces], Dataset, int]:
+    """The sentences of a release that the paper's rules leave; see :func:`place`."""
     return place(extract(load_release(source), PAPER)[0], tokenizer)
 
 
 def place(
-    sentences: Sequence[FrameSentence], tokenizer, max_length: int = 128
+    sentences: Sequence[FrameSentence], tokenizer: Any, max_length: int = 128
 ) -> tuple[list[FramePlaces], Dataset, int]:
     """Sentences with the wordpieces of their links, and the model's inputs.
 
     Args:
-        sentences: from :func:`bertology_utils.framenet.frame_links.extract`.
+        sentences: from :func:`bertology_utils.framenet.links.extract`.
         tokenizer: a fast tokenizer.
         max_length: wordpieces per input.
 
     Returns:
-        The placed sentences, the model's inputs in the same order, and how
-        many sentences were left out because a predicate or an element has no
-        wordpiece within ``max_length``.
+        The placed sentences, the model's inputs in the same order, and how many sentences were left
+        out because a predicate or an element has no wordpiece within ``max_length``.
     """
     from datasets import Dataset
 
     texts = [sentence.exemplar.text for sentence in sentences]
     inputs = encode(tokenizer, texts, max_length=max_length, return_offsets_mapping=True)
+    all_offsets = inputs.pop("offset_mapping")
+
+    def positions(row: int, spans: Sequence[Span]) -> tuple[int, ...]:
+        pieces = (wordpieces(all_offsets[row], span.start, span.end) for span in spans)
+        return tuple(sorted({index for several in pieces for index in several}))
+
     placed, rows = [], []
-    for row, (sentence, offsets) in enumerate(
-        zip(sentences, inputs.pop("offset_mapping"), strict=True)
-    ):
-        predicate = _positions(offsets, sentence.target)
-        elements = tuple(_positions(offsets, spans) for spans in sentence.elements)
+    for row, sentence in enumerate(sentences):
+        predicate = positions(row, sentence.target)
+        elements = tuple(positions(row, spans) for spans in sentence.elements)
         if predicate and all(elements):
-            placed.append(
-                FramePlaces(
-                    sentence, predicate, elements, len(offsets), _special(inputs.sequence_ids(row))
-                )
-            )
+            owners = inputs.sequence_ids(row)  # None for a special token
+            words = [position for position, owner in enumerate(owners) if owner is not None]
+            special = words[0], len(owners) - 1 - words[-1]
+            placed.append(FramePlaces(sentence, predicate, elements, len(owners), special))
             rows.append(row)
     columns = {name: [values[row] for row in rows] for name, values in inputs.items()}
     return placed, Dataset.from_dict(columns), len(sentences) - len(placed)
 
 
-def _special(owners: Sequence[int | None]) -> tuple[int, int]:
-    """How many special tokens stand before and behind the words; they belong to no text."""
-    words = [position for position, owner in enumerate(owners) if owner is not None]
-    return words[0], len(owners) - 1 - words[-1]
+@kept
+def frame_sentences(lab: Lab) -> tuple[list[FramePlaces], list[Batch]]:
+    """The sentences that the lab's protocol keeps of its release, with their model inputs."""
+    sentences, _ = extract(load_release(lab.settings.framenet), RULES[lab.settings.protocol])
+    placed, inputs, _ = place(sentences, lab.tokenizer)
+    return placed, make_batches(inputs, lab.tokenizer)
 
 
-def _positions(offsets, spans: Sequence[Span]) -> tuple[int, ...]:
-    return tuple(
-        sorted({index for span in spans for index in wordpieces(offsets, span.start, span.end)})
-    )
+# Attention along links
 
 
 @dataclass(frozen=True)
@@ -139,10 +169,10 @@ class FrameLinkScores:
     """Scores of every sentence and head, as :class:`FrameLinkAttention` computes them.
 
     Attributes:
-        places: per sentence, shape (places, layers, heads): the score of its
-            links first, then those of the cells that they are compared with.
-        hits: True where a row's largest weight among words falls on a link,
-            shape (sentences, layers, heads).
+        places: per sentence, shape (places, layers, heads): the score of its links first, then
+            those of the cells that they are compared with.
+        hits: True where a row's largest weight among words falls on a link, shape (sentences,
+            layers, heads).
     """
 
     places: tuple[np.ndarray, ...]
@@ -154,15 +184,16 @@ class FrameLinkScores:
         return np.stack([scores[0] for scores in self.places])
 
     @property
+    def compared(self) -> np.ndarray:
+        """True for sentences with other places, shape (sentences,)."""
+        return np.array([len(scores) > 1 for scores in self.places])
+
+    @property
     def excess(self) -> np.ndarray:
         """Links minus the mean of the other places, shape (sentences that have others, layers, heads)."""
         return np.stack(
             [scores[0] - scores[1:].mean(axis=0) for scores in self.places if len(scores) > 1]
         )
-
-    def of(self, rows: Sequence[int]) -> FrameLinkScores:
-        """The scores of some sentences."""
-        return FrameLinkScores(tuple(self.places[row] for row in rows), self.hits[list(rows)])
 
 
 class FrameLinkAttention:
@@ -171,10 +202,9 @@ class FrameLinkAttention:
     Args:
         placed: the sentences, in the order of the batches' ``index``.
         direction, pairing: see :meth:`FramePlaces.pairs`.
-        elsewhere: what the links are compared with. "moved": their cells moved
-            along the sentence together, so that all distances stay.
-            "borrowed": the cells of other sentences of the same length, so
-            that distances and positions stay.
+        elsewhere: what the links are compared with. "moved": their cells moved along the sentence
+            together, so that all distances stay. "borrowed": the cells of other sentences of the
+            same length, so that distances and positions stay.
         seed: of the choice of borrowed cells.
         centred: subtract from every weight what the token gets from the average token, so that a
             head's preference for certain words, whoever is looking, does not count.
@@ -185,74 +215,61 @@ class FrameLinkAttention:
         placed: Sequence[FramePlaces],
         direction: str,
         pairing: str = "product",
-        elsewhere: str | None = None,
+        elsewhere: str = "",
         seed: int = 0,
         centred: bool = False,
     ):
-        if elsewhere is not None:
+        if elsewhere:
             one_of("elsewhere", elsewhere, PLACES)
         self._placed, self._centred = placed, centred
-        # Per sentence the rows and columns of its links, and the positions of its words.
-        self._links = [(*sentence.pairs(direction, pairing), sentence.words) for sentence in placed]
-        others: list[list[Cells]] = [[] for _ in placed]
-        if elsewhere is not None:
+        self._links = [sentence.pairs(direction, pairing) for sentence in placed]
+        others = [list[np.ndarray]()] * len(placed)
+        if elsewhere:
             others = self._moved() if elsewhere == "moved" else self._borrowed(seed)
         self._cells = [
-            _stack([links[:2], *places]) for links, places in zip(self._links, others, strict=True)
+            _stack([links, *places]) for links, places in zip(self._links, others, strict=True)
         ]
         self._scores: list[list[np.ndarray]] = [[] for _ in placed]
         self._hits: list[list[np.ndarray]] = [[] for _ in placed]
 
-    def _moved(self) -> list[list[Cells]]:
+    def _moved(self) -> list[list[np.ndarray]]:
         """Every place along the sentence where all cells are on words and none is a link's."""
-        found = []
-        for rows, columns, words in self._links:
-            used, links = np.concatenate([rows, columns]), set(zip(rows, columns, strict=True))
-            shifts = range(words.start - used.min(), words.stop - used.max())
-            found.append(
-                [
-                    (rows + shift, columns + shift)
-                    for shift in shifts
-                    if not links & set(zip(rows + shift, columns + shift, strict=True))
-                ]
-            )
-        return found
+        places = []
+        for sentence, links in zip(self._placed, self._links, strict=True):
+            shifts = range(sentence.words.start - links.min(), sentence.words.stop - links.max())
+            own = _as_set(links)
+            places.append([links + by for by in shifts if not own & _as_set(links + by)])
+        return places
 
-    def _borrowed(self, seed: int) -> list[list[Cells]]:
+    def _borrowed(self, seed: int) -> list[list[np.ndarray]]:
         """The cells of up to :data:`BORROWED` other sentences of the same length, drawn at random, none a link's own."""
         rng = np.random.default_rng(seed)
-        by_length: dict[int, list[int]] = {}
+        by_length = defaultdict(list)
         for index, sentence in enumerate(self._placed):
-            by_length.setdefault(sentence.length, []).append(index)
-        found = []
-        for sentence, (rows, columns, _) in zip(self._placed, self._links, strict=True):
-            links = set(zip(rows, columns, strict=True))
-            cells_of_others: list[Cells] = []
-            for other in rng.permutation(by_length[sentence.length]):
-                cells = self._links[other][:2]
-                if len(cells_of_others) < BORROWED and not links & set(zip(*cells, strict=True)):
-                    cells_of_others.append(cells)
-            found.append(cells_of_others)
-        return found
+            by_length[sentence.length].append(index)
+        places = []
+        for sentence, links in zip(self._placed, self._links, strict=True):
+            own = _as_set(links)
+            drawn = (self._links[other] for other in rng.permutation(by_length[sentence.length]))
+            places.append(
+                list(islice((cells for cells in drawn if not own & _as_set(cells)), BORROWED))
+            )
+        return places
 
     def others(self, index: int) -> list[set[tuple[int, int]]]:
         """The cells, (row, column), of every place that a sentence's links are compared with."""
-        rows, columns = (part.tolist() for part in self._cells[index])
-        return [set(zip(*place, strict=True)) for place in zip(rows[1:], columns[1:], strict=True)]
+        return [_as_set(cells) for cells in self._cells[index].transpose(1, 0, 2)[1:]]
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Score one layer; see :class:`bertology_utils.attention.Measurement`."""
         weights = (maps - received(maps, batch)[:, :, None] if self._centred else maps).cpu()
         for row, (index, first) in enumerate(zip(batch.index, batch.starts.tolist(), strict=True)):
-            length = self._placed[index].length
-            own = weights[
-                row, :, first : first + length, first : first + length
-            ]  # (heads, length, length)
-            rows, columns = self._cells[index]  # (places, pairs) each
-            self._scores[index].append(
-                own[:, rows, columns].amax(dim=2).T.numpy()
-            )  # (places, heads)
-            self._hits[index].append(_points_at(own, *self._links[index]))
+            last = first + self._placed[index].length
+            own = weights[row, :, first:last, first:last]  # (heads, length, length)
+            rows, columns = torch.from_numpy(self._cells[index])  # (places, pairs) each
+            largest_weight = own[:, rows, columns].amax(dim=2)  # (heads, places)
+            self._scores[index].append(largest_weight.T.numpy())
+            self._hits[index].append(_points_at(own, self._links[index], self._placed[index].words))
 
     def compute(self) -> FrameLinkScores:
         """The scores of all sentences, in order."""
@@ -260,41 +277,52 @@ class FrameLinkAttention:
         return FrameLinkScores(tuple(np.stack(layers, axis=1) for layers in self._scores), hits)
 
 
-def _stack(places: list[Cells]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cells of several places as two arrays of shape (places, pairs); the first pair fills up, a largest weight stays."""
-    most = max(len(rows) for rows, _ in places)
-
-    def filled(cells: np.ndarray) -> np.ndarray:
-        return np.concatenate([cells, np.repeat(cells[:1], most - len(cells))])
-
-    rows, columns = (
-        torch.from_numpy(np.stack([filled(part[axis]) for part in places])) for axis in (0, 1)
-    )
-    return rows, columns
+def _as_set(cells: np.ndarray) -> set[tuple[int, int]]:
+    return set(zip(*cells.tolist(), strict=True))
 
 
-def _points_at(
-    own: torch.Tensor, rows: np.ndarray, columns: np.ndarray, words: range
-) -> np.ndarray:
+def _stack(places: Sequence[np.ndarray]) -> np.ndarray:
+    """Cells of several places as one array of shape (2, places, pairs).
+
+    The last pair fills up the shorter ones; a largest weight stays what it is.
+    """
+    most = max(cells.shape[1] for cells in places)
+    filled = [cells[:, np.arange(most).clip(max=cells.shape[1] - 1)] for cells in places]
+    return np.stack(filled, axis=1)
+
+
+def _points_at(own: torch.Tensor, links: np.ndarray, words: range) -> np.ndarray:
     """Per head: does the word to which some linked row attends most belong to its link? Shape (heads,)."""
-    length = own.shape[1]
-    linked = torch.zeros(length, length, dtype=torch.bool)
-    linked[rows, columns] = True
-    attending = torch.from_numpy(np.unique(rows))
-    most = (
-        own[:, attending, words.start : words.stop].argmax(dim=2) + words.start
-    )  # (heads, rows): words only
-    return linked[attending, most].any(dim=1).numpy()
+    linked = torch.zeros(own.shape[1:], dtype=torch.bool)
+    linked[links[0], links[1]] = True
+    attending = torch.from_numpy(np.unique(links[0]))
+    most = own[:, attending, words.start : words.stop].argmax(dim=2)  # (heads, rows), words only
+    return linked[attending, most + words.start].any(dim=1).numpy()
+
+
+def scores_on(
+    sentences: Sequence[FrameSentence], encoder: Any, tokenizer: Any, direction: str, **options: Any
+) -> FrameLinkScores:
+    """Scores on sentences by themselves, which are compared with one another's places.
+
+    Args:
+        sentences: from :func:`bertology_utils.framenet.links.extract`.
+        encoder, tokenizer: the model.
+        direction, options: of :class:`FrameLinkAttention`.
+    """
+    placed, inputs, _ = place(sentences, tokenizer)
+    links = FrameLinkAttention(placed, direction, **options)
+    return observe_cached(encoder, make_batches(inputs, tokenizer), {"links": links})["links"]
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A sentence as one head sees it.
+    """One head's map of a sentence.
 
     Attributes:
         head: (layer, head) from 0.
         tokens: the wordpieces.
-        weights: the head's map, shape (tokens, tokens).
+        weights: the map, shape (tokens, tokens).
         cells: (row, column) of the links' cells in it.
         link: the cell of these with the largest weight.
     """
@@ -317,54 +345,281 @@ class Seen:
         return f"from “{looking}” to “{seen}” {self.weight:.3f}"
 
 
-def seen(
-    encoder,
-    tokenizer,
-    inputs: Dataset,
-    placed: Sequence[FramePlaces],
-    index: int,
-    head: Head,
-    direction: str,
-) -> Seen:
-    """A sentence as a head sees it.
+def seen(encoder: Any, tokenizer: Any, sentence: FramePlaces, head: Head, direction: str) -> Seen:
+    """One head's map of a sentence.
 
     Args:
         encoder, tokenizer: the model.
-        inputs, placed: all sentences, from :func:`place`.
-        index: of the sentence among them.
+        sentence: from :func:`place`.
         head: (layer, head) from 0.
-        direction: see :meth:`FramePlaces.pairs`.
+        direction: one of :data:`DIRECTIONS`.
     """
-    (batch,) = make_batches(inputs.select([index]), tokenizer)
-    tokens = tokenizer.convert_ids_to_tokens(inputs[index]["input_ids"])
-    start = int(batch.starts[0])
-    maps = attention_maps(encoder, batch.to(encoder.device))[head[0]][0, head[1]]
-    weights = maps[start : start + len(tokens), start : start + len(tokens)].cpu().numpy()
-    cells = [
-        (int(row), int(column)) for row, column in zip(*placed[index].pairs(direction), strict=True)
-    ]
+    (batch,) = batches_of([sentence.sentence.exemplar.text], tokenizer)
+    tokens = tokenizer.convert_ids_to_tokens(batch.inputs["input_ids"][0])
+    layer, index = head
+    weights = attention_maps(encoder, batch.to(encoder.device))[layer][0, index].cpu().numpy()
+    cells = sorted(_as_set(sentence.pairs(direction)))
     return Seen(head, tokens, weights, cells, max(cells, key=lambda cell: weights[cell]))
 
 
-def most_special(
-    placed: Sequence[FramePlaces], scores: FrameLinkScores, head: Head, direction: str
-) -> int:
-    """Index of the sentence whose link a head prefers most to at least two other places.
+def most_special(scores: FrameLinkScores, head: Head) -> int:
+    """Index of the sentence whose links a head prefers most to at least two other places."""
+    excess = [
+        one[0][head] - one[1:].mean(axis=0)[head] if len(one) > 2 else -1.0 for one in scores.places
+    ]
+    return int(np.argmax(excess))
 
-    Of sentences whose link is one cell, which are the easiest to read; of any if there is none.
 
-    Raises:
-        ValueError: no sentence has two other places.
+# What decides
+
+
+def excess_test(scores: FrameLinkScores, centred: FrameLinkScores, seed: Seed) -> ManyTest:
+    """Every head's excess along frame links, as it is and with popularity off, both above the least effect that counts."""
+    return in_both(*(many_test(one.excess, WEIGHT, seed) for one in (scores, centred)))
+
+
+def p_of_following(test: ManyTest, random_bar: float) -> np.ndarray:
+    """Every head's p value that its excess is above the least effect; 1 where a head with random weights has as much.
+
+    Args:
+        test: from :func:`excess_test`.
+        random_bar: the largest excess of a head with random weights.
     """
-    excess = np.array(
-        [
-            one[0][head] - one[1:].mean(axis=0)[head] if len(one) > 2 else np.nan
-            for one in scores.places
-        ]
+    return np.where(test.means > random_bar, test.above, 1.0)
+
+
+def largest_excess(test: ManyTest, random_bar: float) -> Support:
+    """Support for some head whose excess is above the least effect and above that of any head with random weights.
+
+    Arguments as of :func:`p_of_following`.
+    """
+    head = heads_by_size(test.means)[0]
+    p = p_of_following(test, random_bar)
+    number = (
+        f"{head_name(*head)} {test.means[head]:+.3f}, {p_is(p[head])}, {count_of(p <= ONE_SIDED)}"
     )
-    if np.isnan(excess).all():
-        raise ValueError(
-            "no sentence has two other places for its links; give a release with more sentences"
-        )
-    simple = np.array([len(place.pairs(direction)[0]) == 1 for place in placed]) & ~np.isnan(excess)
-    return largest(np.where(simple, excess, np.nan) if simple.any() else excess)[0]
+    number += f" heads above (random weights {random_bar:+.3f}); n={test.n[head]}"
+    return Support(float(p.min()), some_head(test).fails, number)
+
+
+def tested_head(test: ManyTest, head: Head) -> Support:
+    """Support for one head's mean above the test's least effect, corrected over all heads."""
+    number = f"{head_name(*head)} {test.means[head]:+.3f}; n={test.n[head]}"
+    return Support(float(test.above[head]), float(test.below[head]), number)
+
+
+def looks_along(weight: float, tokens: int) -> Support:
+    """Support for a high weight along a link of one sentence: above :data:`EVEN_SHARES` even shares of its tokens."""
+    number = f"{weight:.3f}, an even share {1 / tokens:.3f}; one sentence"
+    is_high = weight * tokens > EVEN_SHARES
+    return Support(float(not is_high), float(is_high), number)
+
+
+def second_above_third(scores: np.ndarray, seed: Seed) -> Estimate:
+    """The second highest head's score minus the third's, mean over sentences.
+
+    Args:
+        scores: shape (sentences, layers, heads).
+        seed: of the resampling of sentences.
+    """
+    _, second, third, *_ = heads_by_size(scores.mean(axis=0))
+    return mean_over_seeds([bootstrap_mean(scores[:, *second] - scores[:, *third], seed)])
+
+
+def published_second_above_third() -> Estimate:
+    """As :func:`second_above_third`, of the published panel; its error is that of reading two cells off."""
+    panel = published_panel("framenet")
+    _, second, third, *_ = heads_by_size(panel)
+    # Of one cell, if all readings within the error are as likely.
+    error = READING_ERROR / np.sqrt(3)
+    return Estimate(panel[second] - panel[third], error * np.sqrt(2), PAPER_SENTENCES)
+
+
+def best_fixed_distance(
+    placed: Sequence[FramePlaces], direction: str, seed: Seed
+) -> tuple[int, Bootstrap]:
+    """Share of links that a head would hit if it always pointed the same number of wordpieces away.
+
+    To be compared with :attr:`FrameLinkScores.hits`.
+
+    Returns:
+        The best distance (column minus row), and the share of sentences in which it hits.
+    """
+    distances = [
+        set((cells[1] - cells[0]).tolist()) for cells in (s.pairs(direction) for s in placed)
+    ]
+    counts = Counter(distance for several in distances for distance in several)
+    best = max(counts, key=lambda distance: (counts[distance], -abs(distance)))
+    return best, bootstrap_mean(np.array([float(best in several) for several in distances]), seed)
+
+
+def role(sentence: FramePlaces) -> str:
+    """Of its one link's element: a "pronoun before" the predicate, "other before" it, or "after" it; "" for several links."""
+    if len(sentence.elements) > 1:
+        return ""
+    spans = sentence.sentence.elements[0]
+    if spans[0].start >= sentence.sentence.target[0].start:
+        return "after"
+    words = " ".join(sentence.sentence.exemplar.text[span.start : span.end] for span in spans)
+    return "pronoun before" if words.lower() in PRONOUN_FORMS else "other before"
+
+
+# All that §4.2 measures
+
+
+def run(lab: Lab) -> None:
+    """Record the scores of every head in both directions, the controls, and the verdicts of §4.2."""
+    record_sentences(lab, load_release(lab.settings.framenet))
+    placed, batches = frame_sentences(lab)
+    asked = {way: borrowing(lab, placed, way) for way in DIRECTIONS}
+    random = observe_cached(lab.encoder("normal"), batches, asked)
+    scores, tests = scores_and_tests(lab, placed, batches)
+    record_highest_heads(lab, scores, random[FORWARD])
+
+    bars = {way: float(one.excess.mean(axis=0).max()) for way, one in random.items()}
+    excess = {
+        way: {WEIGHT_ALONE: scores[way].excess.mean(axis=0), BOTH: tests[way].means}
+        for way in DIRECTIONS
+    }
+    lab.record(EXCESS, excess, by=("kind", "state"), unit="difference")
+    p = {way: p_of_following(test, bars[way]) for way, test in tests.items()}
+    lab.record(P_OF_EXCESS, p, by=("kind",), unit="p", tolerance=0.01)
+    record_following(lab, "frame links", tests, bars, {"frame-links": FORWARD, "frame-back": BACK})
+    record_complements(lab, bars)
+    record_pointing(lab, scores[FORWARD])
+    roles = Counter(filter(None, map(role, placed)))
+    lab.record("sentences by kind of element", roles, by=("kind",), unit="count")
+
+
+def borrowing(
+    lab: Lab, placed: Sequence[FramePlaces], direction: str, centred: bool = False
+) -> FrameLinkAttention:
+    """Links of a direction beside other sentences' places."""
+    seed = lab.settings.seed
+    return FrameLinkAttention(placed, direction, elsewhere="borrowed", seed=seed, centred=centred)
+
+
+def scores_and_tests(
+    lab: Lab, placed: Sequence[FramePlaces], batches: Sequence[Batch]
+) -> tuple[dict[str, FrameLinkScores], dict[str, ManyTest]]:
+    """Scores of the pre-trained heads, and :func:`excess_test`, by direction."""
+    asked = {way: borrowing(lab, placed, way) for way in DIRECTIONS}
+    centred = {f"{way}, centred": borrowing(lab, placed, way, centred=True) for way in DIRECTIONS}
+    found = observe_cached(lab.encoder(), batches, asked | centred)
+    scores = {way: found[way] for way in DIRECTIONS}
+    tests = {
+        way: excess_test(found[way], found[f"{way}, centred"], lab.settings.seed)
+        for way in DIRECTIONS
+    }
+    return scores, tests
+
+
+def record_sentences(lab: Lab, release: Release) -> None:
+    """How many sentences each filter leaves, by the paper's rules and towards those of its code."""
+    if release.problems:
+        print(f"left out of {release.name}: {len(release.problems)}, first {release.problems[0]}")
+    lab.fact(release=release.name)
+    left = {name: extract(release, rules)[1] for name, rules in RULES.items()}
+    sentences = {name: list(counts.values())[-1] for name, counts in left.items()}
+    lab.record("sentences left", left[lab.settings.protocol], by=("kind",), unit="count")
+    lab.record("sentences kept", sentences, by=("kind",), unit="count")
+    lab.record("sentences: together", towards_official(release), by=("kind",), unit="count")
+    unmet = f"release 1.7 with {PAPER_UNITS} lexical units; here {release.units}"
+    unmet = "" if release.units == PAPER_UNITS else unmet
+    lab.judge("frame-count", {release.name: sentences[lab.settings.protocol]}, unmet=unmet)
+
+
+def record_highest_heads(
+    lab: Lab, scores: Mapping[str, FrameLinkScores], random: FrameLinkScores
+) -> None:
+    """Every head's score; whether two stand out, score above random weights, and follow the paper's example.
+
+    Args:
+        lab: takes the numbers.
+        scores: by direction.
+        random: of random weights, from predicate to element.
+    """
+    seed, (placed, _) = lab.settings.seed, frame_sentences(lab)
+    means = {way: one.actual.mean(axis=0) for way, one in scores.items()}
+    lab.record(SCORE, means, by=("kind",), unit="weight", n=len(placed))
+    apart = {way: second_above_third(one.actual, seed) for way, one in scores.items()}
+    apart[PUBLISHED] = published_second_above_third()
+    lab.record("second head above the third", apart, by=("kind",), unit="difference")
+    lab.judge("frame-two-heads", {FORWARD: apart[FORWARD]})
+    lab.judge("frame-two-heads", {"": apart[PUBLISHED]}, model=MODEL)
+
+    actual = scores[FORWARD].actual
+    first, second = heads_by_size(means[FORWARD])[:2]
+    rival = heads_by_size(random.actual.mean(axis=0))[0]
+    of_random = bootstrap_mean(random.actual[:, *rival], seed)
+    gain = mean_over_seeds([bootstrap_mean(actual[:, *first], seed) - of_random])
+    lab.record("highest head above random weights", gain, unit="difference")
+    lab.judge("frame-random", {head_name(*first): gain})
+
+    texts = [one.sentence.exemplar.text for one in placed]
+    unmet = "" if EXAMPLE in texts else "the paper's sentence in this release"
+    if lab.settings.framenet == "embedded":
+        unmet = "a FrameNet release: other sentences chose these heads"
+    supports = {}
+    for head in () if unmet else (first, second):
+        at = texts.index(EXAMPLE)
+        supports[head_name(*head)] = looks_along(float(actual[at, *head]), placed[at].length)
+    lab.judge("frame-example", supports, unmet=unmet)
+
+
+def record_following(
+    lab: Lab,
+    links: str,
+    tests: Mapping[str, ManyTest],
+    bars: Mapping[str, float],
+    claims: Mapping[str, str],
+) -> None:
+    """How many heads follow links, and the verdict on some head.
+
+    Args:
+        lab: takes the numbers.
+        links: what they are called.
+        tests, bars: by direction: :func:`excess_test`, and the largest excess with random weights.
+        claims: the direction of each.
+    """
+    p = {way: p_of_following(test, bars[way]) for way, test in tests.items()}
+    following = {way: int((one <= ONE_SIDED).sum()) for way, one in p.items()}
+    lab.record(f"heads that follow {links}", following, by=("kind",), unit="count")
+    for claim, way in claims.items():
+        lab.judge(claim, {way: largest_excess(tests[way], bars[way])})
+
+
+def record_complements(lab: Lab, bars: Mapping[str, float]) -> None:
+    """The same along links to elements that are neither subjects nor objects, where the release says which are."""
+    rest = only_complements([one.sentence for one in frame_sentences(lab)[0]])
+    if unmet := too_few(len(rest)) if rest else CLAIMS["frame-functions"].needs[0]:
+        lab.judge("frame-functions", {}, unmet=unmet)
+        return
+    placed, inputs, _ = place(rest, lab.tokenizer)
+    _, tests = scores_and_tests(lab, placed, make_batches(inputs, lab.tokenizer))
+    excess = {way: test.means for way, test in tests.items()}
+    name = "links to other elements"
+    lab.record(f"excess along {name}", excess, by=("kind",), unit="difference", n=len(rest))
+    record_following(lab, name, tests, bars, {"frame-functions": FORWARD})
+
+
+def record_pointing(lab: Lab, borrowed: FrameLinkScores) -> None:
+    """The highest head at both kinds of other places, and the one that points at links most against a fixed distance."""
+    seed, (placed, batches) = lab.settings.seed, frame_sentences(lab)
+    moved = {"moved": FrameLinkAttention(placed, FORWARD, elsewhere="moved")}
+    moved = observe_cached(lab.encoder(), batches, moved)["moved"]
+    top = heads_by_size(borrowed.actual.mean(axis=0))[0]
+    tests = {
+        f"over {PLACES[kind]}": tested_head(many_test(one.excess, WEIGHT, seed), top)
+        for kind, one in (("moved", moved), ("borrowed", borrowed))
+    }
+    lab.judge("frame-moved", tests)
+
+    hits = borrowed.hits
+    pointer = heads_by_size(hits.mean(axis=0))[0]
+    distance, fixed = best_fixed_distance(placed, FORWARD, seed)
+    lab.fact(best_distance=distance)
+    lab.record("pointing by the best fixed distance", fixed, unit="share")
+    ahead = mean_over_seeds([bootstrap_mean(hits[:, *pointer].astype(float), seed) - fixed])
+    lab.record("pointing above the best fixed distance", ahead, unit="gain")
+    lab.judge("frame-pointing", {f"{head_name(*pointer)} against {distance:+d} wordpieces": ahead})

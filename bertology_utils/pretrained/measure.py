@@ -12,10 +12,9 @@ from ..attention import Batch, ByNorm, make_batches, observe_cached
 from ..common import Head, head_name
 from ..features import Features, Flow, marks
 from ..features.compare import Stripes, against_marks, earlier_and_later
-from ..framenet.comparisons import excess_test as excess_test
-from ..framenet.comparisons import scores_on
-from ..framenet.frame_links import EXAMPLE, OFFICIAL, PAPER_UNITS, FrameSentence, extract, rules
-from ..framenet.measure import FrameLinkAttention, FrameLinkScores, Seen, place, seen
+from ..framenet.links import EXAMPLE, OFFICIAL, PAPER, PAPER_UNITS, FrameSentence, extract
+from ..framenet.measure import FrameLinkAttention, FrameLinkScores, Seen, place, scores_on, seen
+from ..framenet.measure import excess_test as excess_test
 from ..framenet.release import load_release
 from ..glue import Task
 from ..links.dependencies import CLARK, Arcs, Pointing, RelationTest, relation_test
@@ -46,7 +45,7 @@ def drawn(sentences: Sequence[FrameSentence], seed: Seed, count: int = MOST) -> 
     """At most ``count`` sentences, in their order; the paper's own is among them if there is one.
 
     Args:
-        sentences: from :func:`bertology_utils.framenet.frame_links.extract`.
+        sentences: from :func:`bertology_utils.framenet.links.extract`.
         seed: of the draw.
         count: how many.
     """
@@ -74,7 +73,7 @@ class Frames:
 
     def __init__(self, source: str, tokenizer, seed: int):
         self.release, self._tokenizer, self._seed = load_release(source), tokenizer, seed
-        self.kept, _ = extract(self.release, rules("paper"))
+        self.kept, _ = extract(self.release, PAPER)
         self.placed, self._inputs, _ = place(drawn(self.kept, seed), tokenizer)
         texts = [one.sentence.exemplar.text for one in self.placed]
         self.has_example = EXAMPLE in texts
@@ -107,7 +106,7 @@ class Frames:
 
     def seen(self, model, head: Head) -> Seen:
         """One head's map of the sentence to look at."""
-        return seen(model, self._tokenizer, self._inputs, self.placed, self.shown, head, ONE_WAY)
+        return seen(model, self._tokenizer, self.placed[self.shown], head, ONE_WAY)
 
     def by_published_code(self, model) -> tuple[np.ndarray, int, bool]:
         """Mean scores by the published code's way of measuring, shape (layers, heads); how many sentences; by its rules?

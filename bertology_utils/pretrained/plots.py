@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from .. import plots
 from ..annotation.annotators import Word
-from ..framenet.plots import links_in_maps
+from ..framenet.figures import links_in_maps
 from ..links.dependencies import CLARK, FOUND
 from ..norms.plots import KIND_COLOURS, mixing
 from ..plots import SOURCE_COLOURS, dot_panels, token_map
