@@ -15,6 +15,7 @@ from made_up import many
 from plain import replay
 from precision import forward_tolerance
 
+from bertology_utils import framenet
 from bertology_utils.attention import attention_maps, observe
 from bertology_utils.attention.batches import make_batches
 from bertology_utils.corpora import FRAMENET
@@ -29,10 +30,11 @@ from bertology_utils.framenet.measure import (
     place,
 )
 from bertology_utils.framenet.release import Exemplar, Span, load_release, read_unit
+from bertology_utils.lab import Lab
 from bertology_utils.published import PANELS, published_panel
 from bertology_utils.statistics import in_both, many_test
 from bertology_utils.statistics.permutation import heads_by_size
-from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, WEIGHT, judge
+from bertology_utils.verdicts import CLAIMS, FAILS, HOLDS, UNDECIDED, UNTESTABLE, WEIGHT, judge
 from corpora_generator import mini_framenet
 
 ZIP = SHARED / "framenet" / "framenet_v15.zip"
@@ -553,6 +555,21 @@ def test_the_second_head_above_the_third():
     assert published.value == pytest.approx(0.071, abs=0.001)
     # Of two readings, each anywhere within 0.02.
     assert published.error == pytest.approx(0.0163, abs=1e-4)
+
+
+def test_a_run_on_ones_own_model_judges_every_claim_and_records_what_the_evidence_has(
+    own_cache, tmp_path
+):
+    own = make_bert(tmp_path, layers=2, heads=4, hidden=32)
+    lab = Lab("2_framenet_heads", model=str(own))
+    framenet.run(lab)
+    judged = {verdict.id: verdict.outcome for verdict in lab.verdicts}
+    assert judged.keys() == {name for name, claim in CLAIMS.items() if claim.notebook == 2}
+    not_here = {name for name, outcome in judged.items() if outcome == UNTESTABLE}
+    assert not_here == {"frame-count", "frame-example", "frame-functions"}
+    expected = {entry["what"] for entry in lab.committed_evidence.entries}
+    lacking = expected - {entry["what"] for entry in lab.entries}
+    assert all("links to other elements" in what for what in lacking) and len(lacking) == 2
 
 
 def test_nltk_release_from_a_folder_or_packed(folder, tmp_path, monkeypatch):

@@ -87,7 +87,9 @@ def excess(results: Results) -> Figure:
             framed.append(np.argwhere(p <= ONE_SIDED) if state == BOTH else np.empty((0, 2)))
     limits = (-REACH, REACH)
     figure = plots.head_grid(panels, "excess of the weight", limits, plots.GAIN, columns=2)
+    for ax in figure.axes[:2]:
+        ax.tick_params(labelbottom=False)
     for ax, heads in zip(figure.axes, framed, strict=False):
         for head in heads:
-            plots.outline(ax, [head], edgecolor="black")
+            plots.outline(ax, [head], inset=0.06, edgecolor="black")
     return figure

@@ -14,7 +14,7 @@ import torch
 from ..annotation.inputs import wordpieces
 from ..attention import Batch, attention_maps, make_batches, observe_cached, received
 from ..attention.batches import batches_of, encode
-from ..common import Head, head_name, one_of
+from ..common import Head, head_name
 from ..lab import Lab, kept
 from ..published import MODEL, READING_ERROR, published_panel
 from ..statistics.estimates import Bootstrap, Estimate, Seed, bootstrap_mean, mean_over_seeds
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 # Who attends: the predicate, as the paper's text says, or the element, as its code has it.
 DIRECTIONS = FORWARD, BACK = "predicate to element", "element to predicate"
-PAIRINGS = ("product", "zip")
 # What the links are compared with, and what people read for it.
 PLACES = {"moved": "shifted places", "borrowed": "other sentences' places"}
 BORROWED = 8  # places to borrow from other sentences
@@ -95,8 +94,6 @@ class FramePlaces:
             pairing: "product" pairs every wordpiece of the predicate with every one of an element;
                 "zip" the first with the first and so on, as the published code does.
         """
-        one_of("direction", direction, DIRECTIONS)
-        one_of("pairing", pairing, PAIRINGS)
         cells = [
             pair
             for element in self.elements
@@ -219,8 +216,6 @@ class FrameLinkAttention:
         seed: int = 0,
         centred: bool = False,
     ):
-        if elsewhere:
-            one_of("elsewhere", elsewhere, PLACES)
         self._placed, self._centred = placed, centred
         self._links = [sentence.pairs(direction, pairing) for sentence in placed]
         others = [list[np.ndarray]()] * len(placed)
