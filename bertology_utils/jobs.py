@@ -185,7 +185,7 @@ def pair_sweeps(lab: Lab) -> list[Job]:
     ]
 
 
-# A line for each notebook: what gives its jobs. An appendix needs what its page needs.
+# A line for each notebook: what gives its jobs.
 NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
     "0": (first_run,),
     "1": (all_runs,),
@@ -323,13 +323,9 @@ class Plan:
         )
         return f"to make: {made}; in the cache: {self.finished}"
 
-    def turn_of(self, notebook: Notebook) -> tuple[bool, bool, int]:
-        """Sorts notebooks: number 0 first, then pages before appendices, the longest first.
-
-        So a first result is early, and appendices look up what pages measured.
-        """
-        is_appendix = notebook.number.endswith("a")
-        return notebook.number != "0", is_appendix, -len(self.notebooks.get(notebook.name, ()))
+    def turn_of(self, notebook: Notebook) -> tuple[bool, int]:
+        """Sorts notebooks: number 0 first, so that a first result is early; then the longest first."""
+        return notebook.number != "0", -len(self.notebooks.get(notebook.name, ()))
 
     def tasks(self, cluster: bool = False) -> dict[str, WorkerTask]:
         """The orders as tasks of workers.

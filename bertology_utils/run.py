@@ -62,7 +62,7 @@ class Notebook:
 
     @property
     def number(self) -> str:
-        """By which the command line selects it: "6", or of an appendix "6a"."""
+        """Number by which the command line selects it."""
         return self.name.split("_")[0]
 
     def declared(self, values: dict[str, object]) -> dict[str, object]:
@@ -70,13 +70,8 @@ class Notebook:
         return {name: value for name, value in values.items() if name in self.parameters}
 
 
-def place_of(number: str) -> tuple[int, str]:
-    """Sorts notebooks' numbers: "6", "6a", "10"."""
-    return int(number.rstrip("a")), number
-
-
 def find_notebooks() -> list[Notebook]:
-    """All notebooks of the checkout, by number; an appendix stands behind its page.
+    """All notebooks of the checkout, by number.
 
     Raises:
         FileNotFoundError: the working folder is not in a checkout.
@@ -86,11 +81,11 @@ def find_notebooks() -> list[Notebook]:
     notebooks = [read_notebook(path) for path in sorted(folder.glob("[0-9]*_*.ipynb"))]
     if not notebooks:
         raise FileNotFoundError(f"no notebooks in {folder}; work in a checkout of the project")
-    return sorted(notebooks, key=lambda notebook: place_of(notebook.number))
+    return sorted(notebooks, key=lambda notebook: int(notebook.number))
 
 
 def select(notebooks: list[Notebook], only: str) -> list[Notebook]:
-    """The notebooks whose numbers are listed in ``only`` ("3,6a" or "1-3,6"; a range has the appendices, too); all if it is empty.
+    """The notebooks whose numbers are listed in ``only`` ("3,6" or "1-3,6"); all if it is empty.
 
     Raises:
         ValueError: for a number that no notebook has, or a range without one.
@@ -101,10 +96,10 @@ def select(notebooks: list[Notebook], only: str) -> list[Notebook]:
     numbers: set[str] = set()
     for part in only.split(","):
         ends = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", part)
-        span = range(int(ends[1]), int(ends[2]) + 1) if ends else ()
-        inside = [number for number in by_number if place_of(number)[0] in span]
+        span = map(str, range(int(ends[1]), int(ends[2]) + 1)) if ends else ()
+        inside = by_number.keys() & set(span)
         numbers.update(inside or [one_of("notebook", part.strip(), by_number)])
-    return [by_number[number] for number in sorted(numbers, key=place_of)]
+    return [notebook for notebook in notebooks if notebook.number in numbers]
 
 
 def read_notebook(path: Path) -> Notebook:

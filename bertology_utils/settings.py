@@ -666,8 +666,8 @@ def convert(name: str, text: str) -> str | int:
 
 
 def page_number(notebook: str) -> str:
-    """Number of a notebook's page: "6" of "6a_appendix"."""
-    return notebook.split("_")[0].rstrip("a")
+    """Number of a notebook: "6" of "6_disabling_heads"."""
+    return notebook.split("_")[0]
 
 
 def check_notebook(notebook: str, settings: Settings) -> None:

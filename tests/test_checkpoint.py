@@ -63,7 +63,6 @@ def test_answers_are_predicted_once_and_say_what_was_learned(
     monkeypatch.setattr(lab, "finetuned", lambda *_: pytest.fail("predicted again"))
     np.testing.assert_array_equal(lab.answers(task), answers)
     assert lab.learned == {task: False}, "random weights"
-    assert not lab.real_data
 
 
 def test_the_score_does_not_hang_on_the_order_in_which_its_outputs_stand(tiny_bert, tmp_path):
