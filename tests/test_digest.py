@@ -260,7 +260,7 @@ def test_a_property_of_a_task_counts_for_a_training_that_uses_it(monkeypatch):
 # Edits that change what comes out: of which function; a module, and its text or a constant's value.
 DECISIVE = [
     (sweep, masking, "layer not in chosen", "layer in chosen"),  # models unknown to the fast sweep
-    (sweep, sys.modules[sweep.__module__], "Sweep(predict_logits(", "Sweep(0 * predict_logits("),
+    (sweep, sys.modules[sweep.__module__], "return predict_logits(", "return 0 * predict_logits("),
     (sweep, hooks, "IMPLEMENTATION", "another"),
     (finetune.train, models, "ATTENTION", "sdpa"),
     (finetune.train, models, "NORMAL_STD", 0.03),

@@ -219,13 +219,11 @@ def judged(name, heads, layers=None, tasks=(MRPC, RTE)):
         verdicts[claim] = judge(claim, some, unit=unit)
 
     lab = SimpleNamespace(
-        record=lambda *_, **__: None,
         judge=take,
         learned=dict.fromkeys(tasks, True),
         settings=SimpleNamespace(seed=1),
     )
-    for record in (measure.record_heads, measure.record_layers):
-        record(lab, {task: [one, one] for task in tasks})
+    measure.judge_heads_and_layers(lab, {task: [one, one] for task in tasks})
     return verdicts[name]
 
 

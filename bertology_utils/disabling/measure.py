@@ -59,23 +59,52 @@ Found = Mapping[Task, Sequence[Effects]]  # of every run of each task
 def run(lab: Lab) -> None:
     """§4.6 and §5: heads and layers one by one, a twelfth of the heads, which heads are needed, and what predicts it."""
     excess = frame_link_excess(lab)  # first, as a release may be missing
-    found = {
-        task: [
-            effects(
-                task,
-                sweep_run(lab, task, number),
-                lab.labels(task, "swept"),
-                lab.resampling_seed(task),
-            )
-            for number in lab.trainings(task)
-        ]
-        for task in lab.tasks
-    }
-    record_heads(lab, found)
-    record_layers(lab, found)
+
+    def effects_of(task: Task, number: int) -> Effects:
+        labels, seed = lab.labels(task, "swept"), lab.resampling_seed(task)
+        return effects(task, sweep_run(lab, task, number), labels, seed)
+
+    found = {task: [effects_of(task, at) for at in lab.trainings(task)] for task in lab.tasks}
+    for what, (measure, options) in ROWS.items():
+        record_runs(lab, what, found, measure, **options)
+    judge_heads_and_layers(lab, found)
     record_a_twelfth(lab, found)
     record_needed_heads(lab, found, heads_by_size(excess)[:2])
     record_predictors(lab, found, excess)
+
+
+# §4.6
+
+
+def with_intervals(parts: Sequence[Bootstrap]) -> dict[str, Any]:
+    """Values with the ends of their intervals, as arrays, and the examples, for the table of results."""
+    low, high = np.transpose([one.interval for one in parts])
+    values = np.array([one.value for one in parts])
+    return {"value": values, "low": low, "high": high, "n": parts[0].n}
+
+
+# What is recorded of every run: how, and what differs from a gain by task and run.
+ROWS: dict[str, tuple[Callable[[Effects], Any], dict[str, Any]]] = {
+    "score of the whole model": (lambda one: one.baseline, {"unit": "score"}),
+    "gain without a head": (lambda one: one.heads.values, {}),
+    "mean gain without a head": (lambda one: mean_of(one.heads.gains), {}),
+    "largest gain without a head": (lambda one: one.heads.largest, {}),
+    "gain without the chosen head, on other examples": (lambda one: one.held_out, {}),
+    "heads that surely gain": (
+        lambda one: int((one.heads.p("better") < ONE_SIDED).sum()),
+        {"unit": "count", "tolerance": 1},
+    ),
+    "largest gain without a head by chance": (
+        lambda one: np.percentile(one.heads.test.best_by_chance, [50, 95]),
+        {"over": ("kind",), "kinds": ("median", "95 %")},
+    ),
+    "p of the gain without a head": (
+        lambda one: {side: one.heads.p(side) for side in ("better", "worse")},
+        {"by": ("task", "training", "kind"), "unit": "p", "tolerance": P_VALUE},
+    ),
+    "gain without a layer": (lambda one: with_intervals(one.layers.gains), {}),
+    "largest gain without a layer": (lambda one: one.layers.largest, {}),
+}
 
 
 def record_runs(
@@ -85,93 +114,36 @@ def record_runs(
     for task, several in found.items():
         # An answer on the border of two classes is a part of an accuracy only.
         tolerance = MEASURED if task.is_regression else GAIN
-        labels: dict[str, Any] = {
-            "by": ("task", "training"),
-            "unit": "gain",
-            "tolerance": tolerance,
-        }
-        lab.record(what, {task: [measure(one) for one in several]}, **labels | options)
+        usual: dict[str, Any] = {"by": ("task", "training"), "unit": "gain"}
+        usual["tolerance"] = tolerance
+        lab.record(what, {task: [measure(one) for one in several]}, **usual | options)
 
 
-# §4.6
-
-
-def record_heads(lab: Lab, found: Found) -> None:
-    """Every head by itself: its gain, and what is left of the best one's beside chance and on other examples."""
-    record_runs(lab, "score of the whole model", found, lambda one: one.baseline, unit="score")
-    record_runs(lab, "gain without a head", found, lambda one: one.heads.values)
-    record_runs(lab, "mean gain without a head", found, lambda one: mean_of(one.heads.gains))
-    record_runs(lab, "largest gain without a head", found, lambda one: one.heads.largest)
-    record_runs(
-        lab,
-        "gain without the chosen head, on other examples",
-        found,
-        lambda one: one.held_out,
-    )
-    record_runs(
-        lab,
-        "heads that surely gain",
-        found,
-        lambda one: int((one.heads.p("better") < ONE_SIDED).sum()),
-        unit="count",
-        tolerance=1,
-    )
-    record_runs(
-        lab,
-        "largest gain without a head by chance",
-        found,
-        lambda one: np.percentile(one.heads.test.best_by_chance, [50, 95]),
-        over=("kind",),
-        kinds=("median", "95 %"),
-    )
-    record_runs(
-        lab,
-        "p of the gain without a head",
-        found,
-        lambda one: {side: one.heads.p(side) for side in ("better", "worse")},
-        by=("task", "training", "kind"),
-        unit="p",
-        tolerance=P_VALUE,
-    )
+def judge_heads_and_layers(lab: Lab, found: Found) -> None:
+    """The claims about single heads and layers."""
     heads = {task: [one.heads for one in several] for task, several in found.items()}
-    helps = {task: some_gain(several) for task, several in heads.items()}
-    lab.judge("some-head-helps", helps, unit="gain")
-    raises = {task: [one.harm for one in several] for task, several in found.items()}
-    lab.judge("some-head-hurts", raises, unit="gain")
-    held_out = {
-        task: of_same_examples([one.held_out for one in several]) for task, several in found.items()
-    }
-    lab.judge("gain-elsewhere", held_out, unit="gain")
-    means = {
-        task: mean_over_seeds([mean_of(one.gains) for one in several], several[0].scale)
-        for task, several in heads.items()
-    }
-    lab.judge("random-head-helps", means, unit="gain")
+    layers = {task: [one.layers for one in several] for task, several in found.items()}
+
+    def judge(claim: str, runs: Mapping[Task, Any], measure: Callable[[Any], Any]) -> None:
+        estimates = {task: measure(several) for task, several in runs.items()}
+        lab.judge(claim, estimates, unit="gain")
+
+    def mean_gain(several: Sequence[Variants]) -> Estimate:
+        return mean_over_seeds([mean_of(one.gains) for one in several], several[0].scale)
+
+    judge("some-head-helps", heads, some_gain)
+    judge("some-head-hurts", found, lambda several: [one.harm for one in several])
+    judge(
+        "gain-elsewhere", found, lambda several: of_same_examples([one.held_out for one in several])
+    )
+    judge("random-head-helps", heads, mean_gain)
+    judge("some-layer-helps", layers, some_gain)
+    judge("first-layer-rte", layers, lambda several: gain_of(several, 0))
+    every = range(next(iter(layers.values()))[0].shape[0])
+    judge("worst-layer-small", layers, lambda several: no_harm(several, every))
     known = {task: several for task, several in heads.items() if lab.learned[task]}
     apart = {"": profiles_apart(known, lab.settings.seed)} if len(known) > 1 else {}
     lab.judge("impact-differs", apart, unit="gain")
-
-
-def record_layers(lab: Lab, found: Found) -> None:
-    """Every layer by itself."""
-    record_runs(lab, "gain without a layer", found, lambda one: with_intervals(one.layers.gains))
-    record_runs(lab, "largest gain without a layer", found, lambda one: one.layers.largest)
-    layers = {task: [one.layers for one in several] for task, several in found.items()}
-    helps = {task: some_gain(several) for task, several in layers.items()}
-    lab.judge("some-layer-helps", helps, unit="gain")
-    first = {task: gain_of(several, 0) for task, several in layers.items()}
-    lab.judge("first-layer-rte", first, unit="gain")
-    harmless = {
-        task: no_harm(several, range(several[0].shape[0])) for task, several in layers.items()
-    }
-    lab.judge("worst-layer-small", harmless, unit="gain")
-
-
-def with_intervals(parts: Sequence[Bootstrap] | Sequence[Estimate]) -> dict[str, Any]:
-    """Values with the ends of their intervals, as arrays, and the examples, for the table of results."""
-    low, high = np.transpose([one.interval for one in parts])
-    values = np.array([one.value for one in parts])
-    return {"value": values, "low": low, "high": high, "n": parts[0].n}
 
 
 def gain_of(several: Sequence[Variants], place: int | Head) -> Estimate:

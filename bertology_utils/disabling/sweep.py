@@ -27,17 +27,15 @@ from torch.nn import functional
 
 from ..attention import Batch
 from ..attention.hooks import is_edited, shape_of, unwrap
-from ..common import axis_numbers, note, track
+from ..common import note, track
 from ..models import check, predict_logits
-from .masking import INTERCHANGE, layer_heads, logits_without, replacement
+from .masking import INTERCHANGE, Instead, logits_without, replacement
 
 # Bounds the memory: variants × examples × length of one stack of inputs.
 TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 262_144}
 PARTNERS = 8  # fewest inputs that exchange among each other, where there are as many of one length
 TOLERANCE = 1e-4  # of the outputs of a model whose pieces are to be used
-# Of a layer: its number, its context, values and projected context (see Layer.disabled) → the
-# projected context in every variant, (variants, inputs, tokens, hidden).
-Change = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+Outputs = tuple[np.ndarray, np.ndarray]  # (examples, labels), and (layers, sets, examples, labels)
 
 
 @dataclass(frozen=True)
@@ -70,22 +68,12 @@ def sweep(model, batches: Sequence[Batch], ablation: str = "uniform") -> Sweep:
         ValueError: a model in training mode, or see :func:`bertology_utils.models.check`.
         FloatingPointError: an output is NaN or infinite.
     """
-    model = unwrap(model)
-    pieces = pieces_of(model, batches)
-    if pieces is None:
-        return reference_sweep(model, batches, ablation)
-    instead = replacement(model, batches, ablation)
+    return _sweep(model, batches, ablation, _outputs)
 
-    def disable(number: int, *parts: torch.Tensor) -> torch.Tensor:
-        own = instead[number] if isinstance(instead, torch.Tensor) else instead
-        return pieces.layers[number].disabled(*parts, own)
 
-    if ablation == INTERCHANGE:
-        groups = partners(batches)
-    else:
-        groups = by_length(batches, pieces.bound // (1 + pieces.heads))
-    outputs, changed = _fast(pieces, groups, disable)
-    return Sweep(outputs, changed[:, :-1], changed[:, -1])
+def reference_sweep(model, batches: Sequence[Batch], ablation: str = "uniform") -> Sweep:
+    """As :func:`sweep`, by one pass for each head and layer: the check, and the way for unknown models."""
+    return _sweep(model, batches, ablation, _reference)
 
 
 def without_sets(model, batches: Sequence[Batch], sets: np.ndarray) -> np.ndarray:
@@ -104,41 +92,46 @@ def without_sets(model, batches: Sequence[Batch], sets: np.ndarray) -> np.ndarra
         FloatingPointError: an output is NaN or infinite.
     """
     model = unwrap(model)
-    layers, heads = shape_of(model)
+    heads = shape_of(model)[1]
     if sets.ndim != 2 or sets.shape[1] != heads:
         raise ValueError(f"sets of shape {sets.shape}: (sets, {heads} heads) are wanted")
+    return _outputs(model, batches, sets, "zero")[1]
+
+
+def _sweep(
+    model, batches: Sequence[Batch], ablation: str, outputs: Callable[..., Outputs]
+) -> Sweep:
+    model = unwrap(model)
+    heads = shape_of(model)[1]
+    sets = np.vstack([np.eye(heads, dtype=bool), np.ones((1, heads), dtype=bool)])
+    baseline, without = outputs(model, batches, sets, ablation)
+    return Sweep(baseline, without[:, :-1], without[:, -1])
+
+
+def _outputs(model, batches: Sequence[Batch], sets: np.ndarray, ablation: str) -> Outputs:
+    """Outputs of the whole model, and with each set of heads disabled in each layer; the fast way where there is one."""
     pieces = pieces_of(model, batches)
     if pieces is None:
-        zeros = replacement(model, batches, "zero")
-        chosen = [
-            [(layer, int(head)) for head in np.flatnonzero(one)]
-            for layer in range(layers)
-            for one in sets
-        ]
-        outputs = np.array([logits_without(model, batches, some, zeros) for some in chosen])
-        return outputs.reshape(layers, len(sets), *outputs.shape[1:])
-
-    def remove(number: int, context: torch.Tensor, _: torch.Tensor, projected: torch.Tensor):
-        return pieces.layers[number].without(context, projected, torch.from_numpy(sets))
-
-    return _fast(pieces, by_length(batches, pieces.bound // len(sets)), remove)[1]
+        return _reference(model, batches, sets, ablation)
+    instead = replacement(model, batches, ablation)
+    if ablation == INTERCHANGE:
+        groups = partners(batches)
+    else:
+        groups = by_length(batches, pieces.bound // len(sets))
+    return _fast(pieces, groups, torch.from_numpy(sets), instead)
 
 
-def reference_sweep(model, batches: Sequence[Batch], ablation: str = "uniform") -> Sweep:
-    """Outputs with every head, and every layer, disabled, one pass each: the check, and the way for unknown models.
-
-    Within :func:`bertology_utils.disabling.masking.disable_heads` all that is disabled there stays
-    disabled. Arguments and errors are those of :func:`sweep`.
-    """
+def _reference(model, batches: Sequence[Batch], sets: np.ndarray, ablation: str) -> Outputs:
+    """As :func:`_outputs`, by one pass for each set of heads."""
     instead = replacement(model, batches, ablation)
     groups = partners(batches) if ablation == INTERCHANGE else batches
-    heads, whole = [], []
-    numbers = axis_numbers(shape_of(model)[0])
-    for layer, _ in enumerate(track([f"layer {name}" for name in numbers], "disabling heads")):
-        own = layer_heads(model, layer)
-        heads.append([logits_without(model, groups, [head], instead) for head in own])
-        whole.append(logits_without(model, groups, own, instead))
-    return Sweep(predict_logits(model, groups), np.array(heads), np.array(whole))
+    chosen = [np.flatnonzero(one).tolist() for one in sets]
+    layers = track(range(shape_of(model)[0]), "disabling heads")
+    without = [
+        [logits_without(model, groups, [(at, head) for head in heads], instead) for heads in chosen]
+        for at in layers
+    ]
+    return predict_logits(model, groups), np.array(without)
 
 
 # The fast way: a classifier in the pieces that a sweep puts together.
@@ -250,19 +243,19 @@ class Layer:
         context = context.flatten(1) + self.value.bias  # weights sum to 1: the bias passes through
         return self.finish(self.output(context).unsqueeze(1), hidden[:, :1])
 
-    def disabled(
+    def disable(
         self,
         context: torch.Tensor,
         value: torch.Tensor,
-        projected: torch.Tensor,
+        sets: torch.Tensor,
         instead: torch.Tensor | str | None,
     ) -> torch.Tensor:
-        """The projected context with each head disabled, and with all of them, (heads + 1, inputs, tokens, hidden).
+        """What disabling each set of heads changes in the projected context, (sets, inputs, tokens, hidden).
 
         Args:
             context: (inputs, heads, tokens, head size), at some tokens.
             value: (inputs, heads, all tokens, head size).
-            projected: (inputs, tokens, hidden), of ``context``.
+            sets: 1 for the heads that are disabled, shape (sets, heads).
             instead: what each head gives instead, (heads, head size); a text for what it gives the
                 next input, the first after the last; None for the mean of its values.
         """
@@ -272,60 +265,48 @@ class Layer:
             target = context.roll(-1, dims=0)
         else:
             target = instead[None, :, None].to(value)  # (1, heads, 1, head size)
-        change = self.by_head(target - context)
-        all_disabled = self.join(target.expand_as(context)).unsqueeze(0)
-        return torch.cat([projected + change, all_disabled])
-
-    def by_head(self, context: torch.Tensor) -> torch.Tensor:
-        """What each head adds to the projection, (heads, inputs, tokens, hidden), of (inputs, heads, tokens, head size)."""
         weight = self.output.weight.unflatten(1, (self.heads, self.width))
-        weight = weight.permute(1, 2, 0)  # (heads, head size, hidden)
-        return torch.einsum("ihtw,hwd->hitd", context, weight)
-
-    def without(
-        self, context: torch.Tensor, projected: torch.Tensor, sets: torch.Tensor
-    ) -> torch.Tensor:
-        """The projected context without each set of heads, (sets, inputs, tokens, hidden); ``sets`` are (sets, heads)."""
-        return projected - torch.einsum("sh,hitd->sitd", sets.to(projected), self.by_head(context))
+        of_heads = torch.einsum("ihtw,dhw->hitd", target - context, weight)
+        return torch.einsum("sh,hitd->sitd", sets.to(of_heads), of_heads)
 
 
 @torch.inference_mode()
-def _fast(pieces: Pieces, groups: list[Batch], change: Change) -> tuple[np.ndarray, np.ndarray]:
-    """Outputs of the whole model, (examples, labels), and of every variant, (layers, variants, examples, labels)."""
+def _fast(pieces: Pieces, groups: list[Batch], sets: torch.Tensor, instead: Instead) -> Outputs:
+    """As :func:`_outputs`, of groups of inputs of one length."""
     order = np.argsort([index for group in groups for index in group.index])
     hidden = [pieces.embed(group.to(pieces.device).inputs) for group in groups]
-    changed = []
-    numbers = axis_numbers(len(pieces.layers))
-    for number, _ in enumerate(track([f"layer {name}" for name in numbers], "disabling heads")):
-        pairs = [_one_layer(pieces, number, states, change) for states in hidden]
+    without = []
+    for number in track(range(len(pieces.layers)), "disabling heads"):
+        own = instead[number] if isinstance(instead, torch.Tensor) else instead
+        pairs = [_one_layer(pieces, number, states, sets, own) for states in hidden]
         hidden = [states for _, states in pairs]
-        outputs = torch.cat([variants for variants, _ in pairs], dim=1)
-        changed.append(outputs.double().cpu().numpy()[:, order])  # (variants, examples, labels)
+        outputs = torch.cat([changed for changed, _ in pairs], dim=1)
+        without.append(outputs.double().cpu().numpy()[:, order])  # (sets, examples, labels)
     outputs = torch.cat([pieces.classify(states[:, :1]) for states in hidden])
-    whole, without = outputs.double().cpu().numpy()[order], np.stack(changed)
+    whole = outputs.double().cpu().numpy()[order]
     if not (np.isfinite(whole).all() and np.isfinite(without).all()):
         raise FloatingPointError("some outputs are NaN or infinite")
-    return whole, without
+    return whole, np.stack(without)
 
 
 def _one_layer(
-    pieces: Pieces, number: int, hidden: torch.Tensor, change: Change
+    pieces: Pieces, number: int, hidden: torch.Tensor, sets: torch.Tensor, instead: Instead
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Outputs (variants, examples, labels) with one layer's projected context changed; and the layer's own output."""
+    """Outputs (sets, examples, labels) with each set of one layer's heads disabled; and the layer's own output."""
     layer = pieces.layers[number]
     context, value = layer.attend(hidden)
     if number == len(pieces.layers) - 1:  # of the last layer only [CLS] is read
         context, hidden = context[:, :, :1], hidden[:, :1]
     projected = layer.join(context)
-    stack = change(number, context, value, projected)  # (variants, examples, tokens, hidden)
+    stack = projected + layer.disable(context, value, sets, instead)
 
-    def variants() -> Iterator[torch.Tensor]:
+    def outputs() -> Iterator[torch.Tensor]:
         _, examples, tokens, _ = stack.shape
         for part in stack.split(max(1, pieces.bound // (examples * tokens))):
             after = layer.finish(part, hidden).flatten(0, 1)  # (part · examples, tokens, hidden)
             yield from pieces.rest(after, number + 1).unflatten(0, (len(part), examples))
 
-    return torch.stack(list(variants())), layer.finish(projected, hidden)
+    return torch.stack(list(outputs())), layer.finish(projected, hidden)
 
 
 # Inputs of one length side by side, without padding: for the fast way, and for heads that exchange
