@@ -41,32 +41,24 @@ def projections(model):
     return [layer.attention.output.dense for layer in model.base_model.encoder.layer]
 
 
-def logits_and_state(model, batches):
-    return predict_logits(model, batches), model.config._attn_implementation
-
-
 def test_disabled_maps_are_one_over_the_real_tokens_and_others_untouched(model, batches):
     batch = batches[-1]
     assert not batch.mask.all()
     before = attention_maps(model, batch)
     with disable_heads(model, [(0, 2)]):
         maps = attention_maps(model, batch)
-    for row, length in enumerate(batch.lengths):
-        torch.testing.assert_close(
-            maps[0][row, 2, :, :length], torch.full((maps[0].shape[2], int(length)), 1 / length)
-        )
-        assert (maps[0][row, 2, :, length:] == 0).all()
+    even = (batch.mask / batch.lengths[:, None])[:, None]  # padding gets nothing
+    torch.testing.assert_close(maps[0][:, 2], even.expand_as(maps[0][:, 2]))
     kept = [0, 1, 3]
     torch.testing.assert_close(maps[0][:, kept], before[0][:, kept], atol=0, rtol=0)
 
 
 def test_the_model_is_as_before_whatever_happens_inside(model, batches):
-    before, implementation = logits_and_state(model, batches)
+    before, implementation = predict_logits(model, batches), model.config._attn_implementation
     with pytest.raises(KeyError), disable_heads(model, all_heads(model)):
         raise KeyError
-    after, same = logits_and_state(model, batches)
-    np.testing.assert_array_equal(before, after)
-    assert implementation == same
+    np.testing.assert_array_equal(predict_logits(model, batches), before)
+    assert model.config._attn_implementation == implementation
     assert not model.base_model._forward_pre_hooks and not model.base_model._forward_hooks
 
 
@@ -77,13 +69,8 @@ def test_contexts_add_up(model, batches):
         outer = predict_logits(model, batches)
         with disable_heads(model, layer_heads(model, 1)):
             np.testing.assert_array_equal(predict_logits(model, batches), both)
-            inner = attention_maps(model, batches[-1])
         np.testing.assert_array_equal(predict_logits(model, batches), outer)
     assert abs(both - outer).max() > 1e-5
-    even = (batches[-1].mask / batches[-1].lengths[:, None])[:, None, None]
-    torch.testing.assert_close(inner[0][:, :1], even.expand_as(inner[0][:, :1]))
-    torch.testing.assert_close(inner[1], even.expand_as(inner[1]))
-    assert (inner[0][:, 1:] - even).abs().max() > 1e-3
 
 
 def test_an_edit_reaches_its_own_model_only(model, batches):
@@ -108,14 +95,10 @@ def test_a_sweep_within_the_context_keeps_its_heads_disabled(model, batches, abl
     assert "heads that are disabled already" in capsys.readouterr().err
     assert abs(found.baseline - predict_logits(model, batches)).max() > 1e-4
     if ablation == "uniform":
-        for layer, head in [(0, 2), (1, 0)]:
-            with disable_heads(model, [*outer, (layer, head)]):
-                np.testing.assert_array_equal(
-                    found.heads[layer, head], predict_logits(model, batches)
-                )
+        with disable_heads(model, [*outer, (1, 0)]):
+            np.testing.assert_array_equal(found.heads[1, 0], predict_logits(model, batches))
         with disable_heads(model, [*layer_heads(model, 2), (0, 1)]):
             np.testing.assert_array_equal(found.layers[2], predict_logits(model, batches))
-        np.testing.assert_array_equal(found.heads[0, 1], found.baseline)
     sweep(model, batches[:1])
     assert "disabled already" not in capsys.readouterr().err, "afterwards the fast way again"
 
@@ -126,15 +109,11 @@ def test_a_sweep_within_the_context_keeps_its_heads_disabled(model, batches, abl
         ([], ValueError, "no head"),
         ([(3, 0)], ValueError, r"layer 3 of \(3, 0\): this model's layers are 0 to 2"),
         ([(0, 4)], ValueError, r"head 4 of \(0, 4\): this model's heads are 0 to 3"),
-        ([(0, -1)], ValueError, r"head -1 of \(0, -1\)"),
         ([(0, 1), (2, 1), (0, 1)], ValueError, r"head \(0, 1\) is named twice"),
-        (np.array([(0, 1), (0, 1)]), ValueError, r"head \(0, 1\) is named twice"),
         ({0: [1, 2]}, TypeError, r"heads are a mapping.*give pairs \(layer, head\)"),
         ([(True, False)], TypeError, r"\(True, False\) is no head; give pairs"),
-        (np.eye(3, 2, dtype=bool), TypeError, "is no head; give pairs"),
         (torch.ones(1, 2, dtype=torch.bool), TypeError, "is no head; give pairs"),
         ([(0.0, 1)], TypeError, "is no head; give pairs"),
-        ((0, 1), TypeError, "0 is no head; give pairs"),
         ([(0, 1, 2)], TypeError, "is no head; give pairs"),
     ],
 )
@@ -143,19 +122,14 @@ def test_wrong_heads_are_refused(model, batches, heads, error, message):
         pytest.fail("entered")
 
 
-@pytest.mark.parametrize("kind", ["argwhere", "nonzero", "generator"])
-def test_heads_are_integers_of_any_kind(model, batches, kind):
+def test_heads_are_integers_of_any_kind(model, batches):
     chosen = np.zeros((3, 4), dtype=bool)
     chosen[0, 1] = chosen[2, 3] = True
-    heads = {
-        "argwhere": np.argwhere(chosen),
-        "nonzero": torch.from_numpy(chosen).nonzero(),
-        "generator": (pair for pair in [(np.int64(0), 1), (2, np.uint8(3))]),
-    }[kind]
-    with disable_heads(model, [(0, 1), (2, 3)]):
-        expected = predict_logits(model, batches)
-    with disable_heads(model, heads):
-        np.testing.assert_array_equal(predict_logits(model, batches), expected)
+    expected = logits_without(model, batches, [(0, 1), (2, 3)])
+    generator = (pair for pair in [(np.int64(0), 1), (2, np.uint8(3))])
+    for heads in (np.argwhere(chosen), torch.from_numpy(chosen).nonzero(), generator):
+        with disable_heads(model, heads):
+            np.testing.assert_array_equal(predict_logits(model, batches), expected)
 
 
 def test_without_no_head_is_the_whole_model(model, batches):
@@ -167,7 +141,7 @@ def test_without_no_head_is_the_whole_model(model, batches):
 @pytest.mark.parametrize("tokens_at_once", [1, 300])
 def test_fast_sweep_equals_the_reference(model, batches, tokens_at_once, monkeypatch):
     expected = reference_sweep(model, batches)
-    monkeypatch.setattr(sweep_module, "reference_sweep", lambda *_: pytest.fail("the slow way"))
+    monkeypatch.setattr(sweep_module, "_reference", lambda *_: pytest.fail("the slow way"))
     monkeypatch.setitem(sweep_module.TOKENS_AT_ONCE, "cpu", tokens_at_once)
     found = sweep(model, batches)
     for name in ("baseline", "heads", "layers"):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
 
-from ..attention import make_batches, observe_cached
+from ..attention import Measurement, make_batches, observe_cached
 from ..cache import cached
 from ..common import Head, head_name, one_based
 from ..framenet.measure import FrameLinkAttention, place_release
@@ -119,28 +120,34 @@ def record_runs(
         lab.record(what, {task: [measure(one) for one in several]}, **usual | options)
 
 
+def judge_each(
+    lab: Lab, claim: str, runs: Mapping[Task, Any], measure: Callable[[Any], Any]
+) -> None:
+    """Judge a claim about gains by a number of all runs of each task."""
+    lab.judge(claim, {task: measure(several) for task, several in runs.items()}, unit="gain")
+
+
 def judge_heads_and_layers(lab: Lab, found: Found) -> None:
     """The claims about single heads and layers."""
     heads = {task: [one.heads for one in several] for task, several in found.items()}
     layers = {task: [one.layers for one in several] for task, several in found.items()}
 
-    def judge(claim: str, runs: Mapping[Task, Any], measure: Callable[[Any], Any]) -> None:
-        estimates = {task: measure(several) for task, several in runs.items()}
-        lab.judge(claim, estimates, unit="gain")
-
     def mean_gain(several: Sequence[Variants]) -> Estimate:
         return mean_over_seeds([mean_of(one.gains) for one in several], several[0].scale)
 
-    judge("some-head-helps", heads, some_gain)
-    judge("some-head-hurts", found, lambda several: [one.harm for one in several])
-    judge(
-        "gain-elsewhere", found, lambda several: of_same_examples([one.held_out for one in several])
+    judge_each(lab, "some-head-helps", heads, some_gain)
+    judge_each(lab, "some-head-hurts", found, lambda several: [one.harm for one in several])
+    judge_each(
+        lab,
+        "gain-elsewhere",
+        found,
+        lambda several: of_same_examples([one.held_out for one in several]),
     )
-    judge("random-head-helps", heads, mean_gain)
-    judge("some-layer-helps", layers, some_gain)
-    judge("first-layer-rte", layers, lambda several: gain_of(several, 0))
+    judge_each(lab, "random-head-helps", heads, mean_gain)
+    judge_each(lab, "some-layer-helps", layers, some_gain)
+    judge_each(lab, "first-layer-rte", layers, lambda several: gain_of(several, 0))
     every = range(next(iter(layers.values()))[0].shape[0])
-    judge("worst-layer-small", layers, lambda several: no_harm(several, every))
+    judge_each(lab, "worst-layer-small", layers, lambda several: no_harm(several, every))
     known = {task: several for task, several in heads.items() if lab.learned[task]}
     apart = {"": profiles_apart(known, lab.settings.seed)} if len(known) > 1 else {}
     lab.judge("impact-differs", apart, unit="gain")
@@ -161,11 +168,10 @@ def some_gain(several: Sequence[Variants]) -> Support:
     for one in several:
         below = max((-mean_over_seeds([gain])).p_above(-TENTH) for gain in one.gains)
         parts.append(Support(float(one.p("better").min()), below))
-    support = all_of(parts)
     least = min(several, key=lambda one: one.largest.value)
     words = text_of(least.largest.summary() | {"unit": "gain"})
     number = f"{words} ({p_is(float(least.test.better[least.best]))}); n={least.largest.n}"
-    return Support(support.holds, support.fails, number)
+    return replace(all_of(parts), number=number)
 
 
 def no_harm(several: Sequence[Variants], places: Sequence[int] | Sequence[Head]) -> Support:
@@ -188,10 +194,9 @@ def harmless(changes: Mapping[str, Estimate], each: bool) -> Support:
         each: True if all have to be.
     """
     parts = {name: above(change, -SCORE) for name, change in changes.items()}
-    support = (all_of if each else any_of)(parts.values())
     name = (max if each else min)(parts, key=lambda name: parts[name].holds)
     number = text_of(changes[name].summary() | {"unit": "gain"}, sizes=True)
-    return Support(support.holds, support.fails, f"{name} {number}")
+    return replace((all_of if each else any_of)(parts.values()), number=f"{name} {number}")
 
 
 def profiles_apart(found: Mapping[Task, Sequence[Variants]], seed: Seed) -> Support:
@@ -205,12 +210,11 @@ def profiles_apart(found: Mapping[Task, Sequence[Variants]], seed: Seed) -> Supp
         found: of every run.
         seed: of the draws.
     """
-    tasks = np.array([at for at, several in enumerate(found.values()) for _ in several])
-    profiles = np.stack(
-        [one.values.ravel() for several in found.values() for one in several]
-    )  # (models, heads)
-    if np.bincount(tasks).max(initial=0) < 2 or len(found) < 2:
+    if len(found) < 2 or max(map(len, found.values())) < 2:
         return Support(1.0, 1.0)
+    models = [(at, one) for at, several in enumerate(found.values()) for one in several]
+    tasks = np.array([at for at, _ in models])
+    profiles = np.stack([one.values.ravel() for _, one in models])  # (models, heads)
     first, second = np.triu_indices(len(tasks), 1)
 
     def statistic(rho: np.ndarray, tasks: np.ndarray) -> float:
@@ -290,10 +294,8 @@ def gain_without_a_twelfth(
     whole, gains = predictions(task, sweep.baseline), []
     for _ in range(HALVINGS):
         half = rng.permutation(len(labels)) < len(labels) // 2
-        scores, lots = (
-            scores_of(task, predicted[:, half], labels[half]),
-            rng.permutation(len(predicted)),
-        )
+        lots = rng.permutation(len(predicted))
+        scores = scores_of(task, predicted[:, half], labels[half])
         best = lots[by_size(scores[lots])][: max(1, round(len(predicted) / 12))]
         off = predictions(task, without([divmod(int(at), heads) for at in best]))
         rest = np.stack([whole, off])[:, ~half]
@@ -324,9 +326,7 @@ def record_needed_heads(lab: Lab, found: Found, frame_heads: Sequence[Head]) -> 
         by=("task", "training", "kind"),
     )
     heads = {task: [one.heads for one in several] for task, several in found.items()}
-    unneeded = {task: no_harm(several, frame_heads) for task, several in heads.items()}
-    lab.judge("frame-heads-unneeded", unneeded, unit="gain")
-
+    judge_each(lab, "frame-heads-unneeded", heads, lambda several: no_harm(several, frame_heads))
     of_runs = {
         task: {
             f"trainings {at + 1} and {other + 1}": rank_of(
@@ -354,8 +354,9 @@ def record_needed_heads(lab: Lab, found: Found, frame_heads: Sequence[Head]) -> 
     both = needed_by_all([known[task] for task in pair]) if len(pair) == 2 else []
     to_twins = {}
     if both:
-        weights = np.concatenate([twin_weights(lab, task) for task in pair])
-        to_twins["STS-B and RTE"] = some_above(weights, both, lab.settings.seed)
+        weights = [observe_swept(lab, task, TwinWords(lab.tokenizer)) for task in pair]
+        support = some_above(np.concatenate(weights), both, lab.settings.seed)
+        to_twins["STS-B and RTE"] = support
     lab.judge("both-sentences", to_twins)
 
 
@@ -413,10 +414,10 @@ def needed_by_all(found: Sequence[Sequence[Variants]]) -> list[Head]:
     return sorted(set.intersection(*of_tasks))
 
 
-def twin_weights(lab: Lab, task: Task) -> np.ndarray:
-    """What :class:`TwinWords` gives of the task's first run, shape (examples, layers, heads)."""
+def observe_swept(lab: Lab, task: Task, measurement: Measurement) -> Any:
+    """A measurement of the maps of a task's first run, on the swept rows."""
     model, batches = lab.finetuned(task), lab.batches(task, "swept")
-    return observe_cached(model, batches, {"": TwinWords(lab.tokenizer)})[""]
+    return observe_cached(model, batches, {"": measurement})[""]
 
 
 def some_above(differences: np.ndarray, heads: Sequence[Head], seed: Seed) -> Support:
@@ -429,9 +430,9 @@ def some_above(differences: np.ndarray, heads: Sequence[Head], seed: Seed) -> Su
     """
     chosen = differences[:, *np.transpose(heads)]  # (examples, these heads)
     test = many_test(chosen, WEIGHT, seed)
-    support, at = some_head(test), int(np.nanargmax(test.means))
+    at = int(np.nanargmax(test.means))
     number = f"{head_name(*heads[at])} {test.means[at]:+.3f}; n={int(test.n[at])}"
-    return Support(support.holds, support.fails, number)
+    return replace(some_head(test), number=number)
 
 
 def record_predictors(lab: Lab, found: Found, excess: np.ndarray) -> None:
@@ -447,10 +448,10 @@ def record_predictors(lab: Lab, found: Found, excess: np.ndarray) -> None:
         lab.record(what, {task: one}, ("task",), unit=unit, tolerance=RANK_OF_GAINS)
         if lab.learned[task] and above(one, RELIABLE).outcome == HOLDS:
             reliable.append(task)
-        model, batches = lab.finetuned(task), lab.batches(task, "swept")
-        maps = MapStatistics(tuple(lab.tokenizer.all_special_ids))
-        shown = observe_cached(model, batches, {"": maps})[""] | {
-            "length of what it adds": cached(lengths_added, model, batches),
+        statistics = MapStatistics(tuple(lab.tokenizer.all_special_ids))
+        model, inputs = lab.lazy_classifier(task), lab.lazy_batches(task, lab.rows(task, "swept"))
+        shown = observe_swept(lab, task, statistics) | {
+            "length of what it adds": cached(lengths_added, model, inputs),
             "excess along frame-semantic links": excess,
         }
         losses = -several[0].heads.values.ravel()
