@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,13 +30,12 @@ from ..statistics import (
     over_trainings,
 )
 from ..verdicts import CLAIMS, MIN_EXAMPLES, WEIGHT, no_sink, too_few, unlearned
-from .measure import DESTINATIONS, TypeWeights, observe_types, token_masks
+from .measure import DESTINATIONS, TypeWeights, observe_types
 
 if TYPE_CHECKING:
     from ..lab import Lab
 
 STRIPE = 2.0  # times an even share: a type that gets more has a stripe
-WORDS = range(len(LINGUISTIC))  # places of the types of word in TOKEN_TYPES
 SPECIAL = tuple(TOKEN_TYPES.index(kind) for kind in ("[CLS]", "[SEP]"))
 # By claim the special token, and the layers in the order in which its weight should fall.
 DEPTH = {
@@ -45,8 +44,6 @@ DEPTH = {
     "sep-late": ("[SEP]", slice(None, None, -1)),
     "sep-late-deeper": ("[SEP]", slice(None, 0, -1)),
 }
-BUT_CLS = [at for at, kind in enumerate(TOKEN_TYPES) if kind != "[CLS]"]
-NONE = "no type"
 # The tasks on which fine-tuning makes some head attend more to a type, according to the paper.
 MORE_ATTENDED = {kind: CLAIMS[f"more-{kind}"].tasks for kind in ("nouns", "objects", "negation")}
 # Kinds of rows that figures draw.
@@ -62,13 +59,12 @@ Tests = dict[str, dict[Task, list[ManyTest]]]  # by type, task and run, of every
 def run(lab: Lab) -> None:
     """Measure every model of a lab, and record and judge all of §4.4, controls included."""
     encoder, random = lab.encoder(), lab.encoder("normal")
-    before: dict[Task, TypeWeights] = {}
-    after: dict[Task, list[TypeWeights]] = {}
-    untrained: dict[Task, TypeWeights] = {}
-    for task in track(lab.tasks, "measuring"):
-        before[task] = observe_types(lab, encoder, task)
-        after[task] = [observe_types(lab, model, task) for model in lab.finetunings(task)]
-        untrained[task] = observe_types(lab, random, task)
+    before = {task: observe_types(lab, encoder, task) for task in track(lab.tasks, "pre-trained")}
+    untrained = {task: observe_types(lab, random, task) for task in track(lab.tasks, "random")}
+    after = {
+        task: [observe_types(lab, model, task) for model in lab.finetunings(task)]
+        for task in track(lab.tasks, "fine-tuned")
+    }
     learned = {task.name: lab.learned[task] for task in lab.tasks}
     lab.fact(annotation=lab.annotator.name, learned=learned)
     no_sep_sink = no_sink(type_in_even_shares(before.values(), "[SEP]"))
@@ -83,10 +79,9 @@ def run(lab: Lab) -> None:
 
 def record_weights(lab: Lab, before: Before, after: After, untrained: Before) -> None:
     """What each type gets from every head, and where each layer's attention goes; first run of each task."""
-    masks = {task: token_masks(lab, task)["types"] for task in lab.tasks}
-    present = {  # examples that have a token of the type
-        task: dict(zip(TOKEN_TYPES, np.sum([one.any(axis=1) for one in of], axis=0), strict=True))
-        for task, of in masks.items()
+    present = {  # examples that have the type
+        task: dict(zip(TOKEN_TYPES, np.isfinite(one.weights).sum(axis=0)[:, 0, 0], strict=True))
+        for task, one in before.items()
     }
     lab.record(EXAMPLES, present, by=("task", "kind"), unit="count")
     tuned = {task: first for task, (first, *_) in after.items()}
@@ -187,34 +182,30 @@ class Stripes:
             at: the type's place among those compared.
             heads: which heads, boolean, shape (layers, heads).
         """
-        words, marks = (
-            of[:, at][:, heads].mean(axis=1) - 1 for of in (self.means, self.marks)
-        )  # (1 + resamples,)
+        # Each of shape (1 + resamples,).
+        words, marks = (of[:, at, heads].mean(axis=1) - 1 for of in (self.means, self.marks))
         return self._bootstrap(words / np.maximum(marks, np.abs(words)))
 
     def _bootstrap(self, values: np.ndarray) -> Bootstrap:
         return Bootstrap.of(values, self.n, self.seed)
 
 
-def against_marks(
-    values: np.ndarray, seed: Seed, types: Sequence[int] = WORDS, marks: Sequence[int] = SPECIAL
-) -> Stripes:
-    """What types of word get, and what special tokens get in the same examples.
+def against_marks(values: np.ndarray, seed: Seed) -> Stripes:
+    """What types of word get, and what [CLS] and [SEP] get in the same examples.
 
     Args:
-        values: in multiples of an even share, shape (examples, all types, layers, heads), NaN where
-            an example has no token of the type.
+        values: in multiples of an even share, shape (examples, types, layers, heads), NaN where an
+            example has no token of the type.
         seed: of the resampling of examples.
-        types, marks: which of them are the types of word, and which the special tokens.
     """
-    means, best = [], []
-    for kind in types:
-        there = np.isfinite(values[:, [kind, *marks], 0, 0]).all(axis=1)
-        both = np.where(there[:, None, None, None], values[:, [kind, *marks]], np.nan)
-        resampled = means_with_gaps(both, seed)  # (1 + resamples, 1 + marks, layers, heads)
+    means, marks = [], []
+    for at in range(len(LINGUISTIC)):
+        there = np.isfinite(values[:, [at, *SPECIAL]]).all(axis=1, keepdims=True)
+        both = np.where(there, values[:, [at, *SPECIAL]], np.nan)
+        resampled = means_with_gaps(both, seed)  # (1 + resamples, 1 + 2, layers, heads)
         means.append(resampled[:, 0])
-        best.append(resampled[:, 1:].max(axis=1))
-    return Stripes(np.stack(means, axis=1), np.stack(best, axis=1), len(values), seed)
+        marks.append(resampled[:, 1:].max(axis=1))
+    return Stripes(np.stack(means, axis=1), np.stack(marks, axis=1), len(values), seed)
 
 
 def stripes_of(one: TypeWeights) -> Stripes:
@@ -246,19 +237,24 @@ def record_stripes(
 # [CLS] early, [SEP] late
 
 
+def half_difference(by_layer: np.ndarray) -> np.ndarray:
+    """Mean of the first half of the layers minus that of the second; a middle layer belongs to neither.
+
+    Args:
+        by_layer: shape (…, layers).
+    """
+    half = by_layer.shape[-1] // 2
+    return by_layer[..., :half].mean(axis=-1) - by_layer[..., -half:].mean(axis=-1)
+
+
 def earlier_and_later(values: np.ndarray, seed: Seed) -> Bootstrap:
     """How much more of one token's attention the first half of the layers gives than the second.
-
-    A middle layer belongs to neither half.
 
     Args:
         values: of one type, shape (examples, layers, heads).
         seed: of the resampling of examples.
     """
-    by_layer = values.mean(axis=2)  # (examples, layers)
-    half = by_layer.shape[1] // 2
-    first, second = by_layer[:, :half].mean(axis=1), by_layer[:, -half:].mean(axis=1)
-    return bootstrap_mean(first, seed) - bootstrap_mean(second, seed)
+    return bootstrap_mean(half_difference(values.mean(axis=2)), seed)
 
 
 def published_halves(panel: np.ndarray) -> Estimate:
@@ -271,9 +267,8 @@ def published_halves(panel: np.ndarray) -> Estimate:
     Args:
         panel: mean weights, shape (layers, heads).
     """
-    half = len(panel) // 2
     error = READING_ERROR / np.sqrt(3) * np.sqrt(2)
-    return Estimate(float(panel[:half].mean() - panel[-half:].mean()), float(error), 1000)
+    return Estimate(float(half_difference(panel.mean(axis=1))), float(error), 1000)
 
 
 def record_depth(lab: Lab, after: After, no_sep_sink: str) -> None:
@@ -429,94 +424,3 @@ def judge_blindness(lab: Lab, before: Before, after: After) -> None:
         kind = LINGUISTIC[largest(tests[0].means)[0]]  # of the head that exceeds matched words most
         unmet = unlearned(lab.tasks, lab.learned) if claim == "blind-tuned" else ""
         lab.judge(claim, {kind: tests}, unmet=unmet)
-
-
-# From [CLS] in the last layer (Fig 7).
-
-
-def last_layer(values: np.ndarray) -> np.ndarray:
-    """Mean over the heads of the last layer, shape (examples, types).
-
-    Args:
-        values: what [CLS] gives each type, shape (examples, types, layers, heads); see
-            :class:`bertology_utils.features.measure.Features`.
-    """
-    return values[:, :, -1].mean(axis=2)
-
-
-def type_means(by_task: Iterable[np.ndarray]) -> np.ndarray:
-    """Mean over the examples that have a type, shape (tasks, types); NaN where none has.
-
-    Args:
-        by_task: of each task shape (examples, types), NaN where an example lacks the type.
-    """
-    with np.errstate(invalid="ignore"):
-        return np.stack(
-            [np.nansum(values, axis=0) / np.isfinite(values).sum(axis=0) for values in by_task]
-        )
-
-
-def ahead(values: np.ndarray, kind: int, rivals: Sequence[int], seed: Seed) -> tuple[bool, float]:
-    """Does a type get more than every other, each compared in the examples that have both (§4.5, Fig 7)?
-
-    Args:
-        values: shape (examples, types), NaN where an example lacks the type.
-        kind: the type.
-        rivals: the types to be ahead of; ``kind`` itself is passed over.
-        seed: of the resampling of examples.
-
-    Returns:
-        Whether it does, and in what share of the resamples. A type that no example has is not
-        ahead.
-    """
-    if not np.isfinite(values[:, kind]).any():
-        return False, 0.0
-    others = [
-        rival
-        for rival in rivals
-        if rival != kind and np.isfinite(values[:, rival] + values[:, kind]).any()
-    ]
-    compared = against_marks(values[:, :, None, None], seed, others, [kind])
-    wins = ~(
-        compared.marks <= compared.means
-    )  # (1 + resamples, others, 1, 1); a rival that is missing is no rival
-    return bool(wins[0].all()), float(wins[1:].all(axis=(1, 2, 3)).mean())
-
-
-def first_type(values: np.ndarray) -> str:
-    """The type that gets more than every other but [CLS], as :func:`ahead` says it of the data as they are; or "no type".
-
-    Args:
-        values: shape (examples, types), NaN where an example lacks the type.
-    """
-
-    def more(kind: int, rival: int) -> bool:
-        both = np.isfinite(values[:, kind] + values[:, rival])
-        return not both.any() or bool(values[both, kind].mean() > values[both, rival].mean())
-
-    there = [at for at in BUT_CLS if np.isfinite(values[:, at]).any()]
-    first = (at for at in there if all(more(at, rival) for rival in there if rival != at))
-    return TOKEN_TYPES[at] if (at := next(first, None)) is not None else NONE
-
-
-def shares_first(
-    tuned: Mapping[Task, Sequence[Mapping[str, Any]]], kinds: Sequence[str], seed: Seed
-) -> dict[Task, dict[str, list[float]]]:
-    """By task and type, the share of the resamples in which the type is ahead of every other but [CLS], in each training.
-
-    Args:
-        tuned: by task and training, under "from [CLS]" what
-            :class:`bertology_utils.features.measure.Features` found.
-        kinds: the types.
-        seed: of the resampling of examples.
-    """
-    return {
-        task: {
-            kind: [
-                ahead(last_layer(one["from [CLS]"]), TOKEN_TYPES.index(kind), BUT_CLS, seed)[1]
-                for one in trainings
-            ]
-            for kind in kinds
-        }
-        for task, trainings in tuned.items()
-    }
