@@ -30,9 +30,10 @@ PAPER = {"MRPC": 100 * CLAIMS["heterogeneous"].least, "QQP": 100 * CLAIMS["heter
 
 def labelled_maps(maps: pd.DataFrame) -> Figure:
     """Labelled maps in a row for each pattern, as many in each, under their task and length in wordpieces."""
-    titles = [f"{TASKS[one.task].title}, {len(one.weights)}" for one in maps.itertuples()]
-    rows = list(dict.fromkeys(maps["pattern"]))
-    figure, axes = plots.map_grid([*maps.itertuples()], titles, columns=len(maps) // len(rows))
+    rows = {pattern: [*maps[maps["pattern"] == pattern].itertuples()] for pattern in PATTERNS}
+    shown = [one for row in rows.values() for one in row]
+    titles = [f"{TASKS[one.task].title}, {len(one.weights)}" for one in shown]
+    figure, axes = plots.map_grid(shown, titles, columns=len(shown) // len(rows))
     for ax, pattern in zip(axes[:, 0], rows, strict=True):
         ax.set_ylabel(pattern.replace("+", "\n+ "), fontsize=8)
     return figure
