@@ -34,7 +34,6 @@ from bertology_utils.common import track
 from bertology_utils.patterns.classifiers import (
     NETWORK,
     REGRESSION,
-    STATISTICS,
     VALIDATION,
     WEIGHTS,
     Design,
@@ -43,7 +42,7 @@ from bertology_utils.patterns.classifiers import (
     classify,
     map_statistics,
 )
-from bertology_utils.patterns.labels import FOLDER, Picture, indices, pictures
+from bertology_utils.patterns.labels import FOLDER, SHORTEST, Picture, indices, pictures
 
 from .changes import augmented
 
@@ -110,7 +109,8 @@ def fit_regression(maps: Sequence[Picture], patterns: np.ndarray, strength: floa
 
 def statistics_of(maps: Sequence[Picture]) -> np.ndarray:
     """Statistics of maps as the regression reads them, shape (maps, statistics)."""
-    return np.concatenate([map_statistics(*as_tensors(*one)).double().numpy() for one in maps])
+    rows = [list(map_statistics(*as_tensors(*one)).values()) for one in maps]
+    return np.array(rows, dtype=float)[:, :, 0]
 
 
 def fit(kind: str, maps: Sequence[Picture], patterns: np.ndarray, candidate, seed: int) -> Callable:
@@ -200,7 +200,8 @@ def save_validation(predicted: dict[str, np.ndarray], regression: Pipeline) -> N
     intercepts = model.intercept_ - scaler.mean_ @ coefficients
     content: dict[str, object] = dict(fingerprints())
     content |= {kind: one.tolist() for kind, one in predicted.items()}
-    content["coefficients"] = dict(zip(STATISTICS, coefficients.round(9).tolist(), strict=True))
+    names = map_statistics(torch.eye(SHORTEST)[None], torch.zeros(1, SHORTEST, dtype=torch.bool))
+    content["coefficients"] = dict(zip(names, coefficients.round(9).tolist(), strict=True))
     content["intercepts"] = intercepts.round(9).tolist()
     lines = [
         f"{json.dumps(name)}: {json.dumps(part, separators=(',', ':'))}"

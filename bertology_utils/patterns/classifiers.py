@@ -52,21 +52,15 @@ def check_maps(maps: torch.Tensor) -> None:
     """
     shape = tuple(maps.shape)
     if len(shape) != 3 or shape[1] != shape[2]:
-        raise ValueError(
-            f"attention maps are square, (maps, tokens, tokens); these have shape {shape}"
-        )
+        raise ValueError(f"attention maps are square, (maps, tokens, tokens); these are {shape}")
     if shape[1] < SHORTEST:
-        raise ValueError(
-            f"a map of {shape[1]} tokens shows no pattern; at least {SHORTEST} are needed"
-        )
+        raise ValueError(f"a map of {shape[1]} tokens shows no pattern; give at least {SHORTEST}")
     if not torch.isfinite(maps).all():
-        raise ValueError(
-            "attention maps hold NaN or infinite weights; the model's outputs are broken"
-        )
+        raise ValueError("attention maps are NaN or infinite; the model's outputs are broken")
     off = (maps.sum(dim=2, dtype=torch.float32) - 1).abs().max().item() if len(maps) else 0.0
     if off > TOLERANCE or (maps < 0).any():
         raise ValueError(
-            f"rows of attention maps are distributions: weights from 0, sum 1; here a sum is off by {off:.3g}."
+            f"rows of attention maps are distributions, weights from 0 and a sum of 1; a sum is off by {off:.3g}."
             " Cut off padding, and pass weights after the softmax"
         )
 
@@ -146,7 +140,7 @@ class Design:
         separators: whether the network sees where [SEP] stands.
         width: channels of the first two layers; doubled after each halving of
             the picture until four times as many.
-        epochs: passes over the labelled maps, each time augmented anew.
+        epochs: passes over the labelled maps, with new augmentation each time.
     """
 
     size: int = 24
@@ -198,22 +192,8 @@ def load_network() -> PatternCNN:
 
 # The transparent alternative: logistic regression on statistics of a map. ---
 
-STATISTICS = (
-    "strongest column",
-    "three strongest columns",
-    "attention to itself",
-    "to the previous token",
-    "to the next token",
-    "strongest parallel to the diagonal",
-    "band of five",
-    "same sentence, above chance",
-    "other sentence, above chance",
-    "two sentences",
-    "entropy",
-)
 
-
-def map_statistics(maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
+def map_statistics(maps: torch.Tensor, separators: torch.Tensor) -> dict[str, torch.Tensor]:
     """What a reader would measure to tell the five patterns apart; all but the blocks' from 0 to 1.
 
     Args:
@@ -221,7 +201,7 @@ def map_statistics(maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor
         separators: True at [SEP], shape (maps, tokens).
 
     Returns:
-        Shape (maps, statistics), in the order of :data:`STATISTICS`.
+        Eleven statistics by name, each of shape (maps,).
     """
     length = maps.shape[-1]
     place = torch.arange(length, device=maps.device)
@@ -241,48 +221,48 @@ def map_statistics(maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor
         for cells in (same, ~same)
     ]
     entropy = torch.special.entr(maps.clamp_min(1e-12)).sum(dim=2).mean(dim=1) / np.log(length)
-    return torch.stack(
-        [
-            columns[:, 0],
-            columns[:, :3].sum(dim=1),
-            parallels[:, middle],
-            parallels[:, middle + 1],
-            parallels[:, middle - 1],
-            parallels[:, long].amax(dim=1),
-            sums[:, middle - 2 : middle + 3].sum(dim=1) / length,
-            *to_words,
-            two,
-            entropy,
-        ],
-        dim=1,
-    )
+    return {
+        "strongest column": columns[:, 0],
+        "three strongest columns": columns[:, :3].sum(dim=1),
+        "attention to itself": parallels[:, middle],
+        "to the previous token": parallels[:, middle + 1],
+        "to the next token": parallels[:, middle - 1],
+        "strongest parallel to the diagonal": parallels[:, long].amax(dim=1),
+        "band of five": sums[:, middle - 2 : middle + 3].sum(dim=1) / length,
+        "same sentence, above chance": to_words[0],
+        "other sentence, above chance": to_words[1],
+        "two sentences": two,
+        "entropy": entropy,
+    }
 
 
 class PatternRegression(Classifier):
     """Logistic regression: a weighted sum of the statistics of a map for each pattern."""
 
-    def __init__(self) -> None:
+    coefficients: torch.Tensor
+    intercepts: torch.Tensor
+
+    def __init__(self, coefficients: np.ndarray, intercepts: np.ndarray):
         super().__init__()
-        self.scores = nn.Linear(len(STATISTICS), len(PATTERNS), dtype=torch.float64)
+        self.register_buffer(
+            "coefficients", torch.from_numpy(coefficients)
+        )  # (statistics, patterns)
+        self.register_buffer("intercepts", torch.from_numpy(intercepts))
 
     def inputs(self, maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
-        """Statistics of the maps; see :func:`map_statistics`."""
-        return map_statistics(maps, separators).double()
+        """Statistics of the maps, shape (maps, statistics); see :func:`map_statistics`."""
+        return torch.stack([*map_statistics(maps, separators).values()], dim=1).double()
 
     def forward(self, statistics: torch.Tensor) -> torch.Tensor:
         """Scores before the softmax, shape (maps, patterns), of (maps, statistics)."""
-        return self.scores(statistics)
+        return statistics @ self.coefficients + self.intercepts
 
 
 def load_regression() -> PatternRegression:
     """Logistic regression fitted to all labelled maps, in evaluation mode, on the CPU."""
     content = json.loads(VALIDATION.read_text())
-    weight = torch.tensor(list(content["coefficients"].values()), dtype=torch.float64).T
-    regression = PatternRegression()
-    regression.scores.load_state_dict(
-        {"weight": weight, "bias": torch.tensor(content["intercepts"], dtype=torch.float64)}
-    )
-    return regression.eval()
+    coefficients = np.array(list(content["coefficients"].values()))
+    return PatternRegression(coefficients, np.array(content["intercepts"])).eval()
 
 
 # How good they are, on maps of heads that they have not seen. ---

@@ -65,7 +65,7 @@ def pattern_shares(results: Results) -> Figure:
     """Shares of the patterns after fine-tuning, and where the paper's heterogeneous maps begin (Fig 2)."""
     table = results.table("share of maps, corrected", state="fine-tuned")
     figure = plots.stacked(table, y="task", label="share of maps, %", colours=COLOURS)
-    line: dict[str, Any] = {"color": "black", "lw": 2.5}
+    line: dict[str, Any] = {"color": "black", "lw": 2.5, "solid_capstyle": "butt"}
     for row, task in enumerate(table.task.cat.categories):
         if task in PAPER:
             figure.axes[0].plot([100 - PAPER[task]] * 2, [row - 0.43, row + 0.43], **line)

@@ -53,9 +53,7 @@ def load_maps(folder: Path = FOLDER) -> pd.DataFrame:
     maps = pd.read_csv(folder / "labels.csv", dtype={"id": str, "separators": str})
     if sorted(maps["id"]) != sorted(weights):
         odd = sorted(set(maps["id"]) ^ set(weights)) or "one twice"
-        raise ValueError(
-            f"labels.csv and maps.safetensors in {folder} do not hold the same maps: {odd}"
-        )
+        raise ValueError(f"the two files in {folder} do not hold the same maps: {odd}")
     maps = maps.set_index("id")
     for column in ("pattern", "first", "second", "part"):
         for name, label in maps[column].items():
@@ -71,7 +69,7 @@ def _checked(name: Any, weights: np.ndarray, length: int) -> np.ndarray:
     sums = weights.sum(axis=-1, dtype=np.float32)
     if weights.shape != (length, length) or not np.allclose(sums, 1, atol=5e-3):
         raise ValueError(
-            f"map {name} is no {length} x {length} map whose rows sum to 1: its shape is {weights.shape}"
+            f"map {name} is not {length} x {length} with rows that sum to 1: {weights.shape}"
         )
     weights = weights.astype(np.float32)
     return weights / weights.sum(axis=1, keepdims=True)

@@ -24,18 +24,8 @@ from ..statistics import (
     moderated,
     over_trainings,
 )
-from . import labels
-from .classifiers import (
-    NETWORK,
-    REGRESSION,
-    Classifier,
-    classify,
-    confusions,
-    f1_scores,
-    load_network,
-    load_regression,
-    natural_maps,
-)
+from . import classifiers, labels
+from .classifiers import NETWORK, REGRESSION, Classifier, natural_maps
 from .labels import PATTERNS, SHORTEST
 
 if TYPE_CHECKING:
@@ -45,13 +35,14 @@ if TYPE_CHECKING:
 
 NO_TOKEN = -1  # an id that no wordpiece has
 ROUNDS = 500  # of the expectation maximisation; shares then move by less than 1e-4
+DRAWS = 10_000  # of patterns at random
 FIRST_THREE = ("vertical", "diagonal", "vertical+diagonal")
 AS_SHARE: dict[str, Any] = {"unit": "share", "tolerance": SHARE}
 EACH_PATTERN = AS_SHARE | {"over": ("kind",), "kinds": PATTERNS}
 
 
 @dataclass(frozen=True)
-class FoundPatterns:
+class NamedPatterns:
     """Result of :class:`Patterns`.
 
     Attributes:
@@ -74,7 +65,7 @@ class FoundPatterns:
         return (self.patterns[..., None] == np.arange(len(PATTERNS))).astype(np.float64)
 
 
-Observed = Mapping[str, FoundPatterns]  # of one model on one task, by classifier
+Observed = Mapping[str, NamedPatterns]  # of one model on one task, by classifier
 
 
 class Patterns:
@@ -123,11 +114,11 @@ class Patterns:
                 .take_along_dim(at[:, None, None, :], 3)
             )
             part = part.flatten(0, 1)  # (examples · heads, length, length)
-            found = self.classifier.predict(part, separators.repeat_interleave(heads, dim=0))
-            for row, patterns in zip(rows, found.reshape(len(rows), heads), strict=True):
+            named = self.classifier.predict(part, separators.repeat_interleave(heads, dim=0))
+            for row, patterns in zip(rows, named.reshape(len(rows), heads), strict=True):
                 self._rows[batch.index[row]].append(patterns)
 
-    def compute(self) -> FoundPatterns:
+    def compute(self) -> NamedPatterns:
         """The patterns of all examples.
 
         Raises:
@@ -137,7 +128,7 @@ class Patterns:
             raise ValueError(
                 f"none of the {self._skipped} inputs has {SHORTEST} wordpieces or more; no map shows a pattern"
             )
-        return FoundPatterns(
+        return NamedPatterns(
             np.array([self._rows[index] for index in sorted(self._rows)]), self._skipped
         )
 
@@ -157,7 +148,7 @@ def classifier_errors(by: str, seed: Seed, attention: str = "weight") -> np.ndar
         Of all heads, then of resampled ones, shape (1 + resamples, patterns, patterns). A pattern
         that does not occur has equal shares, as nothing is known of it.
     """
-    counts = confusions(natural_maps(attention), by, seed)
+    counts = classifiers.confusions(natural_maps(attention), by, seed)
     totals = counts.sum(axis=-1, keepdims=True)
     return np.where(totals > 0, counts / np.maximum(totals, 1e-12), 1 / len(PATTERNS))
 
@@ -173,9 +164,9 @@ def corrected_shares(
     """Shares of the true patterns that best explain the shares of the predicted ones.
 
     A classifier that takes one vertical map in ten for heterogeneous inflates
-    the heterogeneous share. Given how it errs, the maximum-likelihood shares
-    are found by expectation maximisation (Saerens et al., 2002), which unlike
-    inverting the matrix never leaves the range from 0 to 1.
+    the heterogeneous share. Given how it errs, expectation maximisation gives
+    the maximum-likelihood shares (Saerens et al., 2002), which unlike those of
+    an inverted matrix never leave the range from 0 to 1.
 
     Args:
         observed: predicted shares, shape (…, patterns), summing to 1.
@@ -254,7 +245,7 @@ def _usual(one_hot: np.ndarray, seed: Seed) -> np.ndarray:
     return means_with_gaps(one_hot, seed).argmax(axis=-1)
 
 
-def _commonest(usual: np.ndarray, count: int) -> np.ndarray:
+def _commonest(usual: np.ndarray, count: int = 2) -> np.ndarray:
     """Heads that the ``count`` commonest patterns cover, of heads by pattern, (…, patterns) to (…).
 
     Heterogeneous is no pattern that could repeat: it is what has none, and all that random weights
@@ -263,34 +254,29 @@ def _commonest(usual: np.ndarray, count: int) -> np.ndarray:
     return np.sort(usual[..., :-1], axis=-1)[..., -count:].sum(axis=-1)
 
 
-def coverage(one_hot: np.ndarray, seed: Seed, count: int = 2) -> Bootstrap:
-    """Share of the heads whose usual pattern is one of the ``count`` commonest, examples resampled.
+def coverage(one_hot: np.ndarray, seed: Seed) -> Bootstrap:
+    """Share of the heads whose usual pattern is one of the two commonest, examples resampled.
 
     Args:
         one_hot: shape (examples, layers, heads, patterns).
         seed: of the resampling.
-        count: how many patterns are "a limited set" of the five.
     """
     usual = _usual(one_hot, seed)
     heads = (usual[..., None] == np.arange(len(PATTERNS))).sum(axis=(1, 2))  # by pattern
-    return Bootstrap.of(_commonest(heads, count) / usual[0].size, len(one_hot), seed)
+    return Bootstrap.of(_commonest(heads) / usual[0].size, len(one_hot), seed)
 
 
-def coverage_by_chance(
-    heads: int, patterns: int, seed: Seed, count: int = 2, draws: int = 10_000
-) -> float:
+def coverage_by_chance(heads: int, patterns: int, seed: Seed, count: int = 2) -> float:
     """What :func:`coverage` exceeds in 2.5 % of cases if every head drew its usual pattern evenly at random.
 
     Args:
         heads: how many.
         patterns: that can occur.
         seed: of the draws.
-        count: see :func:`coverage`.
-        draws: how many.
+        count: of the commonest patterns.
     """
-    drawn = np.random.default_rng(seed).multinomial(
-        heads, np.full(patterns, 1 / patterns), size=draws
-    )
+    even = np.full(patterns, 1 / patterns)
+    drawn = np.random.default_rng(seed).multinomial(heads, even, size=DRAWS)
     return float(np.quantile(_commonest(drawn, count) / heads, 0.975))
 
 
@@ -309,11 +295,9 @@ def task_agreement(one_hots: Sequence[np.ndarray], seeds: Sequence[Seed]) -> Boo
     """
     if len(one_hots) < 2:
         raise ValueError("agreement between tasks needs at least two tasks")
-    labels = [
-        _usual(one_hot, seed).reshape(-1, one_hot[0, ..., 0].size)
-        for one_hot, seed in zip(one_hots, seeds, strict=True)
-    ]  # each (1 + resamples, heads of all layers)
-    agreement = np.mean([kappa(first, second) for first, second in combinations(labels, 2)], axis=0)
+    usual = [_usual(one_hot, seed) for one_hot, seed in zip(one_hots, seeds, strict=True)]
+    flat = [one.reshape(len(one), -1) for one in usual]  # each (1 + resamples, heads of all layers)
+    agreement = np.mean([kappa(first, second) for first, second in combinations(flat, 2)], axis=0)
     return Bootstrap.of(agreement, sum(map(len, one_hots)), tuple(seeds))
 
 
@@ -337,10 +321,10 @@ def changed_heads(before: np.ndarray, after: np.ndarray, seed: Seed) -> Bootstra
 def kappa(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Cohen's κ of two labellings, shape (…, items) to (…); 0 where both give one same label to all, as chance would."""
     same = (first == second).mean(axis=-1)
-    frequencies = [
-        (labels[..., None] == np.arange(len(PATTERNS))).mean(axis=-2) for labels in (first, second)
-    ]
-    chance = (frequencies[0] * frequencies[1]).sum(axis=-1)
+    one, other = (
+        (names[..., None] == np.arange(len(PATTERNS))).mean(axis=-2) for names in (first, second)
+    )
+    chance = (one * other).sum(axis=-1)  # of the frequencies of every pattern
     return np.where(chance < 1, (same - chance) / np.maximum(1 - chance, 1e-12), 0.0)
 
 
@@ -349,7 +333,7 @@ def kappa(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 def label_shares(maps: pd.DataFrame, seed: Seed) -> dict[str, Bootstrap]:
     """Share of every pattern among the settled labels, heads resampled; needs no classifier."""
-    counts = confusions(maps, "pattern", seed).sum(axis=2)  # (1 + resamples, patterns)
+    counts = classifiers.confusions(maps, "pattern", seed).sum(axis=2)  # (1 + resamples, patterns)
     shares, heads = counts.T / counts.sum(axis=1), maps.groupby(["layer", "head"]).ngroups
     return {
         one: Bootstrap.of(share, heads, seed) for one, share in zip(PATTERNS, shares, strict=True)
@@ -358,7 +342,7 @@ def label_shares(maps: pd.DataFrame, seed: Seed) -> dict[str, Bootstrap]:
 
 def measurements(lab: Lab, task: Task) -> dict[str, Measurement]:
     """What is measured of every model on the task's rows: patterns as each classifier names them."""
-    named_by = {NETWORK: load_network(), REGRESSION: load_regression()}
+    named_by = {NETWORK: classifiers.load_network(), REGRESSION: classifiers.load_regression()}
     separator = lab.tokenizer.sep_token_id
     return {name: Patterns(one.to(lab.device), separator) for name, one in named_by.items()}
 
@@ -404,22 +388,31 @@ def record_classifiers(lab: Lab) -> None:
     """F1 of the classifiers and of the annotators, the network's errors, and how it names constructed maps."""
     seed, attention = lab.settings.seed, lab.settings.attention
     natural = natural_maps(attention)
-    f1 = {by: f1_scores(natural, by, seed) for by in (NETWORK, REGRESSION, "first", "second")}
+    f1 = {
+        by: classifiers.f1_scores(natural, by, seed)
+        for by in (NETWORK, REGRESSION, "first", "second")
+    }
     # Each annotator was a vote in what was settled, which flatters both; one against the other is fair.
     names = {"first": "first labelling", "second": "second labelling"}
     scores = {names.get(by, by): one for by, one in f1.items()}
-    scores["one labelling against the other"] = f1_scores(natural, "second", seed, label="first")
+    scores["one labelling against the other"] = classifiers.f1_scores(
+        natural, "second", seed, label="first"
+    )
     lab.record("F1, natural maps", scores, by=("state", "kind"), unit="F1")
     lead = {kind: score - f1[REGRESSION][kind] for kind, score in f1[NETWORK].items()}
     what = "F1 of the network minus that of the regression"
     lab.record(what, lead, by=("kind",), unit="difference")
-    by_norm = {by: f1_scores(natural_maps("norm"), by, seed) for by in (NETWORK, REGRESSION)}
+    by_norm = {
+        by: classifiers.f1_scores(natural_maps("norm"), by, seed) for by in (NETWORK, REGRESSION)
+    }
     lab.record("F1, maps by norm", by_norm, by=("state", "kind"), unit="F1")
     errors = dict(zip(PATTERNS, classifier_errors(NETWORK, seed, attention)[0], strict=True))
     lab.record("share of labelled maps named so", errors, by=("state",), **EACH_PATTERN)
 
     built = [labels.constructed_maps(length) for length in labels.LENGTHS]
-    named = classify(load_network(), [one for maps in built for one in maps.values()])
+    named = classifiers.classify(
+        classifiers.load_network(), [one for maps in built for one in maps.values()]
+    )
     wrong = named != labels.indices([*labels.EXPECTED.values()] * len(built))
     what = "constructed maps that are named wrongly"
     lab.record(what, int(wrong.sum()), unit="count", n=len(wrong))
@@ -438,10 +431,10 @@ def record_shares(
         before, after: of the pre-trained encoder, and of every run.
     """
 
-    def corrected(task: Task, found: Observed, by: str) -> dict[str, Bootstrap]:
+    def corrected(task: Task, one: Observed, by: str) -> dict[str, Bootstrap]:
         errors = classifier_errors(by, lab.settings.seed, lab.settings.attention)
         seed, possible = lab.resampling_seed(task), possible_patterns(task)
-        return pattern_shares(found[by].one_hot, errors, seed, possible)
+        return pattern_shares(one[by].one_hot, errors, seed, possible)
 
     runs = {
         by: {task: [corrected(task, one, by) for one in after[task]] for task in lab.tasks}
@@ -452,13 +445,13 @@ def record_shares(
         return over_trainings(runs[by], lambda _, shares: together([shares[p] for p in patterns]))
 
     for task in lab.tasks:
-        for state, found in (("pre-trained", before[task]), ("fine-tuned", after[task][0])):
+        for state, one in (("pre-trained", before[task]), ("fine-tuned", after[task][0])):
             names: dict[str, Any] = {"task": task, "state": state}
-            by_head = found[NETWORK].shares  # (layers, heads, patterns)
-            over, n = ("layer", "head", "kind"), len(found[NETWORK].patterns)
+            by_head = one[NETWORK].shares  # (layers, heads, patterns)
+            over, n = ("layer", "head", "kind"), len(one[NETWORK].patterns)
             options = EACH_PATTERN | {"over": over, "n": n} | names
             lab.record("share of maps by head", by_head, **options)
-            shares = corrected(task, found, NETWORK)
+            shares = corrected(task, one, NETWORK)
             lab.record("share of maps, corrected", shares, by=("kind",), **AS_SHARE | names)
     for what, values in (
         ("the first three patterns", over_runs(NETWORK, *FIRST_THREE)),
@@ -483,8 +476,8 @@ def record_random_weights(
     shares = random[NETWORK].shares.mean(axis=(0, 1))
     lab.record("share of maps, random weights", shares, **EACH_PATTERN)
 
-    def heterogeneous(found: Observed) -> Bootstrap:
-        by_example = found[NETWORK].one_hot[..., at].mean(axis=(1, 2))
+    def heterogeneous(one: Observed) -> Bootstrap:
+        by_example = one[NETWORK].one_hot[..., at].mean(axis=(1, 2))
         return bootstrap_mean(by_example, lab.resampling_seed(task))
 
     lead = mean_over_seeds([heterogeneous(random) - heterogeneous(one) for one in after[task]])
@@ -499,8 +492,8 @@ def record_repetition(
 ) -> None:
     """Whether few patterns cover most heads, whether tasks agree, and what fine-tuning changes."""
     seeds = {task: lab.resampling_seed(task) for task in lab.tasks}
-    encoder = {task: found[NETWORK].one_hot for task, found in before.items()}
-    runs = {task: [found[NETWORK].one_hot for found in several] for task, several in after.items()}
+    encoder = {task: one[NETWORK].one_hot for task, one in before.items()}
+    runs = {task: [one[NETWORK].one_hot for one in several] for task, several in after.items()}
     untrained = random[NETWORK].one_hot
 
     what = "coverage by the two commonest patterns"
