@@ -66,8 +66,8 @@ def links_in_maps(maps: Sequence[Seen], places: Iterable[set[tuple[int, int]]] =
 def scores(results: Results) -> Figure:
     """Every head's score on one scale, the two highest framed: the published figure, and the evidence in both directions."""
     panels = {f"{PUBLISHED},\n{DIRECTIONS[1]}": published_panel("framenet")}
-    for way in DIRECTIONS[::-1]:
-        panels[f"here,\n{way}"] = results.array(SCORE, kind=way)
+    for direction in DIRECTIONS[::-1]:
+        panels[f"here,\n{direction}"] = results.array(SCORE, kind=direction)
     highest = max(float(panel.max()) for panel in panels.values())
     figure = plots.head_grid(panels, "mean largest weight", (0, highest))
     for ax, panel in zip(figure.axes, panels.values(), strict=False):
@@ -80,10 +80,12 @@ def excess(results: Results) -> Figure:
     """Every head's excess along links, a row for each direction; heads that follow links are framed."""
     panels: dict[str, np.ndarray] = {}
     framed: list[np.ndarray] = []
-    for way in DIRECTIONS:
-        p = results.array(P_OF_EXCESS, kind=way)
+    for direction in DIRECTIONS:
+        p = results.array(P_OF_EXCESS, kind=direction)
         for state, beyond in {WEIGHT_ALONE: "place", BOTH: "place and word"}.items():
-            panels[f"{way},\nbeyond {beyond}"] = results.array(EXCESS, kind=way, state=state)
+            panels[f"{direction},\nbeyond {beyond}"] = results.array(
+                EXCESS, kind=direction, state=state
+            )
             framed.append(np.argwhere(p <= ONE_SIDED) if state == BOTH else np.empty((0, 2)))
     limits = (-REACH, REACH)
     figure = plots.head_grid(panels, "excess of the weight", limits, plots.GAIN, columns=2)

@@ -466,18 +466,21 @@ def run(lab: Lab) -> None:
     """Record the scores of every head in both directions, the controls, and the verdicts of §4.2."""
     record_sentences(lab, load_release(lab.settings.framenet))
     placed, batches = frame_sentences(lab)
-    asked = {way: borrowing(lab, placed, way) for way in DIRECTIONS}
-    random = observe_cached(lab.encoder("normal"), batches, asked)
+    measurements = {direction: borrowing(lab, placed, direction) for direction in DIRECTIONS}
+    random = observe_cached(lab.encoder("normal"), batches, measurements)
     scores, tests = scores_and_tests(lab, placed, batches)
     record_highest_heads(lab, scores, random[FORWARD])
 
-    bars = {way: float(one.excess.mean(axis=0).max()) for way, one in random.items()}
+    bars = {direction: float(one.excess.mean(axis=0).max()) for direction, one in random.items()}
     excess = {
-        way: {WEIGHT_ALONE: scores[way].excess.mean(axis=0), BOTH: tests[way].means}
-        for way in DIRECTIONS
+        direction: {
+            WEIGHT_ALONE: scores[direction].excess.mean(axis=0),
+            BOTH: tests[direction].means,
+        }
+        for direction in DIRECTIONS
     }
     lab.record(EXCESS, excess, by=("kind", "state"), unit="difference")
-    p = {way: p_of_following(test, bars[way]) for way, test in tests.items()}
+    p = {direction: p_of_following(test, bars[direction]) for direction, test in tests.items()}
     lab.record(P_OF_EXCESS, p, by=("kind",), unit="p", tolerance=0.01)
     record_following(lab, "frame links", tests, bars, {"frame-links": FORWARD, "frame-back": BACK})
     record_complements(lab, bars)
@@ -498,13 +501,18 @@ def scores_and_tests(
     lab: Lab, placed: Sequence[FramePlaces], batches: Sequence[Batch]
 ) -> tuple[dict[str, FrameLinkScores], dict[str, ManyTest]]:
     """Scores of the pre-trained heads, and :func:`excess_test`, by direction."""
-    asked = {way: borrowing(lab, placed, way) for way in DIRECTIONS}
-    centred = {f"{way}, centred": borrowing(lab, placed, way, centred=True) for way in DIRECTIONS}
-    found = observe_cached(lab.encoder(), batches, asked | centred)
-    scores = {way: found[way] for way in DIRECTIONS}
+    measurements = {direction: borrowing(lab, placed, direction) for direction in DIRECTIONS}
+    centred = {
+        f"{direction}, centred": borrowing(lab, placed, direction, centred=True)
+        for direction in DIRECTIONS
+    }
+    measured = observe_cached(lab.encoder(), batches, measurements | centred)
+    scores = {direction: measured[direction] for direction in DIRECTIONS}
     tests = {
-        way: excess_test(found[way], found[f"{way}, centred"], lab.settings.seed)
-        for way in DIRECTIONS
+        direction: excess_test(
+            measured[direction], measured[f"{direction}, centred"], lab.settings.seed
+        )
+        for direction in DIRECTIONS
     }
     return scores, tests
 
@@ -535,9 +543,9 @@ def record_highest_heads(
         random: of random weights, from predicate to element.
     """
     seed, (placed, _) = lab.settings.seed, frame_sentences(lab)
-    means = {way: one.actual.mean(axis=0) for way, one in scores.items()}
+    means = {direction: one.actual.mean(axis=0) for direction, one in scores.items()}
     lab.record(SCORE, means, by=("kind",), unit="weight", n=len(placed))
-    apart = {way: second_above_third(one.actual, seed) for way, one in scores.items()}
+    apart = {direction: second_above_third(one.actual, seed) for direction, one in scores.items()}
     apart[PUBLISHED] = published_second_above_third()
     lab.record("second head above the third", apart, by=("kind",), unit="difference")
     lab.judge("frame-two-heads", {FORWARD: apart[FORWARD]})
@@ -546,8 +554,8 @@ def record_highest_heads(
     actual = scores[FORWARD].actual
     first, second = heads_by_size(means[FORWARD])[:2]
     rival = heads_by_size(random.actual.mean(axis=0))[0]
-    of_random = bootstrap_mean(random.actual[:, *rival], seed)
-    gain = mean_over_seeds([bootstrap_mean(actual[:, *first], seed) - of_random])
+    rival_score = bootstrap_mean(random.actual[:, *rival], seed)
+    gain = mean_over_seeds([bootstrap_mean(actual[:, *first], seed) - rival_score])
     lab.record("highest head above random weights", gain, unit="difference")
     lab.judge("frame-random", {head_name(*first): gain})
 
@@ -577,11 +585,11 @@ def record_following(
         tests, bars: by direction: :func:`excess_test`, and the largest excess with random weights.
         claims: the direction of each.
     """
-    p = {way: p_of_following(test, bars[way]) for way, test in tests.items()}
-    following = {way: int((one <= ONE_SIDED).sum()) for way, one in p.items()}
+    p = {direction: p_of_following(test, bars[direction]) for direction, test in tests.items()}
+    following = {direction: int((one <= ONE_SIDED).sum()) for direction, one in p.items()}
     lab.record(f"heads that follow {links}", following, by=("kind",), unit="count")
-    for claim, way in claims.items():
-        lab.judge(claim, {way: largest_excess(tests[way], bars[way])})
+    for claim, direction in claims.items():
+        lab.judge(claim, {direction: largest_excess(tests[direction], bars[direction])})
 
 
 def record_complements(lab: Lab, bars: Mapping[str, float]) -> None:
@@ -592,7 +600,7 @@ def record_complements(lab: Lab, bars: Mapping[str, float]) -> None:
         return
     placed, inputs, _ = place(rest, lab.tokenizer)
     _, tests = scores_and_tests(lab, placed, make_batches(inputs, lab.tokenizer))
-    excess = {way: test.means for way, test in tests.items()}
+    excess = {direction: test.means for direction, test in tests.items()}
     name = "links to other elements"
     lab.record(f"excess along {name}", excess, by=("kind",), unit="difference", n=len(rest))
     record_following(lab, name, tests, bars, {"frame-functions": FORWARD})
