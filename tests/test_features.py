@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from plain import FOOTNOTE_6, TASKS, measured, replay, to_previous
+from plain import TASKS, measured, replay, to_previous
 from precision import forward_tolerance, sum_tolerance
 
 from bertology_utils.annotation.annotators import Word
@@ -24,7 +24,6 @@ from bertology_utils.features.measure import (
     Features,
     Flow,
     TypeWeights,
-    absent_as_zero,
     marks,
     observe_types,
     token_masks,
@@ -37,7 +36,7 @@ MRPC, SST2 = GLUE["mrpc"], GLUE["sst2"]
 NOUNS, VERBS, CLS = (TOKEN_TYPES.index(kind) for kind in ("nouns", "verbs", "[CLS]"))
 
 
-def plain_types(example, protocol):
+def plain_types(example):
     """Positions of each token type."""
 
     def positions(wanted):
@@ -51,13 +50,6 @@ def plain_types(example, protocol):
         "objects": positions(lambda word: word.deprel == "obj"),
         "negation": list(example.negation),
     }
-    if protocol == "official":
-        found["negation"] += positions(
-            lambda word: any(part in word.form.lower() for part in FOOTNOTE_6)
-        )
-        for name in found:
-            spelt = [example.pieces[at] for at in found[name]]
-            found[name] = [at for at in range(len(example.pieces)) if example.pieces[at] in spelt]
     found |= {"[CLS]": example.cls, "[SEP]": example.separators}
     found["punctuation"] = positions(lambda word: word.upos == "PUNCT")
     return [sorted(set(found[name])) for name in TOKEN_TYPES]
@@ -73,14 +65,13 @@ def plain_columns(task, index, attending):
     ]
 
 
-@pytest.mark.parametrize("protocol", ["paper", "official"])
 @pytest.mark.parametrize("task", TASKS)
-def test_types_are_the_plain_ones(task, protocol):
+def test_types_are_the_plain_ones(task):
     lab, task, _, examples = measured(task)
     seen = set()
     for example, annotated in zip(examples, lab.annotated_inputs(task), strict=True):
-        found = [np.flatnonzero(row).tolist() for row in token_types(annotated, protocol)]
-        assert found == plain_types(example, protocol), example.pieces
+        found = [np.flatnonzero(row).tolist() for row in token_types(annotated)]
+        assert found == plain_types(example), example.pieces
         seen |= {name for name, places in zip(TOKEN_TYPES, found, strict=True) if places}
     assert seen >= set(TOKEN_TYPES) - {"pronouns"}
 
@@ -99,22 +90,13 @@ def test_weights_are_the_plain_ones(task, attending):
                 [max((weights[at] for at in places), default=math.nan) for weights in layer]
                 for layer in received
             ]
-            for places in plain_types(example, "paper")
+            for places in plain_types(example)
         ]
         np.testing.assert_allclose(
             values[index], expected, atol=forward_tolerance(model), rtol=0, equal_nan=True
         )
     there = values[np.isfinite(values)]
     assert there.min() >= 0 and there.max() <= 1 + sum_tolerance(64)
-
-
-def test_the_published_code_counts_absent_types_as_zero_except_for_negation():
-    values = np.full((3, len(TOKEN_TYPES), 2, 2), 0.25)
-    values[1] = np.nan
-    official, negation = absent_as_zero(values), LINGUISTIC.index("negation")
-    assert np.isnan(official[1, negation]).all()
-    assert (np.delete(official[1], negation, axis=0) == 0).all()
-    assert (official[[0, 2]] == 0.25).all()
 
 
 def test_earlier_and_later_layers():

@@ -6,6 +6,7 @@ Words are found through the tokenizer's offsets, never by searching for strings.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..attention.batches import encode
-from ..common import PROTOCOLS, one_of
 from .annotators import Annotated, Annotator, Word
 
 if TYPE_CHECKING:
@@ -254,55 +254,22 @@ def is_punctuation(word: Word) -> bool:
     return word.upos in PUNCTUATION
 
 
-def token_types(annotated: AnnotatedInput, protocol: str = "paper") -> np.ndarray:
+def token_types(annotated: AnnotatedInput) -> np.ndarray:
     """Which wordpieces of an input are of which type (§4.4).
 
-    Every wordpiece of a word counts. Nouns include proper nouns, verbs exclude
-    auxiliaries, subjects and objects are the words that head them.
-
-    Args:
-        annotated: the input.
-        protocol: "paper" goes by the words' characters. "official" goes by
-            strings, as the published code did: every wordpiece that is spelt
-            like one of a word of the type, and for negation those of every
-            word that contains one of the list ("north" contains "nor").
+    Every wordpiece of a word counts. Nouns include proper nouns, verbs exclude auxiliaries, subjects
+    and objects are the words that head them.
 
     Returns:
-        Shape (types, wordpieces), True where a wordpiece is of the type; types
-        in the order of :data:`TOKEN_TYPES`.
+        Shape (types, wordpieces), True where a wordpiece is of the type; types in the order of
+        :data:`TOKEN_TYPES`.
     """
-    one_of("protocol", protocol, PROTOCOLS)
-    found: dict[str, list[Positions]] = {
-        name: [pieces for word, pieces in annotated.words if wanted(word)]
-        for name, wanted in _WORDS.items()
+    pieces = {  # of each word of the type
+        kind: [pieces for word, pieces in annotated.words if wanted(word)]
+        for kind, wanted in (_WORDS | {"punctuation": is_punctuation}).items()
     }
-    found["negation"] = (
-        list(annotated.negation) if protocol == "paper" else _containing(annotated, NEGATION_WORDS)
+    pieces |= {"negation": [*annotated.negation], "[CLS]": [annotated.cls]}
+    pieces |= {"[SEP]": [annotated.separators]}
+    return np.stack(
+        [mask(annotated.length, itertools.chain(*pieces[kind])) for kind in TOKEN_TYPES]
     )
-    found |= {
-        "[CLS]": [annotated.cls],
-        "[SEP]": [annotated.separators],
-        "punctuation": [pieces for word, pieces in annotated.words if is_punctuation(word)],
-    }
-    masks = {
-        name: mask(annotated.length, [at for pieces in found[name] for at in pieces])
-        for name in TOKEN_TYPES
-    }
-    if protocol == "official":
-        masks |= {name: _alike(annotated, masks[name]) for name in LINGUISTIC}
-    return np.stack(list(masks.values()))
-
-
-def _containing(annotated: AnnotatedInput, parts: Sequence[str]) -> list[Positions]:
-    """Words in which a string of the list occurs anywhere."""
-    return [
-        pieces
-        for word, pieces in annotated.words
-        if any(part in word.form.lower() for part in parts)
-    ] + list(annotated.negation)
-
-
-def _alike(annotated: AnnotatedInput, chosen: np.ndarray) -> np.ndarray:
-    """Every wordpiece spelt like a chosen one."""
-    spelt = {piece for piece, at in zip(annotated.pieces, chosen, strict=True) if at}
-    return np.array([piece in spelt for piece in annotated.pieces])

@@ -72,8 +72,6 @@ def observe_types(lab: Lab, model: PreTrainedModel, task: Task) -> TypeWeights:
     """One pass of a model over the task's measured rows, or what the cache has of it."""
     values = lab.observe(model, task, measurements(lab, task))
     weights, matched, words = values["types"], values["matched"], len(LINGUISTIC)
-    if lab.settings.protocol == "official":
-        weights = absent_as_zero(weights)
     return TypeWeights(
         weights,
         matched[:, :words] - matched[:, words:],
@@ -93,9 +91,9 @@ def measurements(lab: Lab, task: Task) -> dict[str, Measurement]:
 @kept
 def token_masks(lab: Lab, task: Task) -> dict[str, list[np.ndarray]]:
     """Per measured input, which wordpieces are of each type ("types"), matched words and marks; see :func:`match`, :func:`marks`."""
-    inputs, protocol = lab.annotated_inputs(task), lab.settings.protocol
+    inputs = lab.annotated_inputs(task)
     return {
-        "types": [token_types(one, protocol) for one in inputs],
+        "types": [token_types(one) for one in inputs],
         "matched": match(inputs, lab.resampling_seed(task)),
         "marks": [marks(one) for one in inputs],
     }
@@ -157,12 +155,6 @@ def side_by_side(masks: Sequence[np.ndarray], batch: Batch) -> torch.Tensor:
     for row, (index, real) in enumerate(zip(batch.index, batch.mask.cpu(), strict=True)):
         together[row, :, real] = torch.from_numpy(masks[index])
     return together.to(batch.mask.device)
-
-
-def absent_as_zero(values: np.ndarray) -> np.ndarray:
-    """Weights of :class:`Features` as the published code counts them: 0 where a type is absent, except for negation."""
-    kept_absent = np.array([name == "negation" for name in TOKEN_TYPES])[None, :, None, None]
-    return np.where(np.isnan(values) & ~kept_absent, 0.0, values)
 
 
 def match(inputs: Sequence[AnnotatedInput], seed: Seed) -> list[np.ndarray]:
