@@ -254,10 +254,14 @@ def _draw(measures: Measures, maps: ExampleMaps | None) -> str:
         by_topic.setdefault(_plain(topic), []).append((str(number), _plain(name)))
     names = [(str(index), head_name(*place)) for index, place in enumerate(places)]
     second = str(min(1, len(measures) - 1))
+    chosen = {  # title, options and value of each list
+        "x": ("Colour, and across", by_topic, "0"),
+        "y": ("Up, in the second picture", by_topic, second),
+        "head": ("Head (layer, head)", names, "0"),
+    }
     lists = {
-        "x": models.Select(title="Colour, and across", options=by_topic, value="0"),
-        "y": models.Select(title="Up, in the second picture", options=by_topic, value=second),
-        "head": models.Select(title="Head (layer, head)", options=names, value="0"),
+        name: models.Select(title=title, options=options, value=value, max_width=350)
+        for name, (title, options, value) in chosen.items()
     }
     catalogue = [
         {"topic": topic, "name": _plain(name)}
