@@ -117,6 +117,8 @@ def test_evidence_of_another_form_is_refused_with_the_command_that_renews_it(che
 @pytest.mark.parametrize("name", [*NAMES, *NOTEBOOK_NAMES])
 def test_marked_numbers_are_those_of_the_evidence(name):
     assert wrong_numbers(ROOT / name, ROOT) == []
+    in_tables = re.findall(r"^\|.*<!-- =.*$", prose(ROOT / name), re.MULTILINE)
+    assert not in_tables, "the bars of a mark would split a table's cell"
 
 
 def wrong(checkout, text, name="page.md"):
