@@ -14,6 +14,11 @@ import sys
 from collections.abc import Iterator
 
 from bertology_utils.__main__ import main as command_line
+from bertology_utils.cache import write_atomically
+from bertology_utils.lab import Lab
+from bertology_utils.links.dependencies import FOUND, WAYS, head_dependencies
+from bertology_utils.record import as_text, project_root
+from bertology_utils.results import MEASURED, P_VALUE
 from bertology_utils.run import Notebook, find_notebooks
 
 # Folder below results/, its notebooks, and the parameters that differ from the profile's.
@@ -66,16 +71,47 @@ def parameters(options: argparse.Namespace, notebooks: list[Notebook]) -> list[t
     return [(name, value) for name, value in given.items() if value and name in declared]
 
 
+def measure_treebank(path: str) -> None:
+    """Write results/ud: heads along a treebank's twelve commonest dependencies, in both directions."""
+    lab = Lab("dependencies", profile="glue", treebank=path)
+    for init, state in (("pretrained", "pre-trained"), ("normal", "random weights")):
+        model, seed = lab.encoder(init), lab.settings.seed
+        table = head_dependencies(model, lab.tokenizer, path, seed=seed)
+        lab.fact(**{"left out": table.attrs["left out"]})
+        table = table.head(12 * len(WAYS))
+        table.index = table["relation"] + ", " + table["direction"]
+        lab.fact(**{f"best heads, {state}": table["best head"].to_dict()})
+        values = {
+            what: table[[f"{part}: share of arcs", f"{part}: low", f"{part}: high"]]
+            .set_axis(["value", "low", "high"], axis=1)
+            .to_dict("index")
+            for what, part in zip(FOUND, ("head", "distance"), strict=True)
+        }
+        values |= {what: table[what].to_dict() for what in ("p", "arcs", "best fixed distance")}
+        for what, numbers in values.items():
+            unit = "share" if what in FOUND else what if what == "p" else "count"
+            tolerance = {"share": MEASURED, "p": P_VALUE}.get(unit, 0)
+            labels = {"by": ("kind",), "state": state}
+            lab.record(what, numbers, unit=unit, tolerance=tolerance, **labels)
+    target = project_root() / "results" / "ud" / f"{lab.notebook}.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(target, as_text(lab.content).encode())
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Check all that was asked for, then run it; returns the first exit code that is not 0, or 0."""
+    options = read_options(arguments)
     try:
-        todo = list(calls(read_options(arguments)))
+        todo = list(calls(options))
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(COST, flush=True)
     steps = [[*call, "--dry-run"] for call in todo] + todo
-    return next((code for step in steps if (code := command_line(step))), 0)
+    code = next((code for step in steps if (code := command_line(step))), 0)
+    if options.treebank and not options.only and not code:
+        measure_treebank(options.treebank)
+    return code
 
 
 def read_options(arguments: list[str] | None) -> argparse.Namespace:

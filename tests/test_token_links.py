@@ -289,7 +289,7 @@ def test_a_head_of_any_noun_before_the_verb_is_no_head_of_subjects():
     inputs, maps = zip(*(with_nouns_before(rng) for _ in range(120)), strict=True)
     links = borrow([find_links(annotated, True) for annotated in inputs], seed=1)
     scores = [replay(TokenLinkAttention(links, centred), maps) for centred in (False, True)]
-    tests = measure.link_tests(*scores, "verb → subject", 1)
+    tests = measure.link_tests(scores, "verb → subject", 1)
     places = tests[:2]
     assert measure.passes_all(places).tolist() == [[True, True, True]]
     assert measure.passes_all(tests).tolist() == [[True, False, False]]
@@ -320,7 +320,7 @@ def made_up(rng, planted=0.0, rivals=True, kind=1):
 @pytest.mark.parametrize(("planted", "outcome"), [(0.1, FAILS), (0.0, HOLDS), (WEIGHT, UNDECIDED)])
 def test_links_are_indistinct_unless_some_head_is_above_places_and_rivals(planted, outcome):
     scores = made_up(np.random.default_rng(1), planted)
-    tests = {kind: measure.link_tests(*scores, kind, 1) for kind in LINK_TYPES}
+    tests = {kind: measure.link_tests(scores, kind, 1) for kind in LINK_TYPES}
     judged = {kind: judge("verbs-indistinct", {"": measure.some_head_passes(one)}).outcome
               for kind, one in tests.items()}  # fmt: skip
     assert judged == dict.fromkeys(LINK_TYPES, HOLDS) | {"subject → verb": outcome}
@@ -330,9 +330,7 @@ def test_links_are_indistinct_unless_some_head_is_above_places_and_rivals(plante
 def test_without_rivals_nothing_is_said_of_verbs_and_places_decide_of_pronouns():
     """Few sentences have none by chance; in parsed text a pronoun is linked with every noun, and none is left."""
     verbs, pronouns = (
-        measure.link_tests(
-            *made_up(np.random.default_rng(1), 0.1, False, kind), LINK_TYPES[kind], 1
-        )
+        measure.link_tests(made_up(np.random.default_rng(1), 0.1, False, kind), LINK_TYPES[kind], 1)
         for kind in (1, 3)
     )
     support = measure.some_head_passes(verbs)

@@ -21,7 +21,6 @@ from ..annotation.inputs import AnnotatedInput, PlacedSentence, annotate_inputs
 from ..attention import Batch, observe, observe_cached, weighed
 from ..attention.batches import batches_of
 from ..common import Head, head_name
-from ..results import MEASURED, P_VALUE
 from ..statistics import Bootstrap, Seed, bootstrap, many_test, mean_over_seeds
 from ..statistics.permutation import ONE_SIDED, largest
 from ..verdicts import MIN_EXAMPLES, WEIGHT, Support
@@ -43,7 +42,6 @@ ROWS = (  # of results.json: what, the part of a RelationTest, its unit
 FOUND = tuple(what for what, *_ in ROWS[:2])
 FURTHEST = 10  # words; how far the fixed offsets reach
 MAX_LENGTH = 128  # wordpieces of a treebank's sentence; longer ones are left out
-RECORDED = 12  # of a treebank's relations, the commonest
 
 
 @dataclass(frozen=True)
@@ -127,29 +125,19 @@ class Pointing:
 
     def compute(self) -> dict[str, Arcs]:
         """Arcs of each relation."""
-        sentences = [
-            (index, sentence, np.stack([layer[number] for layer in self._hits[index]], axis=2))
-            for index in sorted(self._hits)
-            for number, sentence in enumerate(self._sentences[index])
-        ]
-        return {
-            name: _arcs(sentences, labels, len(self._inputs))
-            for name, labels in self._relations.items()
-        }
+        return {name: self._arcs_of(labels) for name, labels in self._relations.items()}
 
-
-def _arcs(
-    sentences: Sequence[tuple[int, _Sentence, np.ndarray]], labels: set[str], examples: int
-) -> Arcs:
-    """The arcs with some labels; ``sentences`` have their example and hits, shape (ways, arcs, layers, heads)."""
-    numbers, offsets, hits = [], [], [np.zeros((len(WAYS), 0, 0, 0), dtype=bool)]
-    for at, sentence, all_hits in sentences:
-        chosen = [arc for arc, label in enumerate(sentence.labels) if label in labels]
-        numbers += [at] * len(chosen)
-        offsets += (sentence.heads - sentence.dependents)[chosen].tolist()
-        hits.append(all_hits[:, chosen])
-    whole = np.concatenate(hits[1:] or hits, axis=1)
-    return Arcs(np.array(numbers, dtype=int), np.array(offsets, dtype=int), whole, examples)
+    def _arcs_of(self, labels: set[str]) -> Arcs:
+        numbers, offsets, hits = [], [], [np.zeros((len(WAYS), 0, 0, 0), dtype=bool)]
+        for index in sorted(self._hits):
+            for at, sentence in enumerate(self._sentences[index]):
+                chosen = [arc for arc, label in enumerate(sentence.labels) if label in labels]
+                numbers += [index] * len(chosen)
+                offsets += (sentence.heads - sentence.dependents)[chosen].tolist()
+                # (ways, arcs, layers, heads)
+                hits.append(np.stack([layer[at][:, chosen] for layer in self._hits[index]], axis=2))
+        whole = np.concatenate(hits[1:] or hits, axis=1)
+        return Arcs(np.array(numbers, int), np.array(offsets, int), whole, len(self._inputs))
 
 
 class _Sentence:
@@ -228,11 +216,11 @@ def arcs_of(lab: Lab, model: PreTrainedModel, tasks: Sequence[Task]) -> dict[str
 
 @dataclass(frozen=True)
 class RelationTest:
-    """One relation's best head against the best fixed offset, both chosen and measured on all arcs.
+    """One relation's best head against the best fixed offset.
 
     Attributes:
         relation: its name.
-        arcs: how many.
+        arcs: how many were measured.
         way: the direction in which heads do best.
         offset, baseline: the best fixed offset from the attending word, and its accuracy.
         head: (layer, head) from 0 of the highest accuracy.
@@ -240,6 +228,7 @@ class RelationTest:
         difference: accuracy minus baseline.
         beats: heads that beat the offset, corrected over all heads and both ways.
         towards_heads: heads that do so from dependent to head, whichever way is the better one.
+        p: of the best head beating the offset, so corrected.
     """
 
     relation: str
@@ -252,6 +241,7 @@ class RelationTest:
     difference: Bootstrap
     beats: tuple[Head, ...]
     towards_heads: tuple[Head, ...] = ()
+    p: float = 1.0
 
     @property
     def support(self) -> Support:
@@ -269,7 +259,13 @@ def best_offset(offsets: np.ndarray) -> int:
     return max(candidates, key=lambda offset: np.count_nonzero(offsets == offset))
 
 
-def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
+def relation_test(
+    name: str,
+    arcs: Arcs,
+    seed: Seed,
+    ways: Sequence[int] = (0, 1),
+    chooses: np.ndarray | None = None,
+) -> RelationTest:
     """Which heads point along a relation more often than the best fixed offset does?
 
     Examples are resampled, since their arcs share a map. In the test the sign
@@ -279,38 +275,37 @@ def relation_test(name: str, arcs: Arcs, seed: Seed) -> RelationTest:
         name: of the relation.
         arcs: from :class:`Pointing`.
         seed: of resampling and permutations.
+        ways: the directions to choose from, places in :data:`WAYS`.
+        chooses: True at arcs on which head and offset are chosen, which are then measured on the
+            others, shape (arcs,). By default both are chosen and measured on all.
 
     Raises:
         ValueError: no arcs of the relation.
     """
     if not len(arcs.offset):
         raise ValueError(f"no {name} arc in the data")
-    way, *best = largest(arcs.hits.mean(axis=1))  # over (ways, layers, heads)
-    head = best[0], best[1]
-    offsets = [best_offset(arcs.offset), best_offset(-arcs.offset)]
-    by_offset = np.stack([arcs.offset == offsets[0], -arcs.offset == offsets[1]])  # (ways, arcs)
-    _, groups = np.unique(arcs.example, return_inverse=True)
-    differences = arcs.hits - by_offset[:, :, None, None].astype(float)
-    sums = sums_of_examples(differences.swapaxes(0, 1), groups)  # (examples, ways, layers, heads)
-    beats = [
-        tuple((layer, head) for layer, head in np.argwhere(p < ONE_SIDED).tolist())
-        for p in many_test(sums, 0.0, seed).above
-    ]
-    hits, right = arcs.hits[(way, slice(None), *head)].astype(float), by_offset[way].astype(float)
-    accuracy, baseline, difference = (
-        _mean_over_arcs(values, groups, seed) for values in (hits, right, hits - right)
+    if chooses is None:
+        chooses = measured = np.ones(len(arcs.offset), dtype=bool)
+    else:
+        measured = ~chooses
+    hits = arcs.hits[list(ways)].astype(float)  # (ways, arcs, layers, heads)
+    best, *place = largest(hits[:, chooses].mean(axis=1))
+    head = place[0], place[1]
+    offsets = np.stack([-arcs.offset if way else arcs.offset for way in ways])  # (ways, arcs)
+    chosen = [best_offset(each[chooses]) for each in offsets]
+    right = (offsets == np.array(chosen)[:, None]).astype(float)
+    _, groups = np.unique(arcs.example[measured], return_inverse=True)
+    differences = (hits - right[..., None, None])[:, measured].swapaxes(0, 1)
+    p = many_test(sums_of_examples(differences, groups), 0.0, seed).above  # (ways, layers, heads)
+    beats = [tuple((int(at), int(of)) for at, of in np.argwhere(each < ONE_SIDED)) for each in p]
+    own, by_offset = hits[(best, measured, *head)], right[best, measured]
+    baseline, accuracy, difference = (
+        _mean_over_arcs(values, groups, seed) for values in (by_offset, own, own - by_offset)
     )
+    way, count = WAYS[ways[best]], len(own)
+    tested = beats[best], beats[0], float(p[(best, *head)])
     return RelationTest(
-        name,
-        len(hits),
-        WAYS[way],
-        offsets[way],
-        baseline,
-        head,
-        accuracy,
-        difference,
-        beats[way],
-        beats[0],
+        name, count, way, chosen[best], baseline, head, accuracy, difference, *tested
     )
 
 
@@ -323,27 +318,19 @@ def chosen_and_measured(name: str, arcs: Arcs, seed: Seed) -> list[dict[str, obj
         seed: of the halving, resampling and permutations.
 
     Returns:
-        A row for each of :data:`WAYS`: names, shares of arcs with their intervals over examples,
-        and the p of the head beating the distance, corrected over all heads.
+        A row for each of :data:`WAYS`; see :func:`head_dependencies`.
     """
     examples, groups = np.unique(arcs.example, return_inverse=True)
     half = np.random.default_rng(seed).permutation(len(examples)) < len(examples) // 2
-    chooses = half[groups]  # by arc
-    _, rest = np.unique(groups[~chooses], return_inverse=True)
     rows = []
-    for way, offsets in enumerate((arcs.offset, -arcs.offset)):
-        at = largest(arcs.hits[way, chooses].mean(axis=0))
-        offset = best_offset(offsets[chooses])
-        # (arcs, layers, heads) and (arcs,)
-        hits, right = arcs.hits[way, ~chooses].astype(float), (offsets == offset)[~chooses]
-        above = many_test(sums_of_examples(hits - right[:, None, None], rest), 0.0, seed).above
-        row: dict[str, object] = {"relation": name, "direction": WAYS[way], "arcs": len(hits)}
-        row["best head"] = head_name(*at)
-        for title, values in (("head", hits[:, *at]), ("distance", right)):
-            share = _mean_over_arcs(values, rest, seed)
+    for way in range(len(WAYS)):
+        test = relation_test(name, arcs, seed, [way], half[groups])
+        row: dict[str, object] = {"relation": name, "direction": test.way, "arcs": test.arcs}
+        row["best head"] = head_name(*test.head)
+        for title, share in (("head", test.accuracy), ("distance", test.baseline)):
             row[f"{title}: share of arcs"] = share.value
             row[f"{title}: low"], row[f"{title}: high"] = share.interval
-        rows.append(row | {"best fixed distance": offset, "p": float(above[at])})
+        rows.append(row | {"best fixed distance": test.offset, "p": test.p})
     return rows
 
 
@@ -428,31 +415,6 @@ def head_dependencies(
     )
     table.attrs["left out"] = left_out
     return table
-
-
-def record_dependencies(lab: Lab) -> None:
-    """Record what :func:`head_dependencies` says of the lab's treebank, pre-trained and with random weights.
-
-    It records the :data:`RECORDED` commonest relations, in both directions (``results/ud``).
-    """
-    for init, state in (("pretrained", "pre-trained"), ("normal", "random weights")):
-        model, seed = lab.encoder(init), lab.settings.seed
-        table = head_dependencies(model, lab.tokenizer, lab.settings.treebank, seed=seed)
-        lab.fact(**{"left out": table.attrs["left out"]})
-        table = table.head(len(WAYS) * RECORDED)
-        table.index = table["relation"] + ", " + table["direction"]
-
-        def record(what: str, values: Any, unit: str, tolerance: float, state: str = state) -> None:
-            lab.record(what, values, by=("kind",), state=state, unit=unit, tolerance=tolerance)
-
-        for what, part in zip(FOUND, ("head", "distance"), strict=True):
-            names = [f"{part}: share of arcs", f"{part}: low", f"{part}: high"]
-            shares = table[names].set_axis(["value", "low", "high"], axis=1)
-            record(what, shares.to_dict("index"), "share", MEASURED)
-        record("p of the best head above the distance", table["p"].to_dict(), "p", P_VALUE)
-        for what in ("arcs", "best fixed distance"):
-            record(what, table[what].to_dict(), "count", 0)
-        lab.fact(**{f"best heads, {state}": table["best head"].to_dict()})
 
 
 def inputs_of(

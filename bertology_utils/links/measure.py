@@ -217,30 +217,6 @@ def share_adjacent(inputs: Iterable[InputLinks]) -> dict[str, float]:
     return shares
 
 
-def pick_example(
-    inputs: Sequence[AnnotatedInput], links: Sequence[InputLinks], kind: str, adjacent: bool
-) -> int:
-    """The index of a short input with links of a type, all between neighbours or none; chosen without a look at any map.
-
-    An input with rivals is preferred to one that is up to six tokens nearer to fourteen. If no
-    input has such links only, one that has links of the type; if none has, any.
-
-    Args:
-        inputs: of a task.
-        links: of every input, from :func:`borrow`.
-        kind: one of :data:`LINK_TYPES`.
-        adjacent: True for neighbours only, False for no neighbours.
-    """
-
-    def rank(index: int) -> tuple[bool, bool, int]:
-        own = links[index][kind]
-        fits = all(link.adjacent == adjacent and link.places for link in own)
-        off = abs(inputs[index].length - 14) - 6 * any(link.rivals for link in own)
-        return not own, not fits, off
-
-    return min(range(len(inputs)), key=rank)
-
-
 # What every head gives them.
 
 
@@ -376,11 +352,11 @@ def diagonal_correlation(along: np.ndarray, beside: np.ndarray, seed: Seed) -> B
 # Does some head follow a link?
 
 
-def link_tests(plain: LinkScores, centred: LinkScores, kind: str, seed: Seed) -> list[ManyTest]:
+def link_tests(scores: Sequence[LinkScores], kind: str, seed: Seed) -> list[ManyTest]:
     """Tests of every head's excess along one type of link against the least effect.
 
     Args:
-        plain, centred: scores over all tasks, as they are and with each word's popularity off.
+        scores: over all tasks, as they are and with each word's popularity off.
         kind: of link.
         seed: of the permutations.
 
@@ -390,7 +366,6 @@ def link_tests(plain: LinkScores, centred: LinkScores, kind: str, seed: Seed) ->
         linked with its pronouns.
     """
     at = LINK_TYPES.index(kind)
-    scores = plain, centred
     places = [many_test(one.above_places[:, at], WEIGHT, seed) for one in scores]
     rivals = [many_test(one.above_rivals[:, at], WEIGHT, seed) for one in scores]
     return places + [one for one in rivals if kind in PAIRS["verbs"] or one.n.any()]

@@ -12,35 +12,15 @@ from ..annotation.inputs import TOKEN_TYPES, token_types
 from ..attention import Measurement
 from ..common import track
 from ..features import Features, Flow, in_even_shares, marks
+from ..features.compare import mean_over_examples
 from ..glue import Task
 from ..lab import Lab, kept
 from ..results import P_VALUE
-from ..statistics import (
-    Bootstrap,
-    ManyTest,
-    Seed,
-    bootstrap_mean,
-    largest,
-    means_with_gaps,
-)
+from ..statistics import Bootstrap, ManyTest, Seed, bootstrap_mean, largest, means_with_gaps
 from ..verdicts import Support, all_of, never_adjacent, no_sink
+from . import measure
 from .dependencies import ROWS, arcs_of, relation_test
-from .measure import (
-    LINK_TYPES,
-    PAIRS,
-    InputLinks,
-    LinkScores,
-    TokenLinkAttention,
-    borrow,
-    diagonal_correlation,
-    find_links,
-    joined_scores,
-    link_tests,
-    neighbour_weights,
-    passes_all,
-    share_adjacent,
-    some_head_passes,
-)
+from .measure import LINK_TYPES, PAIRS, InputLinks, LinkScores, TokenLinkAttention
 
 # States of a model.
 BEFORE, TUNED, RANDOM = "pre-trained", "fine-tuned", "random weights"
@@ -71,8 +51,8 @@ Tests = Mapping[str, Sequence[ManyTest]]  # of every head, by type of link
 def links_of(lab: Lab, task: Task) -> Sequence[InputLinks]:
     """Each input's links between two words, with places at which other inputs have such links."""
     antecedents = lab.annotator.antecedents
-    links = [find_links(annotated, antecedents) for annotated in lab.annotated_inputs(task)]
-    return borrow(links, lab.resampling_seed(task))
+    links = [measure.find_links(annotated, antecedents) for annotated in lab.annotated_inputs(task)]
+    return measure.borrow(links, lab.resampling_seed(task))
 
 
 def measurements(lab: Lab, task: Task) -> dict[str, Measurement]:
@@ -120,44 +100,41 @@ def record_links(
     """
     seed = lab.settings.seed
     links = [of_input for task in lab.tasks for of_input in links_of(lab, task)]
-    plain = joined_scores(one["links"] for one in states[BEFORE].values())
-    counts = count_examples(plain)
-    lab.record("examples with links", counts, by=("kind",), unit="count")
-    adjacent = share_adjacent(links)
+    adjacent = measure.share_adjacent(links)
     lab.record("share of links between neighbours", adjacent, by=("kind",), unit="share")
     tests = {state: all_link_tests(models.values(), seed) for state, models in states.items()}
     passing: dict[str, dict[str, int]] = {state: {} for state in states}
-    rho = {}
+    rho: dict[str, Bootstrap] = {}
     for state, models in states.items():
-        scores = joined_scores(one["links"] for one in models.values())
+        scores = measure.joined_scores(one["links"] for one in models.values())
+        counts = count_examples(scores)
         around = np.concatenate([one["flow"].neighbours for one in models.values()])
         for kind, (places, centred, *rivals) in tests[state].items():
             along = scores.along[:, LINK_TYPES.index(kind)]
-            beside = neighbour_weights(around, links, kind)
-            above = {ABOVE_PLACES: places, CENTRED: centred}
-            for what, test in (above | ({ABOVE_RIVALS: rivals[0]} if rivals else {})).items():
-                record_heads(lab, what, test.means, state, kind, int(test.n.max()), "difference")
-            record_heads(lab, ALONG, np.nanmean(along, axis=0), state, kind, counts[kind])
-            record_heads(lab, NEIGHBOURS, beside.mean(axis=0), state, kind, len(beside))
-            passing[state][kind] = int(passes_all([places, centred, *rivals]).sum())
+            beside = measure.neighbour_weights(around, links, kind)
+
+            def heads(what: str, values: np.ndarray, n: int, unit: str = "weight") -> None:
+                lab.record(what, values, state=state, kind=kind, n=n, unit=unit)
+
+            heads(ALONG, np.nanmean(along, axis=0), counts[kind])
+            heads(NEIGHBOURS, beside.mean(axis=0), len(beside))
+            above = [(ABOVE_PLACES, places), (CENTRED, centred)]
+            for what, test in above + [(ABOVE_RIVALS, one) for one in rivals[:1]]:
+                heads(what, test.means, int(test.n.max()), "difference")
+            passing[state][kind] = int(measure.passes_all([places, centred, *rivals]).sum())
             if state == BEFORE:
-                rho[kind] = diagonal_correlation(along, beside, seed)
+                rho[kind] = measure.diagonal_correlation(along, beside, seed)
+        if state == BEFORE:
+            lab.record("examples with links", counts, by=("kind",), unit="count")
+            record_largest(lab, scores, tests[state])
     lab.record(RHO, rho, by=("kind",), state=BEFORE, unit="correlation")
     what = "heads surely 0.02 above places and rivals"
     lab.record(what, passing, by=("state", "kind"), unit="count", tolerance=1)
-    record_largest(lab, plain, tests[BEFORE])
     by_model = {BEFORE: tests[BEFORE]}
     learned = [several for task, several in tuned.items() if lab.learned[task]]
-    for number, one in enumerate(zip(*learned, strict=False), start=1):
-        by_model[f"training {number}"] = all_link_tests(one, seed)
+    for number, models_of_run in enumerate(zip(*learned, strict=False), start=1):
+        by_model[f"training {number}"] = all_link_tests(models_of_run, seed)
     judge_links(lab, by_model, rho, adjacent)
-
-
-def record_heads(
-    lab: Lab, what: str, values: np.ndarray, state: str, kind: str, n: int, unit: str = "weight"
-) -> None:
-    """One number of every head, for a state of the model and a type of link."""
-    lab.record(what, values, state=state, kind=kind, n=n, unit=unit)
 
 
 def count_examples(scores: LinkScores) -> dict[str, int]:
@@ -174,12 +151,12 @@ def all_link_tests(models: Iterable[Found], seed: Seed) -> dict[str, list[ManyTe
         seed: of the permutations.
     """
     models = list(models)
-    plain, centred = (joined_scores(one[name] for one in models) for name in ("links", "centred"))
-    return {kind: link_tests(plain, centred, kind, seed) for kind in count_examples(plain)}
+    both = [measure.joined_scores(one[name] for one in models) for name in ("links", "centred")]
+    return {kind: measure.link_tests(both, kind, seed) for kind in count_examples(both[0])}
 
 
 def record_largest(lab: Lab, scores: LinkScores, tests: Tests) -> None:
-    """The largest excess over other inputs' places of a pre-trained head, by pair of words."""
+    """The largest excess over other inputs' places of a head, by pair of words."""
     excess = {}
     for words, names in PAIRS.items():
         if known := [name for name in names if name in tests]:
@@ -217,7 +194,8 @@ def judge_links(
             # Of several that are as sure, the first is named: that with the largest excess.
             pairs.sort(key=lambda pair: -np.nanmax(tests[pair[1]][pair[0]][0].means))
             estimates = {
-                f"{kind}, {model}": some_head_passes(tests[model][kind]) for kind, model in pairs
+                f"{kind}, {model}": measure.some_head_passes(tests[model][kind])
+                for kind, model in pairs
             }
         lab.judge(claim, estimates, unmet=unmet, unit="correlation", **options)
 
@@ -241,7 +219,7 @@ def record_from_cls(
 ) -> None:
     """What [CLS] gives each type of token in the last layer, and in how many resamples a type comes first (Fig 7)."""
     means = {
-        state: {task: type_means(last_layer(one)) for task, one in models.items()}
+        state: {task: mean_over_examples(last_layer(one)) for task, one in models.items()}
         for state, models in states.items()
     }
     over = {"over": ("kind",), "kinds": TOKEN_TYPES}
@@ -268,12 +246,6 @@ def record_from_cls(
 def last_layer(one: Found) -> np.ndarray:
     """What [CLS] gives each type of token in the last layer, mean over heads, shape (examples, types)."""
     return one["from [CLS]"][:, :, -1].mean(axis=2)  # of (examples, types, layers, heads)
-
-
-def type_means(values: np.ndarray) -> np.ndarray:
-    """Mean over the examples that have a type, shape (types,); NaN where none has."""
-    with np.errstate(invalid="ignore"):
-        return np.nansum(values, axis=0) / np.isfinite(values).sum(axis=0)
 
 
 def share_first(values: np.ndarray, kind: str, seed: Seed) -> float:
