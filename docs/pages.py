@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from bertology_utils.cache import write_atomically
-from bertology_utils.common import one_of
+from bertology_utils.common import head_name, one_of
 from bertology_utils.record import EVIDENCE, project_root
-from bertology_utils.results import LABELS, Entry, Results, read_results, table_of
+from bertology_utils.results import LABELS, Entry, Results, read_results, table_of, text_of
+from bertology_utils.statistics import p_text
 from bertology_utils.verdicts import (
     CLAIMS,
     OUTCOMES,
@@ -151,6 +152,26 @@ def _form(entries: Sequence[Entry]) -> tuple[tuple[str, ...], str, tuple[str, ..
     return rows, column, tuple({one["state"]: None for one in entries} if column == "state" else ())
 
 
+def dependencies(root: Path, place: str) -> list[str]:
+    """The best head along each of a treebank's relations, the best fixed distance, and what Clark et al. found."""
+    from bertology_utils.links.dependencies import CLARK, FOUND  # imports torch
+
+    run = evidence(root, place)
+    parts = (FOUND[0], "best fixed distance", FOUND[1], "p")
+    found = {what: run.by("kind", what, state="pre-trained") for what in parts}
+    random = run.by("kind", FOUND[0], state="random weights")
+    rows = []
+    for kind, head in run.content["facts"]["best heads, pre-trained"].items():
+        own, distance, theirs, p = (found[what][kind] for what in parts)
+        name, _, direction = kind.partition(", ")
+        clark = CLARK.get(name)
+        published = f"{head_name(*clark.at)} {clark.accuracy} ({clark.offset})" if clark else "–"
+        shares = text_of(own), f"{distance['value']:+d}", text_of(theirs), p_text(p["value"])
+        rows.append([name, direction, head, *shares, text_of(random[kind]), published])
+    titles = "it finds", "best distance", "that finds", "p", "random weights find", "Clark et al."
+    return table(["relation", "direction", "best head", *titles], rows)
+
+
 def sweep_speed(root: Path, _: str) -> list[str]:
     """Seconds of the sweep and of plainer ways, for each model and task that was measured."""
     found = {}
@@ -186,6 +207,7 @@ KINDS: dict[str, Callable[[Path, str], list[str]]] = {
     "verdicts": verdicts,
     "by-norm": by_norm,
     "numbers": numbers,
+    "dependencies": dependencies,
     "sweep-speed": sweep_speed,
 }
 

@@ -148,16 +148,6 @@ def test_words_that_share_a_written_word_are_found_together_and_their_order_chan
         assert one["nmod"].offset.tolist() == [-2]
 
 
-def test_arcs_inside_a_written_word_are_none():
-    within = fused("of", "the")
-    (placed,) = within.sentences
-    inner = list(placed.words)
-    inner[2] = replace(inner[2], head=1)
-    within = replace(within, sentences=(PlacedSentence(tuple(inner), placed.pieces),))
-    found = replay(Pointing([within]), [pointing_at({}, 7)])
-    assert not len(found["det"].offset) and len(found["nsubj"].offset) == 1
-
-
 def planted_arcs(sentences=150, per_sentence=2, seed=0):
     """Arcs with offsets of 1 (most of them) to 4, and 2 × 3 heads that hit one arc in four by chance."""
     rng = np.random.default_rng(seed)
@@ -408,17 +398,3 @@ def test_without_a_treebank_they_are_of_the_tasks_rows(tiny_bert):
         expected = joined([part[name] for part in parts])
         assert (arcs.hits == expected.hits).all() and (arcs.example == expected.example).all()
     assert "treebank" not in lab.settings.as_json() and not lab.facts
-
-
-def test_a_lab_refuses_a_treebank_before_it_loads_anything(tiny_bert, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "bertology_utils.models.load_encoder", lambda *_: pytest.fail("a model was loaded")
-    )
-    told = "my.conllu' has too few dependencies .nsubj 20, obj 20, amod 0, det 20.; wanted are 30"
-    with pytest.raises(ValueError, match=told):
-        Lab("8_pretrained_encoder", model=str(tiny_bert), treebank=str(treebank(tmp_path, 20)))
-    with pytest.raises(
-        FileNotFoundError,
-        match="treebank='conllu:my.conllu': there is no file conllu:my.conllu; wanted is",
-    ):
-        Lab("8_pretrained_encoder", model=str(tiny_bert), treebank="conllu:my.conllu")
