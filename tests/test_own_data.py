@@ -139,11 +139,15 @@ def test_the_evidence_is_checked_whole_before_the_first_run_and_ends_at_a_failur
     assert all(call[-1] == "--dry-run" for call in checks) and len(runs) == 2
     assert runs == [call[:-1] for call in checks[:2]]
     places = [call[call.index("--results") + 1] for call in checks]
-    assert {f"results/{path.parent.name}" for path in ROOT.glob("results/*/*.json")} <= {*places}
+    written = {f"results/{path.parent.name}" for path in ROOT.glob("results/*/*.json")}
+    assert written == {*places, "results/ud"}
     assert ["--figures" in call for call in checks] == [
         place != "results/glue_norm" for place in places
     ]
     assert "six hours" in capsys.readouterr().out
+    monkeypatch.setattr(evidence, "command_line", lambda call: 0)
+    monkeypatch.setattr(evidence, "measure_treebank", made.append)
+    assert evidence.main(["--treebank", "t"]) == 0 and made[-1] == "t"
     assert evidence.main(["--only", "2"]) == 2 and evidence.main(["--only", "11"]) == 2
 
 
