@@ -37,8 +37,8 @@ evidence: $(INSTALLED)
 	  $(if $(ONLY),--only '$(ONLY)') $(if $(SCHEDULER),--scheduler '$(SCHEDULER)')
 	$(BIN)/python docs/pages.py
 
-# Notebook 8 with these parameters; what is left out is the profile's.
-FORWARD = --only 8 --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
+# Notebooks 2 and 8 with these parameters; what is left out is the profile's.
+FORWARD = --only 2,8 --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
   $(if $(FRAMENET),-p framenet '$(FRAMENET)') $(if $(ANNOTATION),-p annotation '$(ANNOTATION)') \
   $(if $(TASKS),-p tasks '$(TASKS)') $(if $(EXAMPLES),-p max_examples '$(EXAMPLES)')
 comma := ,

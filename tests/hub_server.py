@@ -356,8 +356,8 @@ def only_this_machine(folder: Path, hidden: int) -> dict[str, str]:
     folder.mkdir(parents=True)
     (folder / "sitecustomize.py").write_text(f"""
 import socket
-from bertology_utils.pretrained import bert_base
-bert_base.SHAPE["hidden_size"] = {hidden}
+from bertology_utils.pretrained import measure
+measure.SHAPE["hidden_size"] = {hidden}, ""
 connect = socket.socket.connect
 def local(self, address):
     assert self.family == socket.AF_UNIX or address[0] in ("127.0.0.1", "::1"), f"asked for {{address}}"

@@ -1,9 +1,9 @@
-"""The room of notebook 8: is it bert-base, heads beside published panels, heads that point, sentences that are drawn."""
+"""Notebook 8: is it bert-base, heads beside published panels, heads that point, and a run from the Hub."""
 
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,51 +19,53 @@ from made_up import SURE, resampled
 from test_dependencies import treebank
 from transformers import AutoTokenizer, BertConfig
 
-from bertology_utils.framenet.links import EXAMPLE, PAPER, extract
-from bertology_utils.framenet.release import load_release
 from bertology_utils.glue import TASKS, load_rows
 from bertology_utils.hub import BERT_BASE, GLUE, HUB_REVISIONS
 from bertology_utils.links.dependencies import CLARK, RELATIONS, RelationTest
-from bertology_utils.pretrained import bert_base, measure
+from bertology_utils.pretrained import figures, measure
 from bertology_utils.published import published_panel
-from bertology_utils.results import RESULTS, read_results
+from bertology_utils.results import read_results
 from bertology_utils.settings import embedded_folder, parse_data
-from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, judge
+from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, UNTESTABLE, judge
 
 
-def test_a_panel_beside_itself_moved():
-    theirs = published_panel("[SEP]")
-    same = bert_base.compare(theirs, theirs, 1)
-    assert (
-        same.rank.value == pytest.approx(1)
-        and same.difference == 0
-        and same.common == bert_base.TOP
+def compared(panel):
+    """What is recorded of a panel of [SEP] beside the published one; and the head where they differ most."""
+    recorded, facts = {}, {}
+    lab = SimpleNamespace(
+        tasks=(),
+        settings=SimpleNamespace(seed=1, framenet="embedded"),
+        record=lambda what, values, **_: recorded.update({what: values}),
+        fact=facts.update,
+        judge=lambda *_, **__: None,
     )
-    ours = theirs.copy()
-    ours[3, 4] += 0.9
-    found = bert_base.compare(ours, theirs, 1)
-    assert found.where == (3, 4) and found.difference == pytest.approx(0.9)
-    assert found.common == bert_base.TOP - (theirs[3, 4] < np.sort(theirs.ravel())[-bert_base.TOP])
-    backwards = bert_base.compare(-theirs, theirs, 1)
-    assert backwards.rank.value == pytest.approx(-1) and backwards.common == 0
-    with pytest.raises(ValueError, match="no heads in common"):
-        bert_base.compare(np.zeros((6, 12)), theirs, 1)
+    measure.record_comparison(lab, {"[SEP]": panel}, "")
+    rank, difference, common = (values["[SEP]"] for values in recorded.values())
+    return rank.value, difference, common, facts["most_different"]["[SEP]"]
+
+
+def test_a_panel_is_compared_head_by_head_with_the_published_one():
+    published = published_panel("[SEP]")
+    rank, difference, common, _ = compared(published)
+    assert (rank, difference, common) == (pytest.approx(1), 0, measure.TOP)
+    moved = published.copy()
+    moved[3, 4] += 0.9
+    _, difference, common, head = compared(moved)
+    assert difference == pytest.approx(0.9) and head == "(4, 5)"
+    low = published[3, 4] < np.sort(published.ravel())[-measure.TOP]
+    assert common == measure.TOP - low
+    rank, _, common, _ = compared(-published)
+    assert rank == pytest.approx(-1) and common == 0
 
 
 def test_what_is_bert_base_and_what_is_not():
     tokenizer = AutoTokenizer.from_pretrained(embedded_folder())  # of the same vocabulary
-    assert (
-        bert_base.differs(BertConfig(), tokenizer)
-        == bert_base.missing(BertConfig(), tokenizer)
-        == ""
-    )
-    assert "it has 6 layers, not 12" in bert_base.differs(
-        BertConfig(num_hidden_layers=6), tokenizer
-    )
-    small = bert_base.missing(BertConfig(hidden_size=384), tokenizer)
-    assert small.startswith("bert-base-uncased, ") and "384 numbers" in small
+    assert measure.not_bert_base(BertConfig(), tokenizer) == ""
+    few = measure.not_bert_base(BertConfig(num_hidden_layers=6), tokenizer)
+    assert few.startswith("bert-base-uncased, ") and few.endswith("it has 6 layers, not 12")
+    assert "384 numbers" in measure.not_bert_base(BertConfig(hidden_size=384), tokenizer)
     tokenizer.add_tokens(["bertology"])
-    assert "other wordpieces" in bert_base.differs(BertConfig(), tokenizer)
+    assert "other wordpieces" in measure.not_bert_base(BertConfig(), tokenizer)
 
 
 def relation(name, z, beats, arcs=50):
@@ -87,13 +89,12 @@ def test_heads_that_point():
     others = {name: relation(name, SURE, ((0, 0),)) for name in RELATIONS}
     assert outcomes(others) == (HOLDS, FAILS)
     assert "amod (4, 10) does not" in measure.heads_of_clark(others).number
-    assert judge("relations-random", {"det": 0, "obj": 0}).outcome == HOLDS
-    assert judge("relations-random", {"det": 0, "obj": 2}).outcome == FAILS
+    assert set(figures.MEANINGS) == set(RELATIONS)
 
 
 @pytest.mark.parametrize(("theirs", "outcome"), [(True, HOLDS), (False, FAILS)])
 def test_clark_et_als_heads_are_judged_from_dependents_to_heads(theirs, outcome):
-    """Where the other way is the better one, ``beats`` has heads of that way."""
+    """Where the other direction is the better one, ``beats`` has heads of that direction."""
     tests = {
         name: replace(
             relation(name, SURE, () if theirs else (CLARK[name].at,)),
@@ -107,155 +108,62 @@ def test_clark_et_als_heads_are_judged_from_dependents_to_heads(theirs, outcome)
 
 def test_a_relation_that_a_fixed_distance_already_finds_is_left_out():
     behind = replace(relation("amod", -SURE, ()), baseline=resampled(0, 0.97))
-    assert set(
-        measure.ahead_of_distance({"det": relation("det", SURE, ((0, 0),)), "amod": behind})
-    ) == {"det"}
-    assert set(measure.MEANINGS) == set(RELATIONS)
+    tests = {"det": relation("det", SURE, ((0, 0),)), "amod": behind}
+    assert set(measure.ahead_of_distance(tests)) == {"det"}
 
 
-def test_of_many_sentences_some_are_drawn_and_the_papers_own_is_kept():
-    kept = extract(load_release("embedded"), PAPER)[0]
-    texts = [one.exemplar.text for one in kept]
-    for seed in range(5):
-        few = [one.exemplar.text for one in measure.drawn(kept, seed, 7)]
-        assert len(few) == 7 and few == [text for text in texts if text in few]
-        assert EXAMPLE in few
-    assert measure.drawn(kept, 1) == kept
-    assert measure.drawn(kept, 1, 7) == measure.drawn(kept, 1, 7) != measure.drawn(kept, 2, 7)
+NAME, HIDDEN = "8_pretrained_encoder", 24
 
 
-# ``make bert``: a miniature bert-base end to end, from the Hub.
-
-
-NAMES = ("8_pretrained_encoder", "8a_appendix")
-HIDDEN = 24
-
-
-@pytest.fixture(scope="module")
-def repository():
-    return tiny_bert_repository(12, 12, HIDDEN)
-
-
-@pytest.fixture(scope="module")
-def annotation(tmp_path_factory):
-    return gold_annotation(tmp_path_factory.mktemp("annotation"))
-
-
-@pytest.fixture
-def checkout(tmp_path):
-    """A copy of the project's pages, numbers, and of the notebook with its appendix."""
-    found = [ROOT / "pyproject.toml", *(ROOT / "notebooks" / f"{name}.ipynb" for name in NAMES)]
-    found += [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
-    found += [*ROOT.glob("figures/*/results.json"), *ROOT.glob("benchmarks/**/*.json")]
-    folder = copy_of(found, tmp_path / "checkout")
-    shutil.rmtree(folder / "benchmarks" / "bert_base", ignore_errors=True)
-    return folder
-
-
-def call(checkout, url, home, *options):
-    """What ``make bert`` calls, in the copy."""
-    environment = hub_environment(url, home / "hf") | {"BERTOLOGY_CACHE": str(home / "cache")}
-    environment |= only_this_machine(home / "site", HIDDEN)
-    command = [
-        sys.executable,
-        "-m",
-        "bertology_utils",
-        "run",
-        "--only",
-        "8,8a",
-        "--profile",
-        "bert-forward",
-    ]
-    command += ["--figures", "benchmarks/bert_base", *options]
-    how = {
-        "cwd": checkout,
-        "env": environment,
-        "capture_output": True,
-        "text": True,
-        "timeout": 900,
-    }
-    done = subprocess.run(command, **how)
-    return (
-        done
-        if done.returncode
-        else subprocess.run([sys.executable, ROOT / "docs" / "pages.py"], **how)
-    )
-
-
-def columns(page, beginning):
-    row = next(
-        line for line in page.read_text().splitlines() if line.startswith(f"| {beginning} |")
-    )
-    return [cell.strip() for cell in row.strip("|").split("|")]
-
-
-def check_run(checkout, done):
-    """What a whole run leaves: results in their place, and the column bert-base filled in RESULTS.md."""
-    assert done.returncode == 0, done.stderr[-3000:]
-    page, appendix = (
-        read_results(checkout / "benchmarks" / "bert_base" / name / RESULTS) for name in NAMES
-    )
-    assert appendix.content["facts"]["encoder"] == {"bert-base": True, "layers": 12, "heads": 12}
-    outcomes = {
-        claim: one["outcome"] for (claim, _), one in (page.verdicts | appendix.verdicts).items()
-    }
-    links = columns(checkout / "RESULTS.md", "4.2 | Some head attends along frame-semantic links")
-    assert links[3] == f"{outcomes['frame-links']} (pre-trained)"
-    first = columns(checkout / "RESULTS.md", "4.4 | Earlier layers attend to [CLS]")
-    assert outcomes["cls-early"] in first[3] and "(pre-trained)" in first[3]
-    assert (
-        columns(
-            checkout / "RESULTS.md", "4.3 | The last two layers change most, on all tasks but QQP"
-        )[3]
-        == "not yet"
-    )
-    text = (checkout / "README.md").read_text()
-    assert "`make bert` does it" not in text and "No verdict is about bert-base yet" not in text
-    return page, appendix
-
-
-def glue_rows(task):
-    """A few of the task's embedded dev rows, as :func:`glue_repository_of` takes them."""
-    rows = list(load_rows(task, "dev", parse_data("embedded")).select(range(14)))
+def rows_of(task):
+    """Some dev rows as :func:`glue_repository_of` takes them; those of QQP are MRPC's."""
+    rows = load_rows(TASKS["mrpc"], "dev", parse_data("embedded")).select(range(14))
+    renamed = dict(zip(TASKS["mrpc"].fields, task.fields, strict=True))
+    rows = [{renamed.get(name, name): value for name, value in row.items()} for row in rows]
     return task.fields, task.labels, {task.dev_split: rows}
 
 
-def test_from_the_hub_it_fills_the_column_and_asks_for_nothing_else(
-    checkout, tmp_path, repository, annotation
-):
-    glue = glue_repository_of({name: glue_rows(task) for name, task in TASKS.items()})
+def test_a_miniature_of_bert_base_is_measured_from_the_hub_and_nothing_else_is_asked_for(tmp_path):
     repositories = {
-        f"datasets/{GLUE}": (HUB_REVISIONS[GLUE], glue),
-        BERT_BASE: (HUB_REVISIONS[BERT_BASE], repository),
+        f"datasets/{GLUE}": (
+            HUB_REVISIONS[GLUE],
+            glue_repository_of({name: rows_of(TASKS[name]) for name in ("mrpc", "qqp")}),
+        ),
+        BERT_BASE: (HUB_REVISIONS[BERT_BASE], tiny_bert_repository(12, 12, HIDDEN)),
     }
+    files = [ROOT / "pyproject.toml", ROOT / "notebooks" / f"{NAME}.ipynb"]
+    checkout = copy_of(files, tmp_path / "checkout")
+    given = {
+        "tasks": "mrpc,qqp",
+        "annotation": f"conllu:{gold_annotation(tmp_path)}",
+        "framenet": "embedded",
+        "treebank": str(treebank(tmp_path, 80)),
+    }
+    command = [sys.executable, "-m", "bertology_utils", "run", "--only", "8"]
+    command += ["--profile", "bert-forward", "--results", str(tmp_path / "results")]
+    command += [part for pair in given.items() for part in ("-p", *pair)]
     with LocalHub(repositories) as hub:
-        given = {
-            "annotation": f"conllu:{annotation}",
-            "framenet": "embedded",
-            "treebank": str(treebank(tmp_path, 80)),
-        }
-        done = call(
-            checkout, hub.url, tmp_path, *(part for pair in given.items() for part in ("-p", *pair))
+        environment = hub_environment(hub.url, tmp_path / "hf")
+        environment |= {"BERTOLOGY_CACHE": str(tmp_path / "cache")}
+        environment |= only_this_machine(tmp_path / "site", HIDDEN)
+        done = subprocess.run(
+            command, cwd=checkout, env=environment, capture_output=True, text=True, timeout=900
         )
-        asked = [path for _, path in hub.requests]
-    results, appendix = check_run(checkout, done)
-    assert {row["task"]: row["value"] for row in appendix.find("examples")} == dict.fromkeys(
-        TASKS, 14
-    )
-    assert {name: row["value"] for name, row in results.by("kind", "arcs").items()} == {
-        "nsubj": 80,
-        "obj": 80,
-        "det": 80,
-    }
-    assert results.content["facts"]["treebank"] == {"sentences": 80, "left out": 0}
-    assert results.content["settings"]["treebank"] == "my.conllu"
-    assert results.verdicts["relations-ahead", "pre-trained"]["outcome"] == "not testable here", (
-        "a distance is always right"
-    )
-    compared = appendix.by("kind", "rank correlation with the published panel")
-    assert set(compared) == {"[SEP]", "[CLS]"}  # QQP's rows, and no whole FrameNet
-    assert all(f"/{GLUE}" in path or f"/{BERT_BASE}" in path for path in asked)
-    fetched = [path for path in asked if "/resolve/" in path]
-    assert fetched and all(
-        HUB_REVISIONS[GLUE] in path or HUB_REVISIONS[BERT_BASE] in path for path in fetched
-    )
+        requested = [path for _, path in hub.requests]
+    assert done.returncode == 0, done.stderr[-3000:]
+    results = read_results(tmp_path / "results" / f"{NAME}.json")
+    facts = results.content["facts"]
+    assert facts["encoder"] == {"bert-base": True, "layers": 12, "heads": 12}
+    assert facts["treebank"] == {"sentences": 80, "left out": 0}
+    arcs = {name: row["value"] for name, row in results.by("kind", "arcs").items()}
+    assert arcs == dict.fromkeys(("nsubj", "obj", "det"), 80)
+    outcome = results.verdicts["relations-ahead", "pre-trained"]["outcome"]
+    assert outcome == UNTESTABLE, "a distance is always right"
+    # QQP's rows, and no whole FrameNet.
+    ranks = results.by("kind", "rank correlation with the published panel")
+    assert set(ranks) == {"[SEP]", "[CLS]"}
+    assert results.verdicts["panels-rank", "pre-trained"]["outcome"] != UNTESTABLE
+    fetched = [path for path in requested if "/resolve/" in path]
+    assert fetched and all(f"/{GLUE}" in path or f"/{BERT_BASE}" in path for path in requested)
+    pinned = HUB_REVISIONS[GLUE], HUB_REVISIONS[BERT_BASE]
+    assert all(any(revision in path for revision in pinned) for path in fetched)

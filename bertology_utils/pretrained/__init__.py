@@ -1,6 +1,7 @@
-"""What a pre-trained encoder does by itself, beside what is published of bert-base: forward passes alone, no training.
+"""What one encoder's heads do before any fine-tuning, beside published figures (notebook 8).
 
-``measure``: what the paper's sections measure of it, in one pass over each task's inputs and one
-over FrameNet's sentences. ``bert_base``: is it bert-base; its heads beside those of the published
-figures, and of Clark et al. (2019). ``plots``: the figures of notebook 8.
+``measure``: one pass over the tasks' rows, the claims of §4.1, §4.4, §4.5 and notebook 7 on the
+encoder as it is, and bert-base's published heads. ``figures``: the figures of the page.
 """
+
+from .measure import run

@@ -1,235 +1,379 @@
-"""What the paper's sections measure of one encoder: FrameNet's sentences, and one pass over each task's inputs."""
+"""What notebook 8 records of one encoder, and how near it is to bert-base, whose heads are published one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..annotation.inputs import TOKEN_TYPES, AnnotatedInput, token_types
-from ..attention import Batch, ByNorm, make_batches, observe_cached
-from ..common import Head, head_name
-from ..features import Features, Flow, marks
-from ..features.compare import Stripes, against_marks, earlier_and_later
-from ..framenet.links import EXAMPLE, OFFICIAL, PAPER, PAPER_UNITS, FrameSentence, extract
-from ..framenet.measure import FrameLinkAttention, FrameLinkScores, Seen, place, scores_on, seen
-from ..framenet.measure import excess_test as excess_test
+from ..attention import ByNorm, observe_cached
+from ..common import head_name, one_based, track
+from ..features.compare import DEPTH, earlier_and_later, stripes_of
+from ..features.measure import (
+    MARKS,
+    Flow,
+    in_even_shares,
+    observe_types,
+    token_masks,
+)
+from ..features.measure import measurements as type_measurements
+from ..framenet.links import OFFICIAL, PAPER, extract
+from ..framenet.measure import scores_on
 from ..framenet.release import load_release
 from ..glue import Task
-from ..links.dependencies import CLARK, Arcs, Pointing, RelationTest, relation_test
-from ..links.measure import InputLinks, TokenLinkAttention
+from ..links.dependencies import (
+    CLARK,
+    FOUND,
+    ROWS,
+    Pointing,
+    RelationTest,
+    arcs_of,
+    chosen,
+    relation_test,
+)
+from ..links.measure import (
+    LINK_TYPES,
+    diagonal_correlation,
+    joined_scores,
+    neighbour_weights,
+    share_adjacent,
+)
+from ..links.record import all_link_tests, judge_links, links_of
+from ..links.record import measurements as link_measurements
 from ..norms.mixing import Mixing
-from ..patterns.classifiers import load_network
-from ..patterns.measure import Patterns
-from ..statistics import Estimate, Seed, mean_over_seeds
-from ..verdicts import MIN_EXAMPLES, WEIGHT, Support
+from ..patterns import measure as patterns
+from ..published import published_panel
+from ..results import MEASURED, SHARE
+from ..statistics import Bootstrap, Estimate, average, bootstrap_mean, mean_over_seeds
+from ..statistics.permutation import heads_by_size, rank_correlation
+from ..verdicts import CLAIMS, MIN_EXAMPLES, PRETRAINED, WEIGHT, Support, no_sink
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedTokenizerFast
+
     from ..lab import Lab
 
-MOST = 1000  # sentences of the thousands that the paper's rules keep of a whole release
-ROOM = (
-    2 * WEIGHT
-)  # that a fixed distance must leave, or no head could be ahead of it by what counts
-MEANINGS = {
-    "nsubj": "subject of a verb",
-    "obj": "object",
-    "amod": "adjective at a noun",
-    "det": "article at a noun",
+PANEL, BY_LAYER = "weight on a panel", "mean weight by layer"
+FRAMES = "frame-semantic links"
+MOST_SENTENCES = 1000  # of a whole FrameNet release
+# What a fixed distance must leave, or no head could be ahead of it by what counts.
+ROOM = 2 * WEIGHT
+SINK_LAYERS = [f"layer {number}" for number in range(6, 11)]  # where Clark et al. find the sink
+TOP = 10  # heads that are compared as the highest
+# Of bert-base-uncased: numbers of its configuration, and what they count.
+SHAPE = {
+    "num_hidden_layers": (12, "layers"),
+    "num_attention_heads": (12, "heads in each"),
+    "hidden_size": (768, "numbers in a token's vector"),
+    "vocab_size": (30522, "wordpieces in its vocabulary"),
 }
-ONE_WAY, OTHER_WAY = "predicate to element", "element to predicate"
+# SHA-256 of its wordpieces in their order, a line each (its vocab.txt).
+VOCABULARY = "0f052197aac305fe42f378b5c61554b7bacb34b8be4af83fec2cfdcdffbc9973"
+Observed = Mapping[Task, Mapping[str, Any]]  # what a pass gave, by task and measurement
 
 
-def drawn(sentences: Sequence[FrameSentence], seed: Seed, count: int = MOST) -> list[FrameSentence]:
-    """At most ``count`` sentences, in their order; the paper's own is among them if there is one.
-
-    Args:
-        sentences: from :func:`bertology_utils.framenet.links.extract`.
-        seed: of the draw.
-        count: how many.
-    """
-    rows = np.random.default_rng(seed).permutation(len(sentences)).tolist()
-    rows.sort(
-        key=lambda row: sentences[row].exemplar.text != EXAMPLE
-    )  # stable: its own first, the others by lot
-    return [sentences[row] for row in sorted(rows[:count])]
-
-
-class Frames:
-    """Sentences of a release that have frame-semantic links, as many as can be looked at in minutes.
-
-    Args:
-        source: see :func:`bertology_utils.framenet.release.load_release`.
-        tokenizer: the model's.
-        seed: of the draw of sentences, and of the places to compare with.
-
-    Attributes:
-        release: all of it.
-        kept: sentences that the paper's rules keep.
-        placed: those that are measured, with the wordpieces of their links.
-        shown: position of the sentence to look at, the paper's own (§4.2) where the release has it.
-    """
-
-    def __init__(self, source: str, tokenizer, seed: int):
-        self.release, self._tokenizer, self._seed = load_release(source), tokenizer, seed
-        self.kept, _ = extract(self.release, PAPER)
-        self.placed, self._inputs, _ = place(drawn(self.kept, seed), tokenizer)
-        texts = [one.sentence.exemplar.text for one in self.placed]
-        self.has_example = EXAMPLE in texts
-        self.shown = texts.index(EXAMPLE) if self.has_example else 0
-
-    @property
-    def missing(self) -> str:
-        """What the claim about the number of sentences lacks here; empty if nothing."""
-        here = self.release.units
-        return (
-            ""
-            if here == PAPER_UNITS
-            else f"release 1.7 with {PAPER_UNITS} lexical units; here {here}"
-        )
-
-    def scores(self, model) -> tuple[FrameLinkScores, FrameLinkScores, FrameLinkScores]:
-        """Every head along the links, beside other sentences' places; with popularity off; and along them the other way."""
-        measurements = {
-            way: FrameLinkAttention(
-                self.placed,
-                ONE_WAY,
-                elsewhere="borrowed",
-                seed=self._seed,
-                centred=way == "centred",
-            )
-            for way in ("plain", "centred")
-        } | {"back": FrameLinkAttention(self.placed, OTHER_WAY)}
-        found = observe_cached(model, make_batches(self._inputs, self._tokenizer), measurements)
-        return found["plain"], found["centred"], found["back"]
-
-    def seen(self, model, head: Head) -> Seen:
-        """One head's map of the sentence to look at."""
-        return seen(model, self._tokenizer, self.placed[self.shown], head, ONE_WAY)
-
-    def by_published_code(self, model) -> tuple[np.ndarray, int, bool]:
-        """Mean scores by the published code's way of measuring, shape (layers, heads); how many sentences; by its rules?
-
-        If these keep too few sentences, the paper's rules choose them.
-        """
-        official, _ = extract(self.release, OFFICIAL)
-        enough = len(official) >= MIN_EXAMPLES
-        sentences = drawn(official if enough else self.kept, self._seed)
-        found = scores_on(sentences, model, self._tokenizer, OTHER_WAY, pairing="zip")
-        return found.actual.mean(axis=0), len(found.places), enough
+def run(lab: Lab) -> None:
+    """Measure one encoder without any fine-tuning, and judge on it the claims of §4.1, §4.4, §4.5 and notebook 7."""
+    seen = {task: observe(lab, task) for task in track(lab.tasks, "measuring")}
+    another = not_bert_base(lab.config, lab.tokenizer)
+    shape = {"layers": lab.config.num_hidden_layers, "heads": lab.config.num_attention_heads}
+    lab.fact(encoder={"bert-base": not another} | shape, annotation=lab.annotator.name)
+    panels = record_panels(lab)
+    record_comparison(lab, panels, another)
+    even = record_special_tokens(lab, seen, another)
+    record_dependencies(lab, another)
+    record_patterns(lab, seen)
+    record_links(lab, seen)
+    record_norms(lab, seen, even)
 
 
-def look(
-    model,
-    batches: Sequence[Batch],
-    inputs: Sequence[AnnotatedInput],
-    of_inputs: Sequence[InputLinks],
-    separator: int | None,
-) -> dict[str, Any]:
-    """All that notebook 8 measures on one task's inputs, in one pass, by name.
+def judge(lab: Lab, claim: str, estimates: Mapping[Any, Any] | None = None, **options: Any) -> None:
+    """Judge a claim on the pre-trained encoder. Every task counts: none has to be learned."""
+    learned = dict.fromkeys(lab.tasks, True)
+    lab.judge(claim, estimates, learned=learned, model=PRETRAINED, **options)
 
-    Args:
-        model: the encoder in evaluation mode.
-        batches, inputs: the same inputs.
-        of_inputs: their links.
-        separator: the tokenizer's id of [SEP].
-    """
-    special = [marks(annotated) for annotated in inputs]
+
+def record(
+    lab: Lab, what: str, values: Mapping, unit: str, tolerance: float = MEASURED, by: str = "task"
+) -> None:
+    """Record numbers of the pre-trained encoder."""
+    lab.record(what, values, by=(by,), state=PRETRAINED, unit=unit, tolerance=tolerance)
+
+
+def means(lab: Lab, values: Mapping[Task, np.ndarray]) -> dict[Task, Estimate]:
+    """Mean of each task's values, shape (examples,); there is one encoder, so that only examples are resampled."""
+    return one_model(
+        {task: bootstrap_mean(one, lab.resampling_seed(task)) for task, one in values.items()}
+    )
+
+
+def one_model(numbers: Mapping[Task, Bootstrap]) -> dict[Task, Estimate]:
+    """Numbers of one encoder by task."""
+    return {task: mean_over_seeds([one]) for task, one in numbers.items()}
+
+
+def observe(lab: Lab, task: Task) -> dict[str, Any]:
+    """All sections' measurements of the encoder on a task's rows, in one pass, by name."""
     measurements = {
-        "types": Features([token_types(annotated) for annotated in inputs]),
-        "flow": Flow(special),
-        "by norm": ByNorm(Flow(special)),
-        "patterns": Patterns(load_network(), separator),
-        "mixing": Mixing(model),
-        "links": TokenLinkAttention(of_inputs),
-        "centred": TokenLinkAttention(of_inputs, centred=True),
-        "pointing": Pointing(inputs),
+        **type_measurements(lab, task),
+        **link_measurements(lab, task),
+        patterns.NETWORK: patterns.measurements(lab, task)[patterns.NETWORK],
+        "by norm": ByNorm(Flow(token_masks(lab, task)["marks"])),
+        "mixing": Mixing(lab.encoder()),
+        "pointing": Pointing(lab.annotated_inputs(task)),  # for arcs_of
     }
-    return observe_cached(model, batches, measurements)
+    return observe_cached(lab.encoder(), lab.batches(task), measurements)
 
 
-def of_types(lab: Lab, model) -> dict[Task, dict[str, np.ndarray]]:
-    """What the average token gives each type of token, in every example of each task, for :func:`on` and :func:`earlier`."""
-    types = {
-        task: Features([token_types(annotated) for annotated in lab.annotated_inputs(task)])
-        for task in lab.tasks
+# Beside published figures
+
+
+def record_panels(lab: Lab) -> dict[str, np.ndarray]:
+    """What heads give [CLS] and [SEP] on pairs of questions (QQP) and frame-semantic links, as on the published panels."""
+    pairs = next((task for task in lab.tasks if task.name == "qqp"), lab.tasks[0])
+    types = observe_types(lab, lab.encoder(), pairs)
+    panels = {kind: types.on(kind).mean(axis=0) for kind in ("[CLS]", "[SEP]")}
+    published = {kind: published_panel(kind) for kind in panels}
+    for state, of in {PRETRAINED: panels, "published": published}.items():
+        by_layer = {kind: panel.mean(axis=1) for kind, panel in of.items()}
+        lab.record(BY_LAYER, by_layer, by=("kind",), state=state, unit="weight")
+    counts = {
+        "published, layers 1 to 4": (published["[CLS]"] > published["[SEP]"])[:4],
+        "published, layers 5 to 12": (published["[CLS]"] > published["[SEP]"])[4:],
+        "this encoder": panels["[CLS]"] > panels["[SEP]"],
     }
-    return {task: lab.observe(model, task, {"types": of_task}) for task, of_task in types.items()}
+    counts = {name: heads.sum() for name, heads in counts.items()}
+    lab.record("heads that give [CLS] more than [SEP]", counts, by=("kind",), unit="count")
+    panels[FRAMES] = frame_panel(lab)
+    lab.record(PANEL, panels, by=("kind",), state=PRETRAINED, unit="weight")
+    real = not lab.settings.is_small and pairs.name == "qqp"
+    return {kind: panel for kind, panel in panels.items() if kind == FRAMES or real}
 
 
-def on(found: Mapping[str, Any], kind: str) -> np.ndarray:
-    """What the average token gives one token of a kind, shape (examples, layers, heads), out of :func:`look`'s."""
-    return found["types"][:, TOKEN_TYPES.index(kind)]
+def frame_panel(lab: Lab) -> np.ndarray:
+    """Weight along frame-semantic links as the published code measures it, shape (layers, heads).
 
-
-def earlier(
-    lab: Lab, found: Mapping[Task, Mapping[str, Any]], kind: str, skipped: int = 0
-) -> dict[Task, Estimate]:
-    """What a kind of token gets in the first half of the layers minus that in the second (notebook 4), by task.
-
-    Args:
-        lab: gives the seed of the resampling of examples.
-        found: by task, from :func:`look` or :func:`of_types`.
-        kind: of token.
-        skipped: layers that are left out, from the first.
+    It takes the weight from the element to the predicate, pairs wordpieces one by one, and keeps
+    other sentences than the paper says; of a small release too few, so that the paper's rules keep
+    them instead.
     """
-    return {
-        task: mean_over_seeds(
-            [earlier_and_later(on(of_task, kind)[:, skipped:], lab.resampling_seed(task))]
+    release, seed = load_release(lab.settings.framenet), lab.settings.seed
+    sentences, _ = extract(release, OFFICIAL)
+    if len(sentences) < MIN_EXAMPLES:
+        sentences, _ = extract(release, PAPER)
+    lab.fact(release=release.name)
+    rows = np.random.default_rng(seed).permutation(len(sentences))[:MOST_SENTENCES]
+    few = [sentences[row] for row in sorted(rows)]
+    direction = "element to predicate"
+    scores = scores_on(few, lab.encoder(), lab.tokenizer, direction, pairing="zip")
+    return scores.actual.mean(axis=0)
+
+
+def not_bert_base(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerFast) -> str:
+    """What a claim about bert-base's own heads lacks here; empty if nothing.
+
+    Another pre-training of the same shape and vocabulary cannot be told from it.
+    """
+    problem = "" if config.model_type == "bert" else f"it is of the kind {config.model_type}"
+    for name, (wanted, of_what) in SHAPE.items():
+        if not problem and getattr(config, name) != wanted:
+            problem = f"it has {getattr(config, name)} {of_what}, not {wanted}"
+    vocabulary = tokenizer.get_vocab()
+    text = "\n".join(sorted(vocabulary, key=vocabulary.__getitem__))
+    if not problem and hashlib.sha256(text.encode()).hexdigest() != VOCABULARY:
+        problem = "its vocabulary has other wordpieces, such as those of the cased model"
+    missing = "bert-base-uncased, whose heads are published; this is another encoder"
+    return f"{missing}: {problem}" if problem else ""
+
+
+def record_comparison(lab: Lab, panels: Mapping[str, np.ndarray], another: str) -> None:
+    """If this is bert-base, each head beside itself on the published panels: ranks, and where both differ most."""
+    ranks, largest, common, where = {}, {}, {}, {}
+    for kind, panel in panels.items():
+        if not another and (kind != FRAMES or lab.settings.framenet != "embedded"):
+            published = published_panel("framenet" if kind == FRAMES else kind)
+            difference = panel - published
+            at = np.unravel_index(np.abs(difference).argmax(), difference.shape)
+            largest[kind], where[kind] = difference[at], head_name(*map(int, at))
+            highest = [set(heads_by_size(one)[:TOP]) for one in (panel, published)]
+            common[kind] = len(highest[0] & highest[1])
+            rank = rank_correlation(panel.ravel(), published.ravel(), lab.settings.seed)
+            ranks[kind] = mean_over_seeds([rank])
+    unit, what = "correlation over heads", "rank correlation with the published panel"
+    lab.record(what, ranks, by=("kind",), unit=unit)
+    what = "largest difference from the published panel"
+    lab.record(what, largest, by=("kind",), unit="difference")
+    what = "of the ten highest heads, in common"
+    lab.record(what, common, by=("kind",), unit="count", tolerance=1)
+    lab.fact(most_different=where)
+    missing = "" if ranks else "data of the panels: GLUE's own QQP, or a FrameNet release"
+    judge(lab, "panels-rank", ranks, unit=unit, unmet=another or missing)
+
+
+# §4.4: special tokens
+
+
+def record_special_tokens(lab: Lab, seen: Observed, another: str) -> dict[str, float]:
+    """Where [CLS] and [SEP] get attention, and stripes; returns what one token of each kind gets, in even shares."""
+    types = {task: observe_types(lab, lab.encoder(), task) for task in lab.tasks}
+    flows = {task: one["flow"] for task, one in seen.items()}
+    even = in_even_shares(flows, {task: token_masks(lab, task)["marks"] for task in lab.tasks})
+    what = "one token's attention in even shares, by weight"
+    lab.record(what, even, by=("kind",), state=PRETRAINED)
+    for claim, (kind, layers) in DEPTH.items():
+        falls = one_model(
+            {
+                task: earlier_and_later(one.on(kind)[:, layers], one.seed)
+                for task, one in types.items()
+            }
         )
-        for task, of_task in found.items()
-    }
+        if kind == "[CLS]":
+            record(lab, CLAIMS[claim].estimate, falls, "difference")
+        unmet = no_sink(even[kind]) if kind == "[SEP]" else ""
+        judge(lab, claim, falls, unit="difference", unmet=unmet)
+    stripes = {task: stripes_of(one) for task, one in types.items()}
+    ahead = one_model({task: one.marks_ahead() for task, one in stripes.items()})
+    record(lab, CLAIMS["stripes-special"].estimate, ahead, "difference of shares", SHARE)
+    words = one_model({task: one.on_words() for task, one in stripes.items()})
+    record(lab, CLAIMS["stripes-exclusive"].estimate, words, "share", SHARE)
+    judge(lab, "stripes-special")
+    judge(lab, "stripes-exclusive")
+    sep = {}
+    for layer in range(lab.config.num_hidden_layers):
+        shares = {
+            task: one.destinations[:, layer, :, 1].mean(axis=1) for task, one in flows.items()
+        }
+        sep[f"layer {one_based(layer)}"] = average(list(means(lab, shares).values()))
+    lab.record("share of [SEP] by layer", sep, by=("kind",), state=PRETRAINED, unit="share")
+    half = {name: one for name, one in sep.items() if name in SINK_LAYERS}
+    judge(lab, "sep-half", half, unmet=another, unit="share")
+    return even
 
 
-def stripes(found: Mapping[str, Any], inputs: Sequence[AnnotatedInput], seed: Seed) -> Stripes:
-    """Heads with stripes on types of word, and on special tokens (notebook 4), of one task.
-
-    Args:
-        found: from :func:`look`.
-        inputs: the task's.
-        seed: of the resampling of examples.
-    """
-    lengths = np.array([annotated.length for annotated in inputs])[:, None, None, None]
-    return against_marks(found["types"] * lengths, seed)
+# §4.5: dependencies and links
 
 
-def relation_tests(arcs: Mapping[str, Arcs], seed: Seed) -> dict[str, RelationTest]:
-    """Heads that point along dependencies, by relation; relations with few arcs are left out.
+def record_dependencies(lab: Lab, another: str) -> None:
+    """Heads that point along dependencies more often than the best fixed distance; those of random weights; Clark et al.'s."""
+    pointing, random = (
+        relation_tests(lab, init, tasks)
+        for init, tasks in (("pretrained", lab.tasks), ("normal", lab.tasks[:1]))
+    )
+    for what, part, unit in ROWS:
+        values = {name: getattr(test, part) for name, test in pointing.items()}
+        lab.record(what, values, by=("kind",), state=PRETRAINED, unit=unit)
+    of_random = {name: test.accuracy for name, test in random.items()}
+    lab.record(FOUND[0], of_random, by=("kind",), state="random weights", unit="share")
+    lab.fact(pointing={name: chosen(test) for name, test in pointing.items()})
+    lab.fact(**{f"head of {name}": head_name(*test.head) for name, test in pointing.items()})
+    judge(lab, "relations-ahead", ahead_of_distance(pointing))
+    beaten = sum(len(test.beats) for test in random.values())
+    none = {f"heads, of {len(random)} relations:": beaten} if random else {}
+    judge(lab, "relations-random", none)
+    clark = {"": heads_of_clark(pointing)} if pointing else {}
+    judge(lab, "clark-heads", clark, unmet=another)
 
-    Args:
-        arcs: by relation, from :meth:`bertology_utils.lab.Lab.arcs`.
-        seed: of resampling and permutations.
-    """
-    return {
-        name: relation_test(name, of, seed)
-        for name, of in arcs.items()
-        if len(of.offset) >= MIN_EXAMPLES
-    }
+
+def relation_tests(lab: Lab, init: str, tasks: tuple[Task, ...]) -> dict[str, RelationTest]:
+    """Tests of heads along dependencies, by relation; relations with few arcs are left out."""
+    arcs = arcs_of(lab, lab.encoder(init), tasks)
+    enough = {name: one for name, one in arcs.items() if len(one.offset) >= MIN_EXAMPLES}
+    return {name: relation_test(name, one, lab.settings.seed) for name, one in enough.items()}
 
 
 def ahead_of_distance(tests: Mapping[str, RelationTest]) -> dict[str, Support]:
-    """Support for some head that points along a relation more often than the best fixed distance, by relation.
-
-    Args:
-        tests: by relation; those where a fixed distance leaves a head no room of :data:`ROOM` are
-            left out.
-    """
+    """Support for some head ahead of the best fixed distance, by relation, where that leaves :data:`ROOM`."""
     return {name: test.support for name, test in tests.items() if test.baseline.value <= 1 - ROOM}
 
 
 def heads_of_clark(tests: Mapping[str, RelationTest]) -> Support:
     """Support for each head that Clark et al. name being ahead of the best fixed distance; against it, that none is.
 
-    Theirs point from dependents to heads, and are tested that way.
-
-    Args:
-        tests: by relation.
+    Theirs point from dependents to heads, and are tested in that direction.
     """
     does = {name: CLARK[name].at in test.towards_heads for name, test in tests.items()}
-    number = ", ".join(
+    parts = [
         f"{name} {head_name(*CLARK[name].at)} {'does' if it else 'does not'}"
         for name, it in does.items()
-    )
-    number += f"; {sum(test.arcs for test in tests.values())} arcs"
+    ]
+    number = f"{', '.join(parts)}; {sum(test.arcs for test in tests.values())} arcs"
     return Support(float(not all(does.values())), float(any(does.values())), number)
+
+
+def record_links(lab: Lab, seen: Observed) -> None:
+    """Judge whether heads along verbs and subjects, nouns and pronouns, are told from attention to neighbours."""
+    seed, links = lab.settings.seed, [one for task in lab.tasks for one in links_of(lab, task)]
+    tests = all_link_tests(seen.values(), seed)
+    along = joined_scores(one["links"] for one in seen.values()).along
+    around = np.concatenate([one["flow"].neighbours for one in seen.values()])
+    rho = {}
+    for kind in tests:
+        beside = neighbour_weights(around, links, kind)
+        rho[kind] = diagonal_correlation(along[:, LINK_TYPES.index(kind)], beside, seed)
+    learned = dict.fromkeys(lab.tasks, True)
+    adjacent = share_adjacent(links)
+    judge_links(lab, {PRETRAINED: tests}, rho, adjacent, learned=learned, model=PRETRAINED)
+
+
+# §4.1: patterns
+
+
+def record_patterns(lab: Lab, seen: Observed) -> None:
+    """Shares of patterns, and whether few of them repeat across heads and tasks.
+
+    One encoder reads the texts of several tasks, so that agreement of tasks says how far a pattern
+    is the head's own and not the text's.
+    """
+    errors = patterns.classifier_errors(patterns.NETWORK, lab.settings.seed)
+    one_hot = {task: one[patterns.NETWORK].one_hot for task, one in seen.items()}
+    seeds = {task: lab.resampling_seed(task) for task in lab.tasks}
+    possible = {task: patterns.possible_patterns(task) for task in lab.tasks}
+    shares = {
+        task: patterns.pattern_shares(one_hot[task], errors, seeds[task], possible[task])
+        for task in lab.tasks
+    }
+    first_three = "vertical", "diagonal", "vertical+diagonal"
+    for claim, names in {"heterogeneous": ("heterogeneous",), "first-three": first_three}.items():
+        sums = {
+            task: patterns.together([one[name] for name in names]) for task, one in shares.items()
+        }
+        record(lab, CLAIMS[claim].estimate, one_model(sums), "share", SHARE)
+        judge(lab, claim)
+    heads = lab.config.num_hidden_layers * lab.config.num_attention_heads
+    covered = {task: patterns.coverage(one, seeds[task]) for task, one in one_hot.items()}
+    above = {
+        task: share - patterns.coverage_by_chance(heads, possible[task].sum(), lab.settings.seed)
+        for task, share in one_model(covered).items()
+    }
+    judge(lab, "repeat-heads", above, unit="difference of shares")
+    agreement, several = {}, len(lab.tasks) > 1
+    if several:
+        kappa = patterns.task_agreement(list(one_hot.values()), list(seeds.values()))
+        agreement[""] = mean_over_seeds([kappa])
+    judge(lab, "repeat-tasks", agreement, unit="κ", unmet="" if several else "two tasks")
+
+
+# Notebook 7: value norms and mixing
+
+
+def record_norms(lab: Lab, seen: Observed, even: Mapping[str, float]) -> None:
+    """How much less special tokens get by norm, and how much of a token's new vector comes from others."""
+    for at, kind in enumerate(MARKS):
+        less = {
+            task: one["flow"].destinations[..., at] - one["by norm"].destinations[..., at]
+            for task, one in seen.items()
+        }
+        falls = means(lab, {task: one.mean(axis=(1, 2)) for task, one in less.items()})
+        record(lab, f"fall of {kind} by norm", falls, "difference")
+        claim, unmet = f"norm-{kind.strip('[]').lower()}", no_sink(even[kind], kind)
+        judge(lab, claim, falls, unmet=unmet, unit="difference")
+    ratios = {task: one["mixing"].mean(axis=1) for task, one in seen.items()}  # (examples, 4)
+    order = {}
+    for name, (first, second) in {"weight to norm": (0, 1), "norm to all counted": (1, 3)}.items():
+        steps = {task: one[:, first] - one[:, second] for task, one in ratios.items()}
+        order |= {f"{task.title}, {name}": one for task, one in means(lab, steps).items()}
+    judge(lab, "mixing-order", order, unit="difference")
+    kept = means(lab, {task: 1 - one[:, -1] for task, one in ratios.items()})
+    judge(lab, "mixing-kept", kept, unit="share")

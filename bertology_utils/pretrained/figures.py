@@ -1,0 +1,106 @@
+"""The figures of notebook 8: the encoder beside published heatmaps of bert-base, and heads along dependencies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from .. import plots
+from ..annotation.annotators import Word
+from ..links.dependencies import CLARK, FOUND
+from ..plots import COLOURS
+from ..published import published_panel
+from ..results import Results
+from ..verdicts import PRETRAINED
+from .measure import BY_LAYER, PANEL
+
+BERT = "bert-base, published"
+MEANINGS = {
+    "nsubj": "subject–verb (nsubj)",
+    "obj": "object–verb (obj)",
+    "amod": "adjective–noun (amod)",
+    "det": "article–noun (det)",
+}
+
+
+def encoder_name(results: Results) -> str:
+    """What a run's encoder is called in figures."""
+    name = results.content["settings"]["model"]
+    return "MiniLM" if name == "embedded" else Path(name).name
+
+
+def by_depth(results: Results) -> Figure:
+    """What one [CLS] and one [SEP] get, by layer, mean over heads: as published, and from this encoder."""
+    table = results.table(BY_LAYER)
+    names = {"published": BERT, PRETRAINED: encoder_name(results)}
+    table["encoder"] = pd.Categorical(table.state.map(names), list(names.values()))
+    colours = {"[CLS]": COLOURS["blue"], "[SEP]": COLOURS["orange"]}
+    options = {"colour": "kind", "panel": "encoder", "colours": colours, "columns": 2}
+    figure = plots.lines(table, label="mean weight", share=False, **options)
+    for ax in figure.axes:
+        ax.set_ylim(0, 1.05 * table.value.max())
+        ax.axvline(
+            np.mean(ax.get_xlim()), color=COLOURS["grey"], ls=":", lw=1
+        )  # half of the layers
+    return figure
+
+
+def panels(results: Results) -> Figure:
+    """What every head gives [CLS] and [SEP], as published and in this encoder, on one scale."""
+    arrays = {}
+    for kind in ("[CLS]", "[SEP]"):
+        arrays[f"{BERT}: {kind}"] = published_panel(kind)
+        arrays[f"{encoder_name(results)}: {kind}"] = results.array(PANEL, kind=kind)
+    most = max(float(array.max()) for array in arrays.values())
+    return plots.head_grid(arrays, "mean weight", (0, most), columns=2)
+
+
+def arcs_in_map(weights: np.ndarray, words: Sequence[Word], title: str) -> Figure:
+    """One head's map of words, with a frame where a word's row meets the column of the word that it depends on.
+
+    Args:
+        weights: shape (words, words).
+        words: of one sentence, annotated.
+        title: above.
+    """
+    figure = plots.token_maps({title: weights}, [word.form for word in words])
+    arcs = [(at, word.head) for at, word in enumerate(words) if word.head >= 0]
+    for arc in arcs:
+        plots.outline(figure.axes[0], [arc])
+    figure.axes[0].set(xlabel="to word", ylabel="from word")
+    return figure
+
+
+def pointing(results: Results) -> Figure:
+    """In how many arcs the best head, and the best fixed distance, find the other word, by dependency."""
+    random, clark = "random weights", "bert-base, Clark et al."
+    table = results.table(FOUND)
+    table["encoder"] = table.state.replace(PRETRAINED, encoder_name(results))
+    published = pd.DataFrame(
+        {"what": what, "kind": kind, "value": getattr(one, part), "encoder": clark}
+        for what, part in zip(FOUND, ("accuracy", "offset"), strict=True)
+        for kind, one in CLARK.items()
+    )
+    table = pd.concat([table, published], ignore_index=True)
+    table["what"] = table.what.map(
+        dict(zip(FOUND, ("best head", "best fixed distance"), strict=True))
+    )
+    table["dependency"] = pd.Categorical(table.kind.map(MEANINGS), list(MEANINGS.values()))
+    colours = {
+        clark: COLOURS["orange"],
+        encoder_name(results): COLOURS["blue"],
+        random: COLOURS["grey"],
+    }
+    return plots.dots(
+        table.dropna(subset="dependency"),
+        y="dependency",
+        colour="encoder",
+        panel="what",
+        label="finds the other word, % of arcs",
+        colours=colours,
+        columns=2,
+    )
