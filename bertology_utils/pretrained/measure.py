@@ -14,6 +14,7 @@ from ..features.compare import DEPTH, earlier_and_later, stripes_of
 from ..features.measure import (
     MARKS,
     Flow,
+    TypeWeights,
     in_even_shares,
     observe_types,
     token_masks,
@@ -51,7 +52,7 @@ from ..statistics.permutation import heads_by_size, rank_correlation
 from ..verdicts import CLAIMS, MIN_EXAMPLES, PRETRAINED, WEIGHT, Support, no_sink
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedTokenizerFast
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
     from ..lab import Lab
 
@@ -71,18 +72,21 @@ SHAPE = {
 }
 # SHA-256 of its wordpieces in their order, a line each (its vocab.txt).
 VOCABULARY = "0f052197aac305fe42f378b5c61554b7bacb34b8be4af83fec2cfdcdffbc9973"
+Types = Mapping[Task, TypeWeights]
 Observed = Mapping[Task, Mapping[str, Any]]  # what a pass gave, by task and measurement
 
 
 def run(lab: Lab) -> None:
     """Measure one encoder without any fine-tuning, and judge on it the claims of §4.1, §4.4, §4.5 and notebook 7."""
-    seen = {task: observe(lab, task) for task in track(lab.tasks, "measuring")}
+    encoder = lab.encoder()
+    seen = {task: observe(lab, encoder, task) for task in track(lab.tasks, "measuring")}
+    types = {task: observe_types(lab, encoder, task) for task in lab.tasks}
     another = not_bert_base(lab.config, lab.tokenizer)
     shape = {"layers": lab.config.num_hidden_layers, "heads": lab.config.num_attention_heads}
     lab.fact(encoder={"bert-base": not another} | shape, annotation=lab.annotator.name)
-    panels = record_panels(lab)
+    panels = record_panels(lab, encoder, types)
     record_comparison(lab, panels, another)
-    even = record_special_tokens(lab, seen, another)
+    even = record_special_tokens(lab, seen, types, another)
     record_dependencies(lab, another)
     record_patterns(lab, seen)
     record_links(lab, seen)
@@ -114,27 +118,26 @@ def one_model(numbers: Mapping[Task, Bootstrap]) -> dict[Task, Estimate]:
     return {task: mean_over_seeds([one]) for task, one in numbers.items()}
 
 
-def observe(lab: Lab, task: Task) -> dict[str, Any]:
+def observe(lab: Lab, encoder: PreTrainedModel, task: Task) -> dict[str, Any]:
     """All sections' measurements of the encoder on a task's rows, in one pass, by name."""
     measurements = {
         **type_measurements(lab, task),
         **link_measurements(lab, task),
         patterns.NETWORK: patterns.measurements(lab, task)[patterns.NETWORK],
         "by norm": ByNorm(Flow(token_masks(lab, task)["marks"])),
-        "mixing": Mixing(lab.encoder()),
+        "mixing": Mixing(encoder),
         "pointing": Pointing(lab.annotated_inputs(task)),  # for arcs_of
     }
-    return observe_cached(lab.encoder(), lab.batches(task), measurements)
+    return observe_cached(encoder, lab.batches(task), measurements)
 
 
 # Beside published figures
 
 
-def record_panels(lab: Lab) -> dict[str, np.ndarray]:
+def record_panels(lab: Lab, encoder: PreTrainedModel, types: Types) -> dict[str, np.ndarray]:
     """What heads give [CLS] and [SEP] on pairs of questions (QQP) and frame-semantic links, as on the published panels."""
     pairs = next((task for task in lab.tasks if task.name == "qqp"), lab.tasks[0])
-    types = observe_types(lab, lab.encoder(), pairs)
-    panels = {kind: types.on(kind).mean(axis=0) for kind in ("[CLS]", "[SEP]")}
+    panels = {kind: types[pairs].on(kind).mean(axis=0) for kind in ("[CLS]", "[SEP]")}
     published = {kind: published_panel(kind) for kind in panels}
     for state, of in {PRETRAINED: panels, "published": published}.items():
         by_layer = {kind: panel.mean(axis=1) for kind, panel in of.items()}
@@ -146,13 +149,13 @@ def record_panels(lab: Lab) -> dict[str, np.ndarray]:
     }
     counts = {name: heads.sum() for name, heads in counts.items()}
     lab.record("heads that give [CLS] more than [SEP]", counts, by=("kind",), unit="count")
-    panels[FRAMES] = frame_panel(lab)
+    panels[FRAMES] = frame_panel(lab, encoder)
     lab.record(PANEL, panels, by=("kind",), state=PRETRAINED, unit="weight")
     real = not lab.settings.is_small and pairs.name == "qqp"
     return {kind: panel for kind, panel in panels.items() if kind == FRAMES or real}
 
 
-def frame_panel(lab: Lab) -> np.ndarray:
+def frame_panel(lab: Lab, encoder: PreTrainedModel) -> np.ndarray:
     """Weight along frame-semantic links as the published code measures it, shape (layers, heads).
 
     It takes the weight from the element to the predicate, pairs wordpieces one by one, and keeps
@@ -167,7 +170,7 @@ def frame_panel(lab: Lab) -> np.ndarray:
     rows = np.random.default_rng(seed).permutation(len(sentences))[:MOST_SENTENCES]
     few = [sentences[row] for row in sorted(rows)]
     direction = "element to predicate"
-    scores = scores_on(few, lab.encoder(), lab.tokenizer, direction, pairing="zip")
+    scores = scores_on(few, encoder, lab.tokenizer, direction, pairing="zip")
     return scores.actual.mean(axis=0)
 
 
@@ -215,9 +218,8 @@ def record_comparison(lab: Lab, panels: Mapping[str, np.ndarray], another: str) 
 # §4.4: special tokens
 
 
-def record_special_tokens(lab: Lab, seen: Observed, another: str) -> dict[str, float]:
+def record_special_tokens(lab: Lab, seen: Observed, types: Types, another: str) -> dict[str, float]:
     """Where [CLS] and [SEP] get attention, and stripes; returns what one token of each kind gets, in even shares."""
-    types = {task: observe_types(lab, lab.encoder(), task) for task in lab.tasks}
     flows = {task: one["flow"] for task, one in seen.items()}
     even = in_even_shares(flows, {task: token_masks(lab, task)["marks"] for task in lab.tasks})
     what = "one token's attention in even shares, by weight"
