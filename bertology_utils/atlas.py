@@ -11,6 +11,7 @@ import html
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -254,14 +255,11 @@ def _draw(measures: Measures, maps: ExampleMaps | None) -> str:
         by_topic.setdefault(_plain(topic), []).append((str(number), _plain(name)))
     names = [(str(index), head_name(*place)) for index, place in enumerate(places)]
     second = str(min(1, len(measures) - 1))
-    chosen = {  # title, options and value of each list
-        "x": ("Colour, and across", by_topic, "0"),
-        "y": ("Up, in the second picture", by_topic, second),
-        "head": ("Head (layer, head)", names, "0"),
-    }
+    make_list = partial(models.Select, max_width=350)
     lists = {
-        name: models.Select(title=title, options=options, value=value, max_width=350)
-        for name, (title, options, value) in chosen.items()
+        "x": make_list(title="Colour, and across", options=by_topic, value="0"),
+        "y": make_list(title="Up, in the second picture", options=by_topic, value=second),
+        "head": make_list(title="Head (layer, head)", options=names, value="0"),
     }
     catalogue = [
         {"topic": topic, "name": _plain(name)}
@@ -313,13 +311,9 @@ def _grid(heads: Any, colours: Any, layers: int, count: int) -> Any:
     """Layer 1 at the top, head 1 at the left, as in the paper; chosen heads have another edge."""
     from bokeh import models
 
-    options: dict[str, Any] = {
-        "x_axis_label": "head",
-        "y_axis_label": "layer",
-        "height": 130 + 30 * layers,
-    }
-    options["tooltips"] = [("layer, head", "@layer, @head"), ("value", "@x_text")]
-    one = _figure("grid", "tap", layers, count, **options)
+    tips = [("layer, head", "@layer, @head"), ("value", "@x_text")]
+    one = _figure("grid", "tap", layers, count, height=130 + 30 * layers, tooltips=tips)
+    one.xaxis.axis_label, one.yaxis.axis_label = "head", "layer"
     style: dict[str, Any] = {"line_color": EDGE, "selection_line_color": COLOURS["orange"]}
     style |= {"selection_line_width": 4, "nonselection_fill_alpha": 1}
     colour = {"field": "x", "transform": colours}
@@ -342,15 +336,10 @@ def _map(cells: Any, maps: ExampleMaps) -> Any:
     """The chosen head's map: queries from top to bottom, keys from left to right, dark for more."""
     from bokeh import models
 
-    size = len(maps.tokens)
-    options: dict[str, Any] = {
-        "x_axis_label": "to token",
-        "y_axis_label": "from token",
-        "height": 150 + 18 * size,
-    }
-    options["title"] = _plain(f"The head's attention map in {maps.model}: “{maps.text}”")
-    options["tooltips"] = [("weight", "@weight{0.000}")]
-    one = _figure("map", "", size, size, **options)
+    size, tips = len(maps.tokens), [("weight", "@weight{0.000}")]
+    title = _plain(f"The head's attention map in {maps.model}: “{maps.text}”")
+    one = _figure("map", "", size, size, height=150 + 18 * size, tooltips=tips, title=title)
+    one.xaxis.axis_label, one.yaxis.axis_label = "to token", "from token"
     blues = models.LinearColorMapper(palette=_palette("Blues"), low=0, high=1)
     colour = {"field": "weight", "transform": blues}
     one.rect("column", "row", 1, 1, source=cells, fill_color=colour, line_color="#e4e6e9")
