@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -146,7 +147,7 @@ class TwinWords:
         tokenizer: tells words from special tokens and punctuation.
     """
 
-    def __init__(self, tokenizer):
+    def __init__(self, tokenizer: Any):
         self._separator = tokenizer.sep_token_id
         tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
         special = set(tokenizer.all_special_ids)
