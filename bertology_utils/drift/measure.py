@@ -294,8 +294,8 @@ def record_scores(lab: Lab) -> None:
         answers = table1_answers(lab, task)
         scores = {name: score_task(task, one, labels, seed) for name, one in answers.items()}
         for column, metrics in scores.items():
-            of = {"task": task, "state": COLUMNS[column], "unit": "score"}
-            lab.record("score", metrics, by=("kind",), **of)
+            state = COLUMNS[column]
+            lab.record("score", metrics, by=("kind",), unit="score", task=task, state=state)
         for column in gains.keys() & scores.keys():
             worse = scores[column][plain_metric(task)]
             gains[column][task] = gain(task, answers["finetuned"], worse, labels, seed)

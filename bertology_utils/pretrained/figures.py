@@ -39,13 +39,19 @@ def by_depth(results: Results) -> Figure:
     names = {"published": BERT, PRETRAINED: encoder_name(results)}
     table["encoder"] = pd.Categorical(table.state.map(names), list(names.values()))
     colours = {"[CLS]": COLOURS["blue"], "[SEP]": COLOURS["orange"]}
-    options = {"colour": "kind", "panel": "encoder", "colours": colours, "columns": 2}
-    figure = plots.lines(table, label="mean weight", share=False, **options)
+    figure = plots.lines(
+        table,
+        colour="kind",
+        panel="encoder",
+        label="mean weight",
+        colours=colours,
+        columns=2,
+        share=False,
+    )
     for ax in figure.axes:
         ax.set_ylim(0, 1.05 * table.value.max())
-        ax.axvline(
-            np.mean(ax.get_xlim()), color=COLOURS["grey"], ls=":", lw=1
-        )  # half of the layers
+        half = float(np.mean(ax.get_xlim()))  # of the layers
+        ax.axvline(half, color=COLOURS["grey"], ls=":", lw=1)
     return figure
 
 

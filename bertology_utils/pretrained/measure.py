@@ -150,7 +150,7 @@ def record_panels(lab: Lab, encoder: PreTrainedModel, types: Types) -> dict[str,
     counts = {name: heads.sum() for name, heads in counts.items()}
     lab.record("heads that give [CLS] more than [SEP]", counts, by=("kind",), unit="count")
     panels[FRAMES] = frame_panel(lab, encoder)
-    lab.record(PANEL, panels, by=("kind",), state=PRETRAINED, unit="weight")
+    record(lab, PANEL, panels, "weight", by="kind")
     real = not lab.settings.is_small and pairs.name == "qqp"
     return {kind: panel for kind, panel in panels.items() if kind == FRAMES or real}
 
@@ -222,8 +222,7 @@ def record_special_tokens(lab: Lab, seen: Observed, types: Types, another: str) 
     """Where [CLS] and [SEP] get attention, and stripes; returns what one token of each kind gets, in even shares."""
     flows = {task: one["flow"] for task, one in seen.items()}
     even = in_even_shares(flows, {task: token_masks(lab, task)["marks"] for task in lab.tasks})
-    what = "one token's attention in even shares, by weight"
-    lab.record(what, even, by=("kind",), state=PRETRAINED)
+    record(lab, "one token's attention in even shares, by weight", even, "", by="kind")
     for claim, (kind, layers) in DEPTH.items():
         falls = one_model(
             {
@@ -248,7 +247,7 @@ def record_special_tokens(lab: Lab, seen: Observed, types: Types, another: str) 
             task: one.destinations[:, layer, :, 1].mean(axis=1) for task, one in flows.items()
         }
         sep[f"layer {one_based(layer)}"] = average(list(means(lab, shares).values()))
-    lab.record("share of [SEP] by layer", sep, by=("kind",), state=PRETRAINED, unit="share")
+    record(lab, "share of [SEP] by layer", sep, "share", by="kind")
     half = {name: one for name, one in sep.items() if name in SINK_LAYERS}
     judge(lab, "sep-half", half, unmet=another, unit="share")
     return even
@@ -265,7 +264,7 @@ def record_dependencies(lab: Lab, another: str) -> None:
     )
     for what, part, unit in ROWS:
         values = {name: getattr(test, part) for name, test in pointing.items()}
-        lab.record(what, values, by=("kind",), state=PRETRAINED, unit=unit)
+        record(lab, what, values, unit, by="kind")
     of_random = {name: test.accuracy for name, test in random.items()}
     lab.record(FOUND[0], of_random, by=("kind",), state="random weights", unit="share")
     lab.fact(pointing={name: chosen(test) for name, test in pointing.items()})
@@ -372,7 +371,7 @@ def record_norms(lab: Lab, seen: Observed, even: Mapping[str, float]) -> None:
         claim, unmet = f"norm-{kind.strip('[]').lower()}", no_sink(even[kind], kind)
         judge(lab, claim, falls, unmet=unmet, unit="difference")
     ratios = {task: one["mixing"].mean(axis=1) for task, one in seen.items()}  # (examples, 4)
-    order = {}
+    order: dict[str, Estimate] = {}
     for name, (first, second) in {"weight to norm": (0, 1), "norm to all counted": (1, 3)}.items():
         steps = {task: one[:, first] - one[:, second] for task, one in ratios.items()}
         order |= {f"{task.title}, {name}": one for task, one in means(lab, steps).items()}
