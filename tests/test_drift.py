@@ -1,4 +1,4 @@
-"""§4.3: similarity of maps against a plain reading of its definition, scores, and layers that are reset."""
+"""§4.3: similarity of maps against a plain reading of its definition, scores, reset layers."""
 
 import copy
 from types import SimpleNamespace
@@ -114,7 +114,7 @@ def test_whether_the_last_two_layers_change_most_is_found(layers, lead):
 
 
 def test_the_least_lead_of_equal_layers_is_biased_and_pairs_are_not():
-    """Five rivals that are as good: the least of the leads is below 0, and no single pair says that one changes less."""
+    """With five equal rivals the least lead is below 0, and no single pair says so."""
     failed = {"the least": 0, "each pair": 0}
     for seed in range(100):
         similarity = np.random.default_rng(seed).normal(0.9, 0.1, size=(60, 6, 1))
@@ -162,7 +162,7 @@ def test_groups_are_named_from_one_and_pairs_come_first():
 
 
 def test_a_tuned_random_start_is_compared_with_single_random_classifiers():
-    """Their mean is chance, which an untuned model never is below; a tuned one may be below most of them."""
+    """Their mean is chance, which no untuned model is below; a tuned one may be below most of them."""
     rng, labels = np.random.default_rng(0), np.arange(60) % 2
     answers = rng.integers(0, 2, (300, 60))
     for tuned, share in ((labels, 0), (1 - labels, 1)):

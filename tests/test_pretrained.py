@@ -1,4 +1,4 @@
-"""Notebook 8: is it bert-base, heads beside published panels, heads that point, and a run from the Hub."""
+"""Notebook 8: is it bert-base, heads beside published panels, heads that point, a run from the Hub."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, UNTESTABLE, judge
 
 
 def compared(panel):
-    """What is recorded of a panel of [SEP] beside the published one; and the head where they differ most."""
+    """What is recorded of a panel of [SEP] beside the published one."""
     recorded, facts = {}, {}
     lab = SimpleNamespace(
         tasks=(),

@@ -1,4 +1,4 @@
-"""The figures of §4.3: how fine-tuning changes maps by head and layer, Table 1, and what resetting layers costs.
+"""The figures of §4.3: changes of maps by head and layer, Table 1, and what resetting layers costs.
 
 ``results`` below is one table of rows, the committed evidence or a run's own.
 """
@@ -29,7 +29,7 @@ def similarity_by_head(results: Results) -> Figure:
 
 
 def similarity_by_layer(results: Results) -> Figure:
-    """Mean similarity by layer, of every fine-tuning run and of a random start, for tasks that have one."""
+    """Similarity by layer, of every fine-tuning run and of a random start, for tasks that have one."""
     table = results.table(SIMILARITY)
     start, tuned = "random initialisation", "pre-trained, mean over runs"
     run = table.kind.where(_runs(table))
@@ -52,7 +52,7 @@ def similarity_by_layer(results: Results) -> Figure:
 
 
 def layers_reset(results: Results) -> Figure:
-    """What resetting two neighbouring layers to their pre-trained weights does to the score, by task."""
+    """Change of the score with two neighbouring layers reset to their pre-trained weights, by task."""
     table = results.table(RESET)
     return plots.dots(
         table[table.kind.str.contains(",")].rename(columns={"kind": "layers reset"}),
@@ -64,7 +64,7 @@ def layers_reset(results: Results) -> Figure:
 
 
 def last_two_layers(results: Results) -> Figure:
-    """What the score loses with the last two layers reset and with all others, beside all that fine-tuning gained."""
+    """Change of the score with the last two layers reset and with all others, beside the whole gain."""
     table = results.table(RESET)
     last = table.kind[table.kind.str.contains(",")].iloc[-1]
     others = f"1 to {int(last.split(', ')[0]) - 1}"
@@ -81,7 +81,7 @@ def last_two_layers(results: Results) -> Figure:
 
 
 def change_and_cost(results: Results) -> Figure:
-    """By layer, how much fine-tuning changed the maps, and what the score loses without it; thick is the mean over tasks."""
+    """By layer, how much fine-tuning changed the maps, and what the score loses with layers reset."""
     maps = results.table(SIMILARITY)
     maps = maps[_runs(maps)]
     maps = maps.groupby(["task", "layer"], observed=True, as_index=False).value.mean()

@@ -1,4 +1,4 @@
-"""Maps before and after fine-tuning (Figure 5), what fine-tuning is worth (Table 1), and which layers hold it (§4.3)."""
+"""§4.3: maps before and after fine-tuning (Figure 5), Table 1, and which layers hold the gain."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def run(lab: Lab) -> None:
 
 
 def map_similarity(model: nn.Module, reference: nn.Module, batches: Iterable[Batch]) -> np.ndarray:
-    """Cosine similarity of two models' attention maps, shape (examples, layers, heads); see :func:`compare_maps`."""
+    """Cosine similarity of two models' maps, shape (examples, layers, heads); see :func:`compare_maps`."""
     return compare_maps({"": (model, reference)}, batches)[""]
 
 
@@ -184,7 +184,7 @@ def next_task(lab: Lab, task: Task) -> Task:
 
 
 def last_layers_lead(similarities: Sequence[np.ndarray], seed: Seed) -> dict[str, Estimate]:
-    """By how much each of the last two layers changes more than each other layer, mean over runs (§4.3).
+    """By how much each of the last two layers changes more than each other layer, mean over runs.
 
     The similarity of another layer minus that of one of the last two, by both ("layer 6 above 2"):
     all are above 0 if these two change most. Layers are compared pair by pair, since the least of
@@ -214,7 +214,7 @@ def last_layers_lead(similarities: Sequence[np.ndarray], seed: Seed) -> dict[str
 
 
 def record_maps(lab: Lab) -> None:
-    """Similarity before and after fine-tuning by head, the last layers' lead, and whether runs agree."""
+    """Similarity before and after fine-tuning, the last layers' lead, and whether runs agree."""
     leads, at_random = {}, {}
     changes: dict[str, dict[Task, Bootstrap]] = {}
     kinds = {"same way": "a second training", "other task": "a training on another task"}
@@ -245,7 +245,10 @@ def record_maps(lab: Lab) -> None:
 
 
 def changed_and_learned(lab: Lab, task: Task, similarity: np.ndarray) -> bool:
-    """Whether a random start learned the task and changed some layer's maps: random weights attend almost evenly, and may go on doing so."""
+    """Whether a random start learned the task and changed some layer's maps.
+
+    Random weights attend almost evenly and may go on doing so: then no layer changed most.
+    """
     changed = similarity.mean(axis=(0, 2)).min() <= 1 - WEIGHT
     answers, seed = lab.random_starts(task), lab.resampling_seed(task)
     return changed and learned(task, answers, lab.labels(task), seed)
@@ -270,7 +273,7 @@ def judge_changes(
 
 
 def record_padding(lab: Lab) -> None:
-    """Similarity by layer as the paper defines it and as the published code does, which counts padding, too."""
+    """Similarity by layer as the paper defines it, and as its code does, which counts padding, too."""
     by_layer: dict[Task, dict[str, np.ndarray]] = {}
     for task in track(lab.tasks, "with padding"):
         pair = {"": (lab.untrained(task), lab.finetuned(task))}
@@ -286,7 +289,7 @@ def record_padding(lab: Lab) -> None:
 
 
 def record_scores(lab: Lab) -> None:
-    """Table 1: scores of the untuned, the fine-tuned and the randomly initialised model, and gains."""
+    """Table 1: scores of the untuned and fine-tuned model and of the random start, and gains."""
     gains: dict[str, dict[Task, Estimate]] = {"pretrained": {}, "normal": {}}
     ahead = {}
     for task in track(lab.tasks, "predicting"):
@@ -412,7 +415,7 @@ def gain(
 def share_ahead(
     task: Task, answers: np.ndarray, tuned: np.ndarray, labels: np.ndarray, seed: Seed
 ) -> Estimate:
-    """Share of random classifiers that score higher than a tuned model, by :func:`plain_metric`, mean over runs.
+    """Share of random classifiers that score higher than a tuned model, mean over runs.
 
     A single random classifier scores by chance, and the mean of all is chance by symmetry, which no
     tuned model is below.
@@ -436,7 +439,7 @@ def share_ahead(
 
 
 def record_resets(lab: Lab) -> None:
-    """Changes of the score with layers reset, and the last two layers' cost above that of all others."""
+    """Change of the score with layers reset, and the last two layers' cost above that of all others."""
     layers, above, changes = lab.config.num_hidden_layers, {}, {}
     if layers < 3 or not has_own_layers(lab.encoder()):
         missing = "more than two layers, each with weights of its own"
@@ -463,7 +466,7 @@ def record_resets(lab: Lab) -> None:
 
 
 def layer_groups(layers: int) -> dict[str, tuple[int, ...]]:
-    """The groups of layers that are reset, by name: "1, 2" is a pair, "1 to 3" all up to the third."""
+    """The groups of layers to reset, by name: "1, 2" is a pair, "1 to 3" all up to the third."""
     pairs = {f"{one_based(at)}, {one_based(at + 1)}": (at, at + 1) for at in range(layers - 1)}
     return pairs | {f"1 to {count}": tuple(range(count)) for count in range(1, layers)}
 
@@ -492,7 +495,7 @@ def logits_with_reset(
 def reset_logits(
     tuned: nn.Module, start: nn.Module, groups: Sequence[Sequence[int]], batches: Sequence[Batch]
 ) -> np.ndarray:
-    """Outputs of a fine-tuned classifier with each group of layers reset to its pre-trained weights.
+    """Outputs of a fine-tuned classifier with each group of layers reset to pre-trained weights.
 
     Args:
         tuned: the classifier.
@@ -524,13 +527,13 @@ def reset_logits(
 
 
 def has_own_layers(model: nn.Module) -> bool:
-    """True if every layer has weights of its own, named by its number; ALBERT's layers share theirs."""
+    """True if every layer has its own weights, named by its number; ALBERT's layers share theirs."""
     numbers = {_layer_of(name) for name in model.state_dict() if _LAYER.search(name)}
     return numbers == set(range(shape_of(model)[0]))
 
 
 def _layer_of(name: str) -> int | None:
-    """The layer, from 0, that a tensor belongs to, or :data:`EMBEDDINGS`, or None for the classifier's."""
+    """The layer of a tensor, from 0, or :data:`EMBEDDINGS`, or None for the classifier's."""
     if match := _LAYER.search(name):
         return int(match[1])
     return EMBEDDINGS if ".embeddings." in name else None

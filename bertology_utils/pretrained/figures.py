@@ -1,4 +1,4 @@
-"""The figures of notebook 8: the encoder beside published heatmaps of bert-base, and heads along dependencies."""
+"""The figures of notebook 8: the encoder beside published ones, and heads along dependencies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def encoder_name(results: Results) -> str:
 
 
 def by_depth(results: Results) -> Figure:
-    """What one [CLS] and one [SEP] get, by layer, mean over heads: as published, and from this encoder."""
+    """What one [CLS] and one [SEP] get by layer, mean over heads: as published, and here."""
     table = results.table(BY_LAYER)
     names = {"published": BERT, PRETRAINED: encoder_name(results)}
     table["encoder"] = pd.Categorical(table.state.map(names), list(names.values()))
@@ -66,7 +66,7 @@ def panels(results: Results) -> Figure:
 
 
 def arcs_in_map(weights: np.ndarray, words: Sequence[Word], title: str) -> Figure:
-    """One head's map of words, with a frame where a word's row meets the column of the word that it depends on.
+    """One head's map of words, with a frame in each word's row at the word that it depends on.
 
     Args:
         weights: shape (words, words).
@@ -82,7 +82,7 @@ def arcs_in_map(weights: np.ndarray, words: Sequence[Word], title: str) -> Figur
 
 
 def pointing(results: Results) -> Figure:
-    """In how many arcs the best head, and the best fixed distance, find the other word, by dependency."""
+    """In how many arcs the best head and the best fixed distance find the other word."""
     random, clark = "random weights", "bert-base, Clark et al."
     table = results.table(FOUND)
     table["encoder"] = table.state.replace(PRETRAINED, encoder_name(results))

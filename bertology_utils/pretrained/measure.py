@@ -1,4 +1,4 @@
-"""What notebook 8 records of one encoder, and how near it is to bert-base, whose heads are published one by one."""
+"""What one encoder's heads do before fine-tuning, beside bert-base's published ones (notebook 8)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ Observed = Mapping[Task, Mapping[str, Any]]  # what a pass gave, by task and mea
 
 
 def run(lab: Lab) -> None:
-    """Measure one encoder without any fine-tuning, and judge on it the claims of §4.1, §4.4, §4.5 and notebook 7."""
+    """Measure the encoder, and judge on it the claims of §4.1, §4.4, §4.5 and notebook 7."""
     encoder = lab.encoder()
     seen = {task: observe(lab, encoder, task) for task in track(lab.tasks, "measuring")}
     types = {task: observe_types(lab, encoder, task) for task in lab.tasks}
@@ -107,7 +107,7 @@ def record(
 
 
 def means(lab: Lab, values: Mapping[Task, np.ndarray]) -> dict[Task, Estimate]:
-    """Mean of each task's values, shape (examples,); there is one encoder, so that only examples are resampled."""
+    """Mean of each task's values, shape (examples,), of one encoder: only examples are resampled."""
     return one_model(
         {task: bootstrap_mean(one, lab.resampling_seed(task)) for task, one in values.items()}
     )
@@ -135,7 +135,11 @@ def observe(lab: Lab, encoder: PreTrainedModel, task: Task) -> dict[str, Any]:
 
 
 def record_panels(lab: Lab, encoder: PreTrainedModel, types: Types) -> dict[str, np.ndarray]:
-    """What heads give [CLS] and [SEP] on pairs of questions (QQP) and frame-semantic links, as on the published panels."""
+    """Weights on [CLS], on [SEP] (QQP's pairs) and along frame links, as on the published panels.
+
+    Returns:
+        The panels that can be compared with them, each of shape (layers, heads).
+    """
     pairs = next((task for task in lab.tasks if task.name == "qqp"), lab.tasks[0])
     panels = {kind: types[pairs].on(kind).mean(axis=0) for kind in ("[CLS]", "[SEP]")}
     published = {kind: published_panel(kind) for kind in panels}
@@ -192,7 +196,7 @@ def not_bert_base(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerFast) 
 
 
 def record_comparison(lab: Lab, panels: Mapping[str, np.ndarray], another: str) -> None:
-    """If this is bert-base, each head beside itself on the published panels: ranks, and where both differ most."""
+    """If this is bert-base, each head beside itself on the published panels."""
     ranks, largest, common, where = {}, {}, {}, {}
     for kind, panel in panels.items():
         if not another and (kind != FRAMES or lab.settings.framenet != "embedded"):
@@ -219,7 +223,11 @@ def record_comparison(lab: Lab, panels: Mapping[str, np.ndarray], another: str) 
 
 
 def record_special_tokens(lab: Lab, seen: Observed, types: Types, another: str) -> dict[str, float]:
-    """Where [CLS] and [SEP] get attention, and stripes; returns what one token of each kind gets, in even shares."""
+    """In which layers [CLS] and [SEP] get attention, and stripes.
+
+    Returns:
+        What one token of each kind gets, in multiples of an even share.
+    """
     flows = {task: one["flow"] for task, one in seen.items()}
     even = in_even_shares(flows, {task: token_masks(lab, task)["marks"] for task in lab.tasks})
     record(lab, "one token's attention in even shares, by weight", even, "", by="kind")
@@ -257,7 +265,7 @@ def record_special_tokens(lab: Lab, seen: Observed, types: Types, another: str) 
 
 
 def record_dependencies(lab: Lab, another: str) -> None:
-    """Heads that point along dependencies more often than the best fixed distance; those of random weights; Clark et al.'s."""
+    """Heads along dependencies against the best fixed distance; with random weights; Clark et al.'s."""
     pointing, random = (
         relation_tests(lab, init, tasks)
         for init, tasks in (("pretrained", lab.tasks), ("normal", lab.tasks[:1]))
@@ -285,14 +293,15 @@ def relation_tests(lab: Lab, init: str, tasks: tuple[Task, ...]) -> dict[str, Re
 
 
 def ahead_of_distance(tests: Mapping[str, RelationTest]) -> dict[str, Support]:
-    """Support for some head ahead of the best fixed distance, by relation, where that leaves :data:`ROOM`."""
+    """Support for some head ahead of the best fixed distance, where that leaves :data:`ROOM`."""
     return {name: test.support for name, test in tests.items() if test.baseline.value <= 1 - ROOM}
 
 
 def heads_of_clark(tests: Mapping[str, RelationTest]) -> Support:
-    """Support for each head that Clark et al. name being ahead of the best fixed distance; against it, that none is.
+    """Support for each head that Clark et al. name being ahead of the best fixed distance.
 
-    Theirs point from dependents to heads, and are tested in that direction.
+    Against it speaks that none is. Theirs point from dependents to heads, and are tested in that
+    direction.
     """
     does = {name: CLARK[name].at in test.towards_heads for name, test in tests.items()}
     parts = [
@@ -304,7 +313,7 @@ def heads_of_clark(tests: Mapping[str, RelationTest]) -> Support:
 
 
 def record_links(lab: Lab, seen: Observed) -> None:
-    """Judge whether heads along verbs and subjects, nouns and pronouns, are told from attention to neighbours."""
+    """Judge whether heads along links between words can be told from attention to neighbours."""
     seed, links = lab.settings.seed, [one for task in lab.tasks for one in links_of(lab, task)]
     tests = all_link_tests(seen.values(), seed)
     along = joined_scores(one["links"] for one in seen.values()).along
@@ -360,7 +369,7 @@ def record_patterns(lab: Lab, seen: Observed) -> None:
 
 
 def record_norms(lab: Lab, seen: Observed, even: Mapping[str, float]) -> None:
-    """How much less special tokens get by norm, and how much of a token's new vector comes from others."""
+    """How much less special tokens get by norm, and how much of a new vector comes from others."""
     for at, kind in enumerate(MARKS):
         less = {
             task: one["flow"].destinations[..., at] - one["by norm"].destinations[..., at]
