@@ -168,9 +168,9 @@ def test_words_only_leaves_special_tokens_out_by_weight_and_by_norm(model, token
 def test_no_distance_is_drawn_below_0():
     rows = [
         {"what": measure.MOVED.format(instead), "task": "mrpc", "kind": kind, "unit": ""}
-        | {"value": 0.01, "low": -0.02, "high": 0.04}
+        | {"value": value, "low": value - 0.03, "high": value + 0.03}
         for instead in special_tokens.INSTEAD
-        for kind in special_tokens.CUT_FROM
+        for kind, value in zip(special_tokens.CUT_FROM, (0.01, 0.05), strict=True)
     ]
     results = Results({"notebook": "7", "facts": {"sink": "[CLS]"}, "rows": rows})
     axes = figures.answers_moved(results).axes
