@@ -37,10 +37,10 @@ from .cache import (
 )
 from .common import emulates, environment, is_closed, quiet
 from .disabling.effects import sweep_call
-from .disabling.masking import ABLATIONS
 from .features import measurements as feature_measurements
 from .finetune import Training
 from .glue import Task
+from .importance.measure import ablations_of
 from .lab import Lab
 from .patterns import measure as patterns
 from .pruning.cuts import cuts_of
@@ -141,21 +141,6 @@ def pruned_runs(lab: Lab) -> list[Job]:
         for task, number in runs_of(lab)
         for cut in cuts_of(number)
     ]
-
-
-def ablations_of(lab: Lab, task: Task, number: int) -> tuple[str, ...]:
-    """The ablations by which notebook 9 sweeps a run: 1/L, and on the first task all, or one more.
-
-    Args:
-        lab: its lab.
-        task: one of its tasks.
-        number: of the run.
-    """
-    if task != lab.tasks[0]:
-        return ("uniform",)
-    if number == 0:
-        return ABLATIONS
-    return ("uniform", "zero") if len(lab.trainings(task)) == 2 else ("uniform",)
 
 
 def sweeps(lab: Lab) -> list[Job]:

@@ -135,15 +135,6 @@ class Components:
             if count > 1
         }
 
-    @property
-    def untold(self) -> tuple[str, ...]:
-        """Components that these data cannot tell from the head, because there is one training or one way."""
-        return tuple(
-            name
-            for name, factor in ((TRAINING, "training"), (WAY, "way"))
-            if factor not in self.levels
-        )
-
     @cached_property
     def sources(self) -> list[Source]:
         """Every set of the factors, the empty one first."""

@@ -71,16 +71,6 @@ def chance_of(published: Published, flips: Sequence[int] | np.ndarray, among: in
     )
 
 
-def flips_for(published: Published, level: float) -> int:
-    """The fewest answers that each idle head has to turn for the published gain to be reached with this probability.
-
-    With an even number more of them are needed to be as likely, since a gain is even if the flips
-        are: the fewest from which on both, this number and the next, suffice.
-    """
-    enough = [chance_of(published, [count]) >= level for count in range(published.n)]
-    return next(count for count in range(published.n - 1) if enough[count] and enough[count + 1])
-
-
 def turned(
     task: Task, whole: np.ndarray, without: np.ndarray, labels: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
