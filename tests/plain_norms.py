@@ -27,12 +27,8 @@ class Layer(NamedTuple):
 
 
 def forward(model, input_ids, token_type_ids) -> list[Layer]:
-    """Every layer of a transformers BERT, without dropout."""
+    """Every layer of a transformers BERT with gelu, without dropout."""
     config, eps = model.config, model.config.layer_norm_eps
-    if config.model_type != "bert" or config.hidden_act != "gelu":
-        raise ValueError(
-            f"{config.model_type} with {config.hidden_act}: only a BERT with gelu is computed here"
-        )
     state = {
         name: value.double().cpu().numpy() for name, value in model.base_model.state_dict().items()
     }
@@ -103,19 +99,6 @@ def normalised(x, y, gamma, eps):
     return (x - x.mean()) / math.sqrt(((y - y.mean()) ** 2).mean() + eps) * gamma
 
 
-def weights(model, input_ids, token_type_ids) -> np.ndarray:
-    """Softmax attention a_ij, (layers, heads, L, L): queries i in rows, keys j in columns; rows sum to 1."""
-    return np.array([layer.weights for layer in forward(model, input_ids, token_type_ids)])
-
-
-def value_norms(model, input_ids, token_type_ids) -> np.ndarray:
-    """‖f(x_j)‖, (layers, heads, L)."""
-    transformed = [layer.transformed for layer in forward(model, input_ids, token_type_ids)]
-    return np.array(
-        [[[np.linalg.norm(vector) for vector in f] for f in heads] for heads in transformed]
-    )
-
-
 def terms(layer, i, by) -> tuple:
     """What token i takes from the others and what it keeps, (hidden,) each, as ``mixing`` defines them."""
     y = layer.attended[i] + layer.entering[i]
@@ -137,10 +120,7 @@ def mixing(model, input_ids, token_type_ids, by) -> np.ndarray:
         y_i (``normalised``)
 
     b_V is part of f; b_O and LayerNorm's bias are in neither term, as in the authors' code.
-    Any other ``by`` raises ValueError.
     """
-    if by not in ("weight", "norm", "residual", "layernorm"):
-        raise ValueError(f"by={by!r}: choose one of weight, norm, residual, layernorm")
     layers, tokens = forward(model, input_ids, token_type_ids), range(len(input_ids))
     if by == "weight":
         return np.array(

@@ -31,7 +31,7 @@ from bertology_utils.links import links_of
 from bertology_utils.links.dependencies import Pointing
 from bertology_utils.links.measure import TokenLinkAttention
 from bertology_utils.models import load_classifier, load_encoder, load_tokenizer
-from bertology_utils.norms.heads import WordsOnly
+from bertology_utils.norms.measure import WordsOnly
 from bertology_utils.norms.mixing import Mixing
 from bertology_utils.norms.special_tokens import INSTEAD, cut, mean_lengths
 from bertology_utils.patterns.classifiers import load_network
@@ -185,17 +185,14 @@ def test_no_mean_over_tokens_and_no_cut_depends_on_batches(lab, classifier):
     special = [
         marks(annotated) for annotated in lab.annotated_inputs(TASK)
     ]  # each (kinds, wordpieces)
-    separators, words = [one[1] for one in special], [~one.any(axis=0) for one in special]
+    masks = [(one[1], ~one.any(axis=0)) for one in special]  # separators, words
     check_equal(
         {
             size: {
                 "mean outputs": replacement(classifier, batches, "mean"),
                 "lengths": mean_lengths(classifier, batches, special),
                 "lengths added": lengths_added(classifier, batches),
-                **{
-                    way: cut(classifier, batches, separators, words, seed=1, instead=way)
-                    for way in INSTEAD
-                },
+                **{way: cut(classifier, batches, masks, seed=1, instead=way) for way in INSTEAD},
             }
             for size, batches in own_inputs(lab).items()
         }

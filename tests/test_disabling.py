@@ -162,18 +162,12 @@ def test_zero_equals_a_head_without_output_weights(model, batches):
 
 def test_mean_is_the_mean_over_real_tokens(model, batches):
     seen = []
-    hook = projections(model)[0].register_forward_pre_hook(
-        lambda module, arguments: seen.append(arguments[0])
-    )
+    hook = projections(model)[0].register_forward_pre_hook(lambda _, given: seen.append(given[0]))
     predict_logits(model, batches)
     hook.remove()
     tokens = torch.cat([context[batch.mask] for context, batch in zip(seen, batches, strict=True)])
-    torch.testing.assert_close(
-        replacement(model, batches, "mean")[0].flatten().float(),
-        tokens.mean(dim=0),
-        atol=sum_tolerance(len(tokens)),
-        rtol=0,
-    )
+    found, tolerance = replacement(model, batches, "mean")[0].flatten(), sum_tolerance(len(tokens))
+    torch.testing.assert_close(found.float(), tokens.mean(dim=0), atol=tolerance, rtol=0)
 
 
 def test_interchange_gives_an_input_what_the_head_gives_the_next_one_of_its_length(model, batches):

@@ -7,7 +7,7 @@ import plain_norms
 import pytest
 import torch
 from eight_models import NAMES, PAIRS, model_and_tokenizer
-from transformers import BertConfig, BertForSequenceClassification, BertModel
+from transformers import BertConfig, BertModel
 
 from bertology_utils import Batch, attention_maps, batches_of, observe
 from bertology_utils.attention import ByNorm, Exchanged, observe_cached, vectors, weighed
@@ -103,31 +103,6 @@ def test_padding_changes_nothing(case):
         torch.testing.assert_close(both([pair])[0], expected, atol=1e-5, rtol=0)
 
 
-def plain_batch():
-    inputs = {"input_ids": torch.tensor([IDS]), "token_type_ids": torch.tensor([KINDS])}
-    return Batch(inputs | {"attention_mask": torch.ones(1, len(IDS), dtype=torch.long)}, [0])
-
-
-def test_the_plain_implementation_gives_the_same():
-    model, batch = tiny(), plain_batch()
-    arguments = model, IDS, KINDS
-    ours = torch.stack(attention_maps(model, batch))[:, 0]
-    np.testing.assert_allclose(ours.numpy(), plain_norms.weights(*arguments), atol=1e-6, rtol=0)
-    lengths = torch.stack([f[0].norm(dim=2) for f in vectors(model, batch)])
-    np.testing.assert_allclose(
-        lengths.numpy(), plain_norms.value_norms(*arguments), atol=1e-6, rtol=0
-    )
-
-
-def test_the_plain_mixing_ratios_are_the_same():
-    model, batch = tiny(), plain_batch()
-    (ratios,) = observe(model, [batch], {"mixing": Mixing(model)})["mixing"]
-    for at, name in enumerate(("weight", "norm", "residual", "layernorm")):
-        np.testing.assert_allclose(
-            ratios[:, at], plain_norms.mixing(model, IDS, KINDS, name), atol=1e-6, rtol=0
-        )
-
-
 def test_mixing_ratios_do_not_see_padding(case):
     name, model, tokenizer = case
     if name == "ModernBERT":  # normalises before attention
@@ -193,27 +168,24 @@ def test_what_cannot_be_weighed_is_refused_in_words(monkeypatch):
         Mixing(model)
 
 
-# The plain norm-based attention against transformers' own forward pass, and against cases worked
-# out by hand.
-
+# Against a plain implementation, which is compared with transformers' own forward pass.
 
 IDS, KINDS = [2, 17, 41, 5, 3, 9, 17, 3], [0, 0, 0, 0, 0, 1, 1, 1]
-close = {"rtol": 0, "atol": 1e-10}
+DEFINED = ("weight", "norm", "residual", "layernorm")
 
 
-def tiny(kind=BertModel):
+def tiny():
     """Random in every parameter: a new BERT has biases of 0 and LayerNorms of 1, which would hide what is left out."""
-    sizes = {
-        "num_hidden_layers": 2,
-        "num_attention_heads": 3,
-        "hidden_size": 12,
-        "intermediate_size": 20,
-        "vocab_size": 50,
-    }
+    sizes = {"num_hidden_layers": 2, "num_attention_heads": 3, "hidden_size": 12}
     config = BertConfig(
-        **sizes, layer_norm_eps=0.1, max_position_embeddings=16, attn_implementation="eager"
+        **sizes,
+        intermediate_size=20,
+        vocab_size=50,
+        layer_norm_eps=0.1,
+        max_position_embeddings=16,
+        attn_implementation="eager",
     )
-    model = kind(config).double().eval()
+    model = BertModel(config).double().eval()
     torch.manual_seed(4)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -221,59 +193,33 @@ def tiny(kind=BertModel):
     return model
 
 
-@pytest.fixture(scope="module")
-def model():
-    return tiny()
+def as_batch(ids, kinds):
+    inputs = {"input_ids": torch.tensor([ids]), "token_type_ids": torch.tensor([kinds])}
+    return Batch(inputs | {"attention_mask": torch.ones(1, len(ids), dtype=torch.long)}, [0])
 
 
-@pytest.fixture(scope="module")
-def seen(model):
-    """What transformers computes: its outputs, and of each layer what the parts of the attention block give."""
-    given: dict = {"value": [], "dense": [], "block": []}
-
-    def keep(module, name):
-        return module.register_forward_hook(
-            lambda _, __, output: given[name].append(output[0].numpy())
-        )
-
-    blocks = [layer.attention for layer in model.encoder.layer]
-    hooks = [keep(block.self.value, "value") for block in blocks]
-    hooks += [keep(block.output.dense, "dense") for block in blocks] + [
-        keep(block.output, "block") for block in blocks
-    ]
-    with torch.no_grad():
-        inputs = {"input_ids": torch.tensor([IDS]), "token_type_ids": torch.tensor([KINDS])}
-        output = model(**inputs, output_attentions=True, output_hidden_states=True)
-    for hook in hooks:
-        hook.remove()
-    given["weights"] = np.stack([layer[0].numpy() for layer in output.attentions])
-    given["hidden"] = np.stack([layer[0].numpy() for layer in output.hidden_states])
-    return given
+def mixing_of(model, batch):
+    """Shape (definitions, layers)."""
+    (ratios,) = observe(model, [batch], {"mixing": Mixing(model)})["mixing"]
+    return ratios.T
 
 
-def test_weights(model, seen):
-    found = plain_norms.weights(model, IDS, KINDS)
-    assert found.shape == (2, 3, 8, 8)
-    np.testing.assert_allclose(found, seen["weights"], **close)
-
-
-def test_hidden_states(model, seen):
+def test_weights_vectors_and_mixing_are_those_of_a_plain_implementation():
+    model, batch, close = tiny(), as_batch(IDS, KINDS), {"rtol": 0, "atol": 1e-6}
     layers = plain_norms.forward(model, IDS, KINDS)
-    np.testing.assert_allclose(
-        [layers[0].entering, *[layer.leaving for layer in layers]], seen["hidden"], **close
-    )
+    with torch.no_grad():
+        hidden = model(**batch.inputs, output_hidden_states=True).hidden_states
+    plain = [layers[0].entering, *(layer.leaving for layer in layers)]
+    np.testing.assert_allclose(torch.cat(hidden), plain, rtol=0, atol=1e-10)
+    weights = torch.cat(attention_maps(model, batch))
+    np.testing.assert_allclose(weights, [layer.weights for layer in layers], **close)
+    transformed = [layer.transformed for layer in layers]
+    np.testing.assert_allclose(torch.cat(vectors(model, batch)), transformed, **close)
+    expected = [plain_norms.mixing(model, IDS, KINDS, name) for name in DEFINED]
+    np.testing.assert_allclose(mixing_of(model, batch), expected, **close)
 
 
-def test_mixing_by_weight(model, seen):
-    expected = 1 - seen["weights"].mean(1).diagonal(axis1=1, axis2=2).mean(-1)
-    np.testing.assert_allclose(plain_norms.mixing(model, IDS, KINDS, "weight"), expected, **close)
-
-
-@pytest.mark.parametrize(
-    "by, expected",
-    [("weight", 7 / 8), ("norm", 7 / 8), ("residual", 7 / 16), ("layernorm", 7 / 16)],
-)
-def test_mixing_worked_out_by_hand(by, expected):
+def test_mixing_worked_out_by_hand():
     """Eight like tokens, even attention, and heads whose f sum to x: 7/8 of x comes from others, 9/8 is kept."""
     model = tiny()
     with torch.no_grad():
@@ -284,32 +230,6 @@ def test_mixing_worked_out_by_hand(by, expected):
             for part in (layer.attention.self.value, layer.attention.output.dense):
                 part.weight.copy_(torch.eye(12))
             layer.attention.self.value.bias.zero_()
-    np.testing.assert_allclose(
-        plain_norms.mixing(model, [7] * 8, [0] * 8, by), [expected] * 2, **close
-    )
-
-
-def test_a_classifier_is_read_by_its_encoder():
-    classifier = tiny(BertForSequenceClassification)
-    np.testing.assert_array_equal(
-        plain_norms.weights(classifier, IDS, KINDS),
-        plain_norms.weights(classifier.bert, IDS, KINDS),
-    )
-
-
-def test_what_is_not_computed_is_refused(model):
-    with pytest.raises(
-        ValueError, match="by='both': choose one of weight, norm, residual, layernorm"
-    ):
-        plain_norms.mixing(model, IDS, KINDS, "both")
-    other = BertModel(
-        BertConfig(
-            num_hidden_layers=1,
-            num_attention_heads=1,
-            hidden_size=4,
-            hidden_act="relu",
-            vocab_size=50,
-        )
-    )
-    with pytest.raises(ValueError, match="bert with relu: only a BERT with gelu"):
-        plain_norms.weights(other, IDS, KINDS)
+    ratios = mixing_of(model, as_batch([7] * 8, [0] * 8))
+    expected = np.array([7 / 8, 7 / 8, 7 / 16, 7 / 16])[:, None]
+    np.testing.assert_allclose(ratios, np.tile(expected, 2), rtol=0, atol=1e-6)

@@ -1,7 +1,9 @@
-"""Norm-based attention analysis (Kobayashi et al., 2020 and 2021): the paper's figures by what weights carry.
+"""Norm-based attention analysis (Kobayashi et al., 2020 and 2021): the paper's figures by what weights carry; notebook 7.
 
-``special_tokens``: what [CLS], [SEP] and punctuation lose when weights become norms, how long their
-vectors are, and whether attention to them is a no-op. ``heads``: do heads keep their rank along
-dependencies and frame-semantic links. ``mixing``: how much of a token's new vector comes from other
-tokens. ``measure``: what notebook 7 and its appendix share.
+``measure``: what is recorded of every task and run, and what claims are judged on; begin here.
+``special_tokens``: the lengths of vectors, and attention to [CLS] cut. ``mixing``: how much of a
+token's new vector comes from other tokens. ``figures``: the page's. Attention by norm itself is
+:mod:`bertology_utils.attention.norms`.
 """
+
+from .measure import run

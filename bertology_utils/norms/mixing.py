@@ -18,33 +18,24 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 DEFINITIONS = ("weight", "norm", "norm with residual", "norm with residual and LayerNorm")
-# Of bert-base-uncased, mean over layers, printed by the repository of Kobayashi et al.
-# (norm-analysis-of-transformer).
-PUBLISHED = {"weight": 0.964, "norm": 0.853, "norm with residual and LayerNorm": 0.188}
 
 
 def normalisations(model: PreTrainedModel) -> dict[int, nn.LayerNorm]:
     """The layer normalisation of attention's output plus its input, by the attention module's identity."""
-    found: dict[int, nn.LayerNorm] = {}
+    norms: dict[int, nn.LayerNorm] = {}
     for module in model.modules():
-        inner, output = getattr(module, "self", None), getattr(module, "output", None)
-        pairs = [
-            (inner, getattr(output, "LayerNorm", None)),  # BERT, RoBERTa, ELECTRA
-            (
-                getattr(module, "attention", None),
-                getattr(module, "sa_layer_norm", None),
-            ),  # DistilBERT
-            (
-                module,
-                getattr(module, "LayerNorm", None) if hasattr(module, "query") else None,
-            ),  # ALBERT
-        ]
-        found |= {
-            id(attends): norm
-            for attends, norm in pairs
-            if attends is not None and isinstance(norm, nn.LayerNorm)
-        }
-    return found
+        # BERT, RoBERTa, ELECTRA; DistilBERT; ALBERT.
+        behind = getattr(getattr(module, "output", None), "LayerNorm", None)
+        own = getattr(module, "LayerNorm", None) if hasattr(module, "query") else None
+        pairs = (
+            (getattr(module, "self", None), behind),
+            (getattr(module, "attention", None), getattr(module, "sa_layer_norm", None)),
+            (module, own),
+        )
+        for attends, norm in pairs:
+            if attends is not None and isinstance(norm, nn.LayerNorm):
+                norms[id(attends)] = norm
+    return norms
 
 
 class Mixing:
@@ -107,39 +98,33 @@ class Mixing:
 
     def _finish(self, key: int, norm: nn.LayerNorm, summed: torch.Tensor) -> None:
         """What the layer mixes; ``summed`` is attention's output plus residual, shape (examples, tokens, hidden)."""
-        (seen, values), maps = self._now, self._maps
+        (seen, values), maps, projection = self._now, self._maps, self._projections[key]
         if seen != key:
             raise RuntimeError(
                 "a layer was normalised before its attention was seen; hand Mixing to observe as a measurement"
             )
-        projection = self._projections[key]
-        own_weight = torch.diagonal(maps, dim1=2, dim2=3)  # (examples, heads, tokens)
 
         def project(context: torch.Tensor) -> torch.Tensor:
             """(examples, heads, tokens, head size) to (examples, tokens, hidden), without the bias."""
             return context.transpose(1, 2).flatten(2) @ projection.weight.T.to(context.dtype)
 
-        own, brought = project(own_weight[..., None] * values), project(maps @ values)
-        others = brought - own
-        residual = summed - brought - (0 if projection.bias is None else projection.bias)
-        kept = own + residual
-        spread = torch.sqrt(summed.var(dim=2, unbiased=False, keepdim=True) + norm.eps)
-
         def normalised(part: torch.Tensor) -> torch.Tensor:
             return (part - part.mean(dim=2, keepdim=True)) / spread * norm.weight
 
-        ratios = [
-            1 - own_weight.mean(dim=1),
-            _ratio(others, own),
-            _ratio(others, kept),
-            _ratio(normalised(others), normalised(kept)),
-        ]  # each (examples, tokens)
-        real = self._batch.mask.to(maps.dtype)
-        means = (torch.stack(ratios, dim=1) * real[:, None]).sum(dim=2) / real.sum(
-            dim=1, keepdim=True
-        )
-        for index, of_example in zip(self._batch.index, means.double().cpu().numpy(), strict=True):
-            self._rows[index].append(of_example)
+        own_weight = torch.diagonal(maps, dim1=2, dim2=3)  # (examples, heads, tokens)
+        own, brought = project(own_weight[..., None] * values), project(maps @ values)
+        others = brought - own
+        kept = own + summed - brought - (0 if projection.bias is None else projection.bias)
+        spread = torch.sqrt(summed.var(dim=2, unbiased=False, keepdim=True) + norm.eps)
+        pairs = (others, own), (others, kept), (normalised(others), normalised(kept))
+        ratios = [1 - own_weight.mean(dim=1)]  # each (examples, tokens)
+        for mixed, preserved in pairs:
+            mixed_length = mixed.norm(dim=2)
+            ratios.append(mixed_length / (mixed_length + preserved.norm(dim=2)))
+        real = self._batch.mask[:, None].to(maps.dtype)
+        means = (torch.stack(ratios, dim=1) * real).sum(dim=2) / real.sum(dim=2)
+        for index, row in zip(self._batch.index, means.double().cpu().numpy(), strict=True):
+            self._rows[index].append(row)
 
     def compute(self) -> np.ndarray:
         """Ratios from 0 to 1, shape (examples, layers, definitions), in the order of :data:`DEFINITIONS`.
@@ -150,8 +135,3 @@ class Mixing:
         if not any(self._rows.values()):
             raise ValueError("no layer was measured; hand Mixing(model) to observe with that model")
         return np.stack([np.stack(self._rows[index]) for index in sorted(self._rows)])
-
-
-def _ratio(others: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
-    mixed, preserved = others.norm(dim=2), kept.norm(dim=2)
-    return mixed / (mixed + preserved)
