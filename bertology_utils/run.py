@@ -392,7 +392,7 @@ def keep_in_place(outcome: Outcome) -> None:
 
 def _without_pictures(content: dict) -> list[tuple]:
     return [
-        (cell["source"], cell["metadata"], output.get("text"), output.get("ename"))
+        (cell["source"], cell["metadata"], cell.get("execution_count"), output.get("text"))
         + tuple(
             (kind, text)
             for kind, text in output.get("data", {}).items()
