@@ -22,7 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bertology_utils.statistics import ONE_SIDED, Estimate, estimates, many_test, moderated
+from bertology_utils import statistics
+from bertology_utils.statistics import ONE_SIDED, Estimate, many_test, moderated
 from bertology_utils.verdicts import CLAIMS, RULES, Support, above, all_of, any_of
 
 WAYS = {
@@ -50,7 +51,7 @@ def drawn(
     for task, deviation in enumerate(deviations):
         values = rng.normal() + deviation * rng.normal(size=trainings)
         of_examples = rng.chisquare(EXAMPLES - 1) / (EXAMPLES - 1)
-        found[task] = estimates._of_trainings(list(values), of_examples, EXAMPLES)
+        found[task] = statistics._of_trainings(list(values), of_examples, EXAMPLES)
     return found
 
 

@@ -19,9 +19,18 @@ import numpy as np
 from .common import head_name
 from .glue import Task, plain_metric
 from .results import text_of
-from .statistics import Bootstrap, Estimate, Seed, mean_over_seeds, pooled, resampled_scores
-from .statistics.estimates import leaves
-from .statistics.permutation import ONE_SIDED, ManyTest, largest
+from .statistics import (
+    ONE_SIDED,
+    Bootstrap,
+    Estimate,
+    ManyTest,
+    Seed,
+    largest,
+    leaves,
+    mean_over_seeds,
+    pooled,
+    resampled_scores,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,7 @@ from scipy.stats import norm
 from bertology_utils.disabling import effects, measure
 from bertology_utils.disabling.sweep import Sweep
 from bertology_utils.glue import TASKS, plain_metric
-from bertology_utils.statistics import Estimate, bootstrap_weights
-from bertology_utils.statistics.estimates import METRICS, weighted_scores
+from bertology_utils.statistics import METRICS, Estimate, bootstrap_weights, weighted_scores
 from bertology_utils.verdicts import (
     CLAIMS,
     FAILS,

@@ -31,8 +31,7 @@ from bertology_utils.framenet.measure import (
 from bertology_utils.framenet.release import Exemplar, Span, load_release, read_unit
 from bertology_utils.lab import Lab
 from bertology_utils.published import PANELS, published_panel
-from bertology_utils.statistics import in_both, many_test
-from bertology_utils.statistics.permutation import heads_by_size
+from bertology_utils.statistics import heads_by_size, in_both, many_test
 from bertology_utils.verdicts import CLAIMS, FAILS, HOLDS, UNDECIDED, UNTESTABLE, WEIGHT, judge
 from corpora_generator import mini_framenet
 

@@ -16,23 +16,21 @@ from scipy.special import softmax
 from ..cache import cached
 from ..common import Head
 from ..glue import Task, plain_metric, predictions, scale_of
-from ..statistics.estimates import (
+from ..statistics import (
+    DRAWS,
+    ONE_SIDED,
     ROUNDING,
     Bootstrap,
     Estimate,
-    Seed,
-    mean_of,
-    resampled_scores,
-    weighted_scores,
-)
-from ..statistics.permutation import (
-    DRAWS,
-    ONE_SIDED,
     ManyTest,
+    Seed,
     by_size,
     corrected_p,
     many_test,
+    mean_of,
     rank_correlation,
+    resampled_scores,
+    weighted_scores,
 )
 from .sweep import Sweep, sweep
 

@@ -17,26 +17,24 @@ from ..framenet.measure import FrameLinkAttention, place_release
 from ..glue import Task, plain_metric, predictions
 from ..results import GAIN, MEASURED, P_VALUE, RANK_OF_GAINS, text_of
 from ..statistics import (
+    DRAWS,
+    MARGIN,
+    ONE_SIDED,
     RESAMPLES,
     Bootstrap,
     Estimate,
     Seed,
+    by_size,
+    heads_by_size,
+    many_test,
     mean_of,
     mean_over_seeds,
+    of_same_examples,
+    p_is,
     rank_correlation,
     rank_of,
     weighted_scores,
     whole_and_resampled,
-)
-from ..statistics.estimates import of_same_examples
-from ..statistics.permutation import (
-    DRAWS,
-    MARGIN,
-    ONE_SIDED,
-    by_size,
-    heads_by_size,
-    many_test,
-    p_is,
 )
 from ..verdicts import HOLDS, SCORE, TENTH, WEIGHT, Support, above, all_of, any_of, some_head
 from .effects import Effects, Variants, effects, reliability, scores_of, sweep_run

@@ -18,7 +18,7 @@ from ..cache import Lazy, cached
 from ..common import one_based, track
 from ..glue import Task, plain_metric, predictions, scale_of
 from ..models import NORMAL_STD, classifier_inputs, load_classifier, predict_logits
-from ..statistics.estimates import (
+from ..statistics import (
     Bootstrap,
     Estimate,
     Seed,

@@ -17,14 +17,17 @@ from ..attention.batches import batches_of, encode
 from ..common import Head, head_name
 from ..lab import Lab, kept
 from ..published import MODEL, READING_ERROR, published_panel
-from ..statistics.estimates import Bootstrap, Estimate, Seed, bootstrap_mean, mean_over_seeds
-from ..statistics.permutation import (
+from ..statistics import (
     ONE_SIDED,
+    Bootstrap,
+    Estimate,
     ManyTest,
-    count_of,
+    Seed,
+    bootstrap_mean,
     heads_by_size,
     in_both,
     many_test,
+    mean_over_seeds,
     p_is,
 )
 from ..verdicts import CLAIMS, WEIGHT, Support, some_head, too_few
@@ -390,9 +393,8 @@ def largest_excess(test: ManyTest, random_bar: float) -> Support:
     """
     head = heads_by_size(test.means)[0]
     p = p_of_following(test, random_bar)
-    number = (
-        f"{head_name(*head)} {test.means[head]:+.3f}, {p_is(p[head])}, {count_of(p <= ONE_SIDED)}"
-    )
+    above = f"{np.count_nonzero(p <= ONE_SIDED)} of {p.size}"
+    number = f"{head_name(*head)} {test.means[head]:+.3f}, {p_is(p[head])}, {above}"
     number += f" heads above (random weights {random_bar:+.3f}); n={test.n[head]}"
     return Support(float(p.min()), some_head(test).fails, number)
 

@@ -11,8 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ..statistics import Bootstrap, Seed, mean_of, rank_correlation, rank_of
-from ..statistics.permutation import rank_correlations
+from ..statistics import Bootstrap, Seed, mean_of, rank_correlation, rank_correlations, rank_of
 from .components import Components
 
 ORDER, FIVE, HELPS, HALF = STATEMENTS = (

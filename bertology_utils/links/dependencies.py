@@ -21,8 +21,7 @@ from ..annotation.inputs import AnnotatedInput, PlacedSentence, annotate_inputs
 from ..attention import Batch, observe, observe_cached, weighed
 from ..attention.batches import batches_of
 from ..common import Head, head_name
-from ..statistics import Bootstrap, Seed, bootstrap, many_test, mean_over_seeds
-from ..statistics.permutation import ONE_SIDED, largest
+from ..statistics import ONE_SIDED, Bootstrap, Seed, bootstrap, largest, many_test, mean_over_seeds
 from ..verdicts import MIN_EXAMPLES, WEIGHT, Support
 
 if TYPE_CHECKING:

@@ -47,8 +47,15 @@ from ..norms.mixing import Mixing
 from ..patterns import measure as patterns
 from ..published import published_panel
 from ..results import MEASURED, SHARE
-from ..statistics import Bootstrap, Estimate, average, bootstrap_mean, mean_over_seeds
-from ..statistics.permutation import heads_by_size, rank_correlation
+from ..statistics import (
+    Bootstrap,
+    Estimate,
+    average,
+    bootstrap_mean,
+    heads_by_size,
+    mean_over_seeds,
+    rank_correlation,
+)
 from ..verdicts import CLAIMS, MIN_EXAMPLES, PRETRAINED, WEIGHT, Support, no_sink
 
 if TYPE_CHECKING:

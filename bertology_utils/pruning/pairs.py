@@ -24,8 +24,7 @@ from ..disabling.sweep import without_sets
 from ..glue import Task, sample
 from ..patterns.labels import PATTERNS
 from ..results import text_of
-from ..statistics import Bootstrap, Estimate, Seed, bootstrap_mean
-from ..statistics.estimates import ROUNDING
+from ..statistics import ROUNDING, Bootstrap, Estimate, Seed, bootstrap_mean
 from ..verdicts import Support, above
 from .cuts import layers_of
 
