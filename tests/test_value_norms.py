@@ -177,3 +177,10 @@ def test_no_distance_is_drawn_below_0():
     intervals = [one for ax in axes for one in ax.collections if isinstance(one, LineCollection)]
     lows = [segment[:, 0].min() for one in intervals for segment in one.get_segments()]
     assert len(lows) == len(rows) and min(lows) == 0
+
+
+def test_a_run_with_too_few_links_says_so_in_its_figures():
+    nothing = Results({"notebook": "7", "facts": {}, "rows": []})
+    for draw in (figures.heads_both_ways, figures.ranks):
+        (ax,) = draw(nothing).axes
+        assert ax.texts[0].get_text() == "not measured in this run"

@@ -109,15 +109,15 @@ def heads_both_ways(results: Results) -> Figure:
 
 def ranks(results: Results) -> Figure:
     """Rank correlation of heads by norm with the same by weight, a row for each kind of link."""
-    tables = []
+    table, parts = results.table([RANKS.format(links) for links in dict(LINKS.values())]), []
     for row, (links, kind) in LINKS.items():
-        table = results.table(RANKS.format(links))
-        table[["reading", "state"]] = table.kind.str.rsplit(", ", n=1, expand=True)
-        tables.append(table[table.reading == kind].assign(link=row))
-    table = pd.concat(tables, ignore_index=True)
-    table["state"] = table.state.str.replace(f"{TUNED} on .*", TUNED, regex=True)
+        for state in (PRETRAINED, TUNED):
+            own = table.kind.str.startswith(f"{kind}, {state}") & (
+                table.what == RANKS.format(links)
+            )
+            parts.append(table[own].assign(links=row, state=state))
     return plots.dots(
-        table.rename(columns={"link": "links"}),
+        pd.concat(parts, ignore_index=True),
         y="links",
         colour="state",
         label="rank correlation over heads",
