@@ -246,7 +246,7 @@ def _pass_job(task: Task, model: int | str, labs: Sequence[Lab]) -> Job:
     return Job(f"{title}, maps measured", PASS, (pass_over, lazy, inputs, measured), needs)
 
 
-def measure_all(labs: Sequence[Lab], task: Task) -> dict[str, Measurement]:
+def measure_all(labs: Sequence[Lab], task: Task) -> dict[str, Any]:
     """The measurements of several labs on the task's rows, each of the maps of its notebook."""
     return {
         f"{page_number(lab.notebook)}: {name}": weighed(one, lab.settings.attention)

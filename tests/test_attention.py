@@ -304,13 +304,13 @@ def test_a_gpu_too_small_for_one_input_is_refused_in_words(gpu_of):
         batches.tokens_per_batch(12, 12, 512)
 
 
-@pytest.mark.parametrize("attention", ["weight", "norm"])
-def test_a_model_in_bf16_is_measured_in_float32(tiny_bert, tokenizer, attention):
+@pytest.mark.parametrize("shown", ["weight", "norm"])
+def test_a_model_in_bf16_is_measured_in_float32(tiny_bert, tokenizer, shown):
     model, batch = loaded(tiny_bert)[0], some_batch(tokenizer)
-    usual = attention.attention_maps(model, batch, attention)
+    usual = attention.attention_maps(model, batch, shown)
     with torch.autocast("cpu", torch.bfloat16):
-        mixed = attention.attention_maps(model, batch, attention)
-    half = attention.attention_maps(copy.deepcopy(model).bfloat16(), batch, attention)
+        mixed = attention.attention_maps(model, batch, shown)
+    half = attention.attention_maps(copy.deepcopy(model).bfloat16(), batch, shown)
     for other in half:
         rows = other.sum(dim=3)[batch.mask[:, None].expand(other.shape[:3])]
         torch.testing.assert_close(rows, torch.ones_like(rows), atol=1e-5, rtol=0)

@@ -18,7 +18,6 @@ import bertology_utils
 from bertology_utils.annotation.inputs import token_types
 from bertology_utils.attention import ByNorm, make_batches, observe
 from bertology_utils.attention.batches import tokenize
-from bertology_utils.attention.norms import Exchanged
 from bertology_utils.digest import fingerprint
 from bertology_utils.disabling.heads import MapStatistics, TwinWords, lengths_added
 from bertology_utils.disabling.masking import ABLATIONS, INTERCHANGE, replacement
@@ -98,7 +97,7 @@ def of_inputs(lab, model, reference):
         "types from [CLS]": Features(types, "[CLS]"),
         "flow": Flow(special),
         "flow by norm": ByNorm(Flow(special)),
-        "flow with exchanged lengths": Exchanged(Flow(special), 1),
+        "flow with exchanged lengths": ByNorm(Flow(special), exchange=1),
         "flow of words": WordsOnly(Flow(special), ids),
         "links": TokenLinkAttention(links),
         "links, popularity off": TokenLinkAttention(links, centred=True),

@@ -21,7 +21,7 @@ from hypothesis.extra import numpy as arrays
 
 from bertology_utils import __main__ as cli
 from bertology_utils import batches_of, cache, digest, disable_heads, finetune, models
-from bertology_utils.attention import ByNorm, Exchanged, maps, observe, observe_cached
+from bertology_utils.attention import ByNorm, maps, observe, observe_cached
 from bertology_utils.cache import pack, unpack
 from bertology_utils.digest import fingerprint
 from bertology_utils.disabling.sweep import sweep
@@ -304,7 +304,7 @@ def test_observed_once_and_the_same_as_plainly(encoder, inputs, passes):
         return {
             "flow": flow(inputs),
             "by norm": ByNorm(flow(inputs)),
-            "exchanged": Exchanged(flow(inputs), seed=1),
+            "exchanged": ByNorm(flow(inputs), exchange=1),
             "patterns": Patterns(load_network(), None),
         }
 
@@ -318,7 +318,7 @@ def test_observed_once_and_the_same_as_plainly(encoder, inputs, passes):
 
     # One more measurement costs one pass, of which it alone is fed.
     def more():
-        return {"other lots": Exchanged(flow(inputs), seed=2)}
+        return {"other lots": ByNorm(flow(inputs), exchange=2)}
 
     found = observe_cached(encoder, inputs, measurements() | more())
     assert len(passes) == len(inputs) and list(found) == [*measurements(), "other lots"]

@@ -10,7 +10,7 @@ from eight_models import NAMES, PAIRS, model_and_tokenizer
 from transformers import BertConfig, BertModel
 
 from bertology_utils import Batch, attention_maps, batches_of, observe
-from bertology_utils.attention import ByNorm, Exchanged, observe_cached, vectors, weighed
+from bertology_utils.attention import ByNorm, observe_cached, vectors, weighed
 from bertology_utils.attention import norms as value_norms
 from bertology_utils.attention.hooks import attention_hooks
 from bertology_utils.disabling.heads import MapStatistics
@@ -139,7 +139,7 @@ def test_exchanged_lengths_stay_in_their_input():
     lengths = torch.rand(3, 2, 7)
     mask = torch.tensor([[1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1, 1]])
     batch = Batch({"attention_mask": mask}, [0, 1, 2])
-    found = Exchanged(Keep(), 1).exchange(0, lengths, batch)
+    found = value_norms.exchange_lengths(0, lengths, batch, seed=1)
     assert not torch.equal(found, lengths)
     for row, real in enumerate(batch.mask):
         torch.testing.assert_close(

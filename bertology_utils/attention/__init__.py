@@ -7,4 +7,4 @@ times what they multiply, and measurements of that.
 from .batches import Batch, Measurement, begin, make_batches, one_example, received
 from .hooks import head_weights
 from .maps import attention_maps, check_length, longest_input, observe, observe_cached
-from .norms import ByNorm, Exchanged, vectors, weighed
+from .norms import ByNorm, vectors, weighed

@@ -76,10 +76,6 @@ class Measurement(Protocol):
 
     One with a method ``start(batch)`` is told of each batch before its pass. One that needs more of
     a model than its maps has a method ``attach(model)``, a context manager around the passes.
-
-    One with an attribute ``attention`` of "norm" is fed by norm, see
-    :func:`bertology_utils.attention.weighed`; if it also has a method ``exchange(layer, lengths,
-    batch)``, with the lengths that this returns.
     """
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:

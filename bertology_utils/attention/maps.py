@@ -8,7 +8,7 @@ dropped; nothing L × L is kept for all examples.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from ..cache import cached_each
 from ..common import ATTENTIONS, one_of
 from .batches import Batch, Measurement, begin
 from .hooks import Observer, attention_hooks, unwrap
-from .norms import ValueNorms, by_norm
+from .norms import ByNorm, ValueNorms, by_norm, exchange_lengths
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -89,12 +89,10 @@ def attention_maps(
     return maps
 
 
-def _wants_norms(measurement: Measurement) -> bool:
-    return getattr(measurement, "attention", "weight") == "norm"
-
-
 def observe(
-    model: PreTrainedModel, batches: Iterable[Batch], measurements: dict[str, Measurement]
+    model: PreTrainedModel,
+    batches: Iterable[Batch],
+    measurements: Mapping[str, Measurement | ByNorm],
 ) -> dict[str, Any]:
     """One pass of ``model`` over ``batches`` that feeds every measurement.
 
@@ -116,27 +114,32 @@ def observe(
     device = next(model.parameters()).device
     for name, measurement in measurements.items():
         _use(name, measurement)
-    carrying = ValueNorms(model) if any(map(_wants_norms, measurements.values())) else None
+    fed = {
+        name: one.measurement if isinstance(one, ByNorm) else one
+        for name, one in measurements.items()
+    }
+    any_norm = any(isinstance(one, ByNorm) for one in measurements.values())
+    carrying = ValueNorms(model) if any_norm else None
     with ExitStack() as attached:
-        for measurement in measurements.values():
+        for measurement in fed.values():
             if hasattr(measurement, "attach"):
                 attached.enter_context(measurement.attach(model))
         for batch in batches:
             batch = batch.to(device)
-            for measurement in measurements.values():
+            for measurement in fed.values():
                 begin(measurement, batch)
 
             def update_all(layer: int, maps: torch.Tensor, batch: Batch = batch) -> None:
                 norms = by_norm(maps, carrying.lengths) if carrying else maps
-                for measurement in measurements.values():
-                    if carrying and hasattr(measurement, "exchange"):
-                        own = by_norm(maps, measurement.exchange(layer, carrying.lengths, batch))
-                    else:
-                        own = norms if _wants_norms(measurement) else maps
-                    measurement.update(layer, own, batch)
+                for name, one in measurements.items():
+                    shown = norms if isinstance(one, ByNorm) else maps
+                    if carrying and isinstance(one, ByNorm) and one.exchange is not None:
+                        lengths = exchange_lengths(layer, carrying.lengths, batch, one.exchange)
+                        shown = by_norm(maps, lengths)
+                    fed[name].update(layer, shown, batch)
 
             _forward(model, batch, update_all, carrying)
-    return {name: measurement.compute() for name, measurement in measurements.items()}
+    return {name: measurement.compute() for name, measurement in fed.items()}
 
 
 def _use(name: str, measurement: Any) -> None:

@@ -8,14 +8,15 @@ vector is short carries little. Any measurement of weights can be fed with it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import nn
 
 from ..common import ATTENTIONS, one_of
-from .batches import Batch, Measurement, begin
+from .batches import Batch, Measurement
 from .hooks import attention_hooks, unwrap
 
 if TYPE_CHECKING:
@@ -141,68 +142,45 @@ def vectors(model: PreTrainedModel, batch: Batch) -> list[torch.Tensor]:
     return by_layer
 
 
-class ByNorm:
-    """A measurement that is fed with a_ij ‖f(x_j)‖, rows summing to 1; see :mod:`bertology_utils.attention.norms`.
-
-    Args:
-        measurement: see :class:`bertology_utils.attention.Measurement`.
-
-    Raises:
-        ValueError: the measurement says itself that it is weighed otherwise.
-    """
-
-    attention = "norm"  # what ``observe`` looks at
-
-    def __init__(self, measurement: Measurement):
-        _refuse_other(measurement, self.attention)
-        self.measurement = measurement
-
-    def start(self, batch: Batch) -> None:
-        """Tell the measurement of the batch."""
-        begin(self.measurement, batch)
-
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Take in one layer, by norm already; ``observe`` sees to that."""
-        self.measurement.update(layer, maps, batch)
-
-    def compute(self) -> Any:
-        """Result of the wrapped measurement."""
-        return self.measurement.compute()
-
-
-class Exchanged(ByNorm):
-    """As a control, by norm with the lengths ‖f(x)‖ permuted among the tokens of an input, independently per head.
+def exchange_lengths(layer: int, lengths: torch.Tensor, batch: Batch, seed: int) -> torch.Tensor:
+    """Lengths permuted among an input's real tokens, independently per head; 0 at padding.
 
     Each permutation follows from the seed, the example and the layer alone, whatever else is in the
     batch.
 
     Args:
-        measurement: any.
+        layer: from 0.
+        lengths: ‖f(x)‖, shape (examples, heads, tokens).
+        batch: the inputs.
         seed: of the permutations.
+
+    Returns:
+        Same shape as ``lengths``.
+    """
+    exchanged = torch.zeros_like(lengths)
+    for row, (index, real) in enumerate(zip(batch.index, batch.mask, strict=True)):
+        own = lengths[row][:, real]  # (heads, real tokens)
+        places = np.tile(np.arange(own.shape[1]), (len(own), 1))
+        order = np.random.default_rng((seed, index, layer)).permuted(places, axis=1)
+        exchanged[row][:, real] = own.gather(1, torch.from_numpy(order).to(own.device))
+    return exchanged
+
+
+@dataclass
+class ByNorm:
+    """Has ``observe`` feed a measurement with a_ij ‖f(x_j)‖ in place of weights; rows sum to 1.
+
+    Attributes:
+        measurement: see :class:`bertology_utils.attention.Measurement`.
+        exchange: as a control, a seed by which the lengths are permuted, see
+            :func:`exchange_lengths`; None for the lengths as they are.
     """
 
-    def __init__(self, measurement: Measurement, seed: int):
-        super().__init__(measurement)
-        self._seed = seed
-
-    def exchange(self, layer: int, lengths: torch.Tensor, batch: Batch) -> torch.Tensor:
-        """Lengths permuted among an input's real tokens, 0 at padding; shape (examples, heads, tokens).
-
-        Args:
-            layer: from 0.
-            lengths: ‖f(x)‖, same shape.
-            batch: the inputs.
-        """
-        exchanged = torch.zeros_like(lengths)
-        for row, (index, real) in enumerate(zip(batch.index, batch.mask, strict=True)):
-            own = lengths[row][:, real]  # (heads, real tokens)
-            places = np.tile(np.arange(own.shape[1]), (len(own), 1))
-            order = np.random.default_rng((self._seed, index, layer)).permuted(places, axis=1)
-            exchanged[row][:, real] = own.gather(1, torch.from_numpy(order).to(own.device))
-        return exchanged
+    measurement: Measurement
+    exchange: int | None = None
 
 
-def weighed(measurement: Measurement, attention: str) -> Measurement:
+def weighed(measurement: Measurement, attention: str) -> Measurement | ByNorm:
     """A measurement of attention weights, or of what they carry.
 
     Args:
@@ -210,18 +188,7 @@ def weighed(measurement: Measurement, attention: str) -> Measurement:
         attention: "weight" or "norm".
 
     Raises:
-        ValueError: another attention, or a measurement that says itself that it is weighed
-            otherwise.
+        ValueError: another attention.
     """
-    if one_of("attention", attention, ATTENTIONS) == "weight":
-        _refuse_other(measurement, attention)
-    return ByNorm(measurement) if attention == "norm" else measurement
-
-
-def _refuse_other(measurement: Measurement, attention: str) -> None:
-    own = getattr(measurement, "attention", attention)
-    if own != attention:
-        raise ValueError(
-            f"{type(measurement).__name__} is weighed by {own} and cannot be wrapped to be weighed by {attention};"
-            f" make it with attention={attention!r}"
-        )
+    by_weight = one_of("attention", attention, ATTENTIONS) == "weight"
+    return measurement if by_weight else ByNorm(measurement)

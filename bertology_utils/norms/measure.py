@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..attention import Batch, ByNorm, Exchanged, Measurement, begin, observe_cached
+from ..attention import Batch, ByNorm, Measurement, begin, observe_cached
 from ..cache import cached
 from ..common import track
 from ..features import DESTINATIONS, Flow, in_even_shares, marks
@@ -89,7 +89,7 @@ def observe_all(lab: Lab, special: Mapping[Task, Sequence[np.ndarray]]) -> Model
         measurements = {
             "weight": Flow(special[task]),
             "norm": ByNorm(Flow(special[task])),
-            "exchanged": Exchanged(Flow(special[task]), lab.settings.seed),
+            "exchanged": ByNorm(Flow(special[task]), exchange=lab.settings.seed),
             "mixing": Mixing(model),
             "points by weight": Pointing(inputs),
             "points by norm": ByNorm(Pointing(inputs)),
@@ -338,8 +338,6 @@ class WordsOnly:
 
     def __init__(self, measurement: Measurement, special: Sequence[int]):
         self.measurement, self._special = measurement, torch.tensor(list(special))
-        if hasattr(measurement, "attention"):  # what ``observe`` looks at
-            self.attention = measurement.attention
 
     def start(self, batch: Batch) -> None:
         """Announce the batch to the measurement."""
