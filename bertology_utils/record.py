@@ -140,7 +140,12 @@ class Record:
             ValueError: there is no committed evidence, or it is of an older form; says which
                 command renews it.
         """
-        return Results(self.content) if not self.settings.is_small else self.committed_evidence
+        return self.committed_evidence if self.settings.is_small else self.own_results
+
+    @property
+    def own_results(self) -> Results:
+        """This run's rows so far, on whatever data; to look at a number that the evidence does not have yet."""
+        return Results(self.content)
 
     @cached_property
     def committed_evidence(self) -> Results:

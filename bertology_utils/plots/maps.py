@@ -83,7 +83,15 @@ def head_grid(
 
     Returns:
         The figure; its axes are in the order of the panels, the scale's last.
+
+    Raises:
+        ValueError: no panel.
     """
+    if not panels:
+        raise ValueError(
+            "nothing to draw: these results have no such numbers. If they are new, draw"
+            " lab.own_results, or measure the evidence again: make evidence"
+        )
     everything = np.concatenate([np.ravel(values) for values in panels.values()])
     low, high = np.nanmin(everything), np.nanmax(everything)
     if limits is None:
