@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from transformers import PreTrainedModel, TrainerCallback, TrainingArguments
 
-    from .pruning.cuts import Cut
+    from .pruning.spec import Pruning
 
 LOSS_CHECK_STEPS = 10  # steps between two looks at the loss
 SECONDS_BETWEEN = 600.0  # that a kill can cost; a point of bert-base has 1.3 GB
@@ -55,7 +55,7 @@ class Training:
         init: "pretrained" or "normal" (see :mod:`bertology_utils.models`).
         seed: of the classifier's first weights, the order of the rows, dropout.
         after: a training of another task, with whose encoder this one begins.
-        cut: what it has to do without; nothing if None.
+        cut: the pruning applied during fine-tuning, if any.
     """
 
     task: Task
@@ -65,7 +65,7 @@ class Training:
     init: str = "pretrained"
     seed: int = 1
     after: Training | None = None
-    cut: Cut | None = None
+    cut: Pruning | None = None
 
     @property
     def name(self) -> str:

@@ -1,6 +1,8 @@
 """How much of a fine-tuned BERT is needed? The causal test of what the paper concludes from repeated patterns (§5).
 
-``cuts``: what a fine-tuning has to do without: layers that may not change, weights or heads that
-stay zero. ``pairs``: can one head stand in for another of the same pattern? ``measure``: layers put
-back, heads gone one after the other, and what all of it costs. ``plots``: the figures.
+``measure``: what is recorded of every task and run, and judged; begin here. ``pairs``: can one head
+stand in for another of the same pattern? ``spec``: prunings that a fine-tuning run is repeated with:
+layers that may not change, weights or heads that stay zero. ``figures``: the page's.
 """
+
+from .measure import run

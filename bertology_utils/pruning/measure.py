@@ -1,200 +1,288 @@
-"""What the score loses without layers' fine-tuning, weights or heads; every number paired with the whole model's."""
+"""What the score loses without heads, layers' fine-tuning or weights, recorded and judged; all paired with the whole model's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..attention import Batch, observe_cached
 from ..cache import cached
-from ..common import Head
-from ..disabling.effects import gains, losses, scores_of
-from ..disabling.masking import (
-    all_heads,
-    disabled,
-    logits_without,
-    random_order,
-    replacement,
-)
+from ..common import Head, one_based, track
+from ..disabling.effects import gains, scores_of
+from ..disabling.masking import all_heads, disabled, logits_without, random_order, replacement
+from ..disabling.measure import harmless
 from ..drift.measure import EMBEDDINGS, answers_of_task, gain, logits_with_reset, score_task
 from ..glue import Task, plain_metric, predictions, scale_of
 from ..models import predict_logits
 from ..patterns.classifiers import load_network
 from ..patterns.measure import Patterns, usual_patterns
-from ..statistics import Bootstrap, Estimate, Seed, bootstrap_mean, mean_of, mean_over_seeds
-from . import cuts
-from .cuts import ANY, BAD, FROZEN, GOOD, NONE, RANDOM, SMALLEST, Cut
+from ..statistics import Bootstrap, Estimate, mean_of, mean_over_seeds
+from ..verdicts import constant_score
+from . import spec
 from .pairs import (
     HeadDistances,
     Pairs,
     alike_and_other,
+    closer_within,
     nearest,
+    one_head_left,
     paired_rows,
+    planted_copies,
+    redundant,
     sets_call,
-    with_copy,
 )
+from .spec import ANY, BAD, FROZEN, GOOD, RANDOM, SMALLEST, THIRD, Pruning, prunings_of
 
 if TYPE_CHECKING:
     from ..lab import Lab
 
-HALVES = {kind: Cut(kind, 0.5) for kind in (GOOD, RANDOM, BAD)}
-CONTROLS = {NONE: Cut(NONE, 1.0), "labels shuffled": Cut(GOOD, 0.5, shuffled=True)}
 STEPS = 8  # measurements on the way to a model without heads; the fourth is without half of them
 RANDOM_ORDERS = 3
+# How far scores move from one machine to another, which trains another model.
+GAIN = {"by": ("task", "state", "kind"), "unit": "gain", "tolerance": 0.005}
+PairedRun = tuple[Pairs, np.ndarray, np.ndarray]  # see pairs_of_run
 
 
-def change(lab: Lab, task: Task, one: np.ndarray, other: np.ndarray) -> Estimate:
-    """Score of one set of answers minus that of another, from −1 to 1, mean over trainings; each (trainings, dev rows)."""
-    labels, seed = lab.labels(task), lab.resampling_seed(task)
-    parts = [
-        gains(task, before, after[None], labels, seed)[0]
-        for after, before in zip(one, other, strict=True)
-    ]
-    return mean_over_seeds(parts, scale_of(task, float(scores_of(task, other, labels).mean())))
+def run(lab: Lab) -> None:
+    """§5's conclusion, tested: pairs of heads of one pattern, and how many layers, heads and weights can go."""
+    tasks = lab.learned_tasks
+    runs = {task: [pairs_of_run(lab, task, at) for at in runs_of(lab, task)] for task in tasks}
+    record_pairs(lab, runs)
+    record_layers_of_heads(lab, runs)
+    record_layers(lab, tasks)
+    record_heads_gone(lab, tasks)
+    record_weights(lab, tasks)
+    record_halves(lab, tasks)
 
 
-def after_cut(lab: Lab, task: Task, cut: Cut) -> np.ndarray:
-    """Answers of the trainings that had to do without something, shape (trainings that have this cut, dev rows)."""
-    return np.stack(
-        [
-            lab.answers(task, seed_offset=at, cut=cut)
-            for at in lab.trainings(task)
-            if cut in cuts.cuts_of(at)
-        ]
-    )
+def runs_of(lab: Lab, task: Task) -> range:
+    """Numbers of the runs that are measured here."""
+    return spec.pruned_runs_of(lab.settings, lab.trainings(task))
 
 
-def cut_afterwards(lab: Lab, task: Task, cut: Cut, count: int = 2) -> np.ndarray:
-    """Answers after weights were taken from fine-tuned models, which are not trained again.
+def change(lab: Lab, task: Task, pruned: np.ndarray, whole: np.ndarray) -> Estimate:
+    """Change of the score, from −1 to 1, mean over runs.
 
     Args:
-        lab: whose task it is.
+        lab: its lab.
         task: the task.
-        cut: of weights.
-        count: of how many trainings.
+        pruned: answers of the first runs, shape (runs, dev rows).
+        whole: those of the whole models, of as many runs or more.
+    """
+    labels, seed, whole = lab.labels(task), lab.resampling_seed(task), whole[: len(pruned)]
+    parts = [
+        gains(task, before, after[None], labels, seed)[0]
+        for after, before in zip(pruned, whole, strict=True)
+    ]
+    return mean_over_seeds(parts, scale_of(task, float(scores_of(task, whole, labels).mean())))
+
+
+# Heads of one pattern
+
+
+def pairs_of_run(lab: Lab, task: Task, number: int) -> PairedRun:
+    """What removing sets of heads gives in a run, each head's usual pattern, and the distances between maps.
 
     Returns:
-        Shape (trainings, dev rows).
+        The pairs, patterns of shape (layers, heads), and distances of shape (examples, layers,
+        heads, layers, heads).
     """
-    found = [
-        cached(
-            logits_cut,
-            lab.lazy_classifier(task, seed_offset=at),
-            lab.lazy_batches(task, lab.rows(task, "dev")),
-            cut,
-            lab.settings.seed + at,
+    rows = paired_rows(lab, task)
+    measurements = {
+        "patterns": Patterns(load_network().to(lab.device), lab.tokenizer.sep_token_id),
+        "distances": HeadDistances(lab.config.num_hidden_layers),
+    }
+    tuned = lab.finetuned(task, seed_offset=number)
+    seen = observe_cached(tuned, lab.make_batches(task, rows), measurements)
+    outputs, labels = cached(*sets_call(lab, task, number)), np.asarray(rows["label"])
+    pairs = Pairs(task, outputs, labels, lab.config.num_attention_heads)
+    return pairs, usual_patterns(seen["patterns"].one_hot), seen["distances"]
+
+
+def record_pairs(lab: Lab, runs: Mapping[Task, Sequence[PairedRun]]) -> None:
+    """How much more pairs of one pattern, and of like maps, interact than matched ones; and a planted copy, a control.
+
+    Matched for the layer and for what each head costs alone. NaN where there is no such pair.
+    """
+    above: dict[Task, dict[str, Estimate]] = {}
+    for task, several in runs.items():
+        parts: dict[str, list[Bootstrap]] = {"one pattern": [], "maps most alike": []}
+        for pairs, patterns, distances in several:
+            seed, near = lab.resampling_seed(task), nearest(distances.mean(axis=0), pairs.pairs)
+            same = alike_and_other(patterns, pairs.pairs)
+            for part, chosen in zip(parts.values(), (same, (near, ~near)), strict=True):
+                part.append(pairs.beyond_matched(*chosen, seed))
+        above[task] = {kind: mean_over_seeds(part) for kind, part in parts.items()}
+    options = {"by": ("task", "kind"), "unit": "interaction", "tolerance": 0.0005}
+    above = lab.record("interaction above matched pairs", above, **options)
+    tested = {
+        task: redundant(runs[task], kinds["one pattern"], lab.settings.seed)
+        for task, kinds in above.items()
+        if np.isfinite(kinds["one pattern"].value)
+    }
+    lab.judge("same-pattern", tested)
+    copies = {
+        task: planted_copies(
+            several[0][0],
+            lab.finetuned(task),
+            lab.batches(task, "swept"),
+            lab.labels(task, "swept"),
+            lab.resampling_seed(task),
         )
-        for at in lab.trainings(task)[:count]
-    ]
-    return np.stack([predictions(task, logits) for logits in found])
-
-
-def logits_cut(model, batches: Sequence[Batch], cut: Cut, seed: int) -> np.ndarray:
-    """Outputs of a classifier, shape (examples, labels), from which weights are taken, here and for good; ``seed`` draws them."""
-    cuts.zero(model, cuts.weight_masks(model, cut.size, None if cut.kind == SMALLEST else seed))
-    return predict_logits(model, batches)
-
-
-def by_setting(
-    found: Mapping[Task, Mapping[str, Mapping[Any, Any]]],
-) -> Iterator[tuple[str, Any, dict[Task, Any]]]:
-    """Numbers by task, state and kind as (state, kind, numbers by task): what differs between trainings is told for each."""
-    settings = dict.fromkeys(
-        (state, kind)
-        for of_task in found.values()
-        for state, some in of_task.items()
-        for kind in some
-    )
-    for state, kind in settings:
-        yield (
-            state,
-            kind,
-            {
-                task: each[state][kind]
-                for task, each in found.items()
-                if kind in each.get(state, {})
-            },
-        )
-
-
-def weights_gone(lab: Lab, task: Task) -> dict[str, dict[str, Estimate]]:
-    """Changes of the score without weights, by which and when they went, and by how many in percent."""
-    whole, found = answers_of_task(lab, task), dict[str, dict[str, Estimate]]()
-    for cut in cuts.cuts_of(0):
-        if cut.kind in (SMALLEST, ANY):
-            said = {"before": after_cut(lab, task, cut), "after": cut_afterwards(lab, task, cut)}
-            for when, one in said.items():
-                changed = change(lab, task, one, whole[: len(one)])
-                found.setdefault(f"{cut.kind}, {when}", {})[f"{cut.size:.0%}".rstrip("%")] = changed
-    return found
-
-
-def frozen(lab: Lab, task: Task) -> dict[int, Estimate]:
-    """Change of the score with the lowest layers frozen in fine-tuning, by how many."""
-    layers, whole = lab.config.num_hidden_layers, answers_of_task(lab, task)
-    found = {cut: after_cut(lab, task, cut) for cut in cuts.cuts_of(0) if cut.kind == FROZEN}
-    return {
-        cut.count(layers): change(lab, task, said, whole[: len(said)])
-        for cut, said in found.items()
+        for task, several in runs.items()
     }
+    lab.record("interaction of a planted copy", copies, **options)
+    needed = {task: of_task["the most needed head"] for task, of_task in copies.items()}
+    lab.judge("planted-copy", needed, unit="interaction")
 
 
-def halves(lab: Lab, task: Task) -> dict[str, np.ndarray]:
-    """Answers of trainings whole, with half of the heads, and of the controls, shape (trainings, dev rows), by name.
+def record_layers_of_heads(lab: Lab, runs: Mapping[Task, Sequence[PairedRun]]) -> None:
+    """What is left with one head in a layer (Michel et al., 2019), and whether heads of one layer are alike (Clark et al., 2019)."""
+    left, closer, random = {}, {}, lab.encoder("normal")
+    for task, several in runs.items():
+        seed = lab.resampling_seed(task)
+        by_run = [one_head_left(pairs, seed) for pairs, *_ in several]
+        by_layer = enumerate(map(mean_over_seeds, zip(*by_run, strict=True)))
+        left[task] = {"one head left": {str(one_based(at)): one for at, one in by_layer}}
 
-    The controls: without any head, on shuffled labels, and from a random start.
+        inputs = lab.make_batches(task, paired_rows(lab, task))
+        measurement = HeadDistances(lab.config.num_hidden_layers)
+        untuned = closer_within(observe_cached(random, inputs, {"": measurement})[""], seed)
+        tuned = [closer_within(distances, seed) for *_, distances in several]
+        closer[task] = {
+            "fine-tuned": mean_over_seeds(tuned),
+            "random weights": untuned,
+            "above random weights": mean_over_seeds([one - untuned for one in tuned]),
+        }
+    left = lab.record("gain with one head left in a layer", left, **GAIN)
+    some = {
+        task: harmless({f"layer {at}": one for at, one in states["one head left"].items()}, False)
+        for task, states in left.items()
+    }
+    lab.judge("one-head-left", some)
+    what = "divergence of two layers' heads above that of one layer's"
+    lab.record(what, closer, by=("task", "kind"), unit="bits", tolerance=0.002)
+    beyond = {task: of_task["above random weights"] for task, of_task in closer.items()}
+    lab.judge("layers-alike", beyond)
+
+
+# Layers that are not fine-tuned
+
+
+def record_layers(lab: Lab, tasks: Sequence[Task]) -> None:
+    """Change of the score with layers reset to their pre-trained weights, from below (with the embeddings) and from above, and frozen from below."""
+    layers, changes = lab.config.num_hidden_layers, {}
+    counts, third = range(1, layers + 1), Pruning(FROZEN, THIRD).count(layers)
+    groups = [tuple(range(EMBEDDINGS, count)) for count in counts]
+    groups += [tuple(range(layers - count, layers)) for count in counts]
+    for task in track(tasks, "resetting layers"):
+        logits = [logits_with_reset(lab, task, groups, number) for number in runs_of(lab, task)]
+        # (1 + groups, runs, dev rows)
+        whole, *reset = predictions(task, np.stack(logits, axis=1))
+        by_group = [change(lab, task, answers, whole) for answers in reset]
+        frozen = {
+            pruning.count(layers): change(lab, task, pruned_answers(lab, task, pruning), whole)
+            for pruning in prunings_of(lab.settings, 0)
+            if pruning.kind == FROZEN
+        }
+        below, above = by_group[:layers], by_group[layers:]
+        changes[task] = {
+            "from below": dict(zip(counts, below, strict=True)),
+            "from above": dict(zip(counts, above, strict=True)),
+            "frozen from below": frozen,
+        }
+    lab.record("gain with layers not fine-tuned", changes, **GAIN)
+    for claim, state in {
+        "third-put-back": "from below",
+        "third-frozen": "frozen from below",
+    }.items():
+        lab.judge(claim, {task: one[state][third] for task, one in changes.items()}, unit="gain")
+
+
+def pruned_answers(lab: Lab, task: Task, pruning: Pruning) -> np.ndarray:
+    """Answers of the runs that are repeated with a pruning, shape (runs, dev rows)."""
+    numbers = [at for at in lab.trainings(task) if pruning in prunings_of(lab.settings, at)]
+    return np.stack([lab.answers(task, seed_offset=number, cut=pruning) for number in numbers])
+
+
+# Heads that go, one after the other
+
+
+def record_heads_gone(lab: Lab, tasks: Sequence[Task]) -> None:
+    """Change of the score with ever more heads gone, by order and by how many; of the first two runs."""
+    heads = lab.config.num_hidden_layers * lab.config.num_attention_heads
+    changes = {task: changes_by_order(lab, task, heads) for task in track(tasks, "removing heads")}
+    lab.record("gain with heads gone", changes, **GAIN)
+    three = heads_after(3, heads)
+    eighths = {task: by_order["ranked anew"][three] for task, by_order in changes.items()}
+    lab.judge("heads-gone", eighths, unit="gain")
+
+
+def heads_after(steps: int, heads: int) -> int:
+    """How many of a model's heads are gone after so many of the :data:`STEPS`: the nearest whole number."""
+    return round(heads * steps / STEPS)
+
+
+def changes_by_order(lab: Lab, task: Task, heads: int) -> dict[str, dict[int, Estimate]]:
+    """Change of the score by order and by how many of the heads are gone.
+
+    And "ranked above random": how much less is lost by rank than in random orders, of the same
+    examples.
     """
-    found = {"all heads": answers_of_task(lab, task)}
-    found |= {name: after_cut(lab, task, cut) for name, cut in (HALVES | CONTROLS).items()}
-    return found | ({"random start": lab.random_starts(task)} if task in lab.random_tasks else {})
+    labels, seed = lab.labels(task, "swept"), lab.resampling_seed(task)
+    counts = sorted({heads_after(step, heads) for step in range(STEPS + 1)})
+    changes: dict[str, dict[int, list[Bootstrap]]] = {}
+    zeros = replacement(lab.encoder(), (), "zero")
+    inputs = lab.lazy_batches(task, lab.rows(task, "swept"))
+    for number in runs_of(lab, task)[:2]:
+        tuned = lab.lazy_classifier(task, seed_offset=number)
 
+        def answers(gone: Sequence[Head], tuned=tuned) -> np.ndarray:
+            return predictions(task, cached(logits_without, tuned, inputs, sorted(gone), zeros))
 
-def scores(lab: Lab, task: Task, answered: Mapping[str, np.ndarray]) -> dict[str, Estimate]:
-    """Scores over trainings, by name; each of ``answered`` has shape (trainings, dev rows)."""
-    labels, seed, metric = lab.labels(task), lab.resampling_seed(task), plain_metric(task)
+        whole = answers([])
+        for name, orders in orders_of(lab, task, number, -(-heads // STEPS)).items():
+            for count in counts:
+                pruned = np.stack([answers(order[:count]) for order in orders])
+                mean = mean_of(gains(task, whole, pruned, labels, seed))
+                changes.setdefault(name, {}).setdefault(count, []).append(mean)
+    changes["ranked above random"] = {
+        count: [one - other for one, other in zip(ranked, changes["random"][count], strict=True)]
+        for count, ranked in changes["ranked anew"].items()
+    }
     return {
-        name: mean_over_seeds([score_task(task, one[None], labels, seed)[metric] for one in said])
-        for name, said in answered.items()
+        name: {count: mean_over_seeds(parts) for count, parts in by_count.items()}
+        for name, by_count in changes.items()
     }
 
 
-def over_random_start(
-    lab: Lab, task: Task, answered: Mapping[str, np.ndarray]
-) -> dict[str, Estimate]:
-    """What the bad and the random half gain over a random start, by name."""
-    labels, seed = lab.labels(task), lab.resampling_seed(task)
-    worse = score_task(task, answered["random start"], labels, seed)[plain_metric(task)]
-    return {kind: gain(task, answered[kind], worse, labels, seed) for kind in (BAD, RANDOM)}
+def orders_of(lab: Lab, task: Task, number: int, step: int) -> dict[str, list[list[Head]]]:
+    """Orders in which a run's heads can go, by name: several only where they are drawn at random.
 
-
-def restored(lab: Lab, task: Task) -> dict[str, dict[int, Estimate]]:
-    """Change of the score with layers as they were before fine-tuning: "from below", with the embeddings, and "from above".
-
-    By how many layers are put back.
+    Args:
+        lab: its lab.
+        task: the task.
+        number: of the run.
+        step: see :func:`pruning_order`.
     """
-    layers = lab.config.num_hidden_layers
-    groups = {
-        "from below": {count: tuple(range(EMBEDDINGS, count)) for count in range(1, layers + 1)},
-        "from above": {
-            count: tuple(range(layers - count, layers)) for count in range(1, layers + 1)
-        },
-    }
-    every = [group for of_side in groups.values() for group in of_side.values()]
-    logits = [
-        logits_with_reset(lab, task, every, at) for at in lab.trainings(task)
-    ]  # the first is the model as it is
-    said = [
-        np.stack([predictions(task, of_training[at]) for of_training in logits])
-        for at in range(1 + len(every))
-    ]
-    changes = iter([change(lab, task, one, said[0]) for one in said[1:]])
-    return {side: {count: next(changes) for count in of_side} for side, of_side in groups.items()}
+    settings, shape = lab.settings, (lab.config.num_hidden_layers, lab.config.num_attention_heads)
+    train, length = lab.rows(task, "train"), settings.profile.recipe.max_length
+    rows = spec.ranking_batches(task, train, lab.tokenizer, length, settings.seed)
+
+    def ranked(at: int) -> list[Head]:
+        tuned = lab.lazy_classifier(task, seed_offset=at)
+        return [tuple(head) for head in cached(pruning_order, tuned, rows, step)]
+
+    drawn = [random_order(shape, (settings.seed, number, at)) for at in range(RANDOM_ORDERS)]
+    others = [at for at in lab.trainings(task) if at != number]
+    orders = {"ranked anew": [ranked(number)], "random": drawn}
+    return orders | ({"another training's": [ranked(others[0])]} if others else {})
 
 
 def pruning_order(model, batches: Sequence[Batch], step: int) -> list[Head]:
-    """All heads in the order in which they go: so many at a time, the least important first, which is asked anew each time.
+    """All heads in the order in which they go: so many at a time, the least important first, ranked again each time.
 
     Importance is by gradients, each layer's in its own scale (Michel et al., 2019, §4.1).
 
@@ -207,183 +295,97 @@ def pruning_order(model, batches: Sequence[Batch], step: int) -> list[Head]:
     zeros = replacement(model, batches, "zero")
     while left := [head for head in all_heads(model) if head not in gone]:
         with disabled(model, gone, zeros):
-            weight = cuts.importance(model, batches)
-        gone += sorted(left, key=lambda head: weight[head])[:step]
+            importance = spec.importance(model, batches)
+        gone += sorted(left, key=lambda head: importance[head])[:step]
     return gone
 
 
-def orders(lab: Lab, task: Task, at: int, step: int) -> dict[str, list[list[Head]]]:
-    """Orders in which a training's heads can go, by name: several only where they are drawn at random."""
-    settings, shape = lab.settings, (lab.config.num_hidden_layers, lab.config.num_attention_heads)
-    rows = cuts.weighting_batches(
-        task,
-        lab.rows(task, "train"),
-        lab.tokenizer,
-        settings.profile.recipe.max_length,
-        settings.seed,
-    )
-
-    def ranked(number: int) -> list[Head]:
-        return [
-            tuple(head)
-            for head in cached(pruning_order, lab.finetuned(task, seed_offset=number), rows, step)
-        ]
-
-    drawn = [random_order(shape, (settings.seed, at, number)) for number in range(RANDOM_ORDERS)]
-    others = [number for number in lab.trainings(task) if number != at]
-    found = {
-        "ranked anew": [ranked(at)],
-        "another training's": [ranked(number) for number in others[:1]],
-        "random": drawn,
-    }
-    return {name: several for name, several in found.items() if several}
+# Weights that go
 
 
-def heads_after(steps: int, heads: int) -> int:
-    """How many of a model's heads are gone after so many of the :data:`STEPS`: the nearest whole number."""
-    return round(heads * steps / STEPS)
-
-
-def heads_gone(lab: Lab, task: Task) -> dict[str, dict[int, Estimate]]:
-    """Change of the score with heads gone one after the other, by order and by how many; over the first two trainings.
-
-    And "ranked above random": how much less is lost by rank than in random orders, of the same
-    examples.
-    """
-    labels, seed = lab.labels(task, "swept"), lab.resampling_seed(task)
-    heads = lab.config.num_hidden_layers * lab.config.num_attention_heads
-    step, counts = -(-heads // STEPS), sorted({heads_after(at, heads) for at in range(STEPS + 1)})
-    found: dict[str, dict[int, list[Bootstrap]]] = {}
-    for at in lab.trainings(task)[:2]:
-        model, batches = lab.finetuned(task, seed_offset=at), lab.batches(task, "swept")
-        whole = predictions(task, without(model, batches, []))
-        for name, several in orders(lab, task, at, step).items():
-            for count in counts:
-                said = [
-                    predictions(task, without(model, batches, order[:count])) for order in several
-                ]
-                gained = mean_of(gains(task, whole, np.stack(said), labels, seed))
-                found.setdefault(name, {}).setdefault(count, []).append(gained)
-    found["ranked above random"] = {
-        count: [one - other for one, other in zip(ranked, found["random"][count], strict=True)]
-        for count, ranked in found["ranked anew"].items()
-    }
-    return {
-        name: {count: mean_over_seeds(some) for count, some in of_order.items()}
-        for name, of_order in found.items()
-    }
-
-
-def without(model, batches: Sequence[Batch], heads: Sequence[Head]) -> np.ndarray:
-    """Outputs of a classifier in which these heads give zero, from the cache, shape (examples, labels)."""
-    return cached(
-        logits_without, model, batches, sorted(heads), replacement(model, batches, "zero")
-    )
-
-
-def one_head_left(pairs: Pairs, seed: Seed) -> list[Bootstrap]:
-    """Change of the score with all but one head of a layer gone, by layer: the head that stays is chosen on other examples.
-
-    Each half of the examples is answered with the head that the other half chose.
-
-    Args:
-        pairs: of one training.
-        seed: of the halves and of the resampling of examples.
-    """
-    said = predictions(pairs.task, pairs.outputs[:, -pairs.heads :])  # (layers, heads, examples)
-    own = predictions(pairs.task, pairs.outputs[0, 0])
-    half = np.random.default_rng(seed).permutation(len(own)) < len(own) // 2
-    best = np.empty_like(said[:, 0])  # (layers, examples)
-    for chooses, answered in ((half, ~half), (~half, half)):
-        for layer, of_layer in enumerate(said):
-            score = scores_of(pairs.task, of_layer[:, chooses], pairs.labels[chooses])
-            best[layer, answered] = of_layer[score.argmax(), answered]
-    return gains(pairs.task, own, best, pairs.labels, seed)
-
-
-def pairs_of(lab: Lab, task: Task) -> list[tuple[Pairs, np.ndarray, np.ndarray]]:
-    """Of every training what removing sets of heads gives, each head's usual pattern, and the distances between maps.
-
-    Shapes (layers, heads) and (examples, layers, heads, layers, heads).
-    """
-    network, separator = load_network().to(lab.device), lab.tokenizer.sep_token_id
-    labels, found = np.asarray(paired_rows(lab, task)["label"]), []
-    for at in lab.trainings(task):
-        looks = {
-            "patterns": Patterns(network, separator),
-            "distances": HeadDistances(lab.config.num_hidden_layers),
+def record_weights(lab: Lab, tasks: Sequence[Task]) -> None:
+    """Change of the score without weights, by which and when they went, and by how many in percent."""
+    changes: dict[Task, dict[str, dict[str, Estimate]]] = {}
+    for task in track(tasks, "pruning weights"):
+        whole, states = answers_of_task(lab, task), changes.setdefault(task, {})
+        for pruning in prunings_of(lab.settings, 0):
+            if pruning.kind in (SMALLEST, ANY):
+                answers = {
+                    "before": pruned_answers(lab, task, pruning),
+                    "after": answers_pruned_after(lab, task, pruning),
+                }
+                for when, one in answers.items():
+                    by_size = states.setdefault(f"{pruning.kind}, {when}", {})
+                    by_size[f"{100 * pruning.size:.0f}"] = change(lab, task, one, whole)
+    lab.record("gain with weights gone", changes, **GAIN)
+    claimed = {
+        task: {
+            f"{size} %": one
+            for size, one in states[f"{SMALLEST}, before"].items()
+            if size in ("30", "40")
         }
-        seen = observe_cached(
-            lab.finetuned(task, seed_offset=at),
-            lab.make_batches(task, paired_rows(lab, task)),
-            looks,
-        )
-        pairs = Pairs(
-            task, cached(*sets_call(lab, task, at)), labels, lab.config.num_attention_heads
-        )
-        found.append((pairs, usual_patterns(seen["patterns"].one_hot), seen["distances"]))
-    return found
-
-
-def beyond_matched(
-    lab: Lab, task: Task, found: Sequence[tuple[Pairs, np.ndarray, np.ndarray]]
-) -> dict[str, Estimate]:
-    """How much more pairs of "one pattern", and those whose "maps are most alike", interact than matched others.
-
-    Matched for the layer and for what each head costs alone. NaN where there is no such pair.
-
-    Args:
-        lab: whose task it is.
-        task: the task.
-        found: of :func:`pairs_of`.
-    """
-    parts: dict[str, list[Bootstrap]] = {}
-    for pairs, patterns, distances in found:
-        near = nearest(distances.mean(axis=0), pairs.pairs)
-        for kind, (chosen, among) in {
-            "one pattern": alike_and_other(patterns, pairs.pairs),
-            "maps most alike": (near, ~near),
-        }.items():
-            parts.setdefault(kind, []).append(
-                pairs.beyond_matched(chosen, among, lab.resampling_seed(task))
-            )
-    return {kind: mean_over_seeds(several) for kind, several in parts.items()}
-
-
-def planted(lab: Lab, task: Task, pairs: Pairs) -> dict[str, Bootstrap]:
-    """Interactions of heads of the first training with copies of them, which take their layers' least needed places.
-
-    Of "the most needed head", and the mean over layers of "typical heads": those of the median rise
-    of the loss.
-
-    Args:
-        lab: whose task it is.
-        task: the task.
-        pairs: of that training.
-    """
-    rises = pairs.rises[:, 1 : 1 + pairs.heads].mean(axis=2)
-    ranked = rises.argsort(axis=1)  # the most needed last
-    layer = int(rises.max(axis=1).argmax())
-    chosen = {
-        "the most needed head": [(layer, int(ranked[layer, -1]))],
-        "typical heads": [(at, int(ranked[at, pairs.heads // 2])) for at in range(len(rises))],
+        for task, states in changes.items()
     }
-    tuned, batches, labels = (
-        lab.finetuned(task),
-        lab.batches(task, "swept"),
-        lab.labels(task, "swept"),
-    )
-    found = {}
-    for kind, heads in chosen.items():
-        outputs = [_with_copy(tuned, batches, head, int(ranked[head[0], 0])) for head in heads]
-        whole, one, other, both = np.mean([losses(task, each, labels) for each in outputs], axis=0)
-        found[kind] = bootstrap_mean(both - one - other + whole, lab.resampling_seed(task))
-    return found
+    lab.judge("weights-gone", claimed, unit="gain")
 
 
-def _with_copy(model, batches: Sequence[Batch], head: Head, place: int) -> np.ndarray:
-    """Outputs with a copy planted: as it is, without the head, its copy, and both, shape (4, examples, labels)."""
-    planted, copied = with_copy(model, head, place), (head[0], place)
-    return np.stack(
-        [without(planted, batches, heads) for heads in ([], [head], [copied], [head, copied])]
-    )
+def answers_pruned_after(lab: Lab, task: Task, pruning: Pruning) -> np.ndarray:
+    """Answers after weights were taken from the first two fine-tuned models, which are not trained again, (runs, dev rows)."""
+    inputs = lab.lazy_batches(task, lab.rows(task, "dev"))
+    logits = [
+        cached(
+            logits_pruned,
+            lab.lazy_classifier(task, seed_offset=number),
+            inputs,
+            pruning,
+            lab.settings.seed + number,
+        )
+        for number in runs_of(lab, task)[:2]
+    ]
+    return predictions(task, np.stack(logits))
+
+
+def logits_pruned(model, batches: Sequence[Batch], pruning: Pruning, seed: int) -> np.ndarray:
+    """Outputs of a classifier, shape (examples, labels), whose weights are pruned here and for good; ``seed`` draws them."""
+    seed_or_none = None if pruning.kind == SMALLEST else seed
+    spec.keep_zero(model, spec.weight_masks(model, pruning.size, seed_or_none))
+    return predict_logits(model, batches)
+
+
+# Halves of the heads, trained again
+
+
+def record_halves(lab: Lab, tasks: Sequence[Task]) -> None:
+    """Scores of runs with half of the heads, and of the controls: without any head, on shuffled labels, from a random start."""
+    scores, over, good, shuffled = {}, {}, {}, {}
+    for task in tasks:
+        labels, seed, metric = lab.labels(task), lab.resampling_seed(task), plain_metric(task)
+        made = prunings_of(lab.settings, 0)
+        answers = {"all heads": answers_of_task(lab, task)} | {
+            name: pruned_answers(lab, task, pruning)
+            for name, pruning in (spec.HALVES | spec.CONTROLS).items()
+            if pruning in made
+        }
+        if task in lab.random_tasks:
+            answers["random start"] = lab.random_starts(task)
+            worse = score_task(task, answers["random start"], labels, seed)[metric]
+            kinds = [kind for kind in (BAD, RANDOM) if kind in answers]
+            over[task] = {kind: gain(task, answers[kind], worse, labels, seed) for kind in kinds}
+        good[task] = change(lab, task, answers[GOOD], answers[BAD])
+        trained = {
+            name: mean_over_seeds(
+                [score_task(task, one[None], labels, seed)[metric] for one in several]
+            )
+            for name, several in answers.items()
+        }
+        constant = constant_score(task, labels)
+        scores[task] = {"trained": trained, "compared with": {"always one answer": constant}}
+        if "labels shuffled" in trained:
+            shuffled[task] = trained["labels shuffled"] - constant
+    what = "score of half of the heads, trained again"
+    lab.record(what, scores, **GAIN | {"unit": "score"})
+    what = "shuffled labels above always one answer"
+    lab.record(what, shuffled, **GAIN | {"by": ("task",)})
+    lab.judge("halves-learn", over, unit="gain")
+    lab.judge("good-half", good, unit="gain")
+    lab.judge("shuffled-labels")

@@ -1,8 +1,8 @@
 """Can one head stand in for another? Pairs of heads of a layer are removed together (the causal form of §5's inference).
 
 Without both, the loss rises by what it rises without each, and by what is left: the interaction. If
-    one head stands in for the other, its own removal costs little as long as the other is there,
-    and the interaction is positive. To remove a head is to make its output zero.
+one head stands in for the other, its own removal costs little as long as the other is there, and
+the interaction is positive. To remove a head is to make its output zero.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ import numpy as np
 import torch
 
 from ..attention import Batch
+from ..cache import cached
 from ..common import Head
-from ..disabling.effects import losses
+from ..disabling.effects import gains, losses, scores_of
+from ..disabling.masking import logits_without, replacement
 from ..disabling.sweep import without_sets
-from ..glue import Task, sample
+from ..glue import Task, predictions, sample
 from ..patterns.labels import PATTERNS
 from ..results import text_of
 from ..statistics import ROUNDING, Bootstrap, Estimate, Seed, bootstrap_mean
 from ..verdicts import Support, above
-from .cuts import layers_of
+from .spec import layers_of
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -44,7 +46,7 @@ def paired_rows(lab: Lab, task: Task) -> Dataset:
     return sample(lab.rows(task, "swept"), PAIR_ROWS, lab.settings.seed)
 
 
-def sets_call(lab: Lab, task: Task, seed_offset: int = 0) -> tuple[Any, ...]:
+def sets_call(lab: Lab, task: Task, seed_offset: int) -> tuple[Any, ...]:
     """The call, for the cache, that gives a run's outputs without each of :func:`sets_of` its heads."""
     model = lab.lazy_classifier(task, seed_offset=seed_offset)
     rows = lab.lazy_batches(task, paired_rows(lab, task))
@@ -86,18 +88,21 @@ class Pairs:
         of_sets = losses(self.task, self.outputs, self.labels)
         return of_sets - of_sets[:, :1]
 
+    @property
+    def alone(self) -> np.ndarray:
+        """Rise of the loss without each head, shape (layers, heads, examples)."""
+        return self.rises[:, 1 : 1 + self.heads]
+
     @cached_property
     def interactions(self) -> np.ndarray:
         """Rise of the loss without both heads beyond the sum of those without each, shape (layers, pairs, examples)."""
-        alone = self.rises[:, 1 : 1 + self.heads]
         both = self.rises[:, 1 + self.heads : 1 + self.heads + len(self.pairs)]
-        return both - alone[:, self.pairs[:, 0]] - alone[:, self.pairs[:, 1]]
+        return both - self.alone[:, self.pairs[:, 0]] - self.alone[:, self.pairs[:, 1]]
 
     @cached_property
     def single(self) -> np.ndarray:
         """Mean rises of the loss without either head of a pair, the larger first, shape (layers, pairs, 2)."""
-        alone = self.rises[:, 1 : 1 + self.heads].mean(axis=2)
-        return -np.sort(-alone[:, self.pairs], axis=2)
+        return -np.sort(-self.alone.mean(axis=2)[:, self.pairs], axis=2)
 
     def matched(self, chosen: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """For each chosen pair, one of others of its layer whose single rises are nearest.
@@ -109,13 +114,13 @@ class Pairs:
             Places (layer, pair) of the chosen ones and of their matches, each of shape (matched,
             2). A layer without others gives none.
         """
-        found: list[tuple[tuple[int, int], tuple[int, int]]] = []
+        places: list[tuple[tuple[int, int], tuple[int, int]]] = []
         for layer, single in enumerate(self.single):
             others = np.flatnonzero(among[layer])
             for pair in np.flatnonzero(chosen[layer]) if others.size else ():
                 distance = ((single[others] - single[pair]) ** 2).sum(axis=1)
-                found.append(((layer, int(pair)), (layer, int(others[distance.argmin()]))))
-        one, other = np.array(found, dtype=int).reshape(-1, 2, 2).transpose(1, 0, 2)
+                places.append(((layer, int(pair)), (layer, int(others[distance.argmin()]))))
+        one, other = np.array(places, dtype=int).reshape(-1, 2, 2).transpose(1, 0, 2)
         return one, other
 
     def beyond_matched(self, chosen: np.ndarray, among: np.ndarray, seed: Seed) -> Bootstrap:
@@ -128,9 +133,8 @@ class Pairs:
         one, other = self.matched(chosen, among)
         if not len(one):
             return bootstrap_mean(np.full(len(self.labels), np.nan), seed)
-        difference = (
-            self.interactions[tuple(one.T)] - self.interactions[tuple(other.T)]
-        )  # (matched, examples)
+        # (matched, examples)
+        difference = self.interactions[tuple(one.T)] - self.interactions[tuple(other.T)]
         return bootstrap_mean(difference.mean(axis=0), seed)
 
     def chance(self, patterns: np.ndarray, seed: Seed, draws: int = DRAWS) -> float:
@@ -143,13 +147,13 @@ class Pairs:
         """
         mean = self.interactions.mean(axis=2)
 
-        def difference(of_heads: np.ndarray) -> float:
-            one, other = self.matched(*alike_and_other(of_heads, self.pairs))
+        def difference(patterns: np.ndarray) -> float:
+            one, other = self.matched(*alike_and_other(patterns, self.pairs))
             return float((mean[tuple(one.T)] - mean[tuple(other.T)]).mean()) if len(one) else np.nan
 
-        rng, found = np.random.default_rng(seed), difference(patterns)
+        rng, observed = np.random.default_rng(seed), difference(patterns)
         drawn = [difference(rng.permuted(patterns, axis=1)) for _ in range(draws)]
-        return (1 + np.sum(np.array(drawn) >= found - ROUNDING)) / (1 + draws)
+        return (1 + np.sum(np.array(drawn) >= observed - ROUNDING)) / (1 + draws)
 
 
 def alike_and_other(patterns: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -170,25 +174,109 @@ def nearest(distances: np.ndarray, pairs: np.ndarray) -> np.ndarray:
         distances: between all heads, shape (layers, heads, layers, heads).
         pairs: shape (pairs, 2).
     """
-    layers = len(distances)
-    within = np.stack(
-        [distances[layer, pairs[:, 0], layer, pairs[:, 1]] for layer in range(layers)]
-    )
+    layers = np.arange(len(distances))[:, None]
+    within = distances[layers, pairs[:, 0], layers, pairs[:, 1]]
     return within.argsort(axis=1, kind="stable").argsort(axis=1) < ALIKE * len(pairs)
 
 
-def redundant(found: Sequence[tuple[Pairs, np.ndarray]], estimate: Estimate, seed: Seed) -> Support:
-    """Support for more interaction in pairs of one pattern: surely above 0, and more than exchanged patterns give.
+def redundant(
+    runs: Sequence[tuple[Pairs, np.ndarray, Any]], estimate: Estimate, seed: Seed
+) -> Support:
+    """Support for more interaction in pairs of one pattern: certainly above 0, and more than exchanged patterns give.
 
     Args:
-        found: of every training, with the usual patterns of its heads.
-        estimate: of :meth:`Pairs.beyond_matched` over all trainings.
+        runs: of every run the pairs, and the usual patterns of its heads.
+        estimate: of :meth:`Pairs.beyond_matched` over all runs.
         seed: of the exchanges.
     """
     by_examples = above(estimate)
-    by_heads = max(pairs.chance(patterns, seed) for pairs, patterns in found)
+    by_heads = max(pairs.chance(patterns, seed) for pairs, patterns, _ in runs)
     number = text_of(estimate.summary() | {"unit": "interaction"}, sizes=True)
     return Support(max(by_examples.holds, by_heads), by_examples.fails, number)
+
+
+def one_head_left(pairs: Pairs, seed: Seed) -> list[Bootstrap]:
+    """Change of the score with all but one head of a layer gone, by layer: the head that stays is chosen on other examples.
+
+    Each half of the examples is answered with the head that the other half chose.
+
+    Args:
+        pairs: of one run.
+        seed: of the halves and of the resampling of examples.
+    """
+    answers = predictions(pairs.task, pairs.outputs[:, -pairs.heads :])  # (layers, heads, examples)
+    whole = predictions(pairs.task, pairs.outputs[0, 0])
+    half = np.random.default_rng(seed).permutation(len(whole)) < len(whole) // 2
+    best = np.empty_like(answers[:, 0])  # (layers, examples)
+    for chooses, answered in ((half, ~half), (~half, half)):
+        for layer, of_layer in enumerate(answers):
+            score = scores_of(pairs.task, of_layer[:, chooses], pairs.labels[chooses])
+            best[layer, answered] = of_layer[score.argmax(), answered]
+    return gains(pairs.task, whole, best, pairs.labels, seed)
+
+
+def planted_copies(
+    pairs: Pairs, tuned: Any, batches: Sequence[Batch], labels: np.ndarray, seed: Seed
+) -> dict[str, Bootstrap]:
+    """Interactions of heads of a run with copies of them, which take their layers' least needed places.
+
+    Of "the most needed head", and the mean over layers of "typical heads": those of the median rise
+    of the loss.
+
+    Args:
+        pairs: of the run.
+        tuned: its classifier.
+        batches, labels: the examples.
+        seed: of the resampling.
+    """
+    rises = pairs.alone.mean(axis=2)
+    ranked = rises.argsort(axis=1)  # the most needed last
+    layer = int(rises.max(axis=1).argmax())
+    chosen = {
+        "the most needed head": [(layer, int(ranked[layer, -1]))],
+        "typical heads": [(at, int(ranked[at, pairs.heads // 2])) for at in range(len(rises))],
+    }
+    zeros, interactions = replacement(tuned, batches, "zero"), {}
+    for kind, heads in chosen.items():
+        rows = []
+        for head in heads:
+            copied = head[0], int(ranked[head[0], 0])
+            model, gone = with_copy(tuned, head, copied[1]), ([], [head], [copied], [head, copied])
+            outputs = [cached(logits_without, model, batches, sorted(one), zeros) for one in gone]
+            whole, one, other, both = losses(pairs.task, np.stack(outputs), labels)
+            rows.append(both - one - other + whole)
+        interactions[kind] = bootstrap_mean(np.mean(rows, axis=0), seed)
+    return interactions
+
+
+def with_copy(model, head: Head, place: int):
+    """A copy of a classifier in which a head takes the place of another of its layer, and each gives half: a known redundancy.
+
+    Args:
+        model: BERT, or built like it.
+        head: (layer, head) from 0, which is copied.
+        place: the head of the same layer that is lost.
+
+    Raises:
+        ValueError: the two are one.
+    """
+    layer, source = head
+    if source == place:
+        raise ValueError(
+            f"head {source} cannot be copied to its own place; choose another head of the layer"
+        )
+    planted = copy.deepcopy(model)
+    attention = layers_of(planted)[layer].attention
+    weight = attention.output.dense.weight  # (hidden, heads · head size)
+    size = weight.shape[1] // planted.config.num_attention_heads
+    here, there = (slice(at * size, (at + 1) * size) for at in (source, place))
+    with torch.no_grad():
+        for part in (attention.self.query, attention.self.key, attention.self.value):
+            for values in (part.weight, part.bias):
+                values[there] = values[here].clone()
+        weight[:, here] /= 2
+        weight[:, there] = weight[:, here].clone()
+    return planted
 
 
 class HeadDistances:
@@ -212,20 +300,17 @@ class HeadDistances:
         if len(self._maps) < self._layers:
             return
         heads = maps.shape[1]
-        every, self._maps = (
-            torch.cat(self._maps, dim=1),
-            [],
-        )  # (examples, layers · heads, queries, keys)
+        # (examples, layers · heads, queries, keys)
+        every, self._maps = torch.cat(self._maps, dim=1), []
         weights = (batch.mask / batch.lengths[:, None])[:, None].to(maps)  # (examples, 1, queries)
         own = (_entropy(every) * weights).sum(dim=2)  # (examples, layers · heads)
-        found = maps.new_zeros(len(maps), self._layers * heads, self._layers * heads)
+        distances = maps.new_zeros(len(maps), self._layers * heads, self._layers * heads)
         for head in range(self._layers * heads - 1):
             mixed = (every[:, head : head + 1] + every[:, head + 1 :]) / 2
-            between = (_entropy(mixed) * weights).sum(dim=2) - (
-                own[:, head : head + 1] + own[:, head + 1 :]
-            ) / 2
-            found[:, head, head + 1 :] = found[:, head + 1 :, head] = between
-        shaped = found.view(-1, self._layers, heads, self._layers, heads).cpu().numpy()
+            mean = (own[:, head : head + 1] + own[:, head + 1 :]) / 2
+            between = (_entropy(mixed) * weights).sum(dim=2) - mean
+            distances[:, head, head + 1 :] = distances[:, head + 1 :, head] = between
+        shaped = distances.view(-1, self._layers, heads, self._layers, heads).cpu().numpy()
         self._rows |= dict(zip(batch.index, shaped, strict=True))
 
     def compute(self) -> np.ndarray:
@@ -250,35 +335,3 @@ def closer_within(distances: np.ndarray, seed: Seed) -> Bootstrap:
     within, across = same & ~np.eye(layers * heads, dtype=bool), ~same
     flat = distances.reshape(len(distances), layers * heads, layers * heads).astype(float)
     return bootstrap_mean(flat[:, across].mean(axis=1) - flat[:, within].mean(axis=1), seed)
-
-
-def with_copy(model, head: Head, place: int):
-    """A copy of a classifier in which a head takes the place of another of its layer, and each gives half: a known redundancy.
-
-    Args:
-        model: BERT, or built like it.
-        head: (layer, head) from 0, which is copied.
-        place: the head of the same layer that is lost.
-
-    Raises:
-        ValueError: the two are one.
-    """
-    layer, source = head
-    if source == place:
-        raise ValueError(
-            f"head {source} cannot be copied to its own place; choose another head of the layer"
-        )
-    planted = copy.deepcopy(model)
-    attention = layers_of(planted)[layer].attention
-    size = attention.output.dense.weight.shape[1] // planted.config.num_attention_heads
-    here, there = (slice(at * size, (at + 1) * size) for at in (source, place))
-    with torch.no_grad():
-        for part in (attention.self.query, attention.self.key, attention.self.value):
-            part.weight[there], part.bias[there] = (
-                part.weight[here].clone(),
-                part.bias[here].clone(),
-            )
-        weight = attention.output.dense.weight  # (hidden, heads · head size)
-        weight[:, here] /= 2
-        weight[:, there] = weight[:, here].clone()
-    return planted
