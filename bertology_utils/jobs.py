@@ -43,8 +43,8 @@ from .glue import Task
 from .importance.measure import ablations_of
 from .lab import Lab
 from .patterns import measure as patterns
+from .pruning import spec
 from .pruning.pairs import sets_call
-from .pruning.spec import pruned_runs_of, prunings_of
 from .settings import check_notebook, page_number
 from .workers import KERNEL, connect, count_workers, describe_error, one_thread, run_tasks
 from .workers import Task as WorkerTask
@@ -139,7 +139,7 @@ def pruned_runs(lab: Lab) -> list[Job]:
     return [
         training_job(lab.training(task, seed_offset=number, cut=cut))
         for task, number in runs_of(lab)
-        for cut in prunings_of(lab.settings, number)
+        for cut in spec.prunings_of(lab, number)
     ]
 
 
@@ -167,7 +167,7 @@ def pair_sweeps(lab: Lab) -> list[Job]:
             run_jobs(lab, task, number),
         )
         for task in lab.tasks
-        for number in pruned_runs_of(lab.settings, lab.trainings(task))
+        for number in spec.runs_of(lab, task)
     ]
 
 

@@ -8,7 +8,6 @@ from eight_models import HEADS, HIDDEN, LAYERS, model_and_tokenizer
 from transformers import RobertaConfig, RobertaModel
 
 from bertology_utils import jobs, lab
-from bertology_utils.pruning import plots as pruning
 from bertology_utils.verdicts import UNTESTABLE
 
 FEW = {"train_examples": 40, "max_examples": 20, "sweep_examples": 40}
@@ -73,10 +72,12 @@ def test_as_many_heads_are_counted_as_the_model_has(run, tiny_bert, capsys):
     assert capsys.readouterr().out.count(" of 12 heads") == 4, "at four borders"
 
 
-def test_one_training_of_a_model_with_five_layers_is_pruned(run, tmp_path):
+def test_one_run_of_a_model_with_five_layers_is_pruned_and_judged(run, tmp_path):
     names = run("10", make_bert(tmp_path / "bert", 5, 4, 32), "mrpc", trainings=1)
-    assert names["third"] == 2 and names["three"] == 8
-    assert not tasks_of(names, pruning.GONE, state="another training's")
+    assert tasks_of(names, "gain with layers not fine-tuned", state="frozen from below", kind=2)
+    assert tasks_of(names, "gain with heads gone", state="ranked anew", kind=8)
+    assert not tasks_of(names, "gain with heads gone", state="another training's")
+    assert len(names["lab"].verdicts) == 11, "each claim of the notebook"
 
 
 @pytest.fixture

@@ -15,10 +15,11 @@ from bertology_utils.disabling.effects import losses
 from bertology_utils.disabling.masking import replace_outputs, replacement
 from bertology_utils.disabling.sweep import without_sets
 from bertology_utils.glue import TASKS
+from bertology_utils.lab import Lab
 from bertology_utils.models import load_classifier, load_tokenizer, predict_logits
 from bertology_utils.pruning import measure, pairs, spec
 from bertology_utils.pruning.spec import ANY, BAD, FROZEN, GOOD, NONE, RANDOM, SMALLEST, Pruning
-from bertology_utils.settings import Recipe, parse_model, resolve
+from bertology_utils.settings import Recipe, parse_model
 
 TASK = TASKS["sst2"]
 RECIPE = Recipe(learning_rate=3e-3, epochs=2, batch_size=8, max_length=32)
@@ -98,7 +99,7 @@ def test_shuffled_labels_are_the_same_labels_on_other_rows(training):
 
 
 def test_every_pruning_has_a_run_of_its_own_and_the_small_run_few(training, tiny_bert):
-    own, small = resolve(model=str(tiny_bert)), resolve()
+    own, small = Lab("10_pruning", model=str(tiny_bert)), Lab("10_pruning")
     every = spec.prunings_of(own, 0)
     keys = [
         cache.cache_key(finetune.train, dataclasses.replace(training, cut=pruning))

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..attention import Batch, observe_cached
+from ..attention import Batch
 from ..cache import cached
-from ..common import Head, one_based, track
+from ..common import Head, track
 from ..disabling.effects import gains, scores_of
 from ..disabling.masking import all_heads, disabled, logits_without, random_order, replacement
-from ..disabling.measure import harmless
 from ..drift.measure import EMBEDDINGS, answers_of_task, gain, logits_with_reset, score_task
 from ..glue import Task, plain_metric, predictions, scale_of
 from ..models import predict_logits
-from ..patterns.classifiers import load_network
-from ..patterns.measure import Patterns, usual_patterns
 from ..statistics import Bootstrap, Estimate, mean_of, mean_over_seeds
 from ..verdicts import constant_score
-from . import spec
-from .pairs import (
-    HeadDistances,
-    Pairs,
-    alike_and_other,
-    closer_within,
-    nearest,
-    one_head_left,
-    paired_rows,
-    planted_copies,
-    redundant,
-    sets_call,
-)
-from .spec import ANY, BAD, FROZEN, GOOD, RANDOM, SMALLEST, THIRD, Pruning, prunings_of
+from . import pairs, spec
+from .spec import ANY, BAD, FROZEN, GOOD, RANDOM, SMALLEST, THIRD, Pruning, prunings_of, runs_of
 
 if TYPE_CHECKING:
     from ..lab import Lab
@@ -41,25 +26,17 @@ if TYPE_CHECKING:
 STEPS = 8  # measurements on the way to a model without heads; the fourth is without half of them
 RANDOM_ORDERS = 3
 # How far scores move from one machine to another, which trains another model.
-GAIN = {"by": ("task", "state", "kind"), "unit": "gain", "tolerance": 0.005}
-PairedRun = tuple[Pairs, np.ndarray, np.ndarray]  # see pairs_of_run
+GAIN: dict[str, Any] = {"by": ("task", "state", "kind"), "unit": "gain", "tolerance": 0.005}
 
 
 def run(lab: Lab) -> None:
     """§5's conclusion, tested: pairs of heads of one pattern, and how many layers, heads and weights can go."""
     tasks = lab.learned_tasks
-    runs = {task: [pairs_of_run(lab, task, at) for at in runs_of(lab, task)] for task in tasks}
-    record_pairs(lab, runs)
-    record_layers_of_heads(lab, runs)
+    pairs.record(lab, tasks)
     record_layers(lab, tasks)
     record_heads_gone(lab, tasks)
     record_weights(lab, tasks)
     record_halves(lab, tasks)
-
-
-def runs_of(lab: Lab, task: Task) -> range:
-    """Numbers of the runs that are measured here."""
-    return spec.pruned_runs_of(lab.settings, lab.trainings(task))
 
 
 def change(lab: Lab, task: Task, pruned: np.ndarray, whole: np.ndarray) -> Estimate:
@@ -79,95 +56,6 @@ def change(lab: Lab, task: Task, pruned: np.ndarray, whole: np.ndarray) -> Estim
     return mean_over_seeds(parts, scale_of(task, float(scores_of(task, whole, labels).mean())))
 
 
-# Heads of one pattern
-
-
-def pairs_of_run(lab: Lab, task: Task, number: int) -> PairedRun:
-    """What removing sets of heads gives in a run, each head's usual pattern, and the distances between maps.
-
-    Returns:
-        The pairs, patterns of shape (layers, heads), and distances of shape (examples, layers,
-        heads, layers, heads).
-    """
-    rows = paired_rows(lab, task)
-    measurements = {
-        "patterns": Patterns(load_network().to(lab.device), lab.tokenizer.sep_token_id),
-        "distances": HeadDistances(lab.config.num_hidden_layers),
-    }
-    tuned = lab.finetuned(task, seed_offset=number)
-    seen = observe_cached(tuned, lab.make_batches(task, rows), measurements)
-    outputs, labels = cached(*sets_call(lab, task, number)), np.asarray(rows["label"])
-    pairs = Pairs(task, outputs, labels, lab.config.num_attention_heads)
-    return pairs, usual_patterns(seen["patterns"].one_hot), seen["distances"]
-
-
-def record_pairs(lab: Lab, runs: Mapping[Task, Sequence[PairedRun]]) -> None:
-    """How much more pairs of one pattern, and of like maps, interact than matched ones; and a planted copy, a control.
-
-    Matched for the layer and for what each head costs alone. NaN where there is no such pair.
-    """
-    above: dict[Task, dict[str, Estimate]] = {}
-    for task, several in runs.items():
-        parts: dict[str, list[Bootstrap]] = {"one pattern": [], "maps most alike": []}
-        for pairs, patterns, distances in several:
-            seed, near = lab.resampling_seed(task), nearest(distances.mean(axis=0), pairs.pairs)
-            same = alike_and_other(patterns, pairs.pairs)
-            for part, chosen in zip(parts.values(), (same, (near, ~near)), strict=True):
-                part.append(pairs.beyond_matched(*chosen, seed))
-        above[task] = {kind: mean_over_seeds(part) for kind, part in parts.items()}
-    options = {"by": ("task", "kind"), "unit": "interaction", "tolerance": 0.0005}
-    above = lab.record("interaction above matched pairs", above, **options)
-    tested = {
-        task: redundant(runs[task], kinds["one pattern"], lab.settings.seed)
-        for task, kinds in above.items()
-        if np.isfinite(kinds["one pattern"].value)
-    }
-    lab.judge("same-pattern", tested)
-    copies = {
-        task: planted_copies(
-            several[0][0],
-            lab.finetuned(task),
-            lab.batches(task, "swept"),
-            lab.labels(task, "swept"),
-            lab.resampling_seed(task),
-        )
-        for task, several in runs.items()
-    }
-    lab.record("interaction of a planted copy", copies, **options)
-    needed = {task: of_task["the most needed head"] for task, of_task in copies.items()}
-    lab.judge("planted-copy", needed, unit="interaction")
-
-
-def record_layers_of_heads(lab: Lab, runs: Mapping[Task, Sequence[PairedRun]]) -> None:
-    """What is left with one head in a layer (Michel et al., 2019), and whether heads of one layer are alike (Clark et al., 2019)."""
-    left, closer, random = {}, {}, lab.encoder("normal")
-    for task, several in runs.items():
-        seed = lab.resampling_seed(task)
-        by_run = [one_head_left(pairs, seed) for pairs, *_ in several]
-        by_layer = enumerate(map(mean_over_seeds, zip(*by_run, strict=True)))
-        left[task] = {"one head left": {str(one_based(at)): one for at, one in by_layer}}
-
-        inputs = lab.make_batches(task, paired_rows(lab, task))
-        measurement = HeadDistances(lab.config.num_hidden_layers)
-        untuned = closer_within(observe_cached(random, inputs, {"": measurement})[""], seed)
-        tuned = [closer_within(distances, seed) for *_, distances in several]
-        closer[task] = {
-            "fine-tuned": mean_over_seeds(tuned),
-            "random weights": untuned,
-            "above random weights": mean_over_seeds([one - untuned for one in tuned]),
-        }
-    left = lab.record("gain with one head left in a layer", left, **GAIN)
-    some = {
-        task: harmless({f"layer {at}": one for at, one in states["one head left"].items()}, False)
-        for task, states in left.items()
-    }
-    lab.judge("one-head-left", some)
-    what = "divergence of two layers' heads above that of one layer's"
-    lab.record(what, closer, by=("task", "kind"), unit="bits", tolerance=0.002)
-    beyond = {task: of_task["above random weights"] for task, of_task in closer.items()}
-    lab.judge("layers-alike", beyond)
-
-
 # Layers that are not fine-tuned
 
 
@@ -184,7 +72,7 @@ def record_layers(lab: Lab, tasks: Sequence[Task]) -> None:
         by_group = [change(lab, task, answers, whole) for answers in reset]
         frozen = {
             pruning.count(layers): change(lab, task, pruned_answers(lab, task, pruning), whole)
-            for pruning in prunings_of(lab.settings, 0)
+            for pruning in prunings_of(lab, 0)
             if pruning.kind == FROZEN
         }
         below, above = by_group[:layers], by_group[layers:]
@@ -203,7 +91,7 @@ def record_layers(lab: Lab, tasks: Sequence[Task]) -> None:
 
 def pruned_answers(lab: Lab, task: Task, pruning: Pruning) -> np.ndarray:
     """Answers of the runs that are repeated with a pruning, shape (runs, dev rows)."""
-    numbers = [at for at in lab.trainings(task) if pruning in prunings_of(lab.settings, at)]
+    numbers = [at for at in lab.trainings(task) if pruning in prunings_of(lab, at)]
     return np.stack([lab.answers(task, seed_offset=number, cut=pruning) for number in numbers])
 
 
@@ -308,7 +196,7 @@ def record_weights(lab: Lab, tasks: Sequence[Task]) -> None:
     changes: dict[Task, dict[str, dict[str, Estimate]]] = {}
     for task in track(tasks, "pruning weights"):
         whole, states = answers_of_task(lab, task), changes.setdefault(task, {})
-        for pruning in prunings_of(lab.settings, 0):
+        for pruning in prunings_of(lab, 0):
             if pruning.kind in (SMALLEST, ANY):
                 answers = {
                     "before": pruned_answers(lab, task, pruning),
@@ -360,7 +248,7 @@ def record_halves(lab: Lab, tasks: Sequence[Task]) -> None:
     scores, over, good, shuffled = {}, {}, {}, {}
     for task in tasks:
         labels, seed, metric = lab.labels(task), lab.resampling_seed(task), plain_metric(task)
-        made = prunings_of(lab.settings, 0)
+        made = prunings_of(lab, 0)
         answers = {"all heads": answers_of_task(lab, task)} | {
             name: pruned_answers(lab, task, pruning)
             for name, pruning in (spec.HALVES | spec.CONTROLS).items()

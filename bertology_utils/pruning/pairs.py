@@ -8,7 +8,7 @@ the interaction is positive. To remove a head is to make its output zero.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -17,18 +17,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..attention import Batch
+from ..attention import Batch, observe_cached
 from ..cache import cached
-from ..common import Head
+from ..common import Head, one_based
 from ..disabling.effects import gains, losses, scores_of
 from ..disabling.masking import logits_without, replacement
+from ..disabling.measure import harmless
 from ..disabling.sweep import without_sets
 from ..glue import Task, predictions, sample
+from ..patterns.classifiers import load_network
 from ..patterns.labels import PATTERNS
+from ..patterns.measure import Patterns, usual_patterns
 from ..results import text_of
-from ..statistics import ROUNDING, Bootstrap, Estimate, Seed, bootstrap_mean
+from ..statistics import ROUNDING, Bootstrap, Estimate, Seed, bootstrap_mean, mean_over_seeds
 from ..verdicts import Support, above
-from .spec import layers_of
+from .spec import layers_of, runs_of
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -38,7 +41,98 @@ if TYPE_CHECKING:
 PAIR_ROWS = 160
 ALIKE = 1 / 6  # of a layer's pairs: those whose maps are nearest
 DRAWS = 1000
+PairedRun = tuple["Pairs", np.ndarray, np.ndarray]  # see pairs_of_run
 HETEROGENEOUS = PATTERNS.index("heterogeneous")  # no pattern that two heads could share
+
+
+def record(lab: Lab, tasks: Sequence[Task]) -> None:
+    """All about pairs of heads, and about the heads of one layer."""
+    runs = {
+        task: [pairs_of_run(lab, task, number) for number in runs_of(lab, task)] for task in tasks
+    }
+    record_interactions(lab, runs)
+    record_layers_of_heads(lab, runs)
+
+
+def pairs_of_run(lab: Lab, task: Task, number: int) -> PairedRun:
+    """What removing sets of heads gives in a run, each head's usual pattern, and the distances between maps.
+
+    Returns:
+        The pairs, patterns of shape (layers, heads), and distances of shape (examples, layers,
+        heads, layers, heads).
+    """
+    rows = paired_rows(lab, task)
+    measurements = {
+        "patterns": Patterns(load_network().to(lab.device), lab.tokenizer.sep_token_id),
+        "distances": HeadDistances(lab.config.num_hidden_layers),
+    }
+    tuned = lab.finetuned(task, seed_offset=number)
+    seen = observe_cached(tuned, lab.make_batches(task, rows), measurements)
+    outputs, labels = cached(*sets_call(lab, task, number)), np.asarray(rows["label"])
+    pairs = Pairs(task, outputs, labels, lab.config.num_attention_heads)
+    return pairs, usual_patterns(seen["patterns"].one_hot), seen["distances"]
+
+
+def record_interactions(lab: Lab, runs: Mapping[Task, Sequence[PairedRun]]) -> None:
+    """How much more pairs of one pattern, and of like maps, interact than matched ones; and a planted copy, a control.
+
+    Matched for the layer and for what each head costs alone. NaN where there is no such pair.
+    """
+    options: dict[str, Any] = {"by": ("task", "kind"), "unit": "interaction", "tolerance": 0.0005}
+    above, copies = {}, {}
+    for task, several in runs.items():
+        seed, parts = lab.resampling_seed(task), []
+        for pairs, patterns, distances in several:
+            near = nearest(distances.mean(axis=0), pairs.pairs)
+            both = alike_and_other(patterns, pairs.pairs), (near, ~near)
+            parts.append([pairs.beyond_matched(*chosen, seed) for chosen in both])
+        means = map(mean_over_seeds, zip(*parts, strict=True))
+        above[task] = dict(zip(("one pattern", "maps most alike"), means, strict=True))
+        rows = lab.batches(task, "swept"), lab.labels(task, "swept")
+        copies[task] = planted_copies(several[0][0], lab.finetuned(task), *rows, seed)
+    above = lab.record("interaction above matched pairs", above, **options)
+    lab.record("interaction of a planted copy", copies, **options)
+    same = {task: one["one pattern"] for task, one in above.items()}
+    tested = {
+        task: redundant(runs[task], one, lab.settings.seed)
+        for task, one in same.items()
+        if np.isfinite(one.value)
+    }
+    lab.judge("same-pattern", tested)
+    needed = {task: one["the most needed head"] for task, one in copies.items()}
+    lab.judge("planted-copy", needed, unit="interaction")
+
+
+def record_layers_of_heads(lab: Lab, runs: Mapping[Task, Sequence[PairedRun]]) -> None:
+    """What is left with one head in a layer (Michel et al., 2019), and whether heads of one layer are alike (Clark et al., 2019)."""
+    left, closer, random = {}, {}, lab.encoder("normal")
+    for task, several in runs.items():
+        seed = lab.resampling_seed(task)
+        by_run = [one_head_left(pairs, seed) for pairs, *_ in several]
+        by_layer = enumerate(map(mean_over_seeds, zip(*by_run, strict=True)))
+        left[task] = {str(one_based(at)): one for at, one in by_layer}
+
+        inputs = lab.make_batches(task, paired_rows(lab, task))
+        distances = observe_cached(random, inputs, {"": HeadDistances(len(left[task]))})[""]
+        untuned = closer_within(distances, seed)
+        tuned = [closer_within(distances, seed) for *_, distances in several]
+        closer[task] = {
+            "fine-tuned": mean_over_seeds(tuned),
+            "random weights": untuned,
+            "above random weights": mean_over_seeds([one - untuned for one in tuned]),
+        }
+    options: dict[str, Any] = {"by": ("task", "kind"), "unit": "gain", "tolerance": 0.005}
+    what = "gain with one head left in a layer"
+    left = lab.record(what, left, state="one head left", **options)
+    some = {
+        task: harmless({f"layer {at}": gain for at, gain in one.items()}, each=False)
+        for task, one in left.items()
+    }
+    lab.judge("one-head-left", some)
+    what = "divergence of two layers' heads above that of one layer's"
+    lab.record(what, closer, **options | {"unit": "bits", "tolerance": 0.002})
+    beyond = {task: one["above random weights"] for task, one in closer.items()}
+    lab.judge("layers-alike", beyond)
 
 
 def paired_rows(lab: Lab, task: Task) -> Dataset:
@@ -179,9 +273,7 @@ def nearest(distances: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     return within.argsort(axis=1, kind="stable").argsort(axis=1) < ALIKE * len(pairs)
 
 
-def redundant(
-    runs: Sequence[tuple[Pairs, np.ndarray, Any]], estimate: Estimate, seed: Seed
-) -> Support:
+def redundant(runs: Sequence[PairedRun], estimate: Estimate, seed: Seed) -> Support:
     """Support for more interaction in pairs of one pattern: certainly above 0, and more than exchanged patterns give.
 
     Args:
@@ -236,13 +328,15 @@ def planted_copies(
         "the most needed head": [(layer, int(ranked[layer, -1]))],
         "typical heads": [(at, int(ranked[at, pairs.heads // 2])) for at in range(len(rises))],
     }
-    zeros, interactions = replacement(tuned, batches, "zero"), {}
+    zeros = replacement(tuned, batches, "zero")
+    interactions = {}
     for kind, heads in chosen.items():
         rows = []
         for head in heads:
-            copied = head[0], int(ranked[head[0], 0])
-            model, gone = with_copy(tuned, head, copied[1]), ([], [head], [copied], [head, copied])
-            outputs = [cached(logits_without, model, batches, sorted(one), zeros) for one in gone]
+            place = int(ranked[head[0], 0])
+            model, copied = with_copy(tuned, head, place), (head[0], place)
+            gone: list[list[Head]] = [[], [head], [copied], sorted([head, copied])]
+            outputs = [cached(logits_without, model, batches, one, zeros) for one in gone]
             whole, one, other, both = losses(pairs.task, np.stack(outputs), labels)
             rows.append(both - one - other + whole)
         interactions[kind] = bootstrap_mean(np.mean(rows, axis=0), seed)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..attention import Batch
     from ..finetune import Training
-    from ..settings import Settings
+    from ..lab import Lab
 
 FROZEN, SMALLEST, ANY = "frozen", "smallest weights", "random weights"
 # Of heads, those that are kept.
@@ -132,25 +132,25 @@ HALVES = {kind: Pruning(kind, 0.5) for kind in (GOOD, RANDOM, BAD)}
 CONTROLS = {NONE: Pruning(NONE, 1.0), "labels shuffled": Pruning(GOOD, 0.5, shuffled=True)}
 
 
-def pruned_runs_of(settings: Settings, runs: range) -> range:
+def runs_of(lab: Lab, task: Task) -> range:
     """The runs of a task that notebook 10 measures: all, or in the small run, which is no evidence, the first."""
-    return runs[:1] if settings.is_small else runs
+    return lab.trainings(task)[:1] if lab.settings.is_small else lab.trainings(task)
 
 
-def prunings_of(settings: Settings, number: int) -> tuple[Pruning, ...]:
+def prunings_of(lab: Lab, number: int) -> tuple[Pruning, ...]:
     """The prunings with which notebook 10 repeats a run: those of its claims, and in the first two runs all.
 
     The small run makes a few, and of the first run alone.
 
     Args:
-        settings: of the notebook.
+        lab: of the notebook.
         number: of the run.
     """
     few = Pruning(FROZEN, THIRD), Pruning(SMALLEST, 0.3), HALVES[GOOD], HALVES[BAD]
+    if lab.settings.is_small:
+        return few if number == 0 else ()
     claimed = *few, Pruning(SMALLEST, 0.4), HALVES[RANDOM]
     more = Pruning(FROZEN, 2 * THIRD), Pruning(SMALLEST, 0.6), Pruning(ANY, 0.3), Pruning(ANY, 0.6)
-    if settings.is_small:
-        return few if number == 0 else ()
     return (*claimed, *more, *CONTROLS.values()) if number < 2 else claimed
 
 
