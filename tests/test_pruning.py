@@ -83,10 +83,9 @@ def test_frozen_are_the_embeddings_and_the_lowest_layers(training, size, frozen)
     def parts(model):
         return [model.base_model.embeddings, *model.base_model.encoder.layer, model.classifier]
 
-    same = [
-        all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
-        for one, other in zip(parts(start), parts(tuned), strict=True)
-    ]
+    vectors = torch.nn.utils.parameters_to_vector
+    both = zip(parts(start), parts(tuned), strict=True)
+    same = [torch.equal(*(vectors(part.parameters()) for part in one)) for one in both]
     assert same == [True] * (1 + frozen) + [False] * (4 - frozen)
 
 
@@ -118,10 +117,7 @@ def test_every_pruning_has_a_run_of_its_own_and_the_small_run_few(training, tiny
         (lambda _: Pruning(RANDOM, 1.0), "size=1 leaves nothing of the random heads"),
         (lambda model: spec.layers_of(model.classifier), "is not built like BERT"),
         (lambda model: pairs.with_copy(model, (0, 1), 1), "cannot be copied to its own place"),
-        (
-            lambda model: without_sets(model, [], np.eye(3, dtype=bool)),
-            r"sets of shape \(3, 3\): \(sets, 4 heads\)",
-        ),
+        (lambda model: without_sets(model, [], np.eye(3, dtype=bool)), "4 heads. are wanted"),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(model, wrong, message):
@@ -221,12 +217,6 @@ def test_the_head_that_stays_is_chosen_on_other_examples():
 
 
 # --- heads that go ---
-
-
-@pytest.mark.parametrize(("heads", "gone"), [(72, 27), (20, 8), (12, 4)])
-def test_three_of_eight_steps_are_three_eighths_of_any_models_heads(heads, gone):
-    assert measure.heads_after(3, heads) == gone
-    assert (measure.heads_after(0, heads), measure.heads_after(measure.STEPS, heads)) == (0, heads)
 
 
 def test_heads_that_are_left_are_ranked_again_at_each_step(model, batches):

@@ -82,10 +82,7 @@ def record_layers(lab: Lab, tasks: Sequence[Task]) -> None:
             "frozen from below": frozen,
         }
     lab.record("gain with layers not fine-tuned", changes, **GAIN)
-    for claim, state in {
-        "third-put-back": "from below",
-        "third-frozen": "frozen from below",
-    }.items():
+    for claim, state in ("third-put-back", "from below"), ("third-frozen", "frozen from below"):
         lab.judge(claim, {task: one[state][third] for task, one in changes.items()}, unit="gain")
 
 
@@ -193,50 +190,43 @@ def pruning_order(model, batches: Sequence[Batch], step: int) -> list[Head]:
 
 def record_weights(lab: Lab, tasks: Sequence[Task]) -> None:
     """Change of the score without weights, by which and when they went, and by how many in percent."""
-    changes: dict[Task, dict[str, dict[str, Estimate]]] = {}
+    weights = [one for one in prunings_of(lab, 0) if one.kind in (SMALLEST, ANY)]
+    answers, changes = {"before": pruned_answers, "after": answers_pruned_after}, {}
     for task in track(tasks, "pruning weights"):
-        whole, states = answers_of_task(lab, task), changes.setdefault(task, {})
-        for pruning in prunings_of(lab, 0):
-            if pruning.kind in (SMALLEST, ANY):
-                answers = {
-                    "before": pruned_answers(lab, task, pruning),
-                    "after": answers_pruned_after(lab, task, pruning),
-                }
-                for when, one in answers.items():
-                    by_size = states.setdefault(f"{pruning.kind}, {when}", {})
-                    by_size[f"{100 * pruning.size:.0f}"] = change(lab, task, one, whole)
-    lab.record("gain with weights gone", changes, **GAIN)
-    claimed = {
-        task: {
-            f"{size} %": one
-            for size, one in states[f"{SMALLEST}, before"].items()
-            if size in ("30", "40")
+        whole = answers_of_task(lab, task)
+        changes[task] = {
+            f"{kind}, {when}": {
+                f"{100 * one.size:.0f}": change(lab, task, pruned(lab, task, one), whole)
+                for one in weights
+                if one.kind == kind
+            }
+            for kind in (SMALLEST, ANY)
+            for when, pruned in answers.items()
         }
-        for task, states in changes.items()
+    lab.record("gain with weights gone", changes, **GAIN)
+    smallest = {task: by_state[f"{SMALLEST}, before"] for task, by_state in changes.items()}
+    claimed = {
+        task: {f"{size} %": one for size, one in by_size.items() if size in ("30", "40")}
+        for task, by_size in smallest.items()
     }
     lab.judge("weights-gone", claimed, unit="gain")
 
 
 def answers_pruned_after(lab: Lab, task: Task, pruning: Pruning) -> np.ndarray:
     """Answers after weights were taken from the first two fine-tuned models, which are not trained again, (runs, dev rows)."""
-    inputs = lab.lazy_batches(task, lab.rows(task, "dev"))
+    inputs, seed = lab.lazy_batches(task, lab.rows(task, "dev")), lab.settings.seed
+    models = [lab.lazy_classifier(task, seed_offset=number) for number in runs_of(lab, task)[:2]]
     logits = [
-        cached(
-            logits_pruned,
-            lab.lazy_classifier(task, seed_offset=number),
-            inputs,
-            pruning,
-            lab.settings.seed + number,
-        )
-        for number in runs_of(lab, task)[:2]
+        cached(logits_pruned, model, inputs, pruning, seed + number)
+        for number, model in enumerate(models)
     ]
     return predictions(task, np.stack(logits))
 
 
 def logits_pruned(model, batches: Sequence[Batch], pruning: Pruning, seed: int) -> np.ndarray:
     """Outputs of a classifier, shape (examples, labels), whose weights are pruned here and for good; ``seed`` draws them."""
-    seed_or_none = None if pruning.kind == SMALLEST else seed
-    spec.keep_zero(model, spec.weight_masks(model, pruning.size, seed_or_none))
+    masks = spec.weight_masks(model, pruning.size, None if pruning.kind == SMALLEST else seed)
+    spec.keep_zero(model, masks)
     return predict_logits(model, batches)
 
 
