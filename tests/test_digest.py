@@ -17,15 +17,14 @@ import pytest
 import torch
 from conftest import loaded, make_bert, make_rows, python
 
-from bertology_utils import batches_of, cache, common, digest, disable_heads, finetune, models
+from bertology_utils import batches_of, common, digest, disable_heads, finetune, models
 from bertology_utils.attention import batches, hooks, maps
 from bertology_utils.digest import UnhashableError, code_digest, fingerprint
 from bertology_utils.disabling import masking
 from bertology_utils.disabling.sweep import sweep
 from bertology_utils.drift.measure import reset_logits
 from bertology_utils.features.measure import FlowShares
-from bertology_utils.glue import TASKS, Task
-from bertology_utils.settings import Recipe, parse_model
+from bertology_utils.glue import TASKS
 
 
 @pytest.fixture(autouse=True)
@@ -237,24 +236,6 @@ def test_of_an_arguments_class_the_members_that_are_used_count(digest_of, old, n
     """Or a new property of ``Task`` would train all models anew."""
     changed = digest_of(edited(PACKAGE, "c", old, new), "of_record", "Record")
     assert (changed == digest_of(PACKAGE, "of_record", "Record")) is stays
-
-
-def test_a_property_of_a_task_counts_for_a_training_that_uses_it(monkeypatch):
-    def key():
-        forget()
-        return cache.cache_key(finetune.train, training)
-
-    training = finetune.Training(
-        TASKS["rte"], parse_model("embedded"), make_rows(TASKS["rte"]), Recipe(1e-4)
-    )
-    before, module = key(), Task.__module__
-    text, line = common.SOURCES[module], "\n\n    @property\n    def num_labels"
-    more = line.replace("\n\n", "\n    def unasked(self): return 1\n")  # no line below moves
-    assert text.count(line) == 1
-    monkeypatch.setitem(common.SOURCES, module, text.replace(line, more))
-    assert key() == before
-    monkeypatch.setitem(common.SOURCES, module, text.replace("max(1, len(", "max(2, len("))
-    assert key() != before
 
 
 # Edits that change what comes out: of which function; a module, and its text or a constant's value.

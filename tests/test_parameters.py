@@ -22,82 +22,43 @@ from bertology_utils.settings import (
     resolve,
 )
 
-WRONG = [
-    (
-        ["--profile", "huge"],
-        "unknown profile 'huge'; choose one of: small, glue, paper, colab, bert-forward",
-    ),
-    (
-        ["-p", "tasks", "mrpc,cola"],
-        "unknown task 'cola'; choose one of: mrpc, stsb, sst2, qqp, rte, qnli, mnli",
-    ),
-    (["-p", "tasks", ","], "no task named in ','"),
-    (
-        ["-p", "model", "bert"],
-        "unknown model 'bert'; choose 'embedded', the path of an existing folder, or a Hub name",
-    ),
-    (["-p", "data", "web"], "unknown data 'web'; choose one of: embedded, hub, folder:PATH"),
-    (
-        ["-p", "data", "folder:/nowhere/at/all"],
-        "there is no folder /nowhere/at/all; wanted is GLUE's layout",
-    ),
-    (["-p", "protocol", "mine"], "unknown protocol 'mine'; choose one of: paper, official"),
-    (["-p", "layer", "7", "-p", "head", "1"], "unknown layer 7; layers are counted from 1 to 6"),
-    (["-p", "layer", "1", "-p", "head", "13"], "unknown head 13; heads are counted from 1 to 12"),
-    (["-p", "layer", "2"], "layer=2 without head: give both, counted from 1, or neither"),
-    (["-p", "head", "2"], "head=2 without layer: give both"),
-    (
-        ["--profile", "paper", "-p", "layer", "13", "-p", "head", "1"],
-        "unknown layer 13; layers are counted from 1 to 12",
-    ),
-    (["-p", "seed", "2", "-p", "seed", "3"], "seed is given twice"),
-    (["-p", "seeed", "1"], "unknown parameter 'seeed'; choose one of: "),
-    (["-p", "seed", "one"], "seed='one' is no whole number"),
-    (
-        ["-p", "seed", "-1"],
-        "seed=-1: Input should be greater than or equal to 0; seed (int): of every random draw",
-    ),
-    (["-p", "seed", "all"], "seed=-1: Input should be greater than or equal to 0"),
-    (
-        ["-p", "max_examples", "-2"],
-        "max_examples=-2: Input should be greater than or equal to -1; max_examples (int): dev rows whose maps are measured; 0: the profile's; -1: all",
-    ),
-    (["-p", "max_examples", "1.5"], "max_examples='1.5' is no whole number"),
-    (
-        ["-p", "framenet", "web"],
-        "unknown framenet 'web'; choose one of: embedded, nltk, folder:PATH, zip:PATH",
-    ),
-    (["-p", "framenet", "folder:/nowhere/at/all"], "there is no folder"),
-    (["-p", "train_files", "mnli=x.tsv"], "needs data='folder:PATH'"),
-    (["--only", "99"], "unknown notebook '99'; choose one of: "),
-    (["--only", "3-1"], "unknown notebook '3-1'; choose one of: "),
-    (["--only", "1,x"], "unknown notebook 'x'; choose one of: "),
-    (["-p", "checkpoint", "sst2"], "checkpoint: 'sst2' is not TASK=PLACE, for example sst2=PATH"),
-    (
-        ["-p", "checkpoint", "sst2=/nowhere/at/all"],
-        "checkpoint: there is no folder /nowhere/at/all for SST-2",
-    ),
-    (["-p", "data", "folder:tests"], "MRPC has no .tsv file"),
-    (
-        ["--only", "4", "-p", "data", "folder:tests", "-p", "annotation", "gold"],
-        "annotation='gold' goes with data='embedded' only",
-    ),
-    (
-        ["-p", "annotation", "conllu:results/glue/1_attention_patterns.json"],
-        "1_attention_patterns.json is not a CoNLL-U file",
-    ),
-    (
-        ["-p", "treebank", "/nowhere/at/all.conllu"],
-        "there is no file /nowhere/at/all.conllu; wanted is a CoNLL-U file's path",
-    ),
-    (["-p", "treebank", "README.md"], "README.md is not a CoNLL-U file"),
-    (
-        ["--only", "4", "-p", "treebank", "README.md"],
-        "unknown parameter 'treebank'; choose one of: ",
-    ),
-    (["-p", "framenet", "folder:tests"], "is no FrameNet release: it lacks luIndex.xml, lu, frame"),
-    (["--profile", "paper", "-p", "profile", "small"], "profile is given twice"),
-]
+WRONG = {
+    "--profile huge": "unknown profile 'huge'; choose one of: small, glue, paper, colab, bert-forward",
+    "-p tasks mrpc,cola": "unknown task 'cola'; choose one of: mrpc, stsb, sst2, qqp, rte, qnli, mnli",
+    "-p tasks ,": "no task named in ','",
+    "-p model bert": "unknown model 'bert'; choose 'embedded', the path of an existing folder, or a Hub name",
+    "-p data web": "unknown data 'web'; choose one of: embedded, hub, folder:PATH",
+    "-p data folder:/nowhere/at/all": "there is no folder /nowhere/at/all; wanted is GLUE's layout",
+    "-p protocol mine": "unknown protocol 'mine'; choose one of: paper, official",
+    "-p layer 7 -p head 1": "unknown layer 7; layers are counted from 1 to 6",
+    "-p layer 1 -p head 13": "unknown head 13; heads are counted from 1 to 12",
+    "--profile paper -p layer 13 -p head 1": "unknown layer 13; layers are counted from 1 to 12",
+    "-p layer 2": "layer=2 without head: give both, counted from 1, or neither",
+    "-p head 2": "head=2 without layer: give both",
+    "-p seed 2 -p seed 3": "seed is given twice",
+    "-p seeed 1": "unknown parameter 'seeed'; choose one of: ",
+    "-p seed one": "seed='one' is no whole number",
+    "-p seed -1": "seed=-1: Input should be greater than or equal to 0; seed (int): of every random draw",
+    "-p seed all": "seed=-1: Input should be greater than or equal to 0",
+    "-p max_examples 1.5": "max_examples='1.5' is no whole number",
+    "-p max_examples -2": "max_examples=-2: Input should be greater than or equal to -1; max_examples (int): dev rows whose maps are measured; 0: the profile's; -1: all",
+    "-p framenet web": "unknown framenet 'web'; choose one of: embedded, nltk, folder:PATH, zip:PATH",
+    "-p framenet folder:/nowhere/at/all": "there is no folder",
+    "-p train_files mnli=x.tsv": "needs data='folder:PATH'",
+    "--only 99": "unknown notebook '99'; choose one of: ",
+    "--only 3-1": "unknown notebook '3-1'; choose one of: ",
+    "--only 1,x": "unknown notebook 'x'; choose one of: ",
+    "-p checkpoint sst2": "checkpoint: 'sst2' is not TASK=PLACE, for example sst2=PATH",
+    "-p checkpoint sst2=/nowhere/at/all": "checkpoint: there is no folder /nowhere/at/all for SST-2",
+    "-p data folder:tests": "MRPC has no .tsv file",
+    "--only 4 -p data folder:tests -p annotation gold": "annotation='gold' goes with data='embedded' only",
+    "-p annotation conllu:results/glue/1_attention_patterns.json": "1_attention_patterns.json is not a CoNLL-U file",
+    "-p treebank /nowhere/at/all.conllu": "there is no file /nowhere/at/all.conllu; wanted is a CoNLL-U file's path",
+    "-p treebank README.md": "README.md is not a CoNLL-U file",
+    "--only 4 -p treebank README.md": "unknown parameter 'treebank'; choose one of: ",
+    "-p framenet folder:tests": "is no FrameNet release: it lacks luIndex.xml, lu, frame",
+    "--profile paper -p profile small": "profile is given twice",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -105,13 +66,13 @@ def in_the_checkout(monkeypatch):
     monkeypatch.chdir(ROOT)
 
 
-@pytest.mark.parametrize(("arguments", "message"), WRONG)
+@pytest.mark.parametrize(("call", "message"), WRONG.items())
 @pytest.mark.parametrize("command", ["run", "check"])
-def test_wrong_calls_end_before_a_kernel_starts(command, arguments, message, capsys, monkeypatch):
+def test_wrong_calls_end_before_a_kernel_starts(command, call, message, capsys, monkeypatch):
     monkeypatch.setattr(
         "bertology_utils.run.run_notebook", lambda *_: pytest.fail("a kernel was started")
     )
-    assert cli.main([command, *arguments]) == 2
+    assert cli.main([command, *call.split()]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -264,20 +225,15 @@ def test_paths_mean_the_same_in_the_kernel(tmp_path, monkeypatch):
         assert values == {"annotation": f"{kind}:{tmp_path / name}"}
 
 
-@pytest.mark.parametrize(
-    "name, value",
-    [
-        ("model", "embedded"),
-        ("data", "embedded"),
-        ("data", "hub"),
-        ("framenet", "nltk"),
-        ("annotation", "gold"),
-        ("annotation", "spacy:numpy"),  # a package stands for an installed pipeline here
-    ],
-)
+# A package stands for an installed pipeline here.
+SAID = "model embedded|data embedded|data hub|framenet nltk|annotation gold|annotation spacy:numpy"
+
+
+@pytest.mark.parametrize("said", SAID.split("|"))
 def test_what_a_parameter_says_is_no_path_though_a_folder_bears_its_name(
-    tmp_path, monkeypatch, name, value
+    tmp_path, monkeypatch, said
 ):
+    name, value = said.split()
     (tmp_path / value.rpartition(":")[2]).mkdir()
     monkeypatch.chdir(tmp_path)
     assert convert(name, value) == value
@@ -292,19 +248,17 @@ def test_every_notebooks_cell_has_the_declared_comments():
     """Colab takes `# @param` with choices or a type, at the beginning of the comment; what a parameter means follows."""
     found = run.find_notebooks()
     for notebook in found:
-        cells = json.loads(notebook.path.read_text(encoding="utf-8"))["cells"]
+        content = json.loads(notebook.path.read_text(encoding="utf-8"))["cells"]
+        tags = [set(part["metadata"].get("tags", [])) for part in content]
         tagged = [
-            part
-            for part in cells
-            if {"defaults", "parameters"} & set(part["metadata"].get("tags", []))
+            "".join(part["source"])
+            for part, names in zip(content, tags, strict=True)
+            if {"defaults", "parameters"} & names
         ]
-        own = "\n".join("".join(part["source"]) for part in tagged)
-        written = [parameters_cell(run.assigned("".join(part["source"]))) for part in tagged]
-        assert own == "\n".join(written), "python docs/publish.py writes it"
-        for line, (name, value) in zip(own.splitlines(), notebook.parameters.items(), strict=True):
-            form, _ = re.fullmatch(
-                rf"{name} = \S.*?  # @param (\[.*\]|\{{.*\}}) +# (.+)", line
-            ).groups()
+        assert tagged == [parameters_cell(run.assigned(one)) for one in tagged], "docs/publish.py"
+        lines = "\n".join(tagged).splitlines()
+        for line, (name, value) in zip(lines, notebook.parameters.items(), strict=True):
+            form = re.fullmatch(rf"{name} = \S.*?  # @param (\[.*\]|\{{.*\}}) +# .+", line)[1]
             kind = "string" if isinstance(value, str) else "integer"
             assert form == (json.dumps(CHOICES[name]) if name in CHOICES else f'{{type:"{kind}"}}')
             assert len(line) <= 125
@@ -345,62 +299,28 @@ def test_results_name_every_setting_that_decides_them_and_no_place_on_a_machine(
     )
 
 
-OF_PROFILE = {field.name for field in fields(Profile)} - {"tasks"}
-
-
-def as_written(settings):
-    """What the profile has a say in, as a parameter's text or number."""
-    found = {name: getattr(settings, name) for name in PARAMETERS if name in OF_PROFILE}
-    model, data = found["model"], found["data"]
-    (found["trainings"],) = {*map(settings.trainings_of, settings.tasks)}
-    return found | {
-        "model": model.name,
-        "data": f"folder:{data.path}" if data.kind == "folder" else data.kind,
-    }
-
-
 def test_every_value_of_a_profile_reaches_the_settings_unless_another_is_given(
     tmp_path, monkeypatch
 ):
-    values = {
-        "model": "own/model",
-        "data": f"folder:{tmp_path}",
-        "framenet": "nltk",
-        "annotation": "spacy:own",
-    }
-    values |= {"train_examples": 11, "max_examples": 12, "sweep_examples": 13, "trainings": 14}
-    given = {
-        "model": "embedded",
-        "data": "hub",
-        "framenet": "embedded",
-        "annotation": f"conllu:{ROOT / 'README.md'}",
-    }
-    given |= {"train_examples": 21, "max_examples": 22, "sweep_examples": 23, "trainings": 24}
-    monkeypatch.setitem(PROFILES, "small", replace(PROFILES["small"], **values))
-    assert as_written(resolve()) == values
-    assert as_written(resolve(**given)) == given
-    others = {
-        "name",
-        "recipe",
-        "tasks",
-        "random_starts",
-        "random_tasks",
-        "random_epochs",
-        "trainings_by_task",
-        "after",
-    }
-    assert {field.name for field in fields(Profile)} == {*others, *values}, (
-        "what else a profile has"
-    )
+    counts = "train_examples", "max_examples", "sweep_examples", "trainings"
+    own = {"model": "own/model", "data": f"folder:{tmp_path}", "framenet": "nltk"}
+    own |= {"annotation": "spacy:own"} | dict(zip(counts, range(11, 15), strict=True))
+    given = {"model": "embedded", "data": "hub", "framenet": "embedded"}
+    given |= {"annotation": OTHERS["annotation"]} | dict(zip(counts, range(21, 25), strict=True))
+    monkeypatch.setitem(PROFILES, "small", replace(PROFILES["small"], **own))
+    for said, settings in ((own, resolve()), (given, resolve(**given))):
+        found = {name: getattr(settings, name) for name in said if name not in ("model", "data")}
+        (found["trainings"],) = {*map(settings.trainings_of, settings.tasks)}
+        data = settings.data
+        found["data"] = f"folder:{data.path}" if data.kind == "folder" else data.kind
+        assert found | {"model": settings.model.name} == said
+    others = "name recipe tasks random_starts random_tasks random_epochs trainings_by_task after"
+    assert {field.name for field in fields(Profile)} == {*others.split(), *own}
 
 
 def test_a_profile_has_its_tasks_and_random_starts(monkeypatch):
     own = replace(
-        PROFILES["small"],
-        tasks="sst2,mrpc",
-        random_starts=3,
-        random_tasks="mrpc",
-        trainings=4,
+        PROFILES["small"], tasks="sst2,mrpc", random_starts=3, random_tasks="mrpc", trainings=4
     )
     monkeypatch.setitem(PROFILES, "small", own)
     assert [task.name for task in resolve().tasks] == ["sst2", "mrpc"]
@@ -412,55 +332,23 @@ def test_a_profile_has_its_tasks_and_random_starts(monkeypatch):
     )
 
 
-def with_cells(*sources):
+def cells(*sources):
     """A notebook's text, with these cells of parameters."""
-    cells = [
-        {"cell_type": "code", "metadata": {"tags": ["parameters"]}, "source": [source]}
-        for source in sources
-    ]
-    return json.dumps({"cells": cells})
+    tagged = {"cell_type": "code", "metadata": {"tags": ["parameters"]}}
+    return json.dumps({"cells": [tagged | {"source": [source]} for source in sources]})
 
 
-NOT_READ = [
-    "x =",
-    "x = f()",
-    "x: int",
-    "x += 1",
-    "x = y = 1",
-    "for x in (1, 2): pass",
-    "print(1)",
-    "x.y = 1",
-]
+BROKEN = dict.fromkeys(["{", "[]", '{"cells": 3}', '{"cells": [{}]}'], "1_x.ipynb is no notebook")
+BROKEN |= dict.fromkeys([cells(), cells("x = 1", "y = 2")], "one is wanted")
+BROKEN |= {cells(one): "1_x.ipynb: " for one in ("x =", "x = f()", "x: int", "x += 1", "print(1)")}
 
 
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        *(
-            (text, "1_x.ipynb is no notebook")
-            for text in ("{", "[]", '{"cells": 3}', '{"cells": [{}]}')
-        ),
-        (with_cells(), "one is wanted"),
-        (with_cells("x = 1", "y = 2"), "one is wanted"),
-        *((with_cells(source), "1_x.ipynb: ") for source in NOT_READ),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), BROKEN.items())
 def test_a_broken_notebook_or_parameters_cell_is_named(tmp_path, text, message):
     path = tmp_path / "1_x.ipynb"
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
         run.read_notebook(path)
-
-
-def test_a_dry_run_is_what_check_does_and_runs_nothing(capsys, monkeypatch):
-    monkeypatch.setattr(
-        "bertology_utils.run.run_notebook", lambda *_: pytest.fail("a kernel was started")
-    )
-    said = []
-    for command in (["run", "--dry-run"], ["check"]):
-        assert cli.main([*command, "--only", "3"]) == 0
-        said.append(capsys.readouterr().out)
-    assert said == ["ready to run 3_finetuning_drift with default settings\n"] * 2
 
 
 def test_people_and_code_agree():

@@ -81,27 +81,3 @@ def test_the_cpu_can_be_asked_for_where_there_is_a_gpu(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setenv(common.DEVICE_VARIABLE, "cpu")
     assert common.device() == torch.device("cpu") and common.precision("bf16") == "bf16"
-
-
-MEASURED_PEAK = """
-import sys
-from transformers import BertConfig, BertModel
-from bertology_utils.attention.batches import Batch, bytes_of_token
-from bertology_utils.drift.measure import compare_maps
-layers, heads, hidden, length, examples, models = map(int, sys.argv[1:])
-config = BertConfig(num_hidden_layers=layers, num_attention_heads=heads, hidden_size=hidden, intermediate_size=4 * hidden)
-config.vocab_size = 50
-compared = [BertModel(config).eval().to("second") for _ in range(models)]
-inputs = {"input_ids": torch.full((examples, length), 5), "attention_mask": torch.ones(examples, length, dtype=torch.long)}
-weights = second_device.peak["most"] = second_device.peak["now"]
-pairs = {str(at): (compared[0], other) for at, other in enumerate(compared[1:])}
-compare_maps(pairs, [Batch(inputs, list(range(examples)))])
-print((second_device.peak["most"] - weights) / (examples * length * bytes_of_token(layers, heads, length, models)))
-"""
-
-
-@pytest.mark.parametrize("shape", [(6, 12, 384), (12, 12, 768)], ids=["MiniLM", "bert-base"])
-def test_memory_is_as_the_formula_says(shape):
-    done = registered(MEASURED_PEAK, *shape, 128, 4, 3)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert 0.7 <= float(done.stdout) <= 1, "what is taken, by what the formula gives"

@@ -5,7 +5,6 @@ import pytest
 from conftest import load_script
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain import score
 
 from bertology_utils import statistics, verdicts
 from bertology_utils.drift import figures
@@ -310,19 +309,6 @@ def test_a_model_that_says_one_thing_did_not_learn():
     assert not verdicts.learned(task, constant[None], labels, 1)
     assert verdicts.constant_score(task, labels) == pytest.approx(133 / 200)
     assert verdicts.constant_score(TASKS["stsb"], labels) == 0
-
-
-def test_scores_against_hand_counts():
-    labels, predicted = np.array([1, 1, 1, 0, 0]), np.array([1, 1, 0, 1, 0])
-    assert score(TASKS["mrpc"], predicted, labels) == pytest.approx(
-        {"F1": 2 * 2 / (2 * 2 + 1 + 1), "accuracy": 0.6}
-    )
-    assert score(TASKS["qqp"], np.zeros(5, int), labels)["F1"] == 0
-    assert score(TASKS["stsb"], labels * 2.0 + 1, labels) == pytest.approx(
-        {"Pearson": 1, "Spearman": 1}
-    )
-    assert score(TASKS["stsb"], np.ones(5), labels) == {"Pearson": 0, "Spearman": 0}
-    assert score(TASKS["mnli"], np.array([2, 0]), np.array([2, 1])) == {"accuracy": 0.5}
 
 
 def test_predictions():

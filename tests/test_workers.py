@@ -19,6 +19,8 @@ from bertology_utils import __main__ as cli
 from bertology_utils import workers
 from bertology_utils.workers import NeedFailedError, Task, connect, describe_error, run_tasks
 
+NOWHERE = subprocess.DEVNULL
+
 
 @pytest.fixture(autouse=True)
 def in_the_checkout(monkeypatch):
@@ -34,10 +36,6 @@ def square(number):
 
 def threads(_):
     return os.environ.get("OMP_NUM_THREADS"), os.getpid()
-
-
-def allocator(_):
-    return [name for name in os.environ if name.startswith("MALLOC_")]
 
 
 def die_at(number):
@@ -96,22 +94,11 @@ def run(function, items, jobs, scheduler=""):
         return [(tasks[name].arguments[0], *rest) for name, *rest in run_tasks(tasks, client)]
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_everything_is_made_once(jobs):
-    assert sorted(run(square, range(1, 6), jobs)) == [(n, n**2, None) for n in range(1, 6)]
-
-
 def test_workers_have_one_thread_and_one_job_needs_no_worker():
     (_, (of_worker, process), _), *_ = run(threads, [1, 2], 2)
     assert of_worker == "1" and process != os.getpid()
     ((_, (_, here), _),) = run(threads, [1], 1)
     assert here == os.getpid()
-
-
-def test_workers_keep_the_memory_that_they_free(monkeypatch):
-    """Dask sets a threshold above which it is given back, and fine-tuning took a third longer."""
-    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
-    assert [result for _, result, _ in run(allocator, [1, 2], 2)] == [[], []]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -166,46 +153,21 @@ def test_the_death_of_workers_is_told_with_its_common_cause():
 LASTING = """
 import sys, test_workers as t
 if __name__ == "__main__":
-    t.run(t.{function}, [{folder!r}, {folder!r} + "/."], 2)
+    t.run(t.last_long, [{folder!r}, {folder!r} + "/."], 2)
 """
-
-
-def lasting(folder, function):
-    """A script that keeps two workers busy; each begins by leaving a file in the folder."""
-    script = folder / "lasting.py"
-    script.write_text(LASTING.format(folder=str(folder), function=function))
-    return script
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_workers_end_with_their_run(tmp_path, how):
-    script = lasting(tmp_path, "last_long")
-    with subprocess.Popen([sys.executable, script], stderr=subprocess.DEVNULL) as process:
+    script = tmp_path / "lasting.py"
+    script.write_text(LASTING.format(folder=str(tmp_path)))
+    with subprocess.Popen([sys.executable, script], stderr=NOWHERE) as process:
         wait_until(lambda: len(list(tmp_path.glob("*.begun"))) == 2 or process.poll() is not None)
         children = psutil.Process(process.pid).children(recursive=True)
         assert len(children) >= 2
         process.send_signal(how)
     _, alive = psutil.wait_procs(children, timeout=30)
     assert not alive
-
-
-def test_ctrl_c_says_nothing_but_that_the_run_is_interrupted(tmp_path):
-    """In a terminal it reaches the whole group: the run and its workers."""
-    script = lasting(tmp_path, "last_long")
-    script.write_text(
-        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        + script.read_text().replace("    t.run(", "    try:\n        t.run(")
-        + "    except KeyboardInterrupt:\n        sys.exit('interrupted')\n"
-    )
-    process = subprocess.Popen(
-        [sys.executable, script], stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    wait_until(lambda: len(list(tmp_path.glob("*.begun"))) == 2 or process.poll() is not None)
-    children = psutil.Process(process.pid).children(recursive=True)
-    os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert errors.strip() == "interrupted"
-    assert not psutil.wait_procs(children, timeout=30)[1]
 
 
 LIMITS = {
@@ -277,32 +239,11 @@ def dask(count, folder):
     """Address and processes of a scheduler and its workers."""
     file, processes = folder / "scheduler.json", []
 
-    def start(*arguments):
-        call = [sys.executable, "-m", f"distributed.cli.{arguments[0]}", *map(str, arguments[1:])]
-        processes.append(
-            subprocess.Popen(call, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        )
-
-    start(
-        "dask_scheduler",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        "0",
-        "--no-dashboard",
-        "--scheduler-file",
-        file,
-    )
-    for _ in range(count):
-        start(
-            "dask_worker",
-            "--scheduler-file",
-            file,
-            "--nthreads",
-            "1",
-            "--no-nanny",
-            "--no-dashboard",
-        )
+    calls = ["scheduler --host 127.0.0.1 --port 0", *["worker --nthreads 1 --no-nanny"] * count]
+    for name, *options in map(str.split, calls):
+        call = [sys.executable, "-m", f"distributed.cli.dask_{name}", "--no-dashboard", *options]
+        call += ["--scheduler-file", file]
+        processes.append(subprocess.Popen(call, cwd=folder, stdout=NOWHERE, stderr=NOWHERE))
     try:
         wait_until(lambda: file.exists() and file.read_text().endswith("}"))
         address = json.loads(file.read_text())["address"]
@@ -365,10 +306,7 @@ def test_no_scheduler_and_no_workers_are_said_in_words(tmp_path, capsys):
 def test_with_a_cluster_jobs_run_there_and_notebooks_here(tmp_path):
     """A worker elsewhere has no checkout to run them in, and another cache."""
     jobs = {"made": Task(threads, (0,)), "fails": Task(fail_at, (3,))}
-    notebooks = {
-        "run": Task(threads, (0,), ("made",)),
-        "not run": Task(threads, (0,), ("fails",)),
-    }
+    notebooks = {"run": Task(threads, (0,), ("made",)), "not run": Task(threads, (0,), ("fails",))}
     with dask(1, tmp_path) as (address, _):
         stages = [(address, jobs), ("", notebooks)]
         ended = {name: (result, error) for name, result, error in cli._carry_out(stages, 1)}
