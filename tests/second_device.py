@@ -5,8 +5,6 @@ and so do ``.numpy()`` and a generator of the CPU. What it cannot show: other ro
 is full, and what kernels of CUDA alone refuse.
 """
 
-import weakref
-
 import torch
 from torch.utils import _pytree as trees
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
@@ -22,17 +20,8 @@ INDEXED = {
     aten._index_put_impl_.default,
 }
 FACTORIES = (
-    "empty.memory_format",
-    "empty_strided",
-    "arange",
-    "arange.start",
-    "arange.start_step",
-    "zeros",
-    "ones",
-    "full",
+    "empty.memory_format empty_strided arange arange.start arange.start_step zeros ones full"
 )
-peak = {"now": 0, "most": 0}  # bytes that tensors on the device take
-_sizes: dict[int, int] = {}  # by address of what is held
 _library = torch.library.Library("aten", "IMPL")
 
 
@@ -42,14 +31,12 @@ class There(torch.Tensor):
     @staticmethod
     def __new__(cls, inner: torch.Tensor, *_, **__):
         device = torch.device(NAME, 0)
-        with torch.inference_mode(
-            False
-        ):  # a view in inference mode of a tensor from outside is none of inference mode
+        # A view in inference mode of a tensor from outside is none of inference mode.
+        with torch.inference_mode(False):
             made = torch.Tensor._make_wrapper_subclass(
                 cls, inner.shape, strides=inner.stride(), dtype=inner.dtype, device=device
             )
         made.held = inner
-        _count(inner.untyped_storage())
         return made
 
     def __repr__(self):
@@ -66,12 +53,10 @@ class There(torch.Tensor):
 
     def __deepcopy__(self, memo):
         copied = There(self.held.clone())
-        memo[id(self)] = (
-            torch.nn.Parameter(copied, self.requires_grad)
-            if isinstance(self, torch.nn.Parameter)
-            else copied
-        )
-        return memo[id(self)]
+        if isinstance(self, torch.nn.Parameter):
+            copied = torch.nn.Parameter(copied, self.requires_grad)
+        memo[id(self)] = copied
+        return copied
 
     def __format__(self, form):
         return format(self.held, form)
@@ -81,36 +66,15 @@ class There(torch.Tensor):
         return compute(operation, inputs, named or {})
 
 
-def _count(storage) -> None:
-    """Add a storage to what the device holds, until it is given up."""
-    address, size = storage.data_ptr(), storage.nbytes()
-    if size and address not in _sizes:
-        _sizes[address] = size
-        peak["now"] += size
-        peak["most"] = max(peak.values())
-
-        def freed():
-            peak["now"] -= _sizes.pop(address)
-
-        weakref.finalize(storage, freed)
-
-
 def compute(operation, inputs, named):
     """The operation on the CPU's tensors inside; refused where a GPU would refuse."""
     for each in trees.tree_leaves((inputs, named)):
         here = isinstance(each, torch.Tensor) and not isinstance(each, There) and each.dim()
-        if (
-            here
-            and operation not in MIXED
-            and not (operation in INDEXED and isinstance(inputs[0], There))
-        ):
-            raise RuntimeError(
-                f"{operation}: all tensors have to be on {NAME}:0, and one of shape {tuple(each.shape)} is not"
-            )
+        mixed = operation in MIXED or (operation in INDEXED and isinstance(inputs[0], There))
+        if here and not mixed:
+            raise RuntimeError(f"{operation}: all tensors have to be on {NAME}:0, and one is not")
         if isinstance(each, torch.Generator):
-            raise RuntimeError(
-                f"{operation}: a generator of {NAME} is wanted, and this is one of {each.device.type}"
-            )
+            raise RuntimeError(f"{operation}: a generator of {NAME} is wanted")
     wrapped = {}
 
     def inside(each):
@@ -139,19 +103,14 @@ def register() -> None:
     _setup_privateuseone_for_python_backend(NAME)
 
     def copy(source, target, non_blocking=False):
-        (target.held if isinstance(target, There) else target).copy_(
-            getattr(source, "held", source)
-        )
+        getattr(target, "held", target).copy_(getattr(source, "held", source))
         return target
 
     _library.impl("_copy_from", copy, "PrivateUse1")
-    for name in FACTORIES:
+    for name in FACTORIES.split():
         operation, _, overload = name.partition(".")
-        _library.impl(
-            name,
-            _made_there(getattr(getattr(aten, operation), overload or "default")),
-            "PrivateUse1",
-        )
+        made = _made_there(getattr(getattr(aten, operation), overload or "default"))
+        _library.impl(name, made, "PrivateUse1")
 
 
 def _made_there(operation):

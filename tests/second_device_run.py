@@ -13,11 +13,8 @@ SIZES = {"tasks": "sst2,mrpc,stsb", "train_examples": 32, "max_examples": 24, "s
 
 def main(device: str, folder: Path, notebooks: list[Path]) -> None:
     """Run the notebooks' cells one after the other."""
-    os.environ |= {
-        "BERTOLOGY_CACHE": str(folder / "cache"),
-        "BERTOLOGY_OUTPUT": str(folder),
-        "MPLBACKEND": "agg",
-    }
+    os.environ |= {"BERTOLOGY_CACHE": str(folder / "cache"), "BERTOLOGY_OUTPUT": str(folder)}
+    os.environ["MPLBACKEND"] = "agg"
     if device != "cpu":
         _choose(device)
     import cells

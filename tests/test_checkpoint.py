@@ -1,6 +1,7 @@
 """A person's own fine-tuned classifier takes the place of a training, if it fits."""
 
 import json
+import re
 import shutil
 from functools import partial
 
@@ -12,6 +13,7 @@ from safetensors.torch import load_file, save_file
 
 from bertology_utils.disabling.effects import sweep_run
 from bertology_utils.glue import TASKS
+from bertology_utils.hub import BERT_BASE
 from bertology_utils.lab import Lab
 from bertology_utils.run import find_notebooks
 from bertology_utils.settings import resolve
@@ -21,27 +23,18 @@ def test_it_is_taken_as_it_is(tiny_bert, tiny_classifier, monkeypatch):
     monkeypatch.setattr(
         "bertology_utils.finetune.finetuned", lambda _: pytest.fail("a training was started")
     )
-    lab = Lab(
-        "6_disabling_heads",
-        model=str(tiny_bert),
-        checkpoint=f"SST-2={tiny_classifier}",
-        tasks="sst2,mrpc",
-        sweep_examples=4,
-    )
-    found, expected = (
-        lab.finetuned(TASKS["sst2"]).state_dict(),
-        load_file(tiny_classifier / "model.safetensors"),
-    )
+    given = {"model": str(tiny_bert), "checkpoint": f"SST-2={tiny_classifier}"}
+    lab = Lab("6_disabling_heads", **given, tasks="sst2,mrpc", sweep_examples=4)
+    found = lab.finetuned(TASKS["sst2"]).state_dict()
+    expected = load_file(tiny_classifier / "model.safetensors")
     assert all(torch.equal(found[name].cpu(), value) for name, value in expected.items())
     assert sweep_run(lab, TASKS["sst2"]).heads.shape == (3, 4, 4, 2)
     assert lab.settings.trainings_of(TASKS["sst2"]) == 1
     for wanted in (lab.finetuned, partial(sweep_run, lab)):
         with pytest.raises(ValueError, match="the only run is the checkpoint"):
             wanted(TASKS["sst2"], seed_offset=1)
-    for other in (
-        {"task": TASKS["mrpc"]},
-        {"task": TASKS["sst2"], "init": "normal"},
-    ):  # these are trained as ever
+    # These are trained as ever.
+    for other in ({"task": TASKS["mrpc"]}, {"task": TASKS["sst2"], "init": "normal"}):
         with pytest.raises(pytest.fail.Exception, match="a training was started"):
             lab.finetuned(**other)
     assert set(lab.settings.as_json()["checkpoints"]) == {"sst2"}
@@ -50,12 +43,8 @@ def test_it_is_taken_as_it_is(tiny_bert, tiny_classifier, monkeypatch):
 def test_answers_are_predicted_once_and_say_what_was_learned(
     tiny_bert, tiny_classifier, monkeypatch
 ):
-    lab = Lab(
-        "4_feature_attention",
-        model=str(tiny_bert),
-        checkpoint=f"SST-2={tiny_classifier}",
-        tasks="sst2",
-    )
+    given = {"model": str(tiny_bert), "checkpoint": f"SST-2={tiny_classifier}"}
+    lab = Lab("4_feature_attention", **given, tasks="sst2")
     task = TASKS["sst2"]
     assert list(lab.trainings(task)) == [0] and list(lab.trainings(TASKS["rte"])) == [0, 1]
     answers = lab.answers(task)
@@ -68,15 +57,13 @@ def test_answers_are_predicted_once_and_say_what_was_learned(
 def test_the_score_does_not_hang_on_the_order_in_which_its_outputs_stand(tiny_bert, tmp_path):
     plain = tmp_path / "plain"
     random_classifier(tiny_bert, "sst2").save_pretrained(plain)
-    reordered = shutil.copytree(plain, tmp_path / "reordered")
+    names = {"id2label": {0: "POSITIVE", 1: "NEGATIVE"}}
+    names |= {"label2id": {"POSITIVE": 0, "NEGATIVE": 1}}
+    reordered = copy_with(plain, tmp_path / "reordered", **names)
     tensors = load_file(reordered / "model.safetensors")
     for name in ("classifier.weight", "classifier.bias"):
         tensors[name] = tensors[name].flip(0)
     save_file(tensors, reordered / "model.safetensors", metadata={"format": "pt"})
-    config = json.loads((reordered / "config.json").read_text())
-    config |= {"id2label": {0: "POSITIVE", 1: "NEGATIVE"}}
-    config |= {"label2id": {"POSITIVE": 0, "NEGATIVE": 1}}
-    (reordered / "config.json").write_text(json.dumps(config))
     answers = []
     for folder in (plain, reordered):
         checkpoint = f"SST-2={folder}"
@@ -85,45 +72,45 @@ def test_the_score_does_not_hang_on_the_order_in_which_its_outputs_stand(tiny_be
     np.testing.assert_array_equal(*answers)
 
 
+def copy_with(folder, target, content=None, **changes):
+    """A copy of a model with another configuration."""
+    shutil.copytree(folder, target)
+    config = json.loads((target / "config.json").read_text()) | changes
+    (target / "config.json").write_text(content or json.dumps(config))
+    return target
+
+
 def test_it_must_fit_the_task_and_the_model(tiny_bert, tiny_classifier, tmp_path):
-    def refused(checkpoint, **parameters):
-        with pytest.raises(ValueError) as error:  # noqa: PT011, the message is looked at below
-            resolve(**{"model": str(tiny_bert), "checkpoint": checkpoint} | parameters)
-        return str(error.value)
-
-    assert "2 outputs; MNLI-m wants 3: entailment, neutral, contradiction" in refused(
-        f"mnli={tiny_classifier}"
-    )
-    assert "2 outputs; STS-B wants 1: the score" in refused(f"stsb={tiny_classifier}")
-    assert "its num_hidden_layers is 3, that of the model 'embedded' is 6" in refused(
-        f"rte={tiny_classifier}", model=""
-    )
-    assert "num_hidden_layers is 3" in refused(
-        f"rte={tiny_classifier}", model="google-bert/bert-base-uncased"
-    )
-    assert "no classification layer (architecture: BertModel)" in refused(f"rte={tiny_bert}")
-    named = shutil.copytree(tiny_classifier, tmp_path / "named")
-    config = json.loads((named / "config.json").read_text())
     names = {"id2label": {0: "yes", 1: "no"}, "label2id": {"yes": 0, "no": 1}}
-    (named / "config.json").write_text(json.dumps(config | names))
-    assert "the outputs ['yes', 'no']" in refused(f"rte={named}")
-    assert "rte is given twice" in refused(f"rte={tiny_classifier},RTE={tiny_classifier}")
-    assert "unknown task 'cola'" in refused(f"cola={tiny_classifier}")
-    assert "there is one training only" in refused(f"rte={tiny_classifier}", trainings=2)
-
-    broken = shutil.copytree(tiny_classifier, tmp_path / "broken")
-    config = json.loads((broken / "config.json").read_text())
-    (broken / "config.json").write_text(json.dumps(config | {"vocab_size": 99}))
-    assert "its vocab_size is 99" in refused(f"rte={broken}")
-    (broken / "config.json").write_text("[]")
-    assert "config.json describes no model" in refused(f"rte={broken}")
-    (broken / "config.json").write_text(json.dumps(config))
-    (broken / "model.safetensors").write_bytes(
-        (tiny_classifier / "model.safetensors").read_bytes()[:-8]
-    )
-    assert "cut off" in refused(f"rte={broken}")
-    (broken / "model.safetensors").rename(broken / "pytorch_model.bin")
-    assert "lacks model.safetensors" in refused(f"rte={broken}")
+    named = copy_with(tiny_classifier, tmp_path / "named", **names)
+    other = copy_with(tiny_classifier, tmp_path / "other", vocab_size=99)
+    broken = copy_with(tiny_classifier, tmp_path / "broken", "[]")
+    cut, pickled = (shutil.copytree(tiny_classifier, tmp_path / name) for name in ("cut", "pt"))
+    weights = cut / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-8])
+    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
+    refused = [
+        (
+            f"mnli={tiny_classifier}",
+            {},
+            "2 outputs; MNLI-m wants 3: entailment, neutral, contradic",
+        ),
+        (f"stsb={tiny_classifier}", {}, "2 outputs; STS-B wants 1: the score"),
+        (f"rte={tiny_classifier}", {"model": ""}, "is 3, that of the model 'embedded' is 6"),
+        (f"rte={tiny_classifier}", {"model": BERT_BASE}, "its num_hidden_layers is 3"),
+        (f"rte={tiny_bert}", {}, "no classification layer (architecture: BertModel)"),
+        (f"rte={named}", {}, "the outputs ['yes', 'no']"),
+        (f"rte={tiny_classifier},RTE={tiny_classifier}", {}, "rte is given twice"),
+        (f"cola={tiny_classifier}", {}, "unknown task 'cola'"),
+        (f"rte={tiny_classifier}", {"trainings": 2}, "there is one training only"),
+        (f"rte={other}", {}, "its vocab_size is 99"),
+        (f"rte={broken}", {}, "config.json describes no model"),
+        (f"rte={cut}", {}, "cut off"),
+        (f"rte={pickled}", {}, "lacks model.safetensors"),
+    ]
+    for checkpoint, given, message in refused:
+        with pytest.raises(ValueError, match=re.escape(message)):
+            resolve(**{"model": str(tiny_bert), "checkpoint": checkpoint} | given)
 
 
 def test_results_name_the_number_of_trainings_of_each_task_where_they_differ(

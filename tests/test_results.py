@@ -32,43 +32,25 @@ COMMITTED = [
 
 
 def run_of(*entries, **content):
-    return Results(
-        {
-            "notebook": "1_x",
-            "settings": {"seed": 1},
-            "versions": {},
-            "facts": {},
-            "verdicts": [],
-            "rows": entries,
-        }
-        | content
-    )
+    empty = {
+        "notebook": "1_x",
+        "settings": {"seed": 1},
+        "versions": {},
+        "facts": {},
+        "verdicts": [],
+    }
+    return Results(empty | {"rows": entries} | content)
 
 
 def test_numbers_become_rows_with_their_labels():
-    entries = entries_of(
-        "score",
-        {MRPC: [Estimate(0.5, 0.01, 320, 2)], RTE: [0.25]},
-        by=("task", "training"),
-        unit="score",
-        n=99,
-    )
-    assert entries[0] == {
-        "what": "score",
-        "task": "mrpc",
-        "training": 1,
-        "value": 0.5,
-        "low": 0.4804,
-        "high": 0.5196,
-        "n": 320,
-        "trainings": 2,
-        "unit": "score",
-        "tolerance": MEASURED,
-    }
+    found = {MRPC: [Estimate(0.5, 0.01, 320, 2)], RTE: [0.25]}
+    entries = entries_of("score", found, by=("task", "training"), unit="score", n=99)
+    first = {"what": "score", "task": "mrpc", "training": 1, "value": 0.5, "low": 0.4804}
+    first |= {"high": 0.5196, "n": 320, "trainings": 2, "unit": "score", "tolerance": MEASURED}
+    assert entries[0] == first
     assert (entries[1]["task"], entries[1]["value"], entries[1]["n"]) == ("rte", 0.25, 99)
-    table = tidy(
-        entries_of("gain", {MRPC: np.arange(6.0).reshape(2, 3)}, by=("task",), state="fine-tuned")
-    )
+    gains = {MRPC: np.arange(6.0).reshape(2, 3)}
+    table = tidy(entries_of("gain", gains, by=("task",), state="fine-tuned"))
     assert len(table) == 6 and set(table.state) == {"fine-tuned"}
     assert table.loc[(table["layer"] == 1) & (table["head"] == 2), "value"].item() == 5
 
@@ -126,42 +108,24 @@ def test_another_run_may_differ_by_the_tolerance_of_each_number():
         *entries_of("weight", np.array([[0.1, 0.2]]), unit="weight"),
         *entries_of("share", 0.5, unit="share", tolerance=SHARE),
     )
-    for what, by, same in (
-        ("weight", 0.0004, True),
-        ("weight", 0.004, False),
-        ("share", 0.004, True),
-        ("share", 0.006, False),
-    ):
-        new = copy.deepcopy(old)
-        (entry,) = new.find(what)
-        entry["value"] = (np.asarray(entry["value"]) + by).tolist()
-        assert (moved(old, new) == []) == same
-        assert moved(old, new, exactly=True)
+    for what, small, large in (("weight", 0.0004, 0.004), ("share", 0.004, 0.006)):
+        for step in (small, large):
+            new = copy.deepcopy(old)
+            (entry,) = new.find(what)
+            entry["value"] = (np.asarray(entry["value"]) + step).tolist()
+            assert (moved(old, new) == []) == (step == small)
+            assert moved(old, new, exactly=True)
 
 
 def test_p_values_are_alike_where_nothing_hangs_on_them():
-    old = run_of(
-        *entries_of("better", np.array([0.3, 0.05]), over=("layer",), unit="p", tolerance=P_VALUE)
+    old, alike, other = (
+        run_of(*entries_of("better", np.array(p), over=("layer",), unit="p", tolerance=P_VALUE))
+        for p in ([0.3, 0.05], [0.9, 0.055], [0.3, 0.08])
     )
-    assert (
-        moved(
-            old,
-            run_of(
-                *entries_of(
-                    "better", np.array([0.9, 0.055]), over=("layer",), unit="p", tolerance=P_VALUE
-                )
-            ),
-        )
-        == []
-    )
-    assert moved(
-        old,
-        run_of(
-            *entries_of(
-                "better", np.array([0.3, 0.08]), over=("layer",), unit="p", tolerance=P_VALUE
-            )
-        ),
-    )
+    assert moved(old, alike) == [] and moved(old, other)
+
+
+VERDICT = {"id": "cls-early", "model": "this run", "outcome": "undecided"}
 
 
 @pytest.mark.parametrize(
@@ -169,17 +133,11 @@ def test_p_values_are_alike_where_nothing_hangs_on_them():
     [
         ({"settings": {"seed": 2}}, "settings"),
         ({"facts": {"head": "(1, 2)"}}, "facts"),
-        (
-            {"verdicts": [{"id": "cls-early", "model": "this run", "outcome": "undecided"}]},
-            "verdict on cls-early",
-        ),
+        ({"verdicts": [VERDICT]}, "verdict on cls-early"),
         ({"rows": []}, "is gone"),
         ({"rows": entries_of("weight", 0.1, n=30) + entries_of("more", 0.1)}, "is new"),
         ({"rows": entries_of("weight", 0.1, n=31)}, "n 30 became 31"),
-        (
-            {"rows": entries_of("weight", np.zeros(2), over=("layer",), n=30)},
-            "over None became ['layer']",
-        ),
+        ({"rows": entries_of("weight", np.zeros(2), over=("layer",), n=30)}, "over None became"),
     ],
 )
 def test_whatever_else_differs_is_named(change, says):
@@ -213,9 +171,8 @@ def test_a_file_that_cannot_be_used_says_what_renews_it(tmp_path, place, command
 
 
 def test_the_small_run_shows_the_evidence_and_a_run_on_another_model_its_own(tiny_bert):
-    small, own = (
-        Record("3_finetuning_drift", resolve(**given)) for given in ({}, {"model": str(tiny_bert)})
-    )
+    models = ("", str(tiny_bert))
+    small, own = (Record("3_finetuning_drift", resolve(model=model)) for model in models)
     for record in (small, own):
         record.record("score", 0.5)
         record.judge("last-layers-gain", {"": Estimate(0.1, 0.01, 100)})
@@ -229,13 +186,10 @@ def test_the_small_run_shows_the_evidence_and_a_run_on_another_model_its_own(tin
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: "/".join(path.parts[-2:]))
 def test_committed_results_are_whole(path):
     run = read_results(path)
-    assert {"torch", "transformers"} <= set(run.content["versions"]) and run.content["settings"][
-        "seed"
-    ] == 1
-    places = [
-        tuple(entry.get(name) for name in ("what", "task", "training", "state", "kind"))
-        for entry in run.entries
-    ]
+    assert {"torch", "transformers"} <= set(run.content["versions"])
+    assert run.content["settings"]["seed"] == 1
+    labels = ("what", "task", "training", "state", "kind")
+    places = [tuple(map(entry.get, labels)) for entry in run.entries]
     assert len(set(places)) == len(places)
     for verdict in run.content["verdicts"]:
         assert verdict["outcome"] in OUTCOMES and verdict["id"] in CLAIMS

@@ -40,21 +40,16 @@ def test_every_cell_runs_on_another_device_to_the_same_results(tmp_path):
         assert moved(here, rows) == [], name
 
 
-@pytest.mark.parametrize(
-    "code, problem",
-    [
-        ("torch.ones(2, device='second') + torch.ones(2)", "all tensors have to be on second:0"),
-        (
-            "torch.ones(2, 2)[torch.tensor([0, 1]).to('second')]",
-            "all tensors have to be on second:0",
-        ),
-        ("torch.ones(2, device='second').numpy()", "numpy"),
-        (
-            "torch.randn(2, device='second', generator=torch.Generator())",
-            "a generator of second is wanted",
-        ),
-    ],
-)
+ONE, THERE = "all tensors have to be on second:0", "torch.ones(2, device='second')"
+REFUSED = {
+    f"{THERE} + torch.ones(2)": ONE,
+    "torch.ones(2, 2)[torch.tensor([0, 1]).to('second')]": ONE,
+    f"{THERE}.numpy()": "numpy",
+    "torch.randn(2, device='second', generator=torch.Generator())": "a generator of second is",
+}
+
+
+@pytest.mark.parametrize(("code", "problem"), REFUSED.items())
 def test_the_second_device_refuses_what_a_gpu_refuses(code, problem):
     done = registered(code)
     assert done.returncode == 1 and problem in done.stderr.splitlines()[-1]
