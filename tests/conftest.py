@@ -42,14 +42,12 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Slow ones first, so that at the end no process is left alone with one."""
+    """Slow ones first, so that at the end no process is left alone with one; the others in their order."""
     slow = [f"test_{name}" for name in SLOW.split()]
     for item in items:
         if item.path.stem in slow:
             item.add_marker("slow")
-    items.sort(
-        key=lambda item: [*slow, item.path.stem].index(item.path.stem)
-    )  # the others after them, in their order
+    items.sort(key=lambda item: [*slow, item.path.stem].index(item.path.stem))
 
 
 @pytest.fixture(autouse=True)
@@ -79,16 +77,10 @@ def make_bert(folder: Path, layers: int, heads: int, hidden: int, seed: int = 0)
     from bertology_utils.settings import embedded_folder
 
     torch.manual_seed(seed)
-    config = BertConfig(
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        hidden_size=hidden,
-        intermediate_size=4 * hidden,
-    )
-    model = BertModel(config)
-    for (
-        parameter
-    ) in model.parameters():  # far from BERT's small initial weights: maps that are not uniform
+    sizes = {"num_hidden_layers": layers, "num_attention_heads": heads, "hidden_size": hidden}
+    model = BertModel(BertConfig(**sizes, intermediate_size=4 * hidden))
+    # Far from BERT's small initial weights: maps that are not uniform.
+    for parameter in model.parameters():
         if parameter.dim() > 1:
             torch.nn.init.normal_(parameter, std=1.5 * hidden**-0.5)
     model.save_pretrained(folder)
@@ -137,16 +129,13 @@ def make_rows(task, count: int = 64, seed: int = 0):
 
     words = "river stone bread lamp horse garden paper window music winter bridge coffee".split()
     rng = random.Random(seed)
-    columns = {name: [] for name in (*task.fields, "label", "idx")}
+    rows = []
     for index in range(count):
         label = rng.random() * 5 if task.is_regression else index % task.num_labels
         sign = ("good", "bad", "odd")[int(label * 3 / 5.01) if task.is_regression else label]
-        for field in task.fields:
-            text = " ".join(rng.choices(words, k=rng.randint(2, 12)))
-            columns[field].append(f"{sign} {text}")
-        columns["label"].append(label)
-        columns["idx"].append(index)
-    return Dataset.from_dict(columns, features=schema(task))
+        texts = [" ".join([sign, *rng.choices(words, k=rng.randint(2, 12))]) for _ in task.fields]
+        rows.append(dict(zip(task.fields, texts, strict=True)) | {"label": label, "idx": index})
+    return Dataset.from_list(rows, features=schema(task))
 
 
 def batches_of_rows(task, count, tokenizer, max_length=64, seed=0, **options):
@@ -163,14 +152,8 @@ def write_results(folder, rows, notebook="8_trial"):
     from bertology_utils.results import FORM
 
     folder.mkdir(parents=True, exist_ok=True)
-    content = {
-        "notebook": notebook,
-        "form": FORM,
-        "settings": {},
-        "versions": {},
-        "verdicts": [],
-        "rows": list(rows),
-    }
+    content = {"notebook": notebook, "form": FORM, "settings": {}, "versions": {}}
+    content |= {"verdicts": [], "rows": list(rows)}
     (folder / "results.json").write_text(json.dumps(content))
     return folder / "results.json"
 
@@ -188,10 +171,8 @@ def gold_annotation(folder):
     """The embedded corpora's annotation in one CoNLL-U file."""
     from bertology_utils.corpora import GLUE
 
-    parts = [
-        gzip.decompress(file.read_bytes()).decode().strip()
-        for file in sorted(GLUE.glob("*/dev*.conllu.gz"))
-    ]
+    files = sorted(GLUE.glob("*/dev*.conllu.gz"))
+    parts = [gzip.decompress(file.read_bytes()).decode().strip() for file in files]
     (folder / "gold.conllu").write_text("\n\n".join(parts) + "\n\n", encoding="utf-8")
     return folder / "gold.conllu"
 
@@ -208,9 +189,7 @@ def head_view(monkeypatch):
 def python(code, *arguments, **options):
     """What a process of its own that runs this code leaves."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.run(
-        command, **({"capture_output": True, "text": True, "cwd": ROOT} | options)
-    )
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, **options)
 
 
 @pytest.fixture(scope="session")
@@ -219,21 +198,14 @@ def browser():
     webdriver = pytest.importorskip(
         "selenium.webdriver", reason="selenium, which `make site` installs, drives the browser"
     )
-    binary, driver = (
-        next(filter(None, map(shutil.which, names)), None)
-        for names in (("chromium", "google-chrome"), ("chromedriver",))
-    )
+    binary = shutil.which("chromium") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
     if not (binary and driver):
         pytest.skip("no browser here; on Debian: apt-get install chromium chromium-driver")
     options = webdriver.ChromeOptions()
     options.binary_location = binary
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-dev-shm-usage",
-        "--window-size=1200,1000",
-    ):
-        options.add_argument(argument)
+    for argument in "headless=new no-sandbox disable-dev-shm-usage window-size=1200,1000".split():
+        options.add_argument(f"--{argument}")
     try:
         running = webdriver.Chrome(options, service=webdriver.ChromeService(driver))
     except importlib.import_module("selenium.common").WebDriverException as error:
@@ -269,20 +241,3 @@ KEY = {"what": "numbers", "seed": 1}  # of an entry of the cache
 def fill_with(text):
     """What fills an entry with a file of this text."""
     return lambda target, scratch: (target / "data.txt").write_text(text)
-
-
-def slow_entry(folder, log, key):
-    """For a process of its own: fill an entry of the cache in that folder, slowly, and say so in the log."""
-    import time
-
-    from bertology_utils import cache
-
-    os.environ["BERTOLOGY_CACHE"] = folder
-
-    def fill(target, scratch):
-        with open(log, "a") as file:
-            file.write("filled\n")
-        time.sleep(0.5)
-        (target / "data.txt").write_text("whole")
-
-    cache.artefact("things", key, fill)

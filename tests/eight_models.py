@@ -4,15 +4,8 @@ import functools
 
 import torch
 import transformers
-from tokenizers import (
-    Tokenizer,
-    decoders,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-    trainers,
-)
+from tokenizers import Tokenizer, decoders, models, normalizers, processors, trainers
+from tokenizers import pre_tokenizers as splits
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from bertology_utils import Batch
@@ -20,11 +13,7 @@ from bertology_utils.settings import embedded_folder
 
 LAYERS, HEADS, HIDDEN = 3, 4, 32
 NAMES = (
-    "BERT",
-    "RoBERTa",
-    "ELECTRA",
-    "DistilBERT",
-    "ALBERT",
+    *"BERT RoBERTa ELECTRA DistilBERT ALBERT".split(),
     "multilingual BERT",
     "ModernBERT",
     "MiniLM",
@@ -36,12 +25,9 @@ PAIRS = [
     ("Rain falls.", "Nothing stays dry outside, does it?"),
     ("A man plays.", "No."),
 ]
-_SIZES = {
-    "num_hidden_layers": LAYERS,
-    "num_attention_heads": HEADS,
-    "hidden_size": HIDDEN,
-    "intermediate_size": 48,
-}
+_SIZES = {"num_hidden_layers": LAYERS, "num_attention_heads": HEADS}
+_SIZES |= {"hidden_size": HIDDEN, "intermediate_size": 48}
+_DISTIL = {"dim": HIDDEN, "n_layers": LAYERS, "n_heads": HEADS, "hidden_dim": 48}
 
 
 @functools.cache
@@ -55,11 +41,7 @@ def model_and_tokenizer(name):
         "BERT": ("Bert", _embedded(), {}),
         "RoBERTa": ("Roberta", _bytes("<s>", "</s>", double=True), {"max_position_embeddings": 66}),
         "ELECTRA": ("Electra", _embedded(), {"embedding_size": 16}),
-        "DistilBERT": (
-            "DistilBert",
-            _embedded(segments=False),
-            {"dim": HIDDEN, "n_layers": LAYERS, "n_heads": HEADS, "hidden_dim": 48},
-        ),
+        "DistilBERT": ("DistilBert", _embedded(segments=False), _DISTIL),
         "ALBERT": ("Albert", _unigram(), {"embedding_size": 16}),
         "multilingual BERT": ("Bert", _cased_pieces(), {}),
         "ModernBERT": ("ModernBert", _bytes("[CLS]", "[SEP]"), {}),
@@ -80,36 +62,23 @@ def model_and_tokenizer(name):
 
 def parts_of(whole, size):
     """A batch, shortest examples first, in batches of so many, each cut to its longest."""
-    parts = [slice(at, at + size) for at in range(0, len(whole.index), size)]
-    return [
-        Batch(
-            {
-                name: ids[rows, : int(whole.lengths[rows].max())]
-                for name, ids in whole.inputs.items()
-            },
-            whole.index[rows],
-        )
-        for rows in parts
-    ]
+    batches = []
+    for at in range(0, len(whole.index), size):
+        rows = slice(at, at + size)
+        longest = int(whole.lengths[rows].max())
+        inputs = {name: ids[rows, :longest] for name, ids in whole.inputs.items()}
+        batches.append(Batch(inputs, whole.index[rows]))
+    return batches
 
 
 def zero_queries(model, layer, head):
     """Set one head's query projection to zero, wherever the architecture keeps it."""
     size = model.config.hidden_size // model.config.num_attention_heads
-    found = [
-        module
-        for module in model.modules()
-        if any(hasattr(module, part) for part in ("query", "q_lin", "Wqkv"))
-    ]
-    linear = next(
-        getattr(found[layer], part)
-        for part in ("query", "q_lin", "Wqkv")
-        if hasattr(found[layer], part)
-    )
+    names = ("query", "q_lin", "Wqkv")
+    linears = [module for name, module in model.named_modules() if name.rpartition(".")[2] in names]
     with torch.no_grad():  # of a joint projection, queries come first
-        linear.weight[head * size : (head + 1) * size] = 0
-        if linear.bias is not None:
-            linear.bias[head * size : (head + 1) * size] = 0
+        for parameter in linears[layer].parameters():
+            parameter[head * size : (head + 1) * size] = 0
 
 
 def _embedded(segments=True):
@@ -119,90 +88,53 @@ def _embedded(segments=True):
     return tokenizer
 
 
-def _trained(
-    model,
-    trainer,
-    pre,
-    decoder,
-    first,
-    last,
-    double=False,
-    normalizer=None,
-    special=("<pad>", "<unk>"),
-    **more,
-):
+def _trained(model, trainer, split, decoder, first, last, double=False, **more):
+    """A tokenizer trained on the pairs; ``double`` ends between the texts of a pair leave no segments."""
     tokenizer = Tokenizer(model)
-    tokenizer.pre_tokenizer, tokenizer.decoder = pre, decoder
+    tokenizer.pre_tokenizer, tokenizer.decoder = split, decoder
+    if isinstance(model, models.WordPiece):
+        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
     tokenizer.train_from_iterator([text for pair in PAIRS for text in pair] * 3, trainer)
-    at = [(token, tokenizer.token_to_id(token)) for token in (first, last)]
     between, second = (f"{last}:0 {last}:0", 0) if double else (f"{last}:0", 1)
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{first}:0 $A:0 {last}:0",
         pair=f"{first}:0 $A:0 {between} $B:{second} {last}:{second}",
-        special_tokens=at,
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in (first, last)],
     )
-    if normalizer:
-        tokenizer.normalizer = normalizer
-    names = (
-        ["input_ids", "attention_mask"]
-        if "bos_token" in more
-        else ["input_ids", "token_type_ids", "attention_mask"]
-    )
-    more |= {
+    segments = [] if "bos_token" in more else ["token_type_ids"]
+    names = ["input_ids", *segments, "attention_mask"]
+    more = {
         "cls_token": first,
         "sep_token": last,
-        "pad_token": special[0],
-        "unk_token": special[1],
-    }
+        "pad_token": "<pad>",
+        "unk_token": "<unk>",
+    } | more
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_input_names=names, **more)
 
 
 def _bytes(first, last, double=False):
     """Byte-level BPE, as RoBERTa and ModernBERT have it; no segments."""
-    pre = pre_tokenizers.ByteLevel
-    special = [first, "<pad>", last, "<unk>"]
-    trainer = trainers.BpeTrainer(
-        vocab_size=400, special_tokens=special, initial_alphabet=pre.alphabet()
-    )
-    ends = {"bos_token": first, "eos_token": last}
-    return _trained(
-        models.BPE(),
-        trainer,
-        pre(add_prefix_space=False),
-        decoders.ByteLevel(),
-        first,
-        last,
-        double,
-        **ends,
-    )
+    special, letters = [first, "<pad>", last, "<unk>"], splits.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=special, initial_alphabet=letters)
+    split, ends = splits.ByteLevel(add_prefix_space=False), {"bos_token": first, "eos_token": last}
+    return _trained(models.BPE(), trainer, split, decoders.ByteLevel(), first, last, double, **ends)
 
 
 def _unigram():
     """SentencePiece's unigrams, as ALBERT has them."""
-    trainer = trainers.UnigramTrainer(
-        vocab_size=120, special_tokens=["<pad>", "<unk>", "[CLS]", "[SEP]"], unk_token="<unk>"
-    )
-    return _trained(
-        models.Unigram(),
-        trainer,
-        pre_tokenizers.Metaspace(),
-        decoders.Metaspace(),
-        "[CLS]",
-        "[SEP]",
-    )
+    special = ["<pad>", "<unk>", "[CLS]", "[SEP]"]
+    trainer = trainers.UnigramTrainer(vocab_size=120, special_tokens=special, unk_token="<unk>")
+    around = splits.Metaspace(), decoders.Metaspace()
+    return _trained(models.Unigram(), trainer, *around, "[CLS]", "[SEP]")
 
 
 def _cased_pieces():
     """WordPiece with capitals and accents, as multilingual BERT has it; other ids than the embedded vocabulary's."""
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=150, special_tokens=["[UNK]", "[SEP]", "[PAD]", "[CLS]"]
-    )
-    model, parts = (
+    special = ["[UNK]", "[SEP]", "[PAD]", "[CLS]"]
+    trainer = trainers.WordPieceTrainer(vocab_size=150, special_tokens=special)
+    model, around = (
         models.WordPiece(unk_token="[UNK]"),
-        (pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()),
+        (splits.BertPreTokenizer(), decoders.WordPiece()),
     )
-    cased = {
-        "normalizer": normalizers.BertNormalizer(lowercase=False),
-        "special": ("[PAD]", "[UNK]"),
-    }
-    return _trained(model, trainer, *parts, "[CLS]", "[SEP]", **cased)
+    names = {"pad_token": "[PAD]", "unk_token": "[UNK]"}
+    return _trained(model, trainer, *around, "[CLS]", "[SEP]", **names)

@@ -2,6 +2,7 @@
 
 import functools
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 import torch
@@ -16,25 +17,10 @@ from bertology_utils.lab import Lab
 from corpora_generator import generate
 
 TASKS = ("mrpc", "sst2")
-FOOTNOTE_6 = {
-    "neither",
-    "nor",
-    "not",
-    "never",
-    "none",
-    "don't",
-    "won't",
-    "didn't",
-    "hadn't",
-    "haven't",
-    "can't",
-    "isn't",
-    "wasn't",
-    "shouldn't",
-    "couldn't",
-    "nothing",
-    "nowhere",
-}
+FOOTNOTE_6 = set(
+    "neither nor not never none don't won't didn't hadn't haven't can't isn't wasn't shouldn't"
+    " couldn't nothing nowhere".split()
+)
 
 
 def score(task, predicted, labels, *metrics):
@@ -49,11 +35,9 @@ def score(task, predicted, labels, *metrics):
         if metric in ("Pearson", "Spearman"):
             rho = stats.pearsonr if metric == "Pearson" else stats.spearmanr
             return rho(labels, predicted).statistic if np.ptp(predicted) and np.ptp(labels) else 0.0
-        return (
-            accuracy_score(labels, predicted)
-            if metric == "accuracy"
-            else f1_score(labels, predicted, zero_division=0)
-        )
+        if metric == "accuracy":
+            return accuracy_score(labels, predicted)
+        return f1_score(labels, predicted, zero_division=0)
 
     return {metric: float(of(metric)) for metric in metrics or task.metrics}
 
@@ -85,38 +69,30 @@ def touching(offsets, owners, field, start, end):
 
 def runs(text):
     """(start, end) of every run of letters and apostrophes."""
-    start = None
-    for at, character in enumerate(text + " "):
-        inside = character.isalpha() or character in "'’"
-        if inside and start is None:
-            start = at
-        if not inside and start is not None:
+    at = 0
+    for inside, run in groupby(text, lambda character: character.isalpha() or character in "'’"):
+        start, at = at, at + len([*run])
+        if inside:
             yield start, at
-            start = None
 
 
 def plain_example(row, fields, tokenizer, model):
     texts = [row.text[field] for field in fields]
-    encoded = tokenizer(
-        *texts, truncation=True, max_length=64, return_offsets_mapping=True, return_tensors="pt"
-    )
+    form = {"return_offsets_mapping": True, "return_tensors": "pt"}
+    encoded = tokenizer(*texts, truncation=True, max_length=64, **form)
     offsets, owners = encoded.pop("offset_mapping")[0].tolist(), encoded.sequence_ids(0)
     sentences, negation = [], []
     for field, name in enumerate(fields):
         for sentence in row.sentences[name]:
-            placed = [
-                (word, touching(offsets, owners, field, word.start, word.end))
-                for word in sentence.words
-            ]
-            sentences.append(placed)
+            spans = [(word, word.start, word.end) for word in sentence.words]
+            sentences.append([(w, touching(offsets, owners, field, *span)) for w, *span in spans])
         for start, end in runs(texts[field]):
             if texts[field][start:end].lower().replace("’", "'") in FOOTNOTE_6:
                 negation += touching(offsets, owners, field, start, end)
     pieces = tokenizer.convert_ids_to_tokens(encoded["input_ids"][0])
     special = [at for at, owner in enumerate(owners) if owner is None]
-    maps = (
-        torch.cat(attention_maps(model, Batch(dict(encoded), [0], torch.zeros(1)))).double().numpy()
-    )
+    maps = attention_maps(model, Batch(dict(encoded), [0], torch.zeros(1)))
+    maps = torch.cat(maps).double().numpy()
     return Plain(pieces, sentences, special[:1], special[1:], negation, maps)
 
 
@@ -127,12 +103,9 @@ def measured(name):
     task, model = lab.tasks[0], lab.encoder("pretrained").cpu()
     rows = sample(lab.rows(task, "dev"), 50, lab.settings.seed)
     gold = generate(name)["validation"]
-    return (
-        lab,
-        task,
-        model,
-        [plain_example(gold[row["idx"]], task.fields, lab.tokenizer, model) for row in rows],
-    )
+    golds = [gold[row["idx"]] for row in rows]
+    plain = [plain_example(one, task.fields, lab.tokenizer, model) for one in golds]
+    return lab, task, model, plain
 
 
 def replay(measurement, examples, side="right", width=None):
@@ -181,12 +154,5 @@ def made_input(words, pieces=None):
     pieces = pieces or [(at,) for at in range(1, len(words) + 1)]
     end = max(max(positions) for positions in pieces if positions) + 1
     tokens = ("[CLS]", *["x"] * (end - 1), "[SEP]")
-    return AnnotatedInput(
-        tuple(range(end + 1)),
-        tokens,
-        (0,),
-        (end,),
-        (PlacedSentence(tuple(words), tuple(pieces)),),
-        (),
-        0,
-    )
+    sentence, ids = PlacedSentence(tuple(words), tuple(pieces)), tuple(range(end + 1))
+    return AnnotatedInput(ids, tokens, (0,), (end,), (sentence,), (), 0)

@@ -29,41 +29,29 @@ class Layer(NamedTuple):
 def forward(model, input_ids, token_type_ids) -> list[Layer]:
     """Every layer of a transformers BERT with gelu, without dropout."""
     config, eps = model.config, model.config.layer_norm_eps
-    state = {
-        name: value.double().cpu().numpy() for name, value in model.base_model.state_dict().items()
-    }
-    word, position, kind = (
-        state[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")
-    )
-    rows = [
-        word[w] + position[i] + kind[k]
-        for i, (w, k) in enumerate(zip(input_ids, token_type_ids, strict=True))
-    ]
+    weights = model.base_model.state_dict()
+    state = {name: value.double().cpu().numpy() for name, value in weights.items()}
+    names = ("word", "position", "token_type")
+    word, position, kind = (state[f"embeddings.{name}_embeddings.weight"] for name in names)
+    rows = word[input_ids] + position[: len(input_ids)] + kind[token_type_ids]
     x, layers = np.array([layer_norm(row, state, "embeddings", eps) for row in rows]), []
     for n in range(config.num_hidden_layers):
-        entering = layers[-1].leaving if layers else x
-        layers.append(
-            one_layer(entering, state, f"encoder.layer.{n}", config.num_attention_heads, eps)
-        )
+        layers.append(one_layer(x, state, f"encoder.layer.{n}", config.num_attention_heads, eps))
+        x = layers[-1].leaving
     return layers
 
 
 def one_layer(x, state, name, heads, eps) -> Layer:
     """The layer of parameters ``name``, entered by x, (L, hidden)."""
     length, size = len(x), x.shape[1] // heads
-    a, f, attended, leaving = (
-        np.zeros((heads, length, length)),
-        np.zeros((heads, *x.shape)),
-        0 * x,
-        0 * x,
-    )
+    a, f = np.zeros((heads, length, length)), np.zeros((heads, *x.shape))
+    attended, leaving, attention = 0 * x, 0 * x, f"{name}.attention"
     q, k, v = (
-        [linear(row, state, f"{name}.attention.self.{part}") for row in x]
+        [linear(row, state, f"{attention}.self.{part}") for row in x]
         for part in ("query", "key", "value")
     )
-    output, bias = (
-        state[f"{name}.attention.output.dense.{part}"].T for part in ("weight", "bias")
-    )  # torch's are (out, in)
+    # torch's matrices are (out, in)
+    output, bias = (state[f"{attention}.output.dense.{part}"].T for part in ("weight", "bias"))
     for h, i in np.ndindex(heads, length):
         own = slice(h * size, (h + 1) * size)
         f[h, i] = v[i][own] @ output[own]
@@ -72,16 +60,12 @@ def one_layer(x, state, name, heads, eps) -> Layer:
     for i in range(length):
         attended[i] = sum((a[h, i, j] * f[h, j] for h, j in np.ndindex(heads, length)), bias)
         block = layer_norm(attended[i] + x[i], state, f"{name}.attention.output", eps)
-        inner = [
-            z * (1 + math.erf(z / math.sqrt(2))) / 2
-            for z in linear(block, state, f"{name}.intermediate.dense")
-        ]
-        leaving[i] = layer_norm(
-            linear(inner, state, f"{name}.output.dense") + block, state, f"{name}.output", eps
-        )
-    return Layer(
-        x, a, f, attended, (state[f"{name}.attention.output.LayerNorm.weight"], eps), leaving
-    )
+        wide = linear(block, state, f"{name}.intermediate.dense")
+        inner = [z * (1 + math.erf(z / math.sqrt(2))) / 2 for z in wide]
+        whole = linear(inner, state, f"{name}.output.dense") + block
+        leaving[i] = layer_norm(whole, state, f"{name}.output", eps)
+    norm = state[f"{attention}.output.LayerNorm.weight"], eps
+    return Layer(x, a, f, attended, norm, leaving)
 
 
 def linear(x, state, name):
@@ -89,9 +73,8 @@ def linear(x, state, name):
 
 
 def layer_norm(x, state, name, eps):
-    return (
-        normalised(x, x, state[f"{name}.LayerNorm.weight"], eps) + state[f"{name}.LayerNorm.bias"]
-    )
+    scale, shift = (state[f"{name}.LayerNorm.{part}"] for part in ("weight", "bias"))
+    return normalised(x, x, scale, eps) + shift
 
 
 def normalised(x, y, gamma, eps):

@@ -4,8 +4,9 @@ import dataclasses
 import errno
 import fcntl
 import logging
-import multiprocessing
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import KEY, ROOT, fill_with, loaded, make_rows, slow_entry
+from conftest import KEY, ROOT, fill_with, loaded, make_rows
 from filelock import FileLock, Timeout
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -146,18 +147,24 @@ def test_measurements_are_evicted_above_a_size_alone_those_not_used_for_longest_
 # Locks
 
 
+FILLING = """
+import sys, time
+from conftest import KEY
+from bertology_utils import cache
+def fill(target, scratch):
+    with open(sys.argv[1], "a") as log:
+        log.write("filled\\n")
+    time.sleep(0.5)
+    (target / "data.txt").write_text("whole")
+cache.artefact("things", KEY, fill)
+"""
+
+
 def test_two_processes_fill_one_entry_once(tmp_path):
-    log, context = tmp_path / "log", multiprocessing.get_context("spawn")
-    workers = [
-        context.Process(target=slow_entry, args=(str(tmp_path / "cache"), str(log), KEY))
-        for _ in range(2)
-    ]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-        assert worker.exitcode == 0
-    assert log.read_text() == "filled\n"
+    command = [sys.executable, "-c", FILLING, str(tmp_path / "log")]
+    fillers = [subprocess.Popen(command) for _ in range(2)]
+    assert [filler.wait() for filler in fillers] == [0, 0]
+    assert (tmp_path / "log").read_text() == "filled\n"
     assert not list(tmp_path.rglob("*.lock")), "the lock goes with the work"
 
 

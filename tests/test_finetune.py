@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
 from conftest import make_rows
@@ -35,54 +36,32 @@ def entries(folder):
 
 @pytest.mark.parametrize("task", ["mnli", "stsb"])
 def test_learns_what_the_first_word_gives_away(tiny_bert, task):
-    job = training(
-        tiny_bert,
-        task,
-        rows=make_rows(TASKS[task], 256),
-        recipe=dataclasses.replace(RECIPE, epochs=6),
-    )
+    longer = dataclasses.replace(RECIPE, epochs=6)
+    job = training(tiny_bert, task, make_rows(TASKS[task], 256), recipe=longer)
     model, tokenizer = finetune.finetuned(job), models.load_tokenizer(job.source)
     rows = make_rows(job.task, 120, seed=9)
     logits = predict_logits(model, make_batches(tokenize(rows, job.task, tokenizer, 32), tokenizer))
-    found = next(
-        iter(
-            score(
-                job.task, predictions(job.task, logits), torch.tensor(rows["label"][:]).numpy()
-            ).values()
-        )
-    )
+    labels = np.array(rows["label"][:])
+    found, *_ = score(job.task, predictions(job.task, logits), labels).values()
     assert found > (0.5 if task == "stsb" else 0.8)
 
 
 def test_same_seed_same_weights_other_seed_others(tiny_bert, monkeypatch, tmp_path):
     first = finetune.finetuned(training(tiny_bert))
     monkeypatch.setenv("BERTOLOGY_CACHE", str(tmp_path / "another"))
-    again, other = (
-        finetune.finetuned(training(tiny_bert)),
-        finetune.finetuned(training(tiny_bert, seed=2)),
-    )
-    assert all(
-        torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True)
-    )
+    again, other = (finetune.finetuned(training(tiny_bert, seed=seed)) for seed in (1, 2))
+    assert all(map(torch.equal, first.parameters(), again.parameters()))
     assert not torch.equal(first.classifier.weight, other.classifier.weight)
 
 
 def test_everything_that_matters_is_in_the_key(tiny_bert):
     base = cache.cache_key(finetune.train, training(tiny_bert))
     rows = make_rows(TASKS["sst2"])
-    changed_rows = rows.map(
-        lambda row: {"sentence": row["sentence"] + "!"} if row["idx"] == 5 else row
-    )
-    changes = [
-        {"seed": 2},
-        {"init": "normal"},
-        {"rows": changed_rows},
-        {"rows": rows.select(range(63))},
-    ]
+    edited = rows.map(lambda row: {"sentence": row["sentence"] + "!" * (row["idx"] == 5)})
+    changes = [{"seed": 2}, {"init": "normal"}, {"rows": edited}, {"rows": rows.select(range(63))}]
     others = {"learning_rate": 1e-3, "epochs": 1, "batch_size": 4, "warmup": 0.0, "max_length": 16}
-    changes += [
-        {"recipe": dataclasses.replace(RECIPE, **{name: value})} for name, value in others.items()
-    ]
+    recipes = [dataclasses.replace(RECIPE, **{name: value}) for name, value in others.items()]
+    changes += [{"recipe": recipe} for recipe in recipes]
     for change in changes:
         assert cache.cache_key(finetune.train, training(tiny_bert, **change)) != base, change
 
@@ -97,13 +76,9 @@ def test_no_rows_and_one_class_are_refused_before_any_work(tiny_bert, monkeypatc
 
 
 def test_diverging_loss_stops_with_advice_and_leaves_nothing(tiny_bert, own_cache):
+    steep = dataclasses.replace(RECIPE, learning_rate=1e30, warmup=0.0, epochs=4)
     with pytest.raises(FloatingPointError, match="learning rate below"):
-        finetune.finetuned(
-            training(
-                tiny_bert,
-                recipe=dataclasses.replace(RECIPE, learning_rate=1e30, warmup=0.0, epochs=4),
-            )
-        )
+        finetune.finetuned(training(tiny_bert, recipe=steep))
     assert all(".unfinished" in p.name for p in entries(own_cache))
 
 
@@ -168,9 +143,7 @@ def test_killed_in_the_middle_then_again(tiny_bert, tmp_path):
     # Again, now within an epoch of 8 steps and with a point to resume from after every step.
     lines = kill_at(start_job(tiny_bert, killed, pause=0.05, between=0), 22)
     assert "step 8" not in lines, "neither training began anew"
-    assert lines.index("finished sst2") < lines.index("step 9"), (
-        "it goes on from the end of an epoch"
-    )
+    assert lines.index("finished sst2") < lines.index("step 9"), "on from the end of an epoch"
     output = start_job(tiny_bert, killed, pause=0, between=0).communicate()[0].splitlines()
     steps = [line for line in output if line.startswith("step")]
     assert steps[0] in ("step 22", "step 23"), "it goes on within an epoch"
@@ -180,6 +153,5 @@ def test_killed_in_the_middle_then_again(tiny_bert, tmp_path):
     assert start_job(tiny_bert, whole, pause=0).wait(timeout=300) == 0
     for ours, theirs in zip(entries(killed), entries(whole), strict=True):
         assert ours.name == theirs.name
-        assert json.loads((ours / cache.MANIFEST).read_text()) == json.loads(
-            (theirs / cache.MANIFEST).read_text()
-        )
+        manifests = [(one / cache.MANIFEST).read_text() for one in (ours, theirs)]
+        assert json.loads(manifests[0]) == json.loads(manifests[1])

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import nbformat
 import psutil
@@ -62,36 +63,32 @@ def files(folder: Path) -> list[str]:
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
 
 
+def contents(folder):
+    return {name: (folder / name).read_bytes() for name in files(folder)}
+
+
 def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(project, capfd):
     assert cli.main(["run"]) == 0
     assert files(project / "figures") == ["8_trial/picture.pdf", "8_trial/picture.png"]
     assert files(project / "tests" / "reference") == ["8_trial.json"]
     said = capfd.readouterr()
     assert f"notebooks: {project / 'runs' / 'small'}" in said.out.splitlines()
-    assert [line.split("done")[0] for line in said.err.splitlines()] == [
-        "8_trial: A trial",
-        "[1/1] 8_trial: ",
-    ]
+    lines = [line.split("done")[0] for line in said.err.splitlines()]
+    assert lines == ["8_trial: A trial", "[1/1] 8_trial: "]
     executed = project / "runs" / "small" / "8_trial.ipynb"
     assert "committed evidence" not in executed.read_text()
     assert executed.read_text().count("half done") == 1, "in the source, and in no output"
     assert executed.read_text().count("working") == 1
-    before = {
-        name: (project / "figures" / name).read_bytes() for name in files(project / "figures")
-    }
+    before = contents(project / "figures")
 
     assert cli.main(["run", "-p", "seed", "13"]) == 1
     errors = capfd.readouterr().err
     assert "AssertionError: unlucky" in errors
     (other,) = (project / "runs").glob("small+seed-13+*")
     assert files(other) == ["failed_8_trial.ipynb"]
-    assert (
-        "*A run with seed = 13. Text and figures tell the committed"
-        in (other / "failed_8_trial.ipynb").read_text()
-    )
-    assert {
-        name: (project / "figures" / name).read_bytes() for name in files(project / "figures")
-    } == before
+    failed = (other / "failed_8_trial.ipynb").read_text()
+    assert "*A run with seed = 13. Text and figures tell the committed" in failed
+    assert contents(project / "figures") == before
     assert not list(project.rglob(".staging-*"))
 
     # In place: the sources stay, paths and clock times are dropped.
@@ -101,19 +98,12 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
     of_a_failed_run.touch()
     assert cli.main(["run", "--in-place"]) == 0
     assert not of_a_failed_run.exists()
-    assert {name: (project / "figures" / name).read_bytes() for name in before} == before, (
-        "the same run, the same bytes"
-    )
+    assert contents(project / "figures") == before, "the same run, the same bytes"
     after = nbformat.read(path, 4)
     assert [cell.source for cell in after.cells] == sources
-    assert [cell.execution_count for cell in after.cells if cell.cell_type == "code"] == [
-        1,
-        2,
-        3,
-        4,
-    ]
-    assert str(project) not in path.read_text()
-    assert "papermill" not in path.read_text()
+    counts = [cell.execution_count for cell in after.cells if cell.cell_type == "code"]
+    assert counts == [1, 2, 3, 4]
+    assert str(project) not in path.read_text() and "papermill" not in path.read_text()
 
 
 def without_the_experiment(project, source):
@@ -127,12 +117,10 @@ def without_the_experiment(project, source):
 
 def test_a_cell_has_a_limit(project):
     notebook = without_the_experiment(project, "import time; time.sleep(60)")
-    outcome = run.run_notebook(
-        notebook, {}, *(project / name for name in ("runs", "figures", "results")), cell_limit=2
-    )
-    assert outcome.error.startswith(
-        "a cell took longer than 0.0333333 minutes, the limit; --cell-limit MINUTES"
-    )
+    places = (project / name for name in ("runs", "figures", "results"))
+    outcome = run.run_notebook(notebook, {}, *places, cell_limit=2)
+    told = "a cell took longer than 0.0333333 minutes, the limit; --cell-limit MINUTES"
+    assert outcome.error.startswith(told)
     assert outcome.seconds < 30
     assert outcome.executed.name == "failed_8_trial.ipynb"
 
@@ -155,9 +143,7 @@ def test_a_terminated_run_leaves_nothing_and_two_runs_never_mix(project, capsys)
     with begun(project, 1) as first:
         assert cli.main(["run"]) == 2
         assert "another run is writing to" in capsys.readouterr().err
-        assert list((project / "figures").glob(".staging-*")), (
-            "the first run's staging is left alone"
-        )
+        assert list((project / "figures").glob(".staging-*")), "the first run's staging stays"
         first.send_signal(signal.SIGTERM)
         _, errors = first.communicate(timeout=30)
     assert first.returncode == 143
@@ -178,20 +164,14 @@ def test_what_killed_runs_left_is_cleared_and_figures_set_aside_return(project):
     half = project / "runs" / "small" / ".8_trial.ipynb-0123abcd"
     half.parent.mkdir(parents=True)
     half.touch()
-    with run.only_run(project / "runs" / "small", figures):
+    runs = project / "runs"
+    with run.only_run(runs / "small", figures):
         assert not half.exists()
         assert files(figures) == ["8_trial/picture.png"]
-        with (
-            pytest.raises(BlockingIOError, match="another run"),
-            run.only_run(project / "runs" / "small", figures),
-        ):
-            pass
-        with (
-            pytest.raises(BlockingIOError, match="is writing to"),
-            run.only_run(project / "runs" / "other", figures),
-        ):
-            pass  # other settings, the same figures
-        with run.only_run(project / "runs" / "other", project / "runs" / "other" / "figures"):
+        for folder in ("small", "other"):  # other settings, the same figures
+            with pytest.raises(BlockingIOError, match="another run is writing to"):
+                run.only_run(runs / folder, figures).__enter__()
+        with run.only_run(runs / "other", runs / "other" / "figures"):
             pass  # other settings, another folder
     assert not list(figures.glob(".staging-*"))
 
@@ -200,11 +180,9 @@ def test_what_killed_runs_left_is_cleared_and_figures_set_aside_return(project):
     "place", ["papermill.execute_notebook", "bertology_utils.run.write_atomically"]
 )
 def test_a_full_disk_is_said_in_words(project, place, monkeypatch, capsys):
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
+    full = OSError(errno.ENOSPC, "No space left on device")
     monkeypatch.setattr("papermill.execute_notebook", lambda *_, **__: None)
-    monkeypatch.setattr(place, full)
+    monkeypatch.setattr(place, Mock(side_effect=full))
     assert cli.main(["run"]) == 1
     errors = capsys.readouterr().err
     assert "the disk is full" in errors and "Traceback" not in errors
@@ -225,9 +203,8 @@ def two_notebooks(project, source):
 
 
 def test_notebooks_run_side_by_side_and_one_that_fails_stops_no_other(project, capfd, monkeypatch):
-    monkeypatch.setenv(
-        "BERTOLOGY_CACHE", "/dev/null/cache"
-    )  # where nothing has to be made, nothing is written there
+    # Where nothing has to be made, nothing is written there.
+    monkeypatch.setenv("BERTOLOGY_CACHE", "/dev/null/cache")
     two_notebooks(project, "1 + 1")
     other = project / "notebooks" / "19_other.ipynb"
     content = nbformat.read(other, 4)
@@ -238,10 +215,7 @@ def test_notebooks_run_side_by_side_and_one_that_fails_stops_no_other(project, c
     assert "8_trial: done" in errors
     assert "19_other: failed, cell 3: AssertionError: this one fails" in errors
     assert "Traceback" not in errors
-    assert {path.name for path in (project / "runs" / "small").glob("*.ipynb")} == {
-        "8_trial.ipynb",
-        "failed_19_other.ipynb",
-    }
+    assert files(project / "runs" / "small") == ["8_trial.ipynb", "failed_19_other.ipynb"]
 
 
 def test_an_interrupted_run_of_several_notebooks_leaves_nothing(project):
@@ -251,9 +225,7 @@ def test_an_interrupted_run_of_several_notebooks_leaves_nothing(project):
         run_of_two.send_signal(signal.SIGINT)
         _, errors = run_of_two.communicate(timeout=30)
     assert run_of_two.returncode == 128 + signal.SIGINT
-    assert errors.splitlines()[-1].endswith(
-        "finished models are kept in the cache, so a new run goes on from there"
-    )
+    assert errors.splitlines()[-1].endswith("so a new run goes on from there")
     assert "Traceback" not in errors
     assert not list(project.rglob(".staging-*"))
     _, alive = psutil.wait_procs(children, timeout=10)

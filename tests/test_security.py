@@ -28,6 +28,7 @@ class Harm:
 
 REVISION = "0" * 40
 BERT = tiny_bert_repository()
+RUNNING = "only by running code from its repository"
 PICKLED = {name: content for name, content in BERT.items() if name != "model.safetensors"}
 LOAD = """
 for name in NAMES:
@@ -46,23 +47,16 @@ def with_code(mark, config, **auto_map):
 
 def test_neither_pickled_weights_nor_code_of_a_repository_is_run(tmp_path):
     mark = tmp_path / "mark"
-    own = {
-        "AutoConfig": "own.Own",
-        "AutoModel": "own.Own",
-        "AutoModelForSequenceClassification": "own.Own",
-    }
-    tokenizer = {
-        "tokenizer_config.json": json.dumps(
-            {"auto_map": {"AutoTokenizer": ["own.Own", None]}}
-        ).encode()
-    }
+    classes = ("AutoConfig", "AutoModel", "AutoModelForSequenceClassification")
+    own = dict.fromkeys(classes, "own.Own")
+    own_tokenizer = json.dumps({"auto_map": {"AutoTokenizer": ["own.Own", None]}}).encode()
+    tokenizer = {"tokenizer_config.json": own_tokenizer}
     repositories = {
         "a/pickled": PICKLED | {"pytorch_model.bin": pickle.dumps(Harm(mark))},
         "a/own": with_code(mark, {"model_type": "own"}, **own) | tokenizer,
         "a/bert-and-own": with_code(mark, {}, **own),
-        "a/no-classifier": with_code(
-            mark, {"model_type": "blip_2_qformer"}, **own
-        ),  # transformers has none for it
+        # transformers has none for it
+        "a/no-classifier": with_code(mark, {"model_type": "blip_2_qformer"}, **own),
     }
     names = [f"{name}@{REVISION}" for name in repositories]
     folder = tmp_path / "folder"
@@ -77,15 +71,11 @@ def test_neither_pickled_weights_nor_code_of_a_repository_is_run(tmp_path):
     pickled, own, ignored, no_classifier, local = (
         [what for of, what in lines if of == name] for name in names
     )
-    assert pickled[0] == "loaded" and all(
-        "pickled weights are not loaded" in line for line in pickled[1:]
-    )
-    assert all(
-        line.startswith("ValueError|") and "only by running code from its repository" in line
-        for line in own + local
-    )
-    assert ignored == ["loaded"] * 3
-    assert "only by running code from its repository" in no_classifier[2]
+    assert pickled[0] == "loaded" and ignored == ["loaded"] * 3
+    assert all("pickled weights are not loaded" in line for line in pickled[1:])
+    for line in own + local:
+        assert line.startswith("ValueError|") and RUNNING in line
+    assert RUNNING in no_classifier[2]
     assert "model.safetensors" in fetched and not fetched & {"own.py", "pytorch_model.bin"}
 
 
@@ -93,9 +83,8 @@ def test_a_folder_of_pickled_weights_is_refused(tmp_path):
     for name, content in PICKLED.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "pytorch_model.bin").write_bytes(pickle.dumps(Harm(tmp_path / "mark")))
-    with pytest.raises(
-        ValueError, match=r"lacks model\.safetensors; pickled weights are not loaded"
-    ):
+    why = r"lacks model\.safetensors; pickled weights are not loaded"
+    with pytest.raises(ValueError, match=why):
         parse_model(str(tmp_path))
     assert not (tmp_path / "mark").exists()
 
@@ -124,13 +113,9 @@ def test_nltk_unpacks_nothing_outside_its_folder(tmp_path, name):
         archive.writestr("inside.xml", "")
         archive.writestr(name, "")
     (tmp_path / "data").mkdir()
-    told = [
-        str(message)
-        for message in downloader._unzip_iter(
-            str(tmp_path / "package.zip"), str(tmp_path / "data"), False
-        )
-    ]
-    assert told and not list(tmp_path.rglob("*.xml")) and not Path("/outside.xml").exists()
+    places = (str(tmp_path / name) for name in ("package.zip", "data"))
+    assert list(downloader._unzip_iter(*places, False))  # messages
+    assert not list(tmp_path.rglob("*.xml")) and not Path("/outside.xml").exists()
 
 
 def test_a_packed_file_that_unpacks_to_too_much_is_refused_before_it_fills_the_memory(
@@ -140,15 +125,11 @@ def test_a_packed_file_that_unpacks_to_too_much_is_refused_before_it_fills_the_m
     bomb.write_bytes(gzip.compress(bytes(20 * 2**20)))  # one line of 20 MiB
     assert bomb.stat().st_size < 100_000
     monkeypatch.setattr(common, "LARGEST", 2**20)
-    most = []
-    told = common._Limited.read1
-    monkeypatch.setattr(
-        common._Limited, "read1", lambda self, size: most.append(self.tell()) or told(self, size)
-    )
-    with (
-        pytest.raises(ValueError, match=r"train\.tsv\.gz is refused: it unpacks to more than"),
-        common.opened(bomb) as file,
-    ):
+    most, read = [], common._Limited.read1
+    watched = lambda self, size: most.append(self.tell()) or read(self, size)  # noqa: E731
+    monkeypatch.setattr(common._Limited, "read1", watched)
+    why = r"train\.tsv\.gz is refused: it unpacks to more than"
+    with pytest.raises(ValueError, match=why), common.opened(bomb) as file:
         file.readline()
     assert max(most) < 1.1 * 2**20
     monkeypatch.setattr(common, "LARGEST", 2**30)
