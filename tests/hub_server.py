@@ -3,13 +3,13 @@
 The loading code of the project is to be tested as it is, through the real
 ``datasets`` and ``transformers`` libraries, on machines without a network.
 :class:`LocalHub` answers the requests that those libraries make of the Hub, for
-repositories held in memory; :func:`glue_repository` and
+repositories held in memory; :func:`glue_repository_of` and
 :func:`tiny_bert_repository` make such repositories.
 
 ``huggingface_hub`` reads its settings when it is imported, so the code under
 test has to run in a process of its own::
 
-    with LocalHub({"datasets/nyu-mll/glue": (revision, glue_repository(rows))}) as hub:
+    with LocalHub({"datasets/nyu-mll/glue": (revision, glue_repository_of(tasks))}) as hub:
         subprocess.run([sys.executable, "-c", code], env=hub_environment(hub.url, home))
     assert any(revision in path for _, path in hub.requests)
 """
@@ -52,10 +52,6 @@ class LocalHub:
     that forgets the pinned revision fails here, where on the Hub it would load.
     ``branches`` maps a repository's name to a branch that leads to its revision after all.
 
-    ``troubles`` maps a method and a part of a path to what happens to the first requests
-    of that kind, one after another: a status; or ``("cut", N)``, by which the connection is
-    closed after N bytes of the body. Later requests are answered.
-
     ``url`` is the address for ``HF_ENDPOINT``. ``requests`` lists what was asked
     for as ``(method, path)``, in order, requests answered with 404 included.
     """
@@ -63,11 +59,9 @@ class LocalHub:
     def __init__(
         self,
         repositories: dict[str, tuple[str, dict[str, bytes]] | int],
-        troubles: dict[tuple[str, str], list[int | tuple]] | None = None,
         branches: dict[str, str] | None = None,
     ):
         self.repositories = repositories
-        self.troubles = troubles or {}
         self.branches = branches or {}
         self.requests: list[tuple[str, str]] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
@@ -105,10 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
         # The body is read before answering; closing on unread data resets the connection.
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.server.hub.requests.append((self.command, self.path))
-        trouble = self._trouble()
         try:
-            if isinstance(trouble, int):
-                raise _NotFound(status=trouble)
             status, headers, content = self._answer(parse_qs(body.decode()))
         except _NotFound as error:
             status, headers, content = error.status, error.headers, b""
@@ -117,16 +108,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        if isinstance(trouble, tuple):
-            self.wfile.write(content[: trouble[1]])
-        elif self.command != "HEAD":
+        if self.command != "HEAD":
             self.wfile.write(content)
-
-    def _trouble(self) -> int | tuple | None:
-        for (method, part), left in self.server.hub.troubles.items():
-            if method == self.command and part in self.path and left:
-                return left.pop(0)
-        return None
 
     do_HEAD = do_POST = do_GET
 
@@ -163,10 +146,8 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(found, int):
             raise _NotFound("GatedRepo" if found == 403 else None, status=found)
         known, files = found
-        if revision is not None and unquote(revision) not in (
-            known,
-            self.server.hub.branches.get(repo),
-        ):
+        others = (None, known, self.server.hub.branches.get(repo))
+        if (revision and unquote(revision)) not in others:
             raise _NotFound("RevisionNotFound")
         return known, files
 
@@ -195,11 +176,8 @@ def _tree(files: dict[str, bytes], folder: str, recursive: bool, revision: str) 
         entries[path] = {"type": "file", "oid": oid, "size": len(content), "path": path}
     if folder and not entries:
         raise _NotFound("EntryNotFound", revision)
-    return [
-        entries[path]
-        for path in sorted(entries)
-        if recursive or "/" not in path.removeprefix(prefix)
-    ]
+    shown = [path for path in entries if recursive or "/" not in path.removeprefix(prefix)]
+    return [entries[path] for path in sorted(shown)]
 
 
 def hub_environment(url: str, home: str | os.PathLike) -> dict[str, str]:
@@ -208,18 +186,14 @@ def hub_environment(url: str, home: str | os.PathLike) -> dict[str, str]:
     It is this process's own, without the settings that could lead past the
     server: tokens, caches, offline switches and proxies. Caches go below ``home``.
     """
-    unwanted = ("HF_", "HUGGINGFACE_", "HUGGING_FACE_", "TRANSFORMERS_")
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(unwanted) and not name.lower().endswith("_proxy")
+    unwanted = r"(HF|HUGGINGFACE|HUGGING_FACE|TRANSFORMERS)_.*|.*_proxy"
+    kept = {
+        name: os.environ[name]
+        for name in os.environ
+        if not re.fullmatch(unwanted, name, re.IGNORECASE)
     }
-    return environment | {
-        "HF_ENDPOINT": url,
-        "HF_HOME": os.fspath(home),
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "HF_HUB_DISABLE_XET": "1",  # the server offers plain HTTP only
-    }
+    kept |= {"HF_ENDPOINT": url, "HF_HOME": os.fspath(home), "HF_HUB_DISABLE_TELEMETRY": "1"}
+    return kept | {"HF_HUB_DISABLE_XET": "1"}  # the server offers plain HTTP only
 
 
 _TELL = """
@@ -256,53 +230,32 @@ def told(
     return [line.split("|", 1) for line in lines], run.stderr
 
 
-def glue_repository(rows: dict[str, list[dict]]) -> dict[str, bytes]:
-    """A dataset repository laid out as GLUE's, with ``mrpc`` for its one configuration.
-
-    ``rows`` maps each split to its rows, which have the keys ``sentence1``,
-    ``sentence2``, ``label`` (0, 1, or -1 where it is withheld) and ``idx``.
-    """
-    return glue_repository_of(
-        {"mrpc": (("sentence1", "sentence2"), ("not_equivalent", "equivalent"), rows)}
-    )
-
-
 def glue_repository_of(
     tasks: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, list[dict]]]],
 ) -> dict[str, bytes]:
-    """The same of several configurations: by name the text fields, the labels (none for a regression) and the rows."""
+    """A dataset repository laid out as GLUE's, of such tasks: by name the text fields, the labels (none for a regression) and the rows of each split.
+
+    Rows have the fields, ``label`` (-1 where it is withheld) and ``idx``.
+    """
     files, infos, configs = {}, [], []
     for name, (fields, labels, rows) in tasks.items():
-        number = pa.int64() if labels else pa.float32()
-        schema = pa.schema(
-            [*((field, pa.string()) for field in fields), ("label", number), ("idx", pa.int32())]
-        )
-        splits = []
+        columns = [(field, pa.string()) for field in fields]
+        columns += [("label", pa.int64() if labels else pa.float32()), ("idx", pa.int32())]
+        splits, size = [], 0
         for split, split_rows in rows.items():
-            table, buffer = pa.Table.from_pylist(split_rows, schema=schema), io.BytesIO()
-            pq.write_table(table, buffer)
+            table = pa.Table.from_pylist(split_rows, schema=pa.schema(columns))
+            pq.write_table(table, buffer := io.BytesIO())
             files[f"{name}/{split}-00000-of-00001.parquet"] = buffer.getvalue()
-            splits.append(
-                {"name": split, "num_bytes": table.nbytes, "num_examples": table.num_rows}
-            )
+            counts = {"num_bytes": table.nbytes, "num_examples": table.num_rows}
+            splits.append({"name": split} | counts)
+            size += table.nbytes
         # The Parquet files know nothing of class labels: the card alone names them.
-        label = (
-            {"class_label": {"names": {str(at): text for at, text in enumerate(labels)}}}
-            if labels
-            else "float32"
-        )
-        features = {**dict.fromkeys(fields, "string"), "label": label, "idx": "int32"}
+        names = {"names": {str(at): text for at, text in enumerate(labels)}}
+        features = dict.fromkeys(fields, "string")
+        features |= {"label": {"class_label": names} if labels else "float32", "idx": "int32"}
         listed = [{"name": field, "dtype": dtype} for field, dtype in features.items()]
-        size = sum(split["num_bytes"] for split in splits)
-        infos.append(
-            {
-                "config_name": name,
-                "features": listed,
-                "splits": splits,
-                "download_size": size,
-                "dataset_size": size,
-            }
-        )
+        info = {"config_name": name, "features": listed, "splits": splits}
+        infos.append(info | {"download_size": size, "dataset_size": size})
         paths = [{"split": split, "path": f"{name}/{split}-*"} for split in rows]
         configs.append({"config_name": name, "data_files": paths})
     card = yaml.safe_dump({"dataset_info": infos, "configs": configs}, sort_keys=False)
@@ -318,30 +271,19 @@ def tiny_bert_repository(layers: int = 2, heads: int = 2, hidden: int = 8) -> di
     """
     from transformers import BertConfig, BertForPreTraining
 
-    config = BertConfig(
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        hidden_size=hidden,
-        intermediate_size=2 * hidden,
-        pad_token_id=0,
-    )
+    sizes = {"num_hidden_layers": layers, "num_attention_heads": heads, "hidden_size": hidden}
+    config = BertConfig(**sizes, intermediate_size=2 * hidden, pad_token_id=0)
     torch.manual_seed(0)
     state = BertForPreTraining(config).state_dict()
     # Far wider than a fresh initialisation, so that a tensor that is left out or in the wrong place
     # changes the outputs.
-    tensors = {
-        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
-            "LayerNorm.bias", "LayerNorm.beta"
-        ): (("LayerNorm.weight" in name) + 0.3 * torch.randn(tensor.shape))
-        for name, tensor in state.items()
-    }
-    tokenizer = {
-        name: (embedded_folder() / name).read_bytes() for name in ("tokenizer.json", "vocab.txt")
-    }
-    return tokenizer | {
-        "config.json": json.dumps(
-            config.to_dict() | {"architectures": ["BertForMaskedLM"]}
-        ).encode(),
+    tensors = {}
+    for name, tensor in state.items():
+        old = name.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta")
+        tensors[old] = ("LayerNorm.weight" in name) + 0.3 * torch.randn(tensor.shape)
+    names, written = ("tokenizer.json", "vocab.txt"), config.to_dict()
+    return {name: (embedded_folder() / name).read_bytes() for name in names} | {
+        "config.json": json.dumps(written | {"architectures": ["BertForMaskedLM"]}).encode(),
         # transformers refuses a SafeTensors file that does not say which framework it is for.
         "model.safetensors": safetensors.torch.save(tensors, metadata={"format": "pt"}),
         "tokenizer_config.json": json.dumps({"do_lower_case": True}).encode(),

@@ -28,19 +28,13 @@ def case(request):
 
 def test_disabling_equals_zeroed_query_rows(case):
     name, model, batches = case
-    model, heads = (
-        copy.deepcopy(model).double(),
-        [(0, 1), (2, 0), (2, 3)],
-    )  # in float32, outputs of size 10 round at 1e-6
-    other = copy.deepcopy(model)
-    if (
-        name == "ALBERT"
-    ):  # its layers share one projection: a head zeroed there is disabled in every layer
-        heads = [(layer, 1) for layer in range(LAYERS)]
-        zero_queries(other, 0, 1)
-    else:
-        for layer, head in heads:
-            zero_queries(other, layer, head)
+    # In float32, outputs of size 10 round at 1e-6.
+    model, heads = copy.deepcopy(model).double(), [(0, 1), (2, 0), (2, 3)]
+    zeroed, other = heads, copy.deepcopy(model)
+    if name == "ALBERT":  # its layers share one projection, so one head is disabled in each
+        heads, zeroed = [(layer, 1) for layer in range(LAYERS)], [(0, 1)]
+    for layer, head in zeroed:
+        zero_queries(other, layer, head)
     with disable_heads(model, heads):
         disabled = predict_logits(model, batches)
     np.testing.assert_allclose(disabled, predict_logits(other, batches), atol=1e-9, rtol=0)
@@ -54,24 +48,17 @@ def test_training_the_embeddings_of_the_inputs_tokens_trains_all(case):
     for few in (False, True):
         one = copy.deepcopy(model).double()
         with only_embeddings_of(tokens, one) if few else nullcontext():
-            assert (
-                sum(p.numel() for p in one.parameters())
-                < sum(p.numel() for p in model.parameters())
-                or not few
-            )
+            assert (one.num_parameters() < model.num_parameters()) == few
             optimizer = torch.optim.AdamW(one.parameters(), lr=1e-2, weight_decay=0.1)
             for _ in range(3):
-                torch.nn.functional.cross_entropy(
-                    one(**batch.inputs).logits, torch.tensor([0, 1, 0, 1])
-                ).backward()
+                logits = one(**batch.inputs).logits
+                torch.nn.functional.cross_entropy(logits, torch.tensor([0, 1, 0, 1])).backward()
                 torch.nn.utils.clip_grad_norm_(one.parameters(), 0.1)
                 optimizer.step()
                 optimizer.zero_grad()
         trained.append(one)
-    for (at, expected), found in zip(
-        trained[0].named_parameters(), trained[1].parameters(), strict=True
-    ):
-        torch.testing.assert_close(found, expected, atol=1e-9, rtol=0, msg=at)
+    whole, few = (dict(one.named_parameters()) for one in trained)
+    torch.testing.assert_close(few, whole, atol=1e-9, rtol=0)
     before, after = (one.get_input_embeddings().weight.double() for one in (model, trained[1]))
     unused = max(set(range(len(before))) - tokens)
     torch.testing.assert_close(after[unused], before[unused] * (1 - 1e-2 * 0.1) ** 3)
@@ -82,24 +69,15 @@ def test_a_layer_that_shares_its_weights_is_disabled_alone():
     (batch,) = batches_of(PAIRS, tokenizer)
     with disable_heads(model, [(1, 2)]):
         maps = attention_maps(model, batch)
-    even = [
-        bool(
-            (
-                (maps[layer][:, 2] - 1 / batch.lengths[:, None, None]).abs() * batch.mask[:, None]
-            ).max()
-            < 1e-6
-        )
-        for layer in range(LAYERS)
-    ]
-    assert even == [False, True, False]
+    even = (1 / batch.lengths)[:, None, None]
+    uneven = [float(((layer[:, 2] - even).abs() * batch.mask[:, None]).max()) for layer in maps]
+    assert [most < 1e-6 for most in uneven] == [False, True, False]
 
 
 @pytest.mark.parametrize("ablation", ["uniform", "zero", "mean", "interchange"])
 def test_the_sweep_equals_the_plain_one(case, ablation, capsys):
     name, model, batches = case
-    if (
-        ablation == "interchange"
-    ):  # of pairs that have partners of their length: themselves the other way round
+    if ablation == "interchange":  # partners of the same length: the pairs the other way round
         _, tokenizer = model_and_tokenizer(name)
         batches = batches_of([*PAIRS, *(pair[::-1] for pair in PAIRS)], tokenizer)
     found = sweep(model, batches, ablation)
@@ -142,24 +120,16 @@ LETTERS = Annotator("letters", False, letters)
 def test_words_and_special_tokens_are_found_whatever_they_are_called(name):
     _, tokenizer = model_and_tokenizer(name)
     rows = {"a": [pair[0] for pair in PAIRS], "b": [pair[1] for pair in PAIRS]}
-    for pair, found in zip(
-        PAIRS, annotate_inputs(rows, ("a", "b"), tokenizer, 64, LETTERS), strict=True
-    ):
-        assert [found.ids[at] for at in found.special] == [tokenizer.cls_token_id] + [
-            tokenizer.sep_token_id
-        ] * (3 if name == "RoBERTa" else 2)
-        assert sorted(found.special) == [
-            at
-            for at, number in enumerate(found.ids)
-            if number in tokenizer.all_special_ids and number != tokenizer.unk_token_id
-        ]
+    first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
+    special = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}
+    inputs = annotate_inputs(rows, ("a", "b"), tokenizer, 64, LETTERS)
+    for pair, found in zip(PAIRS, inputs, strict=True):
+        ends = [last] * (3 if name == "RoBERTa" else 2)
+        assert [found.ids[at] for at in found.special] == [first, *ends]
+        assert sorted(found.special) == [at for at, one in enumerate(found.ids) if one in special]
         for word, positions in found.words:
-            decoded = (
-                tokenizer.decode([found.ids[at] for at in positions])
-                .replace("##", "")
-                .strip(" '")
-                .lower()
-            )
+            decoded = tokenizer.decode([found.ids[at] for at in positions])
+            decoded = decoded.replace("##", "").strip(" '").lower()
             assert decoded in (word.form.lower(), word.form.lower().replace("é", "e"))
         assert found.lost == 0 and len(found.words) == len(re.findall(r"\w+", " ".join(pair)))
 

@@ -19,15 +19,13 @@ def run(monkeypatch, tmp_path):
 
     def run(notebook, model, tasks, unlearned=(), **parameters):
         class Lab(lab.Lab):
-            learned = property(
-                lambda self: {task: task.name not in unlearned for task in self.tasks}
-            )
+            @property
+            def learned(self):
+                return {task: task.name not in unlearned for task in self.tasks}
 
             def finetuned(self, task, init="pretrained", seed_offset=0, cut=None):
-                kinds = ["pretrained", "normal"].index(init), seed_offset, len(str(cut))
-                return random_classifier(
-                    model, task, seed=sum(100**at * of for at, of in enumerate(kinds))
-                )
+                seed = (init == "normal") + 100 * seed_offset + 10_000 * len(str(cut))
+                return random_classifier(model, task, seed=seed)
 
         monkeypatch.setattr(lab, "Lab", Lab)
         monkeypatch.setattr(jobs, "prepare", lambda lab: None)  # nothing is trained
@@ -84,15 +82,9 @@ def test_one_run_of_a_model_with_five_layers_is_pruned_and_judged(run, tmp_path)
 def tiny_roberta(tmp_path):
     """Folder of a random RoBERTa, whose special tokens are called <s> and </s>."""
     _, tokenizer = model_and_tokenizer("RoBERTa")
-    config = RobertaConfig(
-        vocab_size=len(tokenizer),
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
-        hidden_size=HIDDEN,
-        intermediate_size=2 * HIDDEN,
-        max_position_embeddings=140,
-        pad_token_id=tokenizer.pad_token_id,
-    )
+    sizes = {"num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "hidden_size": HIDDEN}
+    sizes |= {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+    config = RobertaConfig(**sizes, intermediate_size=2 * HIDDEN, max_position_embeddings=140)
     RobertaModel(config).save_pretrained(tmp_path / "roberta")
     tokenizer.save_pretrained(tmp_path / "roberta")
     return tmp_path / "roberta"

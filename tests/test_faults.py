@@ -280,20 +280,6 @@ BERT = tiny_bert_repository()
 WEIGHTS = f"resolve/{REVISION}/model.safetensors"
 
 
-def test_what_passes_by_itself_is_asked_again_by_the_hubs_own_library(tmp_path):
-    troubles = {
-        ("GET", f"/a/limited/{WEIGHTS}"): [429, 429],
-        ("GET", f"/a/cut-off/{WEIGHTS}"): [("cut", 100), ("cut", 50)],
-        ("HEAD", f"/a/faulty/{WEIGHTS}"): [503, 502],
-    }
-    names = ("limited", "cut-off", "faulty")
-    with LocalHub({f"a/{name}": (REVISION, BERT) for name in names}, troubles) as hub:
-        code = f"for name in {names!r}: tell(name, model(f'a/{{name}}@{REVISION}'))"
-        found, _ = told(code, hub.url, tmp_path)
-    assert dict(found) == dict.fromkeys(names, "loaded"), "the library waits by itself"
-    assert not any(troubles.values())
-
-
 HALF = """
 from pathlib import Path
 tell("whole", model(NAME))

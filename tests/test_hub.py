@@ -5,7 +5,7 @@ import re
 
 import httpx
 import pytest
-from hub_server import LocalHub, glue_repository, tiny_bert_repository, told
+from hub_server import LocalHub, glue_repository_of, tiny_bert_repository, told
 
 from bertology_utils.hub import BERT_BASE, GLUE, HUB_REVISIONS, hub_errors
 
@@ -17,8 +17,11 @@ ROWS = {
     "validation": [{"sentence1": "A lamp .", "sentence2": "A light .", "label": 1, "idx": 6}],
     "test": [{"sentence1": "A .", "sentence2": "B .", "label": 0, "idx": 7}],
 }
+MRPC = glue_repository_of(
+    {"mrpc": (("sentence1", "sentence2"), ("not_equivalent", "equivalent"), ROWS)}
+)
 REPOSITORIES = {
-    f"datasets/{GLUE}": (HUB_REVISIONS[GLUE], glue_repository(ROWS)),
+    f"datasets/{GLUE}": (HUB_REVISIONS[GLUE], MRPC),
     BERT_BASE: (HUB_REVISIONS[BERT_BASE], tiny_bert_repository()),
 }
 
@@ -81,7 +84,7 @@ def refusals(url, home, names, **changes):
 
 def test_every_refusal_of_the_hub_is_said_in_words(tmp_path):
     repositories = {name.split("@")[0]: found for name, (found, *_) in TROUBLES.items() if found}
-    with LocalHub(repositories | {f"datasets/{GLUE}": (OTHER, glue_repository(ROWS))}) as hub:
+    with LocalHub(repositories | {f"datasets/{GLUE}": (OTHER, MRPC)}) as hub:
         found = refusals(hub.url, tmp_path, list(TROUBLES))
     for name, (_, why, what_to_do) in TROUBLES.items():
         assert found[name].startswith(f"ConnectionError|the model {name.split('@')[0]!r} at revis")

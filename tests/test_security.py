@@ -3,7 +3,6 @@
 import gzip
 import json
 import pickle
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -104,18 +103,6 @@ def test_a_branch_of_the_hub_is_pinned_to_its_commit_and_the_results_name_it(tmp
 
 
 # Paths and sizes
-
-
-@pytest.mark.parametrize("name", ["../outside.xml", "/outside.xml"])
-def test_nltk_unpacks_nothing_outside_its_folder(tmp_path, name):
-    downloader = pytest.importorskip("nltk.downloader")
-    with zipfile.ZipFile(tmp_path / "package.zip", "w") as archive:
-        archive.writestr("inside.xml", "")
-        archive.writestr(name, "")
-    (tmp_path / "data").mkdir()
-    places = (str(tmp_path / name) for name in ("package.zip", "data"))
-    assert list(downloader._unzip_iter(*places, False))  # messages
-    assert not list(tmp_path.rglob("*.xml")) and not Path("/outside.xml").exists()
 
 
 def test_a_packed_file_that_unpacks_to_too_much_is_refused_before_it_fills_the_memory(

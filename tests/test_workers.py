@@ -138,11 +138,8 @@ def test_what_was_in_hand_when_a_worker_died_is_begun_again_and_given_up_if_that
         ended = {name: (result, error) for name, result, error in run_tasks(tasks, client)}
     assert ended.pop("dies always")[1].__class__.__name__ == "KilledWorker"
     assert isinstance(ended.pop("needs the other")[1], NeedFailedError)
-    assert {name: result for name, (result, _) in ended.items()} == {
-        "dies once": "made",
-        "needs the first": 4,
-        **{str(number): number**2 for number in (4, 5, 6)},
-    }
+    made = {"dies once": "made", "needs the first": 4, "4": 16, "5": 25, "6": 36}
+    assert {name: result for name, (result, _) in ended.items()} == made
 
 
 def test_the_death_of_workers_is_told_with_its_common_cause():
@@ -170,17 +167,17 @@ def test_workers_end_with_their_run(tmp_path, how):
     assert not alive
 
 
-LIMITS = {
-    "version 2": {
-        "memory.max": "{limit}",
-        "memory.current": "{used}",
-        "memory.stat": "file 9\ninactive_file {idle}",
-    },
-    "version 1": {
-        "memory/memory.limit_in_bytes": "{limit}",
-        "memory/memory.usage_in_bytes": "{used}",
-        "memory/memory.stat": "inactive_file 1\ntotal_inactive_file {idle}",
-    },
+LIMITS = {  # of a cgroup: 8 GiB, of which 6 are used and one of these lies idle
+    "version 2": (
+        ("memory.max", "{8}"),
+        ("memory.current", "{6}"),
+        ("memory.stat", "file 9\ninactive_file {1}"),
+    ),
+    "version 1": (
+        ("memory/memory.limit_in_bytes", "{8}"),
+        ("memory/memory.usage_in_bytes", "{6}"),
+        ("memory/memory.stat", "inactive_file 1\ntotal_inactive_file {1}"),
+    ),
 }
 
 
@@ -190,9 +187,9 @@ def test_the_limit_of_a_container_counts(tmp_path, monkeypatch, files):
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=64 * 2**30))
     monkeypatch.setattr(workers, "CGROUPS", tmp_path)
     assert workers.free_memory() == 64 * 2**30
-    for name, text in files.items():
+    for name, text in files:
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text.format(limit=8 * 2**30, used=6 * 2**30, idle=2**30))
+        (tmp_path / name).write_text(text.format(*(number * 2**30 for number in range(9))))
     assert workers.free_memory() == 3 * 2**30
 
 
@@ -212,19 +209,16 @@ def test_more_workers_than_memory_or_gpus_allow_are_refused_before_anything_is_m
     monkeypatch.setattr(workers, "free_memory", lambda: 5 * 2**30)
     monkeypatch.setattr("dask.system.CPU_COUNT", 64)
     monkeypatch.setattr(workers, "visible_gpus", list)
-    with pytest.raises(
-        ValueError,
-        match=r"9 workers of about 2.0 GiB do not fit into the 5.0 GiB .* --jobs 2 or fewer",
-    ):
+    too_many = r"9 workers of about 2.0 GiB do not fit into the 5.0 GiB .* --jobs 2 or fewer"
+    with pytest.raises(ValueError, match=too_many):
         workers.count_workers(2 * 2**30, 9)
     assert workers.count_workers(2 * 2**30, 2) == workers.count_workers(2 * 2**30) == 2
     assert workers.count_workers(9 * 2**30) == 1
     monkeypatch.setattr(workers, "visible_gpus", lambda: ["0"])
     assert workers.count_workers(2 * 2**30) == 1
     monkeypatch.setattr(workers, "visible_gpus", lambda: ["0", "1"])
-    with pytest.raises(
-        ValueError, match="3 workers and 2 GPU\\(s\\): each worker takes one; choose --jobs 2"
-    ):
+    too_many = r"3 workers and 2 GPU\(s\): each worker takes one; choose --jobs 2"
+    with pytest.raises(ValueError, match=too_many):
         workers.count_workers(2**30, 3)
     monkeypatch.setattr(workers, "visible_gpus", list)
     assert cli.main(["prepare", "--only", "2", "--jobs", "500"]) == 2
@@ -261,9 +255,8 @@ def dask(count, folder):
 
 def test_a_cluster_makes_the_same_and_what_a_killed_worker_had_goes_to_another(tmp_path):
     with dask(2, tmp_path) as (address, _):
-        assert sorted(run(square, range(1, 6), 2, address)) == [
-            (number, number**2, None) for number in range(1, 6)
-        ]
+        squares = [(number, number**2, None) for number in range(1, 6)]
+        assert sorted(run(square, range(1, 6), 2, address)) == squares
         killed_when_busy(tmp_path)
         folder = str(tmp_path)
         assert run(last_long_once, [folder], 2, address) == [(folder, "made", None)]
@@ -288,9 +281,8 @@ def test_a_scheduler_or_all_workers_that_go_away_end_the_run_in_words(
     monkeypatch.setattr(workers, "WITHOUT_WORKERS", 2.0)
     with dask(1, tmp_path) as (address, processes):
         killed_when_busy(tmp_path, processes[which])
-        with pytest.raises(
-            RuntimeError, match=f"{what} went away; what was finished is in the cache"
-        ):
+        told = f"{what} went away; what was finished is in the cache"
+        with pytest.raises(RuntimeError, match=told):
             run(last_long, [str(tmp_path)], 1, address)
 
 
