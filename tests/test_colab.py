@@ -111,7 +111,7 @@ def test_drive_is_a_folder_below_the_readers_own(on_colab, drive):
 
 
 @pytest.mark.parametrize(
-    ("memory", "profile"), [(4, "embedded"), (14.7, "colab"), (22.2, "paper"), (79.3, "paper")]
+    ("memory", "profile"), [(4, "small"), (14.7, "colab"), (22.2, "paper"), (79.3, "paper")]
 )
 def test_which_profile_fits_a_gpu(on_colab, monkeypatch, memory, profile, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

@@ -117,9 +117,8 @@ def test_a_claim_about_each_task_is_decided_by_the_worst():
         "holds here (on all 3); undecided (on all 3); does not hold here (open on all 2)"
     )
     assert of(SURE, 1, -SURE).tally == {"holds": 1, "fails": 1, "open": 1} and of(SURE).tally == {}
-    found = {MRPC: Estimate(0.5, 0.01, 320)}
-    one = judge(name, found, unit="gain", titles={"mrpc": "MRPC-like"})
-    assert one.number == "MRPC-like +50.0 points [+48.0, +52.0]; n=320"
+    one = judge(name, {MRPC: Estimate(0.5, 0.01, 320)}, unit="gain")
+    assert one.number == "MRPC +50.0 points [+48.0, +52.0]; n=320"
 
 
 def test_a_task_with_several_parts_holds_if_each_does():
