@@ -178,7 +178,7 @@ def test_a_training_on_a_full_disk_goes_on_when_there_is_room_to_the_same_weight
 FULL_DISKS = {  # as the system, safetensors and torch.save say it
     "no space": OSError(errno.ENOSPC, "No space left on device", "/place"),
     "quota": OSError(errno.EDQUOT, "Disk quota exceeded"),
-    "safetensors": Exception("Error while serializing: I/O error: No space left (os error 28)"),
+    "safetensors": Exception("I/O error: No space left on device (os error 28)"),
     "zip": RuntimeError(
         "[enforce fail at inline_container.cc:672] . unexpected pos 13248 vs 13140"
     ),
