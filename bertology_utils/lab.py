@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from transformers import PreTrainedModel
 
-    from .pruning.spec import Pruning
 
 WHICH = ("train", "dev", "measured", "swept")
 Function = TypeVar("Function", bound=Callable)
@@ -199,7 +198,11 @@ class Lab(Record):
         return range(self.settings.trainings_of(task))
 
     def checkpoint(
-        self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Pruning | None = None
+        self,
+        task: Task,
+        init: str = "pretrained",
+        seed_offset: int = 0,
+        cut: finetune.PruningSpec | None = None,
     ) -> ModelSource | None:
         """The classifier that was given instead of a fine-tuning run.
 
@@ -216,7 +219,11 @@ class Lab(Record):
 
     @kept
     def training(
-        self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Pruning | None = None
+        self,
+        task: Task,
+        init: str = "pretrained",
+        seed_offset: int = 0,
+        cut: finetune.PruningSpec | None = None,
     ) -> finetune.Training:
         """All that determines a fine-tuning run.
 
@@ -233,7 +240,11 @@ class Lab(Record):
         return finetune.Training(task, source, rows, recipe, init, s.seed + seed_offset, after, cut)
 
     def finetuned(
-        self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Pruning | None = None
+        self,
+        task: Task,
+        init: str = "pretrained",
+        seed_offset: int = 0,
+        cut: finetune.PruningSpec | None = None,
     ) -> PreTrainedModel:
         """The classifier fine-tuned on the task, or the checkpoint that was given for it.
 
@@ -255,7 +266,11 @@ class Lab(Record):
         return [self.finetuned(task, seed_offset=number) for number in self.trainings(task)]
 
     def lazy_classifier(
-        self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Pruning | None = None
+        self,
+        task: Task,
+        init: str = "pretrained",
+        seed_offset: int = 0,
+        cut: finetune.PruningSpec | None = None,
     ) -> Lazy:
         """A fine-tuned classifier as an argument of :func:`bertology_utils.cache.cached`."""
         if given := self.checkpoint(task, init, seed_offset, cut):
@@ -298,7 +313,11 @@ class Lab(Record):
         return predictions(task, models.predict_logits(model, self.batches(task, "dev")))
 
     def answers(
-        self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Pruning | None = None
+        self,
+        task: Task,
+        init: str = "pretrained",
+        seed_offset: int = 0,
+        cut: finetune.PruningSpec | None = None,
     ) -> np.ndarray:
         """Predictions of a fine-tuned classifier for all dev rows, from the cache; shape (rows,)."""
         model = self.lazy_classifier(task, init, seed_offset, cut)

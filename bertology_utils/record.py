@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from . import verdicts
 from .cache import write_atomically
 from .common import device_name, precision
-from .glue import TITLES, Task
+from .glue import Task
 from .results import FORM, RESULTS, Entry, Results, entries_of, place_of, plain, read_results
 from .statistics import pooled
 from .verdicts import CLAIMS, THIS_RUN, Verdict
@@ -156,16 +156,6 @@ class Record:
     def show_verdicts(self, *names: str) -> pd.DataFrame:
         """Verdicts of the evidence as a table for a reader; all of them if no claim is named."""
         return verdicts.table_of_verdicts(self.evidence.verdicts, names)
-
-    # For pages that still have the form of the round before; gone with the last of them.
-    titles = TITLES
-    real_title, real = "evidence", None
-    real_data = property(lambda self: not self.settings.is_small)
-    runs = property(lambda self: {"this run": Results(self.content)})
-
-    def show(self, what, rows=("task",), columns=(), **labels):
-        """Show."""
-        return Results(self.content).show(what, rows, columns, **labels)
 
     def figure(self, figure, name: str, alt: str) -> None:
         """Save a matplotlib figure as PNG and PDF, and show it.

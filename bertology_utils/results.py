@@ -250,9 +250,6 @@ class Results:
         return {entry.get(label): entry for entry in self.find(what, **labels)}
 
 
-Runs = Mapping[str, Results]  # by whose they are, as figures take them
-
-
 def read_results(path: Path) -> Results:
     """A results.json.
 

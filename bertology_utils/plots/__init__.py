@@ -38,21 +38,4 @@ from .maps import (
     table_map,
     token_maps,
 )
-from .old import (
-    SOURCE_COLOURS,
-    attention_map,
-    cut,
-    dot_panels,
-    flow,
-    flow_grid,
-    frame,
-    frame_annotation,
-    gallery,
-    heatmap,
-    heatmap_grid,
-    layer_lines,
-    line_panels,
-    panels_of,
-    token_map,
-)
 from .style import COLOURS, FLOW_COLOURS, GAIN, MAP, PATTERN_COLOURS, panel_grid, save, set_style
