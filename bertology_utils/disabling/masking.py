@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
@@ -12,8 +12,6 @@ from ..attention import Batch
 from ..attention.hooks import attention_hooks, check_heads, shape_of, unwrap
 from ..common import Head, one_of
 from ..models import predict_logits
-from ..statistics import Seed
-from ..verdicts import SCORE
 
 # What a disabled head gives. "uniform" is the paper's: attention of 1/L. "zero" takes the head's
 # output away, "mean" replaces it by its mean over all tokens of the data, "interchange" by what the
@@ -160,32 +158,6 @@ def logits_without(
     """
     with disabled(model, heads, instead):
         return predict_logits(model, batches)
-
-
-def random_order(shape: tuple[int, int], seed: Seed) -> list[Head]:
-    """All heads in a random order, (layer, head) from 0, to compare an order by gain with.
-
-    Args:
-        shape: (layers, heads).
-        seed: of the draw.
-    """
-    drawn = np.random.default_rng(seed).permutation(shape[0] * shape[1])
-    return [divmod(int(at), shape[1]) for at in drawn]
-
-
-def heads_to_spare(scores: Mapping[int, float], loss: float = SCORE) -> int:
-    """The largest number of heads before the score first falls by more than ``loss`` below the whole model's.
-
-    Args:
-        scores: number of disabled heads → score, from 0 to 1; 0 is the whole model.
-        loss: from 0 to 1; one point by default.
-    """
-    spared = 0
-    for count in sorted(scores):
-        if scores[count] < scores[0] - loss:
-            break
-        spared = count
-    return spared
 
 
 def _by_layer(model, heads: Iterable[Sequence[int]]) -> dict[int, list[int]]:

@@ -11,7 +11,7 @@ from ..attention import Batch
 from ..cache import cached
 from ..common import Head, track
 from ..disabling.effects import gains, scores_of
-from ..disabling.masking import all_heads, disabled, logits_without, random_order, replacement
+from ..disabling.masking import all_heads, disabled, logits_without, replacement
 from ..drift.measure import EMBEDDINGS, answers_of_task, gain, logits_with_reset, score_task
 from ..glue import Task, plain_metric, predictions, scale_of
 from ..models import predict_logits
@@ -152,7 +152,7 @@ def orders_of(lab: Lab, task: Task, number: int, step: int) -> dict[str, list[li
         number: of the run.
         step: see :func:`pruning_order`.
     """
-    settings, shape = lab.settings, (lab.config.num_hidden_layers, lab.config.num_attention_heads)
+    settings, heads = lab.settings, lab.config.num_attention_heads
     train, length = lab.rows(task, "train"), settings.profile.recipe.max_length
     rows = spec.ranking_batches(task, train, lab.tokenizer, length, settings.seed)
 
@@ -160,9 +160,13 @@ def orders_of(lab: Lab, task: Task, number: int, step: int) -> dict[str, list[li
         tuned = lab.lazy_classifier(task, seed_offset=at)
         return [tuple(head) for head in cached(pruning_order, tuned, rows, step)]
 
-    drawn = [random_order(shape, (settings.seed, number, at)) for at in range(RANDOM_ORDERS)]
+    def drawn(at: int) -> list[Head]:
+        rng = np.random.default_rng((settings.seed, number, at))
+        every = rng.permutation(lab.config.num_hidden_layers * heads)
+        return [divmod(int(one), heads) for one in every]
+
     others = [at for at in lab.trainings(task) if at != number]
-    orders = {"ranked anew": [ranked(number)], "random": drawn}
+    orders = {"ranked anew": [ranked(number)], "random": [drawn(at) for at in range(RANDOM_ORDERS)]}
     return orders | ({"another training's": [ranked(others[0])]} if others else {})
 
 
