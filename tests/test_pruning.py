@@ -1,4 +1,4 @@
-"""Notebook 10: prunings of a fine-tuning run, pairs of heads, and heads that go one after the other."""
+"""Notebook 10: prunings of a fine-tuning run, pairs of heads, and heads that go one by one."""
 
 import dataclasses
 
@@ -171,7 +171,7 @@ def test_a_planted_copy_leaves_the_model_as_without_the_lost_head(model, batches
 
 
 def test_made_up_interactions_show_and_exchanged_patterns_give_the_p_value():
-    """Heads 0 to 2 of each layer share a pattern and interact; the chance of that among exchanged patterns is small."""
+    """Heads 0 to 2 of each layer share a pattern and interact; by chance they rarely would."""
     rng = np.random.default_rng(0)
     sets = pairs.sets_of(6)
     rises = 0.1 * sets.sum(axis=1) + 0.2 * (sets[:, :3].sum(axis=1) == 2) * (sets.sum(axis=1) == 2)
@@ -205,7 +205,7 @@ def test_distances_between_heads_are_those_of_scipy(model, batches):
 
 
 def test_the_head_that_stays_is_chosen_on_other_examples():
-    """With answers of which each head's are right in one half only, a choice on the same examples would look better."""
+    """Of heads that are right at random, one chosen on the same examples would look better."""
     rng = np.random.default_rng(1)
     right = rng.random((2, 3, 40)) < 0.5
     outputs = np.zeros((2, len(pairs.sets_of(3)), 40, 2))

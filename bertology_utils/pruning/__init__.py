@@ -1,4 +1,4 @@
-"""How much of a fine-tuned BERT is needed? The causal test of what the paper concludes from repeated patterns (§5).
+"""How much of a fine-tuned BERT is needed? What the paper concludes in §5, tested.
 
 ``measure``: what is recorded of every task and run, and judged; begin here. ``pairs``: can one head
 stand in for another of the same pattern? ``spec``: prunings that a fine-tuning run is repeated with:

@@ -1,4 +1,4 @@
-"""The figures of notebook 10: pairs of heads, and the score with ever more layers, heads or weights gone.
+"""The figures of notebook 10: pairs of heads; the score without layers, heads or weights.
 
 ``results`` below is one table of rows, the committed evidence or a run's own.
 """
@@ -22,9 +22,9 @@ LIMIT = "limit of the claim"
 
 
 def interactions(pairs: Pairs, patterns: np.ndarray, layer: int) -> Figure:
-    """One layer's interactions, a square for each pair of heads, the heads in the order of their patterns.
+    """One layer's interactions, a square for each pair of heads.
 
-    Lines part the patterns.
+    The heads stand in the order of their patterns; lines part these.
 
     Args:
         pairs: of one run.
@@ -51,13 +51,13 @@ def interactions(pairs: Pairs, patterns: np.ndarray, layer: int) -> Figure:
 
 
 def pairs_figure(results: Results) -> Figure:
-    """How much more pairs of one pattern, and pairs of like maps, interact than matched ones, by task."""
+    """How much more pairs of one pattern, and of like maps, interact than matched ones."""
     table = results.table("interaction above matched pairs")
     return plots.dots(table, colour="kind", label="interaction above matched pairs, thousandths")
 
 
 def layers_figure(results: Results) -> Figure:
-    """Change of the score by the number of layers that are reset, from below and from above, or frozen from below."""
+    """Change of the score by the number of layers that are reset or frozen."""
     names = {"from below": "reset, from below", "from above": "reset, from above"}
     names["frozen from below"] = "frozen, from below"
     return _changes(results, "gain with layers not fine-tuned", names, "layers", -2.0)

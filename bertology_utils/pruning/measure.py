@@ -1,4 +1,7 @@
-"""What the score loses without heads, layers' fine-tuning or weights, recorded and judged; all paired with the whole model's."""
+"""What the score loses without heads, layers' fine-tuning or weights, recorded and judged.
+
+Every change is paired with the whole model's answers.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ GAIN: dict[str, Any] = {"by": ("task", "state", "kind"), "unit": "gain", "tolera
 
 
 def run(lab: Lab) -> None:
-    """§5's conclusion, tested: pairs of heads of one pattern, and how many layers, heads and weights can go."""
+    """Pairs of heads of one pattern, and how many layers, heads and weights can go (§5)."""
     tasks = lab.learned_tasks
     pairs.record(lab, tasks)
     record_layers(lab, tasks)
@@ -60,7 +63,10 @@ def change(lab: Lab, task: Task, pruned: np.ndarray, whole: np.ndarray) -> Estim
 
 
 def record_layers(lab: Lab, tasks: Sequence[Task]) -> None:
-    """Change of the score with layers reset to their pre-trained weights, from below (with the embeddings) and from above, and frozen from below."""
+    """Change of the score with layers reset to their pre-trained weights, or frozen.
+
+    They are reset from below (with the embeddings) and from above, and frozen from below.
+    """
     layers, changes = lab.config.num_hidden_layers, {}
     counts, third = range(1, layers + 1), Pruning(FROZEN, THIRD).count(layers)
     groups = [tuple(range(EMBEDDINGS, count)) for count in counts]
@@ -96,7 +102,7 @@ def pruned_answers(lab: Lab, task: Task, pruning: Pruning) -> np.ndarray:
 
 
 def record_heads_gone(lab: Lab, tasks: Sequence[Task]) -> None:
-    """Change of the score with ever more heads gone, by order and by how many; of the first two runs."""
+    """Change of the score with ever more heads gone, by order; of the first two runs."""
     heads = lab.config.num_hidden_layers * lab.config.num_attention_heads
     changes = {task: changes_by_order(lab, task, heads) for task in track(tasks, "removing heads")}
     lab.record("gain with heads gone", changes, **GAIN)
@@ -106,7 +112,7 @@ def record_heads_gone(lab: Lab, tasks: Sequence[Task]) -> None:
 
 
 def heads_after(steps: int, heads: int) -> int:
-    """How many of a model's heads are gone after so many of the :data:`STEPS`: the nearest whole number."""
+    """How many of a model's heads are gone after so many of the :data:`STEPS`, rounded."""
     return round(heads * steps / STEPS)
 
 
@@ -171,9 +177,10 @@ def orders_of(lab: Lab, task: Task, number: int, step: int) -> dict[str, list[li
 
 
 def pruning_order(model, batches: Sequence[Batch], step: int) -> list[Head]:
-    """All heads in the order in which they go: so many at a time, the least important first, ranked again each time.
+    """All heads in the order in which they go, the least important first.
 
-    Importance is by gradients, each layer's in its own scale (Michel et al., 2019, §4.1).
+    So many go at a time, then those that are left are ranked again. Importance is by
+    gradients, each layer's in its own scale (Michel et al., 2019, §4.1).
 
     Args:
         model: classifier in evaluation mode.
@@ -193,7 +200,7 @@ def pruning_order(model, batches: Sequence[Batch], step: int) -> list[Head]:
 
 
 def record_weights(lab: Lab, tasks: Sequence[Task]) -> None:
-    """Change of the score without weights, by which and when they went, and by how many in percent."""
+    """Change of the score without weights, by which and when they went, and how many."""
     weights = [one for one in prunings_of(lab, 0) if one.kind in (SMALLEST, ANY)]
     answers, changes = {"before": pruned_answers, "after": answers_pruned_after}, {}
     for task in track(tasks, "pruning weights"):
@@ -217,7 +224,7 @@ def record_weights(lab: Lab, tasks: Sequence[Task]) -> None:
 
 
 def answers_pruned_after(lab: Lab, task: Task, pruning: Pruning) -> np.ndarray:
-    """Answers after weights were taken from the first two fine-tuned models, which are not trained again, (runs, dev rows)."""
+    """Answers of fine-tuned models whose weights are pruned afterwards, (runs, dev rows)."""
     inputs, seed = lab.lazy_batches(task, lab.rows(task, "dev")), lab.settings.seed
     models = [lab.lazy_classifier(task, seed_offset=number) for number in runs_of(lab, task)[:2]]
     logits = [
@@ -228,7 +235,10 @@ def answers_pruned_after(lab: Lab, task: Task, pruning: Pruning) -> np.ndarray:
 
 
 def logits_pruned(model, batches: Sequence[Batch], pruning: Pruning, seed: int) -> np.ndarray:
-    """Outputs of a classifier, shape (examples, labels), whose weights are pruned here and for good; ``seed`` draws them."""
+    """Outputs of a classifier without the weights that a pruning takes, shape (examples, labels).
+
+    The model is changed for good; ``seed`` draws random weights.
+    """
     masks = spec.weight_masks(model, pruning.size, None if pruning.kind == SMALLEST else seed)
     spec.keep_zero(model, masks)
     return predict_logits(model, batches)
@@ -238,7 +248,10 @@ def logits_pruned(model, batches: Sequence[Batch], pruning: Pruning, seed: int) 
 
 
 def record_halves(lab: Lab, tasks: Sequence[Task]) -> None:
-    """Scores of runs with half of the heads, and of the controls: without any head, on shuffled labels, from a random start."""
+    """Scores of runs with half of the heads, and of their controls.
+
+    These are trained without any head, on shuffled labels, or from a random start.
+    """
     scores, over, good, shuffled = {}, {}, {}, {}
     for task in tasks:
         labels, seed, metric = lab.labels(task), lab.resampling_seed(task), plain_metric(task)

@@ -1,4 +1,4 @@
-"""Can one head stand in for another? Pairs of heads of a layer are removed together (the causal form of §5's inference).
+"""Can one head stand in for another? Pairs of heads of a layer are removed together (§5).
 
 Without both, the loss rises by what it rises without each, and by what is left: the interaction. If
 one head stands in for the other, its own removal costs little as long as the other is there, and
@@ -55,10 +55,10 @@ def record(lab: Lab, tasks: Sequence[Task]) -> None:
 
 
 def pairs_of_run(lab: Lab, task: Task, number: int) -> PairedRun:
-    """What removing sets of heads gives in a run, each head's usual pattern, and the distances between maps.
+    """What removing sets of heads gives in a run, with the heads' patterns and distances.
 
     Returns:
-        The pairs, patterns of shape (layers, heads), and distances of shape (examples, layers,
+        The pairs, usual patterns of shape (layers, heads), and distances of shape (examples, layers,
         heads, layers, heads).
     """
     rows = paired_rows(lab, task)
@@ -74,9 +74,10 @@ def pairs_of_run(lab: Lab, task: Task, number: int) -> PairedRun:
 
 
 def record_interactions(lab: Lab, runs: Mapping[Task, Sequence[PairedRun]]) -> None:
-    """How much more pairs of one pattern, and of like maps, interact than matched ones; and a planted copy, a control.
+    """How much more pairs of one pattern, and of like maps, interact than matched ones.
 
-    Matched for the layer and for what each head costs alone. NaN where there is no such pair.
+    A planted copy is the control. Pairs are matched for the layer and for what each
+    head costs alone. NaN where there is no such pair.
     """
     options: dict[str, Any] = {"by": ("task", "kind"), "unit": "interaction", "tolerance": 0.0005}
     above, copies = {}, {}
@@ -104,7 +105,10 @@ def record_interactions(lab: Lab, runs: Mapping[Task, Sequence[PairedRun]]) -> N
 
 
 def record_layers_of_heads(lab: Lab, runs: Mapping[Task, Sequence[PairedRun]]) -> None:
-    """What is left with one head in a layer (Michel et al., 2019), and whether heads of one layer are alike (Clark et al., 2019)."""
+    """The score with one head left in a layer, and whether heads of one layer are alike.
+
+    The first is from Michel et al. (2019), the second from Clark et al. (2019).
+    """
     left, closer, random = {}, {}, lab.encoder("normal")
     for task, several in runs.items():
         seed = lab.resampling_seed(task)
@@ -141,14 +145,14 @@ def paired_rows(lab: Lab, task: Task) -> Dataset:
 
 
 def sets_call(lab: Lab, task: Task, seed_offset: int) -> tuple[Any, ...]:
-    """The call, for the cache, that gives a run's outputs without each of :func:`sets_of` its heads."""
+    """The call, for the cache, that gives a run's outputs without each of :func:`sets_of`."""
     model = lab.lazy_classifier(task, seed_offset=seed_offset)
     rows = lab.lazy_batches(task, paired_rows(lab, task))
     return without_sets, model, rows, sets_of(lab.config.num_attention_heads)
 
 
 def sets_of(heads: int) -> np.ndarray:
-    """Sets of a layer's heads that are removed, shape (sets, heads): none, each, each pair, and all but each."""
+    """Sets of a layer's heads: none, each, each pair, and all but each; shape (sets, heads)."""
     pairs = np.array(list(combinations(range(heads), 2)), dtype=int).reshape(-1, 2)
     own = np.eye(heads, dtype=bool)
     return np.concatenate([np.zeros((1, heads), dtype=bool), own, own[pairs].any(axis=1), ~own])
@@ -189,13 +193,16 @@ class Pairs:
 
     @cached_property
     def interactions(self) -> np.ndarray:
-        """Rise of the loss without both heads beyond the sum of those without each, shape (layers, pairs, examples)."""
+        """Rise of the loss without both heads minus those without each.
+
+        Shape (layers, pairs, examples).
+        """
         both = self.rises[:, 1 + self.heads : 1 + self.heads + len(self.pairs)]
         return both - self.alone[:, self.pairs[:, 0]] - self.alone[:, self.pairs[:, 1]]
 
     @cached_property
     def single(self) -> np.ndarray:
-        """Mean rises of the loss without either head of a pair, the larger first, shape (layers, pairs, 2)."""
+        """Mean rises without either head of a pair, the larger first, (layers, pairs, 2)."""
         return -np.sort(-self.alone.mean(axis=2)[:, self.pairs], axis=2)
 
     def matched(self, chosen: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -218,7 +225,7 @@ class Pairs:
         return one, other
 
     def beyond_matched(self, chosen: np.ndarray, among: np.ndarray, seed: Seed) -> Bootstrap:
-        """Mean interaction of the chosen pairs minus that of their matches, examples resampled; NaN without any.
+        """Mean interaction of the chosen pairs minus that of their matches; NaN without any.
 
         Args:
             chosen, among: see :meth:`matched`.
@@ -232,7 +239,9 @@ class Pairs:
         return bootstrap_mean(difference.mean(axis=0), seed)
 
     def chance(self, patterns: np.ndarray, seed: Seed, draws: int = DRAWS) -> float:
-        """How often such a difference or a larger one comes out if the patterns are exchanged among the heads of each layer.
+        """How often exchanged patterns give such a difference between pairs, or a larger one.
+
+        Patterns are exchanged among the heads of each layer.
 
         Args:
             patterns: usual pattern of each head, shape (layers, heads).
@@ -262,7 +271,7 @@ def alike_and_other(patterns: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray
 
 
 def nearest(distances: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """True for the :data:`ALIKE` share of each layer's pairs whose maps are most alike, shape (layers, pairs).
+    """True for the share of each layer's pairs whose maps are most alike, shape (layers, pairs).
 
     Args:
         distances: between all heads, shape (layers, heads, layers, heads).
@@ -274,7 +283,9 @@ def nearest(distances: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 def redundant(runs: Sequence[PairedRun], estimate: Estimate, seed: Seed) -> Support:
-    """Support for more interaction in pairs of one pattern: certainly above 0, and more than exchanged patterns give.
+    """Support for more interaction in pairs of one pattern than in matched ones.
+
+    It is certainly above 0, and more than exchanged patterns give.
 
     Args:
         runs: of every run the pairs, and the usual patterns of its heads.
@@ -288,9 +299,10 @@ def redundant(runs: Sequence[PairedRun], estimate: Estimate, seed: Seed) -> Supp
 
 
 def one_head_left(pairs: Pairs, seed: Seed) -> list[Bootstrap]:
-    """Change of the score with all but one head of a layer gone, by layer: the head that stays is chosen on other examples.
+    """Change of the score with all but one head of a layer gone, by layer.
 
-    Each half of the examples is answered with the head that the other half chose.
+    The head that stays is chosen on other examples: each half of the examples is answered with the
+    head that the other half chose.
 
     Args:
         pairs: of one run.
@@ -310,7 +322,7 @@ def one_head_left(pairs: Pairs, seed: Seed) -> list[Bootstrap]:
 def planted_copies(
     pairs: Pairs, tuned: Any, batches: Sequence[Batch], labels: np.ndarray, seed: Seed
 ) -> dict[str, Bootstrap]:
-    """Interactions of heads of a run with copies of them, which take their layers' least needed places.
+    """Interactions of heads of a run with copies of them, which take the least needed places.
 
     Of "the most needed head", and the mean over layers of "typical heads": those of the median rise
     of the loss.
@@ -344,7 +356,9 @@ def planted_copies(
 
 
 def with_copy(model, head: Head, place: int):
-    """A copy of a classifier in which a head takes the place of another of its layer, and each gives half: a known redundancy.
+    """A copy of a classifier in which a head takes the place of another of its layer.
+
+    Head and copy give half each: a known redundancy.
 
     Args:
         model: BERT, or built like it.
@@ -374,10 +388,10 @@ def with_copy(model, head: Head, place: int):
 
 
 class HeadDistances:
-    """Measurement: Jensen–Shannon divergence between the maps of every two heads, in bits, from 0 to 1.
+    """Measurement: Jensen–Shannon divergence between the maps of every two heads, in bits.
 
-    The mean over an input's tokens, whose rows of attention are distributions (Clark et al., 2019,
-    §6, who sum).
+    From 0 to 1; the mean over an input's tokens, whose rows of attention are distributions (Clark
+    et al., 2019, §6, who sum).
 
     Args:
         layers: of the model.
@@ -389,7 +403,7 @@ class HeadDistances:
         self._rows: dict[int, np.ndarray] = {}
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Keep one layer's maps until those of all are there; see :class:`bertology_utils.attention.Measurement`."""
+        """Keep one layer's maps until those of all are there."""
         self._maps.append(maps)
         if len(self._maps) < self._layers:
             return
@@ -408,7 +422,7 @@ class HeadDistances:
         self._rows |= dict(zip(batch.index, shaped, strict=True))
 
     def compute(self) -> np.ndarray:
-        """Shape (examples, layers, heads, layers, heads), float32, examples in the order of the data."""
+        """Shape (examples, layers, heads, layers, heads), examples in the order of the data."""
         return np.stack([self._rows[index] for index in sorted(self._rows)])
 
 
@@ -418,7 +432,7 @@ def _entropy(maps: torch.Tensor) -> torch.Tensor:
 
 
 def closer_within(distances: np.ndarray, seed: Seed) -> Bootstrap:
-    """Mean distance of heads of different layers minus that of heads of one layer, examples resampled.
+    """Mean distance of heads of two layers minus that of heads of one, examples resampled.
 
     Args:
         distances: of :class:`HeadDistances`.

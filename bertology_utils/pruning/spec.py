@@ -1,4 +1,4 @@
-"""Prunings of a fine-tuning run: layers that may not change, and weights or heads that are zero from start to end.
+"""Prunings of a fine-tuning run: frozen layers, and weights or heads that stay zero.
 
 A weight that goes is zero before the first step, and its gradient is set to zero in every step.
 AdamW's moments of it then stay zero, and decay leaves zero as it is, so it is exactly zero at the
@@ -106,7 +106,7 @@ class Pruning:
         keep_zero(model, masks)
 
     def ranked_by(self, training: Training) -> Training | None:
-        """The same run without pruning, by whose gradients heads are ranked; None if they are not."""
+        """The same run without pruning, by whose gradients heads are ranked, if they are."""
         return replace(training, cut=None) if self.kind in (GOOD, BAD) else None
 
     def kept_heads(self, training: Training) -> np.ndarray:
@@ -133,14 +133,15 @@ CONTROLS = {NONE: Pruning(NONE, 1.0), "labels shuffled": Pruning(GOOD, 0.5, shuf
 
 
 def runs_of(lab: Lab, task: Task) -> range:
-    """The runs of a task that notebook 10 measures: all, or in the small run, which is no evidence, the first."""
+    """The runs of a task that notebook 10 measures: all, in the small run the first."""
     return lab.trainings(task)[:1] if lab.settings.is_small else lab.trainings(task)
 
 
 def prunings_of(lab: Lab, number: int) -> tuple[Pruning, ...]:
-    """The prunings with which notebook 10 repeats a run: those of its claims, and in the first two runs all.
+    """The prunings with which notebook 10 repeats a run: in the first two runs all.
 
-    The small run makes a few, and of the first run alone.
+    Further runs have those of its claims. The small run, which is no evidence, makes a few, and of
+    the first run alone.
 
     Args:
         lab: of the notebook.
@@ -155,7 +156,7 @@ def prunings_of(lab: Lab, number: int) -> tuple[Pruning, ...]:
 
 
 def importance_in(training: Training) -> np.ndarray:
-    """Heads' importance for the loss of some training rows in the same run without pruning; see :func:`importance`."""
+    """Heads' :func:`importance` on some training rows in the same run without pruning."""
     from ..finetune import finetuned
     from ..models import load_tokenizer
 
@@ -167,7 +168,7 @@ def importance_in(training: Training) -> np.ndarray:
 def ranking_batches(
     task: Task, rows: Dataset, tokenizer: PreTrainedTokenizerFast, max_length: int, seed: int
 ) -> list[Batch]:
-    """Inputs of the training rows by which heads are ranked: :data:`RANKED_ON` of ``rows``, drawn by the seed."""
+    """Inputs of the training rows by which heads are ranked, drawn by the seed."""
     from ..attention.batches import make_batches, tokenize
 
     return make_batches(
@@ -176,7 +177,9 @@ def ranking_batches(
 
 
 def importance(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:
-    """Heads' importance by gradients, each layer's divided by its root mean square, shape (layers, heads).
+    """Heads' importance by gradients, in each layer's own scale, shape (layers, heads).
+
+    Each layer's is divided by its root mean square.
 
     Undivided, whole layers would go first (Molchanov et al., 2017, as in Michel et al., 2019,
     §4.1).
@@ -192,7 +195,7 @@ def importance(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:
 
 
 def layers_of(model: PreTrainedModel) -> Any:  # torch knows a list of modules, and no names in them
-    """The list of the encoder's layers; raises ValueError for a model that is not built like BERT."""
+    """The encoder's layers; raises ValueError for a model that is not built like BERT."""
     layers = getattr(getattr(model.base_model, "encoder", None), "layer", None)
     if layers is None:
         raise ValueError(
@@ -230,7 +233,7 @@ def weight_masks(
 
 
 def head_masks(model: PreTrainedModel, kept: np.ndarray) -> dict[str, torch.Tensor]:
-    """True for the weights that are kept, where a head goes by what the output projection reads of it.
+    """True for the weights that are kept: of a head that goes, its output projection is not.
 
     Args:
         model: BERT, or built like it.
