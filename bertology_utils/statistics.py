@@ -490,20 +490,14 @@ def _pearson(predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> 
     )
 
 
-Metric = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-METRICS: dict[str, Metric] = {"accuracy": _accuracy, "F1": _f1, "Pearson": _pearson}
+METRICS: dict[str, Callable[..., np.ndarray]] = {
+    "accuracy": _accuracy,
+    "F1": _f1,
+    "Pearson": _pearson,
+}
 
 
 # Permutation tests, rank correlations and ties
-
-
-def _exchanged(differences: np.ndarray, seed: Seed, draws: int) -> tuple[np.ndarray, np.ndarray]:
-    """Standardised means of the differences, (statistics,), and those with random signs, (draws, statistics)."""
-    flat = np.nan_to_num(differences.reshape(len(differences), -1))  # (examples, statistics)
-    flat = np.where(np.abs(flat) > ROUNDING, flat, 0)
-    spread = np.sqrt((flat**2).sum(axis=0))
-    scale = np.where(spread > 0, spread, np.inf)  # a statistic without any difference
-    return flat.sum(axis=0) / scale, _signs(seed, draws, len(flat)) @ flat / scale
 
 
 @lru_cache(maxsize=1)  # many tests of the same examples follow each other
@@ -574,7 +568,12 @@ def many_test(differences: np.ndarray, least: float, seed: Seed, draws: int = DR
     """
     n = np.isfinite(differences).sum(axis=0)
     means = np.nansum(differences, axis=0) / np.where(n, n, np.nan)
-    observed, drawn = _exchanged(differences - least, seed, draws)
+    flat = np.nan_to_num((differences - least).reshape(len(differences), -1))
+    flat = np.where(np.abs(flat) > ROUNDING, flat, 0)  # (examples, statistics)
+    spread = np.sqrt((flat**2).sum(axis=0))
+    scale = np.where(spread > 0, spread, np.inf)  # a statistic without any difference
+    observed = flat.sum(axis=0) / scale  # standardised means
+    drawn = _signs(seed, draws, len(flat)) @ flat / scale  # those with random signs, by draw
     corrected = corrected_p(observed, drawn.max(axis=1), drawn.min(axis=1))
     alone = (1 + (drawn <= observed + ROUNDING).sum(axis=0)) / (1 + draws)
     above, below, below_alone = (np.where(n, p.reshape(n.shape), 1.0) for p in (*corrected, alone))

@@ -125,8 +125,10 @@ def test_words_and_special_tokens_are_found_whatever_they_are_called(name):
     inputs = annotate_inputs(rows, ("a", "b"), tokenizer, 64, LETTERS)
     for pair, found in zip(PAIRS, inputs, strict=True):
         ends = [last] * (3 if name == "RoBERTa" else 2)
-        assert [found.ids[at] for at in found.special] == [first, *ends]
-        assert sorted(found.special) == [at for at, one in enumerate(found.ids) if one in special]
+        assert [found.ids[at] for at in (found.cls + found.separators)] == [first, *ends]
+        assert sorted(found.cls + found.separators) == [
+            at for at, one in enumerate(found.ids) if one in special
+        ]
         for word, positions in found.words:
             decoded = tokenizer.decode([found.ids[at] for at in positions])
             decoded = decoded.replace("##", "").strip(" '").lower()

@@ -117,7 +117,7 @@ def test_no_measurement_depends_on_batches(lab, tiny_bert):
     made, results, tried = of_inputs(lab, model), {}, {FrameLinkAttention}
     for size, batches in own_inputs(lab).items():
         measurements = made()
-        tried |= {type(one) for one in measurements.values()}
+        tried |= {type(one) for one in measurements.values()} - {ByNorm}
         results[size] = observe(model, batches, measurements)
     check_equal(results)
     measurements = {

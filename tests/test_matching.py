@@ -47,7 +47,8 @@ def test_controls_are_as_many_and_never_of_the_type(task):
             assert own.sum() == control.sum()
             assert not (own & ~types[kind]).any() and not (control & types[kind]).any()
             assert (
-                not control[list(annotated.special)].any() and not control[list(punctuation)].any()
+                not control[list(annotated.cls + annotated.separators)].any()
+                and not control[list(punctuation)].any()
             )
     assert sum(masks[NOUN].sum() for masks in matched) > 50
 

@@ -115,11 +115,6 @@ class AnnotatedInput:
         return len(self.ids)
 
     @property
-    def special(self) -> Positions:
-        """Positions of :attr:`cls` and :attr:`separators`."""
-        return self.cls + self.separators
-
-    @property
     def words(self) -> list[tuple[Word, Positions]]:
         """Every word that is in the input, with its positions."""
         return [

@@ -6,5 +6,5 @@ times what they multiply, and measurements of that.
 
 from .batches import Batch, Measurement, begin, make_batches, one_example, received
 from .hooks import head_weights
-from .maps import attention_maps, check_length, longest_input, observe, observe_cached
+from .maps import attention_maps, observe, observe_cached
 from .norms import ByNorm, vectors, weighed
