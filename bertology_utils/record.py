@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -225,4 +224,11 @@ def project_root() -> Path:
 def results_folder() -> Path:
     """The folder of the committed evidence: the checkout's, or where the package was installed the one that it brought."""
     checkout = project_root() / "results"
-    return checkout if checkout.is_dir() else Path(sys.prefix) / "share/bertology_utils/results"
+    if checkout.is_dir():
+        return checkout
+    # Installers put it where their platform keeps data, which need not be below sys.prefix.
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        for file in metadata.files("bertology-utils") or ():
+            if file.match("share/bertology_utils/results/*/*.json"):
+                return Path(str(file.locate())).resolve().parents[1]
+    return checkout

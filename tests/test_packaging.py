@@ -50,11 +50,20 @@ def test_the_evidence_comes_with_the_package_where_pages_look_for_it(monkeypatch
         for path in ROOT.glob(name)
     }
     assert set(shipped) == set((ROOT / "results").rglob("*.json"))
-    monkeypatch.chdir(tmp_path)  # outside the checkout
-    monkeypatch.setattr("sys.prefix", str(tmp_path))
-    folder = results_folder()
+    # Installed where Debian's Python, and so Colab's, keeps packages: not below sys.prefix.
+    packages = tmp_path / "local" / "lib" / "dist-packages"
+    written = packages / "bertology_utils-0.dist-info"
+    written.mkdir(parents=True)
+    (written / "METADATA").write_text("Name: bertology-utils\nVersion: 0\n")
+    (written / "RECORD").write_text("".join(f"../../{one},,\n" for one in shipped.values()))
     for path, place in shipped.items():
-        assert tmp_path / place == folder / path.relative_to(ROOT / "results")
+        target = tmp_path / "local" / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    monkeypatch.syspath_prepend(packages)
+    monkeypatch.chdir(tmp_path)  # outside the checkout
+    found = {path.relative_to(results_folder()) for path in results_folder().rglob("*.json")}
+    assert found == {path.relative_to(ROOT / "results") for path in shipped}
 
 
 # One list of versions in three files.
