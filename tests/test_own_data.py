@@ -21,8 +21,9 @@ from bertology_utils import __main__ as cli
 from bertology_utils import attention_maps, load_encoder
 from bertology_utils.corpora import FRAMENET
 from bertology_utils.glue import TASKS, load_rows
-from bertology_utils.results import entries_of
-from bertology_utils.settings import parse_data, resolve
+from bertology_utils.results import entries_of, read_results
+from bertology_utils.run import find_notebooks, select
+from bertology_utils.settings import convert, parse_data, resolve
 from docs import evidence
 from docs.publish import SETUP_CELL
 
@@ -133,9 +134,9 @@ def test_the_evidence_is_checked_whole_before_the_first_run_and_ends_at_a_failur
     monkeypatch, capsys
 ):
     made = []
-    monkeypatch.setattr(evidence, "command_line", lambda call: made.append(call) or len(made) // 8)
+    monkeypatch.setattr(evidence, "command_line", lambda call: made.append(call) or len(made) // 9)
     assert evidence.main(["--glue", "g", "--framenet", "f", "--treebank", "t"]) == 1
-    checks, runs = made[:6], made[6:]
+    checks, runs = made[:7], made[7:]
     assert all(call[-1] == "--dry-run" for call in checks) and len(runs) == 2
     assert runs == [call[:-1] for call in checks[:2]]
     places = [call[call.index("--results") + 1] for call in checks]
@@ -252,3 +253,24 @@ def test_a_treebank_of_ones_own_in_five_lines(tiny_bert, tmp_path, monkeypatch):
     names = {"MINE": str(tiny_bert)}
     exec(code_of("treebank"), names)
     assert set(names["table"]["relation"]) == {"det", "nsubj", "obj"}
+
+
+def test_make_evidence_measures_again_what_the_committed_evidence_was_measured_with():
+    places = "data data_revision framenet annotation treebank model_fingerprint".split()
+    runs = set()
+    for call in evidence.calls(evidence.read_options(["--framenet", "FOLDER"])):
+        options = cli._parser().parse_args(call)
+        values = {name: convert(name, text) for name, text in options.parameters}
+        values = {name: value for name, value in values.items() if name not in places}
+        for notebook in select(find_notebooks(), options.only):
+            declared = notebook.declared(values | {"profile": options.profile})
+            settings = resolve(**notebook.parameters | declared).as_json()
+            path = ROOT / options.results / f"{notebook.name}.json"
+            committed = read_results(path).content["settings"]
+            assert [
+                name
+                for name in settings.keys() | committed.keys()
+                if name not in places and settings.get(name) != committed.get(name)
+            ] == [], path
+            runs.add(path)
+    assert runs == {*(ROOT / "results").glob("[fg]*/*.json")}
