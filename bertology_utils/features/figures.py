@@ -118,6 +118,8 @@ def gains(results: Results) -> Figure:
     present = results.table(EXAMPLES, kind=kinds)[["kind", "task", "value"]]
     present = present[present.value >= MIN_EXAMPLES].drop(columns="value")
     table = results.table([MORE, BEYOND]).merge(present)
+    if table.empty:  # too few examples on every task
+        return plots.dots(table)
     table = table.pivot(index=places, columns="what", values="value").reset_index()
     highest = table.groupby("kind")[BEYOND].idxmax()
     layers, heads = table.loc[highest, "layer"] - 1, table.loc[highest, "head"] - 1

@@ -129,6 +129,8 @@ def reliability(results: Results) -> Figure:
 def ablations(results: Results) -> Figure:
     """Rank correlations of heads' effects by two ablations, the pairs as a square."""
     pairs = results.by("kind", ABLATIONS)
+    if not pairs:  # the first task was not learned
+        return plots.dots(results.table(ABLATIONS))
     names = list(dict.fromkeys(name for pair in pairs for name in pair.split(" and ")))
     square = pd.DataFrame(np.eye(len(names)), names, names)
     for pair, entry in pairs.items():
