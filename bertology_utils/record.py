@@ -149,8 +149,12 @@ class Record:
     @cached_property
     def committed_evidence(self) -> Results:
         """The committed results of this notebook on real data."""
-        run = EVIDENCE.get(self.notebook.split("_")[0], "glue")
-        return read_results(results_folder() / run / f"{self.notebook}.json")
+        by_norm = self.settings.attention == "norm"  # only of notebooks that also ran by norm
+        run = "glue_norm" if by_norm else EVIDENCE.get(self.notebook.split("_")[0], "glue")
+        results = read_results(results_folder() / run / f"{self.notebook}.json")
+        if (protocol := results.content["settings"]["protocol"]) != self.settings.protocol:
+            print(f"Figures and verdicts show the evidence, which has protocol={protocol!r}.")
+        return results
 
     def show_verdicts(self, *names: str) -> pd.DataFrame:
         """Verdicts of the evidence as a table for a reader; all of them if no claim is named."""
