@@ -12,12 +12,7 @@ from bertology_utils import Batch
 from bertology_utils.settings import embedded_folder
 
 LAYERS, HEADS, HIDDEN = 3, 4, 32
-NAMES = (
-    *"BERT RoBERTa ELECTRA DistilBERT ALBERT".split(),
-    "multilingual BERT",
-    "ModernBERT",
-    "MiniLM",
-)
+NAMES = "BERT,RoBERTa,ELECTRA,DistilBERT,ALBERT,multilingual BERT,ModernBERT,MiniLM".split(",")
 FAST = ("BERT", "RoBERTa", "ELECTRA", "multilingual BERT", "MiniLM")  # that the fast sweep knows
 PAIRS = [
     ("The cat sleeps on the old mat.", "It is not awake."),
@@ -103,12 +98,8 @@ def _trained(model, trainer, split, decoder, first, last, double=False, **more):
     )
     segments = [] if "bos_token" in more else ["token_type_ids"]
     names = ["input_ids", *segments, "attention_mask"]
-    more = {
-        "cls_token": first,
-        "sep_token": last,
-        "pad_token": "<pad>",
-        "unk_token": "<unk>",
-    } | more
+    more = {"pad_token": "<pad>", "unk_token": "<unk>"} | more
+    more |= {"cls_token": first, "sep_token": last}
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_input_names=names, **more)
 
 
@@ -132,9 +123,7 @@ def _cased_pieces():
     """WordPiece with capitals and accents, as multilingual BERT has it; other ids than the embedded vocabulary's."""
     special = ["[UNK]", "[SEP]", "[PAD]", "[CLS]"]
     trainer = trainers.WordPieceTrainer(vocab_size=150, special_tokens=special)
-    model, around = (
-        models.WordPiece(unk_token="[UNK]"),
-        (splits.BertPreTokenizer(), decoders.WordPiece()),
-    )
+    around = splits.BertPreTokenizer(), decoders.WordPiece()
+    model = models.WordPiece(unk_token="[UNK]")
     names = {"pad_token": "[PAD]", "unk_token": "[UNK]"}
     return _trained(model, trainer, *around, "[CLS]", "[SEP]", **names)

@@ -32,19 +32,15 @@ def by_white_space(**classes):
 
     def sentence(text):
         spans = [(token[0], *token.span()) for token in re.finditer(r"\S+", text)]
-        return Sentence(
-            text,
-            tuple(
-                Word(form, form, start, end, classes.get(form, "NOUN"), -1, "dep")
-                for form, start, end in spans
-            ),
+        words = (
+            Word(form, form, *span, classes.get(form, "NOUN"), -1, "dep") for form, *span in spans
         )
+        return Sentence(text, tuple(words))
 
-    return Annotator(
-        "white space",
-        False,
-        lambda texts: [(sentence(text),) * bool(text.split()) for text in texts],
-    )
+    def annotate(texts):
+        return [(sentence(text),) * bool(text.split()) for text in texts]
+
+    return Annotator("white space", False, annotate)
 
 
 def annotate(tokenizer, *texts, max_length=64, **classes) -> AnnotatedInput:
@@ -136,10 +132,8 @@ def test_negation_is_that_of_footnote_6(tokenizer, text, count):
 def test_gold_annotation_is_the_corpora_s_own():
     gold = annotators.load_annotator("gold", ["mrpc"])
     row = generate("mrpc")["validation"][0]
-    assert gold.antecedents and gold.annotate([*row.text.values(), ""]) == [
-        *row.sentences.values(),
-        (),
-    ]
+    assert gold.antecedents
+    assert gold.annotate([*row.text.values(), ""]) == [*row.sentences.values(), ()]
     with pytest.raises(ValueError, match="(?s)Otters juggle.*annotation='spacy:NAME'"):
         gold.annotate(["Otters juggle pebbles."])
 
@@ -210,9 +204,8 @@ def test_a_pipeline_that_lacks_a_component_is_refused(pipeline, component, named
 
 @pytest.mark.parametrize("annotation", ["spacy:xx_no_such_pipeline", "spacy:/nowhere/at/all"])
 def test_an_unknown_pipeline_is_refused_with_the_command(annotation):
-    with pytest.raises(
-        FileNotFoundError, match=f"python -m spacy download {annotation[6:].rsplit('/', 1)[-1]}"
-    ):
+    name = annotation[6:].rsplit("/", 1)[-1]
+    with pytest.raises(FileNotFoundError, match=f"python -m spacy download {name}"):
         annotators.load_annotator(annotation)
 
 
@@ -258,14 +251,12 @@ def test_a_treebank_is_read(conllu):
     assert sentence.text == text and [word.form for word in second.words] == ["Stop"]
     forms = "I do n't fly in dem Nebel , yet .".split()
     assert [word.form for word in sentence.words] == forms
-    assert [
-        text[word.start : word.end] for word in sentence.words
-    ] == "I do n't fly im im Nebel , yet .".split()
+    written = [text[word.start : word.end] for word in sentence.words]
+    assert written == "I do n't fly im im Nebel , yet .".split()
     assert [word.head for word in sentence.words] == [3, 3, 3, -1, 6, 6, 3, 3, 3, 3]
     assert sentence.words[2].deprel == "advmod" and sentence.words[0].upos == "PRON"
-    with pytest.raises(
-        ValueError, match="(?s)bank.conllu has no annotation of 'Go'.*annotation='spacy:NAME'"
-    ):
+    told = "(?s)bank.conllu has no annotation of 'Go'.*annotation='spacy:NAME'"
+    with pytest.raises(ValueError, match=told):
         known.annotate(["Go"])
 
 
@@ -304,28 +295,20 @@ def test_what_is_no_treebank_is_refused(conllu, content, message):
 
 def test_a_treebank_of_too_few_arcs_is_refused_with_their_numbers(conllu):
     def bank(sentences, deprel="nsubj", head=2):
-        each = [
-            line(1, f"a{number}", head=head, deprel=deprel) + line(2, "b")
-            for number in range(sentences)
-        ]
-        return conllu("\n".join(each))
+        each = (line(1, f"a{at}", head=head, deprel=deprel) for at in range(sentences))
+        return conllu("\n".join(first + line(2, "b") for first in each))
 
     assert len(annotators.sentences_of(bank(30), least=30).sentences) == 30
-    assert len(annotators.sentences_of(bank(29)).sentences) == 29, (
-        "who asks for no arcs is not refused"
-    )
+    assert len(annotators.sentences_of(bank(29)).sentences) == 29, "no arcs are wanted"
     few = "bank.conllu' has too few dependencies (nsubj 29, obj 0, amod 0, det 0); wanted are 30 of nsubj, obj, amod, det"
     with pytest.raises(ValueError, match=re.escape(few)):
         annotators.sentences_of(bank(29), least=30)
-    with pytest.raises(
-        ValueError, match="nsubj 0, obj 0.* give a larger treebank, or leave treebank empty"
-    ):
+    few = "nsubj 0, obj 0.* give a larger treebank, or leave treebank empty"
+    with pytest.raises(ValueError, match=few):
         annotators.sentences_of(bank(99, "nsubj:pass"), least=30)
     bare = "\n".join(f"1\ta{number}\t_\t_\t_\t_\t_\t_\t_\t_\n" for number in range(40))
-    with pytest.raises(
-        ValueError,
-        match="has no sentence with dependencies .columns HEAD and DEPREL.; wanted are 30",
-    ):
+    few = "has no sentence with dependencies .columns HEAD and DEPREL.; wanted are 30"
+    with pytest.raises(ValueError, match=few):
         annotators.sentences_of(conllu(bare), least=30)
 
 
@@ -371,9 +354,8 @@ def test_a_paragraph_of_which_a_sentence_is_left_out_is_none(conllu):
     bank = annotators.read(conllu(f"# newpar\n{good}\n{odd}\n# newpar\n{good}\n{line(1, 'Run')}"))
     assert set(bank.texts) == {"Go", "Run", "Go Run"}
     known = annotators.load_annotator(f"conllu:{conllu(f'{good}{chr(10)}{odd}')}")
-    with pytest.raises(
-        ValueError, match="no annotation of 'Stop' .of its sentences 1 left out, HEAD"
-    ):
+    told = "no annotation of 'Stop' .of its sentences 1 left out, HEAD"
+    with pytest.raises(ValueError, match=told):
         known.annotate(["Stop"])
 
 

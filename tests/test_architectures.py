@@ -335,15 +335,3 @@ def test_queries_that_do_not_fit_the_keys_are_refused(monkeypatch):
     monkeypatch.setitem(ARCHITECTURES, "EuroBert, misfit", {"num_key_value_heads": 3})
     with pytest.raises(ValueError, match="4 heads with queries of 9 tokens and 3 with keys of 9"):
         attention_maps(*tiny_encoder("EuroBert, misfit"))
-
-
-@pytest.mark.parametrize("name", ["BERT", "ELECTRA", "ModernBERT"])
-def test_the_sweep_and_predictions_agree_whatever_side_the_tokenizer_pads_on(name):
-    model, tokenizer = model_and_tokenizer(name)
-    right = predict_logits(model, batches_of(PAIRS, tokenizer))
-    tokenizer = copy.deepcopy(tokenizer)
-    tokenizer.padding_side = "left"
-    batches = batches_of(PAIRS, tokenizer)
-    np.testing.assert_array_equal(predict_logits(model, batches), right)
-    baseline = sweep(model, batches).baseline
-    np.testing.assert_allclose(baseline, right, atol=1e-5)

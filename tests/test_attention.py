@@ -192,11 +192,6 @@ def test_bad_input_is_refused_in_words(tokenizer, texts, labels, error, message)
         batches_of(texts, tokenizer, labels)
 
 
-def test_long_texts_are_cut_where_that_is_asked_for(tokenizer):
-    (batch,) = batches_of(["b " * 600, "c"], tokenizer, max_length=10)
-    assert batch.lengths.tolist() == [3, 10]
-
-
 def test_texts_are_cut_and_padded_at_their_end_whatever_the_tokenizer_says(tokenizer):
     texts, other = ["b " * 30 + "last", "c"], load_tokenizer("embedded")
     other.padding_side = other.truncation_side = "left"

@@ -9,14 +9,13 @@ from hub_server import LocalHub, glue_repository_of, tiny_bert_repository, told
 
 from bertology_utils.hub import BERT_BASE, GLUE, HUB_REVISIONS, hub_errors
 
-ROWS = {
-    "train": [
-        {"sentence1": f"Sentence {i} .", "sentence2": f"Phrase {i} .", "label": i % 2, "idx": i}
-        for i in range(6)
-    ],
-    "validation": [{"sentence1": "A lamp .", "sentence2": "A light .", "label": 1, "idx": 6}],
-    "test": [{"sentence1": "A .", "sentence2": "B .", "label": 0, "idx": 7}],
-}
+
+def pair(at, label):
+    return {"sentence1": f"Sentence {at} .", "sentence2": "Phrase .", "label": label, "idx": at}
+
+
+ROWS = {"train": [pair(at, at % 2) for at in range(6)]}
+ROWS |= {"validation": [pair(6, 1)], "test": [pair(7, 0)]}
 MRPC = glue_repository_of(
     {"mrpc": (("sentence1", "sentence2"), ("not_equivalent", "equivalent"), ROWS)}
 )

@@ -71,11 +71,8 @@ def test_each_verdict_can_come_out(name):
 def test_what_a_section_tested_is_combined(rule):
     claim = next(iter(CLAIMS.values()))
     sure, against, open_ = Support(0.001, 1.0), Support(1.0, 0.001), Support(0.5, 0.5)
-    combined = {
-        "as tested, each": [HOLDS, FAILS, UNDECIDED],
-        "as tested, some": [HOLDS, HOLDS, HOLDS],
-        "as tested, none": [FAILS, FAILS, FAILS],
-    }[rule]
+    each = {"each": [HOLDS, FAILS, UNDECIDED], "some": [HOLDS] * 3, "none": [FAILS] * 3}
+    combined = each[rule.removeprefix("as tested, ")]
     alone = [FAILS, HOLDS, UNDECIDED] if rule.endswith("none") else [HOLDS, FAILS, UNDECIDED]
     tests = (sure, against, open_)
     assert [RULES[rule]([sure, other], claim).outcome for other in tests] == combined
@@ -143,11 +140,8 @@ def test_counted_claims():
 def test_without_its_precondition_or_a_number_nothing_is_judged():
     sure, unknown = ({MRPC: Estimate(*one, 320)} for one in ((0.5, 0.01), (np.nan, np.nan)))
     no_number = "missing: a number: this model, or these data, give none"
-    for found, unmet, why in (
-        (sure, "a sink", "missing: a sink"),
-        ({}, "", no_number),
-        (unknown, "", no_number),
-    ):
+    cases = ((sure, "a sink", "missing: a sink"), ({}, "", no_number), (unknown, "", no_number))
+    for found, unmet, why in cases:
         one = judge("cls-early", found, unmet)
         assert (one.outcome, one.why, one.number) == (UNTESTABLE, why, "–")
 

@@ -32,13 +32,8 @@ COMMITTED = [
 
 
 def run_of(*entries, **content):
-    empty = {
-        "notebook": "1_x",
-        "settings": {"seed": 1},
-        "versions": {},
-        "facts": {},
-        "verdicts": [],
-    }
+    empty = {"notebook": "1_x", "settings": {"seed": 1}, "versions": {}, "facts": {}}
+    empty |= {"verdicts": []}
     return Results(empty | {"rows": entries} | content)
 
 
