@@ -31,9 +31,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 # test-quick` leaves them out.
 SLOW = "second_device pretrained digits finetune workers run faults hub security batch_sizes paper_profile"
 
-needs_shared = pytest.mark.skipif(
-    not SHARED.is_dir(), reason="the folder of third-party data is not here"
-)
+needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="no folder of third-party data here")
 
 
 def pytest_configure(config):
@@ -142,9 +140,8 @@ def batches_of_rows(task, count, tokenizer, max_length=64, seed=0, **options):
     """Such rows in batches."""
     from bertology_utils.attention.batches import make_batches, tokenize
 
-    return make_batches(
-        tokenize(make_rows(task, count, seed), task, tokenizer, max_length), tokenizer, **options
-    )
+    inputs = tokenize(make_rows(task, count, seed), task, tokenizer, max_length)
+    return make_batches(inputs, tokenizer, **options)
 
 
 def write_results(folder, rows, notebook="8_trial"):

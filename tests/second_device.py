@@ -13,12 +13,8 @@ NAME = "second"
 aten = torch.ops.aten
 # As on a GPU: a copy goes from device to device, and an index may lie on the CPU.
 MIXED = {aten._to_copy.default, aten.copy_.default, aten._copy_from.default}
-INDEXED = {
-    aten.index.Tensor,
-    aten.index_put.default,
-    aten.index_put_.default,
-    aten._index_put_impl_.default,
-}
+INDEXED = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default}
+INDEXED |= {aten._index_put_impl_.default}
 FACTORIES = (
     "empty.memory_format empty_strided arange arange.start arange.start_step zeros ones full"
 )

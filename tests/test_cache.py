@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -33,11 +34,7 @@ from bertology_utils.patterns.classifiers import load_network
 from bertology_utils.patterns.measure import Patterns
 from bertology_utils.settings import Recipe, parse_model
 
-TEXTS = [
-    "A small lamp stood near the window.",
-    "The river was cold.",
-    "Who wrote this letter about winter bread?",
-]
+TEXTS = ["A small lamp stood near the window.", "The river was cold.", "Who wrote this letter?"]
 
 
 @pytest.fixture(scope="module")
@@ -131,10 +128,8 @@ def test_measurements_are_evicted_above_a_size_alone_those_not_used_for_longest_
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(cache, "MEASURED_BYTES", room)
     keys = {days: KEY | {"seed": days} for days in (0, 2, 4, 40)}
-    kilobyte, trained = (
-        fill_with("a" * 1000),
-        cache.artefact(cache.MADE, KEY, fill_with("a" * 9999)),
-    )
+    kilobyte = fill_with("a" * 1000)
+    trained = cache.artefact(cache.MADE, KEY, fill_with("a" * 9999))
     measured = {days: cache.artefact(cache.MEASURED, key, kilobyte) for days, key in keys.items()}
     for days, folder in [*measured.items(), (99, trained)]:
         age(folder, days)
@@ -188,10 +183,7 @@ def test_a_lock_whose_file_is_removed_keeps_others_out_all_the_same(tmp_path, mo
 
 def test_where_a_file_system_has_no_locks_they_stand_elsewhere(own_cache, monkeypatch, caplog):
     """As on a Drive that Colab has mounted."""
-
-    def refuse(file, operation):
-        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
-
+    refuse = Mock(side_effect=OSError(errno.EOPNOTSUPP, "Operation not supported"))
     own_cache.mkdir()
     with monkeypatch.context() as here:
         here.setattr(fcntl, "flock", refuse)
@@ -209,15 +201,12 @@ def test_where_a_file_system_has_no_locks_they_stand_elsewhere(own_cache, monkey
 
 @pytest.mark.parametrize("what", ["versions", "device", "code", "arguments"])
 def test_every_key_has_versions_device_code_and_arguments(tiny_bert, monkeypatch, what):
-    training = finetune.Training(
-        TASKS["rte"], parse_model(str(tiny_bert)), make_rows(TASKS["rte"]), Recipe(1e-4)
-    )
+    rte, rows = TASKS["rte"], make_rows(TASKS["rte"])
+    training = finetune.Training(rte, parse_model(str(tiny_bert)), rows, Recipe(1e-4))
 
     def keys():
-        return [
-            cache.cache_key(finetune.train, training),
-            cache.cache_key(sweep, cache.Lazy(dict, (training,)), ()),
-        ]
+        calls = (finetune.train, training), (sweep, cache.Lazy(dict, (training,)), ())
+        return [cache.cache_key(*call) for call in calls]
 
     before = keys()
     assert keys() == before and [kind for kind, _ in before] == [cache.MADE, cache.MEASURED]
@@ -236,10 +225,8 @@ def test_every_key_has_versions_device_code_and_arguments(tiny_bert, monkeypatch
 leaves = (
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats() | st.text(max_size=5)
 )
-leaves |= arrays.arrays(
-    st.sampled_from([np.float64, np.float32, np.int64, bool]),
-    arrays.array_shapes(min_dims=0, min_side=0),
-)
+dtypes = st.sampled_from([np.float64, np.float32, np.int64, bool])
+leaves |= arrays.arrays(dtypes, arrays.array_shapes(min_dims=0, min_side=0))
 nested = st.recursive(
     leaves,
     lambda inner: (
@@ -339,10 +326,8 @@ def test_once_means_once_for_each_content_and_each_code(encoder, inputs, passes,
 
 def test_a_lazy_argument_is_made_only_where_it_is_needed(tiny_bert, inputs, own_cache):
     asked = []
-    model = cache.Lazy(
-        lambda: asked.append(1) or models.load_classifier(str(tiny_bert), "rte"),
-        (models.load_classifier, 1),
-    )
+    load = lambda: asked.append(1) or models.load_classifier(str(tiny_bert), "rte")  # noqa: E731
+    model = cache.Lazy(load, (models.load_classifier, 1))
     first = cache.cached(sweep, model, inputs, ablation="zero")
     assert same(cache.cached(sweep, model, inputs, ablation="zero"), first) and asked == [1]
     (folder,) = own_cache.glob(f"{cache.MEASURED}/*/{cache.MANIFEST}")
@@ -363,11 +348,7 @@ def test_a_value_of_a_class_that_is_gone_is_measured_anew(encoder, inputs, own_c
 
 def test_a_cache_that_is_only_read_does_not_stop_it(encoder, inputs, monkeypatch):
     plain = observe(encoder, inputs, {"flow": flow(inputs)})
-
-    def closed(*_):
-        raise PermissionError("read-only")
-
-    monkeypatch.setattr(cache, "artefact", closed)
+    monkeypatch.setattr(cache, "artefact", Mock(side_effect=PermissionError("read-only")))
     assert same(observe_cached(encoder, inputs, {"flow": flow(inputs)}), plain)
     with pytest.raises(PermissionError):
         cache.cached(finetune.train, cache.Lazy(pytest.fail, ()))

@@ -232,8 +232,8 @@ def test_a_read_only_cache_is_read_and_what_it_lacks_is_refused_before_any_work(
         assert "BERTOLOGY_CACHE" in line
 
 
-@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
-def test_a_damaged_entry_of_a_read_only_cache_is_refused(number, monkeypatch):
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.EPERM])
+def test_an_entry_of_a_read_only_cache_is_read_and_a_damaged_one_refused(number, monkeypatch):
     folder = cache.artefact("things", KEY, fill_with("whole"))
     closed = Mock(side_effect=OSError(number, "closed"))
     monkeypatch.setattr(FileLock, "acquire", closed)
@@ -243,13 +243,6 @@ def test_a_damaged_entry_of_a_read_only_cache_is_refused(number, monkeypatch):
     why = "is needed, and data.txt has changed since it was written"
     with pytest.raises(PermissionError, match=why):
         cache.artefact("things", KEY, never)
-
-
-def test_another_persons_entry_is_read_though_its_time_cannot_be_set(monkeypatch):
-    folder = cache.artefact("things", KEY, fill_with("whole"))
-    foreign = PermissionError(errno.EPERM, "Operation not permitted")
-    monkeypatch.setattr(os, "utime", Mock(side_effect=foreign))
-    assert cache.artefact("things", KEY, never) == folder
 
 
 # A wrong clock
@@ -263,13 +256,9 @@ def test_no_entry_hangs_on_the_clock(years):
     for path in (folder, *folder.iterdir()):
         os.utime(path, (seconds, seconds))
     assert cache.is_finished("things", KEY) and cache.verified(folder)
+    if years > 0:
+        assert cache.prune(0.1) == [], "what is from the future is new"
     assert cache.artefact("things", KEY, never) == folder
-
-
-def test_an_entry_from_the_future_is_not_pruned_as_old():
-    folder = cache.artefact("things", KEY, fill_with("whole"))
-    os.utime(folder, (time.time() + 86400,) * 2)
-    assert cache.prune(0.1) == [] and folder.exists()
 
 
 # The Hub

@@ -26,10 +26,8 @@ def test_every_cell_runs_on_another_device_to_the_same_results(tmp_path):
     for device in ("cpu", "second"):
         make_bert((folder := tmp_path / device) / "model", layers=3, heads=4, hidden=32)
         command = [sys.executable, str(RUN), device, str(folder), *map(str, notebooks)]
-        with (folder / "output").open("w") as output:
-            runs[device] = subprocess.Popen(
-                command, env=environment, stdout=output, stderr=subprocess.STDOUT
-            )
+        with (folder / "output").open("w") as out:
+            runs[device] = subprocess.Popen(command, env=environment, stdout=out, stderr=out)
     for device, run in runs.items():
         assert run.wait(timeout=1800) == 0, (tmp_path / device / "output").read_text()[-3000:]
     written = [path.parent.name for path in tmp_path.glob("cpu/*/results.json")]
