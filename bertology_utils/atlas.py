@@ -19,9 +19,8 @@ import numpy as np
 
 from .cache import write_atomically
 from .common import axis_numbers, head_name, one_based
-from .glue import TITLES
 from .plots.style import COLOURS, MAP
-from .results import LABELS, read_results, text_of
+from .results import LABELS, read_results, text_of, title_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -158,8 +157,7 @@ def measures_of(path: str | Path) -> Measures:
             axes = entry.get("over", [])
             if not {"layer", "head"} <= set(axes) <= {"layer", "head", "kind"}:
                 continue
-            values = [entry[label] for label in LABELS if label in entry]
-            labels = [f"training {one}" if isinstance(one, int) else one for one in values]
+            labels = [title_of(label, entry[label]) for label in LABELS if label in entry]
             order = [axes.index(axis) for axis in ("kind", "layer", "head") if axis in axes]
             parts = {
                 part: np.asarray(entry[part], dtype=float).transpose(order)
@@ -167,9 +165,7 @@ def measures_of(path: str | Path) -> Measures:
                 if part in entry
             }
             for place, kind in enumerate(entry.get("kinds", [""])):
-                name = ", ".join(
-                    filter(None, [entry["what"], kind, *(TITLES.get(one, one) for one in labels)])
-                )
+                name = ", ".join(filter(None, [entry["what"], kind, *labels]))
                 own = {part: of[place] if kind else of for part, of in parts.items()}
                 measures[run.content["notebook"], name] = own | {"unit": entry.get("unit", "")}
     if not measures:

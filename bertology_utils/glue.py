@@ -106,7 +106,6 @@ _TASKS = (
 )
 # fmt: on
 TASKS = {task.name: task for task in _TASKS}
-TITLES = {task.name: task.title for task in _TASKS}
 
 
 def get_task(name: str) -> Task:

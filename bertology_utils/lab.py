@@ -324,6 +324,10 @@ class Lab(Record):
         inputs = self.lazy_batches(task, self.rows(task, "dev"))
         return predictions(task, cached(models.predict_logits, model, inputs))
 
+    def answers_of_runs(self, task: Task) -> np.ndarray:
+        """Predictions of all fine-tuning runs of a task, shape (runs, dev rows)."""
+        return np.stack([self.answers(task, seed_offset=number) for number in self.trainings(task)])
+
     @property
     def random_tasks(self) -> tuple[Task, ...]:
         """The tasks on which the profile also fine-tunes from random weights."""
@@ -343,10 +347,7 @@ class Lab(Record):
         """Which tasks every run learned, so that claims can be judged on them."""
         learned_tasks = {}
         for task in self.tasks:
-            answers = np.stack(
-                [self.answers(task, seed_offset=number) for number in self.trainings(task)]
-            )
-            seed = self.resampling_seed(task)
+            answers, seed = self.answers_of_runs(task), self.resampling_seed(task)
             learned_tasks[task] = learned(task, answers, self.labels(task), seed)
         return learned_tasks
 

@@ -378,7 +378,7 @@ def table_of(
     cells = cells.where(cells.notna(), None)
     texts = [text_of(cell) for cell in cells.to_dict("records")]
     for name in (*rows, *columns):
-        cells[name] = [_title(name, value) for value in cells[name]]
+        cells[name] = [title_of(name, value) for value in cells[name]]
     named = map(" · ".join, cells[columns].itertuples(index=False))  # also where there is no row
     table: dict[tuple[str, ...], dict[str, str]] = {}
     for *row, column, text in zip(*(cells[name] for name in rows), named, texts, strict=True):
@@ -388,7 +388,8 @@ def table_of(
     return pd.DataFrame(list(table.values()), index=index).fillna("–")
 
 
-def _title(name: str, value: Any) -> str:
+def title_of(name: str, value: Any) -> str:
+    """A label's value as people read it: a task by its title, "training 2", layers and heads from 1."""
     if value is None:
         return ""
     if name in ("layer", "head"):

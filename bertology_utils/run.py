@@ -280,7 +280,6 @@ def run_notebook(
     print(f"{notebook.name}: {notebook.title}", file=sys.stderr, flush=True)
     start, changes = time.monotonic(), []
     own, failed = notebook.declared(values), output / f"failed_{notebook.path.name}"
-    small = resolve(**notebook.parameters | own).is_small
     figures.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=STAGING, dir=figures) as folder:
         executed = Path(folder) / notebook.path.name
@@ -297,7 +296,7 @@ def run_notebook(
             error = execute(notebook, own, executed, cell_limit)
         source = executed if executed.exists() else notebook.path
         kept = output / notebook.path.name if error is None else failed
-        write_atomically(kept, notebook_text(_own_run(source, own, small)).encode())
+        write_atomically(kept, notebook_text(_own_run(source, notebook, own)).encode())
         if error is None:
             failed.unlink(missing_ok=True)
             written = Path(folder) / notebook.name
@@ -361,7 +360,7 @@ def notebook_text(content: dict[str, object]) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def _own_run(path: Path, own: dict[str, object], small: bool) -> dict:
+def _own_run(path: Path, notebook: Notebook, own: dict[str, object]) -> dict:
     """A notebook without papermill's metadata and clock times, which hold paths of this machine.
 
     Where its parameters are not the committed ones, its title says so.
@@ -374,6 +373,7 @@ def _own_run(path: Path, own: dict[str, object], small: bool) -> dict:
     title = next((cell for cell in titles if cell["cell_type"] == "markdown"), None)
     if own and title:
         values = ", ".join(f"{name} = {value}" for name, value in own.items())
+        small = resolve(**notebook.parameters | own).is_small
         told = "Text and figures tell the committed evidence." if small else OWN_RUN
         title["source"] += [f"\n\n*A run with {values}. {told}*"]
     return content
@@ -392,7 +392,8 @@ def keep_in_place(outcome: Outcome) -> None:
 
 def _without_pictures(content: dict) -> list[tuple]:
     return [
-        (cell["source"], cell["metadata"], cell.get("execution_count"), output.get("text"))
+        (cell["source"], cell["metadata"], cell.get("execution_count"))
+        + (output.get("text"), output.get("ename"))
         + tuple(
             (kind, text)
             for kind, text in output.get("data", {}).items()

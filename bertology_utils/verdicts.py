@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 WEIGHT = 0.02  # smallest difference of attention weights, similarities or shares that counts
 SCORE = 0.01  # smallest loss of a score that counts as harm: a point
 TENTH = 0.001  # of a point: the smallest gain that the paper reports (STS-B)
-RANK = 0.8  # Spearman's correlation from which heads keep their rank
 
 LEARNED = "the model learned its task: surely above always the same answer"
 # What claims.toml abbreviates.

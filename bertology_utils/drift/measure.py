@@ -325,12 +325,7 @@ def table1_answers(lab: Lab, task: Task) -> dict[str, np.ndarray]:
     answers = {"pretrained": random_answers(task, features, lab.settings.seed)}
     if task in lab.random_tasks:
         answers["normal"] = lab.random_starts(task)
-    return answers | {"finetuned": answers_of_task(lab, task)}
-
-
-def answers_of_task(lab: Lab, task: Task) -> np.ndarray:
-    """Answers of a task's fine-tuning runs, shape (runs, dev examples)."""
-    return np.stack([lab.answers(task, seed_offset=number) for number in lab.trainings(task)])
+    return answers | {"finetuned": lab.answers_of_runs(task)}
 
 
 def random_answers(

@@ -65,8 +65,7 @@ def run(lab: Lab) -> None:
         task: [observe_types(lab, model, task) for model in lab.finetunings(task)]
         for task in track(lab.tasks, "fine-tuned")
     }
-    learned = {task.name: lab.learned[task] for task in lab.tasks}
-    lab.fact(annotation=lab.annotator.name, learned=learned)
+    lab.fact(annotation=lab.annotator.name, learned=lab.learned)
     no_sep_sink = no_sink(type_in_even_shares(before.values(), "[SEP]"))
     stripes = {task: [stripes_of(one) for one in runs] for task, runs in after.items()}
     record_weights(lab, before, after, untrained)

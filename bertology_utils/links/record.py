@@ -84,8 +84,7 @@ def run(lab: Lab) -> None:
     record_links(lab, states, tuned)
     record_relations(lab)
     record_from_cls(lab, states, tuned)
-    learned = {task.name: bool(lab.learned[task]) for task in lab.tasks}
-    lab.fact(annotation=lab.annotator.name, learned=learned)
+    lab.fact(annotation=lab.annotator.name, learned=lab.learned)
 
 
 def record_links(

@@ -71,7 +71,7 @@ def run(lab: Lab) -> None:
         what = f"one token's attention in even shares, by {way}"
         lab.record(what, even[way], by=("kind",), state=PRETRAINED)
     sink = max(("[CLS]", "[SEP]"), key=even["weight"].__getitem__)
-    lab.fact(learned={task.name: bool(lab.learned[task]) for task in lab.tasks}, sink=sink)
+    lab.fact(learned=lab.learned, sink=sink)
     record_lengths(lab, special)
     record_destinations(lab, models)
     record_falls(lab, models, even["weight"])

@@ -36,7 +36,6 @@ TOLERANCE = 0.01  # of a row's sum; half-precision maps stay well within it
 WEIGHTS = Path(__file__).parent / "cnn.safetensors"
 VALIDATION = Path(__file__).parent / "validation.json"  # and the coefficients of the regression
 MAPS_AT_ONCE = 512  # bounds the memory of classifying
-PAPER_F1 = 0.86  # §4.1, which does not say whether micro or macro, and on which maps
 NETWORK, REGRESSION = "network", "logistic regression"
 
 

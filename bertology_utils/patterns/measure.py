@@ -363,7 +363,7 @@ def run(lab: Lab) -> None:
     record_random_weights(lab, random, after)
     record_repetition(lab, before, after, random)
     skipped = sum(runs[0][NETWORK].skipped for runs in after.values())
-    lab.fact(learned={task.name: bool(lab.learned[task]) for task in lab.tasks}, skipped=skipped)
+    lab.fact(learned=lab.learned, skipped=skipped)
 
 
 def record_labels(lab: Lab) -> None:

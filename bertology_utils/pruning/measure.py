@@ -15,7 +15,7 @@ from ..cache import cached
 from ..common import Head, track
 from ..disabling.effects import gains, scores_of
 from ..disabling.masking import all_heads, disabled, logits_without, replacement
-from ..drift.measure import EMBEDDINGS, answers_of_task, gain, logits_with_reset, score_task
+from ..drift.measure import EMBEDDINGS, gain, logits_with_reset, score_task
 from ..glue import Task, plain_metric, predictions, scale_of
 from ..models import predict_logits
 from ..statistics import Bootstrap, Estimate, mean_of, mean_over_seeds
@@ -204,7 +204,7 @@ def record_weights(lab: Lab, tasks: Sequence[Task]) -> None:
     weights = [one for one in prunings_of(lab, 0) if one.kind in (SMALLEST, ANY)]
     answers, changes = {"before": pruned_answers, "after": answers_pruned_after}, {}
     for task in track(tasks, "pruning weights"):
-        whole = answers_of_task(lab, task)
+        whole = lab.answers_of_runs(task)
         changes[task] = {
             f"{kind}, {when}": {
                 f"{100 * one.size:.0f}": change(lab, task, pruned(lab, task, one), whole)
@@ -256,7 +256,7 @@ def record_halves(lab: Lab, tasks: Sequence[Task]) -> None:
     for task in tasks:
         labels, seed, metric = lab.labels(task), lab.resampling_seed(task), plain_metric(task)
         made = prunings_of(lab, 0)
-        answers = {"all heads": answers_of_task(lab, task)} | {
+        answers = {"all heads": lab.answers_of_runs(task)} | {
             name: pruned_answers(lab, task, pruning)
             for name, pruning in (spec.HALVES | spec.CONTROLS).items()
             if pruning in made
