@@ -1,51 +1,69 @@
-"""GLUE as the committed run on real data read it: six tasks in a folder of GLUE's own layout.
+"""GLUE's seven tasks in two folders of GLUE's own layout: one to explore, one to confirm what was found there.
 
     python benchmarks/glue_folder.py PATH/TO/glue TARGET
 
-Where only a part of a task's training rows was to be had, that part becomes its ``train.tsv``.
-QQP's dev rows were not: 2,000 of its training rows, drawn by seed 1, stand for them, and are not
-trained on. Of MNLI's 9,815 dev rows 2,000 are drawn alike: notebook 3 answers all dev rows twelve
-times for each model. QNLI was not there at all.
+``TARGET/explore`` and ``TARGET/confirm`` have the same training rows. The dev rows of ``confirm``
+do not occur in ``explore``, so that no run on it can have touched them: they are training rows of
+five tasks, and dev rows of MNLI and QNLI, whose dev sets are large. Where only a part of a task's
+training rows is to be had, that part becomes its ``train.tsv``. QQP's own dev rows are not to be
+had, so training rows stand for them.
 """
 
-import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
 
+# A task's training file and dev file, and how many rows of which of them are held back for ``confirm``.
 TASKS = {
-    "MRPC": "train",
-    "RTE": "train",
-    "STS-B": "train",
-    "SST-2": "train",
-    "MNLI": "train_subset9k",
-    "QQP": "train_subset23k",
+    "MRPC": ("train", "dev", "train", 600),
+    "RTE": ("train", "dev", "train", 400),
+    "STS-B": ("train", "dev", "train", 1000),
+    "SST-2": ("train", "dev", "train", 10_000),
+    "MNLI": ("train_subset9k", "dev_matched", "dev", 4815),
+    "QNLI": ("train_subset10k", "dev", "dev", 2000),
+    "QQP": ("train_subset23k", "", "train", 3000),
 }
-ROWS, SEED = 2000, 1  # that QQP holds out, and that MNLI keeps
+QQP_DEV = 2000  # training rows that stand for its dev rows in ``explore``
+SEED = 1  # of every draw
 
 
 def write(source: Path, target: Path) -> None:
-    """Lay out the six tasks under ``target``, which must not exist yet."""
-    for task, train in TASKS.items():
-        (target / task).mkdir(parents=True)
-        shutil.copy(source / task / f"{train}.tsv", target / task / "train.tsv")
-        for dev in (source / task).glob("dev*.tsv"):
-            shutil.copy(dev, target / task)
-    header, drawn, rest = _drawn(target / "QQP/train.tsv")
-    (target / "QQP/dev.tsv").write_text("".join([header, *drawn]), encoding="utf-8")
-    (target / "QQP/train.tsv").write_text("".join([header, *rest]), encoding="utf-8")
-    header, drawn, _ = _drawn(target / "MNLI/dev_matched.tsv")
-    (target / "MNLI/dev_matched.tsv").write_text("".join([header, *drawn]), encoding="utf-8")
+    """Lay out the seven tasks under ``target``, which must not exist yet."""
+    for task, (train, dev, held_of, count) in TASKS.items():
+        header, train_rows = _read(source / task / f"{train}.tsv")
+        if dev:
+            dev_header, dev_rows = _read(source / task / f"{dev}.tsv")
+        else:
+            dev_header = header
+            dev_rows, train_rows = _split(train_rows, QQP_DEV)
+        if dev_header != header and held_of == "train":
+            raise ValueError(f"{task}: the columns of {train}.tsv and {dev}.tsv differ")
+        if held_of == "train":
+            held, train_rows = _split(train_rows, count)
+        else:
+            held, dev_rows = _split(dev_rows, count)
+        for folder, rows in ("explore", dev_rows), ("confirm", held):
+            place = target / folder / task
+            place.mkdir(parents=True)
+            _write(place / "train.tsv", header, train_rows)
+            _write(place / f"{dev or 'dev'}.tsv", dev_header, rows)
 
 
-def _drawn(path: Path) -> tuple[str, list[str], list[str]]:
-    """A file's header, the rows that are drawn, and the others, both in their order."""
-    header, *rows = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    chosen = set(np.random.default_rng(SEED).permutation(len(rows))[:ROWS].tolist())
-    return header, *(
-        [row for at, row in enumerate(rows) if (at in chosen) is inside] for inside in (True, False)
-    )
+def _read(path: Path) -> tuple[str, list[str]]:
+    header, *rows = path.read_text(encoding="utf-8-sig").rstrip("\n").split("\n")
+    return header, rows
+
+
+def _write(path: Path, header: str, rows: list[str]) -> None:
+    path.write_text("\n".join([header, *rows, ""]), encoding="utf-8", newline="\n")
+
+
+def _split(rows: list[str], count: int) -> tuple[list[str], list[str]]:
+    """So many rows, drawn by the seed, and the others, both in their order."""
+    chosen = set(np.random.default_rng(SEED).permutation(len(rows))[:count].tolist())
+    held = [row for at, row in enumerate(rows) if at in chosen]
+    return held, [row for at, row in enumerate(rows) if at not in chosen]
 
 
 if __name__ == "__main__":

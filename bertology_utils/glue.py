@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -355,5 +355,34 @@ def sample(rows: Dataset, count: int, seed: int) -> Dataset:
     """
     if not count or count >= len(rows):
         return rows
-    chosen = np.random.default_rng(seed).choice(len(rows), size=count, replace=False)
-    return rows.select(sorted(chosen.tolist()))
+    return rows.select(draw(len(rows), count, seed))
+
+
+def draw(of: int, count: int, seed: int) -> np.ndarray:
+    """Sorted positions of ``count`` of so many rows, drawn without replacement by ``seed``."""
+    if count >= of:
+        return np.arange(of)
+    return np.sort(np.random.default_rng(seed).choice(of, size=count, replace=False))
+
+
+def texts(task: Task, rows: Dataset) -> set[tuple[str, ...]]:
+    """What the rows say, whatever their case and spaces; one entry for rows that say the same."""
+    return set(_texts(task, rows))
+
+
+def without(task: Task, rows: Dataset, seen: set[tuple[str, ...]]) -> Dataset:
+    """The rows whose texts are not among ``seen``."""
+    kept = [at for at, text in enumerate(_texts(task, rows)) if text not in seen]
+    return rows if len(kept) == len(rows) else rows.select(kept)
+
+
+def _texts(task: Task, rows: Dataset) -> Iterator[tuple[str, ...]]:
+    columns = ([" ".join(text.lower().split()) for text in rows[name]] for name in task.fields)
+    return zip(*columns, strict=True)
+
+
+def join(first: Dataset, second: Dataset) -> Dataset:
+    """The rows of both, one after the other."""
+    import datasets
+
+    return datasets.concatenate_datasets([first, second])

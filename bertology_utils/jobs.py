@@ -36,11 +36,10 @@ from .cache import (
     not_writable,
 )
 from .common import emulates, environment, is_closed, quiet
-from .disabling.effects import sweep_call
+from .disabling.effects import ablations_of, sweep_call
 from .features import measurements as feature_measurements
 from .finetune import Training
 from .glue import Task
-from .importance.measure import ablations_of
 from .lab import Lab
 from .patterns import measure as patterns
 from .pruning import spec
@@ -144,13 +143,10 @@ def pruned_runs(lab: Lab) -> list[Job]:
 
 
 def sweeps(lab: Lab) -> list[Job]:
-    """Jobs of the sweeps of every run: by 1/L, and in notebook 9 by other ablations."""
+    """Jobs of the sweeps of every run."""
     jobs = []
     for task, number in runs_of(lab):
-        ways: tuple[str, ...] = ("uniform",)
-        if page_number(lab.notebook) == "9":
-            ways = ablations_of(lab, task, number)
-        for way in ways:
+        for way in ablations_of(lab, task, number):
             title = f"{task.title}, seed {lab.settings.seed + number}, heads {way}"
             call = sweep_call(lab, task, number, way)
             jobs.append(Job(title, SWEEP, call, run_jobs(lab, task, number)))

@@ -15,7 +15,7 @@ from .annotation.annotators import Annotator
 from .annotation.inputs import AnnotatedInput, annotate_inputs
 from .attention import Batch, Measurement, batches, observe_cached, weighed
 from .cache import Lazy, cached
-from .common import device, one_based, one_of, zero_based
+from .common import device, note, one_based, one_of, zero_based
 from .glue import TASKS, Task, predictions
 from .record import OWN_RUN, Record
 from .settings import ModelSource, resolve
@@ -113,22 +113,54 @@ class Lab(Record):
             task: the task.
             which: "train": at most ``train_examples`` training rows; "dev": all dev rows;
                 "measured": the dev rows whose maps are measured, ``max_examples`` of them (footnote
-                5); "swept": the dev rows on which heads are disabled, ``sweep_examples`` of them.
-                All are drawn by the seed.
-            count: fewer of the measured rows; 0 for all of them.
+                5); "swept": the rows on which heads are disabled, ``sweep_examples`` of them: dev
+                rows, and where these do not suffice training rows on which no run trains. All are
+                drawn by the seed.
+            count: fewer of the measured or swept rows; 0 for all of them.
         """
         s = self.settings
-        if which in ("train", "dev"):
-            rows = glue.load_rows(task, which, s.data)
-            return glue.sample(rows, s.train_examples, s.seed) if which == "train" else rows
-        limits = [count, s.max_examples] if which == "measured" else [s.sweep_examples]
         one_of("rows", which, WHICH)
-        most = min((limit for limit in limits if limit), default=0)
-        return glue.sample(self.rows(task, "dev"), most, s.seed)
+        if which == "dev":
+            return glue.load_rows(task, which, s.data)
+        if which == "train":
+            return glue.sample(self._all_training_rows(task), s.train_examples, s.seed)
+        if which == "measured":
+            most = min((limit for limit in (count, s.max_examples) if limit), default=0)
+            return glue.sample(self.rows(task, "dev"), most, s.seed)
+        return (
+            self.rows(task, "swept").select(self.drawn(task, count)) if count else self._swept(task)
+        )
 
-    def labels(self, task: Task, which: str = "dev") -> np.ndarray:
+    def _swept(self, task: Task) -> Dataset:
+        """See :meth:`rows`; rows that say the same as a training row are left out."""
+        s, dev = self.settings, self.rows(task, "dev")
+        trained = glue.texts(task, self.rows(task, "train"))
+        unseen = glue.without(task, dev, trained)
+        if 2 * len(unseen) < len(dev):
+            raise ValueError(
+                f"{task.title}: {len(dev) - len(unseen)} of its {len(dev)} dev rows are training rows"
+                " as well; heads are disabled on rows that no run trained on, so give other dev rows"
+            )
+        if missing := max(0, s.sweep_examples - len(unseen)):
+            known = trained | glue.texts(task, dev)
+            rest = glue.without(task, self._all_training_rows(task), known)
+            unseen = glue.join(unseen, glue.sample(rest, missing, s.seed))
+        if len(unseen) < s.sweep_examples:
+            asked = f"fewer than the {s.sweep_examples} that sweep_examples asks for"
+            note(f"{task.title}: heads are disabled on {len(unseen)} rows, {asked}")
+        return glue.sample(unseen, s.sweep_examples, s.seed)
+
+    @kept
+    def _all_training_rows(self, task: Task) -> Dataset:
+        return glue.load_rows(task, "train", self.settings.data)
+
+    def drawn(self, task: Task, count: int) -> np.ndarray:
+        """Sorted positions of ``count`` of the swept rows, drawn by the seed; of all if there are no more."""
+        return glue.draw(len(self.rows(task, "swept")), count, self.settings.seed)
+
+    def labels(self, task: Task, which: str = "dev", count: int = 0) -> np.ndarray:
         """Gold labels of such rows, shape (rows,)."""
-        return np.asarray(self.rows(task, which)["label"])
+        return np.asarray(self.rows(task, which, count)["label"])
 
     @kept
     def batches(
@@ -363,11 +395,12 @@ class Lab(Record):
         return [task for task in self.tasks if self.learned[task]]
 
     def rows_used(self) -> dict[str, dict[str, object]]:
-        """Numbers of training and dev rows by task, and a digest of the training rows."""
+        """Numbers of training, dev and swept rows by task, and a digest of the training rows."""
         return {
             task.name: {
                 "train": len(self.rows(task, "train")),
                 "dev": len(self.rows(task, "dev")),
+                "swept": len(self.rows(task, "swept")),
                 "train_sha256": finetune.rows_digest(self.rows(task, "train")),
             }
             for task in self.tasks

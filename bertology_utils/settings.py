@@ -348,7 +348,8 @@ class Profile:
         random_epochs: passes over the training rows that they take; 0 for those of the recipe.
         trainings_by_task: task → number, where it is another.
         after: task → task before: whose fine-tuned encoder a task's own fine-tuning begins with.
-        sweep_examples: dev rows on which heads are disabled (§4.6), drawn by seed; or ALL.
+        sweep_examples: rows on which heads are disabled (§4.6), drawn by seed: dev rows, then
+            training rows that no run trains on; or ALL dev rows.
     """
 
     name: str
@@ -471,7 +472,7 @@ class Settings(BaseModel):
         seed: of every random draw
         max_examples: dev rows whose maps are measured; 0: the profile's; -1: all
         train_examples: training rows per task; 0: the profile's; -1: all
-        sweep_examples: dev rows on which heads are disabled; 0: the profile's; -1: all
+        sweep_examples: rows on which heads are disabled; 0: the profile's; -1: all dev rows
         trainings: fine-tuned models per task; 0: the profile's
         layer: of the head that is drawn, from 1; 0: the notebook chooses
         head: of the head that is drawn, from 1; 0: the notebook chooses

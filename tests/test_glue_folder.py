@@ -11,6 +11,7 @@ from datasets import Dataset
 from bertology_utils import __main__ as cli
 from bertology_utils import glue
 from bertology_utils.glue import TASKS, check_split, load_rows
+from bertology_utils.lab import Lab
 from bertology_utils.settings import parse_data
 
 # One good file per task, in GLUE's layout: header, rows, and the labels they stand for.
@@ -227,3 +228,42 @@ def test_what_a_run_would_refuse_of_a_folder_is_refused_by_its_check(tmp_path):
     check("mrpc", "own", FileNotFoundError, "MRPC has no .tsv file")
     put(yes, no, header=header.replace("label", "gold"), file="mine.tsv")
     check("rte", "own", ValueError, "mine.tsv, line 1: no column 'label' for RTE")
+
+
+def sst2_lab(folder, train, dev, **parameters):
+    """A lab on rows of a folder; texts are numbers, and labels their parity."""
+    for name, numbers in {"train.tsv": train, "dev.tsv": dev}.items():
+        rows = [f"text {number} \t{number % 2}" for number in numbers]
+        write(folder, TASKS["sst2"], "sentence\tlabel", rows, name)
+    sizes = {"tasks": "sst2", "train_examples": 20} | parameters
+    return Lab("6_disabling_heads", data=f"folder:{folder}", **sizes)
+
+
+def test_heads_are_disabled_on_rows_that_no_run_trains_on(tmp_path, capsys):
+    lab = sst2_lab(tmp_path, range(60), range(50, 70), sweep_examples=45)
+    task = TASKS["sst2"]
+    trained, dev, swept = (
+        set(lab.rows(task, which)["sentence"]) for which in ("train", "dev", "swept")
+    )
+    assert not swept & trained  # though half of the dev rows are in the training file
+    assert dev - trained < swept
+    assert len(swept) == len(lab.rows(task, "swept")) == 45
+    few = lab.rows(task, "swept", 8)
+    assert few["sentence"] == lab.rows(task, "swept").select(lab.drawn(task, 8))["sentence"]
+    assert "45" not in capsys.readouterr().err
+    other = sst2_lab(tmp_path, range(60), range(50, 70), sweep_examples=45, seed=2)
+    assert set(other.rows(task, "swept")["sentence"]) != swept
+
+
+def test_fewer_rows_than_asked_for_are_said_with_their_number(tmp_path, capsys):
+    lab = sst2_lab(tmp_path, range(60), range(60, 70), sweep_examples=90)
+    assert len(lab.rows(TASKS["sst2"], "swept")) == 50
+    said = "SST-2: heads are disabled on 50 rows, fewer than the 90 that sweep_examples asks for"
+    assert said in capsys.readouterr().err
+    assert lab.rows_used()["sst2"]["swept"] == 50
+
+
+def test_dev_rows_that_are_training_rows_are_refused(tmp_path):
+    lab = sst2_lab(tmp_path, range(20), range(10, 22))
+    with pytest.raises(ValueError, match="SST-2: 10 of its 12 dev rows are training rows as well"):
+        lab.rows(TASKS["sst2"], "swept")

@@ -8,6 +8,7 @@ import pytest
 import torch
 from conftest import ROOT, batches_of_rows, load_script, make_rows
 
+from bertology_utils.disabling.effects import ablations_of
 from bertology_utils.disabling.masking import ABLATIONS
 from bertology_utils.disabling.sweep import Sweep, sweep
 from bertology_utils.glue import TASKS
@@ -22,7 +23,6 @@ from bertology_utils.importance.components import (
     Components,
     effects_on_parts,
 )
-from bertology_utils.importance.measure import ablations_of
 from bertology_utils.models import load_classifier, load_tokenizer
 from bertology_utils.results import Results, entries_of
 from bertology_utils.statistics import Bootstrap
@@ -379,11 +379,13 @@ def test_published_gains_can_be_beyond_luck_ordinary_and_open():
     )
 
 
-def test_other_ablations_are_swept_where_they_are_cheap():
-    def ablations(task, number, runs):
-        lab = SimpleNamespace(tasks=(MRPC, RTE), trainings=lambda _: range(runs))
+def test_all_ablations_are_swept_in_two_runs_of_each_task_and_in_one_of_the_small_run():
+    def ablations(task, number, is_small=False):
+        settings = SimpleNamespace(is_small=is_small)
+        lab = SimpleNamespace(tasks=(MRPC, RTE), settings=settings)
         return ablations_of(lab, task, number)
 
-    assert ablations(MRPC, 0, 2) == ABLATIONS
-    assert ablations(MRPC, 1, 2) == ("uniform", "zero")
-    assert ablations(RTE, 0, 2) == ablations(MRPC, 1, 5) == ("uniform",)
+    assert ablations(MRPC, 1) == ablations(RTE, 0) == ABLATIONS
+    assert ablations(RTE, 2) == ("uniform",)
+    assert ablations(MRPC, 0, is_small=True) == ABLATIONS
+    assert ablations(MRPC, 1, is_small=True) == ablations(RTE, 0, is_small=True) == ("uniform",)

@@ -32,21 +32,27 @@ from ..statistics import (
     resampled_scores,
     weighted_scores,
 )
+from .masking import ABLATIONS
 from .sweep import Sweep, sweep
 
 if TYPE_CHECKING:
     from ..lab import Lab
 
 SPLITS = 200  # of the examples: a head is chosen on one half and measured on the other
+COMPARED_ROWS = 1500  # on which ablations are compared; STS-B has no more dev rows
 HALVINGS = 20  # of the examples, for a correlation between halves
 
 
 def sweep_call(
     lab: Lab, task: Task, seed_offset: int = 0, ablation: str = "uniform"
 ) -> tuple[Any, ...]:
-    """The call, for the cache, that sweeps a fine-tuning run over the swept rows (§4.6)."""
+    """The call, for the cache, that sweeps a fine-tuning run over the swept rows (§4.6).
+
+    By 1/L over all of them, by other ablations over :data:`COMPARED_ROWS`.
+    """
     model = lab.lazy_classifier(task, seed_offset=seed_offset)
-    return sweep, model, lab.lazy_batches(task, lab.rows(task, "swept")), ablation
+    rows = lab.rows(task, "swept", 0 if ablation == "uniform" else COMPARED_ROWS)
+    return sweep, model, lab.lazy_batches(task, rows), ablation
 
 
 def sweep_run(lab: Lab, task: Task, seed_offset: int = 0, ablation: str = "uniform") -> Sweep:
@@ -59,6 +65,34 @@ def sweep_run(lab: Lab, task: Task, seed_offset: int = 0, ablation: str = "unifo
         ablation: one of :data:`bertology_utils.disabling.masking.ABLATIONS`.
     """
     return cached(*sweep_call(lab, task, seed_offset, ablation))
+
+
+def ablations_of(lab: Lab, task: Task, number: int) -> tuple[str, ...]:
+    """The ablations by which a run is swept: 1/L, and in a task's first two runs all of them.
+
+    The small run, which is no evidence, has them of the first task's first run.
+    """
+    small = lab.settings.is_small
+    every = task == lab.tasks[0] and number == 0 if small else number < 2
+    return ABLATIONS if every else ABLATIONS[:1]
+
+
+def compared_sweeps(lab: Lab, task: Task) -> dict[tuple[int, str], Sweep]:
+    """Sweeps of a task's runs that have all ablations, on the same rows, by (number of the run, ablation)."""
+    at = lab.drawn(task, COMPARED_ROWS)
+    return {
+        (number, ablation): sweep_run(lab, task, number).select(at)
+        if ablation == "uniform"
+        else sweep_run(lab, task, number, ablation)
+        for number in lab.trainings(task)
+        if len(ablations_of(lab, task, number)) > 1
+        for ablation in ABLATIONS
+    }
+
+
+def compared_labels(lab: Lab, task: Task) -> np.ndarray:
+    """Gold labels of the rows on which ablations are compared."""
+    return lab.labels(task, "swept", COMPARED_ROWS)
 
 
 def scores_of(task: Task, predicted: np.ndarray, labels: np.ndarray) -> np.ndarray:

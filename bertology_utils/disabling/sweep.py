@@ -52,6 +52,11 @@ class Sweep:
     heads: np.ndarray
     layers: np.ndarray
 
+    def select(self, examples: np.ndarray) -> Sweep:
+        """The outputs for some of the examples, named by their positions."""
+        outputs = self.baseline[examples], self.heads[:, :, examples], self.layers[:, examples]
+        return Sweep(*outputs)
+
 
 def sweep(model, batches: Sequence[Batch], ablation: str = "uniform") -> Sweep:
     """Outputs with every head, and every layer, disabled.

@@ -11,8 +11,7 @@ from ..attention import Batch, observe_cached
 from ..cache import cached
 from ..common import track
 from ..disabling import heads
-from ..disabling.effects import sweep_run
-from ..disabling.masking import ABLATIONS
+from ..disabling.effects import compared_labels, compared_sweeps, sweep_run
 from ..disabling.sweep import Sweep, sweep
 from ..glue import Task
 from . import agreement, luck
@@ -27,34 +26,11 @@ AS_SHARE: dict[str, Any] = {"unit": "share", "tolerance": 0.05}
 AGREEMENT: dict[str, Any] = {"by": ("task", "state"), "unit": "agreement", "tolerance": 0.1}
 
 
-def ablations_of(lab: Lab, task: Task, number: int) -> tuple[str, ...]:
-    """The ablations by which a run is swept: 1/L, and on the first task all in the first run, and zero in the second.
-
-    Args:
-        lab: its lab.
-        task: one of its tasks.
-        number: of the run.
-    """
-    if task != lab.tasks[0]:
-        return ("uniform",)
-    if number == 0:
-        return ABLATIONS
-    return ("uniform", "zero") if len(lab.trainings(task)) == 2 else ("uniform",)
-
-
 def run(lab: Lab) -> None:
     """Importance by seed, its variance components, reliability, other ablations, cheap measures, and luck."""
-    sweeps: Sweeps = {
-        task: {
-            (number, ablation): sweep_run(lab, task, number, ablation)
-            for number in lab.trainings(task)
-            for ablation in ablations_of(lab, task, number)
-        }
-        for task in lab.learned_tasks
-    }
     uniform: Sweeps = {
-        task: {key: one for key, one in several.items() if key[1] == "uniform"}
-        for task, several in sweeps.items()
+        task: {(number, "uniform"): sweep_run(lab, task, number) for number in lab.trainings(task)}
+        for task in lab.learned_tasks
     }
     costs = {
         task: effects_on_parts(task, several, lab.labels(task, "swept"), lab.settings.seed)
@@ -63,7 +39,7 @@ def run(lab: Lab) -> None:
     record_runs(lab, costs)
     record_components(lab, uniform, costs)
     record_reliability(lab, costs)
-    record_ablations(lab, sweeps)
+    record_ablations(lab)
     record_controls(lab, costs)
     record_cheap_measures(lab, costs)
     record_luck(lab, uniform)
@@ -126,10 +102,10 @@ def record_reliability(lab: Lab, costs: Mapping[Task, np.ndarray]) -> None:
             lab.record("trainings for an agreement of 0.8", fewest, kind=kind, **options)
 
 
-def record_ablations(lab: Lab, sweeps: Sweeps) -> None:
+def record_ablations(lab: Lab) -> None:
     """Whether other ablations order the heads of one run alike, and the ablation among the components."""
     task, seed = lab.tasks[0], lab.settings.seed  # that of which the first run has all ablations
-    several, labels = sweeps.get(task, {}), lab.labels(task, "swept")
+    several, labels = compared_sweeps(lab, task), compared_labels(lab, task)
     by_ablation = {
         ablation: effects_on_parts(task, {(0, ablation): one}, labels, seed).mean(axis=(1, 2, 3))
         for (number, ablation), one in several.items()
