@@ -9,10 +9,17 @@ from conftest import batches_of_rows, random_classifier
 from precision import forward_tolerance, sum_tolerance
 
 from bertology_utils.attention import Batch, attention_maps, one_example
+from bertology_utils.attention.hooks import attention_hooks
 from bertology_utils.attention.norms import vectors
 from bertology_utils.disabling import sweep as sweep_module
 from bertology_utils.disabling.effects import effects
-from bertology_utils.disabling.heads import MapStatistics, gradient_importance, lengths_added
+from bertology_utils.disabling.heads import (
+    MapStatistics,
+    describe_heads,
+    describe_without_layers,
+    gradient_importance,
+    lengths_added,
+)
 from bertology_utils.disabling.masking import (
     all_heads,
     disable_heads,
@@ -265,6 +272,101 @@ def test_lengths_added_are_those_of_the_vectors_summed_by_weight(model, batches)
     singly = [lengths_added(model, [one_example(batches, index)]) for index in range(24)]
     lengths = [int(one_example(batches, index).mask.sum()) for index in range(24)]
     np.testing.assert_allclose(both, np.average(singly, axis=0, weights=lengths), rtol=1e-4)
+
+
+def test_heads_are_described_as_by_hand(model, batches):
+    """Each number from whole maps and whole vectors of one example after the other."""
+    found, by_hand = describe_heads(model, batches), []
+    means = replacement(model, batches, "mean").float()
+    for index in range(24):
+        one = one_example(batches, index)
+        maps, carried = attention_maps(model, one), vectors(model, one)
+        is_end = (one.inputs["input_ids"][0] == 102).float()
+        assert is_end.sum() == 2
+        for layer, (weights, read) in enumerate(
+            zip((m[0] for m in maps), (c[0] for c in carried), strict=True)
+        ):
+            output, even = weights @ read, read.mean(dim=1, keepdim=True)  # (heads, tokens, hidden)
+            heads, tokens = weights.shape[:2]
+            out = projections(model)[layer].weight.unflatten(
+                1, (heads, -1)
+            )  # (hidden, heads, size)
+            mean = torch.einsum("hw,dhw->hd", means[layer], out)[:, None]
+            near = torch.eye(tokens)
+            by_hand.append(
+                {
+                    "weight on [CLS]": weights[:, :, 0].mean(1),
+                    "weight on [SEP]": (weights @ is_end).mean(1),
+                    "weight on itself": (weights * near).sum((1, 2)) / tokens,
+                    "weight on the previous token": (weights * near.roll(-1, 1).tril()).sum((1, 2))
+                    / tokens,
+                    "weight on the next token": (weights * near.roll(1, 1).triu()).sum((1, 2))
+                    / tokens,
+                    "distance from even weights": (weights - 1 / tokens).abs().sum(2).mean(1) / 2,
+                    "norm of its output": output.norm(dim=2).mean(1),
+                    "norm of its output at [CLS]": output[:, 0].norm(dim=1),
+                    "norm of its change by 1/L": (even - output).norm(dim=2).mean(1),
+                    "norm of its change by 1/L at [CLS]": (even - output)[:, 0].norm(dim=1),
+                    "norm of its change by the mean": (mean - output).norm(dim=2).mean(1),
+                    "norm of the mean value": even.norm(dim=2)[:, 0],
+                    "norm of a token's value": read.norm(dim=2).mean(1),
+                    "norm of the value of [CLS]": read[:, 0].norm(dim=1),
+                }
+            )
+    assert found.keys() == by_hand[0].keys()
+    for name, values in found.items():
+        expected = np.reshape([one[name].detach().numpy() for one in by_hand], (24, 3, 4)).mean(0)
+        np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-6, err_msg=name)
+    with pytest.raises(ValueError, match="at least one batch"):
+        describe_heads(model, [])
+
+
+def test_a_head_by_hand_that_rests_on_a_cls_without_value_adds_nothing(model, batches):
+    """Its weights are one on [CLS], whose value is zero: 1/L does not switch it off, but on."""
+    layer, head, size = 1, 2, 8
+    resting = copy.deepcopy(model)
+    attention = resting.base_model.encoder.layer[layer].attention.self
+    own = slice(head * size, (head + 1) * size)
+
+    def rest(module, inputs, values):
+        values = values.clone()
+        values[:, 0, own] = 0  # of the first token
+        return values
+
+    def to_first(at, maps, mask):
+        if at == layer:
+            maps = maps.clone()
+            maps[:, head] = 0
+            maps[:, head, :, 0] = 1
+        return maps
+
+    hook = attention.value.register_forward_hook(rest)
+    with attention_hooks(resting, edit_maps=to_first):
+        found = {
+            name: values[layer, head] for name, values in describe_heads(resting, batches).items()
+        }
+    hook.remove()
+    assert found["weight on [CLS]"] == pytest.approx(1)
+    assert found["norm of its output"] == found["norm of the value of [CLS]"] == 0
+    assert found["norm of its change by the mean"] == pytest.approx(0, abs=1e-6)
+    assert found["norm of its change by 1/L"] == pytest.approx(found["norm of the mean value"])
+    assert found["norm of the mean value"] > 0.1
+
+
+def test_without_a_layer_its_heads_are_uniform_and_those_below_as_before(model, batches):
+    found, whole = describe_without_layers(model, batches), describe_heads(model, batches)
+    for name, values in found.items():
+        assert values.shape == (4, 3, 4)
+        np.testing.assert_array_equal(values[3], whole[name], err_msg=name)
+        for layer in range(3):
+            np.testing.assert_array_equal(values[layer, :layer], whole[name][:layer], err_msg=name)
+    uniform = found["distance from even weights"]
+    for layer in range(3):
+        np.testing.assert_allclose(uniform[layer, layer], 0, atol=1e-6)
+        np.testing.assert_allclose(found["norm of its change by 1/L"][layer, layer], 0, atol=1e-4)
+    assert abs(uniform[0, 1] - whole["distance from even weights"][1]).max() > 1e-5
+    zero = describe_without_layers(model, batches, "zero")
+    np.testing.assert_array_equal(zero["norm of its output"][1, 1], 0)
 
 
 # §4.6 from end to end: a head that does harm is found as a significant gain, and nothing is where

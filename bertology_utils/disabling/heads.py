@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,7 +13,14 @@ from torch.nn import functional
 from ..attention import Batch, received
 from ..attention.hooks import attention_hooks, shape_of
 from ..attention.norms import ValueNorms
+from ..cache import Lazy, cached
+from ..glue import Task
+from .masking import disabled, layer_heads, mean_outputs, replacement
 
+if TYPE_CHECKING:
+    from ..lab import Lab
+
+DESCRIBED_ROWS = 300  # of a task, over which a head's maps and output are averaged
 PREDICTORS = (
     "weight on [CLS] and [SEP]",
     "weight on itself and its neighbours",
@@ -135,6 +142,122 @@ def lengths_added(model, batches: Sequence[Batch]) -> np.ndarray:
             mask, tokens = batch.mask, tokens + int(batch.mask.sum())
             model(**batch.inputs)
     return sums / tokens
+
+
+def described(lab: Lab, task: Task, number: int = 0) -> dict[str, np.ndarray]:
+    """A fine-tuning run's heads on :data:`DESCRIBED_ROWS` of its swept rows, from the cache; see :func:`describe_heads`."""
+    return cached(describe_heads, *_run_and_rows(lab, task, number))
+
+
+def described_without_layers(
+    lab: Lab, task: Task, number: int = 0, ablation: str = "uniform"
+) -> dict[str, np.ndarray]:
+    """The same with each layer disabled, from the cache; see :func:`describe_without_layers`."""
+    return cached(describe_without_layers, *_run_and_rows(lab, task, number), ablation)
+
+
+def _run_and_rows(lab: Lab, task: Task, number: int) -> tuple[Lazy, Lazy]:
+    model = lab.lazy_classifier(task, seed_offset=number)
+    return model, lab.lazy_batches(task, lab.rows(task, "swept", DESCRIBED_ROWS))
+
+
+def describe_heads(model, batches: Sequence[Batch]) -> dict[str, np.ndarray]:
+    """What every head attends to and what it adds: means over an input's tokens, then over inputs.
+
+    Weights are of the average token on [CLS] (the first token), on all [SEP], on itself and on its
+    neighbours; the distance from even weights is half the sum of |a_ij − 1/L|, from 0 to 1. Norms
+    are of vectors behind the output projection (Kobayashi et al., 2020): of the output Σ a_ij f(x_j),
+    and of its change when the head gives instead the mean of the input's values (1/L), or its mean
+    output over all tokens of the data; disabled by zero, the change is the output itself. "At [CLS]"
+    is what the head adds to that token alone: of the last layer a classifier reads nothing else.
+
+    Args:
+        model: encoder or classifier in evaluation mode; heads that a context disables are described
+            as they then are.
+        batches: inputs that begin with [CLS] and end with [SEP].
+
+    Returns:
+        By name, each of shape (layers, heads).
+
+    Raises:
+        ValueError: no batches, or see :class:`bertology_utils.attention.norms.ValueNorms`.
+    """
+    if not batches:
+        raise ValueError("no examples to describe heads by; give at least one batch")
+    mean_output, norms = mean_outputs(model, batches), ValueNorms(model)
+    device, sums = next(model.parameters()).device, dict[str, np.ndarray]()
+    seen: list[Any] = []  # of the present layer: its module, values and maps
+    share = ends = torch.empty(0)
+
+    def see_values(layer: int, module: nn.Module, values: torch.Tensor) -> None:
+        seen[:] = [module, values]
+
+    def see_maps(layer: int, maps: torch.Tensor) -> None:
+        seen.append(maps)
+
+    def describe(layer: int, context: torch.Tensor) -> torch.Tensor:
+        module, values, maps = seen
+
+        def norm(vectors: torch.Tensor) -> torch.Tensor:
+            """Of (examples, heads, tokens, head size), behind the projection: (examples, heads, tokens)."""
+            norms.see(layer, module, vectors)
+            return norms.lengths
+
+        output = context.transpose(1, 2)  # (examples, heads, tokens, head size)
+        mean_value = (values * share[:, None, :, None]).sum(dim=2, keepdim=True)
+        change = norm(mean_value - output)
+        by_token = {  # each (examples, heads, tokens), or of one token
+            "weight on [CLS]": maps[..., 0],
+            "weight on [SEP]": (maps * ends[:, None, None]).sum(dim=3),
+            "weight on itself": maps.diagonal(dim1=2, dim2=3),
+            "weight on the previous token": functional.pad(maps.diagonal(-1, 2, 3), (1, 0)),
+            "weight on the next token": functional.pad(maps.diagonal(1, 2, 3), (0, 1)),
+            "distance from even weights": (maps - share[:, None, None]).abs().sum(dim=3) / 2,
+            "norm of its output": norm(output),
+            "norm of its output at [CLS]": norm(output[:, :, :1]),
+            "norm of its change by 1/L": change,
+            "norm of its change by 1/L at [CLS]": change[:, :, :1],
+            "norm of its change by the mean": norm(mean_output[layer][:, None].to(output) - output),
+            "norm of the mean value": norm(mean_value),
+            "norm of a token's value": norm(values),
+            "norm of the value of [CLS]": norm(values[:, :, :1]),
+        }
+        for name, one in by_token.items():
+            total = (one.double() * share[:, None]).sum(dim=(0, 2))  # shares sum to 1
+            sums.setdefault(name, np.zeros(shape_of(model)))[layer] += total.cpu().numpy()
+        return context
+
+    hooks = attention_hooks(
+        model, edit_outputs=describe, observe=see_maps, observe_values=see_values
+    )
+    with torch.inference_mode(), hooks:
+        for batch in batches:
+            batch = batch.to(device)
+            ids, last = batch.inputs["input_ids"], batch.lengths[:, None] - 1
+            share = batch.mask / batch.lengths[:, None]  # of each token in the mean: (examples, L)
+            ends = (ids == ids.gather(1, last)) & batch.mask  # every [SEP]
+            model(**batch.inputs)
+    examples = sum(len(batch.index) for batch in batches)
+    return {name: total / examples for name, total in sums.items()}
+
+
+def describe_without_layers(
+    model, batches: Sequence[Batch], ablation: str = "uniform"
+) -> dict[str, np.ndarray]:
+    """As :func:`describe_heads`, with all heads of each layer disabled in turn, and last with none.
+
+    Args:
+        model, batches: see :func:`describe_heads`.
+        ablation: one of :data:`bertology_utils.disabling.masking.ABLATIONS`, but interchange.
+
+    Returns:
+        By name, each of shape (layers disabled + 1, layers, heads).
+    """
+    instead, described = replacement(model, batches, ablation), []
+    for heads in [*(layer_heads(model, layer) for layer in range(shape_of(model)[0])), []]:
+        with disabled(model, heads, instead):
+            described.append(describe_heads(model, batches))
+    return {name: np.stack([one[name] for one in described]) for name in described[0]}
 
 
 class TwinWords:

@@ -118,6 +118,12 @@ def replacement(model, batches: Sequence[Batch], ablation: str) -> Instead:
     if ablation == "zero":
         size = getattr(model.config, "head_dim", None) or model.config.hidden_size // heads
         return torch.zeros(layers, heads, size, dtype=torch.float64)
+    return mean_outputs(model, batches)
+
+
+def mean_outputs(model, batches: Sequence[Batch]) -> torch.Tensor:
+    """Each head's output before the projection, mean over all tokens of the data; shape (layers, heads, head size)."""
+    layers, heads = shape_of(model)
     sums: dict[int, torch.Tensor] = {}
     tokens, device, real = 0, next(model.parameters()).device, torch.empty(0)
 
