@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..attention import Batch, observe_cached
 from ..cache import cached
 from ..common import track
 from ..disabling import heads
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from ..lab import Lab
 
 Sweeps = Mapping[Task, Mapping[tuple[int, str], Sweep]]  # by (number of the run, ablation)
-FEW = 100  # examples on which cheap measures and random weights are measured
+RANDOM_ROWS = 100  # on which models of random weights are swept
 AS_SHARE: dict[str, Any] = {"unit": "share", "tolerance": 0.05}
 AGREEMENT: dict[str, Any] = {"by": ("task", "state"), "unit": "agreement", "tolerance": 0.1}
 
@@ -139,7 +138,8 @@ def record_controls(lab: Lab, costs: Mapping[Task, np.ndarray]) -> None:
         shares = {"as it is": own_share(effects), "shuffled within layers": own_share(shuffled)}
         lab.record("head's share, controls", {task: shares}, ("task", "kind"), **AS_SHARE)
     task = lab.tasks[0]
-    labels, batches = lab.labels(task, "swept")[:FEW], few_batches(lab, task)
+    labels = lab.labels(task, "swept", RANDOM_ROWS)
+    batches = lab.lazy_batches(task, lab.rows(task, "swept", RANDOM_ROWS))
     random = {
         (number, "uniform"): cached(sweep, lab.untrained(task, "normal", number), batches)
         for number in range(2)
@@ -148,28 +148,25 @@ def record_controls(lab: Lab, costs: Mapping[Task, np.ndarray]) -> None:
     lab.record("head's share, random weights", own_share(effects), **AS_SHARE)
 
 
-def few_batches(lab: Lab, task: Task) -> list[Batch]:
-    """The first swept examples, for what is measured on fewer of them."""
-    first = np.arange(len(lab.labels(task, "swept"))) < FEW
-    return heads.only(lab.batches(task, "swept"), first)
+def measured_cheaply(lab: Lab, task: Task, number: int) -> dict[str, np.ndarray]:
+    """Measures of a run's heads that need no ablation, each of shape (layers, heads), all from the cache."""
+    rows = lab.rows(task, "swept", heads.DESCRIBED_ROWS)
+    model, batches = lab.lazy_classifier(task, seed_offset=number), lab.lazy_batches(task, rows)
+    described = heads.described(lab, task, number)
+    near = [f"weight on {token}" for token in ("itself", "the previous token", "the next token")]
+    return {
+        "importance from gradients": cached(heads.gradient_importance, model, batches),
+        "norm of its output": described["norm of its output"],
+        "weight on [CLS] and [SEP]": described["weight on [CLS]"] + described["weight on [SEP]"],
+        "weight on itself and its neighbours": np.sum([described[name] for name in near], axis=0),
+        "distance from even weights": described["distance from even weights"],
+    }
 
 
 def record_cheap_measures(lab: Lab, costs: Mapping[Task, np.ndarray]) -> None:
-    """How measures that need no ablation go with heads' effects: gradients, lengths of outputs, statistics of maps."""
-    special = tuple(lab.tokenizer.all_special_ids)
+    """How measures that need no ablation go with heads' effects: gradients, norms of outputs, attention maps."""
     for task, effects in track(list(costs.items()), "cheap importance"):
-        by_run = []
-        for number in lab.trainings(task):
-            model = lab.finetuned(task, seed_offset=number)
-            few = few_batches(lab, task)
-            maps = observe_cached(model, few, {"maps": heads.MapStatistics(special)})["maps"]
-            by_run.append(
-                {
-                    "importance from gradients": cached(heads.gradient_importance, model, few),
-                    "length of what it adds": cached(heads.lengths_added, model, few),
-                    **maps,
-                }
-            )
+        by_run = [measured_cheaply(lab, task, number) for number in lab.trainings(task)]
         rises = effects.mean(axis=(2, 3))  # (heads, runs)
         correlations = {
             name: agreement.corrected(
