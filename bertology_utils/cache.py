@@ -53,7 +53,7 @@ _NAME = re.compile(r"[0-9a-f]{32}(\.unfinished|\.damaged-.+)?")
 
 @dataclasses.dataclass(frozen=True)
 class Lazy:
-    """An argument of :func:`cached` that is made only where the value is not in the cache.
+    """An argument of :func:`cached`, or a part of one, that is made only where the value is not in the cache.
 
     Attributes:
         make: gives the argument.
@@ -78,7 +78,7 @@ def cached(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any
 
     Args:
         function: of this package, without side effects; it returns what :func:`pack` takes.
-        arguments, options: its own; each may be a :class:`Lazy`.
+        arguments, options: its own; each may be a :class:`Lazy`, or a list or dict of some.
 
     Raises:
         ValueError: a function that is not of this package, whose code could be another the next
@@ -92,8 +92,7 @@ def cached(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any
     wanted = FOLDERS & bound.signature.parameters.keys() - bound.arguments.keys()
 
     def call(target: Path | None = None, scratch: Path | None = None) -> Any:
-        for name, given in bound.arguments.items():
-            bound.arguments[name] = given.make() if isinstance(given, Lazy) else given
+        bound.arguments.update(_made(bound.arguments, {}))
         folders = {"target": target, "scratch": scratch}
         return function(*bound.args, **bound.kwargs, **{name: folders[name] for name in wanted})
 
@@ -104,6 +103,19 @@ def cached(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any
             raise
         return call()
     return (artefact if "target" in wanted else _value)(kind, key, call)
+
+
+def _made(given: Any, made: dict[int, Any]) -> Any:
+    """An argument with what is lazy in it made; a :class:`Lazy` that stands there twice is made once."""
+    if isinstance(given, Lazy):
+        if id(given) not in made:
+            made[id(given)] = given.make()
+        return made[id(given)]
+    if type(given) is dict:
+        return {name: _made(part, made) for name, part in given.items()}
+    if type(given) in (list, tuple):
+        return type(given)(_made(part, made) for part in given)
+    return given
 
 
 def cache_key(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[str, Key]:
@@ -132,7 +144,7 @@ def cached_each(
 
     Args:
         function: of this package, without side effects; it gives a value for each part, by name.
-        shared: its arguments before the parts.
+        shared: its arguments before the parts; each may be a :class:`Lazy`.
         what: all of ``shared`` that decides the values.
         parts: by name; of no part's value may it matter which others are there.
     """
@@ -143,13 +155,13 @@ def cached_each(
         hashed = fingerprint(what, code)
         keys = {name: _key(function, (hashed, part), code) for name, part in parts.items()}
     except UnhashableError:
-        return function(*shared, parts)
+        return function(*_made(shared, {}), parts)
     missing = {name: part for name, part in parts.items() if not is_finished(MEASURED, keys[name])}
-    values = function(*shared, missing) if missing else {}
+    values = function(*_made(shared, {}), missing) if missing else {}
 
     def compute(name: str, *_: Path) -> Any:
         if name not in values:  # it was in the cache, and is damaged
-            values.update(function(*shared, {name: parts[name]}))
+            values.update(function(*_made(shared, {}), {name: parts[name]}))
         return values[name]
 
     return {

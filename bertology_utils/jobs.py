@@ -236,7 +236,8 @@ def _pass_job(task: Task, model: int | str, labs: Sequence[Lab]) -> Job:
         title, lazy = f"{task.title}, {model} encoder", lab.lazy_encoder(model)
     else:
         title = f"{task.title}, seed {lab.settings.seed + model}"
-        lazy, needs = lab.lazy_classifier(task, seed_offset=model), run_jobs(lab, task, model)
+        tuned, needs = lab.lazy_classifier(task, seed_offset=model), run_jobs(lab, task, model)
+        lazy = Lazy(lambda: tuned, tuned.what)  # lazy in the pass, too, as sections name it
     made_by = tuple((lab.notebook, tuple(lab.parameters.items())) for lab in labs)
     measured = Lazy(lambda: measure_all(labs, task), (measure_all, made_by, task))
     inputs = lab.lazy_batches(task, lab.rows(task, "measured"))

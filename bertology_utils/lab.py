@@ -312,6 +312,18 @@ class Lab(Record):
         make = lambda: self.finetuned(task, init, seed_offset, cut)  # noqa: E731
         return Lazy(make, (models.load_classifier, *parts))
 
+    def lazy_classifiers(self, task: Task) -> list[Lazy]:
+        """The classifiers fine-tuned on the task, which differ in their seed, each to be made lazily."""
+        return [self.lazy_classifier(task, seed_offset=number) for number in self.trainings(task)]
+
+    def lazy_untrained(self, task: Task, init: str = "pretrained", seed_offset: int = 0) -> Lazy:
+        """The classifier before any fine-tuning as an argument of :func:`bertology_utils.cache.cached`."""
+        parts = models.load_classifier, self.settings.model, task, init
+        return Lazy(
+            lambda: self.untrained(task, init, seed_offset),
+            (*parts, self.settings.seed + seed_offset),
+        )
+
     def lazy_encoder(self, init: str) -> Lazy:
         """The bare encoder as an argument of :func:`bertology_utils.cache.cached`."""
         parts = models.load_encoder, self.settings.model, init, self.settings.seed
@@ -321,7 +333,7 @@ class Lab(Record):
 
     def observe(
         self,
-        model: PreTrainedModel,
+        model: PreTrainedModel | Lazy,
         task: Task,
         measurements: dict[str, Measurement],
         count: int = 0,
@@ -330,7 +342,7 @@ class Lab(Record):
         """One pass over the measured rows; see :func:`bertology_utils.attention.observe_cached`.
 
         Args:
-            model: encoder or classifier.
+            model: encoder or classifier; of :meth:`lazy_classifiers` it is loaded where it must be.
             task: the task.
             measurements: by name.
             count: fewer rows than ``max_examples``.

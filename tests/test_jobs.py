@@ -279,7 +279,7 @@ def test_notebooks_that_look_at_the_same_maps_share_one_pass(tiny_bert, monkeypa
     for notebook in select(find_notebooks(), "1,4,5"):
         values = notebook.parameters | SMALL | {"model": str(tiny_bert), "max_examples": 8}
         lab = Lab(notebook.name, **values)
-        for model in [lab.encoder(), lab.encoder("normal"), *lab.finetunings(SST2)]:
+        for model in [lab.encoder(), lab.encoder("normal"), *lab.lazy_classifiers(SST2)]:
             assert lab.observe(model, SST2, jobs.MEASUREMENTS[notebook.number](lab, SST2))
     assert seen == []
     alone = planned(tiny_bert, "4", max_examples=8)

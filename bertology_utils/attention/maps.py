@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..cache import cached_each
+from ..cache import Lazy, cached_each
 from ..common import ATTENTIONS, one_of
 from .batches import Batch, Measurement, begin
 from .hooks import Observer, attention_hooks, unwrap
@@ -154,8 +154,13 @@ def _use(name: str, measurement: Any) -> None:
 
 
 def observe_cached(
-    model: PreTrainedModel, batches: Sequence[Batch], measurements: dict[str, Any]
+    model: PreTrainedModel | Lazy, batches: Sequence[Batch] | Lazy, measurements: dict[str, Any]
 ) -> dict[str, Any]:
-    """As :func:`observe`, in one pass for those measurements that are not in the cache yet."""
-    encoder = unwrap(model).base_model  # no map depends on what stands above it
+    """As :func:`observe`, in one pass for those measurements that are not in the cache yet.
+
+    A model that is a :class:`bertology_utils.cache.Lazy` is told by what makes it, and loaded only
+    where a measurement is missing; one that is there is told by its weights.
+    """
+    # No map depends on what stands above the encoder.
+    encoder = model if isinstance(model, Lazy) else unwrap(model).base_model
     return cached_each(observe, (model, batches), (encoder, batches), measurements)

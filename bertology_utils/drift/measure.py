@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -14,10 +14,10 @@ from torch import nn
 
 from ..attention import Batch, attention_maps
 from ..attention.hooks import shape_of
-from ..cache import Lazy, cached
+from ..cache import cached
 from ..common import one_based, track
 from ..glue import Task, plain_metric, predictions, scale_of
-from ..models import NORMAL_STD, classifier_inputs, load_classifier, predict_logits
+from ..models import NORMAL_STD, classifier_inputs, predict_logits
 from ..statistics import (
     Bootstrap,
     Estimate,
@@ -32,6 +32,8 @@ from ..statistics import (
 from ..verdicts import WEIGHT, constant_score, learned
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+
     from ..lab import Lab
 
 # The columns of Table 1, in the paper's order and words.
@@ -44,7 +46,7 @@ RANDOM_CLASSIFIERS = 1000
 PUBLISHED_LENGTH = 200  # tokens to which the published code pads every input
 PUBLISHED_ROWS = 40  # rows of a task on which it is compared with the paper's definition
 EMBEDDINGS = -1  # in place of a layer's number
-_LAYER = re.compile(r"\.layers?\.(\d+)\.")
+RESET_ROWS = 2000  # with so many a score is known to 2 points, and its difference to less
 
 
 def run(lab: Lab) -> None:
@@ -164,18 +166,19 @@ def compare_runs(lab: Lab, task: Task) -> dict[str, np.ndarray]:
     "random start" random weights with what fine-tuning made of them. "same way" and "other task"
     compare the changes of two runs, the latter of runs on two tasks.
     """
-    start, runs = lab.untrained(task), lab.finetunings(task)
+    start, runs = lab.lazy_untrained(task), lab.lazy_classifiers(task)
     names = ["fine-tuning", "fine-tuning again"]
     names += [f"fine-tuning {number}" for number in range(3, len(runs) + 1)]
     comparisons = {name: [start, tuned] for name, tuned in zip(names, runs, strict=True)}
     comparisons["another seed"] = runs[:2]
     if task in lab.random_tasks:
-        random = lab.untrained(task, "normal"), lab.finetuned(task, "normal")
+        random = lab.lazy_untrained(task, "normal"), lab.lazy_classifier(task, "normal")
         comparisons["random start"] = list(random)
     comparisons["same way"] = [start, *runs[:2]]
     if (following := next_task(lab, task)) != task:
-        comparisons["other task"] = [start, runs[0], lab.finetuned(following)]
-    return cached(compare_maps, comparisons, lab.batches(task))
+        comparisons["other task"] = [start, runs[0], lab.lazy_classifier(following)]
+    inputs = lab.lazy_batches(task, lab.rows(task, "measured"))
+    return cached(compare_maps, comparisons, inputs)
 
 
 def next_task(lab: Lab, task: Task) -> Task:
@@ -276,7 +279,7 @@ def record_padding(lab: Lab) -> None:
     """Similarity by layer as the paper defines it, and as its code does, which counts padding, too."""
     by_layer: dict[Task, dict[str, np.ndarray]] = {}
     for task in track(lab.tasks, "with padding"):
-        pair = {"": (lab.untrained(task), lab.finetuned(task))}
+        pair = {"": (lab.lazy_untrained(task), lab.lazy_classifier(task))}
         for name, pad_to in {"paper": None, "official": PUBLISHED_LENGTH}.items():
             inputs = lab.batches(task, "measured", PUBLISHED_ROWS, pad_to)
             compared = cached(compare_maps, pair, inputs, padding=bool(pad_to))[""]
@@ -321,7 +324,8 @@ def record_scores(lab: Lab) -> None:
 def table1_answers(lab: Lab, task: Task) -> dict[str, np.ndarray]:
     """Answers of a task's classifiers by column of Table 1, shape (classifiers, dev examples)."""
     # One pass for all random classifiers.
-    features = cached(classifier_inputs, lab.untrained(task), lab.batches(task, "dev"))
+    inputs = lab.lazy_batches(task, lab.rows(task, "dev"))
+    features = cached(classifier_inputs, lab.lazy_untrained(task), inputs)
     answers = {"pretrained": random_answers(task, features, lab.settings.seed)}
     if task in lab.random_tasks:
         answers["normal"] = lab.random_starts(task)
@@ -443,9 +447,11 @@ def record_resets(lab: Lab) -> None:
     groups = layer_groups(layers)
     last_two, others = f"{layers - 1}, {layers}", f"1 to {layers - 2}"
     for task in track(lab.tasks, "resetting layers"):
-        labels, seed, by_run, scores = lab.labels(task), lab.resampling_seed(task), [], []
+        rows, seed, by_run, scores = reset_rows(lab, task), lab.resampling_seed(task), [], []
+        labels = np.asarray(rows["label"])
         for number in lab.trainings(task):
-            answers = predictions(task, logits_with_reset(lab, task, list(groups.values()), number))
+            logits = logits_with_reset(lab, task, list(groups.values()), number, rows)
+            answers = predictions(task, logits)
             tuned, *reset = resampled_scores(plain_metric(task), answers, labels, seed)
             of_run = {name: one - tuned for name, one in zip(groups, reset, strict=True)}
             by_run.append(of_run | {"above": of_run[others] - of_run[last_two]})
@@ -466,8 +472,17 @@ def layer_groups(layers: int) -> dict[str, tuple[int, ...]]:
     return pairs | {f"1 to {count}": tuple(range(count)) for count in range(1, layers)}
 
 
+def reset_rows(lab: Lab, task: Task) -> Dataset:
+    """Rows on which layers are reset, :data:`RESET_ROWS` of those that no run trains on."""
+    return lab.rows(task, "swept", RESET_ROWS)
+
+
 def logits_with_reset(
-    lab: Lab, task: Task, groups: Sequence[Sequence[int]], seed_offset: int = 0
+    lab: Lab,
+    task: Task,
+    groups: Sequence[Sequence[int]],
+    seed_offset: int = 0,
+    rows: Dataset | None = None,
 ) -> np.ndarray:
     """Outputs of a fine-tuning run as it is, then with each group of layers reset, from the cache.
 
@@ -476,14 +491,13 @@ def logits_with_reset(
         task: the task.
         groups: see :func:`reset_logits`.
         seed_offset: number of the run.
+        rows: on which; by default all dev rows.
 
     Returns:
-        Shape (1 + groups, dev rows, labels).
+        Shape (1 + groups, rows, labels).
     """
-    parts = load_classifier, lab.settings.model, task, lab.settings.seed
-    start = Lazy(lambda: lab.untrained(task), parts)
-    tuned = lab.lazy_classifier(task, seed_offset=seed_offset)
-    inputs = lab.lazy_batches(task, lab.rows(task, "dev"))
+    start, tuned = lab.lazy_untrained(task), lab.lazy_classifier(task, seed_offset=seed_offset)
+    inputs = lab.lazy_batches(task, lab.rows(task, "dev") if rows is None else rows)
     return cached(reset_logits, tuned, start, [(), *map(tuple, groups)], inputs)
 
 
@@ -491,6 +505,8 @@ def reset_logits(
     tuned: nn.Module, start: nn.Module, groups: Sequence[Sequence[int]], batches: Sequence[Batch]
 ) -> np.ndarray:
     """Outputs of a fine-tuned classifier with each group of layers reset to pre-trained weights.
+
+    Groups that agree up to some layer share what is computed up to there.
 
     Args:
         tuned: the classifier.
@@ -513,22 +529,41 @@ def reset_logits(
         )
     if not has_own_layers(tuned):
         raise ValueError("layers that share their weights, as ALBERT's, cannot be reset one by one")
-    model, outputs = copy.deepcopy(tuned), []
-    for group in groups:
-        reset = {name: value for name, value in before.items() if _layer_of(name) in group}
-        model.load_state_dict(own | reset)
-        outputs.append(predict_logits(model, batches))
-    return np.stack(outputs)
+    model, parts = copy.deepcopy(tuned), (parts_of(tuned), parts_of(start))
+    group: frozenset[int] = frozenset()
+    shared: dict[tuple[int, frozenset[int]], Any] = {}
+
+    def compute(at: int, *inputs: Any, **options: Any) -> Any:
+        """What a part gives, computed by the first of the groups that agree up to it."""
+        key = at, frozenset(reset for reset in group if reset <= at)
+        if key not in shared:
+            shared[key] = parts[at in group][at](*inputs, **options)
+        return shared[key]
+
+    for at, part in parts_of(model).items():
+        part.forward = partial(compute, at)
+    outputs: list[list[np.ndarray]] = [[] for _ in groups]
+    for batch in batches:
+        shared.clear()
+        for of_group, chosen in zip(outputs, groups, strict=True):
+            group = frozenset(chosen)
+            of_group.append(predict_logits(model, [batch]))  # its examples in the order of the data
+    order = np.argsort([index for batch in batches for index in sorted(batch.index)])
+    return np.stack([np.concatenate(of_group)[order] for of_group in outputs])
+
+
+def parts_of(model: nn.Module) -> dict[int, nn.Module]:
+    """Its layers by number, where each has its own weights, and its embeddings; ALBERT's layers share theirs."""
+    lists = [
+        module
+        for name, module in model.named_modules()
+        if isinstance(module, nn.ModuleList) and name.split(".")[-1] in ("layer", "layers")
+    ]
+    layers = dict(enumerate(lists[0] if lists else ()))
+    embeddings = getattr(model.base_model, "embeddings", None)
+    return layers if embeddings is None else layers | {EMBEDDINGS: embeddings}
 
 
 def has_own_layers(model: nn.Module) -> bool:
-    """True if every layer has its own weights, named by its number; ALBERT's layers share theirs."""
-    numbers = {_layer_of(name) for name in model.state_dict() if _LAYER.search(name)}
-    return numbers == set(range(shape_of(model)[0]))
-
-
-def _layer_of(name: str) -> int | None:
-    """The layer of a tensor, from 0, or :data:`EMBEDDINGS`, or None for the classifier's."""
-    if match := _LAYER.search(name):
-        return int(match[1])
-    return EMBEDDINGS if ".embeddings." in name else None
+    """True if every layer has its own weights; ALBERT's layers share theirs."""
+    return parts_of(model).keys() - {EMBEDDINGS} == set(range(shape_of(model)[0]))

@@ -62,7 +62,7 @@ def run(lab: Lab) -> None:
     before = {task: observe_types(lab, encoder, task) for task in track(lab.tasks, "pre-trained")}
     untrained = {task: observe_types(lab, random, task) for task in track(lab.tasks, "random")}
     after = {
-        task: [observe_types(lab, model, task) for model in lab.finetunings(task)]
+        task: [observe_types(lab, model, task) for model in lab.lazy_classifiers(task)]
         for task in track(lab.tasks, "fine-tuned")
     }
     lab.fact(annotation=lab.annotator.name, learned=lab.learned)

@@ -21,6 +21,7 @@ from ..annotation.inputs import (
     token_types,
 )
 from ..attention import Batch, Measurement, received
+from ..cache import Lazy
 from ..common import one_of
 from ..glue import Task
 from ..lab import kept
@@ -68,7 +69,7 @@ class TypeWeights:
         return self.weights * self.lengths[:, None, None, None]
 
 
-def observe_types(lab: Lab, model: PreTrainedModel, task: Task) -> TypeWeights:
+def observe_types(lab: Lab, model: PreTrainedModel | Lazy, task: Task) -> TypeWeights:
     """One pass of a model over the task's measured rows, or what the cache has of it."""
     values = lab.observe(model, task, measurements(lab, task))
     weights, matched, words = values["types"], values["matched"], len(LINGUISTIC)

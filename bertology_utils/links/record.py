@@ -76,7 +76,8 @@ def run(lab: Lab) -> None:
         before[task] = lab.observe(pretrained, task, measurements(lab, task))
         untrained[task] = lab.observe(random, task, measurements(lab, task))
         tuned[task] = [
-            lab.observe(model, task, measurements(lab, task)) for model in lab.finetunings(task)
+            lab.observe(model, task, measurements(lab, task))
+            for model in lab.lazy_classifiers(task)
         ]
     # Of fine-tuned models rows have each task's first run.
     states = {BEFORE: before, TUNED: {task: one[0] for task, one in tuned.items()}}

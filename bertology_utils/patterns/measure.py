@@ -357,7 +357,9 @@ def run(lab: Lab) -> None:
 
     encoder = lab.encoder()
     before = {task: observe(encoder, task) for task in lab.tasks}
-    after = {task: [observe(model, task) for model in lab.finetunings(task)] for task in lab.tasks}
+    after = {
+        task: [observe(model, task) for model in lab.lazy_classifiers(task)] for task in lab.tasks
+    }
     random = observe(lab.encoder("normal"), lab.tasks[0])
     record_shares(lab, before, after)
     record_random_weights(lab, random, after)
