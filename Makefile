@@ -1,8 +1,8 @@
 # Two commands from a fresh clone, each doing its own set-up:
 #   make reproduce   run every notebook, regenerate figures/; the executed notebooks are in runs/small
 #   make test        unit tests, and the notebooks' committed outputs against a new run
-# Others: make evidence (results/ and figures/ from real data: GLUE=FOLDER FRAMENET=FOLDER TREEBANK=FILE ONLY=3,6
-# SCHEDULER=ADDRESS), make bert (bert-base by forward passes alone: MODEL=FOLDER GLUE=FOLDER FRAMENET=SOURCE), make
+# Others: make evidence (results/ and figures/ from real data: GLUE=FOLDER FRAMENET=FOLDER TREEBANK=FILE
+# CONFIRM=FOLDER ONLY=3,6 SCHEDULER=ADDRESS), make bert (bert-base by forward passes alone: MODEL=FOLDER GLUE=FOLDER FRAMENET=SOURCE), make
 # pretrainings MODELS=LIST (the same of each, and in how many each claim holds), make site (notebooks, results, atlas of
 # heads and API as pages), make check (lint, format, types), make test-quick, make test-machines (the tests on emulated
 # machines), make test-lowest (with the lowest versions allowed), make notebooks (refresh the committed ones), make lock,
@@ -34,7 +34,7 @@ reproduce: $(INSTALLED)
 evidence: $(INSTALLED)
 	$(BIN)/python -m docs.evidence $(if $(GLUE),--glue '$(GLUE)') $(if $(FRAMENET),--framenet '$(FRAMENET)') \
 	  $(if $(TREEBANK),--treebank '$(TREEBANK)') $(if $(ANNOTATION),--annotation '$(ANNOTATION)') \
-	  $(if $(ONLY),--only '$(ONLY)') $(if $(SCHEDULER),--scheduler '$(SCHEDULER)')
+	  $(if $(CONFIRM),--confirm '$(CONFIRM)') $(if $(ONLY),--only '$(ONLY)') $(if $(SCHEDULER),--scheduler '$(SCHEDULER)')
 	$(BIN)/python docs/pages.py
 
 # Notebooks 2 and 8 with these parameters; what is left out is the profile's.

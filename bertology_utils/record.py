@@ -123,6 +123,13 @@ class Record:
             if tasks or not values:
                 unmet = unmet or verdicts.unlearned(tasks, known)
             values = {task: value for task, value in values.items() if known.get(task, True)}
+        if claim.runs:
+            asked = [t for t in self.settings.tasks if not claim.tasks or t.name in claim.tasks]
+            runs = {task: self.settings.trainings_of(task) for task in asked}
+            unmet = unmet or verdicts.too_few_runs(max(runs.values(), default=0), claim.runs)
+            values = {
+                at: one for at, one in values.items() if runs.get(at, claim.runs) >= claim.runs
+            }
         unit = self._units.get(claim.estimate, "") if unit is None else unit
         self.verdicts.append(verdicts.judge(name, values, unmet, unit, model))
 

@@ -7,6 +7,8 @@ is judged at one level, 5 % two-sided, whatever its form.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -63,6 +65,9 @@ class Claim:
         paper: the published number or statement; empty for a control.
         tasks: that it is about, by name; empty for all.
         needs: preconditions, without which it is not testable.
+        runs: of a task that has fewer fine-tuning runs nothing is judged; 0 for any number.
+        glue: whether GLUE's rows decide it; what other data decide (labelled maps, FrameNet) has no
+            confirmatory test.
         readme: whether the README's table has it.
     """
 
@@ -77,12 +82,21 @@ class Claim:
     paper: str = ""
     tasks: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    runs: int = 0
+    glue: bool = True
     readme: bool = False
 
     @property
     def is_control(self) -> bool:
         """True for a control of ours, which no paper claims."""
         return not self.paper
+
+    @property
+    def digest(self) -> str:
+        """Of all that decides it; its words may change."""
+        borders = float(self.least), float(self.most)
+        parts = self.estimate, self.rule, borders, self.tasks, self.needs, self.runs
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
     @property
     def rule_in_words(self) -> str:
@@ -225,6 +239,7 @@ class Verdict:
         model: what it is about, if not this run's model.
         tally: of a claim about each of several tasks, on how many it holds, fails and is open; {}
             for others.
+        rule: digest of the rule that judged it.
     """
 
     id: str
@@ -233,6 +248,7 @@ class Verdict:
     why: str
     model: str = THIS_RUN
     tally: Mapping[str, int] = field(default_factory=dict)
+    rule: str = ""
 
 
 def judge(
@@ -262,9 +278,10 @@ def judge(
     if not unmet and (not found or math.isnan(support.holds) or math.isnan(support.fails)):
         unmet = "a number: this model, or these data, give none"
     if unmet:
-        return Verdict(name, UNTESTABLE, "–", f"missing: {unmet}", model)
-    number = _number(claim, support, found, unit)
-    return Verdict(name, support.outcome, number, claim.rule_in_words, model, _tally(claim, found))
+        return Verdict(name, UNTESTABLE, "–", f"missing: {unmet}", model, rule=claim.digest)
+    number, tally = _number(claim, support, found, unit), _tally(claim, found)
+    why, digest = claim.rule_in_words, claim.digest
+    return Verdict(name, support.outcome, number, why, model, tally, digest)
 
 
 def _flat(found: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -442,3 +459,13 @@ def never_adjacent(adjacent: float, least: float = 0.05) -> str:
 def too_few(n: int) -> str:
     """What is missing if a mean would be over fewer than :data:`MIN_EXAMPLES` examples."""
     return "" if n >= MIN_EXAMPLES else f"examples: {n}, of {MIN_EXAMPLES} at least"
+
+
+def too_few_runs(runs: int, wanted: int) -> str:
+    """What is missing if no task has as many fine-tuning runs as a claim needs.
+
+    Args:
+        runs: the most that a task has.
+        wanted: that the claim needs.
+    """
+    return "" if runs >= wanted else f"fine-tuning runs of a task: {runs}, of {wanted} at least"

@@ -1,20 +1,27 @@
 """Measures the evidence in ``results/`` again, and draws its figures: ``make evidence``.
 
-    python -m docs.evidence --glue FOLDER --framenet FOLDER --treebank FILE --only 3,6
+    python -m docs.evidence --glue FOLDER --framenet FOLDER --treebank FILE --confirm FOLDER --only 3,6
+    python -m docs.evidence --freeze
 
 Data whose place is left out come from the Hub (GLUE) or NLTK (FrameNet 1.7, for notebooks 6 to 8);
 notebook 2 is about release 1.5, and needs its folder. What the cache has is not made again, so a
 call that was cut off goes on where it was.
+
+The confirmatory study runs with ``--confirm``, a folder in GLUE's layout whose dev files hold rows
+that nothing has touched, and by the rules that ``--freeze`` froze before.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from bertology_utils.__main__ import main as command_line
 from bertology_utils.cache import write_atomically
+from bertology_utils.confirm import FOLDER, freeze, read_frozen
 from bertology_utils.lab import Lab
 from bertology_utils.links.dependencies import FOUND, WAYS, head_dependencies
 from bertology_utils.record import as_text, project_root
@@ -30,6 +37,15 @@ RUNS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("glue", "10", {"tasks": "mrpc,rte,sst2", "train_examples": "4000", "trainings": "2"}),
     ("framenet15", "2", {}),
     ("glue_norm", "1 4 5", {"attention": "norm"}),
+    # The confirmatory study: frozen rules, another seed, and dev rows that nothing touched, all of them.
+    ("confirm", "1 3 4 5", {"seed": "101"}),
+    (
+        "confirm",
+        "9",
+        {"tasks": "mrpc,stsb,sst2,rte,qqp,mnli", "seed": "101", "sweep_examples": "-1"},
+    ),
+    ("confirm", "6", {"tasks": "mrpc,stsb,sst2,rte", "seed": "101", "sweep_examples": "-1"}),
+    ("confirm", "7", {"max_examples": "100", "seed": "101"}),
 )
 COST = """\
 All notebooks together fine-tune 102 models and sweep their heads: about six hours on two CPU cores
@@ -48,22 +64,25 @@ def calls(options: argparse.Namespace) -> Iterator[list[str]]:
         chosen.remove("2")
     for folder, numbers, different in RUNS:
         own = [notebooks[number] for number in numbers.split() if number in chosen]
-        if own:
+        if own and (folder != FOLDER or options.confirm):
+            data = options.confirm if folder == FOLDER else options.glue
             # Figures of the pages are those of the weights; others stay with their run.
-            figures = [] if folder == "glue_norm" else ["--figures", "figures"]
+            figures = [] if folder in ("glue_norm", FOLDER) else ["--figures", "figures"]
             yield [
                 *("run", "--profile", "glue", "--only", ",".join(one.number for one in own)),
-                *(part for pair in parameters(options, own) for part in ("-p", *pair)),
+                *(part for pair in parameters(options, own, data) for part in ("-p", *pair)),
                 *(part for pair in different.items() for part in ("-p", *pair)),
                 *("--results", f"results/{folder}", *figures),
                 *(("--scheduler", options.scheduler) if options.scheduler else ()),
             ]
 
 
-def parameters(options: argparse.Namespace, notebooks: list[Notebook]) -> list[tuple[str, str]]:
+def parameters(
+    options: argparse.Namespace, notebooks: list[Notebook], data: str
+) -> list[tuple[str, str]]:
     """Where the data are, of the parameters that these notebooks have."""
     given = {
-        "data": options.glue and f"folder:{options.glue}",
+        "data": data and f"folder:{data}",
         # Notebook 7 has the mini-FrameNet by default, whatever the profile.
         "framenet": f"folder:{options.framenet}" if options.framenet else "nltk",
         "treebank": options.treebank,
@@ -100,15 +119,45 @@ def measure_treebank(path: str) -> None:
     write_atomically(target, as_text(lab.content).encode())
 
 
+def freeze_rules() -> Path:
+    """Freeze the rules of the confirmatory study's notebooks, which must stand in a commit.
+
+    Raises:
+        ValueError: there are confirmatory results already, or ``claims.toml`` is not committed.
+    """
+    root, rules = project_root(), "bertology_utils/claims.toml"
+    try:
+        commit, changed = (
+            subprocess.check_output(["git", *words], cwd=root, text=True, stderr=subprocess.DEVNULL)
+            for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--", rules])
+        )
+    except (OSError, subprocess.CalledProcessError):
+        raise ValueError("rules are frozen in a commit, which needs git and a clone") from None
+    if changed:
+        raise ValueError(f"{rules} is not committed; commit the rules before you freeze them")
+    notebooks = {
+        int(number) for run, numbers, _ in RUNS if run == FOLDER for number in numbers.split()
+    }
+    return freeze(root / "results", notebooks, commit.strip())
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Check all that was asked for, then run it; returns the first exit code that is not 0, or 0."""
     options = read_options(arguments)
     try:
+        if options.freeze:
+            path = freeze_rules().relative_to(project_root())
+            print(f"{path} written; commit it before the confirmatory study is run")
+            return 0
         todo = list(calls(options))
+        if any(f"results/{FOLDER}" in call for call in todo):
+            read_frozen(project_root() / "results")
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(COST, flush=True)
+    if not options.confirm:
+        print("No confirmatory study: it needs CONFIRM=FOLDER, with dev rows that nothing touched.")
     steps = [[*call, "--dry-run"] for call in todo] + todo
     code = next((code for step in steps if (code := command_line(step))), 0)
     if options.treebank and not options.only and not code:
@@ -123,11 +172,21 @@ def read_options(arguments: list[str] | None) -> argparse.Namespace:
         ("glue", "FOLDER", "GLUE's own files, a folder for each task"),
         ("framenet", "FOLDER", "FrameNet 1.5 as it is distributed"),
         ("treebank", "FILE", "UD English-EWT, dev and test in one CoNLL-U file"),
+        (
+            "confirm",
+            "FOLDER",
+            "GLUE with dev rows that nothing touched: runs the confirmatory study",
+        ),
         ("annotation", "spacy:NAME", "another spaCy pipeline than the profile's"),
         ("only", "N,N", "numbers of notebooks"),
         ("scheduler", "ADDRESS", "a Dask scheduler that trains"),
     ):
         parser.add_argument(f"--{name}", default="", metavar=metavar, help=text)
+    parser.add_argument(
+        "--freeze",
+        action="store_true",
+        help="freeze the confirmatory study's rules, and run nothing",
+    )
     return parser.parse_args(arguments)
 
 

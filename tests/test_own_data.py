@@ -141,11 +141,12 @@ def test_the_evidence_is_checked_whole_before_the_first_run_and_ends_at_a_failur
     assert runs == [call[:-1] for call in checks[:2]]
     places = [call[call.index("--results") + 1] for call in checks]
     written = {f"results/{path.parent.name}" for path in ROOT.glob("results/*/*.json")}
-    assert written == {*places, "results/ud"}
+    assert written - {"results/confirm"} == {*places, "results/ud"}
     assert ["--figures" in call for call in checks] == [
         place != "results/glue_norm" for place in places
     ]
-    assert "six hours" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "six hours" in said and "No confirmatory study: it needs CONFIRM=FOLDER" in said
     monkeypatch.setattr(evidence, "command_line", lambda call: 0)
     monkeypatch.setattr(evidence, "measure_treebank", made.append)
     assert evidence.main(["--treebank", "t"]) == 0 and made[-1] == "t"

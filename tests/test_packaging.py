@@ -49,7 +49,7 @@ def test_the_evidence_comes_with_the_package_where_pages_look_for_it(monkeypatch
         for name in names
         for path in ROOT.glob(name)
     }
-    assert set(shipped) == set((ROOT / "results").rglob("*.json"))
+    assert set(shipped) == set((ROOT / "results").rglob("*.*"))
     # Installed where Debian's Python, and so Colab's, keeps packages: not below sys.prefix.
     packages = tmp_path / "local" / "lib" / "dist-packages"
     written = packages / "bertology_utils-0.dist-info"
@@ -62,7 +62,7 @@ def test_the_evidence_comes_with_the_package_where_pages_look_for_it(monkeypatch
         shutil.copy(path, target)
     monkeypatch.syspath_prepend(packages)
     monkeypatch.chdir(tmp_path)  # outside the checkout
-    found = {path.relative_to(results_folder()) for path in results_folder().rglob("*.json")}
+    found = {path.relative_to(results_folder()) for path in results_folder().rglob("*.*")}
     assert found == {path.relative_to(ROOT / "results") for path in shipped}
 
 

@@ -1,0 +1,153 @@
+"""The confirmatory study: its rules are frozen, and it repeats the exploratory one on other rows."""
+
+import dataclasses
+import json
+
+import pytest
+from conftest import write_results
+
+from bertology_utils import __main__ as cli
+from bertology_utils import confirm, verdicts
+from bertology_utils.glue import TASKS
+from bertology_utils.record import Record
+from bertology_utils.settings import resolve
+from bertology_utils.statistics import Estimate
+from bertology_utils.verdicts import CLAIMS, HOLDS, UNTESTABLE, judge
+from docs import evidence
+
+NOTEBOOKS = (1, 3, 4, 5, 6, 7, 9)
+DRIFT = "3_finetuning_drift"
+
+
+def change(monkeypatch, name, **entries):
+    """Another table of the claim in claims.toml."""
+    monkeypatch.setitem(CLAIMS, name, dataclasses.replace(CLAIMS[name], **entries))
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """A checkout's folder of results, with frozen rules."""
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "bertology-utils"\n')
+    (tmp_path / "notebooks").mkdir()
+    monkeypatch.chdir(tmp_path)
+    confirm.freeze(tmp_path / "results", NOTEBOOKS, "c0ffee")
+    return tmp_path / "results"
+
+
+def study(results, *judged, folder="confirm", notebook=DRIFT):
+    """Results of a study with these verdicts."""
+    path = write_results(results / "made", [], notebook)
+    content = json.loads(path.read_text())
+    content["verdicts"] = [dataclasses.asdict(one) for one in judged]
+    (results / folder).mkdir(exist_ok=True)
+    (results / folder / f"{notebook}.json").write_text(json.dumps(content))
+
+
+def test_only_claims_that_rows_of_glue_decide_are_frozen(results):
+    frozen = confirm.read_frozen(results)
+    assert frozen.commit == "c0ffee"
+    assert {"repeat-heads", "last-layers", "random-heterogeneous"} <= frozen.rules.keys()
+    others = {"classifier", "frames-rank", "frame-links", "panels-rank", "heads-gone"}
+    assert not others & frozen.rules.keys()
+
+
+@pytest.mark.parametrize(
+    "entries", [{"least": 0.03}, {"tasks": ("mrpc",)}, {"needs": ()}, {"rule": "each below"}]
+)
+def test_a_changed_rule_is_refused_and_named_before_anything_runs(
+    results, monkeypatch, capsys, entries
+):
+    change(monkeypatch, "last-layers", **entries)
+    made = []
+    monkeypatch.setattr(evidence, "calls", lambda _: [["run", "--results", "results/confirm"]])
+    monkeypatch.setattr(evidence, "command_line", lambda call: made.append(call) or 0)
+    assert evidence.main(["--confirm", "fresh"]) == 2 and not made
+    said = capsys.readouterr().err
+    assert "differ from those frozen in c0ffee: last-layers; restore them in claims.toml" in said
+    study(results, judge("last-layers-gain", {"": Estimate(0.5, 0.01, 320)}))
+    with pytest.raises(ValueError, match="frozen in c0ffee: last-layers;"):
+        confirm.read_confirmed(results, "3")
+
+
+def test_other_words_are_no_other_rule(results, monkeypatch):
+    change(monkeypatch, "last-layers", text="Layers 5 and 6 change most", paper="all", readme=False)
+    assert "last-layers" in confirm.read_frozen(results).rules
+
+
+def test_a_confirmatory_study_needs_frozen_rules_that_can_be_read(tmp_path, capsys):
+    with pytest.raises(ValueError, match="needs frozen rules; .*--freeze"):
+        confirm.read_frozen(tmp_path)
+    (tmp_path / "confirm").mkdir()
+    (tmp_path / "confirm/frozen.toml").write_text("commit = ")
+    with pytest.raises(ValueError, match=r"frozen.toml cannot be read"):
+        confirm.read_frozen(tmp_path)
+
+
+def test_verdicts_by_another_rule_are_refused_and_unfrozen_claims_left_out(results, monkeypatch):
+    found = {"": Estimate(0.5, 0.01, 320)}
+    study(results, judge("last-layers-gain", found), judge("classifier", found))
+    assert list(confirm.read_confirmed(results, "3")) == [("last-layers-gain", "this run")]
+    assert confirm.read_confirmed(results, "4") is None
+    with monkeypatch.context() as patch:
+        change(patch, "last-layers-gain", least=0.2)
+        judged = judge("last-layers-gain", found)
+    study(results, judged)
+    with pytest.raises(ValueError, match="other rules .* last-layers-gain; renew it: .* ONLY=3"):
+        confirm.read_confirmed(results, "3")
+
+
+def test_rules_are_not_frozen_anew_once_there_are_results(results):
+    confirm.freeze(results, NOTEBOOKS, "c0ffee2")
+    assert confirm.read_frozen(results).commit == "c0ffee2"
+    study(results)
+    with pytest.raises(ValueError, match="has results already"):
+        confirm.freeze(results, NOTEBOOKS, "c0ffee3")
+    assert confirm.read_frozen(results).commit == "c0ffee2"
+
+
+def test_rules_are_frozen_in_a_commit(results, capsys):
+    assert evidence.main(["--freeze"]) == 2
+    assert "frozen in a commit, which needs git and a clone" in capsys.readouterr().err
+
+
+def test_both_studies_have_the_same_parameters_but_for_seed_and_rows():
+    calls = {"confirm": {}, "glue": {}}
+    for call in evidence.calls(evidence.read_options(["--glue", "old", "--confirm", "fresh"])):
+        options = cli._parser().parse_args(call)
+        folder = options.results.name
+        for number in options.only.split(",") if folder in calls else ():
+            calls[folder][number] = dict(options.parameters)
+    assert set(calls["confirm"]) == set(map(str, NOTEBOOKS))
+    for number, own in calls["confirm"].items():
+        assert own.pop("data") == "folder:fresh" and own.pop("seed") == "101"
+        assert own.pop("sweep_examples", "") == ("-1" if number in "69" else "")
+        old = {name: value for name, value in calls["glue"][number].items() if name != "data"}
+        assert own == old
+    assert not [
+        call
+        for call in evidence.calls(evidence.read_options(["--glue", "old"]))
+        if "results/confirm" in call
+    ]
+
+
+# Claims that need more runs
+
+
+def judged(name, found, **parameters):
+    record = Record("6_disabling_heads", resolve(profile="glue", **parameters))
+    record.judge(name, found, learned={})
+    (one,) = record.verdicts
+    return one
+
+
+def test_a_claim_that_needs_more_runs_than_there_are_says_how_many(monkeypatch):
+    change(monkeypatch, "tuned-above-untuned", runs=4)
+    sure = {TASKS["mrpc"]: Estimate(0.5, 0.01, 320), TASKS["sst2"]: Estimate(-0.5, 0.01, 320)}
+    one = judged("tuned-above-untuned", sure, tasks="mrpc,sst2", trainings=2)
+    assert (one.outcome, one.why) == (
+        UNTESTABLE,
+        "missing: fine-tuning runs of a task: 2, of 4 at least",
+    )
+    # MRPC has five runs, SST-2 three: it does not count.
+    assert judged("tuned-above-untuned", sure, tasks="mrpc,sst2").outcome == HOLDS
+    assert verdicts.too_few_runs(2, 2) == ""
