@@ -10,6 +10,7 @@ from bertology_utils import __main__ as cli
 from bertology_utils import confirm, verdicts
 from bertology_utils.glue import TASKS
 from bertology_utils.record import Record
+from bertology_utils.run import find_notebooks, select
 from bertology_utils.settings import resolve
 from bertology_utils.statistics import Estimate
 from bertology_utils.verdicts import CLAIMS, HOLDS, UNTESTABLE, judge
@@ -115,8 +116,8 @@ def test_both_studies_have_the_same_parameters_but_for_seed_and_rows():
     for call in evidence.calls(evidence.read_options(["--glue", "old", "--confirm", "fresh"])):
         options = cli._parser().parse_args(call)
         folder = options.results.name
-        for number in options.only.split(",") if folder in calls else ():
-            calls[folder][number] = dict(options.parameters)
+        for one in select(find_notebooks(), options.only) if folder in calls else ():
+            calls[folder][one.number] = one.declared(dict(options.parameters))
     assert set(calls["confirm"]) == set(map(str, NOTEBOOKS))
     for number, own in calls["confirm"].items():
         assert own.pop("data") == "folder:fresh" and own.pop("seed") == "101"
