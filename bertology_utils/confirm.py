@@ -11,11 +11,10 @@ import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from .cache import write_atomically
 from .results import read_results
-from .verdicts import CLAIMS
+from .verdicts import CLAIMS, Verdicts
 
 FOLDER, FROZEN = "confirm", "frozen.toml"  # below results/, and the file there
 
@@ -88,7 +87,7 @@ def read_frozen(results: Path) -> Frozen:
     return frozen
 
 
-def read_confirmed(results: Path, number: str) -> dict[tuple[str, str], Mapping[str, Any]] | None:
+def read_confirmed(results: Path, number: str) -> Verdicts | None:
     """A notebook's confirmatory verdicts by claim and model; None where there is no such study.
 
     A claim that was not frozen has no confirmatory verdict.

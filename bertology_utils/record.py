@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from . import verdicts
 from .cache import write_atomically
 from .common import device_name, precision
+from .confirm import read_confirmed
 from .glue import Task
 from .results import FORM, RESULTS, Entry, Results, entries_of, place_of, plain, read_results
 from .statistics import pooled
@@ -165,7 +166,14 @@ class Record:
 
     def show_verdicts(self, *names: str) -> pd.DataFrame:
         """Verdicts of the evidence as a table for a reader; all of them if no claim is named."""
-        return verdicts.table_of_verdicts(self.evidence.verdicts, names)
+        return verdicts.table_of_verdicts(self.evidence.verdicts, names, self.confirmatory)
+
+    @cached_property
+    def confirmatory(self) -> verdicts.Verdicts | None:
+        """The committed confirmatory study's verdicts; None where it did not run this notebook, or for a run of one's own."""
+        if not self.settings.is_small or self.settings.attention == "norm":
+            return None
+        return read_confirmed(results_folder(), self.notebook.split("_")[0])
 
     def figure(self, figure, name: str, alt: str) -> None:
         """Save a matplotlib figure as PNG and PDF, and show it.

@@ -41,6 +41,8 @@ WEIGHT = 0.02  # smallest difference of attention weights, similarities or share
 SCORE = 0.01  # smallest loss of a score that counts as harm: a point
 TENTH = 0.001  # of a point: the smallest gain that the paper reports (STS-B)
 
+Verdicts = Mapping[tuple[str, str], Mapping[str, Any]]  # by claim and model, as in a results file
+
 LEARNED = "the model learned its task: surely above always the same answer"
 # What claims.toml abbreviates.
 NEEDS = {
@@ -303,17 +305,43 @@ def in_words(outcome: str, tally: Mapping[str, int]) -> str:
 SYMBOLS = dict(zip(OUTCOMES, "✓✗?–", strict=True))
 
 
+# What a confirmatory study makes of an exploratory verdict.
+CONFIRMED, CONTRADICTED, NOT_CONFIRMED = "confirmed", "contradicted", "not confirmed"
+DECIDED = {HOLDS: "decided: holds", FAILS: "decided: does not hold"}
+STILL_OPEN, NO_TEST = "still undecided", "–"
+MARKS = (CONFIRMED, CONTRADICTED, NOT_CONFIRMED, *DECIDED.values(), STILL_OPEN, NO_TEST)
+
+
+def mark_of(exploratory: str, confirmatory: str) -> str:
+    """One of :data:`MARKS`: what an outcome of the confirmatory study says of the exploratory outcome."""
+    if confirmatory == UNTESTABLE:
+        return NO_TEST
+    if exploratory not in DECIDED:
+        return DECIDED.get(confirmatory, STILL_OPEN)
+    if confirmatory == UNDECIDED:
+        return NOT_CONFIRMED
+    return CONFIRMED if confirmatory == exploratory else CONTRADICTED
+
+
 def table_of_verdicts(
-    verdicts: Mapping[tuple[str, str], Mapping[str, Any]], names: Sequence[str] = ()
+    verdicts: Verdicts,
+    names: Sequence[str] = (),
+    confirmatory: Verdicts | None = None,
+    numbers: bool = False,
 ) -> pd.DataFrame:
     """Verdicts as a table for a reader: claim, the paper's number, ours, and the outcome.
 
     Args:
         verdicts: by claim and model, as a results file has them.
         names: of the claims; all if none is given.
+        confirmatory: the confirmatory study's verdicts on them; None if there is no such study,
+            and then no column for it.
+        numbers: whether that column has the study's numbers as well.
     """
     import pandas as pd
 
+    columns = ["claim", "the paper", "here", "verdict"]
+    columns += [] if confirmatory is None else ["confirmatory study"]
     rows = []
     for (name, model), one in verdicts.items():
         if name in CLAIMS and (not names or name in names):
@@ -321,8 +349,13 @@ def table_of_verdicts(
             number = one["why"] if one["outcome"] == UNTESTABLE else one["number"]
             outcome = f"{SYMBOLS[one['outcome']]} {in_words(one['outcome'], one['tally'])}"
             paper = CLAIMS[name].paper or "(control)"
-            rows.append((CLAIMS[name].text + about, paper, number, outcome))
-    return pd.DataFrame(rows, columns=["claim", "the paper", "here", "verdict"]).set_index("claim")
+            row = [CLAIMS[name].text + about, paper, number, outcome]
+            if confirmatory is not None:
+                second = confirmatory.get((name, model), {"outcome": UNTESTABLE, "number": ""})
+                mark = mark_of(one["outcome"], second["outcome"])
+                row.append(f"{mark}: {second['number']}" if numbers and mark != NO_TEST else mark)
+            rows.append(row)
+    return pd.DataFrame(rows, columns=columns).set_index("claim")
 
 
 def _tally(claim: Claim, found: Mapping[Any, Any]) -> dict[str, int]:

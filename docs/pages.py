@@ -9,26 +9,31 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from bertology_utils.cache import write_atomically
 from bertology_utils.common import head_name, one_of
+from bertology_utils.confirm import read_confirmed, read_frozen
 from bertology_utils.record import EVIDENCE, project_root
 from bertology_utils.results import LABELS, Entry, Results, read_results, table_of, text_of
-from bertology_utils.statistics import p_text
+from bertology_utils.statistics import ONE_SIDED, p_text
 from bertology_utils.verdicts import (
     CLAIMS,
+    MARKS,
+    NO_TEST,
     OUTCOMES,
     PRETRAINED,
     SYMBOLS,
     THIS_RUN,
+    UNTESTABLE,
+    Verdicts,
+    mark_of,
     table_of_verdicts,
 )
 
 PAGES = ("README.md", "RESULTS.md", "docs/*.md")
-Verdicts = Mapping[tuple[str, str], Mapping[str, Any]]  # by claim and model
+_JUDGING = [str(number) for number in sorted({one.notebook for one in CLAIMS.values()})]
 # What would open a tag or a comment, a link's address, or mathematics; "p < 0.05" and intervals
 # stay as they are.
 _SIGNS = {r"<(?=[A-Za-z/!?])": "&lt;", r"(?<=\])\(": r"\\(", r"\$": r"\\$"}
@@ -52,16 +57,22 @@ def evidence(root: Path, place: str) -> Results:
 
 def all_verdicts(root: Path) -> Verdicts:
     """The evidence's verdicts on its own model; of a claim about fine-tuned models these, not the pre-trained encoder's."""
-    runs = [evidence(root, str(one)) for one in sorted({one.notebook for one in CLAIMS.values()})]
-    found = {
-        about: {
-            name: one
-            for run in runs
-            for (name, model), one in run.verdicts.items()
-            if model == about
-        }
-        for about in (PRETRAINED, THIS_RUN)
-    }
+    return _on_own_model(evidence(root, number).verdicts for number in _JUDGING)
+
+
+def all_confirmatory(root: Path) -> Verdicts | None:
+    """The confirmatory study's verdicts on the same model; None if there is no such study."""
+    studies = [read_confirmed(root / "results", number) for number in _JUDGING]
+    found = [study for study in studies if study is not None]
+    return _on_own_model(found) if found else None
+
+
+def _on_own_model(runs: Iterable[Verdicts]) -> Verdicts:
+    found: dict[str, dict] = {PRETRAINED: {}, THIS_RUN: {}}
+    for run in runs:
+        for (name, model), one in run.items():
+            if model in found:
+                found[model][name] = one
     joined = found[PRETRAINED] | found[THIS_RUN]
     return {(name, THIS_RUN): joined[name] for name in CLAIMS if name in joined}
 
@@ -69,7 +80,48 @@ def all_verdicts(root: Path) -> Verdicts:
 def headlines(root: Path, _: str) -> list[str]:
     """The claims that the README shows first."""
     names = [name for name, one in CLAIMS.items() if one.readme]
-    return _of_verdicts(all_verdicts(root), names)
+    return _of_verdicts(all_verdicts(root), names, all_confirmatory(root))
+
+
+def confirmation(root: Path, place: str) -> list[str]:
+    """What the confirmatory study says of the papers' claims, by their exploratory outcome, and how many verdicts may be false.
+
+    At the place "sum" only all claims together, without the sentences.
+    """
+    first, second = all_verdicts(root), all_confirmatory(root)
+    tested, again = (
+        sum(one["outcome"] != UNTESTABLE for one in study.values())
+        for study in (first, second or {})
+    )
+    chance = (
+        f"A test errs to one side in at most {100 * ONE_SIDED:g} % of cases. So of {tested} claims and"
+        f" controls that were tested at most {ONE_SIDED * tested:.1f} are expected to be decided"
+        " falsely, as far as their rules were fixed before the numbers were seen."
+    )
+    if second is None:
+        return [
+            "There is no confirmatory study yet: every verdict is exploratory.",
+            *([] if place == "sum" else ["", chance]),
+        ]
+    marks: dict[str, list[str]] = {outcome: [] for outcome in OUTCOMES}
+    for at, one in first.items():
+        if not CLAIMS[at[0]].is_control:
+            mark = mark_of(one["outcome"], second[at]["outcome"]) if at in second else NO_TEST
+            marks[one["outcome"]].append(mark)
+    marks["all"] = [mark for several in marks.values() for mark in several]
+    rows = [
+        [f"{SYMBOLS.get(outcome, '')} {outcome}".strip(), len(several), *map(several.count, MARKS)]
+        for outcome, several in marks.items()
+    ]
+    titles = "exploratory verdict", "claims", *MARKS[:-1], "no confirmatory test"
+    if place == "sum":
+        return table(titles, rows[-1:])
+    frozen = read_frozen(root / "results")
+    frozen_rules = (
+        f"The study tested {again} of {len(frozen.rules)} claims and controls whose rules were frozen"
+        f" in commit {frozen.commit[:10]}: at most {ONE_SIDED * again:.1f} false ones are expected."
+    )
+    return [*table(titles, rows), "", f"{chance} {frozen_rules}"]
 
 
 def tally(root: Path, _: str) -> list[str]:
@@ -91,20 +143,26 @@ def tally(root: Path, _: str) -> list[str]:
 def verdicts(root: Path, place: str) -> list[str]:
     """Every verdict of a notebook's evidence with its number: the claims of papers, then our controls."""
     found = evidence(root, place).verdicts
+    second = read_confirmed(root / "results", place)
     names = [name for name in CLAIMS if name in {claim for claim, _ in found}]
     claims, controls = (
-        _of_verdicts(found, [name for name in names if CLAIMS[name].is_control is control])
+        _of_verdicts(
+            found, [name for name in names if CLAIMS[name].is_control is control], second, True
+        )
         for control in (False, True)
     )
     return [*claims, *(["", "Controls of ours:", ""] if claims and controls else []), *controls]
 
 
-def _of_verdicts(found: Verdicts, names: Sequence[str]) -> list[str]:
+def _of_verdicts(
+    found: Verdicts, names: Sequence[str], second: Verdicts | None, numbers: bool = False
+) -> list[str]:
     """A table of the verdicts on these claims, in the claims' order; nothing where there is no such claim."""
     if not names:
         return []
     ordered = sorted(found, key=lambda one: names.index(one[0]) if one[0] in names else 0)
-    shown = table_of_verdicts({one: found[one] for one in ordered}, names).reset_index()
+    ordered_verdicts = {one: found[one] for one in ordered}
+    shown = table_of_verdicts(ordered_verdicts, names, second, numbers).reset_index()
     return table(list(shown.columns), shown.to_numpy().tolist())
 
 
@@ -203,6 +261,7 @@ def in_markdown(text: object) -> str:
 
 KINDS: dict[str, Callable[[Path, str], list[str]]] = {
     "headlines": headlines,
+    "confirmation": confirmation,
     "tally": tally,
     "verdicts": verdicts,
     "by-norm": by_norm,

@@ -13,8 +13,9 @@ from bertology_utils.record import Record
 from bertology_utils.run import find_notebooks, select
 from bertology_utils.settings import resolve
 from bertology_utils.statistics import Estimate
-from bertology_utils.verdicts import CLAIMS, HOLDS, UNTESTABLE, judge
+from bertology_utils.verdicts import CLAIMS, FAILS, HOLDS, UNDECIDED, UNTESTABLE, judge, mark_of
 from docs import evidence
+from docs.pages import renewed
 
 NOTEBOOKS = (1, 3, 4, 5, 6, 7, 9)
 DRIFT = "3_finetuning_drift"
@@ -40,6 +41,7 @@ def study(results, *judged, folder="confirm", notebook=DRIFT):
     path = write_results(results / "made", [], notebook)
     content = json.loads(path.read_text())
     content["verdicts"] = [dataclasses.asdict(one) for one in judged]
+    content["settings"] = {"protocol": "paper"}
     (results / folder).mkdir(exist_ok=True)
     (results / folder / f"{notebook}.json").write_text(json.dumps(content))
 
@@ -129,6 +131,99 @@ def test_both_studies_have_the_same_parameters_but_for_seed_and_rows():
         for call in evidence.calls(evidence.read_options(["--glue", "old"]))
         if "results/confirm" in call
     ]
+
+
+# What it says of the exploratory study
+
+
+@pytest.mark.parametrize(
+    ("exploratory", "confirmatory", "mark"),
+    [
+        (HOLDS, HOLDS, "confirmed"),
+        (FAILS, FAILS, "confirmed"),
+        (HOLDS, FAILS, "contradicted"),
+        (FAILS, HOLDS, "contradicted"),
+        (HOLDS, UNDECIDED, "not confirmed"),
+        (FAILS, UNDECIDED, "not confirmed"),
+        (UNDECIDED, HOLDS, "decided: holds"),
+        (UNTESTABLE, FAILS, "decided: does not hold"),
+        (UNDECIDED, UNDECIDED, "still undecided"),
+        (HOLDS, UNTESTABLE, "–"),
+    ],
+)
+def test_marks(exploratory, confirmatory, mark):
+    assert mark_of(exploratory, confirmatory) == mark
+
+
+def made_up(name, value, error=0.01):
+    """A verdict on a claim by a rule about estimates."""
+    return judge(name, {TASKS["mrpc"]: Estimate(value, error, 320)}, unit="gain")
+
+
+PAGE = """\
+<!-- headlines: first -->
+<!-- end -->
+<!-- confirmation: all -->
+<!-- end -->
+<!-- confirmation: sum -->
+<!-- end -->
+<!-- verdicts: 3 -->
+<!-- end -->
+"""
+
+
+@pytest.fixture
+def page(results):
+    """A page of a checkout whose notebooks judge nothing but what the test says."""
+    for number in {claim.notebook for claim in CLAIMS.values()}:
+        folder = "framenet15" if number == 2 else "glue"
+        study(results, folder=folder, notebook=f"{number}_other" if number != 3 else DRIFT)
+    study(
+        results,
+        made_up("last-layers", 0.5),
+        made_up("last-layers-gain", -0.5),
+        made_up("pretraining-helps", 0.01),
+        made_up("random-start-layers", 0.5),
+        folder="glue",
+    )
+    return lambda: renewed(PAGE, results.parent)
+
+
+def test_a_page_tells_exploratory_from_confirmed(page, results):
+    before = page()
+    assert "There is no confirmatory study yet: every verdict is exploratory." in before
+    assert "of 4 claims and controls that were tested at most 0.1 are expected" in before
+    assert "confirmatory study |" not in before
+    study(
+        results,
+        made_up("last-layers", 0.4),
+        made_up("last-layers-gain", 0.5),
+        made_up("pretraining-helps", 0.02, error=0.001),
+    )
+    after = page()
+    last = CLAIMS["last-layers"].text
+    (headline, row) = [line for line in after.splitlines() if line.startswith(f"| {last} |")]
+    assert headline.endswith("| ✓ holds here | confirmed |")
+    assert "| ✓ holds here | confirmed: MRPC +40.0 points [+38.0, +42.0]; n=320 |" in row
+    (row,) = [line for line in after.splitlines() if CLAIMS["last-layers-gain"].text in line]
+    assert "| ✗ does not hold here | contradicted: MRPC +50.0 points" in row
+    (row,) = [line for line in after.splitlines() if CLAIMS["random-start-layers"].text in line]
+    assert row.endswith("| – |"), "a control that the study could not test"
+    (whole, short) = [line for line in after.splitlines() if line.startswith("| all |")]
+    assert whole == short == "| all | 3 | 1 | 1 | 0 | 1 | 0 | 0 | 0 |"
+    assert (
+        "The study tested 3 of" in after and "frozen in commit c0ffee: at most 0.1 false" in after
+    )
+
+
+def test_a_notebook_marks_what_is_confirmed_and_has_no_column_without_a_study(page, results):
+    page()
+    assert "confirmatory study" not in Record(DRIFT, resolve()).show_verdicts()
+    study(results, made_up("last-layers", 0.4))
+    shown = Record(DRIFT, resolve()).show_verdicts("last-layers", "last-layers-gain")
+    assert list(shown["confirmatory study"]) == ["confirmed", "–"]
+    own = Record(DRIFT, resolve(profile="glue"))
+    assert own.confirmatory is None, "a run of one's own"
 
 
 # Claims that need more runs

@@ -127,7 +127,12 @@ def test_commands_are_calls_that_would_run(name, places, own_cache):
                     ]
                 )
         else:
-            assert name in ("gpu", "installing") and line.split()[0] in ("python", "source")
+            assert name in ("gpu", "installing", "confirm")
+            assert words[0] in ("python", "source", "git")
+            script = words[1] if words[1].endswith(".py") else ""
+            assert (ROOT / script).exists()
+            if words[1:3] == ["-m", "docs.evidence"]:
+                assert evidence.read_options(words[3:]).freeze
 
 
 def test_the_evidence_is_checked_whole_before_the_first_run_and_ends_at_a_failure(
