@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-from ..attention import Measurement, make_batches, observe_cached
+from ..attention import make_batches, observe_cached
 from ..cache import cached
 from ..common import Head, head_name, one_based
 from ..framenet.measure import FrameLinkAttention, place_release
@@ -37,8 +37,17 @@ from ..statistics import (
     whole_and_resampled,
 )
 from ..verdicts import HOLDS, SCORE, TENTH, WEIGHT, Support, above, all_of, any_of, some_head
-from .effects import Effects, Variants, effects, reliability, scores_of, sweep_run
-from .heads import MapStatistics, TwinWords, lengths_added
+from .effects import (
+    COMPARED_ROWS,
+    Effects,
+    Variants,
+    ablations_of,
+    effects,
+    reliability,
+    scores_of,
+    sweep_run,
+)
+from .heads import described, described_without_layers, twin_words
 from .masking import logits_without
 from .sweep import Sweep
 
@@ -52,6 +61,27 @@ FEW = 5  # heads of a model that count as its most needed
 # the losses" would say more of them than of what predicts them.
 RELIABLE = 0.5
 ALIKE = 0.1  # difference of rank correlations below which tasks' profiles count as one
+# What may predict the loss without a head: sums of numbers that describe it.
+PREDICTORS = {
+    "weight on [CLS] and [SEP]": ("weight on [CLS]", "weight on [SEP]"),
+    "weight on itself and its neighbours": (
+        "weight on itself",
+        "weight on the previous token",
+        "weight on the next token",
+    ),
+    "distance from even weights": ("distance from even weights",),
+    "length of what it adds": ("norm of its output",),
+}
+# Of what describes a head, what is recorded.
+DESCRIPTIONS = (
+    "weight on [CLS]",
+    "weight on [SEP]",
+    "weight on itself",
+    "weight on the previous token",
+    "weight on the next token",
+    "norm of its output",
+    "norm of its change by 1/L",
+)
 Found = Mapping[Task, Sequence[Effects]]  # of every run of each task
 
 
@@ -70,6 +100,7 @@ def run(lab: Lab) -> None:
     record_a_twelfth(lab, found)
     record_needed_heads(lab, found, heads_by_size(excess)[:2])
     record_predictors(lab, found, excess)
+    record_descriptions(lab)
 
 
 # §4.6
@@ -123,6 +154,33 @@ def judge_each(
 ) -> None:
     """Judge a claim about gains by a number of all runs of each task."""
     lab.judge(claim, {task: measure(several) for task, several in runs.items()}, unit="gain")
+
+
+def record_descriptions(lab: Lab) -> None:
+    """What heads attend to and add, mean over runs; and what becomes of attention to [CLS] with a layer off."""
+    for task in lab.tasks:
+        runs = [described(lab, task, number) for number in lab.trainings(task)]
+        for name in DESCRIPTIONS:
+            means = np.mean([one[name] for one in runs], axis=0)
+            unit = "length" if name.startswith("norm") else "weight"
+            options: dict[str, Any] = {"unit": unit, "tolerance": 0.005}
+            lab.record(name, {task: means}, ("task",), **options, trainings=len(runs))
+        several = [n for n in lab.trainings(task) if len(ablations_of(lab, task, n)) > 1]
+        for ablation in ("uniform", "zero") if several else ():
+            off = [described_without_layers(lab, task, number, ablation) for number in several]
+            weight = np.mean([one["weight on [CLS]"].mean(axis=2) for one in off], axis=0)
+            values = [
+                one["norm of the value of [CLS]"].mean(axis=2)
+                / one["norm of a token's value"].mean(axis=2)
+                for one in off
+            ]  # each (layers disabled + 1, layers)
+            for what, unit, rows in (
+                ("weight on [CLS] with a layer off", "weight", weight),
+                ("value of [CLS] with a layer off, in values of tokens", "", np.mean(values, 0)),
+            ):
+                names = [f"layer {one_based(at)}" for at in range(len(rows) - 1)] + ["no layer"]
+                by_layer = {task: {ablation: dict(zip(names, rows, strict=True))}}
+                lab.record(what, by_layer, ("task", "state", "kind"), over=("layer",), unit=unit)
 
 
 def judge_heads_and_layers(lab: Lab, found: Found) -> None:
@@ -352,7 +410,15 @@ def record_needed_heads(lab: Lab, found: Found, frame_heads: Sequence[Head]) -> 
     both = needed_by_all([known[task] for task in pair]) if len(pair) == 2 else []
     to_twins = {}
     if both:
-        weights = [observe_swept(lab, task, TwinWords(lab.tokenizer)) for task in pair]
+        weights = [
+            cached(
+                twin_words,
+                lab.lazy_classifier(task),
+                lab.lazy_batches(task, lab.rows(task, "swept", COMPARED_ROWS)),
+                lab.settings.model,
+            )
+            for task in pair
+        ]
         support = some_above(np.concatenate(weights), both, lab.settings.seed)
         to_twins["STS-B and RTE"] = support
     lab.judge("both-sentences", to_twins)
@@ -412,12 +478,6 @@ def needed_by_all(found: Sequence[Sequence[Variants]]) -> list[Head]:
     return sorted(set.intersection(*of_tasks))
 
 
-def observe_swept(lab: Lab, task: Task, measurement: Measurement) -> Any:
-    """A measurement of the maps of a task's first run, on the swept rows."""
-    model, batches = lab.finetuned(task), lab.batches(task, "swept")
-    return observe_cached(model, batches, {"": measurement})[""]
-
-
 def some_above(differences: np.ndarray, heads: Sequence[Head], seed: Seed) -> Support:
     """Support for some of these heads' mean difference of weights being above the least that counts; the highest in words.
 
@@ -446,12 +506,11 @@ def record_predictors(lab: Lab, found: Found, excess: np.ndarray) -> None:
         lab.record(what, {task: one}, ("task",), unit=unit, tolerance=RANK_OF_GAINS)
         if lab.learned[task] and above(one, RELIABLE).outcome == HOLDS:
             reliable.append(task)
-        statistics = MapStatistics(tuple(lab.tokenizer.all_special_ids))
-        model, inputs = lab.lazy_classifier(task), lab.lazy_batches(task, lab.rows(task, "swept"))
-        shown = observe_swept(lab, task, statistics) | {
-            "length of what it adds": cached(lengths_added, model, inputs),
-            "excess along frame-semantic links": excess,
-        }
+        described_heads = described(lab, task)
+        shown = {
+            name: np.sum([described_heads[part] for part in parts], axis=0)
+            for name, parts in PREDICTORS.items()
+        } | {"excess along frame-semantic links": excess}
         losses = -several[0].heads.values.ravel()
         for name, values in shown.items():  # each (layers, heads)
             # The same draws of heads on every task.
