@@ -10,13 +10,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ..attention import Batch, observe, received
+from ..attention import Batch, received
 from ..attention.hooks import attention_hooks, shape_of
 from ..attention.norms import ValueNorms
 from ..cache import Lazy, cached
 from ..glue import Task
-from ..models import load_tokenizer
-from ..settings import ModelSource
 from .masking import disabled, layer_heads, mean_outputs, replacement
 
 if TYPE_CHECKING:
@@ -260,17 +258,6 @@ def describe_without_layers(
         with disabled(model, heads, instead):
             described.append(describe_heads(model, batches))
     return {name: np.stack([one[name] for one in described]) for name in described[0]}
-
-
-def twin_words(model, batches: Sequence[Batch], tokenizer: ModelSource) -> np.ndarray:
-    """What each input's words give their twins; see :class:`TwinWords`, shape (examples, layers, heads).
-
-    Args:
-        model: encoder or classifier in evaluation mode.
-        batches: pairs of sentences.
-        tokenizer: the model whose it is.
-    """
-    return observe(model, batches, {"": TwinWords(load_tokenizer(tokenizer))})[""]
 
 
 class TwinWords:

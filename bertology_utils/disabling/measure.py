@@ -47,7 +47,7 @@ from .effects import (
     scores_of,
     sweep_run,
 )
-from .heads import described, described_without_layers, twin_words
+from .heads import DESCRIBED_ROWS, TwinWords, described, described_without_layers
 from .masking import logits_without
 from .sweep import Sweep
 
@@ -164,7 +164,7 @@ def record_descriptions(lab: Lab) -> None:
             means = np.mean([one[name] for one in runs], axis=0)
             unit = "length" if name.startswith("norm") else "weight"
             options: dict[str, Any] = {"unit": unit, "tolerance": 0.005}
-            lab.record(name, {task: means}, ("task",), **options, trainings=len(runs))
+            lab.record(name, {task: means}, ("task",), **options, n=DESCRIBED_ROWS)
         several = [n for n in lab.trainings(task) if len(ablations_of(lab, task, n)) > 1]
         for ablation in ("uniform", "zero") if several else ():
             off = [described_without_layers(lab, task, number, ablation) for number in several]
@@ -410,13 +410,13 @@ def record_needed_heads(lab: Lab, found: Found, frame_heads: Sequence[Head]) -> 
     both = needed_by_all([known[task] for task in pair]) if len(pair) == 2 else []
     to_twins = {}
     if both:
+        twins = {"": TwinWords(lab.tokenizer)}
         weights = [
-            cached(
-                twin_words,
+            observe_cached(
                 lab.lazy_classifier(task),
                 lab.lazy_batches(task, lab.rows(task, "swept", COMPARED_ROWS)),
-                lab.settings.model,
-            )
+                twins,
+            )[""]
             for task in pair
         ]
         support = some_above(np.concatenate(weights), both, lab.settings.seed)
