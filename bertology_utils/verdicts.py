@@ -395,8 +395,17 @@ def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str)
     against = support.outcome == FAILS and not about_some
     how = "surest" if about_some else "surest against" if against else "least sure"
     value, semicolon, sizes = _number_in_words(found[label], unit).partition("; ")
-    among = f", {how} of {len(found)}" if len(found) > 1 else ""
+    among = f", {how} of {len(found)}{_range(found.values(), unit)}" if len(found) > 1 else ""
     return f"{title} {value}{among}".strip() + semicolon + sizes
+
+
+def _range(found: Iterable[Any], unit: str) -> str:
+    """The lowest and the highest of several estimates, " (+25 to +41)"; nothing for what is no estimate."""
+    values = [one.value for one in found if isinstance(one, (Estimate, Bootstrap))]
+    if not values:
+        return ""
+    ends = {"value": min(values), "low": min(values), "high": max(values), "unit": unit}
+    return f" ({text_of(ends).partition('[')[2].removesuffix(']').replace(', ', ' to ')})"
 
 
 def _value(one: Any) -> float:

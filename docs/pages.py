@@ -83,6 +83,32 @@ def headlines(root: Path, _: str) -> list[str]:
     return _of_verdicts(all_verdicts(root), names, all_confirmatory(root))
 
 
+def count(root: Path, _: str) -> list[str]:
+    """How many claims of papers have each outcome, in a sentence."""
+    outcomes = [
+        one["outcome"]
+        for (name, _), one in all_verdicts(root).items()
+        if not CLAIMS[name].is_control
+    ]
+    numbers = [outcomes.count(outcome) for outcome in OUTCOMES]
+    said = "{} hold here, {} do not, {} are undecided, and {} cannot be tested here".format(
+        *numbers
+    )
+    return [f"Of {len(outcomes)} claims of the paper and of others, {said}."]
+
+
+def untestable(root: Path, _: str) -> list[str]:
+    """The claims of papers that could not be tested, by what is missing; notebooks may differ in its numbers."""
+    found: dict[str, tuple[str, list[str]]] = {}
+    for (name, _), one in all_verdicts(root).items():
+        if one["outcome"] == UNTESTABLE and not CLAIMS[name].is_control:
+            reason = one["why"].removeprefix("missing: ")
+            _, claims = found.setdefault(re.sub(r"\d", "", reason), (reason, []))
+            claims.append(CLAIMS[name].text)
+    rows = [[reason, "; ".join(claims)] for reason, claims in found.values()]
+    return table(["what is missing", "for which claims"], rows)
+
+
 def confirmation(root: Path, place: str) -> list[str]:
     """What the confirmatory study says of the papers' claims, by their exploratory outcome, and how many verdicts may be false.
 
@@ -262,6 +288,8 @@ def in_markdown(text: object) -> str:
 KINDS: dict[str, Callable[[Path, str], list[str]]] = {
     "headlines": headlines,
     "confirmation": confirmation,
+    "count": count,
+    "untestable": untestable,
     "tally": tally,
     "verdicts": verdicts,
     "by-norm": by_norm,

@@ -247,3 +247,22 @@ def test_a_claim_that_needs_more_runs_than_there_are_says_how_many(monkeypatch):
     # MRPC has five runs, SST-2 three: it does not count.
     assert judged("tuned-above-untuned", sure, tasks="mrpc,sst2").outcome == HOLDS
     assert verdicts.too_few_runs(2, 2) == ""
+
+
+def test_what_cannot_be_tested_is_listed_by_what_is_missing(page, results):
+    missing = [
+        f"a model with a [SEP] sink: [SEP] gets 0.{digit} of an even share" for digit in "78"
+    ]
+    judged_claims = [
+        judge(name, {}, unmet=why)
+        for name, why in zip(("last-layers", "pretraining-helps"), missing, strict=True)
+    ]
+    tested = made_up("last-layers-gain", 0.5)
+    study(results, *judged_claims, judge("random-start-layers", {}), tested, folder="glue")
+    text = renewed(
+        "<!-- count: all --><!-- end --><!-- untestable: all --><!-- end -->", results.parent
+    )
+    assert "Of 3 claims of the paper and of others, 1 hold here, 0 do not, 0 are undecided" in text
+    assert text.count("of an even share") == 1 and "network" not in text
+    both = f"{CLAIMS['last-layers'].text}; {CLAIMS['pretraining-helps'].text}"
+    assert f"| {missing[0]} | {both} |" in text

@@ -104,6 +104,14 @@ def test_a_claim_about_each_task_is_decided_by_the_worst():
         return judge(name, found, unit="gain")
 
     assert of(SURE, SURE, SURE).outcome == HOLDS
+    three = {
+        MRPC: Estimate(0.5, 0.01, 320),
+        RTE: Estimate(0.1, 0.01, 99),
+        QQP: Estimate(0.2, 0.1, 99),
+    }
+    assert judge(name, three, unit="gain").number == (
+        "QQP +20 points [+0, +40], least sure of 3 (+10 to +50); n=99"
+    )
     assert of(SURE, 1, SURE).outcome == UNDECIDED
     assert of(SURE, 1, SURE).number.startswith("RTE +1.0 points [")
     assert of(SURE, -SURE, 1).outcome == FAILS and "RTE" in of(SURE, -SURE, 1).number
