@@ -96,7 +96,7 @@ def mean(values):
 
 
 def plain_values(grid, links):
-    """Along links, above places and above rivals."""
+    """Along links, above places, above rivals, and the share of links ahead of all rivals."""
 
     def largest(cells):
         return max(grid[a][b] for a, b in cells)
@@ -111,7 +111,8 @@ def plain_values(grid, links):
         )
         for compared in (1, 2)
     ]
-    return [mean([largest(cells) for cells, *_ in links]), *above]
+    ahead = [largest(link[0]) > max(map(largest, link[2])) for link in links if link[2]]
+    return [mean([largest(cells) for cells, *_ in links]), *above, mean(ahead)]
 
 
 @pytest.mark.parametrize("antecedents", [True, False])
@@ -313,7 +314,7 @@ def made_up(rng, planted=0.0, rivals=True, kind=1):
         above[:, :, kind, 1, 2] += planted
         if not rivals:
             above[1] = np.nan
-        scores.append(LinkScores(above[0], *above))
+        scores.append(LinkScores(above[0], *above, above[1]))
     return scores
 
 

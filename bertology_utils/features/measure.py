@@ -134,7 +134,7 @@ class Features:
             got.masked_fill(~is_type[:, None], -torch.inf).amax(dim=2)
             for is_type in self._mask.unbind(1)  # each (examples, tokens)
         ]
-        largest = torch.stack(by_type, dim=1).cpu().double().numpy()  # (examples, types, heads)
+        largest = torch.stack(by_type, dim=1).cpu().float().numpy()  # (examples, types, heads)
         for index, values in zip(batch.index, largest, strict=True):
             self._values[index].append(values)
 
@@ -248,8 +248,8 @@ class Flow:
             words.append((weights * keys[:, None]).sum(dim=2))
         shares = torch.cat([to_marks, torch.stack(words, dim=2)], dim=2)  # (examples, heads, 6)
         shares = torch.cat([shares, 1 - shares.sum(dim=2, keepdim=True)], dim=2)
-        destinations = shares.cpu().double().numpy()
-        around = torch.stack(neighbours, dim=2).cpu().double().numpy()
+        destinations = shares.cpu().float().numpy()
+        around = torch.stack(neighbours, dim=2).cpu().float().numpy()
         for index, *both in zip(batch.index, destinations, around, strict=True):
             self._rows[index].append(tuple(both))
 

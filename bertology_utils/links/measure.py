@@ -230,11 +230,13 @@ class LinkScores:
         along: largest weight among a link's cells.
         above_places: the same minus its mean over other inputs' places.
         above_rivals: the same minus its mean over the link's rivals.
+        ahead: share of links that get more than each of their rivals.
     """
 
     along: np.ndarray
     above_places: np.ndarray
     above_rivals: np.ndarray
+    ahead: np.ndarray
 
 
 class TokenLinkAttention:
@@ -249,62 +251,94 @@ class TokenLinkAttention:
 
     def __init__(self, links: Sequence[InputLinks], centred: bool = False):
         self._centred = centred
-        self._plans = [_plan(by_type) for by_type in links]
+        self._plans = [_Plan(by_type) for by_type in links]
         self._values: dict[int, list[np.ndarray]] = {}
+        self._cells = torch.empty(0)
+
+    def start(self, batch: Batch) -> None:
+        """Lay the cells of the batch's examples side by side: shape (3, cells), of example, row and column."""
+        cells = [
+            np.insert(self._plans[index].cells + first, 0, row, axis=0)
+            for row, (index, first) in enumerate(
+                zip(batch.index, batch.starts.tolist(), strict=True)
+            )
+        ]
+        self._cells = torch.from_numpy(np.concatenate(cells, axis=1)).to(batch.mask.device)
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
         if self._centred:
             maps = maps - received(maps, batch)[:, :, None]
-        for row, (index, first) in enumerate(zip(batch.index, batch.starts.tolist(), strict=True)):
-            cells, starts, means = self._plans[index]
-            values = np.full((*means.shape[:2], maps.shape[1]), np.nan)  # (3, types, heads)
-            if len(starts):
-                rows, columns = torch.from_numpy(cells + first).to(maps.device)
-                weights = maps[row][:, rows, columns].cpu().double().numpy()  # (heads, cells)
-                highest = np.maximum.reduceat(weights, starts, axis=1)  # (heads, sets)
-                values = means @ highest.T
-            self._values.setdefault(index, []).append(values)
+        example, row, column = self._cells
+        weights = maps[example, :, row, column].cpu().double().numpy()  # (cells, heads)
+        plans = [self._plans[index] for index in batch.index]
+        ends = np.cumsum([plan.cells.shape[1] for plan in plans])
+        for index, plan, own in zip(batch.index, plans, np.split(weights, ends[:-1]), strict=True):
+            self._values.setdefault(index, []).append(plan.values(own))
 
     def compute(self) -> LinkScores:
         """The values of all examples, in the order of the data."""
         values = [np.stack(self._values[index], axis=2) for index in sorted(self._values)]
-        return LinkScores(*np.stack(values, axis=1))  # (3, examples, types, layers, heads)
+        return LinkScores(*np.stack(values, axis=1, dtype=np.float32))
 
 
-def _plan(by_type: InputLinks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+class _Plan:
     """What to read off an input's maps, and what to make of it.
 
-    Returns:
-        The cells of its links, their places and their rivals, shape (2, cells); where each of these
-        sets of cells begins, shape (sets,); and by what the sets' largest weights are multiplied to
-        give the three parts of :class:`LinkScores`, shape (3, types, sets), NaN for those that the
-        input does not have.
+    The cells of its links, of their places and of their rivals are *sets*, whose largest weights
+    count.
+
+    Attributes:
+        cells: of all sets, shape (2, cells).
     """
-    sets: list[Cells] = []
-    factors: dict[tuple[int, int, int], float] = {}
-    counts = np.zeros((3, len(LINK_TYPES)))
-    for kind, name in enumerate(LINK_TYPES):
-        links = by_type[name]
-        compared = [(True, bool(link.places), bool(link.rivals)) for link in links]
-        counts[:, kind] = np.sum(compared, axis=0) if links else 0
-        for link in links:
-            own = len(sets)
-            sets.append((link.rows, link.columns))
-            factors[0, kind, own] = 1 / counts[0, kind]
-            for part, others in enumerate((link.places, link.rivals), start=1):
-                if others:
-                    factors[part, kind, own] = 1 / counts[part, kind]
-                    for other in range(len(sets), len(sets) + len(others)):
-                        factors[part, kind, other] = -1 / counts[part, kind] / len(others)
+
+    def __init__(self, by_type: InputLinks):
+        sets: list[Cells] = []
+        factors: dict[tuple[int, int, int], float] = {}
+        counts = np.zeros((3, len(LINK_TYPES)))
+        # By link its type and set, and where the sets of its rivals begin and end.
+        self._rivals: list[tuple[int, int, int, int]] = []
+        for kind, name in enumerate(LINK_TYPES):
+            links = by_type[name]
+            compared = [(True, bool(link.places), bool(link.rivals)) for link in links]
+            counts[:, kind] = np.sum(compared, axis=0) if links else 0
+            for link in links:
+                own = len(sets)
+                sets.append((link.rows, link.columns))
+                factors[0, kind, own] = 1 / counts[0, kind]
+                for part, others in enumerate((link.places, link.rivals), start=1):
+                    first = len(sets)
                     sets += others
-    means = np.zeros((*counts.shape, len(sets)))
-    for place, factor in factors.items():
-        means[place] = factor
-    means[counts == 0] = np.nan
-    sizes = np.array([len(rows) for rows, _ in sets], dtype=int)
-    cells = np.concatenate([np.empty((2, 0), dtype=int), *map(np.stack, sets)], axis=1)
-    return cells, np.cumsum(sizes) - sizes, means
+                    if others:
+                        factors[part, kind, own] = 1 / counts[part, kind]
+                    for other in range(first, len(sets)):
+                        factors[part, kind, other] = -1 / counts[part, kind] / len(others)
+                if link.rivals:
+                    self._rivals.append((kind, own, first, len(sets)))
+        # By what the sets' largest weights are multiplied, (3, types, sets); NaN for what is missing.
+        self._factors = np.zeros((*counts.shape, len(sets)))
+        for place, factor in factors.items():
+            self._factors[place] = factor
+        self._missing = counts == 0
+        sizes = np.array([len(rows) for rows, _ in sets], dtype=int)
+        self._starts = np.cumsum(sizes) - sizes  # where each set begins among the cells
+        self.cells = np.concatenate([np.empty((2, 0), dtype=int), *map(np.stack, sets)], axis=1)
+
+    def values(self, weights: np.ndarray) -> np.ndarray:
+        """The parts of :class:`LinkScores`, shape (4, types, heads), of the cells' weights, (cells, heads)."""
+        values = np.full((4, len(LINK_TYPES), weights.shape[1]), np.nan)
+        if not len(self._starts):
+            return values
+        largest_weights = np.maximum.reduceat(weights, self._starts, axis=0)  # (sets, heads)
+        values[:3] = self._factors @ largest_weights
+        values[:3][self._missing] = np.nan
+        wins: dict[int, list[np.ndarray]] = {}
+        for kind, own, first, stop in self._rivals:
+            ahead = largest_weights[own] > largest_weights[first:stop].max(axis=0)
+            wins.setdefault(kind, []).append(ahead)
+        for kind, each in wins.items():
+            values[3, kind] = np.mean(each, axis=0)
+        return values
 
 
 def joined_scores(parts: Iterable[LinkScores]) -> LinkScores:
