@@ -308,6 +308,7 @@ _WORDS = {
     "share": (100, 0, False, " %"),
     "score": (100, 1, False, " points"),
     "gain": (100, 1, True, " points"),
+    "skill": (100, 0, False, " % of the skill"),  # may be below 0, and above 100
     "difference of shares": (100, 0, True, " points"),
     "weight": (1, 3, False, ""),
     "difference": (1, 3, True, ""),

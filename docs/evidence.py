@@ -32,7 +32,7 @@ from bertology_utils.run import Notebook, find_notebooks
 RUNS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("glue", "1 3 4 5 6 9", {}),
     ("glue", "7 8", {"max_examples": "100"}),
-    ("glue", "10", {"tasks": "mrpc,rte,sst2", "train_examples": "4000", "trainings": "2"}),
+    ("glue", "10", {"tasks": "mrpc,rte,sst2,stsb"}),
     ("framenet15", "2", {}),
     ("glue_norm", "1 4 5", {"attention": "norm"}),
     # The confirmatory study: another seed, and dev rows that nothing touched, all of them.

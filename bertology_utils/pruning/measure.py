@@ -1,286 +1,269 @@
-"""What the score loses without heads, layers' fine-tuning or weights, recorded and judged.
+"""How much skill is kept without heads, layers' fine-tuning or weights, recorded and judged.
 
-Every change is paired with the whole model's answers.
+Every number is paired with the whole models' answers to the same rows, on which no run trained.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..attention import Batch
-from ..cache import cached
-from ..common import Head, track
-from ..disabling.effects import gains, scores_of
-from ..disabling.masking import all_heads, disabled, logits_without, replacement
-from ..drift.measure import EMBEDDINGS, gain, logits_with_reset, score_task
-from ..glue import Task, plain_metric, predictions, scale_of
-from ..models import predict_logits
-from ..statistics import Bootstrap, Estimate, mean_of, mean_over_seeds
-from ..verdicts import constant_score
-from . import pairs, spec
-from .spec import ANY, BAD, FROZEN, GOOD, RANDOM, SMALLEST, THIRD, Pruning, prunings_of, runs_of
+from ..common import track
+from ..glue import Task
+from ..statistics import Estimate, mean_of, mean_over_seeds
+from . import answers, spec
+from .alike import closer_within, distances_of
+from .answers import RANDOM_ORDER, RANKED, heads_after, pruned_answers
+from .skill import Skill
+from .spec import BAD, FROZEN_THIRD, GOOD, HALVES, RANDOM, SMALLEST, SMALLEST_40, prunings_of
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+
     from ..lab import Lab
 
-STEPS = 8  # measurements on the way to a model without heads; the fourth is without half of them
-RANDOM_ORDERS = 3
-# How far scores move from one machine to another, which trains another model.
-GAIN: dict[str, Any] = {"by": ("task", "state", "kind"), "unit": "gain", "tolerance": 0.005}
+# How far a share of the skill moves on another machine, which trains another model: half a point of
+# the score, and on MRPC twelve points are all skill.
+KEPT: dict[str, Any] = {"by": ("task", "state", "kind"), "unit": "skill", "tolerance": 0.04}
+Skills = Mapping[Task, Skill]
 
 
 def run(lab: Lab) -> None:
-    """Pairs of heads of one pattern, and how many layers, heads and weights can go (§5)."""
-    tasks = lab.learned_tasks
-    pairs.record(lab, tasks)
-    record_layers(lab, tasks)
-    record_heads_gone(lab, tasks)
-    record_weights(lab, tasks)
-    record_halves(lab, tasks)
+    """How many heads, layers and weights can go, and whether heads of one layer are alike (§5)."""
+    skills = {task: skill_of(lab, task) for task in track(lab.learned_tasks, "whole models")}
+    record_scores(lab, skills)
+    record_heads(lab, skills)
+    record_halves(lab, skills)
+    record_layers(lab, skills)
+    record_weights(lab, skills)
+    record_alike(lab)
+    lab.record("share of the parameters", spared(lab), by=("kind",), unit="share")
 
 
-def change(lab: Lab, task: Task, pruned: np.ndarray, whole: np.ndarray) -> Estimate:
-    """Change of the score, from −1 to 1, mean over runs.
+def skill_of(lab: Lab, task: Task) -> Skill:
+    """The whole models' skill on the rows that all models answer."""
+    labels = lab.labels(task, "swept", answers.EVALUATED)
+    return Skill(task, labels, answers.whole_answers(lab, task), lab.resampling_seed(task))
+
+
+# What is compared with
+
+
+def record_scores(lab: Lab, skills: Skills) -> None:
+    """Scores of the whole models, of always the same answer, of a random start and of a bag of words."""
+    scores: dict[Task, dict[str, Any]] = {}
+    for task, skill in skills.items():
+        scores[task] = {"all heads": skill.score(skill.whole)}
+        for name, others in compared_with(lab, task).items():
+            scores[task][name] = skill.score(others)
+        scores[task]["always the same answer"] = skill.score(skill.same_answer[None]).value
+    lab.record("score", scores, by=("task", "kind"), unit="score", tolerance=0.005)
+
+
+def compared_with(lab: Lab, task: Task) -> dict[str, np.ndarray]:
+    """Answers of models that begin with less, (models, rows): a random start, and a bag of words on single sentences."""
+    others = {}
+    if starts := lab.settings.random_starts_of(task):
+        numbers = range(starts)
+        others["random start"] = np.stack(
+            [answers.answers_of(lab, task, number, init="normal") for number in numbers]
+        )
+    if len(task.fields) == 1:
+        rows = lab.rows(task, "train"), answers.evaluated(lab, task)
+        others["bag of words"] = bag_of_words(*rows, task.fields[0])[None]
+    return others
+
+
+def bag_of_words(train: Dataset, rows: Dataset, field: str) -> np.ndarray:
+    """Answers of a logistic regression on words' tf-idf, which knows nothing of their order, shape (rows,).
 
     Args:
-        lab: its lab.
-        task: the task.
-        pruned: answers of the first runs, shape (runs, dev rows).
-        whole: those of the whole models, of as many runs or more.
+        train: the rows that it learns from.
+        rows: the rows that it answers.
+        field: name of the texts.
     """
-    labels, seed, whole = lab.labels(task), lab.resampling_seed(task), whole[: len(pruned)]
-    parts = [
-        gains(task, before, after[None], labels, seed)[0]
-        for after, before in zip(pruned, whole, strict=True)
-    ]
-    return mean_over_seeds(parts, scale_of(task, float(scores_of(task, whole, labels).mean())))
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression(max_iter=1000))
+    return model.fit(train[field][:], train["label"][:]).predict(rows[field][:])
 
 
-# Layers that are not fine-tuned
+# Heads that are removed, one after the other
 
 
-def record_layers(lab: Lab, tasks: Sequence[Task]) -> None:
-    """Change of the score with layers reset to their pre-trained weights, or frozen.
-
-    They are reset from below (with the embeddings) and from above, and frozen from below.
-    """
-    layers, changes = lab.config.num_hidden_layers, {}
-    counts, third = range(1, layers + 1), Pruning(FROZEN, THIRD).count(layers)
-    groups = [tuple(range(EMBEDDINGS, count)) for count in counts]
-    groups += [tuple(range(layers - count, layers)) for count in counts]
-    for task in track(tasks, "resetting layers"):
-        logits = [logits_with_reset(lab, task, groups, number) for number in runs_of(lab, task)]
-        # (1 + groups, runs, dev rows)
-        whole, *reset = predictions(task, np.stack(logits, axis=1))
-        by_group = [change(lab, task, answers, whole) for answers in reset]
-        frozen = {
-            pruning.count(layers): change(lab, task, pruned_answers(lab, task, pruning), whole)
-            for pruning in prunings_of(lab, 0)
-            if pruning.kind == FROZEN
-        }
-        below, above = by_group[:layers], by_group[layers:]
-        changes[task] = {
-            "from below": dict(zip(counts, below, strict=True)),
-            "from above": dict(zip(counts, above, strict=True)),
-            "frozen from below": frozen,
-        }
-    lab.record("gain with layers not fine-tuned", changes, **GAIN)
-    for claim, state in ("third-put-back", "from below"), ("third-frozen", "frozen from below"):
-        lab.judge(claim, {task: one[state][third] for task, one in changes.items()}, unit="gain")
-
-
-def pruned_answers(lab: Lab, task: Task, pruning: Pruning) -> np.ndarray:
-    """Answers of the runs that are repeated with a pruning, shape (runs, dev rows)."""
-    numbers = [at for at in lab.trainings(task) if pruning in prunings_of(lab, at)]
-    return np.stack([lab.answers(task, seed_offset=number, cut=pruning) for number in numbers])
-
-
-# Heads that go, one after the other
-
-
-def record_heads_gone(lab: Lab, tasks: Sequence[Task]) -> None:
-    """Change of the score with ever more heads gone, by order; of the first two runs."""
+def record_heads(lab: Lab, skills: Skills) -> None:
+    """Skill kept with ever more heads removed, by order; and what ranked heads keep above random ones."""
+    kept: dict[Task, dict[str, dict[int, Estimate]]] = {}
+    words: dict[Task, Estimate] = {}
     heads = lab.config.num_hidden_layers * lab.config.num_attention_heads
-    changes = {task: changes_by_order(lab, task, heads) for task in track(tasks, "removing heads")}
-    lab.record("gain with heads gone", changes, **GAIN)
-    three = heads_after(3, heads)
-    eighths = {task: by_order["ranked anew"][three] for task, by_order in changes.items()}
-    lab.judge("heads-gone", eighths, unit="gain")
-
-
-def heads_after(steps: int, heads: int) -> int:
-    """How many of a model's heads are gone after so many of the :data:`STEPS`, rounded."""
-    return round(heads * steps / STEPS)
-
-
-def changes_by_order(lab: Lab, task: Task, heads: int) -> dict[str, dict[int, Estimate]]:
-    """Change of the score by order and by how many of the heads are gone.
-
-    And "ranked above random": how much less is lost by rank than in random orders, of the same
-    examples.
-    """
-    labels, seed = lab.labels(task, "swept"), lab.resampling_seed(task)
-    counts = sorted({heads_after(step, heads) for step in range(STEPS + 1)})
-    changes: dict[str, dict[int, list[Bootstrap]]] = {}
-    zeros = replacement(lab.encoder(), (), "zero")
-    inputs = lab.lazy_batches(task, lab.rows(task, "swept"))
-    for number in runs_of(lab, task)[:2]:
-        tuned = lab.lazy_classifier(task, seed_offset=number)
-
-        def answers(gone: Sequence[Head], tuned=tuned) -> np.ndarray:
-            return predictions(task, cached(logits_without, tuned, inputs, sorted(gone), zeros))
-
-        whole = answers([])
-        for name, orders in orders_of(lab, task, number, -(-heads // STEPS)).items():
-            for count in counts:
-                pruned = np.stack([answers(order[:count]) for order in orders])
-                mean = mean_of(gains(task, whole, pruned, labels, seed))
-                changes.setdefault(name, {}).setdefault(count, []).append(mean)
-    changes["ranked above random"] = {
-        count: [one - other for one, other in zip(ranked, changes["random"][count], strict=True)]
-        for count, ranked in changes["ranked anew"].items()
-    }
-    return {
-        name: {count: mean_over_seeds(parts) for count, parts in by_count.items()}
-        for name, by_count in changes.items()
-    }
-
-
-def orders_of(lab: Lab, task: Task, number: int, step: int) -> dict[str, list[list[Head]]]:
-    """Orders in which a run's heads can go, by name: several only where they are drawn at random.
-
-    Args:
-        lab: its lab.
-        task: the task.
-        number: of the run.
-        step: see :func:`pruning_order`.
-    """
-    settings, heads = lab.settings, lab.config.num_attention_heads
-    train, length = lab.rows(task, "train"), settings.profile.recipe.max_length
-    rows = spec.ranking_batches(task, train, lab.tokenizer, length, settings.seed)
-
-    def ranked(at: int) -> list[Head]:
-        tuned = lab.lazy_classifier(task, seed_offset=at)
-        return [tuple(head) for head in cached(pruning_order, tuned, rows, step)]
-
-    def drawn(at: int) -> list[Head]:
-        rng = np.random.default_rng((settings.seed, number, at))
-        every = rng.permutation(lab.config.num_hidden_layers * heads)
-        return [divmod(int(one), heads) for one in every]
-
-    others = [at for at in lab.trainings(task) if at != number]
-    orders = {"ranked anew": [ranked(number)], "random": [drawn(at) for at in range(RANDOM_ORDERS)]}
-    return orders | ({"another training's": [ranked(others[0])]} if others else {})
-
-
-def pruning_order(model, batches: Sequence[Batch], step: int) -> list[Head]:
-    """All heads in the order in which they go, the least important first.
-
-    So many go at a time, then those that are left are ranked again. Importance is by
-    gradients, each layer's in its own scale (Michel et al., 2019, §4.1).
-
-    Args:
-        model: classifier in evaluation mode.
-        batches: with gold labels, not those on which the order is tried.
-        step: heads that go at a time; as many as there are for one ranking of all.
-    """
-    gone: list[Head] = []
-    zeros = replacement(model, batches, "zero")
-    while left := [head for head in all_heads(model) if head not in gone]:
-        with disabled(model, gone, zeros):
-            importance = spec.importance(model, batches)
-        gone += sorted(left, key=lambda head: importance[head])[:step]
-    return gone
-
-
-# Weights that go
-
-
-def record_weights(lab: Lab, tasks: Sequence[Task]) -> None:
-    """Change of the score without weights, by which and when they went, and how many."""
-    weights = [one for one in prunings_of(lab, 0) if one.kind in (SMALLEST, ANY)]
-    answers, changes = {"before": pruned_answers, "after": answers_pruned_after}, {}
-    for task in track(tasks, "pruning weights"):
-        whole = lab.answers_of_runs(task)
-        changes[task] = {
-            f"{kind}, {when}": {
-                f"{100 * one.size:.0f}": change(lab, task, pruned(lab, task, one), whole)
-                for one in weights
-                if one.kind == kind
+    half = heads_after(answers.STEPS // 2, heads)
+    for task, skill in track(list(skills.items()), "removing heads"):
+        by_run = [answers.answers_without_heads(lab, task, at) for at in spec.runs_of(lab, task)]
+        # By order and count, the skills of all runs, each the mean over orders.
+        of_runs = {
+            name: {
+                count: [mean_of(skill.skills(one[name][:, at])) for one in by_run]
+                for at, count in enumerate(answers.counts_of(heads))
             }
-            for kind in (SMALLEST, ANY)
-            for when, pruned in answers.items()
+            for name in by_run[0]
         }
-    lab.record("gain with weights gone", changes, **GAIN)
-    smallest = {task: by_state[f"{SMALLEST}, before"] for task, by_state in changes.items()}
-    claimed = {
-        task: {f"{size} %": one for size, one in by_size.items() if size in ("30", "40")}
-        for task, by_size in smallest.items()
-    }
-    lab.judge("weights-gone", claimed, unit="gain")
-
-
-def answers_pruned_after(lab: Lab, task: Task, pruning: Pruning) -> np.ndarray:
-    """Answers of fine-tuned models whose weights are pruned afterwards, (runs, dev rows)."""
-    inputs, seed = lab.lazy_batches(task, lab.rows(task, "dev")), lab.settings.seed
-    models = [lab.lazy_classifier(task, seed_offset=number) for number in runs_of(lab, task)[:2]]
-    logits = [
-        cached(logits_pruned, model, inputs, pruning, seed + number)
-        for number, model in enumerate(models)
-    ]
-    return predictions(task, np.stack(logits))
-
-
-def logits_pruned(model, batches: Sequence[Batch], pruning: Pruning, seed: int) -> np.ndarray:
-    """Outputs of a classifier without the weights that a pruning takes, shape (examples, labels).
-
-    The model is changed for good; ``seed`` draws random weights.
-    """
-    masks = spec.weight_masks(model, pruning.size, None if pruning.kind == SMALLEST else seed)
-    spec.keep_zero(model, masks)
-    return predict_logits(model, batches)
+        of_runs["ranked above random"] = {
+            count: [
+                one - other for one, other in zip(ranked, of_runs[RANDOM_ORDER][count], strict=True)
+            ]
+            for count, ranked in of_runs[RANKED].items()
+        }
+        kept[task] = {
+            name: {count: skill.share(runs) for count, runs in by_count.items()}
+            for name, by_count in of_runs.items()
+        }
+        if "bag of words" in (others := compared_with(lab, task)):
+            of_words = skill.skills(others["bag of words"])[0]
+            words[task] = skill.share([one - of_words for one in of_runs[RANKED][half]])
+    lab.record("skill kept with heads removed", kept, **KEPT)
+    lab.record(
+        "skill kept without half of the heads above a bag of words",
+        words,
+        **KEPT | {"by": ("task",)},
+    )
+    removed = {task: one[RANKED][heads_after(3, heads)] for task, one in kept.items()}
+    lab.judge("heads-gone", removed, unit="skill")
+    above = {task: one["ranked above random"][half] for task, one in kept.items()}
+    lab.judge("ranking-helps", above, unit="skill")
+    lab.judge("half-above-words", words, unit="skill")
 
 
 # Halves of the heads, trained again
 
 
-def record_halves(lab: Lab, tasks: Sequence[Task]) -> None:
-    """Scores of runs with half of the heads, and of their controls.
-
-    These are trained without any head, on shuffled labels, or from a random start.
-    """
-    scores, over, good, shuffled = {}, {}, {}, {}
-    for task in tasks:
-        labels, seed, metric = lab.labels(task), lab.resampling_seed(task), plain_metric(task)
-        made = prunings_of(lab, 0)
-        answers = {"all heads": lab.answers_of_runs(task)} | {
-            name: pruned_answers(lab, task, pruning)
-            for name, pruning in (spec.HALVES | spec.CONTROLS).items()
+def record_halves(lab: Lab, skills: Skills) -> None:
+    """Skill kept by runs that are repeated with half of the heads, and by what they are compared with."""
+    kept: dict[Task, dict[str, dict[str, Estimate]]] = {}
+    good, over = {}, {}
+    made = prunings_of(lab, 0)
+    for task, skill in skills.items():
+        of_runs = {
+            kind: skill.skills(pruned_answers(lab, task, pruning))
+            for kind, pruning in HALVES.items()
             if pruning in made
         }
-        if task in lab.random_tasks:
-            answers["random start"] = lab.random_starts(task)
-            worse = score_task(task, answers["random start"], labels, seed)[metric]
-            kinds = [kind for kind in (BAD, RANDOM) if kind in answers]
-            over[task] = {kind: gain(task, answers[kind], worse, labels, seed) for kind in kinds}
-        good[task] = change(lab, task, answers[GOOD], answers[BAD])
-        trained = {
-            name: mean_over_seeds(
-                [score_task(task, one[None], labels, seed)[metric] for one in several]
-            )
-            for name, several in answers.items()
+        others = {
+            name: mean_of(skill.skills(one)) for name, one in compared_with(lab, task).items()
         }
-        constant = constant_score(task, labels)
-        scores[task] = {"trained": trained, "compared with": {"always one answer": constant}}
-        if "labels shuffled" in trained:
-            shuffled[task] = trained["labels shuffled"] - constant
-    what = "score of half of the heads, trained again"
-    lab.record(what, scores, **GAIN | {"unit": "score"})
-    what = "shuffled labels above always one answer"
-    lab.record(what, shuffled, **GAIN | {"by": ("task",)})
-    lab.judge("halves-learn", over, unit="gain")
-    lab.judge("good-half", good, unit="gain")
-    lab.judge("shuffled-labels")
+        runs = len(skill.whole)
+        kept[task] = {
+            "trained again": {kind: skill.share(one) for kind, one in of_runs.items()},
+            "compared with": {name: skill.share([one] * runs) for name, one in others.items()},
+        }
+        pairs = zip(of_runs[GOOD], of_runs[BAD], strict=True)
+        good[task] = skill.share([one - other for one, other in pairs])
+        if "random start" in others:
+            over[task] = {
+                kind: skill.share([one - others["random start"] for one in of_runs[kind]])
+                for kind in (BAD, RANDOM)
+                if kind in of_runs
+            }
+    lab.record("skill kept by halves of the heads", kept, **KEPT)
+    lab.judge(
+        "half-enough",
+        {task: one["trained again"][GOOD] for task, one in kept.items()},
+        unit="skill",
+    )
+    lab.judge("good-half", good, unit="skill")
+    lab.judge("halves-learn", over, unit="skill")
+    # Removed together rather than singly, heads that cost little alone change the loss linearly,
+    # whether another does their work or they do none.
+    lab.judge(
+        "same-pattern",
+        {},
+        unmet="a test that tells heads that are replaced from heads that do nothing",
+    )
+
+
+# Layers that are not fine-tuned
+
+
+def record_layers(lab: Lab, skills: Skills) -> None:
+    """Skill kept with layers reset to their pre-trained weights, or frozen.
+
+    They are reset from below (with the embeddings) and from above, and frozen from below.
+    """
+    layers, kept = lab.config.num_hidden_layers, {}
+    third = FROZEN_THIRD.count(layers)
+    for task, skill in track(list(skills.items()), "resetting layers"):
+        below, above = answers.reset_answers(lab, task)  # each (layers, runs, rows)
+        kept[task] = {
+            "from below": {count: skill.kept(below[count - 1]) for count in range(1, layers + 1)},
+            "from above": {count: skill.kept(above[count - 1]) for count in range(1, layers + 1)},
+            "frozen from below": {third: skill.kept(pruned_answers(lab, task, FROZEN_THIRD))},
+        }
+    lab.record("skill kept with layers not fine-tuned", kept, **KEPT)
+    for claim, state in ("third-put-back", "from below"), ("third-frozen", "frozen from below"):
+        lab.judge(claim, {task: one[state][third] for task, one in kept.items()}, unit="skill")
+
+
+# Weights that are set to zero
+
+
+def record_weights(lab: Lab, skills: Skills) -> None:
+    """Skill kept without weights: the smallest or random ones after fine-tuning, the smallest before it."""
+    kept: dict[Task, dict[str, dict[str, Estimate]]] = {}
+    before = {}
+    for task, skill in track(list(skills.items()), "pruning weights"):
+        kept[task] = {}
+        pairs = zip(answers.AFTER, answers.answers_pruned_after(lab, task), strict=True)
+        for pruning, pruned in pairs:
+            by_size = kept[task].setdefault(f"{pruning.kind}, after", {})
+            by_size[f"{100 * pruning.size:.0f}"] = skill.kept(pruned)
+        if SMALLEST_40 in prunings_of(lab, 0):
+            before[task] = skill.kept(pruned_answers(lab, task, SMALLEST_40))
+            kept[task][f"{SMALLEST}, before"] = {"40": before[task]}
+    lab.record("skill kept with weights set to zero", kept, **KEPT)
+    lab.judge("weights-gone", before, unit="skill")
+
+
+def spared(lab: Lab) -> dict[str, float]:
+    """Which share of the encoder's parameters each way of going without spares, in training or for good."""
+    model = lab.encoder()
+    total = sum(one.numel() for one in model.parameters())
+    layers = spec.layers_of(model)
+    frozen = [model.embeddings, *layers[: FROZEN_THIRD.count(len(layers))]]
+    matrices = [one.numel() for one in layers.parameters() if one.dim() == 2]
+    # Query, key, value and output projection of a head, each as large.
+    heads = [4 * layer.attention.output.dense.weight.numel() for layer in layers]
+    return {
+        "embeddings and lowest third frozen": sum(
+            one.numel() for part in frozen for one in part.parameters()
+        )
+        / total,
+        "half of the heads removed": sum(heads) / 2 / total,
+        "smallest 40 % of the layers' weights": SMALLEST_40.size * sum(matrices) / total,
+    }
+
+
+# Heads of one layer
+
+
+def record_alike(lab: Lab) -> None:
+    """Whether heads of one layer attend more alike than heads of two (Clark et al., 2019, §6)."""
+    closer = {}
+    for task in track(lab.learned_tasks, "comparing maps"):
+        seed = lab.resampling_seed(task)
+        untuned = closer_within(distances_of(lab, task, lab.lazy_encoder("normal")), seed)
+        tuned = [
+            closer_within(distances_of(lab, task, lab.lazy_classifier(task, seed_offset=at)), seed)
+            for at in spec.runs_of(lab, task)
+        ]
+        closer[task] = {
+            "fine-tuned": mean_over_seeds(tuned),
+            "random weights": untuned,
+            "above random weights": mean_over_seeds([one - untuned for one in tuned]),
+        }
+    what = "divergence of two layers' heads above that of one layer's"
+    lab.record(what, closer, by=("task", "kind"), unit="bits", tolerance=0.002)
+    beyond = {task: one["above random weights"] for task, one in closer.items()}
+    lab.judge("layers-alike", beyond)
