@@ -117,6 +117,7 @@ class Record:
         values: dict[Any, Any] = dict(given) if isinstance(given, Mapping) else {"": given}
         if claim.tasks:
             values = {task: value for task, value in values.items() if task.name in claim.tasks}
+        asked = [one for one in self.settings.tasks if not claim.tasks or one.name in claim.tasks]
         if verdicts.LEARNED in claim.needs:
             known = self.learned if learned is None else learned
             tasks = [task for task in values if isinstance(task, Task)]
@@ -124,8 +125,8 @@ class Record:
             if tasks or not values:
                 unmet = unmet or verdicts.unlearned(tasks, known)
             values = {task: value for task, value in values.items() if known.get(task, True)}
+            asked = [task for task in asked if known.get(task, True)]
         if claim.runs:
-            asked = [t for t in self.settings.tasks if not claim.tasks or t.name in claim.tasks]
             runs = {task: self.settings.trainings_of(task) for task in asked}
             unmet = unmet or verdicts.too_few_runs(max(runs.values(), default=0), claim.runs)
             values = {

@@ -4,7 +4,7 @@ import dataclasses
 import json
 
 import pytest
-from conftest import write_results
+from conftest import load_script, write_results
 
 from bertology_utils import __main__ as cli
 from bertology_utils import confirm, verdicts
@@ -133,6 +133,35 @@ def test_both_studies_have_the_same_parameters_but_for_seed_and_rows():
     ]
 
 
+# Its rows
+
+
+def test_rows_to_confirm_with_occur_in_nothing_that_explores(tmp_path, monkeypatch):
+    script = load_script("glue_folder")
+    source, target = tmp_path / "glue", tmp_path / "laid_out"
+    for task, (train, dev, *_) in script.TASKS.items():
+        (source / task).mkdir(parents=True)
+        for name in filter(None, (train, dev)):
+            rows = [f"{name} {number}\t0" for number in range(40)]
+            (source / task / f"{name}.tsv").write_text("\n".join(["sentence\tlabel", *rows, ""]))
+    smaller = {task: (*names, 10) for task, (*names, _) in script.TASKS.items()}
+    monkeypatch.setattr(script, "TASKS", smaller)
+    monkeypatch.setattr(script, "QQP_DEV", 10)
+    script.write(source, target)
+
+    def rows(folder, pattern):
+        (path,) = folder.glob(pattern)
+        return path.read_text().splitlines()[1:]
+
+    for task in smaller:
+        explore, confirm_ = target / "explore" / task, target / "confirm" / task
+        seen = rows(explore, "train.tsv") + rows(explore, "dev*.tsv")
+        fresh = rows(confirm_, "dev*.tsv")
+        assert len(fresh) == 10 and not set(fresh) & set(seen), task
+        assert rows(confirm_, "train.tsv") == rows(explore, "train.tsv"), task
+        assert len(seen) + 10 == (40 if task == "QQP" else 80), "no row is lost"
+
+
 # What it says of the exploratory study
 
 
@@ -229,9 +258,9 @@ def test_a_notebook_marks_what_is_confirmed_and_has_no_column_without_a_study(pa
 # Claims that need more runs
 
 
-def judged(name, found, **parameters):
+def judged(name, found, learned=None, **parameters):
     record = Record("6_disabling_heads", resolve(profile="glue", **parameters))
-    record.judge(name, found, learned={})
+    record.judge(name, found, learned=learned or {})
     (one,) = record.verdicts
     return one
 
@@ -246,6 +275,10 @@ def test_a_claim_that_needs_more_runs_than_there_are_says_how_many(monkeypatch):
     )
     # MRPC has five runs, SST-2 three: it does not count.
     assert judged("tuned-above-untuned", sure, tasks="mrpc,sst2").outcome == HOLDS
+    change(monkeypatch, "pretraining-helps", runs=4)
+    unlearned = {TASKS["mrpc"]: False, TASKS["sst2"]: True}
+    one = judged("pretraining-helps", sure, unlearned, tasks="mrpc,sst2")
+    assert one.why == "missing: fine-tuning runs of a task: 3, of 4 at least"
     assert verdicts.too_few_runs(2, 2) == ""
 
 
