@@ -60,7 +60,9 @@ class ValueNorms:
         self._name, self._projections = type(model).__name__, output_projections(model)
         # By the projection's identity, (heads, head size, head size).
         self._factors: dict[int, torch.Tensor] = {}
-        self.lengths = torch.empty(0)  # in the layer seen last, (examples, heads, tokens)
+        # In the layer seen last: f(x) in the head's own coordinates, in which lengths and angles are
+        # the same, (examples, heads, tokens, head size); and ‖f(x)‖, (examples, heads, tokens).
+        self.vectors, self.lengths = torch.empty(0), torch.empty(0)
         if not self._projections:
             raise self._unknown()
 
@@ -69,7 +71,8 @@ class ValueNorms:
         projection = self.behind(module, values)
         if id(projection) not in self._factors:
             self._factors[id(projection)] = _factor(projection.weight, values.shape[1])
-        self.lengths = (values @ self._factors[id(projection)].transpose(1, 2)).norm(dim=3)
+        self.vectors = values @ self._factors[id(projection)].transpose(1, 2)
+        self.lengths = self.vectors.norm(dim=3)
 
     def behind(self, module: nn.Module, values: torch.Tensor) -> nn.Linear:
         """The output projection behind an attention module; raises ValueError if there is none of its size."""
@@ -157,13 +160,16 @@ def exchange_lengths(layer: int, lengths: torch.Tensor, batch: Batch, seed: int)
     Returns:
         Same shape as ``lengths``.
     """
-    exchanged = torch.zeros_like(lengths)
-    for row, (index, real) in enumerate(zip(batch.index, batch.mask, strict=True)):
-        own = lengths[row][:, real]  # (heads, real tokens)
-        places = np.tile(np.arange(own.shape[1]), (len(own), 1))
-        order = np.random.default_rng((seed, index, layer)).permuted(places, axis=1)
-        exchanged[row][:, real] = own.gather(1, torch.from_numpy(order).to(own.device))
-    return exchanged
+    keys = torch.full(lengths.shape, torch.inf, dtype=torch.float64)
+    for row, (index, real) in enumerate(zip(batch.index, batch.mask.cpu(), strict=True)):
+        shape = lengths.shape[1], int(real.sum())
+        drawn = np.random.default_rng((seed, index, layer)).random(shape)
+        keys[row, :, real] = torch.from_numpy(drawn)
+    # Real tokens come first, in the order drawn, and go where real tokens are.
+    order = keys.argsort(dim=2).to(lengths.device)
+    places = (~batch.mask).int().argsort(dim=1, stable=True)[:, None].expand_as(order)
+    exchanged = torch.zeros_like(lengths).scatter(2, places, lengths.gather(2, order))
+    return exchanged * batch.mask[:, None]
 
 
 @dataclass

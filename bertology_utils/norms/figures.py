@@ -18,8 +18,9 @@ from ..common import Head, head_name
 from ..plots import COLOURS, FLOW_COLOURS
 from ..results import Results
 from ..verdicts import CLAIMS, PRETRAINED
+from .carried import MARKS
+from .cuts import CUT_FROM, CUTS
 from .measure import LENGTHS, MOVED, POINTS, RANKS, SHARES, TUNED, WAYS
-from .special_tokens import CUT_FROM, INSTEAD, MARKS
 
 KIND_COLOURS = dict(zip(MARKS, FLOW_COLOURS, strict=False)) | {"words": COLOURS["orange"]}
 LINKS = {  # rows of a figure: which links, and how their label in the results begins
@@ -73,18 +74,22 @@ def attention_by_layer(results: Results) -> Figure:
 
 
 def answers_moved(results: Results) -> Figure:
-    """How far answers move without attention to the sink and without as much to words, a panel for each replacement."""
+    """How far answers move without attention to the sink and to words, a panel for what stands instead."""
     sink = results.content["facts"]["sink"]
-    kinds = dict(
-        zip(CUT_FROM, (f"attention cut from {sink}", "as much cut from words"), strict=True)
+    titles = dict(
+        zip(CUT_FROM, (f"all of {sink}", f"part of {sink}", "words", "words"), strict=True)
     )
-    names = {MOVED.format(instead): f"{instead} instead" for instead in INSTEAD}
-    table = results.table(list(names))
-    table["what"], table["kind"] = table.what.map(names), table.kind.map(kinds)
-    table["low"] = table.low.clip(lower=0)  # a distance
-    colours = dict(zip(kinds.values(), (KIND_COLOURS[sink], COLOURS["orange"]), strict=True))
-    label = "how far the answer moves"
-    return plots.dots(table, colour="kind", panel="what", label=label, colours=colours)
+    table = results.table([MOVED])
+    names = {f"{source}, {instead} instead": (source, instead) for source, instead in CUTS[:-1]}
+    table = table[table.kind.isin(names)]
+    table["panel"] = table.kind.map(lambda kind: f"{names[kind][1]} instead")
+    table["kind"] = table.kind.map(lambda kind: titles[names[kind][0]])
+    colours = dict(
+        zip(titles.values(), (KIND_COLOURS[sink], COLOURS["grey"], COLOURS["orange"]), strict=False)
+    )
+    return plots.dots(
+        table, colour="kind", panel="panel", label="how far the answer moves", colours=colours
+    )
 
 
 def heads_both_ways(results: Results) -> Figure:

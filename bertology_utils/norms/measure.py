@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from scipy.special import softmax
 
-from ..attention import Batch, ByNorm, Measurement, begin, observe_cached
-from ..cache import cached
+from ..annotation.inputs import AnnotatedInput
+from ..attention import Batch, ByNorm, Measurement, begin, observe
+from ..cache import Lazy, cached
 from ..common import track
-from ..features import DESTINATIONS, Flow, in_even_shares, marks
-from ..framenet.measure import FORWARD, FrameLinkAttention, frame_sentences
+from ..features import DESTINATIONS, Flow, marks
+from ..framenet.measure import FORWARD, frame_sentences
 from ..glue import Task
 from ..links.dependencies import RELATIONS, Arcs, Pointing, joined, sums_of_examples
 from ..statistics import (
+    ROUNDING,
     Bootstrap,
     Estimate,
     ManyTest,
@@ -25,11 +28,13 @@ from ..statistics import (
     many_test,
     mean_over_seeds,
     over_trainings,
+    pooled,
     rank_agreement,
 )
 from ..verdicts import MIN_EXAMPLES, PRETRAINED, WEIGHT, no_sink, unlearned
+from .carried import KINDS, MARKS, carried
+from .cuts import CUTS, Cuts, cut_attention
 from .mixing import DEFINITIONS, Mixing
-from .special_tokens import CUT_FROM, INSTEAD, MARKS, cut, mean_lengths
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -38,10 +43,22 @@ if TYPE_CHECKING:
 
 TUNED, RANDOM = "fine-tuned", "random weights"
 WAYS = ("weight", "norm")
+LINK_RUNS = 2  # of each task, whose heads along links are measured
 # Names of rows in results.json.
 LENGTHS = "mean length of vectors"
 SHARES = "share of attention by destination, by {}"
-MOVED = "how far answers move, {} instead"
+UNIFORM = "uniform shares of one token by layer, by {}"
+EVEN = "one token's attention in even shares, by {}"
+MOVED = "how far answers move"
+FARTHER = "doublings of how far answers move, from the sink cut with nothing instead"
+CUT_OF_ALL = "share of attention that is cut"
+CUT_OF_SINK = "share of the sink's attention that is cut"
+# What moves answers farther than dropping the attention to the sink, if that is a no-op.
+PREDICTED = (
+    "the sink, the rest instead",
+    "the sink, the mean instead",
+    "words, nothing instead",
+)
 POINTS = "share of links that a head points along, by {}"
 RANKS = "rank correlation of heads along {}, norm with weight"
 BEHIND = "head chosen by norm above that chosen by weight, {}"
@@ -65,14 +82,10 @@ def run(lab: Lab) -> None:
     frames = frame_link_weights(lab)  # first, as a release may be missing
     special = {task: [marks(one) for one in lab.annotated_inputs(task)] for task in lab.tasks}
     models = observe_all(lab, special)
-    flows = {way: {task: one[way] for task, (one,) in models[PRETRAINED].items()} for way in WAYS}
-    even = {way: in_even_shares(flows[way], special) for way in WAYS}
-    for way in WAYS:
-        what = f"one token's attention in even shares, by {way}"
-        lab.record(what, even[way], by=("kind",), state=PRETRAINED)
+    even = record_uniform_shares(lab, models, special)
     sink = max(("[CLS]", "[SEP]"), key=even["weight"].__getitem__)
     lab.fact(learned=lab.learned, sink=sink)
-    record_lengths(lab, special)
+    record_lengths(lab, models)
     record_destinations(lab, models)
     record_falls(lab, models, even["weight"])
     record_cuts(lab, models, special, sink)
@@ -82,27 +95,64 @@ def run(lab: Lab) -> None:
 
 
 def observe_all(lab: Lab, special: Mapping[Task, Sequence[np.ndarray]]) -> Models:
-    """One pass of every model over its task's measured rows, or what the cache has of it."""
+    """What is measured of every model on its task's measured rows, from the cache."""
 
-    def observe(model: PreTrainedModel, task: Task) -> Found:
-        inputs = lab.annotated_inputs(task)
-        measurements = {
-            "weight": Flow(special[task]),
-            "norm": ByNorm(Flow(special[task])),
-            "exchanged": ByNorm(Flow(special[task]), exchange=lab.settings.seed),
-            "mixing": Mixing(model),
-            "points by weight": Pointing(inputs),
-            "points by norm": ByNorm(Pointing(inputs)),
-        }
-        return observe_cached(model, lab.batches(task), measurements)
+    def measure(model: Lazy, task: Task, with_links: bool = False) -> Found:
+        rows = lab.lazy_batches(task, lab.rows(task, "measured"))
+        found = cached(observe_attention, model, rows, special[task], lab.settings.seed)
+        found["carried"] = cached(carried, model, rows, special[task])
+        if with_links:
+            found |= cached(observe_links, model, rows, lab.annotated_inputs(task))
+        return found
 
-    encoder, random = encoder_of(lab), lab.encoder("normal")
+    encoder, random = lab.lazy_encoder("pretrained"), lab.lazy_encoder("normal")
     models: dict[str, dict[Task, list[Found]]] = {PRETRAINED: {}, TUNED: {}, RANDOM: {}}
     for task in track(lab.tasks, "measuring"):
-        models[PRETRAINED][task] = [observe(encoder, task)]
-        models[TUNED][task] = [observe(model, task) for model in lab.finetunings(task)]
-        models[RANDOM][task] = [observe(random, task)]
+        models[PRETRAINED][task] = [measure(encoder, task, with_links=True)]
+        models[TUNED][task] = [
+            measure(lab.lazy_classifier(task, seed_offset=number), task, number < LINK_RUNS)
+            for number in lab.trainings(task)
+        ]
+        models[RANDOM][task] = [measure(random, task)]
     return models
+
+
+def observe_attention(
+    model: PreTrainedModel, batches: Sequence[Batch], special: Sequence[np.ndarray], seed: int
+) -> dict[str, np.ndarray]:
+    """Where every head's attention goes, by weight, by norm and by lengths exchanged; and the mixing ratio.
+
+    Args:
+        model: encoder or classifier in evaluation mode.
+        batches: inputs.
+        special: per example of the data, from :func:`bertology_utils.features.marks`.
+        seed: of the exchange.
+
+    Returns:
+        "weight", "norm" and "exchanged" of shape (examples, layers, heads, destinations), in the
+        order of :data:`bertology_utils.features.DESTINATIONS`; "mixing", see :class:`Mixing`.
+    """
+    measurements: dict[str, Any] = {
+        "weight": Flow(special),
+        "norm": ByNorm(Flow(special)),
+        "exchanged": ByNorm(Flow(special), exchange=seed),
+        "mixing": Mixing(model),
+    }
+    found = observe(model, batches, measurements)
+    mixing = {"mixing": found.pop("mixing")}
+    shares = {name: one.destinations for name, one in found.items()} | mixing
+    return {name: one.astype(np.float32) for name, one in shares.items()}
+
+
+def observe_links(
+    model: PreTrainedModel, batches: Sequence[Batch], inputs: Sequence[AnnotatedInput]
+) -> dict[str, dict[str, Arcs]]:
+    """Along which dependencies every head points, by weight and by norm; see :class:`Pointing`."""
+    measurements: dict[str, Any] = {
+        "points by weight": Pointing(inputs),
+        "points by norm": ByNorm(Pointing(inputs)),
+    }
+    return observe(model, batches, measurements)
 
 
 def by_state(models: Models, measure: Callable[[Task, Found], Bootstrap]) -> ByState:
@@ -128,13 +178,52 @@ def mean_of_models(runs: Mapping[Task, Sequence[Found]], measure: Callable[[Foun
 # Special tokens by weight and by norm
 
 
-def record_lengths(lab: Lab, special: Mapping[Task, Sequence[np.ndarray]]) -> None:
+def uniform_shares(shares: np.ndarray, special: Sequence[np.ndarray]) -> np.ndarray:
+    """What one token of each of :data:`KINDS` gets in multiples of 1/L, mean over heads and over the tokens of a kind.
+
+    Args:
+        shares: of all attention, shape (examples, layers, heads, destinations).
+        special: per example, from :func:`bertology_utils.features.marks`.
+
+    Returns:
+        Shape (examples, layers, kinds); NaN where an example has no such token.
+    """
+    of_marks = shares[..., : len(MARKS)].mean(axis=2)  # (examples, layers, marks)
+    of_kinds = np.concatenate([of_marks, 1 - of_marks.sum(axis=2, keepdims=True)], axis=2)
+    counts = np.array([[*one.sum(axis=1), (~one.any(axis=0)).sum()] for one in special])
+    lengths = counts.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        return of_kinds * np.where(counts, lengths / counts, np.nan)[:, None]
+
+
+def record_uniform_shares(
+    lab: Lab, models: Models, special: Mapping[Task, Sequence[np.ndarray]]
+) -> dict[str, dict[str, float]]:
+    """Attention to one token of each kind in uniform shares; returns the pre-trained encoder's, by way and kind."""
+    pretrained: dict[str, dict[str, float]] = {}
+    for way in WAYS:
+        by_layer: dict[str, dict[str, np.ndarray]] = {}
+        for state in (PRETRAINED, TUNED):
+            of_runs = [  # each (layers, kinds)
+                np.nanmean(uniform_shares(one[way], special[task]), axis=0)
+                for task, runs in models[state].items()
+                for one in runs
+            ]
+            by_kind = np.nanmean(of_runs, axis=0).T
+            by_layer[state] = dict(zip(KINDS, by_kind, strict=True))
+        rows, over = ("state", "kind"), ("layer",)
+        lab.record(UNIFORM.format(way), by_layer, by=rows, over=over)
+        pretrained[way] = {kind: float(one.mean()) for kind, one in by_layer[PRETRAINED].items()}
+        lab.record(EVEN.format(way), pretrained[way], by=("kind",), state=PRETRAINED)
+    return pretrained
+
+
+def record_lengths(lab: Lab, models: Models) -> None:
     """Mean length of the vectors of special tokens, punctuation and words, by layer."""
-    encoder, lengths = lab.encoder(), []
-    for task in lab.tasks:
-        kinds = [np.vstack([one, ~one.any(axis=0)]) for one in special[task]]
-        lengths.append(mean_lengths(encoder, lab.batches(task), kinds))
-    by_kind = dict(zip((*MARKS, "words"), np.nanmean(lengths, axis=0), strict=True))
+    of_tasks = [
+        np.nanmean(one["carried"].lengths, axis=(0, 3)) for (one,) in models[PRETRAINED].values()
+    ]
+    by_kind = dict(zip(KINDS, np.nanmean(of_tasks, axis=0), strict=True))  # each (layers,)
     lab.record(LENGTHS, by_kind, by=("kind",), over=("layer",), state=PRETRAINED)
 
 
@@ -142,15 +231,12 @@ def record_destinations(lab: Lab, models: Models) -> None:
     """Where each layer's attention goes, and how much of each head's goes to [CLS]."""
     for way in WAYS:
         shares = {  # each (layers, destinations)
-            state: mean_of_models(models[state], lambda one: one[way].destinations.mean(axis=2))
+            state: mean_of_models(models[state], lambda one: one[way].mean(axis=2))
             for state in (PRETRAINED, TUNED)
         }
         what, over = SHARES.format(way), ("layer", "kind")
         lab.record(what, shares, by=("state",), over=over, kinds=DESTINATIONS, unit="share")
-        heads = {
-            task: one[way].destinations[..., 0].mean(axis=0)
-            for task, (one,) in models[PRETRAINED].items()
-        }
+        heads = {task: one[way][..., 0].mean(axis=0) for task, (one,) in models[PRETRAINED].items()}
         what = f"share of [CLS] of each head, by {way}"
         lab.record(what, heads, by=("task",), state=PRETRAINED)
         counts = {task: int((one > 0.5).sum()) for task, one in heads.items()}
@@ -160,7 +246,7 @@ def record_destinations(lab: Lab, models: Models) -> None:
 
 def share_of(one: Found, kind: str, way: str, seed: Seed) -> Bootstrap:
     """What a kind of token gets of a model's attention, mean over layers and heads."""
-    own = one[way].destinations[..., DESTINATIONS.index(kind)]  # (examples, layers, heads)
+    own = one[way][..., DESTINATIONS.index(kind)]  # (examples, layers, heads)
     return bootstrap_mean(own.mean(axis=(1, 2)), seed)
 
 
@@ -196,7 +282,7 @@ def record_falls(lab: Lab, models: Models, even_shares: Mapping[str, float]) -> 
     lab.judge("norm-random")
 
     def test(task: Task, one: Found) -> ManyTest:
-        rise = one["norm"].destinations[..., 0] - one["weight"].destinations[..., 0]
+        rise = one["norm"][..., 0] - one["weight"][..., 0]
         return many_test(rise, WEIGHT, seed(task))
 
     tests = {task: [test(task, one) for one in runs] for task, runs in models[TUNED].items()}
@@ -206,40 +292,81 @@ def record_falls(lab: Lab, models: Models, even_shares: Mapping[str, float]) -> 
     lab.judge("norm-heads", tests)
 
 
+def answers_moved(found: Cuts) -> np.ndarray:
+    """How far each cut moves each answer, from 0 to 1, shape (examples, cuts).
+
+    The total variation distance: half of the summed changes of the labels' probabilities. Of a
+    regression it is the change of the score on the unit range.
+    """
+    outputs = np.concatenate([found.whole[:, None], found.outputs], axis=1).astype(np.float64)
+    if outputs.shape[2] > 1:
+        outputs = softmax(outputs, axis=2)
+    change = np.abs(outputs[:, 1:] - outputs[:, :1]).sum(axis=2)
+    return change if outputs.shape[2] == 1 else change / 2
+
+
+def doublings(values: np.ndarray, seed: Seed) -> Bootstrap:
+    """The mean of values that are not negative, one per example, as a binary logarithm."""
+    mean = bootstrap_mean(values, seed)
+    logarithms = np.log2(np.maximum([mean.value, *mean.draws], ROUNDING))
+    return Bootstrap.of(logarithms, mean.n, seed)
+
+
+def from_doublings(one: Estimate) -> dict[str, float]:
+    """Geometric mean over runs with its interval, which is above 0 as the quantity is."""
+    summary = one.summary()
+    powers = {name: round(2 ** summary[name], 6) for name in ("value", "low", "high")}
+    return powers | {name: summary[name] for name in ("n", "trainings")}
+
+
 def record_cuts(
     lab: Lab, models: Models, special: Mapping[Task, Sequence[np.ndarray]], sink: str
 ) -> None:
-    """How far answers move when attention to the sink is cut, and when as much to words is; see :func:`cut`."""
-    at = MARKS.index(sink)
-    moved: dict[str, dict[Task, dict[str, Estimate]]] = {instead: {} for instead in INSTEAD}
-    spared: dict[Task, dict[str, Estimate]] = {task: {} for task in lab.tasks}
-    has, mass = {}, {}
+    """How far answers move when attention to the sink is cut, and when as much to words is; see :func:`cut_attention`."""
+    at, names = MARKS.index(sink), [f"{source}, {instead} instead" for source, instead in CUTS]
+    start = names.index("the sink, nothing instead")
+    moved: dict[Task, dict[str, Estimate]] = {}
+    farther: dict[Task, dict[str, Estimate]] = {}
+    shares: dict[str, dict[Task, dict[str, float]]] = {CUT_OF_ALL: {}, CUT_OF_SINK: {}}
     for task in track(lab.tasks, "cutting"):
         masks = [(one[at], ~one.any(axis=0)) for one in special[task]]
-        seed = lab.resampling_seed(task)
-        for instead in INSTEAD:
-            cuts = [
-                cached(cut, model, lab.batches(task), masks, lab.settings.seed, instead)
-                for model in lab.finetunings(task)
-            ]
-            # Of every run, without the sink and without words.
-            runs = [[bootstrap_mean(part, seed) for part in one.moved.T] for one in cuts]
-            means = map(mean_over_seeds, zip(*runs, strict=True))
-            moved[instead][task] = dict(zip(CUT_FROM, means, strict=True))
-            less = [words - own for own, words in runs]
-            spared[task][f"{instead} instead"] = mean_over_seeds(less)
-            if instead == "nothing":
-                mass[task] = dict(zip(CUT_FROM, cuts[0].mass.mean(axis=0), strict=True))
-        of_sink = [one["weight"].destinations[..., at].mean() for one in models[TUNED][task]]
-        has[task] = np.mean(of_sink)
-    for instead, by_task in moved.items():
-        lab.record(MOVED.format(instead), by_task, by=("task", "kind"), state=TUNED)
-    what = "answers spared by cutting the sink"
-    lab.record(what, spared, by=("task", "kind"), unit="difference", state=TUNED)
+        rows, seed = lab.lazy_batches(task, lab.rows(task, "measured")), lab.resampling_seed(task)
+        runs: list[Cuts] = [
+            cached(cut_attention, model, rows, masks, lab.settings.seed)
+            for model in lab.lazy_classifiers(task)
+        ]
+        # By cut, of every run.
+        of_cuts = list(
+            zip(
+                *([doublings(part, seed) for part in answers_moved(one).T] for one in runs),
+                strict=True,
+            )
+        )
+        moved[task] = dict(zip(names, map(mean_over_seeds, of_cuts), strict=True))
+        farther[task] = {
+            names[other]: mean_over_seeds(
+                [one - own for one, own in zip(of_cuts[other], of_cuts[start], strict=True)]
+            )
+            for other in map(names.index, PREDICTED)
+        }
+        # By cut, mean over runs, examples and layers.
+        gone, had = (
+            np.mean([part.mean(axis=(0, 2)) for part in parts], axis=0)
+            for parts in ([one.gone for one in runs], [one.sink for one in runs])
+        )
+        shares[CUT_OF_ALL][task] = dict(zip(names, gone, strict=True))
+        part = names.index("part of the sink, nothing instead")
+        shares[CUT_OF_SINK][task] = {names[part]: gone[part] / had[part]}
+    rows_by = ("task", "kind")
+    positive = {
+        task: {name: from_doublings(one) for name, one in kinds.items()}
+        for task, kinds in pooled(moved).items()
+    }
+    lab.record(MOVED, positive, by=rows_by, state=TUNED)
+    lab.record(FARTHER, farther, by=rows_by, state=TUNED, unit="doublings")
     lab.judge("sink-noop")
-    what = "share of attention that the sink has"
-    lab.record(what, has, by=("task",), state=TUNED, unit="share")
-    lab.record("share of attention that is cut", mass, by=("task", "kind"), unit="share")
+    for what, by_task in shares.items():
+        lab.record(what, by_task, by=rows_by, state=TUNED, unit="share")
 
 
 # Heads along links by weight and by norm
@@ -303,7 +430,7 @@ def record_dependencies(lab: Lab, models: Models) -> None:
     # The models of all tasks, of as many runs as every task has.
     of_runs = {
         PRETRAINED: list(zip(*models[PRETRAINED].values(), strict=True)),
-        TUNED: list(zip(*learned, strict=False)),
+        TUNED: list(zip(*(runs[:LINK_RUNS] for runs in learned), strict=False)),
     }
     pairs: dict[str, list[Pair]] = {}
     for relation in RELATIONS:
@@ -326,6 +453,36 @@ def record_dependencies(lab: Lab, models: Models) -> None:
     record_comparison(lab, BEHIND.format("dependencies"), "difference", held_out_gain, pairs)
     for claim in ("relations-rank", "relations-best"):
         lab.judge(claim)
+
+
+class StrongestLink:
+    """Measurement: the largest weight among the cells of each input's links, for every head.
+
+    Args:
+        cells: per example of the data, rows and columns of its links in the map, shape (2, cells).
+    """
+
+    def __init__(self, cells: Sequence[np.ndarray]):
+        self._cells, self._now = cells, torch.empty(0)
+        self._rows: dict[int, list[np.ndarray]] = {}
+
+    def start(self, batch: Batch) -> None:
+        """Lay the batch's links side by side: shape (examples, tokens, tokens)."""
+        linked = torch.zeros(*batch.mask.shape, batch.mask.shape[1], dtype=torch.bool)
+        for row, (index, first) in enumerate(zip(batch.index, batch.starts.tolist(), strict=True)):
+            linked[row][tuple(torch.from_numpy(self._cells[index] + first))] = True
+        self._now = linked.to(batch.mask.device)
+        self._rows |= {index: [] for index in batch.index}
+
+    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
+        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
+        strongest = maps.masked_fill(~self._now[:, None], -torch.inf).amax(dim=(2, 3))
+        for index, weights in zip(batch.index, strongest.float().cpu().numpy(), strict=True):
+            self._rows[index].append(weights)
+
+    def compute(self) -> np.ndarray:
+        """Weights from 0 to 1, shape (examples, layers, heads)."""
+        return np.stack([np.stack(self._rows[index]) for index in sorted(self._rows)])
 
 
 class WordsOnly:
@@ -362,23 +519,40 @@ def frame_link_weights(lab: Lab) -> dict[str, list[dict[str, np.ndarray]]]:
         By state, of every run, by reading: shape (sentences, 1, layers, heads).
     """
     placed, batches = frame_sentences(lab)
-    special = lab.tokenizer.all_special_ids
+    cells, special = [one.pairs(FORWARD) for one in placed], lab.tokenizer.all_special_ids
 
-    def observe(model: PreTrainedModel) -> dict[str, np.ndarray]:
-        links = [FrameLinkAttention(placed, FORWARD) for _ in range(4)]
-        readings = {
-            "by weight": links[0],
-            "by norm": ByNorm(links[1]),
-            "words only": WordsOnly(links[2], special),
-            "words only, by norm": ByNorm(WordsOnly(links[3], special)),
-        }
-        scores = observe_cached(model, batches, readings)
-        return {reading: one.actual[:, None] for reading, one in scores.items()}
+    def measure(model: Lazy) -> dict[str, np.ndarray]:
+        weights = cached(observe_frame_links, model, batches, cells, special)
+        return {reading: one[:, None] for reading, one in weights.items()}
 
-    weights = {PRETRAINED: [observe(encoder_of(lab))]}
+    weights = {PRETRAINED: [measure(lab.lazy_encoder("pretrained"))]}
     for task in [task for task in lab.tasks if lab.learned[task]][:1]:
-        weights[f"{TUNED} on {task.title}"] = [observe(one) for one in lab.finetunings(task)]
+        runs = lab.lazy_classifiers(task)[:LINK_RUNS]
+        weights[f"{TUNED} on {task.title}"] = [measure(one) for one in runs]
     return weights
+
+
+def observe_frame_links(
+    model: PreTrainedModel,
+    batches: Sequence[Batch],
+    cells: Sequence[np.ndarray],
+    special: Sequence[int],
+) -> dict[str, np.ndarray]:
+    """The strongest weight along each sentence's frame links by four readings, each (sentences, layers, heads).
+
+    Args:
+        model: encoder or classifier in evaluation mode.
+        batches: the sentences.
+        cells: of their links, see :class:`StrongestLink`.
+        special: ids of the special tokens.
+    """
+    readings: dict[str, Measurement | ByNorm] = {
+        "by weight": StrongestLink(cells),
+        "by norm": ByNorm(StrongestLink(cells)),
+        "words only": WordsOnly(StrongestLink(cells), special),
+        "words only, by norm": ByNorm(WordsOnly(StrongestLink(cells), special)),
+    }
+    return observe(model, batches, readings)
 
 
 def record_frame_links(lab: Lab, frames: Mapping[str, Sequence[Mapping[str, np.ndarray]]]) -> None:
