@@ -31,14 +31,15 @@ from bertology_utils.run import Notebook, find_notebooks
 # Folder below results/, its notebooks, and the parameters that differ from the profile's.
 RUNS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("glue", "1 3 4 5 6 9", {}),
-    ("glue", "7 8", {"max_examples": "100"}),
+    ("glue", "7", {"max_examples": "300"}),
+    ("glue", "8", {"max_examples": "100"}),
     ("glue", "10", {"tasks": "mrpc,rte,sst2,stsb"}),
     ("framenet15", "2", {}),
     ("glue_norm", "1 4 5", {"attention": "norm"}),
     # The confirmatory study: another seed, and dev rows that nothing touched, all of them.
     ("confirm", "1 3 4 5", {"seed": "101"}),
     ("confirm", "6 9", {"seed": "101", "sweep_examples": "-1"}),
-    ("confirm", "7", {"seed": "101", "max_examples": "100"}),
+    ("confirm", "7", {"seed": "101", "max_examples": "300"}),
 )
 COST = """\
 All notebooks together fine-tune 102 models and sweep their heads: about six hours on two CPU cores
