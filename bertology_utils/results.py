@@ -315,10 +315,10 @@ _WORDS = {
     "cosine": (1, 2, False, ""),
     "correlation": (1, 2, True, ""),
     "correlation over heads": (1, 2, True, ""),  # whose n counts heads
+    "ratio over heads": (1, 2, False, ""),
     "interaction": (1000, 1, True, " thousandths of the loss"),
     "p": (1, 2, False, ""),
     "count": (1, 0, False, ""),
-    "doublings": (1, 1, True, " doublings"),
 }
 
 # Where intervals end, by unit: symmetric ones go on to what cannot be.
@@ -353,7 +353,7 @@ def text_of(entry: Mapping[str, Any], sizes: bool = False) -> str:
     text = one(entry["value"]) + unit + (f" [{', '.join(map(one, ends))}]" if ends else "")
     if sizes and entry.get("n"):
         trainings = entry.get("trainings") or 1
-        heads = " heads" if entry.get("unit") == "correlation over heads" else ""
+        heads = " heads" if entry.get("unit", "").endswith("over heads") else ""
         text += f"; n={entry['n']}{heads}" + (f", {trainings} trainings" if trainings > 1 else "")
     return text
 

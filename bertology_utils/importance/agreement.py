@@ -1,105 +1,197 @@
-"""Would another measurement agree with what papers report about heads, by the number of trainings and of examples?
+"""Would another run, or other examples, order the heads alike?
 
-Agreement is 1 where two measurements always say the same, and 0 where they agree as often as chance
-would have it.
+Effects are what disabling a head costs: the rise of an example's loss. Correlations are over heads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 
-from ..statistics import Bootstrap, Seed, mean_of, rank_correlation, rank_correlations, rank_of
+from ..statistics import (
+    PRIOR,
+    Bootstrap,
+    Seed,
+    bootstrap,
+    mean_of,
+    rank_correlation,
+    rank_correlations,
+    rank_of,
+)
 from .components import Components
 
-ORDER, FIVE, HELPS, HALF = STATEMENTS = (
-    "the order of all heads",
-    "the five most needed",
-    "better without this head",
-    "these half can go",
-)
-TOP, SIGMAS = (
-    5,
-    1.96,
-)  # heads that count as most needed; standard errors from which a head surely helps or hurts
 ENOUGH = 0.8  # agreement from which one measurement may stand for another
 FEWEST = 0.3  # reliability below which a correlation cannot be corrected
+FEWEST_EXAMPLES = 100
+SAME, DIFFERENT = "the same examples", "different examples"
+ORDERS = 40  # random orders of the examples, of which nested subsets are taken
 DRAWS = 400
 
 
-def agreement(first: np.ndarray, second: np.ndarray, error: np.ndarray) -> dict[str, float]:
-    """Of two measurements of the same heads, for each of :data:`STATEMENTS`; means over draws, NaN where nothing is stated.
+def between_runs(effects: np.ndarray, seed: Seed) -> Bootstrap:
+    """Rank correlation of heads' effects in two runs on the same examples, mean over pairs; heads resampled.
 
     Args:
-        first, second: what disabling each head costs, shape (draws, heads).
-        error: standard error of it over examples, shape (heads,) or (draws, heads).
-    """
-    heads = first.shape[1]
-
-    def chosen(costs: np.ndarray, count: int) -> np.ndarray:
-        """True for the heads that cost most."""
-        return costs.argsort(axis=1).argsort(axis=1) >= heads - count
-
-    def shared(count: int) -> float:
-        by_chance = count / heads
-        both = (chosen(first, count) & chosen(second, count)).sum(axis=1).mean() / count
-        return float((both - by_chance) / (1 - by_chance))
-
-    gains, again = (
-        first < -SIGMAS * error,
-        second < 0,
-    )  # the loss is lower without the head; and so once more
-    usual = again.mean()
-    helps = (again[gains].mean() - usual) / (1 - usual) if gains.any() and usual < 1 else np.nan
-    order = _mean(rank_correlations(first, second))
-    return dict(
-        zip(STATEMENTS, (order, shared(TOP), float(helps), shared(heads // 2)), strict=True)
-    )
-
-
-def between_trainings(effects: np.ndarray, seed: Seed) -> Bootstrap:
-    """Rank correlation of heads' effects in two trainings on the same examples, mean over pairs; heads resampled.
-
-    Args:
-        effects: shape (heads, trainings).
+        effects: shape (heads, runs).
         seed: of the resampling.
 
     Raises:
-        ValueError: one training.
+        ValueError: one run.
     """
-    if effects.shape[1] < 2:
-        raise ValueError(
-            "one training: whether another would order the heads alike cannot be told; train two or more"
-        )
-    pairs = combinations(range(effects.shape[1]), 2)
+    pairs = list(combinations(range(_several(effects.shape[1])), 2))
     return mean_of([rank_correlation(effects[:, a], effects[:, b], seed) for a, b in pairs])
 
 
-def measured(effects: np.ndarray, trainings: int, seed: Seed, splits: int = 10) -> dict[str, float]:
-    """Agreement of two measurements that share no training and no example, as far as the data have them.
+def _several(runs: int) -> int:
+    if runs < 2:
+        raise ValueError(
+            "one run: whether another would order the heads alike cannot be told; train two or more"
+        )
+    return runs
+
+
+def linear(effects: np.ndarray, seed: Seed) -> Bootstrap:
+    """Pearson's correlation of heads' effects in two runs, mean over pairs; heads resampled.
+
+    Variances, and so this correlation, are about the few heads that do most.
 
     Args:
-        effects: shape (heads, trainings, parts); each measurement is of half of the parts.
-        trainings: in each of the two, at most half of those at hand.
-        seed: of how the parts are divided.
-        splits: of the parts.
+        effects: shape (heads, runs), of two runs or more.
+        seed: of the resampling.
     """
-    total, parts = effects.shape[1:]
-    rng, found = np.random.default_rng(seed), []
-    for _ in range(splits):
-        one, other = np.array_split(rng.permutation(parts), 2)
-        for some in combinations(range(total), trainings):
-            rest = [at for at in range(total) if at not in some]
-            for others in combinations(rest, trainings):
-                first, second = (
-                    effects[:, list(at)][..., rows].mean(axis=1)
-                    for at, rows in ((some, one), (others, other))
-                )
-                error = first.std(axis=1, ddof=1) / np.sqrt(len(one))
-                found.append(agreement(first.mean(axis=1)[None], second.mean(axis=1)[None], error))
-    return {name: _mean(np.array([one[name] for one in found])) for name in STATEMENTS}
+    upper = np.triu_indices(_several(effects.shape[1]), 1)
+
+    def correlation(heads: np.ndarray) -> float:
+        return float(np.corrcoef(effects[heads].T)[upper].mean())
+
+    return bootstrap(correlation, len(effects), seed)
+
+
+def without_largest(effects: np.ndarray, count: int) -> np.ndarray:
+    """Effects without the heads whose mean over runs lies furthest from that of all heads.
+
+    Args:
+        effects: shape (heads, runs).
+        count: of the heads that are left out.
+    """
+    return effects[_by_distance(effects)[count:]]
+
+
+def held_by(effects: np.ndarray, counts: Sequence[int]) -> dict[int, float]:
+    """Share of the variance between heads that lies in so many of them, those furthest from the mean.
+
+    Args:
+        effects: shape (heads, runs), of which the mean over runs is taken.
+        counts: of heads.
+    """
+    mean = effects.mean(axis=1)
+    squares = ((mean - mean.mean()) ** 2)[_by_distance(effects)]
+    return {count: float(squares[:count].sum() / squares.sum()) for count in counts}
+
+
+def holding(effects: np.ndarray, share: float) -> int:
+    """The fewest heads that hold this share of the variance between heads; see :func:`held_by`."""
+    shares = held_by(effects, range(1, len(effects) + 1))
+    return next(count for count, held in shares.items() if held >= share - 1e-9)
+
+
+def _by_distance(effects: np.ndarray) -> np.ndarray:
+    mean = effects.mean(axis=1)
+    return np.argsort(-np.abs(mean - mean.mean()), kind="stable")
+
+
+# By the number of examples
+
+
+def numbers_of_examples(most: int) -> list[int]:
+    """100, 200, 400 … and half of all and all examples."""
+    doubled = [FEWEST_EXAMPLES * 2**power for power in range(20)]
+    return sorted({*(n for n in doubled if n < most), most // 2, most} - {0})
+
+
+def by_examples(rises: np.ndarray, seed: Seed) -> dict[str, dict[int, np.ndarray]]:
+    """Rank correlation of heads' effects in two runs, by the number of examples that each was measured on.
+
+    Subsets are nested: the first so many examples of a random order. On :data:`SAME` examples both
+    runs have the first ones, on :data:`DIFFERENT` examples one has the first and one the last, so
+    that these are at most half of all.
+
+    Args:
+        rises: of the loss, shape (runs, heads, examples).
+        seed: of the orders.
+
+    Returns:
+        By :data:`SAME` or :data:`DIFFERENT` and number of examples, the mean over pairs of runs in
+        each order, shape (orders,).
+    """
+    runs, heads, n = rises.shape
+    numbers, rng = numbers_of_examples(n), np.random.default_rng(seed)
+    pairs = list(combinations(range(_several(runs)), 2))
+    borders = sorted({*numbers, *(n - count for count in numbers)} - {0})
+    first = {count: np.empty((ORDERS, runs, heads)) for count in numbers}
+    last = {count: np.empty((ORDERS, runs, heads)) for count in numbers}
+    for at in range(ORDERS):
+        parts = np.split(rises[..., rng.permutation(n)], borders, axis=2)
+        sums = np.cumsum([part.sum(axis=2) for part in parts], axis=0)
+        until = {0: np.zeros((runs, heads))} | dict(zip(borders, sums, strict=False))
+        for count in numbers:
+            first[count][at] = until[count] / count
+            last[count][at] = (until[n] - until[n - count]) / count
+
+    def correlated(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Mean over pairs of runs, shape (orders,)."""
+        rhos = [rank_correlations(one[:, a], other[:, b]) for a, b in pairs]
+        return np.mean(rhos, axis=0)
+
+    halves = [count for count in numbers if count <= n // 2]
+    return {
+        SAME: {count: correlated(first[count], first[count]) for count in numbers},
+        DIFFERENT: {count: correlated(first[count], last[count]) for count in halves},
+    }
+
+
+def expected(
+    components: Components, share: float, seed: Seed, same: bool = False, draws: int = DRAWS
+) -> float:
+    """Rank correlation of heads' effects in two new runs, by the components.
+
+    The true effects are the measured ones, drawn together as far as they overstate how heads
+    differ. Noise is scaled per head by its observed variability, since few heads vary most; where
+    few runs show that, it is drawn towards the mean of all heads.
+
+    Args:
+        components: of heads' effects by one ablation, best of :func:`in_own_scale`.
+        share: of the examples at hand; above 1 for more, infinite for any number.
+        seed: of the draws.
+        same: both runs are measured on the same new examples, instead of each on its own.
+        draws: pairs of measurements.
+    """
+    mean, raw = components.effects.mean(axis=(1, 2, 3)), components.raw
+    moved = {
+        source: max(raw[source], 0.0) * _moderated(sizes, components.degrees(source))
+        for source, sizes in components.squares.items()
+    }  # the component of each head, shape (heads,)
+    kept = np.sqrt(max(raw[()], 0.0) / max(mean.var(ddof=1), 1e-300))
+    truth = mean.mean() + kept * (mean - mean.mean())
+    parts, rng = share * components.levels["part"], np.random.default_rng(seed)
+    of_run = moved.get(("training",), 0.0) + moved.get(("training", "part"), 0.0) / parts
+    of_examples = moved["part",] / parts
+
+    def noise(variance: np.ndarray | float) -> np.ndarray:
+        return np.sqrt(variance) * rng.standard_normal((draws, len(mean)))
+
+    shared = noise(of_examples)
+    first = truth + noise(of_run) + shared
+    second = truth + noise(of_run) + (shared if same else noise(of_examples))
+    return _mean(rank_correlations(first, second))
+
+
+def _moderated(sizes: np.ndarray, degrees: int) -> np.ndarray:
+    """Each head's variability in multiples of the mean, moderated as in :func:`bertology_utils.statistics.moderated`."""
+    relative = sizes / max(sizes.mean(), 1e-300)
+    return (degrees * relative + PRIOR) / (degrees + PRIOR)
 
 
 def _mean(values: np.ndarray) -> float:
@@ -108,76 +200,31 @@ def _mean(values: np.ndarray) -> float:
     return float(known.mean()) if known.size else float("nan")
 
 
-def expected(
-    components: Components, trainings: int, share: float, seed: Seed, draws: int = DRAWS
-) -> dict[str, float]:
-    """Agreement of two measurements, each of so many new trainings and new examples, by the components.
-
-    The true effects are the measured ones, drawn together as far as they overstate how heads
-    differ. Noise is scaled per head by its observed variability, since few heads vary most.
-
-    Args:
-        components: of heads' effects, best of :func:`in_own_scale`.
-        trainings: in each measurement.
-        share: of the examples at hand; above 1 for more.
-        seed: of the draws.
-        draws: pairs of measurements.
-    """
-    mean, raw = components.effects.mean(axis=(1, 2, 3)), components.raw
-    moved = {
-        source: max(raw.get(source, 0.0), 0.0) * sizes / max(sizes.mean(), 1e-300)
-        for source, sizes in components.squares.items()
-    }  # the component of each head, shape (heads,)
-    kept = np.sqrt(max(raw[()], 0.0) / max(mean.var(ddof=1), 1e-300))
-    truth = mean.mean() + kept * (mean - mean.mean())
-    sampling = moved["part",] + moved.get(("training", "part"), 0.0) / trainings
-    sampling = sampling / (share * components.levels["part"])
-    spread = np.sqrt(moved.get(("training",), 0.0) / trainings + sampling)
-    rng = np.random.default_rng(seed)
-    first, second = (truth + spread * rng.standard_normal((draws, len(mean))) for _ in range(2))
-    return agreement(first, second, np.sqrt(sampling))
-
-
 def in_own_scale(effects: np.ndarray) -> np.ndarray:
-    """Effects divided by their spread over heads in each training and way: some trainings need all heads more than others.
+    """Effects divided by their spread over heads in each run and ablation: some runs need all heads more than others.
 
     That changes no order, and no set of heads.
 
     Args:
-        effects: shape (heads, trainings, ways, parts).
+        effects: shape (heads, runs, ablations, parts).
     """
     spread = effects.mean(axis=3, keepdims=True).std(axis=0, keepdims=True)
     return effects / np.where(spread > 0, spread, 1.0)
 
 
-def enough(
-    components: Components, share: float, seed: Seed, most: int = 20
-) -> dict[str, int | None]:
-    """For each statement the fewest trainings from which :data:`ENOUGH` is expected; None where ``most`` do not suffice.
-
-    Args:
-        components: see :func:`expected`.
-        share: of the examples at hand; above 1 for more.
-        seed: of the draws.
-        most: trainings that are tried.
-    """
-    by_count = {count: expected(components, count, share, seed) for count in range(1, most + 1)}
-    return {
-        name: next((at for at, found in by_count.items() if found[name] >= ENOUGH), None)
-        for name in STATEMENTS
-    }
+# Controls
 
 
 def corrected(cheap: np.ndarray, effects: np.ndarray) -> dict[str, float]:
     """How a cheap measure of heads goes with their effects, in rank correlations, and what seeds hide of it.
 
     Args:
-        cheap, effects: of every training, shape (heads, trainings).
+        cheap, effects: of every run, shape (heads, runs).
 
     Returns:
-        "of the measure" and "of the effect": between two trainings, the reliability of each;
-        "measured": in one training; "corrected": between one training's measure and another's
-        effect, for both reliabilities (Spearman, 1904), NaN where either is below :data:`FEWEST`.
+        "of the measure" and "of the effect": between two runs, the reliability of each;
+        "measured": in one run; "corrected": between one run's measure and another's effect, for
+        both reliabilities (Spearman, 1904), NaN where either is below :data:`FEWEST`.
     """
     count = cheap.shape[1]
     ordered = [(a, b) for a in range(count) for b in range(count) if a != b]
@@ -196,32 +243,19 @@ def corrected(cheap: np.ndarray, effects: np.ndarray) -> dict[str, float]:
 
 
 def shuffled(effects: np.ndarray, heads_per_layer: int, seed: Seed) -> np.ndarray:
-    """Effects with heads permuted within their layers, anew in each training and way: a control without head effects.
+    """Effects with heads permuted within their layers, anew in each run and ablation: a control without head effects.
 
     Args:
-        effects: shape (heads, trainings, ways, parts).
+        effects: shape (heads, runs, ablations, parts).
         heads_per_layer: of the model.
         seed: of the exchanges.
     """
     rng, found = np.random.default_rng(seed), effects.copy()
-    for training in range(effects.shape[1]):
-        for way in range(effects.shape[2]):
+    for run in range(effects.shape[1]):
+        for ablation in range(effects.shape[2]):
             for start in range(0, len(effects), heads_per_layer):
                 order = start + rng.permutation(heads_per_layer)
-                found[start : start + heads_per_layer, training, way] = effects[
-                    order, training, way
+                found[start : start + heads_per_layer, run, ablation] = effects[
+                    order, run, ablation
                 ]
     return found
-
-
-def ways_alike(effects: Mapping[str, np.ndarray], seed: Seed) -> dict[str, Bootstrap]:
-    """Rank correlation of heads' effects by two ways of disabling, by pair of ways; heads resampled.
-
-    Args:
-        effects: by way, shape (heads,).
-        seed: of the resampling.
-    """
-    return {
-        f"{a} and {b}": rank_correlation(effects[a], effects[b], seed)
-        for a, b in combinations(effects, 2)
-    }

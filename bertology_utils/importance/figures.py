@@ -12,17 +12,18 @@ from matplotlib.figure import Figure
 from .. import plots
 from ..common import head_name
 from ..glue import TASKS
-from ..plots.charts import SERIES
 from ..plots.maps import CELL
 from ..results import Results
-from .agreement import ENOUGH
-from .components import COMPONENTS
-from .luck import PUBLISHED, Published, largest_gain
+from .ablations import SINK
+from .agreement import DIFFERENT, ENOUGH, SAME
+from .components import COMPONENTS, HEAD
 
 RISE, SHARE = "rise of the loss without a head", "share of what heads differ by"
-EXPECTED = "agreement of two measurements, by trainings"
-COUNTED = "agreement found between trainings"
+MEASURED = "rank correlation of two runs by examples"
+PREDICTED, ANY_NUMBER = f"{MEASURED}, predicted", "any number"
+SIZE, SINK_WEIGHT = "size of the effect of a head", "weight on [CLS]"
 ABLATIONS = "rank correlation of heads' effects by two ways"
+SHARED_TOP = "heads among the five most needed by two ways"
 _SHADES = dict(
     zip(COMPONENTS, ("#1f3d5c", "#d9822b", "#8f3b76", "#c99bbb", "#7fa8c9", "#d5d8dc"), strict=True)
 )
@@ -96,88 +97,126 @@ def needed(results: Results, count: int = 8) -> Figure:
 
 
 def components(results: Results) -> Figure:
-    """The variance components of heads' effects, a bar for each task, by loss and by score."""
+    """The variance components of heads' effects, a bar for each task, by loss and by score, with the interval of the head's own."""
     table = results.table(SHARE)
     table["measured by"] = "by " + table.state
     label = "share of what heads differ by, %"
-    return plots.stacked(table, y="task", panel="measured by", label=label, colours=_SHADES)
+    figure = plots.stacked(table, y="task", panel="measured by", label=label, colours=_SHADES)
+    own = table[table.kind == HEAD]
+    rows = [task for task in own.task.cat.categories if task in set(own.task)]
+    for ax, (_, part) in zip(figure.axes, own.groupby("measured by", sort=False), strict=False):
+        at = [rows.index(task) + 0.3 for task in part.task]  # in the lower part of each bar
+        ax.hlines(at, part.low, part.high, color="white", lw=3)
+        ax.hlines(at, part.low, part.high, color="black", lw=1)
+    return figure
 
 
-def reliability(results: Results) -> Figure:
-    """Agreement of two measurements by the number of runs: lines expected from the components, hollow signs counted."""
-    table = results.table(EXPECTED)
-    table = table.assign(runs=table.kind.astype(float))
-    colours = dict(zip(table.task.cat.categories, SERIES, strict=False))
-    figure = plots.lines(
-        table,
-        x="runs",
-        colour="task",
-        panel="state",
-        label="agreement of two measurements",
-        colours=colours,
-        border={f"an agreement of {ENOUGH}": ENOUGH},
-    )
-    counted = results.table(COUNTED)
-    for ax, statement in zip(figure.axes, dict.fromkeys(table.state), strict=True):
-        for task, part in counted[counted.state == statement].groupby("task", observed=True):
-            at = part.kind.astype(float)
-            ax.plot(at, part.value, "o", ms=6, mfc="none", color=colours[task])
-        ax.set(ylim=(-0.5, 1.02), xlabel="fine-tuning runs")
+def by_examples(results: Results) -> Figure:
+    """Agreement of two runs by the number of examples: dots measured, lines predicted from the components.
+
+    Dark: both runs are measured on the same examples; light: each on its own. Bars hold nine of ten
+    random orders of the examples.
+    """
+    measured, predicted = results.table(MEASURED), results.table(PREDICTED)
+    figure, axes = plots.panel_grid(measured.task.nunique(), 2.7, 2.5, sharey=True)
+    looks = {SAME: (plots.COLOURS["blue"], "o"), DIFFERENT: (plots.COLOURS["orange"], "s")}
+    for ax, (task, part) in zip(axes, measured.groupby("task", observed=True), strict=True):
+        of_task = predicted[predicted.task == task]
+        for state, (colour, marker) in looks.items():
+            dots, line = part[part.state == state], of_task[of_task.state == state]
+            line = line[line.kind != ANY_NUMBER]
+            error = np.abs(dots[["low", "high"]].to_numpy().T - dots.value.to_numpy())
+            ax.errorbar(
+                dots.kind.astype(float), dots.value, error, fmt=marker, ms=4, lw=0.9, color=colour,
+                label=f"{state}, measured",
+            )  # fmt: skip
+            ax.plot(
+                line.kind.astype(float),
+                line.value,
+                color=colour,
+                lw=1.2,
+                label=f"{state}, predicted",
+            )
+        limit = of_task[of_task.kind == ANY_NUMBER].value
+        ax.axhline(
+            limit.iloc[0], color="black", ls="--", lw=0.9, label="with any number of examples"
+        )
+        ax.axhline(ENOUGH, **plots.charts.BORDER)
+        ax.set(xscale="log", title=task, ylim=(-0.35, 1.02), xlabel="examples")
+        ticks = [100, 1000, 10_000]
+        ax.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+        ax.set_xlim(80, 13_000)
+        ax.minorticks_off()
+    for ax in axes[::4]:
+        ax.set_ylabel("rank correlation\nof two runs")
+    handles = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
+    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3, fontsize=8)
+    return figure
+
+
+def sinks(results: Results, named: int = 2) -> Figure:
+    """By how much a head's effect is larger by 1/L than by zero ablation, against its weight on [CLS]; a dot per head and run.
+
+    Effects are in multiples of the root mean square of their task. Orange heads rest on [CLS].
+
+    Args:
+        results: of notebook 9.
+        named: heads with the largest difference in each panel, whose names are written.
+    """
+    sizes = {
+        (entry["task"], entry["training"], entry["state"]): np.asarray(entry["value"], dtype=float)
+        for entry in results.find(SIZE)
+    }
+    tasks = list(dict.fromkeys(task for task, *_ in sizes))
+    figure, axes = plots.panel_grid(len(tasks), 2.7, 2.6)
+    for ax, task in zip(axes, tasks, strict=True):
+        runs = sorted({run for of, run, _ in sizes if of == task})
+        weights = [results.array(SINK_WEIGHT, task=task, training=run) for run in runs]
+        more = [sizes[task, run, "uniform"] - sizes[task, run, "zero"] for run in runs]
+        x, y = np.array(weights), np.array(more)  # (runs, layers, heads)
+        scale = np.sqrt(np.mean([sizes[task, run, "uniform"] ** 2 for run in runs])) or 1.0
+        y = y / scale
+        for rests, colour in ((False, "grey"), (True, "orange")):
+            chosen = (x > SINK) == rests
+            ax.plot(x[chosen], y[chosen], "o", ms=3.5, alpha=0.7, color=plots.COLOURS[colour])
+        mean = y.mean(axis=0)
+        for flat in np.argsort(-np.abs(mean), axis=None)[:named]:
+            layer, head = np.unravel_index(flat, mean.shape)
+            place = x.mean(axis=0)[layer, head], mean[layer, head]
+            ax.annotate(
+                head_name(layer, head), place, fontsize=7, xytext=(4, 2), textcoords="offset points"
+            )
+        ax.axhline(0, **plots.charts.ZERO)
+        ax.axvline(SINK, **plots.charts.BORDER)
+        ax.set(title=TASKS[task].title, xlabel="weight on [CLS]", xlim=(0, 1))
+    for ax in axes[::4]:
+        ax.set_ylabel("effect by 1/L minus by zero")
     return figure
 
 
 def ablations(results: Results) -> Figure:
-    """Rank correlations of heads' effects by two ablations, the pairs as a square."""
-    pairs = results.by("kind", ABLATIONS)
-    if not pairs:  # the first task was not learned
-        return plots.dots(results.table(ABLATIONS))
-    names = list(dict.fromkeys(name for pair in pairs for name in pair.split(" and ")))
-    square = pd.DataFrame(np.eye(len(names)), names, names)
-    for pair, entry in pairs.items():
-        one, other = pair.split(" and ")
-        square.loc[one, other] = square.loc[other, one] = entry["value"]
-    figure, ax = plt.subplots(figsize=(4.2, 3.4))
-    task = TASKS[next(iter(pairs.values()))["task"]].title
-    plots.table_map(ax, square, (-1, 1), f"{task}, one run", plots.GAIN)
-    return figure
+    """Rank correlations of heads' effects by two ablations on different halves of the examples, a square for each task.
 
-
-def luck(results: Results, published: Sequence[Published] = PUBLISHED, most: int = 60) -> Figure:
-    """The largest gain of idle heads by how many answers each flips, with published gains and measured rates.
-
-    Args:
-        results: of notebook 9, whose heads' rates are drawn below.
-        published: a panel for each; put your own here.
-        most: answers flipped.
+    On the diagonal an ablation agrees with itself: the ceiling. Below each is the number of heads
+    that both have among their five most needed.
     """
-    figure, axes = plots.panel_grid(len(published), 4.9, 3.6)
-    flips = np.arange(1, most + 1)
-    for ax, one in zip(axes, published, strict=True):
-        sure = [largest_gain([int(count)], one.among, most) for count in flips]
-        low, middle, high = (
-            np.array([np.searchsorted(each, at) for each in sure]) for at in (0.05, 0.5, 0.95)
-        )
-        points, grey = 100 / one.n, plots.COLOURS["grey"]
-        label = f"the luckiest of {one.among} idle {one.what}s: median, and nine cases in ten"
-        ax.fill_between(
-            flips, low * points, high * points, color=grey, alpha=0.35, lw=0, step="mid"
-        )
-        ax.step(flips, middle * points, where="mid", color=grey, label=label)
-        ax.axhline(100 * one.gain, color="black", lw=1.5, label=f"the paper: +{100 * one.gain:.1f}")
-        if entries := results.find(f"answers that a {one.what} turns", task=one.task):
-            flipped = np.concatenate(
-                [one.n * np.ravel(entry["value"]) / entry["n"] for entry in entries]
-            )
-            blue, height = plots.COLOURS["blue"], np.full(len(flipped), -0.5)
-            ax.plot(np.minimum(flipped, most + 1), height, "|", ms=9, color=blue, alpha=0.5)
-            label = f"MiniLM: each {one.what}; median"
-            ax.plot(np.median(flipped), -0.5, "D", ms=6, color=blue, label=label)
-        ax.set(
-            title=f"{TASKS[one.task].title}: the best of {one.among} {one.what}s, n = {one.n}",
-            xlabel=f"answers that a {one.what} flips",
-            ylabel="largest gain, points",
-            xlim=(0, most + 2),
-        )
-        ax.legend(fontsize=7.5, loc="upper left")
-        ax.set_ylim(top=1.45 * max(high[-1] * points, 100 * one.gain))
+    tasks = list(dict.fromkeys(entry["task"] for entry in results.find(ABLATIONS)))
+    figure, axes = plots.panel_grid(len(tasks), 2.7, 2.6)
+    for ax, task in zip(axes, tasks, strict=True):
+        pairs = results.by("kind", ABLATIONS, task=task)
+        tops = results.by("kind", SHARED_TOP, task=task)
+        names = list(dict.fromkeys(name for pair in pairs for name in pair.split(" and ")))
+        square, texts = (pd.DataFrame("", names, names, dtype=object) for _ in range(2))
+        for pair, entry in pairs.items():
+            one, other = pair.split(" and ")
+            for place in ((one, other), (other, one)):
+                square.loc[place] = entry["value"]
+                texts.loc[place] = f"{entry['value']:.2f}\n{tops[pair]['value']:.1f}"
+        ax.imshow(square.astype(float), cmap=plots.GAIN, vmin=-1, vmax=1)
+        for at in np.ndindex(square.shape):
+            ax.text(at[1], at[0], texts.iloc[at], ha="center", va="center", fontsize=7)
+        ax.set_xticks(range(len(names)), names, rotation=40, fontsize=7)
+        ax.set_yticks(range(len(names)), names, fontsize=7)
+        ax.tick_params(length=0)
+        ax.set_title(TASKS[task].title)
     return figure

@@ -1,15 +1,15 @@
-"""The largest gain of many heads that do nothing: each turns a few answers, for better or worse as a coin falls."""
+"""Would luck reach the paper's largest gains, if bert-base's heads changed as many answers as MiniLM's?"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
 
-from ..glue import Task, predictions
-from ..statistics import ONE_SIDED
+from ..disabling.effects import gain_test
+from ..glue import Task, draw, predictions
+from ..statistics import ROUNDING
 from ..verdicts import Support
 
 
@@ -37,73 +37,77 @@ class Published:
         return round(self.gain * self.n)
 
 
-# STS-B's +0.1 is left out: it is of a correlation, which no single answer turns.
+# STS-B's +0.1 is left out: it is of a correlation, which no single answer changes.
 PUBLISHED = (Published("mrpc", "head", 0.012, 144, 408), Published("rte", "layer", 0.032, 12, 277))
+# How many answers bert-base's heads or layers change, in multiples of MiniLM's: it has twice as
+# many, so each may change half as many.
+RATES = {"as many answers": 1.0, "half as many answers": 0.5}
 
 
-def largest_gain(flips: Sequence[int] | np.ndarray, among: int, most: int) -> np.ndarray:
-    """The distribution of the largest gain, in answers, of so many independent idle heads: P(largest ≤ k), k = 0 … most.
-
-    A head that turns f answers gains 2 B − f, where B of them become right: binomial with f and ½.
-    The largest of several is at most k if each is. Heads that turn the same examples, as those of
-    one layer may, count for fewer heads.
-
-    Args:
-        flips: answers that each of some heads turns; their heads stand for all.
-        among: how many heads there are.
-        most: the largest k.
-    """
-    turned = np.asarray(flips)[:, None]
-    each = binom.cdf((np.arange(most + 1) + turned) // 2, turned, 0.5)  # (heads, k)
-    return np.prod(each, axis=0) ** (among / len(turned))
-
-
-def chance_of(published: Published, flips: Sequence[int] | np.ndarray, among: int = 0) -> float:
-    """The probability that the largest of idle heads gains at least what was published.
+def changed(task: Task, whole: np.ndarray, without: np.ndarray) -> np.ndarray:
+    """How many answers are others without each head or layer, shape (…,).
 
     Args:
-        published: the gain.
-        flips: answers of its ``n`` that each of some heads turns.
-        among: another number of heads than the published.
-    """
-    return float(
-        1 - largest_gain(flips, among or published.among, published.answers)[published.answers - 1]
-    )
-
-
-def turned(
-    task: Task, whole: np.ndarray, without: np.ndarray, labels: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """How many answers become right or wrong without each head or layer, and which are not surely harmful, so may be idle.
-
-    Each of shape (heads,).
-
-    Args:
-        task: with labels; a regression has no answer that is right or wrong.
+        task: with labels; a regression has no single answers.
         whole: outputs of the whole model, shape (examples, labels).
         without: outputs without each, shape (…, examples, labels).
-        labels: gold, shape (examples,).
     """
-    before, after = (
-        predictions(task, whole) == labels,
-        (predictions(task, without) == labels).reshape(-1, len(labels)),
-    )
-    better, worse = (after & ~before).sum(axis=1), (~after & before).sum(axis=1)
-    return better + worse, binom.cdf(better, better + worse, 0.5) * len(after) >= ONE_SIDED
+    return (predictions(task, without) != predictions(task, whole)).sum(axis=-1)
 
 
-def beyond(published: Published, flips: Sequence[np.ndarray]) -> Support:
-    """Support for a published gain being more than idle heads give, which turn as many answers as those measured here.
+def largest_by_luck(
+    published: Published,
+    task: Task,
+    outputs: tuple[np.ndarray, np.ndarray],
+    labels: np.ndarray,
+    seed: int,
+    rate: float = 1.0,
+) -> np.ndarray:
+    """The largest gain of MiniLM's heads or layers if each change were for better or worse by chance, shape (permutations,).
+
+    Answers with and without are exchanged for a random half of the examples, the same for all heads,
+    as in :func:`bertology_utils.disabling.effects.gain_test`: heads that change the same answers go
+    up and down together. Heads that are significantly harmful are left out.
+
+    Args:
+        published: the gain; as many examples are drawn as it was measured on, if there are.
+        task: its task.
+        outputs: of the whole model, (examples, labels), and without each, (…, examples, labels).
+        labels: gold, shape (examples,).
+        seed: of the draws.
+        rate: share of the changed answers that is kept; the others count as unchanged.
+    """
+    rows = draw(len(labels), published.n, seed)
+    whole, without = (predictions(task, one)[..., rows] for one in outputs)
+    kept = np.random.default_rng(seed).random(len(rows)) < rate  # the same for all heads
+    without = np.where(kept, without.reshape(-1, len(rows)), whole)
+    return gain_test(task, whole, without, labels[rows], seed).best_by_chance
+
+
+def beyond(published: Published, by_luck: Mapping[str, Sequence[np.ndarray]]) -> Support:
+    """Support for a published gain being more than luck gives, at each of :data:`RATES`.
+
+    It is beyond luck only if it is at every rate, and within luck only if it is at every one.
 
     Args:
         published: the gain.
-        flips: of every training, shares of answers that each head turns; the mean of the trainings'
-            probabilities counts.
+        by_luck: by rate, the largest gains of every run; the mean of the runs' probabilities counts.
     """
-    counts = [np.rint(each * published.n).astype(int) for each in flips]
-    chance = float(np.mean([chance_of(published, each) for each in counts]))
-    lower = float(
-        np.mean([largest_gain(each, published.among, published.answers)[-1] for each in counts])
+    chances = {name: chance_of(published, runs) for name, runs in by_luck.items()}
+    below = {name: chance_of(published, runs, reached=False) for name, runs in by_luck.items()}
+    at_rates = ", ".join(f"{chance:.2f} with {name}" for name, chance in chances.items())
+    number = f"{100 * published.gain:+.1f} points without a {published.what}; luck reaches it with probability {at_rates}"
+    runs = len(next(iter(by_luck.values())))
+    return Support(
+        max(chances.values()),
+        max(below.values()),
+        f"{number}; n={published.n}, {runs} runs",
     )
-    number = f"{100 * published.gain:+.1f} points without a {published.what}; idle ones reach it with probability {chance:.2f}"
-    return Support(chance, lower, f"{number}; n={published.n}, {len(flips)} trainings")
+
+
+def chance_of(published: Published, by_luck: Sequence[np.ndarray], reached: bool = True) -> float:
+    """The probability that luck gives at least the published gain, or less where not ``reached``; mean over runs."""
+    least = published.answers / published.n - ROUNDING
+    counts = [((largest >= least) == reached).sum() for largest in by_luck]
+    draws = [len(largest) for largest in by_luck]
+    return float(np.mean((1 + np.array(counts)) / (1 + np.array(draws))))

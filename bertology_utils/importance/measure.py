@@ -1,4 +1,8 @@
-"""Everything that notebook 9 measures, recorded and judged: would another measurement say the same of a head?"""
+"""Everything that notebook 9 measures, recorded and judged: would another measurement say the same of a head?
+
+Effects are by loss. A score changes only with the few examples whose answer does, and a loss with
+every one; shares are given by score, too.
+"""
 
 from __future__ import annotations
 
@@ -11,62 +15,161 @@ from ..cache import cached
 from ..common import track
 from ..disabling import heads
 from ..disabling.effects import compared_labels, compared_sweeps, sweep_run
+from ..disabling.masking import ABLATIONS
 from ..disabling.sweep import Sweep, sweep
 from ..glue import Task
-from . import agreement, luck
-from .components import HEAD, Components, effects_on_parts
+from ..statistics import Bootstrap, mean_of
+from . import ablations, agreement, luck
+from .components import HEAD, Components, effects_on_parts, nested, rises
 
 if TYPE_CHECKING:
     from ..lab import Lab
 
 Sweeps = Mapping[Task, Mapping[tuple[int, str], Sweep]]  # by (number of the run, ablation)
 RANDOM_ROWS = 100  # on which models of random weights are swept
+LARGEST = (3, 5)  # heads that are left out
 AS_SHARE: dict[str, Any] = {"unit": "share", "tolerance": 0.05}
-AGREEMENT: dict[str, Any] = {"by": ("task", "state"), "unit": "agreement", "tolerance": 0.1}
+OVER_HEADS: dict[str, Any] = {"unit": "correlation over heads", "tolerance": 0.05}
 
 
 def run(lab: Lab) -> None:
-    """Importance by seed, its variance components, reliability, other ablations, cheap measures, and luck."""
+    """Importance by run and by number of examples, its variance components, what ablations measure, and luck."""
     uniform: Sweeps = {
         task: {(number, "uniform"): sweep_run(lab, task, number) for number in lab.trainings(task)}
         for task in lab.learned_tasks
     }
+    record_heads(lab, uniform)
+    independent: Sweeps = {
+        task: {key: several[key] for key in several if key[0] in independent_runs(lab, task)}
+        for task, several in uniform.items()
+    }
     costs = {
         task: effects_on_parts(task, several, lab.labels(task, "swept"), lab.settings.seed)
-        for task, several in uniform.items()
+        for task, several in independent.items()
     }  # (heads, runs, ablations, parts of the examples)
     record_runs(lab, costs)
-    record_components(lab, uniform, costs)
-    record_reliability(lab, costs)
-    record_ablations(lab)
+    record_examples(lab, independent, costs)
+    record_components(lab, independent, costs)
+    record_nested(lab, uniform)
     record_controls(lab, costs)
-    record_cheap_measures(lab, costs)
+    record_ablations(lab)
+    record_cheap_measures(lab, uniform)
     record_luck(lab, uniform)
 
 
+def parent_runs(lab: Lab, task: Task) -> list[int]:
+    """For each run of a task the run of another from which it goes on; each its own where it goes on from none."""
+    before = [lab.settings.before(task, number) for number in lab.trainings(task)]
+    if any(one is None or lab.checkpoint(one[0]) for one in before):
+        return list(lab.trainings(task))
+    return [one[1] for one in before if one]
+
+
+def independent_runs(lab: Lab, task: Task) -> list[int]:
+    """The first run from each parent run: what later ones share with it would count as the head's own."""
+    parents = parent_runs(lab, task)
+    first = [number for number in lab.trainings(task) if parents.index(parents[number]) == number]
+    return first if len(first) > 1 else list(lab.trainings(task))
+
+
+def record_heads(lab: Lab, uniform: Sweeps) -> None:
+    """What each head costs in every run, and its place among all heads, 1 for the one that is needed most."""
+    for task, several in uniform.items():
+        labels = lab.labels(task, "swept")
+        rise = [rises(task, one, labels).mean(axis=1) for one in several.values()]
+        place = [(-one).argsort(kind="stable").argsort(kind="stable") + 1 for one in rise]
+        by, n = ("task", "training"), len(labels)
+        for what, values, unit in (
+            ("rise of the loss without a head", rise, "loss"),
+            ("place of a head by the rise of the loss", place, "count"),
+        ):
+            shaped = [one.reshape(next(iter(several.values())).heads.shape[:2]) for one in values]
+            lab.record(what, {task: shaped}, by, unit=unit, n=n)
+
+
 def record_runs(lab: Lab, costs: Mapping[Task, np.ndarray]) -> None:
-    """What each head costs in every run, and whether two runs order the heads alike."""
-    layers, per_layer = lab.config.num_hidden_layers, lab.config.num_attention_heads
+    """Whether two runs order the heads alike, on all examples, and how much of that is a few heads."""
+    seed = lab.settings.seed
+    orders, without, held, holding = {}, {}, {}, {}
     for task, effects in costs.items():
-        n, rises = len(lab.labels(task, "swept")), effects.mean(axis=(2, 3)).T  # (runs, heads)
-        shaped = [one.reshape(layers, per_layer) for one in rises]
-        by = ("task", "training")
-        lab.record("rise of the loss without a head", {task: shaped}, by, unit="loss", n=n)
-    orders = {
-        task: agreement.between_trainings(effects.mean(axis=(2, 3)), lab.settings.seed)
-        for task, effects in costs.items()
-    }
-    what, unit = "rank correlation of heads' effects in two trainings", "correlation over heads"
-    lab.record(what, orders, ("task",), unit=unit, tolerance=0.05)
+        each = effects.mean(axis=(2, 3))  # (heads, runs)
+        orders[task] = agreement.between_runs(each, seed)
+        fewer = {"all heads": each} | {
+            f"without the {count} largest": agreement.without_largest(each, count)
+            for count in LARGEST
+        }
+        without[task] = {
+            name: {
+                "Pearson": agreement.linear(some, seed),
+                "Spearman": agreement.between_runs(some, seed),
+            }
+            for name, some in fewer.items()
+        }
+        held[task] = agreement.held_by(each, (1, 3, 5, 10))
+        holding[task] = {f"{share:.0%}": agreement.holding(each, share) for share in (0.5, 0.8)}
+    what = "rank correlation of heads' effects in two trainings"
+    lab.record(what, orders, ("task",), **OVER_HEADS)
+    what = "correlation of two runs without the largest heads"
+    lab.record(what, without, ("task", "kind", "state"), **OVER_HEADS)
+    what = "share of the variance between heads that the largest hold"
+    lab.record(what, held, ("task", "kind"), unit="share", tolerance=0.02)
+    what = "heads that hold a share of the variance between heads"
+    lab.record(what, holding, ("task", "kind"), unit="count", tolerance=1)
     lab.judge("head-order")
 
 
-def record_components(lab: Lab, uniform: Sweeps, costs: Mapping[Task, np.ndarray]) -> None:
-    """How much of what heads differ by is the head's own, by loss and by score, and with each run in its own scale."""
+def record_examples(lab: Lab, independent: Sweeps, costs: Mapping[Task, np.ndarray]) -> None:
+    """Agreement of two runs by the number of examples, measured on the same ones and on others, and what the components predict."""
+    seed = lab.settings.seed
+    for task, several in track(list(independent.items()), "agreement by examples"):
+        labels = lab.labels(task, "swept")
+        risen = np.stack([rises(task, one, labels) for one in several.values()])
+        measured = agreement.by_examples(risen, seed)
+        scaled = Components(agreement.in_own_scale(costs[task]))
+        predicted = {
+            state: {
+                str(count): agreement.expected(
+                    scaled, count / len(labels), seed, state == agreement.SAME
+                )
+                for count in agreement.numbers_of_examples(len(labels))
+            }
+            | {"any number": agreement.expected(scaled, np.inf, seed)}
+            for state in measured
+        }
+        # Nine of ten random orders of the examples lie between low and high.
+        summaries = {
+            state: {
+                str(count): dict(
+                    zip(
+                        ("value", "low", "high"),
+                        (rho.mean(), *np.percentile(rho, [5, 95])),
+                        strict=True,
+                    )
+                )
+                for count, rho in by_count.items()
+            }
+            for state, by_count in measured.items()
+        }
+        by = ("task", "state", "kind")
+        lab.record("rank correlation of two runs by examples", {task: summaries}, by, **OVER_HEADS)
+        what = "rank correlation of two runs by examples, predicted"
+        lab.record(what, {task: predicted}, by, **OVER_HEADS)
+        half, whole = len(labels) // 2, len(labels)
+        halves = {
+            "all examples": measured[agreement.SAME][whole].mean(),
+            "the same half": measured[agreement.SAME][half].mean(),
+            "different halves": measured[agreement.DIFFERENT][half].mean(),
+        }
+        what = "rank correlation of two runs on halves of the examples"
+        lab.record(what, {task: halves}, ("task", "kind"), **OVER_HEADS, n=half)
+
+
+def record_components(lab: Lab, independent: Sweeps, costs: Mapping[Task, np.ndarray]) -> None:
+    """How much of what heads differ by is the head's own: by loss, by score, with each run in its own scale, and untruncated."""
     seed = lab.settings.seed
     by_score = {
         task: effects_on_parts(task, several, lab.labels(task, "swept"), seed, "score")
-        for task, several in uniform.items()
+        for task, several in independent.items()
     }
     scaled = {task: agreement.in_own_scale(effects) for task, effects in costs.items()}
     for what, state, several in (
@@ -76,54 +179,39 @@ def record_components(lab: Lab, uniform: Sweeps, costs: Mapping[Task, np.ndarray
     ):
         shares = {task: Components(effects).shares(seed) for task, effects in several.items()}
         lab.record(what, shares, ("task", "kind"), **state, **AS_SHARE)
+    for measured, several in ("loss", costs), ("score", by_score):
+        raw = {task: Components(effects).untruncated() for task, effects in several.items()}
+        what = "share of what heads differ by, untruncated"
+        lab.record(what, raw, ("task", "kind"), state=measured, **AS_SHARE)
     own = {task: Components(effects).above(0.5, seed) for task, effects in costs.items()}
     lab.judge("head-own", own)
 
 
-def record_reliability(lab: Lab, costs: Mapping[Task, np.ndarray]) -> None:
-    """How far two measurements with runs and examples of their own agree, computed from the components and counted."""
-    seed, names = lab.settings.seed, agreement.STATEMENTS
-    for task, effects in costs.items():
-        scaled = Components(agreement.in_own_scale(effects))
-        expected = [agreement.expected(scaled, runs, 1.0, seed) for runs in range(1, 6)]
-        counted = [agreement.measured(effects[:, :, 0], runs, seed) for runs in (1, 2)]
-        for what, several in (
-            ("agreement of two measurements, by trainings", expected),
-            ("agreement found between trainings", counted),
-        ):
-            by_name = {name: np.array([one[name] for one in several]) for name in names}
-            kinds = [str(runs) for runs in range(1, len(several) + 1)]
-            lab.record(what, {task: by_name}, over=("kind",), kinds=kinds, **AGREEMENT)
-        for times in (1, 10):
-            fewest = {task: agreement.enough(scaled, times, seed)}
-            options = AGREEMENT | {"unit": "count", "tolerance": 3}
-            kind = f"{times} × the examples"
-            lab.record("trainings for an agreement of 0.8", fewest, kind=kind, **options)
-
-
-def record_ablations(lab: Lab) -> None:
-    """Whether other ablations order the heads of one run alike, and the ablation among the components."""
-    task, seed = lab.tasks[0], lab.settings.seed  # that of which the first run has all ablations
-    several, labels = compared_sweeps(lab, task), compared_labels(lab, task)
-    by_ablation = {
-        ablation: effects_on_parts(task, {(0, ablation): one}, labels, seed).mean(axis=(1, 2, 3))
-        for (number, ablation), one in several.items()
-        if number == 0
-    }  # (heads,) each
-    what, unit = "rank correlation of heads' effects by two ways", "correlation over heads"
-    pairs = {task: agreement.ways_alike(by_ablation, seed)}
-    lab.record(what, pairs, ("task", "kind"), unit=unit, tolerance=0.05)
-    lab.judge("ways-agree")
-    designs = {"one training, four ways": [key for key in several if key[0] == 0]}
-    if (1, "zero") in several:
-        both = [(number, ablation) for number in (0, 1) for ablation in ("uniform", "zero")]
-        designs["two trainings, two ways"] = both
-    for name, keys in designs.items():
-        if keys:
-            chosen = {key: several[key] for key in keys}
-            effects = agreement.in_own_scale(effects_on_parts(task, chosen, labels, seed))
-            shares = {task: Components(effects).shares(seed)}
-            lab.record("share with several ways", shares, ("task", "kind"), state=name, **AS_SHARE)
+def record_nested(lab: Lab, uniform: Sweeps) -> None:
+    """Where runs go on from runs of another task: what those add, and how two runs from one and from two of them agree."""
+    seed = lab.settings.seed
+    for task, several in uniform.items():
+        parents = parent_runs(lab, task)
+        if len(set(parents)) in (1, len(parents)):
+            continue
+        labels = lab.labels(task, "swept")
+        effects = agreement.in_own_scale(effects_on_parts(task, several, labels, seed))[:, :, 0]
+        shares = {task: nested(effects, parents, seed)}
+        what = "share of what heads differ by, runs within parent runs"
+        lab.record(what, shares, ("task", "kind"), **AS_SHARE)
+        means, pairs = effects.mean(axis=2), np.argwhere(np.triu(np.ones((len(parents),) * 2), 1))
+        alike = {
+            kind: mean_of(
+                [
+                    agreement.between_runs(means[:, [a, b]], seed)
+                    for a, b in pairs
+                    if (parents[a] == parents[b]) == shared
+                ]
+            )
+            for kind, shared in (("from the same run", True), ("from different runs", False))
+        }
+        what = "rank correlation of two runs by what they go on from"
+        lab.record(what, {task: alike}, ("task", "kind"), **OVER_HEADS)
 
 
 def record_controls(lab: Lab, costs: Mapping[Task, np.ndarray]) -> None:
@@ -148,6 +236,115 @@ def record_controls(lab: Lab, costs: Mapping[Task, np.ndarray]) -> None:
     lab.record("head's share, random weights", own_share(effects), **AS_SHARE)
 
 
+def record_ablations(lab: Lab) -> None:
+    """What ablations measure: by how much 1/L enlarges heads that rest on a sink, what effects follow, and how ways agree."""
+    seed, runs = lab.settings.seed, dict[Task, list[ablations.Heads]]()
+    agreeing = {}
+    for task in track(lab.learned_tasks, "ablations"):
+        sweeps, labels = compared_sweeps(lab, task), compared_labels(lab, task)
+        numbers = list(dict.fromkeys(number for number, _ in sweeps))
+        if not numbers:
+            continue
+        runs[task] = [
+            ablations.Heads.of(
+                {name: rises(task, sweeps[number, name], labels) for name in ABLATIONS},
+                heads.described(lab, task, number),
+                lab.resampling_seed(task),
+            )
+            for number in numbers
+        ]
+        record_described(lab, task, numbers, runs[task])
+        orders, tops = ablations.agreement_of_ways(runs[task], seed)
+        agreeing[task] = ablations.below_ceiling(orders)
+        by: dict[str, Any] = {"by": ("task", "kind"), "n": len(labels) // 2}
+        what = "rank correlation of heads' effects by two ways"
+        lab.record(what, {task: orders}, ("task", "kind"), **OVER_HEADS)
+        what = "heads among the five most needed by two ways"
+        lab.record(what, {task: tops}, **by, unit="count", tolerance=0.5)
+        record_shares_by_ablation(lab, task, sweeps, labels)
+    what = "rank correlation of two ways, below their ceiling"
+    lab.record(what, agreeing, ("task", "kind"), **OVER_HEADS)
+    lab.judge("ways-agree", {task: found for task, found in agreeing.items() if found})
+    record_sinks(lab, runs)
+
+
+def record_described(lab: Lab, task: Task, numbers: list[int], runs: list[ablations.Heads]) -> None:
+    """For each head of each run the size of its effect by every ablation, and what it rests on."""
+    for number, one in zip(numbers, runs, strict=True):
+        shape = one.described["weight on [CLS]"].shape
+        labels: dict[str, Any] = {"training": number + 1}
+        sizes = one.sizes.mean(axis=0).reshape(-1, *shape)  # (ablations, layers, heads)
+        by_ablation = dict(zip(ablations.WAYS, sizes, strict=True))
+        what = "size of the effect of a head"
+        lab.record(what, {task: by_ablation}, ("task", "state"), **labels, unit="loss")
+        for what in ("weight on [CLS]", "norm of the mean value"):
+            lab.record(what, {task: one.described[what]}, ("task",), **labels, tolerance=0.01)
+
+
+def record_shares_by_ablation(
+    lab: Lab, task: Task, sweeps: Mapping[tuple[int, str], Sweep], labels: np.ndarray
+) -> None:
+    """The head's own share by each ablation, on the same runs and examples, and with the ablation among the components."""
+    seed = lab.settings.seed
+    alone = {way: (name,) for way, name in zip(ablations.WAYS, ABLATIONS, strict=True)}
+    designs: dict[str, tuple[str, ...]] = alone | {"all ways": ABLATIONS}
+    for name, chosen in designs.items():
+        several = {key: one for key, one in sweeps.items() if key[1] in chosen}
+        effects = agreement.in_own_scale(effects_on_parts(task, several, labels, seed))
+        shares = {task: Components(effects).shares(seed)}
+        lab.record("share by ablation", shares, ("task", "kind"), state=name, **AS_SHARE)
+
+
+def record_sinks(lab: Lab, runs: Mapping[Task, list[ablations.Heads]]) -> None:
+    """By how much 1/L enlarges the effects of heads that rest on a sink, and what effects follow."""
+    seed, every = lab.settings.seed, [one for several in runs.values() for one in several]
+    if not every:
+        lab.judge("sinks-enlarged", {}, unmet="a run that was swept by every ablation")
+        lab.judge("effect-follows-change", {}, unmet="a run that was swept by every ablation")
+        return
+    counts = {task: [int(one.rests.sum()) for one in several] for task, several in runs.items()}
+    what = "heads that rest on [CLS]"
+    lab.record(what, counts, ("task", "training"), unit="count", tolerance=2)
+    for task, several in runs.items():
+        sizes = ablations.compare_sizes(several, seed)
+        by = ("task", "kind", "state")
+        what = "root mean square of effects"
+        lab.record(what, {task: sizes}, by, unit="loss", tolerance=0.001)
+    times = ablations.in_multiples(every, seed)
+    what = "effects by 1/L in multiples of another way"
+    lab.record(what, times, ("state", "kind"), unit="ratio over heads", tolerance=0.2)
+    fewest = min(min(several) for several in counts.values())
+    unmet = ""
+    if fewest < ablations.FEWEST_SINKS:
+        unmet = f"heads that rest on [CLS]: {fewest} in a run, of {ablations.FEWEST_SINKS} at least"
+    sinks = {"": times["zero"][ablations.SINKS]}
+    lab.judge("sinks-enlarged", sinks, unmet=unmet)
+    follows = ablations.follows_change(every, seed)
+    what = "rank correlation of effects with the change of the output"
+    lab.record(what, follows, ("state",), **OVER_HEADS)
+    decide = {name: follows[name] for name in ("uniform", "zero")}
+    lab.judge("effect-follows-change", decide)
+    record_relations(lab, runs)
+
+
+def record_relations(lab: Lab, runs: Mapping[Task, list[ablations.Heads]]) -> None:
+    """Rank correlations over heads of effects and what heads rest on or change: by run, and the mean over tasks."""
+    by, what = ("training", "state", "kind"), "rank correlation over heads"
+    of_tasks: dict[str, dict[str, list[Bootstrap]]] = {}
+    for task, several in runs.items():
+        related = [ablations.relations(one, lab.settings.seed) for one in several]
+        lab.record(what, related, by, task=task, **OVER_HEADS)
+        for state, properties in related[0].items():
+            for kind in properties:
+                of_runs = mean_of([one[state][kind] for one in related])
+                of_tasks.setdefault(state, {}).setdefault(kind, []).append(of_runs)
+    means = {
+        state: {kind: mean_of(several) for kind, several in kinds.items()}
+        for state, kinds in of_tasks.items()
+    }
+    lab.record(f"{what}, mean over tasks", means, ("state", "kind"), **OVER_HEADS)
+
+
 def measured_cheaply(lab: Lab, task: Task, number: int) -> dict[str, np.ndarray]:
     """Measures of a run's heads that need no ablation, each of shape (layers, heads), all from the cache."""
     rows = lab.rows(task, "swept", heads.DESCRIBED_ROWS)
@@ -163,55 +360,63 @@ def measured_cheaply(lab: Lab, task: Task, number: int) -> dict[str, np.ndarray]
     }
 
 
-def record_cheap_measures(lab: Lab, costs: Mapping[Task, np.ndarray]) -> None:
-    """How measures that need no ablation go with heads' effects: gradients, norms of outputs, attention maps."""
-    for task, effects in track(list(costs.items()), "cheap importance"):
-        by_run = [measured_cheaply(lab, task, number) for number in lab.trainings(task)]
-        rises = effects.mean(axis=(2, 3))  # (heads, runs)
-        correlations = {
-            name: agreement.corrected(
-                np.stack([one[name].ravel() for one in by_run], axis=1), rises
-            )
-            for name in by_run[0]
-        }
-        options: dict[str, Any] = {"unit": "correlation", "tolerance": 0.05}
-        lab.record("cheap importance", {task: correlations}, ("task", "kind", "state"), **options)
+def record_cheap_measures(lab: Lab, uniform: Sweeps) -> None:
+    """How measures that need no ablation go with heads' effects by 1/L, and by zero, which gradients approximate."""
+    for task, several in track(list(uniform.items()), "cheap importance"):
+        zero = {key: one for key, one in compared_sweeps(lab, task).items() if key[1] == "zero"}
+        for name, sweeps, labels in (
+            ("cheap importance", several, lab.labels(task, "swept")),
+            ("cheap importance of zero ablation", zero, compared_labels(lab, task)),
+        ):
+            if len(sweeps) < 2:
+                continue
+            by_run = [measured_cheaply(lab, task, number) for number, _ in sweeps]
+            costs = [rises(task, one, labels).mean(axis=1) for one in sweeps.values()]
+            correlations = {
+                measure: agreement.corrected(
+                    np.stack([one[measure].ravel() for one in by_run], axis=1),
+                    np.stack(costs, axis=1),
+                )
+                for measure in by_run[0]
+            }
+            options: dict[str, Any] = {"unit": "correlation", "tolerance": 0.05}
+            lab.record(name, {task: correlations}, ("task", "kind", "state"), **options)
 
 
 def record_luck(lab: Lab, uniform: Sweeps) -> None:
-    """What the largest published gains would be by luck, if heads turned as many answers as those measured here."""
-    idle: dict[tuple[str, str], list[np.ndarray]] = {}  # of every run, shares of the answers
+    """Whether luck reaches the largest published gains, if bert-base's heads change as many answers as MiniLM's, or half as many."""
     for task, several in uniform.items():
         for what in ("head", "layer") if task.labels else ():
-            labels, counts = lab.labels(task, "swept"), []
-            for swept in several.values():
-                outputs = swept.heads if what == "head" else swept.layers
-                count, is_idle = luck.turned(task, swept.baseline, outputs, labels)
-                counts.append(count.reshape(outputs.shape[:-2]))
-                idle.setdefault((what, task.name), []).append(count[is_idle] / len(labels))
-            options: dict[str, Any] = {"unit": "count", "tolerance": 2, "n": len(labels)}
+            counts = [
+                luck.changed(task, one.baseline, getattr(one, f"{what}s"))
+                for one in several.values()
+            ]
+            options: dict[str, Any] = {"unit": "count", "tolerance": 2}
+            options["n"] = len(lab.labels(task, "swept"))
             by = ("task", "training")
             lab.record(f"answers that a {what} turns", {task: counts}, by, **options)
-            if what == "head":
-                medians = {task: [np.median(count) for count in counts]}
-                lab.record("answers that the median head turns", medians, by, **options)
+            medians = {task: [np.median(count) for count in counts]}
+            lab.record(f"answers that the median {what} turns", medians, by, **options)
     supports = {}
     for one in luck.PUBLISHED:
         for task in (task for task in uniform if task.name == one.task):
-            supports[task] = luck.beyond(one, idle[one.what, one.task])
-            chances = {
-                f"{flips} answers each": luck.chance_of(one, [flips])
-                for flips in (4, 5, 10, 20, 40)
-            } | {"as many as here": supports[task].holds}
-            what = "probability of such a gain by idle heads"
+            labels, kind = lab.labels(task, "swept"), f"{one.what}s"
+            by_luck = {
+                name: [
+                    luck.largest_by_luck(
+                        one,
+                        task,
+                        (swept.baseline, getattr(swept, kind)),
+                        labels,
+                        lab.settings.seed,
+                        rate,
+                    )
+                    for swept in uniform[task].values()
+                ]
+                for name, rate in luck.RATES.items()
+            }
+            supports[task] = luck.beyond(one, by_luck)
+            chances = {name: luck.chance_of(one, runs) for name, runs in by_luck.items()}
+            what = "probability that luck reaches the published gain"
             lab.record(what, {task: chances}, ("task", "kind"), unit="p", tolerance=0.05)
-    lab.judge("gains-beyond-luck", supports, model="bert-base-uncased, published gains")
-    among = (144, 72, 36, 12)  # fewer than 144, as if heads of a layer turned the same answers
-    table = {
-        f"{flips} answers each": {
-            f"{count} heads": luck.chance_of(luck.PUBLISHED[0], [flips], count) for count in among
-        }
-        for flips in (5, 6, 7, 8, 10, 20)
-    }
-    what = "probability of +1.2 on MRPC by idle heads"
-    lab.record(what, table, ("state", "kind"), unit="p", tolerance=0.01)
+    lab.judge("gains-beyond-luck", supports)

@@ -44,7 +44,7 @@ def run(lab: Lab) -> None:
 
 def skill_of(lab: Lab, task: Task) -> Skill:
     """The whole models' skill on the rows that all models answer."""
-    labels = np.asarray(answers.evaluated(lab, task)["label"])
+    labels = lab.labels(task, "swept", answers.EVALUATED)
     return Skill(task, labels, answers.whole_answers(lab, task), lab.resampling_seed(task))
 
 
