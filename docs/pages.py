@@ -94,7 +94,7 @@ def count(root: Path, _: str) -> list[str]:
     said = "{} hold here, {} do not, {} are undecided, and {} cannot be tested here".format(
         *numbers
     )
-    return [f"Of {len(outcomes)} claims of the paper and of others, {said}."]
+    return [f"Of {len(outcomes)} claims of this and other papers, {said}."]
 
 
 def untestable(root: Path, _: str) -> list[str]:

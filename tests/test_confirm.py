@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import shutil
+import subprocess
 
 import pytest
 from conftest import load_script, write_results
@@ -109,8 +111,28 @@ def test_rules_are_not_frozen_anew_once_there_are_results(results):
 
 
 def test_rules_are_frozen_in_a_commit(results, capsys):
+    root, claims = results.parent, results.parent / "bertology_utils/claims.toml"
     assert evidence.main(["--freeze"]) == 2
     assert "frozen in a commit, which needs git and a clone" in capsys.readouterr().err
+    if shutil.which("git") is None:
+        pytest.skip("git is not here")
+
+    def git(*words):
+        options = "-c", "user.name=a", "-c", "user.email=a@example.org"
+        call = ["git", "-C", str(root), *options, *words]
+        return subprocess.run(call, capture_output=True, text=True, check=True).stdout.strip()
+
+    claims.parent.mkdir()
+    claims.write_text("least = 1")
+    git("init")
+    assert evidence.main(["--freeze"]) == 2
+    git("add", "bertology_utils")
+    git("commit", "-m", "rules")
+    assert evidence.main(["--freeze"]) == 0
+    assert confirm.read_frozen(results).commit == git("rev-parse", "HEAD")
+    claims.write_text("least = 2")
+    assert evidence.main(["--freeze"]) == 2
+    assert "claims.toml is not committed" in capsys.readouterr().err
 
 
 def test_both_studies_have_the_same_parameters_but_for_seed_and_rows():
@@ -295,7 +317,7 @@ def test_what_cannot_be_tested_is_listed_by_what_is_missing(page, results):
     text = renewed(
         "<!-- count: all --><!-- end --><!-- untestable: all --><!-- end -->", results.parent
     )
-    assert "Of 3 claims of the paper and of others, 1 hold here, 0 do not, 0 are undecided" in text
+    assert "Of 3 claims of this and other papers, 1 hold here, 0 do not, 0 are undecided" in text
     assert text.count("of an even share") == 1 and "network" not in text
     both = f"{CLAIMS['last-layers'].text}; {CLAIMS['pretraining-helps'].text}"
     assert f"| {missing[0]} | {both} |" in text

@@ -189,7 +189,7 @@ def test_evidence_that_was_measured_otherwise_is_not_shown_without_a_word(capsys
 def test_committed_results_are_whole(path):
     run = read_results(path)
     assert {"torch", "transformers"} <= set(run.content["versions"])
-    assert run.content["settings"]["seed"] == 1
+    assert run.content["settings"]["seed"] == (101 if path.parent.name == "confirm" else 1)
     labels = ("what", "task", "training", "state", "kind")
     places = [tuple(map(entry.get, labels)) for entry in run.entries]
     assert len(set(places)) == len(places)
