@@ -319,6 +319,7 @@ _WORDS = {
     "interaction": (1000, 1, True, " thousandths of the loss"),
     "p": (1, 2, False, ""),
     "count": (1, 0, False, ""),
+    "doublings": (1, 1, True, " doublings"),
 }
 
 # Where intervals end, by unit: symmetric ones go on to what cannot be.

@@ -32,7 +32,7 @@ from bertology_utils.links.measure import TokenLinkAttention
 from bertology_utils.models import load_classifier, load_encoder, load_tokenizer
 from bertology_utils.norms.carried import carried
 from bertology_utils.norms.cuts import cut_attention
-from bertology_utils.norms.measure import StrongestLink, WordsOnly
+from bertology_utils.norms.links import StrongestLink, WordsOnly
 from bertology_utils.norms.mixing import Mixing
 from bertology_utils.patterns.classifiers import load_network
 from bertology_utils.patterns.measure import Patterns

@@ -18,16 +18,18 @@ from bertology_utils.lab import Lab
 from bertology_utils.links import dependencies
 from bertology_utils.links.dependencies import (
     RELATIONS,
+    RULES,
     WAYS,
     Arcs,
     Pointing,
-    RelationTest,
     arcs_of,
     chosen_and_measured,
     joined,
+    nearest_words,
     relation_test,
 )
 from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, WEIGHT, judge
+from docs.evidence import relations_ahead
 
 
 def plain_pointer(maps, sentence, at):
@@ -153,7 +155,13 @@ def planted_arcs(sentences=150, per_sentence=2, seed=0):
     rng = np.random.default_rng(seed)
     examples = np.repeat(np.arange(sentences), per_sentence)
     offsets = rng.choice([1, 2, 3, 4], size=len(examples), p=[0.4, 0.2, 0.2, 0.2])
-    return Arcs(examples, offsets, rng.random((2, len(examples), 2, 3)) < 0.25, sentences)
+    hits = rng.random((2, len(examples), 2, 3)) < 0.25
+    return Arcs(examples, offsets, hits, sentences, no_rules(len(examples)))
+
+
+def no_rules(arcs):
+    """Rules that never point right."""
+    return np.zeros((2, arcs, len(RULES)), dtype=bool)
 
 
 @pytest.mark.parametrize("way", [0, 1])
@@ -164,8 +172,9 @@ def test_a_head_that_always_points_right_is_found_and_no_other(way):
     assert result.way == WAYS[way] and result.offset == (1, -1)[way]
     assert result.head == (1, 2) and result.beats == ((1, 2),) and result.p < 0.01
     share = (arcs.offset == 1).mean()
-    assert result.accuracy.value == 1 and result.baseline.value == pytest.approx(share)
-    assert result.difference.value == pytest.approx(1 - share)
+    assert result.arcs == 150, "one half of the examples"
+    assert result.accuracy.value == 1 and result.baseline.value == pytest.approx(share, abs=0.1)
+    assert result.difference.value == pytest.approx(1 - result.baseline.value)
     assert result.difference.interval[0] > 0.4
     assert judge("subjects-distance", {"": result.support}).outcome == FAILS
 
@@ -190,7 +199,7 @@ def test_a_head_that_follows_the_best_offset_does_not_beat_it():
 @pytest.mark.parametrize(("ahead", "outcome"), [(-SURE, HOLDS), (0, UNDECIDED)])
 def test_the_best_head_must_surely_be_less_than_0_02_ahead(ahead, outcome):
     difference = resampled(ahead, WEIGHT)
-    test = RelationTest("nsubj", 9, "", 1, difference, (0, 0), difference, difference, ())
+    test = replace(relation_test("nsubj", planted_arcs(), 1), difference=difference, beats=())
     assert judge("subjects-distance", {"": test.support}).outcome == outcome
 
 
@@ -199,24 +208,61 @@ def test_heads_that_point_at_random_beat_nothing():
     assert sum(bool(test.beats) for test in found) <= 3
 
 
-@pytest.mark.parametrize(("sentences", "found"), [(3, False), (40, True)])
+@pytest.mark.parametrize(("sentences", "found"), [(6, False), (80, True)])
 def test_many_arcs_of_few_examples_prove_nothing(sentences, found):
-    arcs = planted_arcs(sentences, 120 // sentences)
+    arcs = planted_arcs(sentences, 240 // sentences)
     arcs.hits[0, :, 1, 1] = True
     result = relation_test("amod", arcs, seed=1)
-    assert (result.beats == ((1, 1),)) is found and result.accuracy.n == sentences
+    assert (result.beats == ((1, 1),)) is found and result.accuracy.n == sentences // 2
 
 
 def test_a_relation_without_arcs_is_refused():
-    with pytest.raises(ValueError, match="no amod arc"):
-        relation_test("amod", planted_arcs(0), seed=1)
+    for sentences in (0, 1):
+        with pytest.raises(ValueError, match=f"{sentences} examples with a amod arc"):
+            relation_test("amod", planted_arcs(sentences), seed=1)
+
+
+def test_a_rule_points_at_the_nearest_word_of_a_kind():
+    (placed,) = made_input(
+        words("she PRON 1 nsubj|saw VERB -1 root|Ines PROPN 1 obj|and CCONJ 4 cc|cats NOUN 2 conj")
+    ).sentences
+    points_at = dict(zip(RULES, nearest_words(placed).tolist(), strict=True))
+    assert points_at["NOUN before"] == [-1, -1, -1, 2, 2], "a proper noun is a noun"
+    assert points_at["NOUN after"] == [2, 2, 4, 4, -1]
+    assert points_at["NOUN on either side"] == [2, 2, 4, 2, 2], "before, if both are as near"
+    assert points_at["VERB on either side"] == [1, -1, 1, 1, 1], "not at the word itself"
+    assert points_at["ADJ after"] == [-1] * 5
+
+
+def test_arcs_say_which_rules_find_them():
+    (arcs,) = (replay(Pointing([made_input(SENTENCE)]), [np.eye(6)[None, None]])["nsubj"],)
+    found = {
+        WAYS[way]: {RULES[at] for at in np.flatnonzero(arcs.by_rule[way, 0])} for way in (0, 1)
+    }
+    assert found["dependent → head"] == {"VERB after", "VERB on either side"}
+    # The other noun is as near, behind the verb.
+    assert found["head → dependent"] == {"NOUN before", "NOUN on either side"}
+
+
+def test_a_head_that_follows_a_rule_beats_the_distance_and_not_the_rule():
+    arcs, rule = planted_arcs(), RULES.index("VERB after")
+    arcs.by_rule[0, :, rule] = arcs.hits[0, :, 1, 2] = np.arange(300) % 10 > 0
+    result = relation_test("nsubj", arcs, seed=1)
+    assert result.head == (1, 2) and result.beats and result.rule == "VERB after"
+    assert result.above_rule.value == 0 and result.p_rule > 0.5
+    assert judge("relations-rule", {"nsubj": result.support_above_rule}).outcome == FAILS
+    arcs.by_rule[0, ::3, rule] = False
+    ahead = relation_test("nsubj", arcs, seed=1)
+    assert ahead.above_rule.value > 0.2 and ahead.p_rule < 0.01
+    assert judge("relations-rule", {"nsubj": ahead.support_above_rule}).outcome == HOLDS
 
 
 def test_data_sets_are_joined_with_their_examples_apart():
     whole = planted_arcs(10, 3)
     parts = [
-        Arcs(whole.example[:18], whole.offset[:18], whole.hits[:, :18], 7),  # the last one has none
-        Arcs(whole.example[18:] - 6, whole.offset[18:], whole.hits[:, 18:], 4),
+        # Of the first the last example has none.
+        Arcs(whole.example[:18], whole.offset[:18], whole.hits[:, :18], 7, no_rules(18)),
+        Arcs(whole.example[18:] - 6, whole.offset[18:], whole.hits[:, 18:], 4, no_rules(12)),
     ]
     both = joined(parts)
     assert both.example.tolist() == [*whole.example[:18], *(whole.example[18:] + 1)]
@@ -255,6 +301,11 @@ def test_heads_of_any_encoder_on_any_treebank_in_one_call(tiny_bert, tmp_path):
         shares = table[[f"{part}: low", f"{part}: share of arcs", f"{part}: high"]].to_numpy()
         assert (np.diff(shares, axis=1) >= 0).all() and shares.min() >= 0 and shares.max() <= 1
     assert (table["p"] > 0.5).all(), "none beats a distance that is always right"
+    assert (table["rule: share of arcs"] == 1).all() and (table["p, rule"] > 0.5).all()
+    counts = {"distance": 0, "nearest word": 0, "relations": 3}
+    assert relations_ahead(table) == counts
+    sure = table.assign(p=np.where(table["direction"] == WAYS[0], 0.01, 1))
+    assert relations_ahead(sure) == counts | {"distance": 3}, "one direction suffices"
     only = head_dependencies(model, tokenizer, treebank(tmp_path, 80), relations=["nsubj"])
     assert only.equals(table[table["relation"] == "nsubj"].reset_index(drop=True))
 
@@ -297,7 +348,7 @@ def test_head_and_distance_are_chosen_on_other_sentences():
     """Of many heads that know nothing the best on its own half is the luckiest; on the other half it is as good as any."""
     arcs = planted_arcs(sentences=120)
     hits = np.random.default_rng(1).random((2, 240, 6, 12)) < 0.25
-    lucky = Arcs(arcs.example, arcs.offset, hits, 120)
+    lucky = replace(arcs, hits=hits)
     rows = [row for seed in range(20) for row in chosen_and_measured("x", lucky, seed)]
     shares = [row["head: share of arcs"] for row in rows]
     assert np.mean(shares) < hits.mean(axis=1).max() - 0.03, "what all sentences would say"
@@ -375,7 +426,8 @@ def test_on_a_treebank_heads_are_measured_on_its_own_sentences(even_bert, tmp_pa
     assert (arcs["nsubj"].hits.mean(axis=1) == 0.75).all() and not arcs["obj"].hits.any()
     assert (arcs["nsubj"].offset == 1).all() and arcs["nsubj"].examples == 40
     test = relation_test("nsubj", arcs["nsubj"], 1)
-    assert (test.accuracy.value, test.baseline.value, test.beats) == (0.75, 1.0, ())
+    assert test.accuracy.value == pytest.approx(0.75, abs=0.2)
+    assert (test.baseline.value, test.beats) == (1.0, ())
     assert lab.facts["treebank"] == {
         "sentences": 42,
         "left out": 2,

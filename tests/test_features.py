@@ -99,33 +99,43 @@ def test_weights_are_the_plain_ones(task, attending):
     assert there.min() >= 0 and there.max() <= 1 + sum_tolerance(64)
 
 
-def test_earlier_and_later_layers():
-    values = np.random.default_rng(0).normal(0, 0.01, size=(40, 5, 4))
-    values += np.array([0.3, 0.3, 9, 0.1, 0.1])[:, None]  # a middle layer is in neither half
-    fall = compare.earlier_and_later(values, seed=1)
-    assert fall.value == pytest.approx(values[:, :2].mean() - values[:, 3:].mean())
-    assert 0.19 < fall.interval[0] < 0.2 < fall.interval[1] < 0.21
-
-
-def test_claims_about_depth_order_layers_as_their_weights_should_fall():
+def test_sep_overtakes_cls_where_it_stays_ahead_to_the_last_layer():
     values = np.zeros((40, len(TOKEN_TYPES), 4, 2))
     values[:, CLS, :2] = values[:, TOKEN_TYPES.index("[SEP]"), 2:] = 0.3
-    values[:, CLS, 0] = 0.0  # the first layer differs
     one = TypeWeights(values, values, values, np.full(40, 10), 1)
-    falls = {
-        claim: compare.earlier_and_later(one.on(kind)[:, layers], 1).value
-        for claim, (kind, layers) in compare.DEPTH.items()
-    }
-    expected = {"cls-early": 0.15, "cls-early-deeper": 0.3, "sep-late": 0.3, "sep-late-deeper": 0.3}
-    assert falls == pytest.approx(expected)
+    assert compare.overtaking_layer(compare.sep_ahead(one).mean(axis=0)) == 3
+    assert compare.last_layer_ahead(one).value == pytest.approx(0.3)
+    assert judge("sep-overtakes", {MRPC: compare.last_layer_ahead(one)}).outcome == HOLDS
+    for ahead, layer in (([1, 1], 1), ([1, -1, 1], 3), ([-1, -1], np.nan), ([1, 0], np.nan)):
+        assert compare.overtaking_layer(np.array(ahead)) == pytest.approx(layer, nan_ok=True)
 
 
-def test_a_published_panel_may_be_misread_in_all_cells_of_a_half():
-    panel = np.repeat([0.3, 9.0, 0.1], 48).reshape(3, 48)
-    assert compare.published_halves(panel).value == pytest.approx(0.2)
-    one_shade_too_dark = panel + np.array([[0.02], [0], [0]])
-    low, high = compare.published_halves(one_shade_too_dark).interval
-    assert low < 0.2 < high
+def test_the_published_panels_turn_to_sep_and_may_be_misread_in_all_cells_of_a_layer(monkeypatch):
+    assert compare.overtaking_layer(compare.published_ahead()) == 5
+    assert judge("sep-overtakes", {"": compare.published_last_layer()}).outcome == HOLDS
+    panels = {"[CLS]": np.full((3, 4), 0.1), "[SEP]": np.full((3, 4), 0.3)}
+    for shade in (-0.02, 0.02):
+        monkeypatch.setattr(
+            compare, "published_panel", lambda kind, by=shade: panels[kind] + by * (kind == "[SEP]")
+        )
+        low, high = compare.published_last_layer().interval
+        assert low < 0.2 < high
+
+
+def test_the_head_that_turned_most_is_chosen_on_other_examples_than_measured():
+    rng = np.random.default_rng(0)
+    before = rng.normal(0.1, 0.05, size=(400, 3, 4))
+    after = before + rng.normal(0, 0.05, size=before.shape)
+    before[:, 0, 1], after[:, 2, 3] = before[:, 0, 1] + 0.3, after[:, 2, 3] + 0.2
+    head, rank, means = compare.turned_head(before, after, 1)
+    assert head == (2, 3) and means["difference"].value == pytest.approx(0.2, abs=0.02)
+    assert rank > 1, "another head gave the type more before"
+    assert means["fine-tuned"].value == pytest.approx(0.3, abs=0.02)
+    after[:, 0, 1] = before[:, 0, 1] + 0.4
+    assert compare.turned_head(before, after, 1)[:2] == ((0, 1), 1), "it was the highest already"
+    noise = rng.normal(0, 0.05, size=(60, 20, 20))  # the highest of 400 heads by luck
+    lucky = compare.turned_head(np.zeros_like(noise), noise, 1)[2]["difference"]
+    assert lucky.interval[0] < 0 < lucky.interval[1]
 
 
 def in_even_shares(examples, **weights):

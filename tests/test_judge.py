@@ -150,7 +150,7 @@ def test_without_its_precondition_or_a_number_nothing_is_judged():
     no_number = "missing: a number: this model, or these data, give none"
     cases = ((sure, "a sink", "missing: a sink"), ({}, "", no_number), (unknown, "", no_number))
     for found, unmet, why in cases:
-        one = judge("cls-early", found, unmet)
+        one = judge("sep-overtakes", found, unmet)
         assert (one.outcome, one.why, one.number) == (UNTESTABLE, why, "–")
 
 
@@ -178,5 +178,5 @@ def test_a_model_that_says_one_thing_or_was_right_a_few_times_did_not_learn():
 def test_no_variance_is_no_certainty():
     """All of three examples alike say little; all of 320 say much."""
     few, enough = (Bootstrap(1.0, np.ones(1000), n, 1) for n in (3, 320))
-    assert judge("cls-early", {MRPC: few}).outcome == UNDECIDED
-    assert judge("cls-early", {MRPC: enough}).outcome == HOLDS
+    assert judge("sep-overtakes", {MRPC: few}).outcome == UNDECIDED
+    assert judge("sep-overtakes", {MRPC: enough}).outcome == HOLDS

@@ -153,7 +153,7 @@ def test_the_evidence_is_checked_whole_before_the_first_run_and_ends_at_a_failur
         place != "results/glue_norm" for place in places
     ]
     said = capsys.readouterr().out
-    assert "six hours" in said and "No confirmatory study: it needs CONFIRM=FOLDER" in said
+    assert "about a night" in said and "No confirmatory study: it needs CONFIRM=FOLDER" in said
     monkeypatch.setattr(evidence, "command_line", lambda call: 0)
     monkeypatch.setattr(evidence, "measure_treebank", made.append)
     assert evidence.main(["--treebank", "t"]) == 0 and made[-1] == "t"

@@ -120,7 +120,7 @@ def test_p_values_are_alike_where_nothing_hangs_on_them():
     assert moved(old, alike) == [] and moved(old, other)
 
 
-VERDICT = {"id": "cls-early", "model": "this run", "outcome": "undecided"}
+VERDICT = {"id": "sep-overtakes", "model": "this run", "outcome": "undecided"}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ VERDICT = {"id": "cls-early", "model": "this run", "outcome": "undecided"}
     [
         ({"settings": {"seed": 2}}, "settings"),
         ({"facts": {"head": "(1, 2)"}}, "facts"),
-        ({"verdicts": [VERDICT]}, "verdict on cls-early"),
+        ({"verdicts": [VERDICT]}, "verdict on sep-overtakes"),
         ({"rows": []}, "is gone"),
         ({"rows": entries_of("weight", 0.1, n=30) + entries_of("more", 0.1)}, "is new"),
         ({"rows": entries_of("weight", 0.1, n=31)}, "n 30 became 31"),

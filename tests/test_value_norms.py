@@ -9,12 +9,16 @@ from eight_models import NAMES, PAIRS, model_and_tokenizer
 from scipy.stats import spearmanr
 
 from bertology_utils import attention_maps, batches_of, observe
-from bertology_utils.attention import ByNorm, vectors
+from bertology_utils.attention import ByNorm, make_batches, vectors
 from bertology_utils.attention.hooks import attention_hooks
 from bertology_utils.features import side_by_side
-from bertology_utils.norms import carried, cuts, figures, measure
+from bertology_utils.framenet.measure import FORWARD, FrameLinkAttention, place_release
+from bertology_utils.glue import TASKS
+from bertology_utils.norms import carried, cuts, figures, links, measure
+from bertology_utils.norms.links import TUNED
 from bertology_utils.results import Results
 from bertology_utils.statistics import mean_over_seeds
+from bertology_utils.verdicts import FAILS, HOLDS, PRETRAINED, UNTESTABLE, judge
 
 
 @pytest.fixture(scope="module")
@@ -245,15 +249,75 @@ def test_vectors_that_cancel_count_by_norm_and_not_by_projection(model, tokenize
     np.testing.assert_allclose(found.by_projection, 0, atol=1e-9)
 
 
+def test_a_uniform_share_is_what_every_token_gets_when_all_get_the_same():
+    special = [np.zeros((3, 10), dtype=bool), np.zeros((3, 4), dtype=bool)]
+    for one in special:
+        one[0, 0] = one[1, -1] = True  # no punctuation
+    even = np.array([[1 / len(one.T), 1 / len(one.T), 0] for one in special])
+    shares = np.tile(even[:, None, None], (1, 2, 3, 1))  # (examples, layers, heads, marks)
+    found = measure.uniform_shares(shares, special)
+    assert found.shape == (2, 2, 4) and np.isnan(found[..., 2]).all()
+    np.testing.assert_allclose(found[..., [0, 1, 3]], 1)
+    np.testing.assert_allclose(measure.uniform_shares(3 * shares, special)[..., 0], 3)
+
+
+class Notes:
+    """In place of a lab: keeps what is recorded and judged."""
+
+    def __init__(self, tasks):
+        self.rows, self.judged, self.learned = {}, {}, dict.fromkeys(tasks, True)
+
+    def resampling_seed(self, task):
+        return 1
+
+    def record(self, what, values, *_, **__):
+        self.rows[what] = values
+
+    def judge(self, claim, estimates, **_):
+        self.judged[claim] = judge(claim, estimates)
+
+
+@pytest.mark.parametrize(("broadcasts", "outcome"), [(True, FAILS), (False, HOLDS)])
+def test_a_sink_that_is_broadcast_is_told_from_one_that_does_nothing(broadcasts, outcome):
+    """By hand: of two heads one rests on [CLS], whose vector is long and all that it adds, or next to nothing."""
+    rng, task = np.random.default_rng(0), TASKS["mrpc"]
+    weight = np.zeros((40, 1, 2, 7))
+    weight[..., 0] = [0.9, 0.1]
+    parts = rng.uniform(0.1, 0.2, (40, 4, 1, 2))
+    parts[:, 0, :, 0] = 5 if broadcasts else 0.01
+    rank = np.tile([1.0, 9.0], (40, 1, 1))
+    own = carried.Carried(parts, parts, parts, 1 / rank, rank)
+    models = {state: {task: [{"weight": weight, "carried": own}]} for state in (PRETRAINED, TUNED)}
+    lab = Notes([task])
+    measure.record_resting_heads(lab, models, "[CLS]")
+    assert lab.judged["sink-idle"].outcome == outcome
+    ratio = lab.rows["participation ratio of a head's outputs"][PRETRAINED]
+    assert ratio == {"rest on the sink": 1, "other heads": 9}
+    lab, weight[..., 0] = Notes([task]), 0.1
+    measure.record_resting_heads(lab, models, "[CLS]")
+    assert lab.judged["sink-idle"].outcome == UNTESTABLE
+
+
+def test_the_strongest_weights_along_frame_links_are_those_of_notebook_2(model, tokenizer):
+    placed, inputs, _ = place_release("embedded", tokenizer)
+    placed, batches = placed[:40], make_batches(inputs.select(range(40)), tokenizer)
+    found = links.observe_frame_links(
+        model, batches, [one.pairs(FORWARD) for one in placed], tokenizer.all_special_ids
+    )
+    expected = observe(model, batches, {"links": FrameLinkAttention(placed, FORWARD)})["links"]
+    np.testing.assert_allclose(found["by weight"], expected.actual, rtol=1e-6)
+    assert (found["words only"] > found["by weight"]).any()
+
+
 def test_a_head_chosen_by_another_measurement_is_measured_on_the_other_half():
     rng = np.random.default_rng(0)
     first = rng.random((60, 1, 3, 4)) * 0.1 + np.linspace(0, 1, 12).reshape(3, 4)
-    assert measure.held_out_gain(first, 2 * first, 1).value == pytest.approx(0)
-    assert measure.held_out_gain(first, 1 - first, 1).value < -0.8
+    assert links.held_out_gain(first, 2 * first, 1).value == pytest.approx(0)
+    assert links.held_out_gain(first, 1 - first, 1).value < -0.8
     noise = rng.random((60, 1, 3, 4))  # its highest head is chosen by luck, which is not measured
-    assert measure.held_out_gain(noise, first, 1).value == pytest.approx(0, abs=0.15)
+    assert links.held_out_gain(noise, first, 1).value == pytest.approx(0, abs=0.15)
     with pytest.raises(ValueError, match="3 examples are too few"):
-        measure.held_out_gain(first[:3], first[:3], 1)
+        links.held_out_gain(first[:3], first[:3], 1)
 
 
 def test_heads_are_ranked_in_either_direction_by_itself():
@@ -262,7 +326,7 @@ def test_heads_are_ranked_in_either_direction_by_itself():
     # Each (directions, layers, heads).
     one, other = (rng.random((2, 3, 4)) + [[[0.0]], [[5.0]]] for _ in range(2))
     first, second = (rng.normal(0, 0.01, (60, 2, 3, 4)) + means for means in (one, other))
-    rank = measure.rank_of_heads(first, second, 1)
+    rank = links.rank_of_heads(first, second, 1)
     each = [
         spearmanr(a.ravel(), b.ravel()).statistic
         for a, b in zip(first.mean(axis=0), second.mean(axis=0), strict=True)
@@ -286,8 +350,8 @@ def test_words_only_leaves_special_tokens_out_by_weight_and_by_norm(model, token
     (batch,), ids = batches, tokenizer.all_special_ids
     words = ~torch.isin(batch.inputs["input_ids"], torch.tensor(ids))[:, None, None]
     measurements = {
-        "weight": measure.WordsOnly(Last(), ids),
-        "norm": ByNorm(measure.WordsOnly(Last(), ids)),
+        "weight": links.WordsOnly(Last(), ids),
+        "norm": ByNorm(links.WordsOnly(Last(), ids)),
     }
     found = observe(model, batches, measurements)
     for name in found:
@@ -308,6 +372,6 @@ def test_the_interval_of_a_distance_is_above_0():
 
 def test_a_run_with_too_few_links_says_so_in_its_figures():
     nothing = Results({"notebook": "7", "facts": {}, "rows": []})
-    for draw in (figures.heads_both_ways, figures.ranks):
+    for draw in (figures.heads_both_ways, figures.ranks, figures.cls_by_head):
         (ax,) = draw(nothing).axes
         assert ax.texts[0].get_text() == "not measured in this run"

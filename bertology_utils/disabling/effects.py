@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..lab import Lab
 
 SPLITS = 200  # of the examples: a head is chosen on one half and measured on the other
-COMPARED_ROWS = 1500  # on which ablations are compared; STS-B has no more dev rows
+COMPARED_ROWS = 1000  # on which ablations are compared
 HALVINGS = 20  # of the examples, for a correlation between halves
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES
-from ..common import track
+from ..common import Head, head_name, one_based, track
 from ..glue import Task
 from ..published import READING_ERROR, published_panel
 from ..results import SHARE
@@ -35,21 +35,18 @@ from .measure import DESTINATIONS, TypeWeights, observe_types
 if TYPE_CHECKING:
     from ..lab import Lab
 
+STATES = ("pre-trained", "fine-tuned", "difference")  # of a head's weight
 STRIPE = 2.0  # times an even share: a type that gets more has a stripe
 SPECIAL = tuple(TOKEN_TYPES.index(kind) for kind in ("[CLS]", "[SEP]"))
-# By claim the special token, and the layers in the order in which its weight should fall.
-DEPTH = {
-    "cls-early": ("[CLS]", slice(None)),
-    "cls-early-deeper": ("[CLS]", slice(1, None)),
-    "sep-late": ("[SEP]", slice(None, None, -1)),
-    "sep-late-deeper": ("[SEP]", slice(None, 0, -1)),
-}
 # The tasks on which fine-tuning makes some head attend more to a type, according to the paper.
 MORE_ATTENDED = {kind: CLAIMS[f"more-{kind}"].tasks for kind in ("nouns", "objects", "negation")}
 # Kinds of rows that figures draw.
 EXAMPLES, WEIGHTS, SHARES = "examples with the type", "weight on the type", "share of attention"
 MORE, BEYOND = "increase of the weight", "increase of the weight above matched words"
 PUBLISHED = "weight by layer, published figure"
+TURNED = "weight on the type, of the head that turned to it most"
+RANK = "its rank by that weight before fine-tuning"
+OVERTAKES = "layer from which on [SEP] gets more than [CLS]"
 
 Before = Mapping[Task, TypeWeights]  # of one model, by task
 After = Mapping[Task, Sequence[TypeWeights]]  # of every fine-tuning run
@@ -70,9 +67,10 @@ def run(lab: Lab) -> None:
     stripes = {task: [stripes_of(one) for one in runs] for task, runs in after.items()}
     record_weights(lab, before, after, untrained)
     record_stripes(lab, before, stripes, untrained)
-    record_depth(lab, after, no_sep_sink)
+    record_depth(lab, after)
     record_separators(lab, after, no_sep_sink)
     record_changes(lab, before, after, stripes)
+    record_turned(lab, before, after)
     judge_blindness(lab, before, after)
 
 
@@ -233,58 +231,60 @@ def record_stripes(
     lab.record("heads with a stripe, random weights", counts, by=("task",), unit="count")
 
 
-# [CLS] early, [SEP] late
+# From [CLS] to [SEP]
 
 
-def half_difference(by_layer: np.ndarray) -> np.ndarray:
-    """Mean of the first half of the layers minus that of the second; a middle layer belongs to neither.
+def sep_ahead(one: TypeWeights) -> np.ndarray:
+    """How much more [SEP] gets than [CLS] in every layer, mean over heads, shape (examples, layers)."""
+    return (one.on("[SEP]") - one.on("[CLS]")).mean(axis=2)
+
+
+def last_layer_ahead(one: TypeWeights) -> Bootstrap:
+    """How much more [SEP] gets than [CLS] in the last layer."""
+    return bootstrap_mean(sep_ahead(one)[:, -1], one.seed)
+
+
+def overtaking_layer(ahead: np.ndarray) -> float:
+    """The layer, from 1, from which on [SEP] gets more than [CLS] in every layer; NaN if it does not in the last.
 
     Args:
-        by_layer: shape (…, layers).
+        ahead: how much more [SEP] gets, shape (layers,).
     """
-    half = by_layer.shape[-1] // 2
-    return by_layer[..., :half].mean(axis=-1) - by_layer[..., -half:].mean(axis=-1)
+    behind = 1 + int(np.flatnonzero(ahead <= 0).max(initial=-1))  # layers until [CLS] is last ahead
+    return float(one_based(behind)) if behind < len(ahead) else np.nan
 
 
-def earlier_and_later(values: np.ndarray, seed: Seed) -> Bootstrap:
-    """How much more of one token's attention the first half of the layers gives than the second.
-
-    Args:
-        values: of one type, shape (examples, layers, heads).
-        seed: of the resampling of examples.
-    """
-    return bootstrap_mean(half_difference(values.mean(axis=2)), seed)
+def published_ahead() -> np.ndarray:
+    """As :func:`sep_ahead`, mean over examples, of the published heatmaps, shape (layers,)."""
+    return (published_panel("[SEP]") - published_panel("[CLS]")).mean(axis=1)
 
 
-def published_halves(panel: np.ndarray) -> Estimate:
-    """As :func:`earlier_and_later`, of a published heatmap of 1000 examples that was read off its colours.
+def published_last_layer() -> Estimate:
+    """As :func:`last_layer_ahead`, of the published heatmaps of 1000 examples, read off their colours.
 
-    Its error is that of reading alone; how far another sample of examples would move the panel is
-    not published. A colour scale that is misread is so for all cells of a half alike, so that their
+    Its error is that of reading alone; how far another sample of examples would move a panel is not
+    published. A colour scale that is misread is so for all cells of a layer alike, so that their
     mean errs as much as one of them; all readings within the error are as likely.
-
-    Args:
-        panel: mean weights, shape (layers, heads).
     """
-    error = READING_ERROR / np.sqrt(3) * np.sqrt(2)
-    return Estimate(float(half_difference(panel.mean(axis=1))), float(error), 1000)
+    return Estimate(float(published_ahead()[-1]), READING_ERROR / np.sqrt(3) * np.sqrt(2), 1000)
 
 
-def record_depth(lab: Lab, after: After, no_sep_sink: str) -> None:
-    """In which half of the layers [CLS] and [SEP] get more, here and in the paper's published heatmaps."""
-    panels = {kind: published_panel(kind) for kind in ("[CLS]", "[SEP]")}
-    by_layer = {kind: panel.mean(axis=1) for kind, panel in panels.items()}
+def record_depth(lab: Lab, after: After) -> None:
+    """From which layer on [SEP] gets more than [CLS], here and in the paper's published heatmaps."""
+    by_layer = {kind: published_panel(kind).mean(axis=1) for kind in ("[CLS]", "[SEP]")}
     lab.record(PUBLISHED, by_layer, by=("kind",), over=("layer",), unit="weight")
-    for claim, (kind, layers) in DEPTH.items():
-        falls = over_trainings(
-            after, lambda task, one: earlier_and_later(one.on(kind)[:, layers], one.seed)
-        )
-        lab.record(CLAIMS[claim].estimate, falls, by=("task",), unit="difference")
-        lab.judge(claim, unmet=no_sep_sink if kind == "[SEP]" else "")
-        if CLAIMS[claim].paper and lab.settings.attention == "weight":  # as the panels are
-            model = "bert-base-uncased on QQP, published panel, read off"
-            fall = {"": published_halves(panels[kind][layers])}
-            lab.judge(claim, fall, unit="difference", model=model)
+    overtakes = {
+        task.title: overtaking_layer(np.mean([sep_ahead(one).mean(axis=0) for one in runs], axis=0))
+        for task, runs in after.items()
+    }
+    overtakes["published"] = overtaking_layer(published_ahead())
+    lab.record(OVERTAKES, overtakes, by=("kind",), unit="count")
+    ahead = over_trainings(after, lambda task, one: last_layer_ahead(one))
+    lab.record(CLAIMS["sep-overtakes"].estimate, ahead, by=("task",), unit="difference")
+    lab.judge("sep-overtakes")
+    if lab.settings.attention == "weight":  # as the panels are
+        model = "bert-base-uncased on QQP, published panel, read off"
+        lab.judge("sep-overtakes", {"": published_last_layer()}, unit="difference", model=model)
 
 
 def record_separators(lab: Lab, after: After, no_sep_sink: str) -> None:
@@ -294,6 +294,11 @@ def record_separators(lab: Lab, after: After, no_sep_sink: str) -> None:
         for count in (1, 2)
     )
     at = DESTINATIONS.index("[SEP]")
+    both = {
+        "the larger [SEP]": {task: one.on("[SEP]").mean() for task, (one, *_) in after.items()},
+        "all [SEP]": {task: one.destinations[..., at].mean() for task, (one, *_) in after.items()},
+    }
+    lab.record("attention to the [SEP] of an input", both, by=("kind", "task"), unit="weight")
     measures: dict[str, Callable[[TypeWeights], np.ndarray]] = {
         "sep-one-sentence": lambda one: one.on("[SEP]"),  # the largest [SEP] of an input
         "sep-shared": lambda one: -one.destinations[..., at],  # all of them
@@ -357,6 +362,52 @@ def record_changes(
     lab.record(CLAIMS["words-negligible"].estimate, parts, by=("task", "kind"))
     unmet = "" if parts else "a head that turned to words on a task that the paper names"
     lab.judge("words-negligible", unmet=unmet)
+
+
+def record_turned(lab: Lab, before: Before, after: After) -> None:
+    """The head of each run that turned to a type most, and what it gave that type before fine-tuning."""
+    weights: dict[str, dict[Task, dict[str, Estimate]]] = {kind: {} for kind in MORE_ATTENDED}
+    ranks: dict[str, dict[Task, list[int]]] = {kind: {} for kind in MORE_ATTENDED}
+    heads: dict[str, dict[str, list[str]]] = {kind: {} for kind in MORE_ATTENDED}
+    for kind in MORE_ATTENDED:
+        for task, runs in after.items():
+            had = before[task].on(kind)
+            there = np.isfinite(had[:, 0, 0])
+            if there.sum() < MIN_EXAMPLES:
+                continue
+            each = [turned_head(had[there], one.on(kind)[there], one.seed) for one in runs]
+            heads[kind][task.name] = [head_name(*head) for head, *_ in each]
+            ranks[kind][task] = [rank for _, rank, _ in each]
+            weights[kind][task] = {
+                state: mean_over_seeds([means[state] for *_, means in each]) for state in STATES
+            }
+    lab.record(TURNED, weights, by=("kind", "task", "state"), unit="weight")
+    lab.record(RANK, ranks, by=("kind", "task", "training"), unit="count")
+    lab.fact(turned=heads)
+
+
+def turned_head(
+    before: np.ndarray, after: np.ndarray, seed: Seed
+) -> tuple[Head, int, dict[str, Bootstrap]]:
+    """The head whose weight rises most in every other example, and what it gives in the rest.
+
+    Chosen and measured on the same examples, its rise would be too large.
+
+    Args:
+        before, after: weight on one type, shape (examples, layers, heads), the same examples.
+        seed: of the resampling of examples.
+
+    Returns:
+        The head; its rank among all heads before, 1 for the highest; and its weight by
+        :data:`STATES`.
+    """
+    chooses = np.arange(len(before)) % 2 == 0
+    layer, head = largest((after - before)[chooses].mean(axis=0))
+    had = before[chooses].mean(axis=0)
+    rank = 1 + int((had > had[layer, head]).sum())
+    rest = [values[~chooses, layer, head] for values in (before, after, after - before)]
+    means = [bootstrap_mean(values, seed) for values in rest]
+    return (layer, head), rank, dict(zip(STATES, means, strict=True))
 
 
 def changes(before: Before, after: After, values: str) -> Tests:

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from ..annotation.annotators import RELATIONS, Annotator, Treebank, sentences_of
-from ..annotation.inputs import AnnotatedInput, PlacedSentence, annotate_inputs
+from ..annotation.inputs import NOUNS, AnnotatedInput, PlacedSentence, annotate_inputs
 from ..attention import Batch, observe, observe_cached, weighed
 from ..attention.batches import batches_of
 from ..common import Head, head_name
@@ -35,11 +35,18 @@ WAYS = ("dependent → head", "head → dependent")
 ROWS = (  # of results.json: what, the part of a RelationTest, its unit
     ("share of arcs that the best head finds", "accuracy", "share"),
     ("share of arcs that the best fixed distance finds", "baseline", "share"),
+    ("share of arcs that the nearest word of a kind finds", "by_rule", "share"),
     ("best head above the best fixed distance", "difference", "gain"),
+    ("best head above the nearest word of a kind", "above_rule", "gain"),
     ("arcs", "arcs", "count"),
 )
-FOUND = tuple(what for what, *_ in ROWS[:2])
+FOUND = tuple(what for what, *_ in ROWS[:3])
 FURTHEST = 10  # words; how far the fixed offsets reach
+# A rule points from a word at the nearest word of one part of speech, as Universal Dependencies has
+# them ("NOUN" with proper nouns), on one side or on either.
+TAGS = tuple("NOUN VERB AUX ADJ ADV PRON DET ADP NUM CCONJ SCONJ PART INTJ SYM X PUNCT".split())
+SIDES = ("before", "after", "on either side")
+RULES = tuple(f"{tag} {side}" for tag in TAGS for side in SIDES)
 MAX_LENGTH = 128  # wordpieces of a treebank's sentence; longer ones are left out
 
 
@@ -78,12 +85,14 @@ class Arcs:
         offset: head minus dependent in words, shape (arcs,).
         hits: True where an attention head points right, shape (ways, arcs, layers, heads).
         examples: how many there are, with or without such arcs.
+        by_rule: True where each of :data:`RULES` points right, shape (ways, arcs, rules).
     """
 
     example: np.ndarray
     offset: np.ndarray
     hits: np.ndarray
     examples: int
+    by_rule: np.ndarray
 
 
 class Pointing:
@@ -128,6 +137,7 @@ class Pointing:
 
     def _arcs_of(self, labels: set[str]) -> Arcs:
         numbers, offsets, hits = [], [], [np.zeros((len(WAYS), 0, 0, 0), dtype=bool)]
+        by_rule = [np.zeros((len(WAYS), 0, len(RULES)), dtype=bool)]
         for index in sorted(self._hits):
             for at, sentence in enumerate(self._sentences[index]):
                 chosen = [arc for arc, label in enumerate(sentence.labels) if label in labels]
@@ -135,8 +145,9 @@ class Pointing:
                 offsets += (sentence.heads - sentence.dependents)[chosen].tolist()
                 # (ways, arcs, layers, heads)
                 hits.append(np.stack([layer[at][:, chosen] for layer in self._hits[index]], axis=2))
-        whole = np.concatenate(hits[1:] or hits, axis=1)
-        return Arcs(np.array(numbers, int), np.array(offsets, int), whole, len(self._inputs))
+                by_rule.append(sentence.by_rule[:, chosen])
+        whole, rules = np.concatenate(hits[1:] or hits, axis=1), np.concatenate(by_rule, axis=1)
+        return Arcs(np.array(numbers, int), np.array(offsets, int), whole, len(self._inputs), rules)
 
 
 class _Sentence:
@@ -154,6 +165,13 @@ class _Sentence:
         self.member = torch.zeros(max(written) + 1, self.stop - self.start)
         for word, pieces in zip(written, sentence.pieces, strict=True):
             self.member[word, [at - self.start for at in pieces]] = 1
+        points_at = nearest_words(sentence)  # (rules, written words)
+        self.by_rule = np.stack(
+            [
+                self.heads[:, None] == points_at[:, self.dependents].T,
+                self.dependents[:, None] == points_at[:, self.heads].T,
+            ]
+        )
 
     def hits(self, maps: torch.Tensor) -> np.ndarray:
         """Shape (ways, arcs, heads), for one layer's maps of the example, (heads, tokens, tokens)."""
@@ -170,6 +188,23 @@ class _Sentence:
         )
 
 
+def nearest_words(sentence: PlacedSentence) -> np.ndarray:
+    """The written word at which each of :data:`RULES` points from every one, -1 for none: shape (rules, written words)."""
+    numbers, written = np.arange(max(sentence.written) + 1), sentence.written
+    points_at = []
+    for tag in TAGS:
+        of_tag = NOUNS if tag == "NOUN" else {tag}
+        both = zip(written, sentence.words, strict=True)
+        there = np.array(sorted({at for at, word in both if word.upos in of_tag}), dtype=int)
+        # With a place on either side that stands for none.
+        padded = np.concatenate([[-1], there, [-1]])
+        before = padded[np.searchsorted(there, numbers, "left")]
+        after = padded[np.searchsorted(there, numbers, "right") + 1]
+        is_nearer = (after >= 0) & ((before < 0) | (after - numbers < numbers - before))
+        points_at += [before, after, np.where(is_nearer, after, before)]
+    return np.stack(points_at)
+
+
 def joined(parts: Sequence[Arcs]) -> Arcs:
     """The arcs of several data sets as one, examples numbered through."""
     starts = np.cumsum([0, *(part.examples for part in parts[:-1])])
@@ -179,6 +214,7 @@ def joined(parts: Sequence[Arcs]) -> Arcs:
         np.concatenate([part.offset for part in parts]),
         np.concatenate(hits, axis=1) if hits else parts[0].hits,
         sum(part.examples for part in parts),
+        np.concatenate([part.by_rule for part in parts], axis=1),
     )
 
 
@@ -210,12 +246,12 @@ def arcs_of(lab: Lab, model: PreTrainedModel, tasks: Sequence[Task]) -> dict[str
     return observe_cached(model, batches, {"pointing": pointing})["pointing"]
 
 
-# The best head against the best fixed distance.
+# The best head against the best fixed distance, and against the nearest word of a kind.
 
 
 @dataclass(frozen=True)
 class RelationTest:
-    """One relation's best head against the best fixed offset.
+    """One relation's best head against the best fixed offset and the best rule, on examples that chose none of them.
 
     Attributes:
         relation: its name.
@@ -228,6 +264,8 @@ class RelationTest:
         beats: heads that beat the offset, corrected over all heads and both ways.
         towards_heads: heads that do so from dependent to head, whichever way is the better one.
         p: of the best head beating the offset, so corrected.
+        rule, by_rule: the best of :data:`RULES`, and its accuracy.
+        above_rule, p_rule: accuracy minus the rule's; and p of the best head beating the rule.
     """
 
     relation: str
@@ -239,17 +277,29 @@ class RelationTest:
     accuracy: Bootstrap
     difference: Bootstrap
     beats: tuple[Head, ...]
-    towards_heads: tuple[Head, ...] = ()
-    p: float = 1.0
+    towards_heads: tuple[Head, ...]
+    p: float
+    rule: str
+    by_rule: Bootstrap
+    above_rule: Bootstrap
+    p_rule: float
 
     @property
     def support(self) -> Support:
-        """Support for some head that beats the offset; against it, that the best one is surely less than 0.02 ahead."""
+        """Support for some head that beats the offset; against it, that the best one is significantly less than 0.02 ahead."""
         ahead = mean_over_seeds([self.difference])
         number = (
             f"{head_name(*self.head)} {self.difference.text(100, 1, sign=True)} points; n={ahead.n}"
         )
         return Support(0.0 if self.beats else 1.0, (-ahead).p_above(-WEIGHT), number)
+
+    @property
+    def support_above_rule(self) -> Support:
+        """As :attr:`support`, for the best head above the rule."""
+        ahead = mean_over_seeds([self.above_rule])
+        number = f"{head_name(*self.head)} {self.above_rule.text(100, 1, sign=True)} points"
+        number += f" above the nearest {self.rule}; n={ahead.n}"
+        return Support(self.p_rule, (-ahead).p_above(-WEIGHT), number)
 
 
 def best_offset(offsets: np.ndarray) -> int:
@@ -258,78 +308,83 @@ def best_offset(offsets: np.ndarray) -> int:
     return max(candidates, key=lambda offset: np.count_nonzero(offsets == offset))
 
 
-def relation_test(
-    name: str,
-    arcs: Arcs,
-    seed: Seed,
-    ways: Sequence[int] = (0, 1),
-    chooses: np.ndarray | None = None,
-) -> RelationTest:
-    """Which heads point along a relation more often than the best fixed offset does?
+def relation_test(name: str, arcs: Arcs, seed: Seed, ways: Sequence[int] = (0, 1)) -> RelationTest:
+    """Which heads point along a relation more often than the best fixed offset and the best rule do?
 
-    Examples are resampled, since their arcs share a map. In the test the sign
-    of an example's difference is exchanged.
+    Head, offset and rule are chosen on one half of the examples and measured on the other, so that
+    no luck of the choice is in the numbers. Examples are resampled, since their arcs share a map.
+    In the tests the sign of an example's difference is exchanged.
 
     Args:
         name: of the relation.
         arcs: from :class:`Pointing`.
-        seed: of resampling and permutations.
+        seed: of halving, resampling and permutations.
         ways: the directions to choose from, places in :data:`WAYS`.
-        chooses: True at arcs on which head and offset are chosen, which are then measured on the
-            others, shape (arcs,). By default both are chosen and measured on all.
 
     Raises:
-        ValueError: no arcs of the relation.
+        ValueError: fewer than two examples with an arc of the relation.
     """
-    if not len(arcs.offset):
-        raise ValueError(f"no {name} arc in the data")
-    if chooses is None:
-        chooses = measured = np.ones(len(arcs.offset), dtype=bool)
-    else:
-        measured = ~chooses
+    examples, of_arcs = np.unique(arcs.example, return_inverse=True)
+    if len(examples) < 2:
+        raise ValueError(f"{len(examples)} examples with a {name} arc; give two at least")
+    drawn = np.random.default_rng(seed).permutation(len(examples))
+    chooses = (drawn < len(examples) // 2)[of_arcs]  # True at arcs of the one half
     hits = arcs.hits[list(ways)].astype(float)  # (ways, arcs, layers, heads)
     best, *place = largest(hits[:, chooses].mean(axis=1))
     head = place[0], place[1]
     offsets = np.stack([-arcs.offset if way else arcs.offset for way in ways])  # (ways, arcs)
     chosen = [best_offset(each[chooses]) for each in offsets]
-    right = (offsets == np.array(chosen)[:, None]).astype(float)
-    _, groups = np.unique(arcs.example[measured], return_inverse=True)
-    differences = (hits - right[..., None, None])[:, measured].swapaxes(0, 1)
-    p = many_test(sums_of_examples(differences, groups), 0.0, seed).above  # (ways, layers, heads)
+    by_offset = (offsets == np.array(chosen)[:, None]).astype(float)
+    rules = arcs.by_rule[list(ways)].astype(float)  # (ways, arcs, rules)
+    rule = rules[:, chooses].mean(axis=1).argmax(axis=1)  # of each way
+    by_rule = np.stack([of_way[:, at] for of_way, at in zip(rules, rule, strict=True)])
+    _, groups = np.unique(arcs.example[~chooses], return_inverse=True)
+    p, p_rule = (
+        many_test(sums_of_examples(differences.swapaxes(0, 1), groups), 0.0, seed).above
+        for differences in (
+            (hits - of[..., None, None])[:, ~chooses] for of in (by_offset, by_rule)
+        )
+    )  # each (ways, layers, heads)
     beats = [tuple((int(at), int(of)) for at, of in np.argwhere(each < ONE_SIDED)) for each in p]
-    own, by_offset = hits[(best, measured, *head)], right[best, measured]
-    baseline, accuracy, difference = (
-        _mean_over_arcs(values, groups, seed) for values in (by_offset, own, own - by_offset)
+    own, other, ruled = (
+        values[best, ~chooses] for values in (hits[:, :, *head], by_offset, by_rule)
     )
-    way, count = WAYS[ways[best]], len(own)
-    tested = beats[best], beats[0], float(p[(best, *head)])
+    accuracy, baseline, difference, of_rule, above_rule = (
+        _mean_over_arcs(values, groups, seed)
+        for values in (own, other, own - other, ruled, own - ruled)
+    )
     return RelationTest(
-        name, count, way, chosen[best], baseline, head, accuracy, difference, *tested
+        relation=name,
+        arcs=len(own),
+        way=WAYS[ways[best]],
+        offset=chosen[best],
+        baseline=baseline,
+        head=head,
+        accuracy=accuracy,
+        difference=difference,
+        beats=beats[best],
+        towards_heads=beats[0],
+        p=float(p[(best, *head)]),
+        rule=RULES[rule[best]],
+        by_rule=of_rule,
+        above_rule=above_rule,
+        p_rule=float(p_rule[(best, *head)]),
     )
 
 
 def chosen_and_measured(name: str, arcs: Arcs, seed: Seed) -> list[dict[str, object]]:
-    """Either direction of a relation: head and fixed distance chosen on half of the examples, both measured on the rest.
-
-    Args:
-        name: of the relation.
-        arcs: from :class:`Pointing`, of two examples at least.
-        seed: of the halving, resampling and permutations.
-
-    Returns:
-        A row for each of :data:`WAYS`; see :func:`head_dependencies`.
-    """
-    examples, groups = np.unique(arcs.example, return_inverse=True)
-    half = np.random.default_rng(seed).permutation(len(examples)) < len(examples) // 2
+    """:func:`relation_test` of either direction of a relation: a row for each of :data:`WAYS`; see :func:`head_dependencies`."""
     rows = []
     for way in range(len(WAYS)):
-        test = relation_test(name, arcs, seed, [way], half[groups])
+        test = relation_test(name, arcs, seed, [way])
         row: dict[str, object] = {"relation": name, "direction": test.way, "arcs": test.arcs}
         row["best head"] = head_name(*test.head)
-        for title, share in (("head", test.accuracy), ("distance", test.baseline)):
+        shares = {"head": test.accuracy, "distance": test.baseline, "rule": test.by_rule}
+        for title, share in shares.items():
             row[f"{title}: share of arcs"] = share.value
             row[f"{title}: low"], row[f"{title}: high"] = share.interval
-        rows.append(row | {"best fixed distance": test.offset, "p": test.p})
+        row |= {"best fixed distance": test.offset, "p": test.p}
+        rows.append(row | {"best rule": test.rule, "p, rule": test.p_rule})
     return rows
 
 
@@ -349,7 +404,8 @@ def _mean_over_arcs(values: np.ndarray, groups: np.ndarray, seed: Seed) -> Boots
 def chosen(test: RelationTest) -> dict[str, object]:
     """What was chosen for a relation, for the facts of a results file; heads from 1."""
     beats = [head_name(*head) for head in test.beats]
-    return {"way": test.way, "head": head_name(*test.head), "offset": test.offset, "beats": beats}
+    facts = {"way": test.way, "head": head_name(*test.head), "offset": test.offset}
+    return facts | {"rule": test.rule, "beats": beats}
 
 
 # Any encoder on any treebank.
@@ -366,9 +422,9 @@ def head_dependencies(
 
     A head points from a word at the word of its sentence to which it attends most. Words that
     share one written word, such as "de" and "le" in "du", share its wordpieces: they count as one
-    word, and arcs between them are left out. Head and distance are chosen on one half of the
-    sentences and measured on the other, so that no luck of the choice is in the numbers. Sentences
-    of more than :data:`MAX_LENGTH` wordpieces are left out.
+    word, and arcs between them are left out. Head, distance and rule ("the nearest verb") are
+    chosen on one half of the sentences and measured on the other, so that no luck of the choice is
+    in the numbers. Sentences of more than :data:`MAX_LENGTH` wordpieces are left out.
 
     Args:
         model: encoder or classifier in evaluation mode.
@@ -381,9 +437,10 @@ def head_dependencies(
 
     Returns:
         A row for each relation and direction ("dependent → head", "head → dependent"), in the order
-        of their arcs: the measured arcs; the best head, "(layer, head)" from 1; the share of arcs
-        that it finds and that the best fixed distance finds, with 95 % intervals over sentences;
-        that distance in words; and the p of the head beating it, corrected over all heads.
+        of their arcs: the measured arcs; the best head, "(layer, head)" from 1; the shares of arcs
+        that it, the best fixed distance and the best of :data:`RULES` find, with 95 % intervals over
+        sentences; that distance in words, and that rule; and the p of the head beating either,
+        corrected over all heads.
         ``attrs["left out"]`` says by reason how many sentences, or arcs, are not measured.
 
     Raises:

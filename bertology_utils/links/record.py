@@ -205,7 +205,7 @@ def record_relations(lab: Lab) -> None:
     tests = {
         relation: relation_test(relation, arcs, lab.settings.seed)
         for relation, arcs in arcs_of(lab, lab.encoder(), lab.tasks).items()
-        if len(arcs.offset)
+        if len(set(arcs.example)) > 1  # a half chooses, a half is measured
     }
     for what, part, unit in ROWS:
         values = {relation: getattr(test, part) for relation, test in tests.items()}

@@ -50,6 +50,16 @@ class Carried:
     first: np.ndarray
     rank: np.ndarray
 
+    @property
+    def output(self) -> np.ndarray:
+        """Mean length of each head's output, shape (examples, layers, heads)."""
+        return self.by_projection.sum(axis=1)
+
+    @property
+    def projection(self) -> np.ndarray:
+        """Shares of each head's output by kind of token, shape (examples, layers, heads, kinds); they sum to 1."""
+        return np.moveaxis(self.by_projection / self.output[:, None], 1, 3)
+
 
 def carried(
     model: PreTrainedModel, batches: Sequence[Batch], special: Sequence[np.ndarray]

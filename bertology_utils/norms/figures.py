@@ -1,4 +1,4 @@
-"""The figures of notebook 7: one map by weight and by norm, lengths of vectors, attention cut, and heads along links.
+"""The figures of notebook 7: one map by weight and by norm, lengths of vectors, uniform shares, attention cut, heads along links.
 
 ``results`` below is one table of rows, the committed evidence or a run's own.
 """
@@ -17,10 +17,11 @@ from ..attention import Batch, attention_maps, vectors
 from ..common import Head, head_name
 from ..plots import COLOURS, FLOW_COLOURS
 from ..results import Results
-from ..verdicts import CLAIMS, PRETRAINED
+from ..verdicts import PRETRAINED
 from .carried import MARKS
-from .cuts import CUT_FROM, CUTS
-from .measure import LENGTHS, MOVED, POINTS, RANKS, SHARES, TUNED, WAYS
+from .cuts import CUT_FROM
+from .links import POINTS, RANKS, TUNED, TUNING, WAYS
+from .measure import COUNTED, LENGTHS, MOVED, OF_CLS_BY_HEAD, SHARES, UNIFORM
 
 KIND_COLOURS = dict(zip(MARKS, FLOW_COLOURS, strict=False)) | {"words": COLOURS["orange"]}
 LINKS = {  # rows of a figure: which links, and how their label in the results begins
@@ -73,22 +74,52 @@ def attention_by_layer(results: Results) -> Figure:
     return plots.stacked(table, panel="what", label=label, colours=FLOW_COLOURS)
 
 
+def uniform_shares(results: Results) -> Figure:
+    """What one token of each kind gets by layer, in uniform shares, pre-trained: by weight, by norm and by projection."""
+    names = {UNIFORM.format(way): f"by {way}" for way in COUNTED}
+    table = results.table(list(names), state=PRETRAINED)
+    return plots.lines(
+        table.assign(what=table.what.map(names)),
+        colour="kind",
+        panel="what",
+        label="uniform shares, 1/L",
+        colours=KIND_COLOURS,
+        border={"a uniform share": 1},
+        share=False,
+    )
+
+
+def cls_by_head(results: Results) -> Figure:
+    """What every pre-trained head has from [CLS] by norm and by projection, against its weight there; mean over tasks."""
+    names = {OF_CLS_BY_HEAD.format(way): f"by {way}" for way in COUNTED}
+    table = results.table(list(names), state=PRETRAINED)
+    table = table.assign(what=table.what.map(names))
+    heads = table.pivot_table(index=["layer", "head"], columns="what", values="value").reset_index()
+    across, label = "share of [CLS] by weight", "of what the head adds"
+    heads = heads.rename(columns={"by weight": across}) if len(heads) else heads
+    heads = (
+        heads.melt(["layer", "head", across], var_name="kind", value_name=label)
+        if len(heads)
+        else table
+    )
+    return plots.scatter(heads, x=across, y=label, colour="kind", diagonal=True)
+
+
 def answers_moved(results: Results) -> Figure:
     """How far answers move without attention to the sink and to words, a panel for what stands instead."""
     sink = results.content["facts"]["sink"]
-    titles = dict(
-        zip(CUT_FROM, (f"all of {sink}", f"part of {sink}", "words", "words"), strict=True)
-    )
-    table = results.table([MOVED])
-    names = {f"{source}, {instead} instead": (source, instead) for source, instead in CUTS[:-1]}
-    table = table[table.kind.isin(names)]
-    table["panel"] = table.kind.map(lambda kind: f"{names[kind][1]} instead")
-    table["kind"] = table.kind.map(lambda kind: titles[names[kind][0]])
-    colours = dict(
-        zip(titles.values(), (KIND_COLOURS[sink], COLOURS["grey"], COLOURS["orange"]), strict=False)
-    )
+    titles = (f"all of {sink}", f"part of {sink}", "as much of words", f"words, norm of {sink}")
+    colours = (KIND_COLOURS[sink], COLOURS["grey"], COLOURS["orange"], COLOURS["green"])
+    table = results.table(MOVED)
+    source, instead = (table.kind.str.rsplit(", ", n=1).str[part] for part in (0, 1))
+    table = table.assign(kind=source.map(dict(zip(CUT_FROM, titles, strict=True))), instead=instead)
     return plots.dots(
-        table, colour="kind", panel="panel", label="how far the answer moves", colours=colours
+        table,
+        colour="kind",
+        panel="instead",
+        label="how far the answer moves",
+        colours=dict(zip(titles, colours, strict=True)),
+        limits=(0, None),
     )
 
 
@@ -113,19 +144,23 @@ def heads_both_ways(results: Results) -> Figure:
 
 
 def ranks(results: Results) -> Figure:
-    """Rank correlation of heads by norm with the same by weight, a row for each kind of link."""
-    table, parts = results.table([RANKS.format(links) for links in dict(LINKS.values())]), []
+    """Rank correlation of fine-tuned heads by norm with the same by weight, and with themselves before; by kind of link."""
+    parts = []
     for row, (links, kind) in LINKS.items():
-        for state in (PRETRAINED, TUNED):
-            own = table.kind.str.startswith(f"{kind}, {state}") & (
-                table.what == RANKS.format(links)
-            )
-            parts.append(table[own].assign(links=row, state=state))
+        names = {
+            RANKS.format(links): "norm with weight",
+            TUNING.format(links): "fine-tuned with pre-trained",
+        }
+        table = results.table(list(names))
+        own = table.kind.str.startswith(f"{kind}, {TUNED}")
+        parts.append(table[own].assign(links=row, what=table.what.map(names)))
     return plots.dots(
         pd.concat(parts, ignore_index=True),
         y="links",
-        colour="state",
+        colour="what",
         label="rank correlation over heads",
-        colours={PRETRAINED: COLOURS["grey"], TUNED: COLOURS["blue"]},
-        border={"least that counts as the same": CLAIMS["relations-rank"].least},
+        colours={
+            "norm with weight": COLOURS["blue"],
+            "fine-tuned with pre-trained": COLOURS["grey"],
+        },
     )

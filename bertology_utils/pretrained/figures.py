@@ -50,8 +50,6 @@ def by_depth(results: Results) -> Figure:
     )
     for ax in figure.axes:
         ax.set_ylim(0, 1.05 * table.value.max())
-        half = float(np.mean(ax.get_xlim()))  # of the layers
-        ax.axvline(half, color=COLOURS["grey"], ls=":", lw=1)
     return figure
 
 
@@ -82,18 +80,20 @@ def arcs_in_map(weights: np.ndarray, words: Sequence[Word], title: str) -> Figur
 
 
 def pointing(results: Results) -> Figure:
-    """In how many arcs the best head and the best fixed distance find the other word."""
+    """In how many arcs the best head, the best fixed distance and the nearest word of a kind find the other word."""
     random, clark = "random weights", "bert-base, Clark et al."
     table = results.table(FOUND)
     table["encoder"] = table.state.replace(PRETRAINED, encoder_name(results))
     published = pd.DataFrame(
         {"what": what, "kind": kind, "value": getattr(one, part), "encoder": clark}
-        for what, part in zip(FOUND, ("accuracy", "offset"), strict=True)
+        for what, part in zip(FOUND[:2], ("accuracy", "offset"), strict=True)
         for kind, one in CLARK.items()
     )
     table = pd.concat([table, published], ignore_index=True)
     table["what"] = table.what.map(
-        dict(zip(FOUND, ("best head", "best fixed distance"), strict=True))
+        dict(
+            zip(FOUND, ("best head", "best fixed distance", "nearest word of a kind"), strict=True)
+        )
     )
     table["dependency"] = pd.Categorical(table.kind.map(MEANINGS), list(MEANINGS.values()))
     colours = {
@@ -108,5 +108,5 @@ def pointing(results: Results) -> Figure:
         panel="what",
         label="finds the other word, % of arcs",
         colours=colours,
-        columns=2,
+        columns=3,
     )

@@ -10,7 +10,14 @@ import numpy as np
 
 from ..attention import ByNorm, observe_cached
 from ..common import head_name, one_based, track
-from ..features.compare import DEPTH, earlier_and_later, stripes_of
+from ..features.compare import (
+    OVERTAKES,
+    last_layer_ahead,
+    overtaking_layer,
+    published_ahead,
+    sep_ahead,
+    stripes_of,
+)
 from ..features.measure import (
     MARKS,
     Flow,
@@ -153,6 +160,8 @@ def record_panels(lab: Lab, encoder: PreTrainedModel, types: Types) -> dict[str,
     for state, of in {PRETRAINED: panels, "published": published}.items():
         by_layer = {kind: panel.mean(axis=1) for kind, panel in of.items()}
         lab.record(BY_LAYER, by_layer, by=("kind",), state=state, unit="weight")
+    published_layer = {"": overtaking_layer(published_ahead())}
+    lab.record(OVERTAKES, published_layer, by=("kind",), state="published", unit="count")
     counts = {
         "published, layers 1 to 4": (published["[CLS]"] > published["[SEP]"])[:4],
         "published, layers 5 to 12": (published["[CLS]"] > published["[SEP]"])[4:],
@@ -238,17 +247,11 @@ def record_special_tokens(lab: Lab, seen: Observed, types: Types, another: str) 
     flows = {task: one["flow"] for task, one in seen.items()}
     even = in_even_shares(flows, {task: token_masks(lab, task)["marks"] for task in lab.tasks})
     record(lab, "one token's attention in even shares, by weight", even, "", by="kind")
-    for claim, (kind, layers) in DEPTH.items():
-        falls = one_model(
-            {
-                task: earlier_and_later(one.on(kind)[:, layers], one.seed)
-                for task, one in types.items()
-            }
-        )
-        if kind == "[CLS]":
-            record(lab, CLAIMS[claim].estimate, falls, "difference")
-        unmet = no_sink(even[kind]) if kind == "[SEP]" else ""
-        judge(lab, claim, falls, unit="difference", unmet=unmet)
+    ahead = one_model({task: last_layer_ahead(one) for task, one in types.items()})
+    record(lab, CLAIMS["sep-overtakes"].estimate, ahead, "difference")
+    judge(lab, "sep-overtakes", ahead, unit="difference")
+    overtakes = {task: overtaking_layer(sep_ahead(one).mean(axis=0)) for task, one in types.items()}
+    record(lab, OVERTAKES, overtakes, "count")
     stripes = {task: stripes_of(one) for task, one in types.items()}
     ahead = one_model({task: one.marks_ahead() for task, one in stripes.items()})
     record(lab, CLAIMS["stripes-special"].estimate, ahead, "difference of shares", SHARE)
@@ -285,6 +288,8 @@ def record_dependencies(lab: Lab, another: str) -> None:
     lab.fact(pointing={name: chosen(test) for name, test in pointing.items()})
     lab.fact(**{f"head of {name}": head_name(*test.head) for name, test in pointing.items()})
     judge(lab, "relations-ahead", ahead_of_distance(pointing))
+    above = {name: test.support_above_rule for name, test in pointing.items()}
+    judge(lab, "relations-rule", above)
     beaten = sum(len(test.beats) for test in random.values())
     none = {f"heads, of {len(random)} relations:": beaten} if random else {}
     judge(lab, "relations-random", none)
@@ -295,8 +300,12 @@ def record_dependencies(lab: Lab, another: str) -> None:
 def relation_tests(lab: Lab, init: str, tasks: tuple[Task, ...]) -> dict[str, RelationTest]:
     """Tests of heads along dependencies, by relation; relations with few arcs are left out."""
     arcs = arcs_of(lab, lab.encoder(init), tasks)
-    enough = {name: one for name, one in arcs.items() if len(one.offset) >= MIN_EXAMPLES}
-    return {name: relation_test(name, one, lab.settings.seed) for name, one in enough.items()}
+    tests = {
+        name: relation_test(name, one, lab.settings.seed)
+        for name, one in arcs.items()
+        if len(set(one.example)) > 1
+    }
+    return {name: test for name, test in tests.items() if test.arcs >= MIN_EXAMPLES}
 
 
 def ahead_of_distance(tests: Mapping[str, RelationTest]) -> dict[str, Support]:

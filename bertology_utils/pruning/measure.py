@@ -59,7 +59,7 @@ def run(lab: Lab) -> None:
 @kept
 def skill_of(lab: Lab, task: Task) -> Skill:
     """The whole models' skill on the rows that all models answer."""
-    labels = lab.labels(task, "swept", answers.EVALUATED)
+    labels = np.asarray(answers.evaluated(lab, task)["label"])
     return Skill(task, labels, answers.whole_answers(lab, task), lab.resampling_seed(task))
 
 
