@@ -405,6 +405,8 @@ def test_other_places_are_the_links_moved_or_those_of_sentences_of_the_same_leng
             expected = possible[at : at + 1] if elsewhere == "moved" else possible
             assert any(np.allclose(score, one, atol=forward_tolerance(model)) for one in expected)
         np.testing.assert_array_equal(scores.compared[index], len(found) > 0)
+    excess = scores.actual[scores.compared].mean(axis=0) - scores.elsewhere
+    np.testing.assert_allclose(excess, scores.excess.mean(axis=0), atol=1e-6)
 
 
 def test_published_heatmaps_hold_the_papers_two_heads():
@@ -493,6 +495,13 @@ def test_an_elements_role_is_told_by_its_place_and_words():
     assert role(text, ("Agent", "He"), ("Theme", "the dog")) == ""
 
 
+def test_two_of_144_heads_are_beyond_the_99th_percentile_whatever_their_scores():
+    rng = np.random.default_rng(0)
+    for scores in (rng.random((12, 12)), rng.normal(size=144), published_panel("framenet")):
+        assert measure.beyond_percentile(scores) == 2
+    assert measure.beyond_percentile(rng.random((6, 12))) == 1
+
+
 def test_the_second_head_above_the_third():
     scores = np.random.default_rng(0).normal([[0.3, 0.2, 0.1]], 0.01, (200, 1, 3))
     apart = measure.second_above_third(scores, 1)
@@ -517,6 +526,10 @@ def test_a_run_on_ones_own_model_judges_every_claim_and_records_what_the_evidenc
     expected = {entry["what"] for entry in lab.committed_evidence.entries}
     lacking = expected - {entry["what"] for entry in lab.entries}
     assert all("links to other elements" in what for what in lacking) and len(lacking) == 2
+    # Of 8 heads always one, with no links and with random weights, too.
+    own_rows = [entry for entry in lab.entries if entry["what"] == measure.BEYOND_99TH]
+    assert [entry["value"] for entry in own_rows] == [1] * 6 + [2]
+    assert own_rows[-1]["kind"] == measure.PUBLISHED
 
 
 def test_nltk_release_from_a_folder_or_packed(folder, tmp_path, monkeypatch):

@@ -18,7 +18,14 @@ from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS
 from bertology_utils.patterns import classifiers, figures, labels, measure
 from bertology_utils.patterns.classifiers import NETWORK, REGRESSION, load_network, named_maps
-from bertology_utils.patterns.labels import FOLDER, PATTERNS, constructed_maps, indices, load_maps
+from bertology_utils.patterns.labels import (
+    FOLDER,
+    PATTERNS,
+    constructed_maps,
+    generous,
+    indices,
+    load_maps,
+)
 from bertology_utils.results import Results, entries_of
 from bertology_utils.statistics import bootstrap
 from pattern_trainer import SEED, changes, cross_validate, fingerprints, fit, folds, macro_f1
@@ -311,6 +318,19 @@ def test_what_the_labelled_maps_cover():
     assert set(natural.groupby(["task", "layer"]).size()) == {10}
     assert not maps.duplicated(["task", "example"]).any(), "no input twice"
     assert maps["pattern"].value_counts().min() >= 30
+
+
+def test_generous_labels_are_heterogeneous_wherever_either_annotator_says_so():
+    maps = load_maps()
+    counted = generous(maps) == "heterogeneous"
+    said = (maps["first"] == "heterogeneous") | (maps["second"] == "heterogeneous")
+    assert (counted == said | (maps["pattern"] == "heterogeneous")).all()
+    assert counted.sum() > (maps["pattern"] == "heterogeneous").sum()
+    assert (generous(maps)[~counted] == maps["pattern"][~counted]).all()
+    plain, more = (measure.classifier_errors(NETWORK, 1, generous=it)[0] for it in (False, True))
+    np.testing.assert_allclose(more.sum(axis=1), 1)
+    # Of what the network calls vertical, more is heterogeneous then.
+    assert more[-1, 0] > plain[-1, 0]
 
 
 def test_two_annotators_agree_and_the_card_says_how_far():

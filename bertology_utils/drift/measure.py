@@ -52,7 +52,13 @@ RESET_ROWS = 2000  # with so many a score is known to 2 points, and its differen
 def run(lab: Lab) -> None:
     """Measure, record and judge all of §4.3, controls included."""
     epochs = lab.settings.profile.recipe_of("normal").epochs
-    lab.fact(rows=lab.rows_used(), learned=lab.learned, random_start_epochs=epochs)
+    rows = lab.rows_used()
+    lab.fact(rows=rows, learned=lab.learned, random_start_epochs=epochs)
+    counts = {
+        task: {"trained on": rows[task.name]["train"], "scored on": rows[task.name]["dev"]}
+        for task in lab.tasks
+    }
+    lab.record("rows", counts, by=("task", "kind"), unit="count")
     record_maps(lab)
     record_padding(lab)
     record_scores(lab)
@@ -461,6 +467,8 @@ def record_resets(lab: Lab) -> None:
         above[task] = means.pop("above")
         changes[task] = means
     lab.record("change of the score with layers reset", changes, by=("task", "kind"), unit="gain")
+    counts = {task: len(reset_rows(lab, task)) for task in changes}
+    lab.record("rows on which layers are reset", counts, by=("task",), unit="count")
     what = "cost of resetting the last two layers above that of all others"
     lab.record(what, above, by=("task",), unit="gain")
     lab.judge("last-layers-gain")

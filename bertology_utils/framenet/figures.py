@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from .. import plots
@@ -18,7 +19,20 @@ from ..published import published_panel
 from ..results import Results
 from ..statistics import ONE_SIDED, heads_by_size
 from .links import FrameSentence
-from .measure import BOTH, DIRECTIONS, EXCESS, P_OF_EXCESS, PUBLISHED, SCORE, WEIGHT_ALONE, Seen
+from .measure import (
+    BOTH,
+    DIRECTIONS,
+    ELSEWHERE,
+    EXCESS,
+    LINKS,
+    OTHER_PLACES,
+    P_OF_EXCESS,
+    PUBLISHED,
+    RANDOM,
+    SCORE,
+    WEIGHT_ALONE,
+    Seen,
+)
 
 REACH = 0.1  # the scale of the excess ends here
 
@@ -73,6 +87,33 @@ def scores(results: Results) -> Figure:
     for ax, panel in zip(figure.axes, panels.values(), strict=False):
         plots.outline(ax, heads_by_size(panel)[:1])
         plots.outline(ax, heads_by_size(panel)[1:2])
+    return figure
+
+
+def sorted_scores(results: Results) -> Figure:
+    """All heads by their score along links, at other sentences' places and with random weights: does any stand out?
+
+    Right of the dotted line are the heads beyond the 99th percentile.
+    """
+    panels = {PUBLISHED: {LINKS: published_panel("framenet")}}
+    for direction in DIRECTIONS[::-1]:
+        panels[direction] = {LINKS: results.array(SCORE, kind=direction)}
+        for state in (OTHER_PLACES, RANDOM):
+            panels[direction][state] = results.array(ELSEWHERE, kind=direction, state=state)
+    rows = [
+        {"panel": panel, "scores of": of, "share": share, "value": value}
+        for panel, states in panels.items()
+        for of, scores in states.items()
+        for share, value in zip(
+            np.linspace(0, 100, scores.size), np.sort(scores, axis=None), strict=True
+        )
+    ]
+    table = pd.DataFrame(rows)
+    table["panel"] = pd.Categorical(table.panel, list(panels))
+    figure = plots.lines(table, x="share", colour="scores of", panel="panel", label="mean weight")
+    for ax in figure.axes:
+        ax.axvline(99, color=COLOURS["grey"], ls=":", lw=1)
+        ax.set_xlabel("heads, % (sorted by score)")
     return figure
 
 

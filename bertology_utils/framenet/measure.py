@@ -61,6 +61,10 @@ SCORE, EXCESS = "score along frame links", "excess along frame links"
 P_OF_EXCESS = "p of the excess beyond place and word"
 WEIGHT_ALONE, BOTH = "weight", "smaller of both"  # states of the excess: without popularity, too
 PUBLISHED = "bert-base, published figure"
+# The same score where there is no link, or no learned head; and what the paper's criterion says of each.
+ELSEWHERE = "score of heads without links or training"
+LINKS, OTHER_PLACES, RANDOM = "links", PLACES["borrowed"], "random weights"
+BEYOND_99TH = "heads beyond the 99th percentile of all heads"
 
 
 # Where links are among wordpieces
@@ -187,6 +191,12 @@ class FrameLinkScores:
     def compared(self) -> np.ndarray:
         """True for sentences with other places, shape (sentences,)."""
         return np.array([len(scores) > 1 for scores in self.places])
+
+    @property
+    def elsewhere(self) -> np.ndarray:
+        """Mean score of the other places, over the sentences that have some, shape (layers, heads)."""
+        others = [scores[1:].mean(axis=0) for scores in self.places if len(scores) > 1]
+        return np.mean(others, axis=0)
 
     @property
     def excess(self) -> np.ndarray:
@@ -472,6 +482,7 @@ def run(lab: Lab) -> None:
     random = observe_cached(lab.encoder("normal"), batches, measurements)
     scores, tests = scores_and_tests(lab, placed, batches)
     record_highest_heads(lab, scores, random[FORWARD])
+    record_percentile(lab, scores, random)
 
     bars = {direction: float(one.excess.mean(axis=0).max()) for direction, one in random.items()}
     excess = {
@@ -570,6 +581,37 @@ def record_highest_heads(
         at = texts.index(EXAMPLE)
         supports[head_name(*head)] = looks_along(float(actual[at, *head]), placed[at].length)
     lab.judge("frame-example", supports, unmet=unmet)
+
+
+def record_percentile(
+    lab: Lab, scores: Mapping[str, FrameLinkScores], random: Mapping[str, FrameLinkScores]
+) -> None:
+    """The paper's criterion, a score beyond the 99th percentile of all heads, on links, on no links and with random weights.
+
+    Args:
+        lab: takes the numbers.
+        scores, random: of the encoder and of random weights, by direction.
+    """
+    placed, _ = frame_sentences(lab)
+    lab.record("uniform share", float(np.mean([1 / one.length for one in placed])), unit="weight")
+    without = {
+        direction: {OTHER_PLACES: one.elsewhere, RANDOM: random[direction].actual.mean(axis=0)}
+        for direction, one in scores.items()
+    }
+    lab.record(ELSEWHERE, without, by=("kind", "state"), unit="weight")
+    of_links = {direction: {LINKS: one.actual.mean(axis=0)} for direction, one in scores.items()}
+    all_scores = {direction: of_links[direction] | without[direction] for direction in scores}
+    all_scores[PUBLISHED] = {LINKS: published_panel("framenet")}
+    counts = {
+        kind: {state: beyond_percentile(one) for state, one in states.items()}
+        for kind, states in all_scores.items()
+    }
+    lab.record(BEYOND_99TH, counts, by=("kind", "state"), unit="count")
+
+
+def beyond_percentile(scores: np.ndarray, percent: float = 99) -> int:
+    """How many heads score beyond a percentile of all heads' scores: of 144 always two, whatever the scores are, but for ties."""
+    return int((scores > np.percentile(scores, percent)).sum())
 
 
 def record_following(

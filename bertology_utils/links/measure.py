@@ -217,6 +217,20 @@ def share_adjacent(inputs: Iterable[InputLinks]) -> dict[str, float]:
     return shares
 
 
+def ahead_by_chance(inputs: Iterable[InputLinks]) -> dict[str, float]:
+    """In what share of links a head that does not tell a word from its rivals would give the word most.
+
+    By type of link, mean over the links of an input and over inputs as in :class:`LinkScores`;
+    types without rivals are left out.
+    """
+    shares: dict[str, list[float]] = {}
+    for by_type in inputs:
+        for name, links in by_type.items():
+            if even := [1 / (1 + len(link.rivals)) for link in links if link.rivals]:
+                shares.setdefault(name, []).append(float(np.mean(even)))
+    return {name: float(np.mean(of_inputs)) for name, of_inputs in shares.items()}
+
+
 # What every head gives them.
 
 

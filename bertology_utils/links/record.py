@@ -29,6 +29,7 @@ ALONG = "weight along links"
 ABOVE_PLACES = "weight along links above other inputs' places"
 CENTRED = "the same with each word's popularity off"
 ABOVE_RIVALS = "weight along links above rivals"
+AHEAD = "share of links ahead of all their rivals"
 NEIGHBOURS = "weight on the neighbour on the links' side"
 RHO = "ρ with attention to neighbours, attention along links"
 # By state, task and type of token; and by task, type and fine-tuning run.
@@ -102,6 +103,8 @@ def record_links(
     links = [of_input for task in lab.tasks for of_input in links_of(lab, task)]
     adjacent = measure.share_adjacent(links)
     lab.record("share of links between neighbours", adjacent, by=("kind",), unit="share")
+    by_chance = measure.ahead_by_chance(links)
+    lab.record(f"{AHEAD}, by chance", by_chance, by=("kind",), unit="share")
     tests = {state: all_link_tests(models.values(), seed) for state, models in states.items()}
     passing: dict[str, dict[str, int]] = {state: {} for state in states}
     rho: dict[str, Bootstrap] = {}
@@ -117,6 +120,10 @@ def record_links(
                 lab.record(what, values, state=state, kind=kind, n=n, unit=unit)
 
             heads(ALONG, np.nanmean(along, axis=0), counts[kind])
+            ahead = scores.ahead[:, LINK_TYPES.index(kind)]
+            if rivals and np.isfinite(ahead).any():
+                n = int(np.isfinite(ahead[:, 0, 0]).sum())
+                heads(AHEAD, np.nanmean(ahead, axis=0), n, "share")
             heads(NEIGHBOURS, beside.mean(axis=0), len(beside))
             above = [(ABOVE_PLACES, places), (CENTRED, centred)]
             for what, test in above + [(ABOVE_RIVALS, one) for one in rivals[:1]]:

@@ -22,6 +22,7 @@ from ..glue import TASKS
 from ..results import Results
 from ..verdicts import CLAIMS
 from .labels import PATTERNS
+from .measure import GENEROUS
 
 COLOURS = {pattern: to_hex(plots.PATTERN_COLOURS(index)) for index, pattern in enumerate(PATTERNS)}
 # The lowest and the highest share of heterogeneous maps in the paper, in percent (§4.1).
@@ -89,10 +90,38 @@ def usual_patterns(results: Results) -> Figure:
     return figure
 
 
+def confusion(results: Results) -> Figure:
+    """What the network calls the labelled maps of each pattern, in percent, of heads that it did not see."""
+    what = "share of labelled maps named so"
+    shares = 100 * np.array([results.array(what, state=pattern) for pattern in PATTERNS])
+    figure, ax = plt.subplots(figsize=(5.4, 3.8))
+    ax.imshow(shares, cmap="Blues", vmin=0, vmax=100)
+    for row, column in np.ndindex(shares.shape):
+        share = shares[row, column]
+        ax.text(
+            column,
+            row,
+            f"{share:.0f}",
+            ha="center",
+            va="center",
+            color="white" if share > 55 else "black",
+        )
+    names = [pattern.replace("+", "\n+ ") for pattern in PATTERNS]
+    ax.set_xticks(range(len(names)), names, rotation=30, fontsize=8)
+    ax.set_yticks(range(len(names)), names, fontsize=8)
+    ax.set(xlabel="the network says, % of a row", ylabel="label")
+    ax.spines[:].set_visible(False)
+    return figure
+
+
 def heterogeneous(results: Results) -> Figure:
     """The corrected share of heterogeneous maps by task, as either classifier finds it; grey is the paper's range."""
     what = "share of maps: heterogeneous, "
-    named_by = {f"{what}corrected": "network", f"{what}by logistic regression": "regression"}
+    named_by = {
+        f"{what}corrected": "network",
+        f"{what}by logistic regression": "regression",
+        f"{what}{GENEROUS}": "network, doubtful labels counted",
+    }
     table = results.table(list(named_by))
     table = table.assign(
         **{"named by": table.what.map(named_by), "the paper": table.task.map(PAPER)}

@@ -93,6 +93,12 @@ def disputed(one: str, other: str) -> pd.DataFrame:
     return maps[both & (maps["first"] != maps["second"])]
 
 
+def generous(maps: pd.DataFrame) -> pd.Series:
+    """The labels, but "heterogeneous" wherever one annotator says so, however the dispute was settled."""
+    said_so = (maps[["first", "second"]] == "heterogeneous").any(axis=1)
+    return maps["pattern"].mask(said_so, "heterogeneous")
+
+
 def indices(labels: Iterable[str]) -> np.ndarray:
     """Labels as indices into :data:`PATTERNS`, shape (maps,)."""
     return np.array([PATTERNS.index(label) for label in labels])

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 NO_TOKEN = -1  # an id that no wordpiece has
 ROUNDS = 500  # of the expectation maximisation; shares then move by less than 1e-4
 DRAWS = 10_000  # of patterns at random
+GENEROUS = "if either labelling says so"
 FIRST_THREE = ("vertical", "diagonal", "vertical+diagonal")
 AS_SHARE: dict[str, Any] = {"unit": "share", "tolerance": SHARE}
 EACH_PATTERN = AS_SHARE | {"over": ("kind",), "kinds": PATTERNS}
@@ -136,19 +137,25 @@ class Patterns:
 # Shares of the patterns, corrected for the classifier's errors. ---
 
 
-def classifier_errors(by: str, seed: Seed, attention: str = "weight") -> np.ndarray:
+def classifier_errors(
+    by: str, seed: Seed, attention: str = "weight", generous: bool = False
+) -> np.ndarray:
     """Share of each true pattern's maps (rows) that a classifier names as each pattern (columns).
 
     Args:
         by: the classifier, NETWORK or REGRESSION.
         seed: of the resampling of heads.
         attention: of the labelled maps; see :func:`bertology_utils.patterns.classifiers.named_maps`.
+        generous: a map is heterogeneous if either annotator says so; see :func:`.labels.generous`.
 
     Returns:
         Of all heads, then of resampled ones, shape (1 + resamples, patterns, patterns). A pattern
         that does not occur has equal shares, as nothing is known of it.
     """
-    counts = classifiers.confusions(natural_maps(attention), by, seed)
+    maps = natural_maps(attention)
+    if generous:
+        maps = maps.assign(pattern=labels.generous(maps))
+    counts = classifiers.confusions(maps, by, seed)
     totals = counts.sum(axis=-1, keepdims=True)
     return np.where(totals > 0, counts / np.maximum(totals, 1e-12), 1 / len(PATTERNS))
 
@@ -372,6 +379,10 @@ def record_labels(lab: Lab) -> None:
     """How frequent each pattern is among the labels, and how many of them two annotators dispute."""
     shares = label_shares(natural_maps(lab.settings.attention), lab.settings.seed)
     lab.record("share of labels", shares, by=("kind",), **AS_SHARE)
+    maps = natural_maps(lab.settings.attention)
+    maps = maps.assign(pattern=labels.generous(maps))
+    share = label_shares(maps, lab.settings.seed)["heterogeneous"]
+    lab.record(f"share of labels: heterogeneous, {GENEROUS}", share, **AS_SHARE)
     by_norm = label_shares(natural_maps("norm"), lab.settings.seed)
     lab.record("share of labels by norm", by_norm, by=("kind",), **AS_SHARE)
     disputed = labels.disputed("vertical", "heterogeneous")
@@ -383,7 +394,6 @@ def record_labels(lab: Lab) -> None:
         unit="count",
     )
     lab.judge("vertical-labels", {"": shares["vertical"]}, unit="share")
-    lab.judge("heterogeneous-labels", {"": shares["heterogeneous"]}, unit="share")
 
 
 def record_classifiers(lab: Lab) -> None:
@@ -433,14 +443,17 @@ def record_shares(
         before, after: of the pre-trained encoder, and of every run.
     """
 
-    def corrected(task: Task, one: Observed, by: str) -> dict[str, Bootstrap]:
-        errors = classifier_errors(by, lab.settings.seed, lab.settings.attention)
+    def corrected(
+        task: Task, one: Observed, by: str, generous: bool = False
+    ) -> dict[str, Bootstrap]:
+        errors = classifier_errors(by, lab.settings.seed, lab.settings.attention, generous)
         seed, possible = lab.resampling_seed(task), possible_patterns(task)
         return pattern_shares(one[by].one_hot, errors, seed, possible)
 
+    instruments = {NETWORK: (NETWORK,), REGRESSION: (REGRESSION,), GENEROUS: (NETWORK, True)}
     runs = {
-        by: {task: [corrected(task, one, by) for one in after[task]] for task in lab.tasks}
-        for by in (NETWORK, REGRESSION)
+        name: {task: [corrected(task, one, *by) for one in after[task]] for task in lab.tasks}
+        for name, by in instruments.items()
     }
 
     def over_runs(by: str, *patterns: str) -> dict[Task, Estimate]:
@@ -459,10 +472,12 @@ def record_shares(
         ("the first three patterns", over_runs(NETWORK, *FIRST_THREE)),
         ("heterogeneous, corrected", over_runs(NETWORK, "heterogeneous")),
         ("heterogeneous, by logistic regression", over_runs(REGRESSION, "heterogeneous")),
+        (f"heterogeneous, {GENEROUS}", over_runs(GENEROUS, "heterogeneous")),
     ):
         lab.record(f"share of maps: {what}", values, by=("task",), **AS_SHARE)
     lab.judge("first-three")
     lab.judge("heterogeneous")
+    lab.judge("heterogeneous-generous")
     learned = {task: shares for task, shares in runs[NETWORK].items() if lab.learned[task]}
     able = {"mrpc", "qqp"} <= {task.name for task in learned} and len(learned) > 2
     each = {task: [one["heterogeneous"] for one in shares] for task, shares in learned.items()}
