@@ -450,10 +450,11 @@ def record_shares(
         seed, possible = lab.resampling_seed(task), possible_patterns(task)
         return pattern_shares(one[by].one_hot, errors, seed, possible)
 
-    instruments = {NETWORK: (NETWORK,), REGRESSION: (REGRESSION,), GENEROUS: (NETWORK, True)}
+    instruments = {NETWORK: (NETWORK, False), REGRESSION: (REGRESSION, False)}
+    instruments[GENEROUS] = (NETWORK, True)
     runs = {
-        name: {task: [corrected(task, one, *by) for one in after[task]] for task in lab.tasks}
-        for name, by in instruments.items()
+        name: {task: [corrected(task, one, *how) for one in after[task]] for task in lab.tasks}
+        for name, how in instruments.items()
     }
 
     def over_runs(by: str, *patterns: str) -> dict[Task, Estimate]:
