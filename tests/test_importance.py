@@ -418,6 +418,27 @@ def test_1_over_l_switches_a_planted_sink_head_on_and_zero_does_not(tiny_bert):
     assert sizes["uniform"].value > 0.003 and abs(sizes["zero"].value) < 1e-5
 
 
+def test_random_weights_rest_on_no_token_and_nothing_goes_with_it(tiny_bert):
+    batches = batches_of_rows(MRPC, 120, load_tokenizer(str(tiny_bert)), seed=5)
+    labels = np.asarray(make_rows(MRPC, 120, seed=5)["label"])
+    runs = []
+    for seed in range(3):
+        model = load_classifier(str(tiny_bert), MRPC, "normal", seed=seed).eval()
+        risen = {way: rises(MRPC, sweep(model, batches, way), labels) for way in ABLATIONS}
+        runs.append(ablations.Heads.of(risen, describe_heads(model, batches), seed))
+    assert not any(run.rests.any() for run in runs)
+    verdicts = {}
+    lab = SimpleNamespace(
+        settings=SimpleNamespace(seed=1),
+        record=lambda *_, **__: None,
+        judge=lambda name, found, unmet="": verdicts.update({name: judge(name, found, unmet)}),
+    )
+    measure.record_sinks(lab, {MRPC: runs})
+    one = verdicts["sinks-enlarged"]
+    assert one.outcome == UNTESTABLE and one.why.endswith("on [CLS]: 0 in a run, of 5 at least")
+    assert verdicts["effect-follows-change"].outcome != HOLDS
+
+
 def made_heads(enlarged=1.0, follows=True, noise=0.3, effect=1.0, seed=0, n=600):
     """Heads of which a third rests on [CLS]; by 1/L their effects are so many times as large."""
     rng = np.random.default_rng(seed)

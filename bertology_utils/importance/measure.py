@@ -73,10 +73,18 @@ def independent_runs(lab: Lab, task: Task) -> list[int]:
 
 
 def record_heads(lab: Lab, uniform: Sweeps) -> None:
-    """What each head costs in every run, and its place among all heads, 1 for the one that is needed most."""
+    """What each head costs in every run, and its place among all heads, 1 for the one that is needed most.
+
+    And how many of the examples make half of what the most needed head costs, mean over runs.
+    """
     for task, several in uniform.items():
         labels = lab.labels(task, "swept")
-        rise = [rises(task, one, labels).mean(axis=1) for one in several.values()]
+        each = [rises(task, one, labels) for one in several.values()]  # (heads, examples)
+        rise = [one.mean(axis=1) for one in each]
+        most = np.mean(each, axis=0)[np.mean(rise, axis=0).argmax()]
+        half = int(np.searchsorted(np.sort(most)[::-1].cumsum(), most.sum() / 2) + 1)
+        what = "examples that make half of what the most needed head costs"
+        lab.record(what, {task: half}, ("task",), unit="count", tolerance=2, n=len(labels))
         place = [(-one).argsort(kind="stable").argsort(kind="stable") + 1 for one in rise]
         by, n = ("task", "training"), len(labels)
         for what, values, unit in (
