@@ -310,6 +310,7 @@ _WORDS = {
     "gain": (100, 1, True, " points"),
     "skill": (100, 0, False, " % of the skill"),  # may be below 0, and above 100
     "difference of shares": (100, 0, True, " points"),
+    "share of the loss": (100, 1, True, " % of the loss"),
     "weight": (1, 3, False, ""),
     "difference": (1, 3, True, ""),
     "cosine": (1, 2, False, ""),

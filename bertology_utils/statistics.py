@@ -25,6 +25,7 @@ Seeds = Seed | tuple["Seeds", ...]  # of a mean: those of its parts
 LEVEL = 0.05  # of everything that is decided, two-sided
 ONE_SIDED = LEVEL / 2  # of a p value that looks to one side
 MARGIN = 0.0005  # of a score, a weight or a similarity, each a fraction of 1
+BLOCK = 500  # draws at a time
 DRAWS = 4000  # of a permutation test: so many that a p of 0.025 is known to a tenth of itself
 
 
@@ -503,9 +504,26 @@ METRICS: dict[str, Callable[..., np.ndarray]] = {
 @lru_cache(maxsize=1)  # many tests of the same examples follow each other
 def _signs(seed: Seed, draws: int, examples: int) -> np.ndarray:
     """1 or −1 for every example, by draw, shape (draws, examples); read-only."""
-    signs = np.where(np.random.default_rng(seed).random((draws, examples)) < 0.5, -1.0, 1.0)
+    rng, signs = np.random.default_rng(seed), np.ones((draws, examples), dtype=np.int8)
+    for block in np.array_split(signs, -(-draws // BLOCK)):
+        block[rng.random(block.shape) < 0.5] = -1
     signs.setflags(write=False)
     return signs
+
+
+def signed_sums(values: np.ndarray, seed: Seed, draws: int = DRAWS) -> np.ndarray:
+    """Sums over examples whose signs are drawn at random, the same for all statistics, shape (draws, statistics).
+
+    Args:
+        values: shape (examples, statistics).
+        seed: of the draws; with it and as many examples the signs are the same.
+        draws: how many.
+    """
+    signs = _signs(seed, draws, len(values))
+    sums = np.empty((draws, values.shape[1]), dtype=values.dtype)
+    for at in range(0, draws, BLOCK):  # so that few signs at a time are numbers of many bytes
+        sums[at : at + BLOCK] = signs[at : at + BLOCK].astype(values.dtype) @ values
+    return sums
 
 
 def corrected_p(
@@ -573,7 +591,7 @@ def many_test(differences: np.ndarray, least: float, seed: Seed, draws: int = DR
     spread = np.sqrt((flat**2).sum(axis=0))
     scale = np.where(spread > 0, spread, np.inf)  # a statistic without any difference
     observed = flat.sum(axis=0) / scale  # standardised means
-    drawn = _signs(seed, draws, len(flat)) @ flat / scale  # those with random signs, by draw
+    drawn = signed_sums(flat, seed, draws) / scale  # those with random signs, by draw
     corrected = corrected_p(observed, drawn.max(axis=1), drawn.min(axis=1))
     alone = (1 + (drawn <= observed + ROUNDING).sum(axis=0)) / (1 + draws)
     above, below, below_alone = (np.where(n, p.reshape(n.shape), 1.0) for p in (*corrected, alone))

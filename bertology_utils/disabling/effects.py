@@ -7,6 +7,7 @@ Pearson's correlation. The tests are ours.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,14 +23,14 @@ from ..statistics import (
     ROUNDING,
     Bootstrap,
     Estimate,
-    ManyTest,
     Seed,
     by_size,
     corrected_p,
-    many_test,
     mean_of,
     rank_correlation,
+    rank_of,
     resampled_scores,
+    signed_sums,
     weighted_scores,
 )
 from .masking import ABLATIONS
@@ -170,18 +171,18 @@ def gain_test(
     """A permutation test of whether any variant changes the score more than chance would.
 
     If a head made no difference, an example's two predictions, with and
-    without it, could be exchanged. Each permutation exchanges them for a random
-    half of the examples, the same ones for all variants, so that what the
-    variants have in common stays; a gain is compared with the largest
-    standardised one over all variants (Westfall and Young, 1993).
+    without it, could be exchanged, by which what the example adds to the gain has
+    the other sign. Each permutation exchanges those of a random half of the
+    examples, the same ones for all variants, so that what the variants have in
+    common stays; a gain is compared with the largest standardised one over all
+    variants (Westfall and Young, 1993).
 
     Args:
         task, baseline, disabled, labels: as for :func:`gains`.
         seed: of the permutations.
     """
-    swapped = np.random.default_rng(seed).random((DRAWS, len(labels))) < 0.5
-    null = _swapped_gains(task, baseline, disabled, labels, swapped)
-    observed = scores_of(task, disabled, labels) - scores_of(task, baseline[None], labels)
+    parts = gain_parts(task, baseline, disabled, labels).T  # (examples, variants)
+    null, observed = signed_sums(parts, seed) / len(parts), parts.mean(axis=0)
     error = np.sqrt((null**2).mean(axis=0))  # its mean is 0 by construction
     scale = np.where(error > 0, error, np.inf)  # a head that changes no prediction
     drawn = null / scale
@@ -191,50 +192,44 @@ def gain_test(
     return GainTest(better, worse, chance)
 
 
-def _swapped_gains(
-    task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, swapped: np.ndarray
+def gain_parts(
+    task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray
 ) -> np.ndarray:
-    """Gains with each variant's and the whole model's predictions exchanged where ``swapped``, (permutations, variants)."""
-    if plain_metric(task) == "accuracy":
-        # One product instead of large arrays of predictions; sums of 1 and −1 are exact.
-        change = (disabled == labels).astype(float) - (baseline == labels)  # (variants, examples)
-        return np.where(swapped, -1.0, 1.0) @ change.T / len(labels)
-    # Of a correlation: (permutations, examples), (examples, 1), (examples, variants), (examples,)
-    exchange, centre = swapped.astype(float), labels.mean()
-    before, after, gold = baseline[:, None] - centre, (disabled - centre).T, labels - centre
-    with_head = _correlations(before, after, exchange, gold)
-    return _correlations(after, before, exchange, gold) - with_head
+    """What each example adds to a gain in score: values whose mean is the gain, shape (variants, examples).
 
-
-def _correlations(
-    own: np.ndarray, other: np.ndarray, exchange: np.ndarray, labels: np.ndarray
-) -> np.ndarray:
-    """Pearson's correlation with the labels where the other's prediction stands instead of one's own in exchanged examples.
+    Of an accuracy: 1 where an answer becomes right, −1 where it becomes wrong. Of a correlation: the
+    difference of its pseudo-values, r plus the influence of an example on r, by which the mean has
+    the right standard error, too (the infinitesimal jackknife; Efron, 1982).
 
     Args:
-        own, other: predictions, shape (examples, variants), or (examples, 1) for the same of all
-            variants.
-        exchange: 1 where they are exchanged, shape (permutations, examples).
-        labels: of mean 0, shape (examples,).
+        task, baseline, disabled, labels: as for :func:`gains`.
+    """
+    if plain_metric(task) == "accuracy":
+        return (disabled == labels).astype(float) - (baseline == labels)
+    return _pseudo_values(disabled, labels) - _pseudo_values(baseline[None], labels)
 
-    Returns:
-        Shape (permutations, variants); 0 where a prediction is constant.
+
+def _pseudo_values(predicted: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Values whose mean is Pearson's r, shape (variants, examples); 0 where a prediction is constant.
+
+    With standardised x and y an example's influence on r is xy − r (x² + y²) / 2.
     """
 
-    def total(one: np.ndarray, instead: np.ndarray) -> np.ndarray:
-        return one.sum(axis=0) + exchange @ (instead - one)  # (permutations, variants)
+    def standardised(values: np.ndarray) -> np.ndarray:
+        centred = values - values.mean(axis=-1, keepdims=True)
+        spread = centred.std(axis=-1, keepdims=True)
+        is_constant = spread <= ROUNDING * np.maximum(1, np.abs(values).max(axis=-1, keepdims=True))
+        return centred / np.where(is_constant, np.inf, spread)
 
-    sums, squares = total(own, other), total(own**2, other**2)
-    products, n = total(own * labels[:, None], other * labels[:, None]), len(labels)
-    spread = (squares - sums**2 / n) * (labels**2).sum()
-    correlations = products / np.sqrt(np.maximum(spread, 1e-30))
-    return np.where(spread > 1e-20, correlations, 0.0)
+    x, y = standardised(predicted), standardised(labels)
+    r = (x * y).mean(axis=1, keepdims=True)
+    return r + x * y - r * (x**2 + y**2) / 2
 
 
-def held_out_gain(
-    task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed
+def chosen_gain(
+    chosen_by: np.ndarray, measured_by: np.ndarray, seed: Seed, share: float = 0.5
 ) -> Estimate:
-    """The gain of the best variant on one half of the examples, measured on the other half, over and over.
+    """The gain of the best variant on a part of the examples, measured on the others, over and over.
 
     The best of 144 heads on a dev set is partly the luckiest. On examples that
     had no say in the choice, luck does not count. Of several that tie the mean
@@ -242,60 +237,60 @@ def held_out_gain(
     error smaller without end (Nadeau and Bengio, 2003).
 
     Args:
-        task, baseline, disabled, labels: as for :func:`gains`.
+        chosen_by: gains by which it is chosen, example by example, shape (examples, variants).
+        measured_by: those that are measured, of the same model or of others, same shape.
         seed: of the splits.
+        share: of the examples by which it is chosen.
 
     Raises:
         ValueError: fewer than four examples.
     """
-    n = len(labels)
+    n, rng = len(chosen_by), np.random.default_rng(seed)
     if n < 4:
         raise ValueError(f"{n} examples cannot be halved; at least 4 are needed")
-    first, second = _on_halves(task, baseline, disabled, labels, seed, SPLITS)
+    choosing = np.zeros((SPLITS, n))
+    for part in choosing:
+        part[rng.permutation(n)[: int(share * n)]] = 1
+    first = choosing @ chosen_by / choosing.sum(axis=1, keepdims=True)
+    second = (1 - choosing) @ measured_by / (1 - choosing).sum(axis=1, keepdims=True)
     # Few answers change, so many heads tie; the first of them would be one of the lowest layers.
     best = first >= first.max(axis=1, keepdims=True) - ROUNDING
     gained = (second * best).sum(axis=1) / best.sum(axis=1)  # (splits,)
-    return Estimate(float(gained.mean()), float(gained.std(ddof=1) * np.sqrt(1 / SPLITS + 1)), n)
+    error = gained.std(ddof=1) * np.sqrt(1 / SPLITS + (1 - share) / share)
+    return Estimate(float(gained.mean()), float(error), n)
 
 
-def _on_halves(
-    task: Task,
-    baseline: np.ndarray,
-    disabled: np.ndarray,
-    labels: np.ndarray,
-    seed: Seed,
-    splits: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Gains of all variants on a random half of the examples, and on the other half, each of shape (splits, variants)."""
-    n, rng = len(labels), np.random.default_rng(seed)
-    chosen = np.zeros((splits, n), dtype=bool)
-    for half in chosen:
-        half[rng.permutation(n)[: n // 2]] = True
-    both = np.vstack([baseline, disabled])
-    first, second = (
-        weighted_scores(plain_metric(task), both, labels, half.astype(float))
-        for half in (chosen, ~chosen)
-    )
-    return first[:, 1:] - first[:, :1], second[:, 1:] - second[:, :1]
+def on_halves(values: np.ndarray, seed: Seed) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Means of all variants on a random half of the examples, and on the other half, each (variants,), over and over.
+
+    Args:
+        values: shape (examples, variants).
+        seed: of the :data:`HALVINGS`.
+    """
+    n, rng = len(values), np.random.default_rng(seed)
+    for _ in range(HALVINGS):
+        order = rng.permutation(n)
+        yield values[order[: n // 2]].mean(axis=0), values[order[n // 2 :]].mean(axis=0)
 
 
-def reliability(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed) -> Bootstrap:
-    """How reliably so many examples order heads by the loss without each, from 0 to 1; heads resampled.
+def split_half(values: np.ndarray, seed: Seed) -> float:
+    """The value of :func:`reliability` alone, which takes a thousandth of the time."""
+    rho = np.nan_to_num(np.mean([rank_of(*both) for both in on_halves(values, seed)]))
+    return float(2 * rho / (1 + rho))
+
+
+def reliability(values: np.ndarray, seed: Seed) -> Bootstrap:
+    """How reliably so many examples order heads by the effect of each, from 0 to 1; heads resampled.
 
     Their rank correlation between two random halves of the examples, mean over halvings, and by
     Spearman and Brown's formula (1910) that between two samples of all examples' size, 2ρ / (1 +
-    ρ). Nothing can correlate with the losses by more than its square root.
+    ρ). Nothing can correlate with the effects by more than its square root.
 
     Args:
-        task: the task.
-        sweep: a classifier's outputs.
-        labels: gold, shape (examples,).
+        values: effects example by example, shape (examples, heads).
         seed: of halving and resampling.
     """
-    whole = predictions(task, sweep.baseline)
-    disabled = predictions(task, sweep.heads).reshape(-1, len(labels))
-    halves = _on_halves(task, whole, disabled, labels, seed, HALVINGS)
-    half = mean_of([rank_correlation(*both, seed) for both in zip(*halves, strict=True)])
+    half = mean_of([rank_correlation(*both, seed) for both in on_halves(values, seed)])
     # Where no head changes an answer, no correlation is known.
     rho = np.nan_to_num(np.append(half.value, half.draws))
     return Bootstrap.of(2 * rho / (1 + rho), half.n, seed)
@@ -348,16 +343,15 @@ class Effects:
     Attributes:
         baseline: the whole model's score, from 0 to 1: accuracy, or Pearson's correlation.
         heads, layers: what disabling one of them does.
-        held_out: the gain of a head that was chosen on other examples.
-        harm: by how much it raises the loss of an example, of every head, against 0. A loss moves
-            with every example, a score only with those whose answer turns.
+        held_out: the gain of a head that was chosen on the other half of the examples.
+        held_out_tenth: that of one that was chosen on nine tenths, on the rest.
     """
 
     baseline: float
     heads: Variants
     layers: Variants
     held_out: Estimate
-    harm: ManyTest
+    held_out_tenth: Estimate
 
 
 def effects(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed) -> Effects:
@@ -386,7 +380,6 @@ def effects(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed) -> Effects
         return predicted, Variants(shape, gains(*parts), gain_test(*parts), scale_of(task, score))
 
     without_head, heads = variants(sweep.heads)
-    held_out = held_out_gain(task, baseline, without_head, labels, seed)
-    raised = losses(task, sweep.heads, labels) - losses(task, sweep.baseline, labels)
-    harm = many_test(np.moveaxis(raised, -1, 0), 0.0, seed)  # of (examples, layers, heads)
-    return Effects(score, heads, variants(sweep.layers)[1], held_out, harm)
+    parts = gain_parts(task, baseline, without_head, labels).T  # (examples, heads)
+    held_out, tenth = (chosen_gain(parts, parts, seed, share) for share in (0.5, 0.9))
+    return Effects(score, heads, variants(sweep.layers)[1], held_out, tenth)

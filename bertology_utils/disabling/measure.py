@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,13 +36,39 @@ from ..statistics import (
     weighted_scores,
     whole_and_resampled,
 )
-from ..verdicts import HOLDS, SCORE, TENTH, WEIGHT, Support, above, all_of, any_of, some_head
+from ..verdicts import (
+    HOLDS,
+    SCORE,
+    WEIGHT,
+    Support,
+    above,
+    all_of,
+    any_of,
+    constant_score,
+    some_head,
+)
+from .across import (
+    LEAST,
+    UNITS,
+    Followed,
+    Sides,
+    Signed,
+    follow,
+    in_each,
+    layers_on_average,
+    mean_signed,
+    significant,
+    some_in_each,
+)
 from .effects import (
     COMPARED_ROWS,
     Effects,
     Variants,
     ablations_of,
+    compared_labels,
+    compared_sweeps,
     effects,
+    gains,
     reliability,
     scores_of,
     sweep_run,
@@ -94,19 +120,22 @@ def run(lab: Lab) -> None:
         return effects(task, sweep_run(lab, task, number), labels, seed)
 
     found = {task: [effects_of(task, at) for at in lab.trainings(task)] for task in lab.tasks}
+    followed = follow_heads(lab)
     for what, (measure, options) in ROWS.items():
         record_runs(lab, what, found, measure, **options)
     judge_heads_and_layers(lab, found)
+    record_across(lab, followed)
+    record_layers(lab)
     record_a_twelfth(lab, found)
     record_needed_heads(lab, found, heads_by_size(excess)[:2])
-    record_predictors(lab, found, excess)
+    record_predictors(lab, followed, excess)
     record_descriptions(lab)
 
 
 # §4.6
 
 
-def with_intervals(parts: Sequence[Bootstrap]) -> dict[str, Any]:
+def with_intervals(parts: Sequence[Bootstrap] | Sequence[Estimate]) -> dict[str, Any]:
     """Values with the ends of their intervals, as arrays, and the examples, for the table of results."""
     low, high = np.transpose([one.interval for one in parts])
     values = np.array([one.value for one in parts])
@@ -118,8 +147,13 @@ ROWS: dict[str, tuple[Callable[[Effects], Any], dict[str, Any]]] = {
     "score of the whole model": (lambda one: one.baseline, {"unit": "score"}),
     "gain without a head": (lambda one: one.heads.values, {}),
     "mean gain without a head": (lambda one: mean_of(one.heads.gains), {}),
-    "largest gain without a head": (lambda one: one.heads.largest, {}),
+    # Of the best of many a plain interval says nothing.
+    "largest gain without a head": (lambda one: one.heads.largest.value, {}),
     "gain without the chosen head, on other examples": (lambda one: one.held_out, {}),
+    "gain without the head chosen on nine tenths, on the rest": (
+        lambda one: one.held_out_tenth,
+        {},
+    ),
     "heads that surely gain": (
         lambda one: int((one.heads.p("better") < ONE_SIDED).sum()),
         {"unit": "count", "tolerance": 1},
@@ -133,7 +167,7 @@ ROWS: dict[str, tuple[Callable[[Effects], Any], dict[str, Any]]] = {
         {"by": ("task", "training", "kind"), "unit": "p", "tolerance": P_VALUE},
     ),
     "gain without a layer": (lambda one: with_intervals(one.layers.gains), {}),
-    "largest gain without a layer": (lambda one: one.layers.largest, {}),
+    "largest gain without a layer": (lambda one: one.layers.largest.value, {}),
 }
 
 
@@ -191,8 +225,6 @@ def judge_heads_and_layers(lab: Lab, found: Found) -> None:
     def mean_gain(several: Sequence[Variants]) -> Estimate:
         return mean_over_seeds([mean_of(one.gains) for one in several], several[0].scale)
 
-    judge_each(lab, "some-head-helps", heads, some_gain)
-    judge_each(lab, "some-head-hurts", found, lambda several: [one.harm for one in several])
     judge_each(
         lab,
         "gain-elsewhere",
@@ -200,7 +232,6 @@ def judge_heads_and_layers(lab: Lab, found: Found) -> None:
         lambda several: of_same_examples([one.held_out for one in several]),
     )
     judge_each(lab, "random-head-helps", heads, mean_gain)
-    judge_each(lab, "some-layer-helps", layers, some_gain)
     judge_each(lab, "first-layer-rte", layers, lambda several: gain_of(several, 0))
     every = range(next(iter(layers.values()))[0].shape[0])
     judge_each(lab, "worst-layer-small", layers, lambda several: no_harm(several, every))
@@ -212,22 +243,6 @@ def judge_heads_and_layers(lab: Lab, found: Found) -> None:
 def gain_of(several: Sequence[Variants], place: int | Head) -> Estimate:
     """The gain of one layer, from 0, or head, (layer, head) from 0, mean over runs."""
     return mean_over_seeds([one.gain(place) for one in several], several[0].scale)
-
-
-def some_gain(several: Sequence[Variants]) -> Support:
-    """Support for some head's (or layer's) disabling raising the score in every run.
-
-    It holds in a run at a p corrected over all heads; it fails if none raises the score by a
-    tenth of a point, the least gain that the paper reports.
-    """
-    parts = []
-    for one in several:
-        below = max((-mean_over_seeds([gain])).p_above(-TENTH) for gain in one.gains)
-        parts.append(Support(float(one.p("better").min()), below))
-    least = min(several, key=lambda one: one.largest.value)
-    words = text_of(least.largest.summary() | {"unit": "gain"})
-    number = f"{words} ({p_is(float(least.test.better[least.best]))}); n={least.largest.n}"
-    return replace(all_of(parts), number=number)
 
 
 def no_harm(several: Sequence[Variants], places: Sequence[int] | Sequence[Head]) -> Support:
@@ -296,6 +311,149 @@ def profiles_apart(found: Mapping[Task, Sequence[Variants]], seed: Seed) -> Supp
     number = f"{observed:+.2f} [{low:+.2f}, {high:+.2f}], {p_is(holds)}"
     number += f"; n={len(everything)} heads, {len(tasks)} models of {len(found)} tasks"
     return Support(holds, (-against).p_above(-ALIKE), number)
+
+
+def follow_heads(lab: Lab) -> dict[Task, dict[str, Followed]]:
+    """Every task's heads in all of its runs, by each measure."""
+    return {
+        task: follow(
+            task, sweeps_of(lab, task), lab.labels(task, "swept"), lab.resampling_seed(task)
+        )
+        for task in lab.tasks
+    }
+
+
+def sweeps_of(lab: Lab, task: Task) -> list[Sweep]:
+    """The sweeps by 1/L of all runs of a task."""
+    return [sweep_run(lab, task, number) for number in lab.trainings(task)]
+
+
+# Claims about the mean over runs, about every run, and about every task: measure and side.
+ON_AVERAGE = {
+    "some-head-helps": ("score", "better"),
+    "some-head-helps-loss": ("loss", "better"),
+    "some-head-hurts": ("loss", "worse"),
+}
+IN_EVERY_RUN = {
+    "same-head-helps": ("score", "better"),
+    "same-head-helps-loss": ("loss", "better"),
+    "same-head-helps-recalibrated": ("loss, recalibrated", "better"),
+    "same-head-needed": ("loss", "worse"),
+}
+ON_EVERY_TASK = {
+    "head-helps-all-tasks": ("loss", "better"),
+    "head-needed-by-all-tasks": ("loss", "worse"),
+}
+IN_OTHER_RUNS = {"chosen-head-helps": "score", "chosen-head-helps-loss": "loss"}
+
+
+def record_across(lab: Lab, followed: Mapping[Task, Mapping[str, Followed]]) -> None:
+    """Every head's gain, mean over runs and over tasks, its tests, and what a head chosen in one run gains in the others."""
+    shape = lab.config.num_hidden_layers, lab.config.num_attention_heads
+    names = [f"head {head_name(*at)}" for at in np.ndindex(*shape)]
+    tested: dict[tuple[str, str], dict[Task, tuple[Sequence[Signed], Sides]]] = {}
+    better: dict[str, dict[str, list[str]]] = {}
+    what = "gain without a head, mean over runs"
+    for (task, measures), name in product(followed.items(), LEAST):
+        one, options = measures[name], {"state": name, "unit": UNITS[name]}
+        lab.record(what, {task: spread(one.mean, shape)}, ("task",), **options, tolerance=GAIN)
+        for which, parts in (("mean over runs", [one.mean]), ("in every run", one.runs)):
+            sides = in_each(parts)
+            tested.setdefault((name, which), {})[task] = parts, sides
+            record_p(lab, f"p of the gain without a head, {which}", {task: {name: sides}}, shape)
+            helpful = better.setdefault(f"{name}, {which}", {})
+            helpful[task.name] = significant(sides.better, names)
+        if name == "loss":
+            runs = [run.value.reshape(shape) for run in one.runs]
+            what_of_run = "gain without a head, by loss"
+            lab.record(what_of_run, {task: runs}, ("task", "training"), **options, tolerance=GAIN)
+        if one.chosen:
+            elsewhere = "gain in other runs without the head chosen in one"
+            lab.record(elsewhere, {task: one.chosen}, ("task",), **options, tolerance=GAIN)
+
+    few = min(len(measures["score"].runs) for measures in followed.values())
+    unmet = "" if few > 1 else f"two runs of each task at least; of one there is {few}"
+    for which, claims in (("mean over runs", ON_AVERAGE), ("in every run", IN_EVERY_RUN)):
+        for claim, (name, side) in claims.items():
+            supports = {
+                task: some_in_each(parts, getattr(sides, side), name, names, side)
+                for task, (parts, sides) in tested[name, which].items()
+            }
+            lab.judge(claim, supports, unmet=unmet if claims is IN_EVERY_RUN else "")
+    for claim, name in IN_OTHER_RUNS.items():
+        chosen = {task: one[name].chosen for task, one in followed.items()}
+        lab.judge(claim, {} if unmet else chosen, unmet=unmet, unit=UNITS[name])
+
+    means = {
+        name: [measures[name].mean for task, measures in followed.items() if lab.learned[task]]
+        for name in LEAST
+    }
+    several = len(means["score"]) > 1
+    for name, parts in means.items() if several else ():
+        over, options = mean_signed(parts), {"state": name, "unit": UNITS[name]}
+        what = "gain without a head, mean over tasks"
+        lab.record(what, spread(over, shape), **options, tolerance=GAIN)
+        for which, some in (("mean over tasks", [over]), ("on every task", parts)):
+            sides = in_each(some)
+            record_p(lab, f"p of the gain without a head, {which}", {name: sides}, shape)
+            better[f"{name}, {which}"] = {"": significant(sides.better, names)}
+    for claim, (name, side) in ON_EVERY_TASK.items():
+        parts, estimates = means[name], {}
+        if several:
+            estimates = {"": some_in_each(parts, getattr(in_each(parts), side), name, names, side)}
+        lab.judge(claim, estimates)
+    lab.fact(heads_better_without=better)
+
+
+def spread(one: Signed, shape: tuple[int, ...]) -> dict[str, Any]:
+    """Gains with the ends of their intervals, for the table of results."""
+    low, high = one.interval
+    sizes = {"n": one.n, "trainings": one.runs}
+    return {
+        name: values.reshape(shape).astype(float)
+        for name, values in (("value", one.value), ("low", low), ("high", high))
+    } | sizes
+
+
+def record_p(lab: Lab, what: str, sides: Any, shape: tuple[int, ...]) -> None:
+    """Record p values of both sides, by task and measure or by measure alone."""
+    by = ("task", "state", "kind") if isinstance(next(iter(sides)), Task) else ("state", "kind")
+
+    def values(part: Any) -> Any:
+        if isinstance(part, Mapping):
+            return {key: values(inner) for key, inner in part.items()}
+        return {"better": part.better.reshape(shape), "worse": part.worse.reshape(shape)}
+
+    lab.record(what, values(sides), by, unit="p", tolerance=P_VALUE)
+
+
+def record_layers(lab: Lab) -> None:
+    """Layers by each ablation, on the same examples; the score of always the same answer, below which nothing is lost."""
+    means, floors = {}, {}
+    for task in lab.tasks:
+        labels, seed = lab.labels(task, "swept"), lab.resampling_seed(task)
+        floors[task] = constant_score(task, labels)
+        means[task] = layers_on_average(task, sweeps_of(lab, task), labels, seed)
+        by_ablation: dict[str, list[list[Bootstrap]]] = {}
+        for (_, ablation), one in compared_sweeps(lab, task).items():
+            few = compared_labels(lab, task)
+            whole, without = predictions(task, one.baseline), predictions(task, one.layers)
+            changes = gains(task, whole, without, few, seed)
+            by_ablation.setdefault(ablation, []).append(changes)
+        compared = {
+            ablation: with_intervals([mean_over_seeds(list(of)) for of in zip(*runs, strict=True)])
+            for ablation, runs in by_ablation.items()
+        }
+        if compared:
+            what = "gain without a layer, by ablation"
+            lab.record(what, {task: compared}, ("task", "state"), unit="gain", tolerance=GAIN)
+    lab.record("score of always the same answer", floors, ("task",), unit="score")
+    layers = [f"layer {one_based(at)}" for at in range(lab.config.num_hidden_layers)]
+    supports = {
+        task: some_in_each([one], in_each([one]).better, "score", layers)
+        for task, one in means.items()
+    }
+    lab.judge("some-layer-helps", supports)
 
 
 # §5
@@ -400,9 +558,6 @@ def record_needed_heads(lab: Lab, found: Found, frame_heads: Sequence[Head]) -> 
         tolerance=RANK_OF_GAINS,
     )
     known = {task: several for task, several in heads.items() if lab.learned[task]}
-    repeated = [(task, task) for task, several in known.items() if len(several) > 1]
-    agree = {"": needs_alike(known, repeated)} if repeated and len(known) > 1 else {}
-    lab.judge("trainings-agree", agree)
 
     pair = [task for task in known if task.name in ("stsb", "rte")]
     shared = len(pair) == 2 and len(known) > 2
@@ -493,30 +648,37 @@ def some_above(differences: np.ndarray, heads: Sequence[Head], seed: Seed) -> Su
     return replace(some_head(test), number=number)
 
 
-def record_predictors(lab: Lab, found: Found, excess: np.ndarray) -> None:
-    """Whether what a head attends to, or adds, predicts the loss of score without it, in first runs.
+def record_predictors(
+    lab: Lab, followed: Mapping[Task, Mapping[str, Followed]], excess: np.ndarray
+) -> None:
+    """Whether what a head attends to, or adds, predicts the rise of the loss without it, means over runs.
 
-    Only tasks whose losses are reliable decide: surely more than half signal.
+    Only tasks whose effects are reliable decide: surely more than half signal.
     """
     reliable, correlations = [], dict[str, dict[Task, Bootstrap]]()
-    for task, several in found.items():
-        labels, seed = lab.labels(task, "swept"), lab.resampling_seed(task)
-        one = reliability(task, sweep_run(lab, task), labels, seed)
-        what, unit = "split-half reliability of the loss without a head", "correlation over heads"
-        lab.record(what, {task: one}, ("task",), unit=unit, tolerance=RANK_OF_GAINS)
+    unit = "correlation over heads"
+    for task, measures in followed.items():
+        seed = lab.resampling_seed(task)
+        options: dict[str, Any] = {"unit": unit, "tolerance": RANK_OF_GAINS}
+        what = "split-half reliability of the gain without a head"
+        for name in ("score", "loss"):
+            of_runs = {task: {name: measures[name].reliable}}
+            lab.record(what, of_runs, ("task", "state", "training"), **options)
+        one = reliability(measures["loss"].by_example, seed)
+        lab.record(f"{what}, mean over runs", {task: one}, ("task",), **options, state="loss")
         if lab.learned[task] and above(one, RELIABLE).outcome == HOLDS:
             reliable.append(task)
-        described_heads = described(lab, task)
+        runs = [described(lab, task, number) for number in lab.trainings(task)]
         shown = {
-            name: np.sum([described_heads[part] for part in parts], axis=0)
+            name: np.mean([np.sum([run[part] for part in parts], axis=0) for run in runs], axis=0)
             for name, parts in PREDICTORS.items()
         } | {"excess along frame-semantic links": excess}
-        losses = -several[0].heads.values.ravel()
+        rises = -measures["loss"].mean.value
         for name, values in shown.items():  # each (layers, heads)
             # The same draws of heads on every task.
-            rho = rank_correlation(values.ravel(), losses, lab.settings.seed)
+            rho = rank_correlation(values.ravel(), rises, lab.settings.seed)
             correlations.setdefault(name, {})[task] = rho
-    what = "rank correlation with the loss without a head"
+    what = "rank correlation with the rise of the loss without a head"
     lab.record(what, correlations, ("kind", "task"), unit=unit, tolerance=RANK_OF_GAINS)
     means = {
         name: mean_of([rho[task] for task in reliable])
