@@ -82,9 +82,9 @@ class Signed:
 
     def below(self, least: float) -> np.ndarray:
         """One-sided p values of gains so small if they were ``least``; not corrected, shape (heads,)."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = (self.value - least) / self.error
-        return norm.cdf(np.where(self.error > 0, z, np.sign(self.value - least) * np.inf))
+        apart = self.value - least
+        certain = np.where(apart < 0, -np.inf, np.inf)  # of a head that changes nothing
+        return norm.cdf(np.divide(apart, self.error, out=certain, where=self.error > 0))
 
 
 def mean_signed(parts: Sequence[Signed], error: np.ndarray | None = None) -> Signed:

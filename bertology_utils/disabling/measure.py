@@ -371,18 +371,16 @@ def record_across(lab: Lab, followed: Mapping[Task, Mapping[str, Followed]]) -> 
             elsewhere = "gain in other runs without the head chosen in one"
             lab.record(elsewhere, {task: one.chosen}, ("task",), **options, tolerance=GAIN)
 
-    few = min(len(measures["score"].runs) for measures in followed.values())
-    unmet = "" if few > 1 else f"two runs of each task at least; of one there is {few}"
     for which, claims in (("mean over runs", ON_AVERAGE), ("in every run", IN_EVERY_RUN)):
         for claim, (name, side) in claims.items():
             supports = {
                 task: some_in_each(parts, getattr(sides, side), name, names, side)
                 for task, (parts, sides) in tested[name, which].items()
             }
-            lab.judge(claim, supports, unmet=unmet if claims is IN_EVERY_RUN else "")
+            lab.judge(claim, supports)
     for claim, name in IN_OTHER_RUNS.items():
-        chosen = {task: one[name].chosen for task, one in followed.items()}
-        lab.judge(claim, {} if unmet else chosen, unmet=unmet, unit=UNITS[name])
+        chosen = {task: one[name].chosen for task, one in followed.items() if one[name].chosen}
+        lab.judge(claim, chosen, unit=UNITS[name])
 
     means = {
         name: [measures[name].mean for task, measures in followed.items() if lab.learned[task]]
