@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bertology_utils.disabling import across
+from bertology_utils.disabling import across, figures
 from bertology_utils.disabling.across import LEAST, Signed, follow, in_each, some_in_each
 from bertology_utils.disabling.sweep import Sweep
 from bertology_utils.glue import TASKS
+from bertology_utils.results import Results, entries_of
 from bertology_utils.statistics import signed_sums
 from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED
 
@@ -143,7 +144,7 @@ def test_some_head_holds_beyond_chance_and_fails_where_each_gains_less_than_coun
         assert some_in_each([one], in_each([one]).better, "loss", NAMES).outcome == outcome
         mirrored = some_in_each([-one], in_each([-one]).worse, "loss", NAMES, "worse")
         assert mirrored.outcome == outcome
-    runs = [signed_at([0.05, 0.0], 0.005), signed_at([0.0, 0.05], 0.005)]
+    runs = [signed_at([0.05, 0.0], 0.002), signed_at([0.0, 0.05], 0.002)]
     found = some_in_each(runs, in_each(runs).better, "loss", NAMES)
     assert found.outcome == FAILS, "each head helps in one run, none in both"
 
@@ -185,4 +186,47 @@ def test_of_a_regression_a_line_is_fitted_on_the_other_half():
     noise = rng.random((1, 2000, 1))
     assert across.recalibrated_losses(STSB, noise, labels, 1).mean() == pytest.approx(
         np.var(labels / 5), rel=0.02
+    )
+
+
+# What is drawn
+
+
+def rows_of(task, better):
+    """Rows of a run in which one head helps, with two runs."""
+    gains = np.linspace(-0.02, 0.0, 12).reshape(HEADS)
+    gains[0, 2] = 0.03
+    p = np.ones(HEADS)
+    p[0, 2] = better
+    spread = {"value": gains, "low": gains - 0.005, "high": gains + 0.005, "n": 100}
+    loss = {"state": "loss", "unit": "share of the loss"}
+    layers = {"value": np.array([-0.1, -0.3]), "low": [-0.2, -0.4], "high": [0.0, -0.2], "n": 100}
+    by_ablation = {task: dict.fromkeys(("uniform", "zero", "mean"), layers)}
+    entries = [
+        entries_of(figures.ACROSS, {task: spread}, ("task",), **loss),
+        entries_of(figures.RUNS["loss"], {task: [gains, gains]}, ("task", "training"), **loss),
+        entries_of(
+            "gain without a layer, by ablation", by_ablation, ("task", "state"), unit="gain"
+        ),
+        entries_of("score of the whole model", {task: [0.8]}, ("task", "training"), unit="score"),
+        entries_of("score of always the same answer", {task: 0.6}, ("task",), unit="score"),
+    ]
+    for what in (figures.P_ACROSS, figures.P_EVERY):
+        sides = {task: {"loss": {"better": p, "worse": np.ones(HEADS)}}}
+        entries.append(entries_of(what, sides, ("task", "state", "kind"), unit="p"))
+    return [entry for several in entries for entry in several]
+
+
+def test_a_head_that_helps_is_named_and_lost_skill_is_drawn():
+    results = Results({"notebook": "6", "rows": rows_of(MRPC, 0.001) + rows_of(STSB, 0.2)})
+    one, other = figures.ranked_heads(results).axes[:2]
+    assert [text.get_text() for text in one.texts] == ["(1, 3)"] and not other.texts
+    grid = figures.heads_across(results)
+    assert [len(ax.lines[0].get_xdata()) for ax in grid.axes[:2]] == [1, 0]
+    ax = figures.layers_by_ablation(results).axes[0]
+    seen = np.concatenate(
+        [of.get_offsets()[:, 0] for of in ax.collections if len(of.get_offsets())]
+    )
+    assert {-50, -150} <= set(np.round(seen).astype(int)), (
+        "of a skill of 0.2 a half, and more than all"
     )

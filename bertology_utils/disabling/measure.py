@@ -328,7 +328,7 @@ def sweeps_of(lab: Lab, task: Task) -> list[Sweep]:
     return [sweep_run(lab, task, number) for number in lab.trainings(task)]
 
 
-# Claims about the mean over runs, about every run, and about every task: measure and side.
+# Claims about the mean over runs, about every run, and over tasks: measure and side.
 ON_AVERAGE = {
     "some-head-helps": ("score", "better"),
     "some-head-helps-loss": ("loss", "better"),
@@ -340,9 +340,11 @@ IN_EVERY_RUN = {
     "same-head-helps-recalibrated": ("loss, recalibrated", "better"),
     "same-head-needed": ("loss", "worse"),
 }
-ON_EVERY_TASK = {
-    "head-helps-all-tasks": ("loss", "better"),
-    "head-needed-by-all-tasks": ("loss", "worse"),
+# And whether it is about every task, or the mean over tasks.
+OVER_TASKS = {
+    "head-helps-over-tasks": ("loss", "better", False),
+    "head-helps-all-tasks": ("loss", "better", True),
+    "head-needed-by-all-tasks": ("loss", "worse", True),
 }
 IN_OTHER_RUNS = {"chosen-head-helps": "score", "chosen-head-helps-loss": "loss"}
 
@@ -395,9 +397,10 @@ def record_across(lab: Lab, followed: Mapping[Task, Mapping[str, Followed]]) -> 
             sides = in_each(some)
             record_p(lab, f"p of the gain without a head, {which}", {name: sides}, shape)
             better[f"{name}, {which}"] = {"": significant(sides.better, names)}
-    for claim, (name, side) in ON_EVERY_TASK.items():
-        parts, estimates = means[name], {}
+    for claim, (name, side, on_every) in OVER_TASKS.items():
+        estimates = {}
         if several:
+            parts = means[name] if on_every else [mean_signed(means[name])]
             estimates = {"": some_in_each(parts, getattr(in_each(parts), side), name, names, side)}
         lab.judge(claim, estimates)
     lab.fact(heads_better_without=better)
