@@ -19,7 +19,7 @@ from bertology_utils.annotation.inputs import token_types
 from bertology_utils.attention import ByNorm, make_batches, observe
 from bertology_utils.attention.batches import tokenize
 from bertology_utils.digest import fingerprint
-from bertology_utils.disabling.heads import MapStatistics, TwinWords, lengths_added
+from bertology_utils.disabling.heads import TwinWords, describe_heads
 from bertology_utils.disabling.masking import ABLATIONS, INTERCHANGE, replacement
 from bertology_utils.disabling.sweep import reference_sweep, sweep
 from bertology_utils.features import Features, Flow, marks
@@ -103,7 +103,6 @@ def of_inputs(lab, model):
         "links": TokenLinkAttention(links),
         "links, popularity off": TokenLinkAttention(links, centred=True),
         "pointing": Pointing(inputs),
-        "statistics": MapStatistics(ids),
         "twins": TwinWords(tokenizer),
         "mixing": Mixing(model),
         "distances": HeadDistances(model.config.num_hidden_layers),
@@ -186,7 +185,7 @@ def test_no_mean_over_tokens_and_no_cut_depends_on_batches(lab, classifier):
             size: {
                 "mean outputs": replacement(classifier, batches, "mean"),
                 "carried": carried(classifier, batches, special),
-                "lengths added": lengths_added(classifier, batches),
+                "heads described": describe_heads(classifier, batches),
                 "cut": cut_attention(classifier, batches, masks, seed=1),
             }
             for size, batches in own_inputs(lab).items()

@@ -8,17 +8,15 @@ import torch
 from conftest import batches_of_rows, random_classifier
 from precision import forward_tolerance, sum_tolerance
 
-from bertology_utils.attention import Batch, attention_maps, one_example
+from bertology_utils.attention import attention_maps, one_example
 from bertology_utils.attention.hooks import attention_hooks
 from bertology_utils.attention.norms import vectors
 from bertology_utils.disabling import sweep as sweep_module
 from bertology_utils.disabling.effects import effects
 from bertology_utils.disabling.heads import (
-    MapStatistics,
     describe_heads,
     describe_without_layers,
     gradient_importance,
-    lengths_added,
 )
 from bertology_utils.disabling.masking import (
     all_heads,
@@ -241,37 +239,6 @@ def test_importance_is_the_gradient_of_a_head_s_scale(model, batches):
         slopes.append(((losses[1] - losses[0]) / 2e-5).abs())
     hook.remove()
     assert importance[layer, head] == pytest.approx(float(torch.cat(slopes).mean()), rel=1e-3)
-
-
-def test_map_statistics_of_known_maps():
-    length = 5
-    mask = torch.tensor([[1, 1, 1, 1, 1, 0, 0]], dtype=torch.bool)
-    ids = torch.tensor([[2, 7, 8, 9, 3, 0, 0]])  # 2 and 3 are special
-    batch = Batch({"input_ids": ids, "attention_mask": mask.long()}, [0], torch.zeros(1))
-    maps = torch.zeros(1, 3, 7, 7)
-    maps[0, 0, :5, 0] = 1  # all to [CLS]
-    maps[0, 1, range(5), range(5)] = 1  # to itself
-    maps[0, 2, :5, :5] = 1 / length
-    maps[0, :, 5:, :5] = 1 / length  # rows of padding
-    measurement = MapStatistics((2, 3))
-    measurement.update(0, maps, batch)
-    marks, near, distance = measurement.compute().values()
-    np.testing.assert_allclose(marks, [[1, 2 / 5, 2 / 5]], atol=1e-6)
-    np.testing.assert_allclose(near, [[2 / 5, 1, 13 / 25]], atol=1e-6)
-    np.testing.assert_allclose(distance, [[4 / 5, 4 / 5, 0]], atol=1e-6)
-
-
-def test_lengths_added_are_those_of_the_vectors_summed_by_weight(model, batches):
-    one = one_example(batches, 3)
-    found = lengths_added(model, [one])
-    maps, carried = attention_maps(model, one), vectors(model, one)  # per layer
-    for layer in range(3):
-        added = maps[layer][0] @ carried[layer][0]  # (heads, tokens, hidden)
-        np.testing.assert_allclose(found[layer], added.norm(dim=2).mean(dim=1).numpy(), rtol=1e-4)
-    both = lengths_added(model, batches)
-    singly = [lengths_added(model, [one_example(batches, index)]) for index in range(24)]
-    lengths = [int(one_example(batches, index).mask.sum()) for index in range(24)]
-    np.testing.assert_allclose(both, np.average(singly, axis=0, weights=lengths), rtol=1e-4)
 
 
 def test_heads_are_described_as_by_hand(model, batches):

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ..attention import Batch, received
+from ..attention import Batch
 from ..attention.hooks import attention_hooks, shape_of
 from ..attention.norms import ValueNorms
 from ..cache import Lazy, cached
@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from ..lab import Lab
 
 DESCRIBED_ROWS = 300  # of a task, over which a head's maps and output are averaged
-PREDICTORS = (
-    "weight on [CLS] and [SEP]",
-    "weight on itself and its neighbours",
-    "distance from even weights",
-)
 
 
 def gradient_importance(model, batches: Sequence[Batch]) -> np.ndarray:
@@ -79,69 +74,6 @@ def _loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     if logits.shape[1] == 1:
         return functional.mse_loss(logits[:, 0], labels.to(logits), reduction="sum")
     return functional.cross_entropy(logits, labels, reduction="sum")
-
-
-class MapStatistics:
-    """Measurement: three statistics of every head's map, by example.
-
-    Args:
-        special: ids of the special tokens.
-    """
-
-    def __init__(self, special: tuple[int, ...]):
-        self._special = torch.tensor(special)
-        self._rows: dict[int, list[np.ndarray]] = {}
-
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
-        maps, mask = maps.double(), batch.mask
-        special = torch.isin(batch.inputs["input_ids"], self._special.to(mask.device)) & mask
-        share = mask.double() / batch.lengths[:, None]  # of each query in the mean: (examples, L)
-        marks = (received(maps, batch) * special[:, None]).sum(dim=2)  # (examples, heads)
-        tokens = torch.arange(maps.shape[2], device=mask.device)
-        is_near = (tokens[:, None] - tokens).abs() <= 1  # (queries, keys)
-        near = torch.einsum("ehqk,qk,eq->eh", maps, is_near.double(), share)
-        distances = (maps - share[:, None, None]).abs().sum(dim=3) / 2  # (examples, heads, queries)
-        distance = torch.einsum("ehq,eq->eh", distances, share)
-        values = torch.stack([marks, near, distance], dim=1).cpu().numpy()
-        for index, of_example in zip(batch.index, values, strict=True):
-            self._rows.setdefault(index, []).append(of_example)
-
-    def compute(self) -> dict[str, np.ndarray]:
-        """Means over examples, each of shape (layers, heads), by :data:`PREDICTORS`."""
-        rows = [np.stack(self._rows[index], axis=1) for index in sorted(self._rows)]
-        return dict(zip(PREDICTORS, np.mean(rows, axis=0), strict=True))
-
-
-def lengths_added(model, batches: Sequence[Batch]) -> np.ndarray:
-    """Length of the vector that a head adds to a token, ‖Σ a_ij f(x_j)‖ (Kobayashi et al., 2020), shape (layers, heads).
-
-    Args:
-        model: encoder or classifier in evaluation mode.
-        batches: inputs, over all tokens of which the mean is taken.
-
-    Raises:
-        ValueError: see :class:`bertology_utils.attention.norms.ValueNorms`.
-    """
-    norms, mask, tokens = ValueNorms(model), torch.empty(0), 0
-    sums = np.zeros(shape_of(model))
-    attending: list[nn.Module] = []  # the module of the present layer
-
-    def observe(layer: int, module: nn.Module, values: torch.Tensor) -> None:
-        attending[:] = [module]
-
-    def add(layer: int, context: torch.Tensor) -> torch.Tensor:
-        # Of what a head gives as of values: (examples, heads, tokens, head size).
-        norms.see(layer, attending[0], context.transpose(1, 2))
-        sums[layer] += (norms.lengths * mask[:, None]).sum(dim=(0, 2)).double().cpu().numpy()
-        return context
-
-    with torch.inference_mode(), attention_hooks(model, edit_outputs=add, observe_values=observe):
-        for batch in batches:
-            batch = batch.to(next(model.parameters()).device)
-            mask, tokens = batch.mask, tokens + int(batch.mask.sum())
-            model(**batch.inputs)
-    return sums / tokens
 
 
 def described(lab: Lab, task: Task, number: int = 0) -> dict[str, np.ndarray]:
