@@ -145,17 +145,18 @@ def heads_both_ways(results: Results) -> Figure:
 
 def ranks(results: Results) -> Figure:
     """Rank correlation of fine-tuned heads by norm with the same by weight, and with themselves before; by kind of link."""
-    parts = []
+    names = {RANKS: "norm with weight", TUNING: "fine-tuned with pre-trained"}
+    what = {
+        name.format(links): words for links in dict(LINKS.values()) for name, words in names.items()
+    }
+    table, parts = results.table(list(what)), []
     for row, (links, kind) in LINKS.items():
-        names = {
-            RANKS.format(links): "norm with weight",
-            TUNING.format(links): "fine-tuned with pre-trained",
-        }
-        table = results.table(list(names))
         own = table.kind.str.startswith(f"{kind}, {TUNED}")
-        parts.append(table[own].assign(links=row, what=table.what.map(names)))
+        own &= table.what.isin([name.format(links) for name in names])
+        parts.append(table[own].assign(links=row))
+    rows = pd.concat(parts, ignore_index=True)
     return plots.dots(
-        pd.concat(parts, ignore_index=True),
+        rows.assign(what=rows.what.map(what)),
         y="links",
         colour="what",
         label="rank correlation over heads",
