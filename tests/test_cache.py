@@ -334,6 +334,20 @@ def test_a_lazy_argument_is_made_only_where_it_is_needed(tiny_bert, inputs, own_
     assert cache.is_finished(*cache.cache_key(sweep, model, inputs, "zero")), folder
 
 
+def test_lazy_models_in_lists_are_made_once_and_only_where_something_is_missing(encoder, inputs):
+    asked = []
+    model = cache.Lazy(lambda: asked.append(1) or encoder, (models.load_encoder, "a"))
+    other = cache.Lazy(lambda: asked.append(2) or encoder, (models.load_encoder, "b"))
+    pairs = {"itself": [model, model], "another": [model, other]}
+    found = cache.cached(compare_maps, pairs, inputs)
+    assert asked == [1, 2] and np.allclose(found["another"], 1)
+    assert same(cache.cached(compare_maps, pairs, inputs), found) and asked == [1, 2]
+    seen = observe_cached(model, inputs, {"flow": flow(inputs)})
+    assert asked == [1, 2, 1] and same(seen, observe(encoder, inputs, {"flow": flow(inputs)}))
+    gone = cache.Lazy(pytest.fail, model.what)
+    assert same(observe_cached(gone, inputs, {"flow": flow(inputs)}), seen)
+
+
 def test_a_value_of_a_class_that_is_gone_is_measured_anew(encoder, inputs, own_cache, passes):
     whole = observe_cached(encoder, inputs, {"flow": flow(inputs)})["flow"]
     (file,) = own_cache.glob("measured/*/value.safetensors")

@@ -147,6 +147,25 @@ def test_reset_layers_compute_as_before_fine_tuning_and_the_model_stays(classifi
     np.testing.assert_array_equal(outputs[1], predict_logits(tuned, batches))
 
 
+def test_groups_share_what_they_have_in_common_and_nothing_else(classifiers, monkeypatch):
+    """Of 3 layers 5 different ways down the layers, and the embeddings once of each kind."""
+    start, tuned, batches = classifiers
+    ran = []
+    for name, model in (("start", start), ("tuned", tuned)):
+        for at, part in measure.parts_of(model).items():
+            forward = part.forward
+            monkeypatch.setattr(
+                part,
+                "forward",
+                lambda *a, _f=forward, _n=(name, at), **k: ran.append(_n) or _f(*a, **k),
+            )
+    groups = [(), (0,), (0, 1), (1, 2), (0, 1), (measure.EMBEDDINGS,)]
+    measure.reset_logits(tuned, start, groups, batches[:1])
+    assert ran.count(("tuned", measure.EMBEDDINGS)) == ran.count(("start", measure.EMBEDDINGS)) == 1
+    assert ran.count(("tuned", 0)) == 2 and ran.count(("start", 0)) == 1
+    assert len(ran) == 2 + 3 + 5 + 5, "embeddings, then layers 1, 2 and 3"
+
+
 def test_layers_that_share_their_weights_cannot_be_reset(classifiers):
     shape = {"hidden_size": 16, "num_attention_heads": 4, "num_hidden_layers": 3}
     config = AlbertConfig(embedding_size=8, intermediate_size=16, **shape)

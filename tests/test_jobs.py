@@ -276,6 +276,7 @@ def test_notebooks_that_look_at_the_same_maps_share_one_pass(tiny_bert, monkeypa
     assert carry_out(plan) == {} and not planned(tiny_bert, "1,4,5", max_examples=8).orders
     forward, seen = maps._forward, []
     monkeypatch.setattr(maps, "_forward", lambda *parts: seen.append(parts) or forward(*parts))
+    monkeypatch.setattr(Lab, "finetuned", pytest.fail)  # named, and not loaded
     for notebook in select(find_notebooks(), "1,4,5"):
         values = notebook.parameters | SMALL | {"model": str(tiny_bert), "max_examples": 8}
         lab = Lab(notebook.name, **values)
