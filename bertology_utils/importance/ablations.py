@@ -35,6 +35,7 @@ WAYS = tuple(
 )  # as readers know them
 SINK = 0.5  # weight on [CLS] above which a head rests on it
 FEWEST_SINKS = 5  # heads of a run, below which nothing can be said of them
+MOST = 20.0  # times; a larger ratio says that the other ablation has no effect that can be told
 TOP = 5  # heads that count as the most needed
 HALVINGS = 5  # of the examples
 SINKS, OTHERS = "heads that rest on [CLS]", "other heads"
@@ -150,9 +151,9 @@ def in_multiples(runs: Sequence[Heads], seed: Seed) -> dict[str, dict[str, Boots
     found: dict[str, dict[str, Bootstrap]] = {}
     for at, ablation in enumerate(WAYS[1:], start=1):
         with np.errstate(invalid="ignore", divide="ignore"):
-            # Where hardly any effect is left by the other ablation, the ratio is as large as can be.
             ratios = {
-                group: np.sqrt(np.maximum(of[:, 0], 0) / np.maximum(of[:, at], 1e-12))
+                # Noise may leave nothing of the other ablation's effects, or less.
+                group: np.sqrt(np.maximum(of[:, 0], 0) / np.maximum(of[:, at], of[:, 0] / MOST**2))
                 for group, of in squares.items()
             }
             ratios["sink heads over others"] = ratios[SINKS] / ratios[OTHERS]
