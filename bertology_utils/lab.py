@@ -293,10 +293,6 @@ class Lab(Record):
             return models.load_classifier(given, task, "finetuned").to(self.device)
         return finetune.finetuned(self.training(task, init, seed_offset, cut)).to(self.device)
 
-    def finetunings(self, task: Task) -> list[PreTrainedModel]:
-        """The classifiers fine-tuned on the task, which differ in their seed."""
-        return [self.finetuned(task, seed_offset=number) for number in self.trainings(task)]
-
     def lazy_classifier(
         self,
         task: Task,
