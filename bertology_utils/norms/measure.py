@@ -144,8 +144,9 @@ def observe_attention(
         seed: of the exchange.
 
     Returns:
-        "weight", "norm" and "exchanged" of shape (examples, layers, heads, destinations), in the
-        order of :data:`bertology_utils.features.DESTINATIONS`; "mixing", see :class:`Mixing`.
+        "weight" and "norm", each of shape (examples, layers, heads, destinations) in the order of
+        :data:`bertology_utils.features.DESTINATIONS`; "exchanged", of the first of them alone;
+        "mixing", see :class:`Mixing`.
     """
     measurements: dict[str, Any] = {
         "weight": Flow(special),
@@ -156,6 +157,7 @@ def observe_attention(
     found = observe(model, batches, measurements)
     mixing = {"mixing": found.pop("mixing")}
     shares = {name: one.destinations for name, one in found.items()} | mixing
+    shares["exchanged"] = shares["exchanged"][..., :1]
     return {name: one.astype(np.float32) for name, one in shares.items()}
 
 
