@@ -12,6 +12,7 @@ from bertology_utils.attention import attention_maps, one_example
 from bertology_utils.attention.hooks import attention_hooks
 from bertology_utils.attention.norms import vectors
 from bertology_utils.disabling import sweep as sweep_module
+from bertology_utils.disabling.across import follow, in_each
 from bertology_utils.disabling.effects import effects
 from bertology_utils.disabling.heads import (
     describe_heads,
@@ -379,6 +380,15 @@ def test_a_planted_harmful_head_is_found_and_its_gain_is_real(planted):
     np.testing.assert_allclose(effect.layers.values, layers, atol=1e-12)
 
 
+def test_a_planted_harmful_head_is_found_across_runs(planted):
+    """By every measure; the same outputs twice stand for two runs."""
+    found, labels = planted
+    for one in follow(TASKS["mrpc"], [found, found], labels, seed=1).values():
+        assert in_each(one.runs).better.reshape(3, 4)[PLANTED] < ONE_SIDED
+        assert divmod(one.mean.value.argmax(), 4) == PLANTED
+        assert one.chosen.interval[0] > 0
+
+
 def test_on_shuffled_labels_no_head_gains(planted):
     found, labels = planted
     for seed in range(5):
@@ -387,6 +397,16 @@ def test_on_shuffled_labels_no_head_gains(planted):
         p = [one.p("better").min() for one in (effect.heads, effect.layers)]
         assert min(p) >= ONE_SIDED
         assert effect.heads.values.max() > 0, "some head seems to gain all the same"
+
+
+def test_with_weights_that_know_nothing_of_the_labels_no_head_helps_across_runs(planted):
+    """Not by the loss either, once the outputs are recalibrated: before, a head that shouts makes wrong answers dearer."""
+    found, labels = planted
+    for seed in range(5):
+        shuffled = np.random.default_rng(seed).permutation(labels)
+        followed = follow(TASKS["mrpc"], [found, found], shuffled, seed=1)
+        for name in ("score", "loss, recalibrated"):
+            assert in_each(followed[name].runs).better.min() >= ONE_SIDED, name
 
 
 def test_missing_labels_are_refused(planted):

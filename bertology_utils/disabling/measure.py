@@ -123,6 +123,7 @@ def run(lab: Lab) -> None:
     followed = follow_heads(lab)
     for what, (measure, options) in ROWS.items():
         record_runs(lab, what, found, measure, **options)
+    record_means(lab, found)
     judge_heads_and_layers(lab, found)
     record_across(lab, followed)
     record_layers(lab)
@@ -194,13 +195,15 @@ def record_descriptions(lab: Lab) -> None:
     """What heads attend to and add, mean over runs; and what becomes of attention to [CLS] with a layer off."""
     for task in lab.tasks:
         runs = [described(lab, task, number) for number in lab.trainings(task)]
+        rows_described = len(lab.rows(task, "swept", DESCRIBED_ROWS))
         for name in DESCRIPTIONS:
             means = np.mean([one[name] for one in runs], axis=0)
             unit = "length" if name.startswith("norm") else "weight"
             options: dict[str, Any] = {"unit": unit, "tolerance": 0.005}
-            lab.record(name, {task: means}, ("task",), **options, n=DESCRIBED_ROWS)
+            lab.record(name, {task: means}, ("task",), **options, n=rows_described)
         several = [n for n in lab.trainings(task) if len(ablations_of(lab, task, n)) > 1]
-        for ablation in ("uniform", "zero") if several else ():
+        ways = ("uniform",) if lab.settings.is_small else ("uniform", "zero")
+        for ablation in ways if several else ():
             off = [described_without_layers(lab, task, number, ablation) for number in several]
             weight = np.mean([one["weight on [CLS]"].mean(axis=2) for one in off], axis=0)
             values = [
@@ -217,6 +220,26 @@ def record_descriptions(lab: Lab) -> None:
                 lab.record(what, by_layer, ("task", "state", "kind"), over=("layer",), unit=unit)
 
 
+def held_out(several: Sequence[Effects]) -> Estimate:
+    """The gain of a head that was chosen on other examples of the same run, mean over runs."""
+    return of_same_examples([one.held_out for one in several])
+
+
+def record_means(lab: Lab, found: Found) -> None:
+    """What is recorded of every run, mean over runs, with the runs' differences in the interval."""
+    what = "gain without the chosen head, on other examples, mean over runs"
+    means = {task: held_out(several) for task, several in found.items()}
+    lab.record(what, means, ("task",), unit="gain", tolerance=GAIN)
+    for task, several in found.items():
+        layers = [one.layers for one in several]
+        gains_of_layers = with_intervals(
+            [gain_of(layers, at) for at in range(len(layers[0].gains))]
+        )
+        what = "gain without a layer, mean over runs"
+        by_layer = {task: gains_of_layers}
+        lab.record(what, by_layer, ("task",), over=("layer",), unit="gain", tolerance=GAIN)
+
+
 def judge_heads_and_layers(lab: Lab, found: Found) -> None:
     """The claims about single heads and layers."""
     heads = {task: [one.heads for one in several] for task, several in found.items()}
@@ -225,12 +248,7 @@ def judge_heads_and_layers(lab: Lab, found: Found) -> None:
     def mean_gain(several: Sequence[Variants]) -> Estimate:
         return mean_over_seeds([mean_of(one.gains) for one in several], several[0].scale)
 
-    judge_each(
-        lab,
-        "gain-elsewhere",
-        found,
-        lambda several: of_same_examples([one.held_out for one in several]),
-    )
+    judge_each(lab, "gain-elsewhere", found, held_out)
     judge_each(lab, "random-head-helps", heads, mean_gain)
     judge_each(lab, "first-layer-rte", layers, lambda several: gain_of(several, 0))
     every = range(next(iter(layers.values()))[0].shape[0])
