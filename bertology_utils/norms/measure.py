@@ -92,7 +92,8 @@ def encoder_of(lab: Lab) -> PreTrainedModel:
 
 def run(lab: Lab) -> None:
     """Special tokens, their attention cut, heads along links, and mixing, in every task and run; controls included."""
-    frames = frame_link_weights(lab)  # first, as a release may be missing
+    encoder_of(lab)  # first, as it may be refused; and a release may be missing
+    frames = frame_link_weights(lab)
     special = {task: [marks(one) for one in lab.annotated_inputs(task)] for task in lab.tasks}
     models = observe_all(lab, special)
     shares = record_uniform_shares(lab, models, special)
