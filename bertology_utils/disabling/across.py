@@ -8,17 +8,19 @@ and a draw of the tests gives an example one sign in all heads and runs; tasks h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import softmax
 from scipy.stats import norm
 
+from ..common import head_name
 from ..glue import Task, predictions
-from ..results import text_of
+from ..results import GAIN, P_VALUE, text_of
 from ..statistics import (
-    ONE_SIDED,
     ROUNDING,
     Estimate,
     Seed,
@@ -28,13 +30,17 @@ from ..statistics import (
     signed_sums,
 )
 from ..verdicts import SCORE, TENTH, Support
-from .effects import chosen_gain, gain_parts, losses, split_half
+from .effects import chosen_gain, gain_parts, losses, split_half, sweep_run
 from .sweep import Sweep
+
+if TYPE_CHECKING:
+    from ..lab import Lab
 
 # What is measured, with the unit and the least gain that counts: of a score the smallest gain that
 # the paper reports, of a loss a hundredth of it, as a point is of the score.
 LEAST = {"score": TENTH, "loss": SCORE, "loss, recalibrated": SCORE}
 UNITS = {"score": "gain", "loss": "share of the loss", "loss, recalibrated": "share of the loss"}
+SIDES = ("better", "worse")  # without the head
 NEWTON = 12  # steps to a temperature; from 1, eight are enough for six digits
 FURTHEST = 4.0  # factor by which a step changes it at most
 
@@ -305,6 +311,118 @@ def some_in_each(
     return Support(float(p.min()), min(1.0, float(below.max())), number)
 
 
-def significant(p: np.ndarray, names: Sequence[str]) -> list[str]:
-    """Names of the heads with a p value below the level of one side, the surest first."""
-    return [names[at] for at in np.argsort(p, kind="stable") if p[at] < ONE_SIDED]
+# What is recorded and judged
+
+
+def follow_heads(lab: Lab) -> dict[Task, dict[str, Followed]]:
+    """Every task's heads in all of its runs, by each measure."""
+    return {
+        task: follow(
+            task, sweeps_of(lab, task), lab.labels(task, "swept"), lab.resampling_seed(task)
+        )
+        for task in lab.tasks
+    }
+
+
+def sweeps_of(lab: Lab, task: Task) -> list[Sweep]:
+    """The sweeps by 1/L of all runs of a task."""
+    return [sweep_run(lab, task, number) for number in lab.trainings(task)]
+
+
+# Claims about the mean over runs, about every run, and about the head that is best in one run, by
+# measure and side.
+ON_AVERAGE = {
+    "some-head-helps": ("score", "better"),
+    "some-head-helps-loss": ("loss", "better"),
+    "some-head-hurts": ("loss", "worse"),
+}
+IN_EVERY_RUN = {
+    "same-head-helps": ("score", "better"),
+    "same-head-helps-loss": ("loss", "better"),
+    "same-head-helps-recalibrated": ("loss, recalibrated", "better"),
+    "same-head-needed": ("loss", "worse"),
+}
+IN_OTHER_RUNS = {"chosen-head-helps": "score", "chosen-head-helps-loss": "loss"}
+# About the mean over tasks, or about each of them.
+OVER_TASKS = {"head-helps-over-tasks": ("loss", "better")}
+ON_EVERY_TASK = {
+    "head-helps-all-tasks": ("loss", "better"),
+    "head-needed-by-all-tasks": ("loss", "worse"),
+}
+Tested = tuple[Sequence[Signed], Sides]
+
+
+def record_across(lab: Lab, followed: Mapping[Task, Mapping[str, Followed]]) -> None:
+    """Every head's gain, mean over runs and over tasks, its tests, and what a head chosen in one run gains in the others."""
+    for claims, which in ((ON_AVERAGE, "mean over runs"), (IN_EVERY_RUN, "in every run")):
+        tested = {
+            (task, name): record_tested(
+                lab, which, name, [one.mean] if claims is ON_AVERAGE else one.runs, task=task
+            )
+            for task, measures in followed.items()
+            for name, one in measures.items()
+        }
+        for claim, (name, side) in claims.items():
+            lab.judge(
+                claim, {task: supported(lab, name, side, *tested[task, name]) for task in followed}
+            )
+    for (task, measures), name in product(followed.items(), LEAST):
+        one = measures[name]
+        options: dict[str, Any] = {"state": name, "unit": UNITS[name], "tolerance": GAIN}
+        record_gains(lab, "mean over runs", name, one.mean, task=task)
+        if name == "loss":
+            runs = {task: [run.value.reshape(shape_of_heads(lab)) for run in one.runs]}
+            lab.record("gain without a head, by loss", runs, ("task", "training"), **options)
+        if one.chosen:
+            what = "gain in other runs without the head chosen in one"
+            lab.record(what, {task: one.chosen}, ("task",), **options)
+    for claim, name in IN_OTHER_RUNS.items():
+        chosen = {task: one[name].chosen for task, one in followed.items() if one[name].chosen}
+        lab.judge(claim, chosen, unit=UNITS[name])
+
+    parts = {
+        name: [measures[name].mean for task, measures in followed.items() if lab.learned[task]]
+        for name in LEAST
+    }
+    several = len(parts["score"]) > 1
+    for claims, which in ((OVER_TASKS, "mean over tasks"), (ON_EVERY_TASK, "on every task")):
+        over = {}
+        for name, means in parts.items() if several else ():
+            whole = mean_signed(means)
+            over[name] = record_tested(lab, which, name, [whole] if claims is OVER_TASKS else means)
+            if claims is OVER_TASKS:
+                record_gains(lab, which, name, whole)
+        for claim, (name, side) in claims.items():
+            lab.judge(claim, {"": supported(lab, name, side, *over[name])} if several else {})
+
+
+def shape_of_heads(lab: Lab) -> tuple[int, int]:
+    """Layers, and heads in each."""
+    return lab.config.num_hidden_layers, lab.config.num_attention_heads
+
+
+def record_gains(lab: Lab, which: str, measure: str, one: Signed, **labels: Any) -> None:
+    """Record every head's gain with its interval."""
+    low, high = one.interval
+    arrays = {"value": one.value, "low": low, "high": high}
+    numbers = {name: of.astype(float).reshape(shape_of_heads(lab)) for name, of in arrays.items()}
+    options: dict[str, Any] = {"state": measure, "unit": UNITS[measure], "tolerance": GAIN}
+    counts = {"n": one.n, "trainings": one.runs}
+    lab.record(f"gain without a head, {which}", numbers | counts, **options, **labels)
+
+
+def record_tested(
+    lab: Lab, which: str, measure: str, parts: Sequence[Signed], **labels: Any
+) -> Tested:
+    """Record the p values of every head on both sides, and give them with what was tested."""
+    sides = in_each(parts)
+    arrays = {side: getattr(sides, side).reshape(shape_of_heads(lab)) for side in SIDES}
+    options: dict[str, Any] = {"state": measure, "unit": "p", "tolerance": P_VALUE}
+    lab.record(f"p of the gain without a head, {which}", arrays, ("kind",), **options, **labels)
+    return parts, sides
+
+
+def supported(lab: Lab, measure: str, side: str, parts: Sequence[Signed], sides: Sides) -> Support:
+    """Support for some head being so in all of these parts."""
+    names = [f"head {head_name(*head)}" for head in np.ndindex(*shape_of_heads(lab))]
+    return some_in_each(parts, getattr(sides, side), measure, names, side)

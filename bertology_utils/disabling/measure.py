@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,17 +48,13 @@ from ..verdicts import (
     some_head,
 )
 from .across import (
-    LEAST,
-    UNITS,
     Followed,
-    Sides,
-    Signed,
-    follow,
+    follow_heads,
     in_each,
     layers_on_average,
-    mean_signed,
-    significant,
+    record_across,
     some_in_each,
+    sweeps_of,
 )
 from .effects import (
     COMPARED_ROWS,
@@ -329,121 +325,6 @@ def profiles_apart(found: Mapping[Task, Sequence[Variants]], seed: Seed) -> Supp
     number = f"{observed:+.2f} [{low:+.2f}, {high:+.2f}], {p_is(holds)}"
     number += f"; n={len(everything)} heads, {len(tasks)} models of {len(found)} tasks"
     return Support(holds, (-against).p_above(-ALIKE), number)
-
-
-def follow_heads(lab: Lab) -> dict[Task, dict[str, Followed]]:
-    """Every task's heads in all of its runs, by each measure."""
-    return {
-        task: follow(
-            task, sweeps_of(lab, task), lab.labels(task, "swept"), lab.resampling_seed(task)
-        )
-        for task in lab.tasks
-    }
-
-
-def sweeps_of(lab: Lab, task: Task) -> list[Sweep]:
-    """The sweeps by 1/L of all runs of a task."""
-    return [sweep_run(lab, task, number) for number in lab.trainings(task)]
-
-
-# Claims about the mean over runs, about every run, and over tasks: measure and side.
-ON_AVERAGE = {
-    "some-head-helps": ("score", "better"),
-    "some-head-helps-loss": ("loss", "better"),
-    "some-head-hurts": ("loss", "worse"),
-}
-IN_EVERY_RUN = {
-    "same-head-helps": ("score", "better"),
-    "same-head-helps-loss": ("loss", "better"),
-    "same-head-helps-recalibrated": ("loss, recalibrated", "better"),
-    "same-head-needed": ("loss", "worse"),
-}
-# And whether it is about every task, or the mean over tasks.
-OVER_TASKS = {
-    "head-helps-over-tasks": ("loss", "better", False),
-    "head-helps-all-tasks": ("loss", "better", True),
-    "head-needed-by-all-tasks": ("loss", "worse", True),
-}
-IN_OTHER_RUNS = {"chosen-head-helps": "score", "chosen-head-helps-loss": "loss"}
-
-
-def record_across(lab: Lab, followed: Mapping[Task, Mapping[str, Followed]]) -> None:
-    """Every head's gain, mean over runs and over tasks, its tests, and what a head chosen in one run gains in the others."""
-    shape = lab.config.num_hidden_layers, lab.config.num_attention_heads
-    names = [f"head {head_name(*at)}" for at in np.ndindex(*shape)]
-    tested: dict[tuple[str, str], dict[Task, tuple[Sequence[Signed], Sides]]] = {}
-    better: dict[str, dict[str, list[str]]] = {}
-    what = "gain without a head, mean over runs"
-    for (task, measures), name in product(followed.items(), LEAST):
-        one, options = measures[name], {"state": name, "unit": UNITS[name]}
-        lab.record(what, {task: spread(one.mean, shape)}, ("task",), **options, tolerance=GAIN)
-        for which, parts in (("mean over runs", [one.mean]), ("in every run", one.runs)):
-            sides = in_each(parts)
-            tested.setdefault((name, which), {})[task] = parts, sides
-            record_p(lab, f"p of the gain without a head, {which}", {task: {name: sides}}, shape)
-            helpful = better.setdefault(f"{name}, {which}", {})
-            helpful[task.name] = significant(sides.better, names)
-        if name == "loss":
-            runs = [run.value.reshape(shape) for run in one.runs]
-            what_of_run = "gain without a head, by loss"
-            lab.record(what_of_run, {task: runs}, ("task", "training"), **options, tolerance=GAIN)
-        if one.chosen:
-            elsewhere = "gain in other runs without the head chosen in one"
-            lab.record(elsewhere, {task: one.chosen}, ("task",), **options, tolerance=GAIN)
-
-    for which, claims in (("mean over runs", ON_AVERAGE), ("in every run", IN_EVERY_RUN)):
-        for claim, (name, side) in claims.items():
-            supports = {
-                task: some_in_each(parts, getattr(sides, side), name, names, side)
-                for task, (parts, sides) in tested[name, which].items()
-            }
-            lab.judge(claim, supports)
-    for claim, name in IN_OTHER_RUNS.items():
-        chosen = {task: one[name].chosen for task, one in followed.items() if one[name].chosen}
-        lab.judge(claim, chosen, unit=UNITS[name])
-
-    means = {
-        name: [measures[name].mean for task, measures in followed.items() if lab.learned[task]]
-        for name in LEAST
-    }
-    several = len(means["score"]) > 1
-    for name, parts in means.items() if several else ():
-        over, options = mean_signed(parts), {"state": name, "unit": UNITS[name]}
-        what = "gain without a head, mean over tasks"
-        lab.record(what, spread(over, shape), **options, tolerance=GAIN)
-        for which, some in (("mean over tasks", [over]), ("on every task", parts)):
-            sides = in_each(some)
-            record_p(lab, f"p of the gain without a head, {which}", {name: sides}, shape)
-            better[f"{name}, {which}"] = {"": significant(sides.better, names)}
-    for claim, (name, side, on_every) in OVER_TASKS.items():
-        estimates = {}
-        if several:
-            parts = means[name] if on_every else [mean_signed(means[name])]
-            estimates = {"": some_in_each(parts, getattr(in_each(parts), side), name, names, side)}
-        lab.judge(claim, estimates)
-    lab.fact(heads_better_without=better)
-
-
-def spread(one: Signed, shape: tuple[int, ...]) -> dict[str, Any]:
-    """Gains with the ends of their intervals, for the table of results."""
-    low, high = one.interval
-    sizes = {"n": one.n, "trainings": one.runs}
-    return {
-        name: values.reshape(shape).astype(float)
-        for name, values in (("value", one.value), ("low", low), ("high", high))
-    } | sizes
-
-
-def record_p(lab: Lab, what: str, sides: Any, shape: tuple[int, ...]) -> None:
-    """Record p values of both sides, by task and measure or by measure alone."""
-    by = ("task", "state", "kind") if isinstance(next(iter(sides)), Task) else ("state", "kind")
-
-    def values(part: Any) -> Any:
-        if isinstance(part, Mapping):
-            return {key: values(inner) for key, inner in part.items()}
-        return {"better": part.better.reshape(shape), "worse": part.worse.reshape(shape)}
-
-    lab.record(what, values(sides), by, unit="p", tolerance=P_VALUE)
 
 
 def record_layers(lab: Lab) -> None:
