@@ -158,25 +158,29 @@ def expected(
     """Rank correlation of heads' effects in two new runs, by the components.
 
     The true effects are the measured ones, drawn together as far as they overstate how heads
-    differ. Noise is scaled per head by its observed variability, since few heads vary most; where
-    few runs show that, it is drawn towards the mean of all heads.
+    differ. Noise is scaled per head by its observed variability, since few heads vary most; what few
+    runs say of that is drawn towards the head's variability over runs and examples, of which much is
+    known (as in :func:`bertology_utils.statistics.moderated`).
 
     Args:
-        components: of heads' effects by one ablation, best of :func:`in_own_scale`.
+        components: of heads' effects in two runs or more by one ablation, best of
+            :func:`in_own_scale`.
         share: of the examples at hand; above 1 for more, infinite for any number.
         seed: of the draws.
         same: both runs are measured on the same new examples, instead of each on its own.
         draws: pairs of measurements.
     """
     mean, raw = components.effects.mean(axis=(1, 2, 3)), components.raw
-    moved = {
-        source: max(raw[source], 0.0) * _moderated(sizes, components.degrees(source))
-        for source, sizes in components.squares.items()
-    }  # the component of each head, shape (heads,)
+    relative = {at: sizes / max(sizes.mean(), 1e-300) for at, sizes in components.squares.items()}
+    usual = relative["training", "part"]
+    moved = {}  # the component of each head, shape (heads,)
+    for at, own in relative.items():
+        degrees = components.degrees(at)
+        moved[at] = max(raw[at], 0.0) * (degrees * own + PRIOR * usual) / (degrees + PRIOR)
     kept = np.sqrt(max(raw[()], 0.0) / max(mean.var(ddof=1), 1e-300))
     truth = mean.mean() + kept * (mean - mean.mean())
     parts, rng = share * components.levels["part"], np.random.default_rng(seed)
-    of_run = moved.get(("training",), 0.0) + moved.get(("training", "part"), 0.0) / parts
+    of_run = moved["training",] + moved["training", "part"] / parts
     of_examples = moved["part",] / parts
 
     def noise(variance: np.ndarray | float) -> np.ndarray:
@@ -186,12 +190,6 @@ def expected(
     first = truth + noise(of_run) + shared
     second = truth + noise(of_run) + (shared if same else noise(of_examples))
     return _mean(rank_correlations(first, second))
-
-
-def _moderated(sizes: np.ndarray, degrees: int) -> np.ndarray:
-    """Each head's variability in multiples of the mean, moderated as in :func:`bertology_utils.statistics.moderated`."""
-    relative = sizes / max(sizes.mean(), 1e-300)
-    return (degrees * relative + PRIOR) / (degrees + PRIOR)
 
 
 def _mean(values: np.ndarray) -> float:
