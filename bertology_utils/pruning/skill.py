@@ -62,6 +62,11 @@ class Skill:
         return [score - same for score in scores]
 
     @cached_property
+    def scores_of_whole(self) -> list[Bootstrap]:
+        """The whole models' scores."""
+        return self.scores(self.whole)
+
+    @cached_property
     def of_whole(self) -> list[Bootstrap]:
         """The whole models' skills."""
         return self.skills(self.whole)
@@ -84,7 +89,8 @@ class Skill:
             ValueError: the whole models have no skill.
         """
         wholes = self.of_whole[: len(parts)]
-        return ratio(parts, wholes, self.score(self.whole[: len(parts)]).scale)
+        scores = [one.value for one in self.scores_of_whole[: len(parts)]]
+        return ratio(parts, wholes, scale_of(self.task, float(np.mean(scores))))
 
 
 def ratio(parts: Sequence[Bootstrap], wholes: Sequence[Bootstrap], scale: float = 1.0) -> Estimate:
