@@ -435,11 +435,8 @@ def record_cuts(lab: Lab, special: Mapping[Task, Sequence[np.ndarray]], sink: st
 
 
 def record_mixing(lab: Lab, models: Models) -> None:
-    """How much of a token's new vector comes from other tokens, by what is counted."""
-    ratios = {
-        state: mean_of_models(models[state], lambda one: one["mixing"])
-        for state in (PRETRAINED, TUNED)
-    }
+    """How much of a token's new vector comes from other tokens, by what is counted; against random weights."""
+    ratios = {state: mean_of_models(models[state], lambda one: one["mixing"]) for state in models}
     over = ("layer", "kind")
     lab.record("mixing ratio", ratios, by=("state",), over=over, kinds=DEFINITIONS)
 
@@ -449,6 +446,9 @@ def record_mixing(lab: Lab, models: Models) -> None:
     def kept(task: Task, one: Found) -> Bootstrap:
         own = 1 - one["mixing"][..., -1]  # (examples, layers)
         return bootstrap_mean(own.mean(axis=1), lab.resampling_seed(task))
+
+    def above_random(task: Task, one: Found) -> Bootstrap:
+        return ratio(task, one, -1) - ratio(task, models[RANDOM][task][0], -1)
 
     rows, unmet = ("state", "task"), unlearned(lab.tasks, lab.learned)
     falls = {
@@ -465,3 +465,7 @@ def record_mixing(lab: Lab, models: Models) -> None:
     own = by_state(models, kept)
     lab.record("share that a token keeps of itself", own, by=rows, unit="share")
     lab.judge("mixing-kept", cases(lab, own), unmet=unmet)
+    more = by_state(models, above_random)
+    what = "mixing ratio above that with random weights"
+    lab.record(what, more, by=rows, unit="difference")
+    lab.judge("mixing-random", cases(lab, more), unmet=unmet)
