@@ -154,6 +154,33 @@ def above_controls(results: Results, kinds: Sequence[str], other: str) -> Figure
     return figure
 
 
+def highest_heads(results: Results, kinds: Sequence[str]) -> Figure:
+    """The five highest heads along links of each type: how far above other inputs' places and above rivals.
+
+    Args:
+        results: see above.
+        kinds: of link.
+    """
+    above = {ABOVE_PLACES: "other inputs' places", ABOVE_RIVALS: "rivals"}
+    tables = [
+        results.table(f"{what}, highest heads").assign(above=name) for what, name in above.items()
+    ]
+    table = pd.concat(tables, ignore_index=True)
+    both = table.kind.astype(str).str.rsplit(", (", n=1)
+    table = table.assign(links=both.str[0], head="head (" + both.str[1])
+    table = table[table.links.isin(kinds)]
+    table["links"] = pd.Categorical(table.links, list(kinds))
+    return plots.dots(
+        table,
+        y="head",
+        colour="above",
+        panel="links",
+        label="weight along links, above …",
+        border={"least effect": WEIGHT},
+        columns=1,
+    )
+
+
 def from_cls(tokens: Sequence[str], weights: np.ndarray, title: str) -> Figure:
     """What [CLS] gives every token of one input, a bar each; the dotted line is a uniform weight.
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from ..annotation.inputs import TOKEN_TYPES, token_types
 from ..attention import Measurement
-from ..common import track
+from ..common import head_name, track
 from ..features import Features, Flow, in_even_shares, marks
 from ..features.compare import mean_over_examples
 from ..glue import Task
 from ..lab import Lab, kept
 from ..results import P_VALUE
-from ..statistics import Bootstrap, ManyTest, Seed, bootstrap_mean, largest, means_with_gaps
+from ..statistics import Bootstrap, ManyTest, Seed, bootstrap_mean, heads_by_size, means_with_gaps
 from ..verdicts import Support, all_of, never_adjacent, no_sink
 from . import measure
 from .dependencies import ROWS, arcs_of, relation_test
@@ -31,6 +31,7 @@ CENTRED = "the same with each word's popularity off"
 ABOVE_RIVALS = "weight along links above rivals"
 AHEAD = "share of links ahead of all their rivals"
 NEIGHBOURS = "weight on the neighbour on the links' side"
+HIGHEST = 5  # heads by type of link that are shown with intervals
 RHO = "ρ with attention to neighbours, attention along links"
 # By state, task and type of token; and by task, type and fine-tuning run.
 FROM_CLS = "weight from [CLS], last layer"
@@ -133,7 +134,7 @@ def record_links(
                 rho[kind] = measure.diagonal_correlation(along, beside, seed)
         if state == BEFORE:
             lab.record("examples with links", counts, by=("kind",), unit="count")
-            record_largest(lab, scores, tests[state])
+            record_highest(lab, scores, tests[state])
     lab.record(RHO, rho, by=("kind",), state=BEFORE, unit="correlation")
     what = "heads surely 0.02 above places and rivals"
     lab.record(what, passing, by=("state", "kind"), unit="count", tolerance=1)
@@ -162,18 +163,25 @@ def all_link_tests(models: Iterable[Found], seed: Seed) -> dict[str, list[ManyTe
     return {kind: measure.link_tests(both, kind, seed) for kind in count_examples(both[0])}
 
 
-def record_largest(lab: Lab, scores: LinkScores, tests: Tests) -> None:
-    """The largest excess over other inputs' places of a head, by pair of words."""
-    excess = {}
-    for words, names in PAIRS.items():
-        if known := [name for name in names if name in tests]:
-            kind = max(known, key=lambda name: np.nanmax(tests[name][0].means))
-            layer, head = largest(tests[kind][0].means)
-            values = scores.above_places[:, LINK_TYPES.index(kind), layer, head]
-            if np.isfinite(values).any():
-                excess[words] = bootstrap_mean(values[np.isfinite(values)], lab.settings.seed)
-    what = "largest excess along links"
-    lab.record(what, excess, by=("kind",), state=BEFORE, unit="difference")
+def record_highest(lab: Lab, scores: LinkScores, tests: Tests) -> None:
+    """The highest heads by type of link, above other inputs' places and above rivals, with intervals.
+
+    Their order is that of the least of what all tests say, and they are chosen and measured on the
+    same examples: the first ones' numbers are a little too large.
+    """
+    controls = {ABOVE_PLACES: scores.above_places, ABOVE_RIVALS: scores.above_rivals}
+    highest: dict[str, dict[str, Bootstrap]] = {what: {} for what in controls}
+    for kind, of_kind in tests.items():
+        least = np.fmin.reduce([test.means for test in of_kind])
+        for head in heads_by_size(least)[:HIGHEST]:
+            for what, of in controls.items():
+                values = of[:, LINK_TYPES.index(kind), *head]
+                if np.isfinite(values).any():
+                    mean = bootstrap_mean(values[np.isfinite(values)], lab.settings.seed)
+                    highest[what][f"{kind}, {head_name(*head)}"] = mean
+    for what, values_of in highest.items():
+        what = f"{what}, highest heads"
+        lab.record(what, values_of, by=("kind",), state=BEFORE, unit="difference")
 
 
 def judge_links(
