@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -343,6 +344,21 @@ def test_links_are_indistinct_unless_some_head_is_above_places_and_rivals(plante
               for kind, one in tests.items()}  # fmt: skip
     assert judged == dict.fromkeys(LINK_TYPES, HOLDS) | {"subject → verb": outcome}
     assert bool(measure.passes_all(tests["subject → verb"])[1, 2]) == (outcome == FAILS)
+
+
+def test_the_highest_heads_are_recorded_with_intervals_above_places_and_rivals():
+    plain, centred = made_up(np.random.default_rng(1), 0.1)
+    name, recorded = "subject → verb", {}
+    lab = SimpleNamespace(
+        record=lambda what, values, **_: recorded.update({what: values}),
+        settings=SimpleNamespace(seed=1),
+    )
+    tests = {name: measure.link_tests([plain, centred], name, 1)}
+    record.record_highest(lab, plain, tests)
+    for values in recorded.values():
+        assert len(values) == record.HIGHEST and next(iter(values)) == f"{name}, (2, 3)"
+        assert values[f"{name}, (2, 3)"].interval[0] > 0.09
+    assert len(recorded) == 2
 
 
 def test_without_rivals_nothing_is_said_of_verbs_and_places_decide_of_pronouns():
