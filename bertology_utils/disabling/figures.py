@@ -244,10 +244,12 @@ def layers_by_ablation(results: Results) -> Figure:
 
 
 def sink_without_layers(results: Results) -> Figure:
-    """How much weight [CLS] gets in each layer, with the heads of one layer uniform, and with none."""
+    """How much weight [CLS] gets in the layers above one whose heads are uniform, and with none."""
     table = results.table("weight on [CLS] with a layer off", state="uniform")
-    table = table[table.kind != "layer " + table.layer.astype(str)]  # there it is 1/L
-    return plots.lines(table, colour="kind", panel="task", label="weight on [CLS]")
+    off = table.kind.str.removeprefix("layer ").where(table.kind != "no layer", 0).astype(int)
+    above = table[table.layer > off]  # below nothing changes, and in that layer it is 1/L
+    above = above.assign(off=above.kind + " off")
+    return plots.lines(above, colour="off", panel="task", label="weight on [CLS]")
 
 
 def twelfth_figure(results: Results) -> Figure:

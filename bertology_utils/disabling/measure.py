@@ -31,6 +31,7 @@ from ..statistics import (
     mean_over_seeds,
     of_same_examples,
     p_is,
+    pooled,
     rank_correlation,
     rank_of,
     weighted_scores,
@@ -122,7 +123,7 @@ def run(lab: Lab) -> None:
     record_means(lab, found)
     judge_heads_and_layers(lab, found)
     record_across(lab, followed)
-    record_layers(lab)
+    record_layers(lab, found)
     record_a_twelfth(lab, found)
     record_needed_heads(lab, found, heads_by_size(excess)[:2])
     record_predictors(lab, followed, excess)
@@ -226,14 +227,17 @@ def record_means(lab: Lab, found: Found) -> None:
     what = "gain without the chosen head, on other examples, mean over runs"
     means = {task: held_out(several) for task, several in found.items()}
     lab.record(what, means, ("task",), unit="gain", tolerance=GAIN)
-    for task, several in found.items():
-        layers = [one.layers for one in several]
-        gains_of_layers = with_intervals(
-            [gain_of(layers, at) for at in range(len(layers[0].gains))]
-        )
-        what = "gain without a layer, mean over runs"
-        by_layer = {task: gains_of_layers}
-        lab.record(what, by_layer, ("task",), over=("layer",), unit="gain", tolerance=GAIN)
+    every = range(len(next(iter(found.values()))[0].layers.gains))
+    layers = {task: [one.layers for one in several] for task, several in found.items()}
+    by_layer = {task: {at: gain_of(one, at) for at in every} for task, one in layers.items()}
+    what = "gain without a layer, mean over runs"
+    arrays = over_layers(by_layer)
+    lab.record(what, arrays, ("task",), over=("layer",), unit="gain", tolerance=GAIN)
+
+
+def over_layers(found: Mapping[Any, Mapping[int, Estimate]]) -> dict[Any, dict[str, Any]]:
+    """Estimates by layer as arrays, with errors pooled over tasks: two runs of one say little of how runs differ."""
+    return {key: with_intervals(list(one.values())) for key, one in pooled(found).items()}
 
 
 def judge_heads_and_layers(lab: Lab, found: Found) -> None:
@@ -327,9 +331,10 @@ def profiles_apart(found: Mapping[Task, Sequence[Variants]], seed: Seed) -> Supp
     return Support(holds, (-against).p_above(-ALIKE), number)
 
 
-def record_layers(lab: Lab) -> None:
+def record_layers(lab: Lab, found: Found) -> None:
     """Layers by each ablation, on the same examples; the score of always the same answer, below which nothing is lost."""
     means, floors = {}, {}
+    compared: dict[str, dict[Task, dict[int, Estimate]]] = {}  # by ablation, task and layer
     for task in lab.tasks:
         labels, seed = lab.labels(task, "swept"), lab.resampling_seed(task)
         floors[task] = constant_score(task, labels)
@@ -340,13 +345,15 @@ def record_layers(lab: Lab) -> None:
             whole, without = predictions(task, one.baseline), predictions(task, one.layers)
             changes = gains(task, whole, without, few, seed)
             by_ablation.setdefault(ablation, []).append(changes)
-        compared = {
-            ablation: with_intervals([mean_over_seeds(list(of)) for of in zip(*runs, strict=True)])
-            for ablation, runs in by_ablation.items()
-        }
-        if compared:
-            what = "gain without a layer, by ablation"
-            lab.record(what, {task: compared}, ("task", "state"), unit="gain", tolerance=GAIN)
+        scale = found[task][0].layers.scale
+        for ablation, runs in by_ablation.items():
+            by_layer = enumerate(zip(*runs, strict=True))
+            estimates = {at: mean_over_seeds(of, scale) for at, of in by_layer}
+            compared.setdefault(ablation, {})[task] = estimates
+    for ablation, by_task in compared.items():
+        options: dict[str, Any] = {"state": ablation, "unit": "gain", "tolerance": GAIN}
+        what = "gain without a layer, by ablation"
+        lab.record(what, over_layers(by_task), ("task",), over=("layer",), **options)
     lab.record("score of always the same answer", floors, ("task",), unit="score")
     layers = [f"layer {one_based(at)}" for at in range(lab.config.num_hidden_layers)]
     supports = {
