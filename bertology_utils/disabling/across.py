@@ -30,7 +30,15 @@ from ..statistics import (
     signed_sums,
 )
 from ..verdicts import SCORE, TENTH, Support
-from .effects import chosen_gain, gain_parts, losses, split_half, sweep_run
+from .effects import (
+    chosen_gain,
+    compared_labels,
+    compared_sweeps,
+    gain_parts,
+    losses,
+    split_half,
+    sweep_run,
+)
 from .sweep import Sweep
 
 if TYPE_CHECKING:
@@ -368,8 +376,9 @@ def record_across(lab: Lab, followed: Mapping[Task, Mapping[str, Followed]]) -> 
             )
     for (task, measures), name in product(followed.items(), LEAST):
         one = measures[name]
-        options: dict[str, Any] = {"state": name, "unit": UNITS[name], "tolerance": GAIN}
-        record_gains(lab, "mean over runs", name, one.mean, task=task)
+        options: dict[str, Any] = {"state": name, "unit": UNITS[name]}
+        record_gains(lab, "gain without a head, mean over runs", one.mean, options, task=task)
+        options["tolerance"] = GAIN
         if name == "loss":
             runs = {task: [run.value.reshape(shape_of_heads(lab)) for run in one.runs]}
             lab.record("gain without a head, by loss", runs, ("task", "training"), **options)
@@ -391,9 +400,24 @@ def record_across(lab: Lab, followed: Mapping[Task, Mapping[str, Followed]]) -> 
             whole = mean_signed(means)
             over[name] = record_tested(lab, which, name, [whole] if claims is OVER_TASKS else means)
             if claims is OVER_TASKS:
-                record_gains(lab, which, name, whole)
+                options = {"state": name, "unit": UNITS[name]}
+                record_gains(lab, f"gain without a head, {which}", whole, options)
         for claim, (name, side) in claims.items():
             lab.judge(claim, {"": supported(lab, name, side, *over[name])} if several else {})
+
+
+def record_by_ablation(lab: Lab) -> None:
+    """Every head's gain by loss, by each ablation in the same runs and on the same examples: is 1/L alone what helps?"""
+    for task in lab.tasks:
+        labels, seed = compared_labels(lab, task), lab.resampling_seed(task)
+        by_ablation: dict[str, list[np.ndarray]] = {}
+        for (_, ablation), one in compared_sweeps(lab, task).items():
+            gains, whole = gains_of(task, one, labels, seed)
+            by_ablation.setdefault(ablation, []).append(gains["loss"] / whole["loss"])
+        for ablation, runs in by_ablation.items():
+            mean = replace(Signed.of(np.mean(runs, axis=0), seed), runs=len(runs))
+            options = {"state": ablation, "unit": UNITS["loss"]}
+            record_gains(lab, "gain without a head by loss, by ablation", mean, options, task=task)
 
 
 def shape_of_heads(lab: Lab) -> tuple[int, int]:
@@ -401,14 +425,15 @@ def shape_of_heads(lab: Lab) -> tuple[int, int]:
     return lab.config.num_hidden_layers, lab.config.num_attention_heads
 
 
-def record_gains(lab: Lab, which: str, measure: str, one: Signed, **labels: Any) -> None:
+def record_gains(
+    lab: Lab, what: str, one: Signed, options: Mapping[str, Any], **labels: Any
+) -> None:
     """Record every head's gain with its interval."""
     low, high = one.interval
     arrays = {"value": one.value, "low": low, "high": high}
     numbers = {name: of.astype(float).reshape(shape_of_heads(lab)) for name, of in arrays.items()}
-    options: dict[str, Any] = {"state": measure, "unit": UNITS[measure], "tolerance": GAIN}
     counts = {"n": one.n, "trainings": one.runs}
-    lab.record(f"gain without a head, {which}", numbers | counts, **options, **labels)
+    lab.record(what, numbers | counts, tolerance=GAIN, **options, **labels)
 
 
 def record_tested(

@@ -99,8 +99,8 @@ def ranked_heads(results: Results, measure: str = "loss", named: int = 6) -> Fig
     """All heads of each task in the order of their mean gain over runs, with 95 % intervals.
 
     Those whose disabling helps significantly (corrected over all heads) are orange, those that are
-    needed blue. The best of the former have names, and a small dot for each run; a filled diamond is
-    one that is significant in every run.
+    needed blue. The best of the former have names, and a small dot for each run; an orange diamond is
+    one that is significant in every run. By score, black diamonds are the paper's best heads.
 
     Args:
         results: rows.
@@ -147,10 +147,12 @@ def ranked_heads(results: Results, measure: str = "loss", named: int = 6) -> Fig
                 arrowprops={"arrowstyle": "-", "lw": 0.4, "color": "#b8bdc3"},
             )
         ax.axvline(0, color="black", lw=0.6)
+        if measure == "score" and task in PAPER_BEST:
+            ax.scatter(PAPER_BEST[task], -2, s=16, c="black", marker="D", clip_on=False)
         low, high = heads.low.min(), heads.high.max()
         best = heads.high.iloc[0]
-        ax.set_xlim(max(low, -3 * max(best, -heads.value.median(), 1e-9)), high * 1.6)
-        ax.set(title=str(task), xlabel=LABELS[measure], yticks=[], ylim=(len(heads), -2))
+        ax.set_xlim(max(low, -3 * max(best, -heads.value.median(), 1e-9)), high * 1.8)
+        ax.set(title=str(task), xlabel=LABELS[measure], yticks=[], ylim=(len(heads), -3))
         ax.title.set_fontsize(9)
     axes[0].set_ylabel("heads, the best to disable on top")
     return figure
@@ -167,6 +169,11 @@ def head_table(results: Results, heads: Sequence[Head] = NAMED) -> pd.DataFrame:
         A row for each head and task.
     """
     columns = {f"gain by {name}": results.table(ACROSS, state=name) for name in LABELS}
+    by_ablation = "gain without a head by loss, by ablation"
+    columns |= {
+        f"gain by loss, {name}": results.table(by_ablation, state=state)
+        for state, name in LAYERS_BY.items()
+    }
     columns |= {name: results.table(name) for name in DESCRIBED}
     keys, rows = ["layer", "head", "task"], {}
     for name, table in columns.items():

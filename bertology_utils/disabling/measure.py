@@ -54,6 +54,7 @@ from .across import (
     in_each,
     layers_on_average,
     record_across,
+    record_by_ablation,
     some_in_each,
     sweeps_of,
 )
@@ -123,6 +124,7 @@ def run(lab: Lab) -> None:
     record_means(lab, found)
     judge_heads_and_layers(lab, found)
     record_across(lab, followed)
+    record_by_ablation(lab)
     record_layers(lab, found)
     record_a_twelfth(lab, found)
     record_needed_heads(lab, found, heads_by_size(excess)[:2])
