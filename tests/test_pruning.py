@@ -170,11 +170,6 @@ def test_with_a_warm_cache_no_fine_tuned_model_is_loaded(tiny_bert, monkeypatch)
 # --- skill kept ---
 
 
-def answering(labels, share, rng):
-    """Answers that are right with this probability."""
-    return np.where(rng.random(len(labels)) < share, labels, 1 - labels)
-
-
 def test_a_model_in_which_half_of_the_heads_do_nothing_keeps_all_its_skill_without_them(
     model, batches
 ):
@@ -201,7 +196,7 @@ def test_always_the_same_answer_keeps_nothing_and_the_share_is_as_one_would_writ
     else:
         labels = (rng.random(200) < 0.7).astype(int)
         whole, pruned = (
-            np.stack([answering(labels, share, rng) for _ in range(2)]) for share in (0.95, 0.8)
+            np.where(rng.random((2, 200)) < share, labels, 1 - labels) for share in (0.95, 0.8)
         )
         floor, score = labels.mean(), lambda one: (one == labels).mean()
     skill = Skill(task, labels, whole, seed=1)
@@ -247,33 +242,44 @@ def test_verdicts_tell_models_that_need_no_head_from_those_that_need_each(
     tiny_bert, monkeypatch, needed
 ):
     """Made-up answers: whatever is removed, all of the skill is kept, or none is."""
-    rng = np.random.default_rng(3)
-    lab = Lab("10_pruning", model=str(tiny_bert), tasks="sst2", trainings=3, train_examples=16)
-    labels = np.asarray(answers.evaluated(lab, TASK)["label"])
-    whole = np.stack([answering(labels, 0.9, rng) for _ in range(3)])
-    nothing = np.stack([rng.permutation(labels) for _ in range(3)])  # as good as chance
-    pruned = nothing if needed else np.where(rng.random(whole.shape) < 0.01, 1 - whole, whole)
+    rng, names = np.random.default_rng(3), ("sst2", "stsb", "mrpc")
+    own = {"model": str(tiny_bert), "trainings": 3, "train_examples": 16}
+    lab = Lab("10_pruning", tasks=",".join(names), **own)
+    whole, nothing, pruned = {}, {}, {}
+    for task in map(TASKS.get, names):
+        labels = np.asarray(answers.evaluated(lab, task)["label"])
+        wrong = rng.random((3, len(labels))) < 0.1
+        whole[task] = np.where(wrong, labels[::-1] if task.is_regression else 1 - labels, labels)
+        nothing[task] = np.stack([rng.permutation(labels) for _ in range(3)])  # as by chance
+        changed = rng.random(wrong.shape) < 0.01
+        kept = np.where(changed, whole[task][:, ::-1], whole[task])
+        pruned[task] = nothing[task] if needed else kept
 
     def of_kind(lab, task, pruning):
-        return nothing if pruning == spec.HALVES[BAD] else pruned
+        return (nothing if pruning == spec.HALVES[BAD] else pruned)[task]
 
     def without_heads(lab, task, number):
-        ranked = np.stack([whole[number], *[pruned[number]] * 7, nothing[number]])
-        chance = np.stack([whole[number], *[nothing[number]] * 8])
-        return {answers.RANKED: ranked[None], answers.RANDOM_ORDER: chance[None]}
+        first, last = whole[task][number], nothing[task][number]
+        ranked, chance = [first, *[pruned[task][number]] * 7, last], [first, *[last] * 8]
+        return {
+            answers.RANKED: np.stack(ranked)[None],
+            answers.RANDOM_ORDER: np.stack(chance)[None],
+        }
 
     made_up = {
-        "whole_answers": lambda lab, task: whole,
-        "answers_of": lambda lab, task, number, init: nothing[number],
+        "whole_answers": lambda lab, task: whole[task],
+        "answers_of": lambda lab, task, number, init: nothing[task][number],
         "answers_without_heads": without_heads,
         "pruned_answers": of_kind,
-        "reset_answers": lambda lab, task: np.broadcast_to(pruned, (2, 3, *pruned.shape)),
-        "answers_pruned_after": lambda lab, task: np.stack([pruned] * len(answers.AFTER)),
+        "reset_answers": lambda lab, task: np.broadcast_to(
+            pruned[task], (2, 3, *pruned[task].shape)
+        ),
+        "answers_pruned_after": lambda lab, task: np.stack([pruned[task]] * len(answers.AFTER)),
     }
     for name, function in made_up.items():
         monkeypatch.setattr(answers, name, function)
     monkeypatch.setattr(measure, "distances_of", lambda *_: rng.random((30, 3, 4, 3, 4)))
-    monkeypatch.setattr(Lab, "learned", {TASK: True})
+    monkeypatch.setattr(Lab, "learned", dict.fromkeys(whole, True))
     measure.run(lab)
     outcomes = {name: one["outcome"] for (name, _), one in lab.own_results.verdicts.items()}
     assert outcomes.pop("same-pattern") == UNTESTABLE
