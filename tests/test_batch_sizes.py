@@ -36,7 +36,7 @@ from bertology_utils.norms.links import StrongestLink, WordsOnly
 from bertology_utils.norms.mixing import Mixing
 from bertology_utils.patterns.classifiers import load_network
 from bertology_utils.patterns.measure import Patterns
-from bertology_utils.pruning.alike import HeadDistances
+from bertology_utils.pruning.pairs import HeadDistances
 
 SIZES = (1, 7, 64)
 COUNT, TASK = 70, TASKS["mrpc"]

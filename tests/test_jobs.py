@@ -59,8 +59,8 @@ def test_the_table_says_what_each_notebook_needs():
     assert sweep("SST-2", 2, "zero") in nine and sweep("SST-2", 2, "mean") not in nine
     assert sum("MRPC" in title and "heads" in title for title in nine) == 2
     ten = titles(10, tasks="sst2")
-    assert "SST-2, pretrained, seed 1, frozen 33%" in ten
-    assert "SST-2, pretrained, seed 2, frozen 33%" not in ten, "the small run prunes its first only"
+    assert "SST-2, pretrained, seed 1, frozen 33%" in ten and "SST-2, seed 1, pairs of heads" in ten
+    assert "SST-2, seed 2, pairs of heads" not in ten, "the small run measures its first run only"
 
 
 @pytest.fixture
