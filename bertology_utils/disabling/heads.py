@@ -76,21 +76,25 @@ def _loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return functional.cross_entropy(logits, labels, reduction="sum")
 
 
-def described(lab: Lab, task: Task, number: int = 0) -> dict[str, np.ndarray]:
-    """A fine-tuning run's heads on :data:`DESCRIBED_ROWS` of its swept rows, from the cache; see :func:`describe_heads`."""
-    return cached(describe_heads, *_run_and_rows(lab, task, number))
+def described(lab: Lab, task: Task) -> dict[str, np.ndarray]:
+    """The heads before fine-tuning, on :data:`DESCRIBED_ROWS` of the swept rows, from the cache; see :func:`describe_heads`.
+
+    So what they are said to rest on is fixed before any effect of theirs is measured, and is the
+    same for all runs.
+    """
+    return cached(describe_heads, *_encoder_and_rows(lab, task))
 
 
 def described_without_layers(
-    lab: Lab, task: Task, number: int = 0, ablation: str = "uniform"
+    lab: Lab, task: Task, ablation: str = "uniform"
 ) -> dict[str, np.ndarray]:
     """The same with each layer disabled, from the cache; see :func:`describe_without_layers`."""
-    return cached(describe_without_layers, *_run_and_rows(lab, task, number), ablation)
+    return cached(describe_without_layers, *_encoder_and_rows(lab, task), ablation)
 
 
-def _run_and_rows(lab: Lab, task: Task, number: int) -> tuple[Lazy, Lazy]:
-    model = lab.lazy_classifier(task, seed_offset=number)
-    return model, lab.lazy_batches(task, lab.rows(task, "swept", DESCRIBED_ROWS))
+def _encoder_and_rows(lab: Lab, task: Task) -> tuple[Lazy, Lazy]:
+    rows = lab.rows(task, "swept", DESCRIBED_ROWS)
+    return lab.lazy_encoder("pretrained"), lab.lazy_batches(task, rows)
 
 
 def describe_heads(model, batches: Sequence[Batch]) -> dict[str, np.ndarray]:

@@ -191,28 +191,25 @@ def judge_each(
 
 
 def record_descriptions(lab: Lab) -> None:
-    """What heads attend to and add, mean over runs; and what becomes of attention to [CLS] with a layer off."""
+    """What heads attend to and add before fine-tuning; and what becomes of attention to [CLS] with a layer off."""
     for task in lab.tasks:
-        runs = [described(lab, task, number) for number in lab.trainings(task)]
-        rows_described = len(lab.rows(task, "swept", DESCRIBED_ROWS))
+        description = described(lab, task)
+        n = len(lab.rows(task, "swept", DESCRIBED_ROWS))
         for name in DESCRIPTIONS:
-            means = np.mean([one[name] for one in runs], axis=0)
             unit = "length" if name.startswith("norm") else "weight"
             options: dict[str, Any] = {"unit": unit, "tolerance": 0.005}
-            lab.record(name, {task: means}, ("task",), **options, n=rows_described)
-        several = [n for n in lab.trainings(task) if len(ablations_of(lab, task, n)) > 1]
-        ways = ("uniform",) if lab.settings.is_small else ("uniform", "zero")
-        for ablation in ways if several else ():
-            off = [described_without_layers(lab, task, number, ablation) for number in several]
-            weight = np.mean([one["weight on [CLS]"].mean(axis=2) for one in off], axis=0)
-            values = [
-                one["norm of the value of [CLS]"].mean(axis=2)
-                / one["norm of a token's value"].mean(axis=2)
-                for one in off
-            ]  # each (layers disabled + 1, layers)
+            lab.record(name, {task: description[name]}, ("task",), **options, n=n)
+        for ablation in ("uniform",) if lab.settings.is_small else ("uniform", "zero"):
+            off = described_without_layers(lab, task, ablation)
+            # Each (layers disabled + 1, layers)
+            weight = off["weight on [CLS]"].mean(axis=2)
+            values, usual = (
+                off[f"norm of {whose}"].mean(axis=2)
+                for whose in ("the value of [CLS]", "a token's value")
+            )
             for what, unit, rows in (
                 ("weight on [CLS] with a layer off", "weight", weight),
-                ("value of [CLS] with a layer off, in values of tokens", "", np.mean(values, 0)),
+                ("value of [CLS] with a layer off, in values of tokens", "", values / usual),
             ):
                 names = [f"layer {one_based(at)}" for at in range(len(rows) - 1)] + ["no layer"]
                 by_layer = {task: {ablation: dict(zip(names, rows, strict=True))}}
@@ -560,7 +557,7 @@ def some_above(differences: np.ndarray, heads: Sequence[Head], seed: Seed) -> Su
 def record_predictors(
     lab: Lab, followed: Mapping[Task, Mapping[str, Followed]], excess: np.ndarray
 ) -> None:
-    """Whether what a head attends to, or adds, predicts the rise of the loss without it, means over runs.
+    """Whether what a head attends to, or adds, before fine-tuning predicts the rise of the loss without it.
 
     Only tasks whose effects are reliable decide: surely more than half signal.
     """
@@ -577,9 +574,9 @@ def record_predictors(
         lab.record(f"{what}, mean over runs", {task: one}, ("task",), **options, state="loss")
         if lab.learned[task] and above(one, RELIABLE).outcome == HOLDS:
             reliable.append(task)
-        runs = [described(lab, task, number) for number in lab.trainings(task)]
+        description = described(lab, task)
         shown = {
-            name: np.mean([np.sum([run[part] for part in parts], axis=0) for run in runs], axis=0)
+            name: np.sum([description[part] for part in parts], axis=0)
             for name, parts in PREDICTORS.items()
         } | {"excess along frame-semantic links": excess}
         rises = -measures["loss"].mean.value

@@ -171,7 +171,7 @@ def sinks(results: Results, named: int = 2) -> Figure:
     figure, axes = plots.panel_grid(len(tasks), 2.7, 2.6)
     for ax, task in zip(axes, tasks, strict=True):
         runs = sorted({run for of, run, _ in sizes if of == task})
-        weights = [results.array(SINK_WEIGHT, task=task, training=run) for run in runs]
+        weights = [results.array(SINK_WEIGHT, task=task)] * len(runs)
         more = [sizes[task, run, "uniform"] - sizes[task, run, "zero"] for run in runs]
         x, y = np.array(weights), np.array(more)  # (runs, layers, heads)
         scale = np.sqrt(np.mean([sizes[task, run, "uniform"] ** 2 for run in runs])) or 1.0
@@ -188,7 +188,7 @@ def sinks(results: Results, named: int = 2) -> Figure:
             )
         ax.axhline(0, **plots.charts.ZERO)
         ax.axvline(SINK, **plots.charts.BORDER)
-        ax.set(title=TASKS[task].title, xlabel="weight on [CLS]", xlim=(0, 1))
+        ax.set(title=TASKS[task].title, xlabel="weight on [CLS] before fine-tuning", xlim=(0, 1))
     for ax in axes[::4]:
         ax.set_ylabel("effect by 1/L minus by zero")
     return figure

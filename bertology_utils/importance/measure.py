@@ -256,7 +256,7 @@ def record_ablations(lab: Lab) -> None:
         runs[task] = [
             ablations.Heads.of(
                 {name: rises(task, sweeps[number, name], labels) for name in ABLATIONS},
-                heads.described(lab, task, number),
+                heads.described(lab, task),
                 lab.resampling_seed(task),
             )
             for number in numbers
@@ -277,7 +277,7 @@ def record_ablations(lab: Lab) -> None:
 
 
 def record_described(lab: Lab, task: Task, numbers: list[int], runs: list[ablations.Heads]) -> None:
-    """For each head of each run the size of its effect by every ablation, and what it rests on."""
+    """For each head of each run the size of its effect by every ablation; and what it rests on before fine-tuning."""
     for number, one in zip(numbers, runs, strict=True):
         shape = one.described["weight on [CLS]"].shape
         labels: dict[str, Any] = {"training": number + 1}
@@ -285,8 +285,8 @@ def record_described(lab: Lab, task: Task, numbers: list[int], runs: list[ablati
         by_ablation = dict(zip(ablations.WAYS, sizes, strict=True))
         what = "size of the effect of a head"
         lab.record(what, {task: by_ablation}, ("task", "state"), **labels, unit="loss")
-        for what in ("weight on [CLS]", "norm of the mean value"):
-            lab.record(what, {task: one.described[what]}, ("task",), **labels, tolerance=0.01)
+    for what in ("weight on [CLS]", "norm of the mean value"):
+        lab.record(what, {task: runs[0].described[what]}, ("task",), tolerance=0.01)
 
 
 def record_shares_by_ablation(
@@ -357,7 +357,7 @@ def measured_cheaply(lab: Lab, task: Task, number: int) -> dict[str, np.ndarray]
     """Measures of a run's heads that need no ablation, each of shape (layers, heads), all from the cache."""
     rows = lab.rows(task, "swept", heads.DESCRIBED_ROWS)
     model, batches = lab.lazy_classifier(task, seed_offset=number), lab.lazy_batches(task, rows)
-    described = heads.described(lab, task, number)
+    described = heads.described(lab, task)
     near = [f"weight on {token}" for token in ("itself", "the previous token", "the next token")]
     return {
         "importance from gradients": cached(heads.gradient_importance, model, batches),
