@@ -1,4 +1,4 @@
-"""The figures of notebook 7: one map by weight and by norm, lengths of vectors, uniform shares, attention cut, heads along links.
+"""The figures of notebook 7: one map by weight and by norm, lengths of vectors, attention cut, and heads along links.
 
 ``results`` below is one table of rows, the committed evidence or a run's own.
 """
@@ -17,11 +17,9 @@ from ..attention import Batch, attention_maps, vectors
 from ..common import Head, head_name
 from ..plots import COLOURS, FLOW_COLOURS
 from ..results import Results
-from ..verdicts import PRETRAINED
-from .carried import MARKS
-from .cuts import CUT_FROM
-from .links import POINTS, RANKS, TUNED, TUNING, WAYS
-from .measure import COUNTED, LENGTHS, MOVED, OF_CLS_BY_HEAD, SHARES, UNIFORM
+from ..verdicts import CLAIMS, PRETRAINED
+from .measure import LENGTHS, MOVED, POINTS, RANKS, SHARES, TUNED, WAYS
+from .special_tokens import CUT_FROM, INSTEAD, MARKS
 
 KIND_COLOURS = dict(zip(MARKS, FLOW_COLOURS, strict=False)) | {"words": COLOURS["orange"]}
 LINKS = {  # rows of a figure: which links, and how their label in the results begins
@@ -74,53 +72,19 @@ def attention_by_layer(results: Results) -> Figure:
     return plots.stacked(table, panel="what", label=label, colours=FLOW_COLOURS)
 
 
-def uniform_shares(results: Results) -> Figure:
-    """What one token of each kind gets by layer, in uniform shares, pre-trained: by weight, by norm and by projection."""
-    names = {UNIFORM.format(way): f"by {way}" for way in COUNTED}
-    table = results.table(list(names), state=PRETRAINED)
-    return plots.lines(
-        table.assign(what=table.what.map(names)),
-        colour="kind",
-        panel="what",
-        label="uniform shares, 1/L",
-        colours=KIND_COLOURS,
-        border={"a uniform share": 1},
-        share=False,
-    )
-
-
-def cls_by_head(results: Results) -> Figure:
-    """What every pre-trained head has from [CLS] by norm and by projection, against its weight there; mean over tasks."""
-    names = {OF_CLS_BY_HEAD.format(way): f"by {way}" for way in COUNTED}
-    table = results.table(list(names), state=PRETRAINED)
-    table = table.assign(what=table.what.map(names))
-    heads = table.pivot_table(index=["layer", "head"], columns="what", values="value").reset_index()
-    across, label = "share of [CLS] by weight", "of what the head adds"
-    heads = heads.rename(columns={"by weight": across}) if len(heads) else heads
-    heads = (
-        heads.melt(["layer", "head", across], var_name="kind", value_name=label)
-        if len(heads)
-        else table
-    )
-    return plots.scatter(heads, x=across, y=label, colour="kind", diagonal=True)
-
-
 def answers_moved(results: Results) -> Figure:
-    """How far answers move without attention to the sink and to words, a panel for what stands instead."""
+    """How far answers move without attention to the sink and without as much to words, a panel for each replacement."""
     sink = results.content["facts"]["sink"]
-    titles = (f"all of {sink}", f"part of {sink}", "as much of words", f"words, norm of {sink}")
-    colours = (KIND_COLOURS[sink], COLOURS["grey"], COLOURS["orange"], COLOURS["green"])
-    table = results.table(MOVED)
-    source, instead = (table.kind.str.rsplit(", ", n=1).str[part] for part in (0, 1))
-    table = table.assign(kind=source.map(dict(zip(CUT_FROM, titles, strict=True))), instead=instead)
-    return plots.dots(
-        table,
-        colour="kind",
-        panel="instead",
-        label="how far the answer moves",
-        colours=dict(zip(titles, colours, strict=True)),
-        limits=(0, None),
+    kinds = dict(
+        zip(CUT_FROM, (f"attention cut from {sink}", "as much cut from words"), strict=True)
     )
+    names = {MOVED.format(instead): f"{instead} instead" for instead in INSTEAD}
+    table = results.table(list(names))
+    table["what"], table["kind"] = table.what.map(names), table.kind.map(kinds)
+    table["low"] = table.low.clip(lower=0)  # a distance
+    colours = dict(zip(kinds.values(), (KIND_COLOURS[sink], COLOURS["orange"]), strict=True))
+    label = "how far the answer moves"
+    return plots.dots(table, colour="kind", panel="what", label=label, colours=colours)
 
 
 def heads_both_ways(results: Results) -> Figure:
@@ -144,24 +108,19 @@ def heads_both_ways(results: Results) -> Figure:
 
 
 def ranks(results: Results) -> Figure:
-    """Rank correlation of fine-tuned heads by norm with the same by weight, and with themselves before; by kind of link."""
-    names = {RANKS: "norm with weight", TUNING: "fine-tuned with pre-trained"}
-    what = {
-        name.format(links): words for links in dict(LINKS.values()) for name, words in names.items()
-    }
-    table, parts = results.table(list(what)), []
+    """Rank correlation of heads by norm with the same by weight, a row for each kind of link."""
+    table, parts = results.table([RANKS.format(links) for links in dict(LINKS.values())]), []
     for row, (links, kind) in LINKS.items():
-        own = table.kind.str.startswith(f"{kind}, {TUNED}")
-        own &= table.what.isin([name.format(links) for name in names])
-        parts.append(table[own].assign(links=row))
-    rows = pd.concat(parts, ignore_index=True)
+        for state in (PRETRAINED, TUNED):
+            own = table.kind.str.startswith(f"{kind}, {state}") & (
+                table.what == RANKS.format(links)
+            )
+            parts.append(table[own].assign(links=row, state=state))
     return plots.dots(
-        rows.assign(what=rows.what.map(what)),
+        pd.concat(parts, ignore_index=True),
         y="links",
-        colour="what",
+        colour="state",
         label="rank correlation over heads",
-        colours={
-            "norm with weight": COLOURS["blue"],
-            "fine-tuned with pre-trained": COLOURS["grey"],
-        },
+        colours={PRETRAINED: COLOURS["grey"], TUNED: COLOURS["blue"]},
+        border={"least that counts as the same": CLAIMS["relations-rank"].least},
     )
