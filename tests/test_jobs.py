@@ -13,6 +13,7 @@ from conftest import ROOT
 from bertology_utils import __main__ as cli
 from bertology_utils import jobs
 from bertology_utils.attention import maps
+from bertology_utils.disabling.masking import ABLATIONS
 from bertology_utils.glue import TASKS
 from bertology_utils.jobs import PASS, SWEEP, TRAINING, jobs_of, plan_labs, with_needs
 from bertology_utils.lab import Lab
@@ -53,11 +54,14 @@ def test_the_table_says_what_each_notebook_needs():
         "the profile fine-tunes no random start of MRPC"
     )
     sweep = "{}, seed {}, heads {}".format
-    six = [*runs("SST-2", "MRPC", of=1), sweep("SST-2", 1, "uniform"), sweep("MRPC", 1, "uniform")]
+    every = [sweep("SST-2", 1, ablation) for ablation in ABLATIONS]
+    six = [*runs("SST-2", "MRPC", of=1), *every, sweep("MRPC", 1, "uniform")]
     assert titles(6, tasks="sst2,mrpc", trainings=1) == six
     nine = titles(9, tasks="sst2,mrpc")
-    assert sweep("SST-2", 2, "zero") in nine and sweep("SST-2", 2, "mean") not in nine
-    assert sum("MRPC" in title and "heads" in title for title in nine) == 2
+    assert [title for title in nine if "seed 2, heads" in title] == [
+        sweep("SST-2", 2, "uniform"),
+        sweep("MRPC", 2, "uniform"),
+    ], "the small run has all ablations of its first run only"
     ten = titles(10, tasks="sst2")
     assert "SST-2, pretrained, seed 1, frozen 33%" in ten and "SST-2, seed 1, pairs of heads" in ten
     assert "SST-2, seed 2, pairs of heads" not in ten, "the small run measures its first run only"
@@ -126,7 +130,7 @@ def test_the_encoder_of_the_task_before_is_what_a_training_begins_with(
 
 def test_a_given_checkpoint_is_swept_and_not_trained(tiny_bert, tiny_classifier):
     given = {"model": str(tiny_bert), "checkpoint": f"sst2={tiny_classifier}", "tasks": "sst2"}
-    assert titles(6, **given) == ["SST-2, seed 1, heads uniform"]
+    assert titles(6, **given) == [f"SST-2, seed 1, heads {ablation}" for ablation in ABLATIONS]
     assert titles(7, **given) == titles(0, **given | {"tasks": "sst2,mrpc"}) == []
     both = titles(6, **given | {"tasks": "sst2,mrpc"})
     assert [title for title in both if "heads" not in title] == runs("MRPC")
@@ -181,10 +185,10 @@ def carry_out(plan, only=None):
 
 def test_what_several_notebooks_need_is_planned_once_and_made_once(tiny_bert):
     plan = planned(tiny_bert, "1,3,6")
-    assert kinds(plan) == [TRAINING] * 3 + [SWEEP] * 2, "runs first"
+    assert kinds(plan) == [TRAINING] * 3 + [SWEEP] * 8, "runs first"
     first, *_ = plan.orders.values()
     assert "normal" in first.title, "which has more epochs, and so begins"
-    assert plan.describe() == "to make: 3 fine-tuning runs, 2 sweeps; in the cache: 0"
+    assert plan.describe() == "to make: 3 fine-tuning runs, 8 sweeps; in the cache: 0"
     shared = next(name for name, one in plan.orders.items() if one.title == runs("SST-2")[0])
     assert all(shared in needed for needed in plan.notebooks.values())
 
@@ -194,7 +198,7 @@ def test_what_several_notebooks_need_is_planned_once_and_made_once(tiny_bert):
     assert torch.get_num_threads() == 3, "this process keeps its threads"
     torch.set_num_threads(threads)
     again = planned(tiny_bert, "1,3,6")
-    assert shared not in again.orders and len(again.orders) == 4 and again.finished == 1
+    assert shared not in again.orders and len(again.orders) == 10 and again.finished == 1
 
 
 def test_a_failure_sets_the_exit_code_and_notebooks_that_need_it_are_not_run(monkeypatch, capsys):
