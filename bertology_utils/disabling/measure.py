@@ -62,7 +62,6 @@ from .effects import (
     COMPARED_ROWS,
     Effects,
     Variants,
-    ablations_of,
     compared_labels,
     compared_sweeps,
     effects,
