@@ -228,7 +228,7 @@ class Results:
             several = isinstance(value, Sequence) and not isinstance(value, str)
             rows = rows[rows[label].isin(value if several else [_label(value)])]
         rows = rows.dropna(subset="value").reset_index(drop=True)
-        factors = rows.unit.map(lambda unit: factor_of({"unit": unit}))
+        factors = rows.unit.map(lambda unit: factor_of({"unit": unit})).astype(float)
         least, most = (
             rows.unit.map({unit: ends[end] for unit, ends in _POSSIBLE.items()}) for end in (0, 1)
         )

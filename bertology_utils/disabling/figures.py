@@ -127,13 +127,14 @@ def ranked_heads(results: Results, measure: str = "loss", named: int = 6) -> Fig
         ax.scatter(heads.value, ranks, s=7, c=colours, zorder=3)
         room = len(heads) / 16  # a name's height, in heads
         place = -room
-        for rank, (at, head) in enumerate(heads.iterrows()):
-            if not head.better or rank >= named:
-                break
+        every = heads.every.to_numpy()
+        ax.scatter(
+            heads.value[every], ranks[every], s=18, c=plots.COLOURS["orange"], marker="D", zorder=3
+        )
+        for at, head in heads[heads.better].head(named).iterrows():
+            rank = heads.index.get_loc(at)
             own = runs[(runs.task == task) & (runs.layer == at[0]) & (runs["head"] == at[1])]
             ax.scatter(own.value, [rank] * len(own), s=5, c="black", zorder=4, linewidths=0)
-            if head.every:
-                ax.scatter(head.value, rank, s=22, c=plots.COLOURS["orange"], marker="D", zorder=3)
             place = max(rank, place + room)
             end = max(head.high, own.value.max() if len(own) else head.high)
             ax.annotate(
@@ -151,7 +152,7 @@ def ranked_heads(results: Results, measure: str = "loss", named: int = 6) -> Fig
             ax.scatter(PAPER_BEST[task], -2, s=16, c="black", marker="D", clip_on=False)
         low, high = heads.low.min(), heads.high.max()
         best = heads.high.iloc[0]
-        ax.set_xlim(max(low, -3 * max(best, -heads.value.median(), 1e-9)), high * 1.8)
+        ax.set_xlim(max(low, -3 * max(best, -heads.value.median(), 1e-9)), high * 2.4)
         ax.set(title=str(task), xlabel=LABELS[measure], yticks=[], ylim=(len(heads), -3))
         ax.title.set_fontsize(9)
     axes[0].set_ylabel("heads, the best to disable on top")
