@@ -17,7 +17,7 @@ from ..common import head_name
 from ..plots import COLOURS
 from ..published import published_panel
 from ..results import Results
-from ..statistics import ONE_SIDED, heads_by_size
+from ..statistics import ONE_SIDED
 from .links import FrameSentence
 from .measure import (
     BOTH,
@@ -77,29 +77,17 @@ def links_in_maps(maps: Sequence[Seen], places: Iterable[set[tuple[int, int]]] =
     return figure
 
 
-def scores(results: Results) -> Figure:
-    """Every head's score on one scale, the two highest framed: the published figure, and the evidence in both directions."""
-    panels = {f"{PUBLISHED},\n{DIRECTIONS[1]}": published_panel("framenet")}
-    for direction in DIRECTIONS[::-1]:
-        panels[f"here,\n{direction}"] = results.array(SCORE, kind=direction)
-    highest = max(float(panel.max()) for panel in panels.values())
-    figure = plots.head_grid(panels, "mean largest weight", (0, highest))
-    for ax, panel in zip(figure.axes, panels.values(), strict=False):
-        plots.outline(ax, heads_by_size(panel)[:1])
-        plots.outline(ax, heads_by_size(panel)[1:2])
-    return figure
-
-
 def sorted_scores(results: Results) -> Figure:
     """All heads by their score along links, at other sentences' places and with random weights: does any stand out?
 
     Right of the dotted line are the heads beyond the 99th percentile.
     """
-    panels = {PUBLISHED: {LINKS: published_panel("framenet")}}
+    panels = {f"{PUBLISHED},\n{DIRECTIONS[1]}": {LINKS: published_panel("framenet")}}
     for direction in DIRECTIONS[::-1]:
-        panels[direction] = {LINKS: results.array(SCORE, kind=direction)}
+        states = {LINKS: results.array(SCORE, kind=direction)}
         for state in (OTHER_PLACES, RANDOM):
-            panels[direction][state] = results.array(ELSEWHERE, kind=direction, state=state)
+            states[state] = results.array(ELSEWHERE, kind=direction, state=state)
+        panels[f"here,\n{direction}"] = states
     rows = [
         {"panel": panel, "scores of": of, "share": share, "value": value}
         for panel, states in panels.items()

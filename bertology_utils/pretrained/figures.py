@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from .. import plots
 from ..annotation.annotators import Word
-from ..links.dependencies import CLARK, FOUND
+from ..links.dependencies import CLARK, FOUND, WAYS
 from ..plots import COLOURS
 from ..published import published_panel
 from ..results import Results
@@ -25,6 +25,19 @@ MEANINGS = {
     "amod": "adjective–noun (amod)",
     "det": "article–noun (det)",
 }
+OTHERS = {  # of a treebank's twelve commonest
+    "case": "preposition–noun (case)",
+    "advmod": "adverb–verb (advmod)",
+    "obl": "adjunct–verb (obl)",
+    "aux": "auxiliary–verb (aux)",
+    "cc": "“and”–conjunct (cc)",
+    "conj": "conjunct–first conjunct (conj)",
+    "compound": "noun–noun (compound)",
+    "mark": "“that”–verb (mark)",
+}
+POINTERS = dict(
+    zip(FOUND, ("best head", "best fixed distance", "nearest word of a kind"), strict=True)
+)
 
 
 def encoder_name(results: Results) -> str:
@@ -90,11 +103,7 @@ def pointing(results: Results) -> Figure:
         for kind, one in CLARK.items()
     )
     table = pd.concat([table, published], ignore_index=True)
-    table["what"] = table.what.map(
-        dict(
-            zip(FOUND, ("best head", "best fixed distance", "nearest word of a kind"), strict=True)
-        )
-    )
+    table["what"] = table.what.map(POINTERS)
     table["dependency"] = pd.Categorical(table.kind.map(MEANINGS), list(MEANINGS.values()))
     colours = {
         clark: COLOURS["orange"],
@@ -110,3 +119,23 @@ def pointing(results: Results) -> Figure:
         colours=colours,
         columns=3,
     )
+
+
+def relations(results: Results) -> Figure:
+    """Along a treebank's dependencies, in how many arcs the same three find the word that governs another.
+
+    Args:
+        results: results/ud, as ``docs/evidence.py`` writes it.
+    """
+    ending = f", {WAYS[0]}"
+    table = results.table(FOUND, state=PRETRAINED)
+    table = table[table.kind.str.endswith(ending)]
+    names = table.kind.str.removesuffix(ending)
+    table = table.assign(
+        dependency=names.map(lambda name: (MEANINGS | OTHERS).get(name, name)),
+        pointer=table.what.map(POINTERS),
+    )
+    shown = (COLOURS[name] for name in ("blue", "grey", "orange"))
+    colours = dict(zip(POINTERS.values(), shown, strict=True))
+    label = "finds the governor, % of arcs"
+    return plots.dots(table, y="dependency", colour="pointer", label=label, colours=colours)
