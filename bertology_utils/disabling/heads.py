@@ -101,7 +101,7 @@ def describe_heads(model, batches: Sequence[Batch]) -> dict[str, np.ndarray]:
     """What every head attends to and what it adds: means over an input's tokens, then over inputs.
 
     Weights are of the average token on [CLS] (the first token), on all [SEP], on itself and on its
-    neighbours; the distance from even weights is half the sum of |a_ij − 1/L|, from 0 to 1. Norms
+    neighbours; the distance from even weights is half the sum of ``|a_ij − 1/L|``, from 0 to 1. Norms
     are of vectors behind the output projection (Kobayashi et al., 2020): of the output Σ a_ij f(x_j),
     and of its change when the head gives instead the mean of the input's values (1/L), or its mean
     output over all tokens of the data; disabled by zero, the change is the output itself. "At [CLS]"
