@@ -265,6 +265,8 @@ def test_a_treebank_of_ones_own_in_five_lines(tiny_bert, tmp_path, monkeypatch):
 
 def test_make_evidence_measures_again_what_the_committed_evidence_was_measured_with():
     places = "data data_revision framenet annotation treebank model_fingerprint".split()
+    # A run that was cut off has fewer of them, and its results say how many.
+    runs_and_tasks = "tasks", "trainings", "trainings_by_task"
     runs, words = set(), ["--framenet", "FOLDER"]
     if any((ROOT / "results/confirm").glob("*.json")):
         words += ["--confirm", "FOLDER"]
@@ -273,14 +275,19 @@ def test_make_evidence_measures_again_what_the_committed_evidence_was_measured_w
         values = {name: convert(name, text) for name, text in options.parameters}
         values = {name: value for name, value in values.items() if name not in places}
         for notebook in select(find_notebooks(), options.only):
+            path = ROOT / options.results / f"{notebook.name}.json"
+            if path.parent.name == "confirm" and not path.exists():
+                continue  # not every notebook has been confirmed yet
+            runs.add(path)
+            if notebook.number in evidence.EARLIER:
+                continue
             declared = notebook.declared(values | {"profile": options.profile})
             settings = resolve(**notebook.parameters | declared).as_json()
-            path = ROOT / options.results / f"{notebook.name}.json"
             committed = read_results(path).content["settings"]
             assert [
                 name
                 for name in settings.keys() | committed.keys()
-                if name not in places and settings.get(name) != committed.get(name)
+                if name not in (*places, *runs_and_tasks)
+                and settings.get(name) != committed.get(name)
             ] == [], path
-            runs.add(path)
     assert runs == {*(ROOT / "results").glob("[cfg]*/*.json")}

@@ -133,6 +133,7 @@ def test_a_miniature_of_bert_base_is_measured_from_the_hub_and_nothing_else_is_a
         BERT_BASE: (HUB_REVISIONS[BERT_BASE], tiny_bert_repository(12, 12, HIDDEN)),
     }
     files = [ROOT / "pyproject.toml", ROOT / "notebooks" / f"{NAME}.ipynb"]
+    files.append(ROOT / "results" / "ud" / "dependencies.json")
     checkout = copy_of(files, tmp_path / "checkout")
     given = {
         "tasks": "mrpc,qqp",

@@ -36,11 +36,12 @@ def by_run(results: Results, tasks: Sequence[str]) -> Figure:
 
     Args:
         results: of notebook 9.
-        tasks: by name.
+        tasks: by name; if there are rows of none of them, all that there are.
     """
+    measured = list(dict.fromkeys(entry["task"] for entry in results.find(RISE)))
     rises = {
         task: np.array([entry["value"] for entry in results.find(RISE, task=task)])
-        for task in tasks
+        for task in [task for task in tasks if task in measured] or measured
     }  # (runs, layers, heads)
     columns, (layers, heads) = max(map(len, rises.values())), next(iter(rises.values())).shape[1:]
     size = CELL * heads * columns + 1.9, (CELL * layers + 0.35) * len(rises) + 0.4
