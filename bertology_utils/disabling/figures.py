@@ -16,7 +16,6 @@ from .. import plots
 from ..common import Head
 from ..results import Results
 from ..statistics import ONE_SIDED
-from ..verdicts import SCORE
 
 REACH = 3.0  # points; the scale of single heads ends here
 FURTHEST = -17.0  # points; a layer that costs more is drawn at the border
@@ -258,10 +257,3 @@ def sink_without_layers(results: Results) -> Figure:
     above = table[table.layer > off]  # below nothing changes, and in that layer it is 1/L
     above = above.assign(off=above.kind + " off")
     return plots.lines(above, colour="off", panel="task", label="weight on [CLS]")
-
-
-def twelfth_figure(results: Results) -> Figure:
-    """The gain with a twelfth of the heads disabled, by task."""
-    table = results.table("gain with a twelfth of the heads off")
-    border = {"a loss of one point": -100 * SCORE}
-    return plots.dots(table, label=GAIN, border=border, limits=(table.low.min(), table.high.max()))
