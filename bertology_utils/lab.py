@@ -132,8 +132,19 @@ class Lab(Record):
         )
 
     def _swept(self, task: Task) -> Dataset:
-        """See :meth:`rows`; rows that say the same as a training row are left out."""
+        """See :meth:`rows`; rows that say the same as a training row are left out.
+
+        What a given classifier was trained on is not known, so its training rows are not read.
+        """
         s, dev = self.settings, self.rows(task, "dev")
+        unseen = dev if self.checkpoint(task) else self._unseen(task, dev, s.sweep_examples)
+        if len(unseen) < s.sweep_examples:
+            asked = f"fewer than the {s.sweep_examples} that sweep_examples asks for"
+            note(f"{task.title}: heads are disabled on {len(unseen)} rows, {asked}")
+        return glue.sample(unseen, s.sweep_examples, s.seed)
+
+    def _unseen(self, task: Task, dev: Dataset, count: int) -> Dataset:
+        """The dev rows and, where they are fewer than ``count``, training rows, on none of which a run trains."""
         trained = glue.texts(task, self.rows(task, "train"))
         unseen = glue.without(task, dev, trained)
         if 2 * len(unseen) < len(dev):
@@ -141,14 +152,11 @@ class Lab(Record):
                 f"{task.title}: {len(dev) - len(unseen)} of its {len(dev)} dev rows are training rows"
                 " as well; heads are disabled on rows that no run trained on, so give other dev rows"
             )
-        if missing := max(0, s.sweep_examples - len(unseen)):
+        if len(unseen) < count:
             known = trained | glue.texts(task, dev)
             rest = glue.without(task, self._all_training_rows(task), known)
-            unseen = glue.join(unseen, glue.sample(rest, missing, s.seed))
-        if len(unseen) < s.sweep_examples:
-            asked = f"fewer than the {s.sweep_examples} that sweep_examples asks for"
-            note(f"{task.title}: heads are disabled on {len(unseen)} rows, {asked}")
-        return glue.sample(unseen, s.sweep_examples, s.seed)
+            unseen = glue.join(unseen, glue.sample(rest, count - len(unseen), self.settings.seed))
+        return unseen
 
     @kept
     def _all_training_rows(self, task: Task) -> Dataset:

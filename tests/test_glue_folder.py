@@ -267,3 +267,12 @@ def test_dev_rows_that_are_training_rows_are_refused(tmp_path):
     lab = sst2_lab(tmp_path, range(20), range(10, 22))
     with pytest.raises(ValueError, match="SST-2: 10 of its 12 dev rows are training rows as well"):
         lab.rows(TASKS["sst2"], "swept")
+
+
+def test_a_given_classifier_needs_no_training_rows(tmp_path, tiny_bert, tiny_classifier):
+    given = {"model": str(tiny_bert), "checkpoint": f"sst2={tiny_classifier}"}
+    lab = sst2_lab(tmp_path, range(20), range(30, 42), sweep_examples=8, **given)
+    (tmp_path / "SST-2" / "train.tsv").unlink()
+    assert set(lab.rows(TASKS["sst2"], "swept")["sentence"]) < set(
+        lab.rows(TASKS["sst2"], "dev")["sentence"]
+    )
