@@ -23,7 +23,7 @@ from .statistics import pooled
 from .verdicts import CLAIMS, THIS_RUN, Verdict
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from IPython.display import Markdown
 
     from .settings import Settings
 
@@ -165,9 +165,13 @@ class Record:
             print(f"Figures and verdicts show the evidence, which has protocol={protocol!r}.")
         return results
 
-    def show_verdicts(self, *names: str) -> pd.DataFrame:
-        """Verdicts of the evidence as a table for a reader; all of them if no claim is named."""
-        return verdicts.table_of_verdicts(self.evidence.verdicts, names, self.confirmatory)
+    def show_verdicts(self, *names: str) -> Markdown:
+        """Verdicts of the evidence, a line for each claim; all of them if no claim is named."""
+        from IPython.display import Markdown
+
+        return Markdown(
+            verdicts.lines_of_verdicts(self.evidence.verdicts, names, self.confirmatory)
+        )
 
     @cached_property
     def confirmatory(self) -> verdicts.Verdicts | None:

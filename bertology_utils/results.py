@@ -338,7 +338,7 @@ def factor_of(entry: Mapping[str, Any]) -> int:
 
 
 def text_of(entry: Mapping[str, Any], sizes: bool = False) -> str:
-    """A number in words: "87 % [74, 100]", and with ``sizes`` "; n=320, 2 trainings"; "–" where nothing was measured."""
+    """A number in words: "87 % [74, 100]", and with ``sizes`` "; n=320, 2 runs"; "–" where nothing was measured."""
     factor, digits, sign, unit = _WORDS.get(entry.get("unit", ""), _WORDS["weight"])
     if entry.get("value") is None:
         return "–"
@@ -356,7 +356,7 @@ def text_of(entry: Mapping[str, Any], sizes: bool = False) -> str:
     if sizes and entry.get("n"):
         trainings = entry.get("trainings") or 1
         heads = " heads" if entry.get("unit", "").endswith("over heads") else ""
-        text += f"; n={entry['n']}{heads}" + (f", {trainings} trainings" if trainings > 1 else "")
+        text += f"; n={entry['n']}{heads}" + (f", {trainings} runs" if trainings > 1 else "")
     return text
 
 
@@ -393,13 +393,13 @@ def table_of(
 
 
 def title_of(name: str, value: Any) -> str:
-    """A label's value as people read it: a task by its title, "training 2", layers and heads from 1."""
+    """A label's value as people read it: a task by its title, "run 2", layers and heads from 1."""
     if value is None:
         return ""
     if name in ("layer", "head"):
         return f"{name} {one_based(int(value))}"
     if name == "training":
-        return f"training {int(value)}"
+        return f"run {int(value)}"
     return TASKS[value].title if name == "task" and value in TASKS else str(value)
 
 

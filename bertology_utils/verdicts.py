@@ -47,7 +47,7 @@ LEARNED = "the model learned its task: surely above always the same answer"
 # What claims.toml abbreviates.
 NEEDS = {
     "learned": LEARNED,
-    "sink": "a [SEP] sink: pre-trained, [SEP] gets more than an even share",
+    "sink": "a [SEP] sink: pre-trained, [SEP] gets more than a uniform share",
 }
 
 
@@ -122,7 +122,7 @@ CLAIMS = _read_claims()
 HOLDS, FAILS = "holds here", "does not hold here"
 UNDECIDED, UNTESTABLE = "undecided", "not testable here"
 OUTCOMES = (HOLDS, FAILS, UNDECIDED, UNTESTABLE)
-_ON_TASKS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "open"}
+_ON_TASKS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "undecided"}
 # What a verdict is about, unless it names another model.
 THIS_RUN, PRETRAINED = "this run", "pre-trained"
 # p values below it are alike: of several that are as sure, the most extreme number is told
@@ -239,7 +239,7 @@ class Verdict:
         number: this run's, with interval and sample size; of several, the one that decides.
         why: for what cannot be tested, the precondition that fails; else the rule.
         model: what it is about, if not this run's model.
-        tally: of a claim about each of several tasks, on how many it holds, fails and is open; {}
+        tally: of a claim about each of several tasks, on how many it holds, fails and is undecided; {}
             for others.
         rule: digest of the rule that judged it.
     """
@@ -292,17 +292,18 @@ def _flat(found: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def in_words(outcome: str, tally: Mapping[str, int]) -> str:
-    """A verdict's outcome and on how many tasks the claim holds, fails and is open: "undecided (holds on 3, open on 2)"."""
+    """A verdict's outcome and on how many tasks the claim holds, fails and is undecided."""
     on = {how: count for how, count in tally.items() if count}
     if len(on) == 1:
         ((how, count),) = on.items()
-        told = f"on all {count}" if how == _ON_TASKS[outcome] else f"{how} on all {count}"
-    else:
-        told = ", ".join(f"{how} on {count}" for how, count in on.items())
-    return f"{outcome} ({told})" if told else outcome
+        told = "on all" if how == _ON_TASKS[outcome] else f"{how} on all"
+        return f"{outcome} ({told} {count} tasks)"
+    told = ", ".join(f"{how} on {count}" for how, count in on.items())
+    return f"{outcome} ({told} tasks)" if told else outcome
 
 
 SYMBOLS = dict(zip(OUTCOMES, "✓✗?–", strict=True))
+CONTROL = "(control)"  # instead of a number of the paper's
 
 
 # What a confirmatory study makes of an exploratory verdict.
@@ -348,7 +349,7 @@ def table_of_verdicts(
             about = "" if model == THIS_RUN else f" ({model})"
             number = one["why"] if one["outcome"] == UNTESTABLE else one["number"]
             outcome = f"{SYMBOLS[one['outcome']]} {in_words(one['outcome'], one['tally'])}"
-            paper = CLAIMS[name].paper or "(control)"
+            paper = CLAIMS[name].paper or CONTROL
             row = [CLAIMS[name].text + about, paper, number, outcome]
             if confirmatory is not None:
                 second = confirmatory.get((name, model), {"outcome": UNTESTABLE, "number": ""})
@@ -358,8 +359,28 @@ def table_of_verdicts(
     return pd.DataFrame(rows, columns=columns).set_index("claim")
 
 
+def lines_of_verdicts(
+    verdicts: Verdicts, names: Sequence[str] = (), confirmatory: Verdicts | None = None
+) -> str:
+    """Verdicts as Markdown for a page, a line each: mark, claim, outcome, our number, the paper's.
+
+    Args:
+        verdicts, names, confirmatory: see :func:`table_of_verdicts`.
+    """
+    lines = []
+    for claim, row in table_of_verdicts(verdicts, names, confirmatory).iterrows():
+        symbol, _, outcome = row["verdict"].partition(" ")
+        parts = [f"{symbol} **{claim}:** {outcome}. Here: {row['here']}."]
+        if row["the paper"] != CONTROL:
+            parts.append(f"The paper: {row['the paper']}.")
+        if row.get("confirmatory study", NO_TEST) != NO_TEST:
+            parts.append(f"Confirmatory study: {row['confirmatory study']}.")
+        lines.append(f"- {' '.join(parts)}")
+    return "\n".join(lines)
+
+
 def _tally(claim: Claim, found: Mapping[Any, Any]) -> dict[str, int]:
-    """On how many tasks a claim about each of them holds, fails and is open; {} for other claims."""
+    """On how many tasks a claim about each of them holds, fails and is undecided; {} for other claims."""
     by_task: dict[Task, list[Any]] = {}
     for label, one in found.items():
         task = label[0] if isinstance(label, tuple) else label
@@ -393,7 +414,7 @@ def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str)
         for part in (label if isinstance(label, tuple) else [label])
     )
     against = support.outcome == FAILS and not about_some
-    how = "surest" if about_some else "surest against" if against else "least sure"
+    how = "clearest" if about_some else "clearest counterexample" if against else "least certain"
     value, semicolon, sizes = _number_in_words(found[label], unit).partition("; ")
     among = f", {how} of {len(found)}{_range(found.values(), unit)}" if len(found) > 1 else ""
     return f"{title} {value}{among}".strip() + semicolon + sizes
@@ -472,7 +493,7 @@ def unlearned(tasks: Sequence[Task], learned: Mapping[Task, bool]) -> str:
 
 
 def no_sink(in_even_shares: float, kind: str = "[SEP]") -> str:
-    """What is missing if the pre-trained model has no sink: if one token of a kind gets no more than an even share.
+    """What is missing if the pre-trained model has no sink: if one token of a kind gets no more than a uniform share.
 
     Args:
         in_even_shares: attention to one such token, pre-trained and by weight, mean over heads and
@@ -481,7 +502,7 @@ def no_sink(in_even_shares: float, kind: str = "[SEP]") -> str:
     """
     if in_even_shares > 1:
         return ""
-    return f"a model with a {kind} sink: pre-trained, {kind} gets {in_even_shares:.1f} of an even share"
+    return f"a model with a {kind} sink: pre-trained, {kind} gets {in_even_shares:.1f} of a uniform share"
 
 
 def never_adjacent(adjacent: float, least: float = 0.05) -> str:

@@ -8,7 +8,7 @@ First comes the run: ``real``, the committed evidence, with a notebook's number 
 page's own; or a results file below the checkout. Then come what was measured and the labels of the
 row, with layers and heads counted from 1. ``part=`` chooses ``low``, ``high``, ``n`` or
 ``trainings``; ``lowest`` or ``highest`` of several rows; of a claim, on how many tasks it
-``holds``, ``fails`` or is ``open``. Numbers up to twelve may be words.
+``holds``, ``fails`` or is ``undecided``. Numbers up to twelve may be words.
 
 ``<!-- = real | fact frame_head -->`` stands behind a fact, such as "(4, 2)". A sentence that states
 a verdict ends with ``<!-- = real | several-heads-harmless: undecided -->``.
@@ -32,7 +32,18 @@ _MARK = re.compile(
     rf"(?:(?P<fact>\([^()]*\))|(?P<number>{_NUMBER}))?[ *]*(?:%|points?)?[*_]*<!-- = (?P<row>[^\n]*?) -->",
     re.IGNORECASE,
 )
-_PARTS = ("value", "low", "high", "n", "trainings", "lowest", "highest", "holds", "fails", "open")
+_PARTS = (
+    "value",
+    "low",
+    "high",
+    "n",
+    "trainings",
+    "lowest",
+    "highest",
+    "holds",
+    "fails",
+    "undecided",
+)
 
 
 def prose(page: Path) -> str:
@@ -107,7 +118,7 @@ def _verdict(run: Results, claim: str) -> Mapping[str, str]:
 def _number(run: Results, what: str, options: dict[str, str]) -> float:
     """One number of a run, as people read it."""
     part = one_of("part", options.pop("part", "value"), _PARTS)
-    if part in ("holds", "fails", "open"):
+    if part in ("holds", "fails", "undecided"):
         tally = _verdict(run, one_of("claim", what, CLAIMS))["tally"]
         if not tally:
             raise ValueError(f"the verdict on {what!r} has no tally")

@@ -269,10 +269,12 @@ def test_a_page_tells_exploratory_from_confirmed(page, results):
 
 def test_a_notebook_marks_what_is_confirmed_and_has_no_column_without_a_study(page, results):
     page()
-    assert "confirmatory study" not in Record(DRIFT, resolve()).show_verdicts()
+    assert "Confirmatory study" not in Record(DRIFT, resolve()).show_verdicts().data
     study(results, made_up("last-layers", 0.4))
-    shown = Record(DRIFT, resolve()).show_verdicts("last-layers", "last-layers-gain")
-    assert list(shown["confirmatory study"]) == ["confirmed", "–"]
+    shown = Record(DRIFT, resolve()).show_verdicts("last-layers", "last-layers-gain").data
+    confirmed, untested = shown.splitlines()
+    assert confirmed.endswith("Confirmatory study: confirmed.")
+    assert "Confirmatory study" not in untested
     own = Record(DRIFT, resolve(profile="glue"))
     assert own.confirmatory is None, "a run of one's own"
 
@@ -306,7 +308,7 @@ def test_a_claim_that_needs_more_runs_than_there_are_says_how_many(monkeypatch):
 
 def test_what_cannot_be_tested_is_listed_by_what_is_missing(page, results):
     missing = [
-        f"a model with a [SEP] sink: [SEP] gets 0.{digit} of an even share" for digit in "78"
+        f"a model with a [SEP] sink: [SEP] gets 0.{digit} of a uniform share" for digit in "78"
     ]
     judged_claims = [
         judge(name, {}, unmet=why)
@@ -318,6 +320,6 @@ def test_what_cannot_be_tested_is_listed_by_what_is_missing(page, results):
         "<!-- count: all --><!-- end --><!-- untestable: all --><!-- end -->", results.parent
     )
     assert "Of 3 claims of this and other papers, 1 hold here, 0 do not, 0 are undecided" in text
-    assert text.count("of an even share") == 1 and "network" not in text
+    assert text.count("of a uniform share") == 1 and "network" not in text
     both = f"{CLAIMS['last-layers'].text}; {CLAIMS['pretraining-helps'].text}"
     assert f"| {missing[0]} | {both} |" in text

@@ -139,7 +139,7 @@ def test_the_head_that_turned_most_is_chosen_on_other_examples_than_measured():
 
 
 def in_even_shares(examples, **weights):
-    """Values of types, in multiples of an even share; other types are absent, [SEP] gets nothing."""
+    """Values of types, in multiples of a uniform share; other types are absent, [SEP] gets nothing."""
     values = np.full((examples, len(TOKEN_TYPES), 2, 2), np.nan)
     for kind, of_kind in ({"SEP": 0.0} | weights).items():
         name = f"[{kind}]" if kind.isupper() else kind

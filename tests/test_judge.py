@@ -110,18 +110,22 @@ def test_a_claim_about_each_task_is_decided_by_the_worst():
         QQP: Estimate(0.2, 0.1, 99),
     }
     assert judge(name, three, unit="gain").number == (
-        "QQP +20 points [+0, +40], least sure of 3 (+10 to +50); n=99"
+        "QQP +20 points [+0, +40], least certain of 3 (+10 to +50); n=99"
     )
     assert of(SURE, 1, SURE).outcome == UNDECIDED
     assert of(SURE, 1, SURE).number.startswith("RTE +1.0 points [")
     assert of(SURE, -SURE, 1).outcome == FAILS and "RTE" in of(SURE, -SURE, 1).number
     assert of(SURE, -2.3, SURE).outcome == UNDECIDED  # p = 0.01, which three tasks multiply
     tallies = ((HOLDS, of(SURE, SURE, SURE).tally), (UNDECIDED, of(1, 1, 1).tally))
-    tallies += ((FAILS, {"holds": 0, "fails": 0, "open": 2}),)
+    tallies += ((FAILS, {"holds": 0, "fails": 0, "undecided": 2}),)
     assert "; ".join(in_words(*one) for one in tallies) == (
-        "holds here (on all 3); undecided (on all 3); does not hold here (open on all 2)"
+        "holds here (on all 3 tasks); undecided (on all 3 tasks); does not hold here"
+        " (undecided on all 2 tasks)"
     )
-    assert of(SURE, 1, -SURE).tally == {"holds": 1, "fails": 1, "open": 1} and of(SURE).tally == {}
+    assert (
+        of(SURE, 1, -SURE).tally == {"holds": 1, "fails": 1, "undecided": 1}
+        and of(SURE).tally == {}
+    )
     one = judge(name, {MRPC: Estimate(0.5, 0.01, 320)}, unit="gain")
     assert one.number == "MRPC +50.0 points [+48.0, +52.0]; n=320"
 
@@ -136,7 +140,7 @@ def test_a_task_with_several_parts_holds_if_each_does():
     claim = CLAIMS["last-layers"]
     found = {task: {pair: lead(claim, z) for pair, z in of.items()} for task, of in parts.items()}
     one = judge("last-layers", found, unit="difference")
-    assert in_words(one.outcome, one.tally) == "undecided (holds on 1, open on 1)"
+    assert in_words(one.outcome, one.tally) == "undecided (holds on 1, undecided on 1 tasks)"
     assert one.number.startswith("MRPC, layer 6 above 1 ")
 
 
@@ -155,7 +159,7 @@ def test_without_its_precondition_or_a_number_nothing_is_judged():
 
 
 def test_preconditions():
-    assert no_sink(1.1) == "" and "gets 0.6 of an even share" in no_sink(0.6)
+    assert no_sink(1.1) == "" and "gets 0.6 of a uniform share" in no_sink(0.6)
     assert never_adjacent(0.2) == "" and never_adjacent(float("nan")) == "no such links here"
     assert too_few(MIN_EXAMPLES) == "" and too_few(MIN_EXAMPLES - 1)
     assert unlearned([MRPC, RTE], {MRPC: False, RTE: True}) == ""

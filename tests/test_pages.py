@@ -173,7 +173,7 @@ def test_marks_of_words_extremes_tallies_facts_and_verdicts(checkout):
     def change(results):
         results["facts"] = {"head": "(4, 2)"}
         next(one for one in results["verdicts"] if one["id"] == "last-layers-gain").update(
-            tally={"holds": 0, "fails": 5, "open": 1}
+            tally={"holds": 0, "fails": 5, "undecided": 1}
         )
         common = {"tolerance": 1, "unit": "count"}
         results["rows"] = [

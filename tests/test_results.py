@@ -175,7 +175,7 @@ def test_the_small_run_shows_the_evidence_and_a_run_on_another_model_its_own(tin
     assert small.evidence.content["settings"]["profile"] == "glue"
     (row,) = own.evidence.find("score")
     assert row["value"] == 0.5 and list(own.evidence.verdicts) == [("last-layers-gain", "this run")]
-    assert "✗" in str(small.show_verdicts("last-layers-gain"))
+    assert small.show_verdicts("last-layers-gain").data.startswith("- ✗ **")
 
 
 def test_evidence_that_was_measured_otherwise_is_not_shown_without_a_word(capsys):

@@ -141,7 +141,7 @@ def record_links(
     by_model = {BEFORE: tests[BEFORE]}
     learned = [several for task, several in tuned.items() if lab.learned[task]]
     for number, models_of_run in enumerate(zip(*learned, strict=False), start=1):
-        by_model[f"training {number}"] = all_link_tests(models_of_run, seed)
+        by_model[f"run {number}"] = all_link_tests(models_of_run, seed)
     judge_links(lab, by_model, rho, adjacent)
 
 
