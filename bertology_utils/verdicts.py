@@ -44,10 +44,10 @@ TENTH = 0.001  # of a point: the smallest gain that the paper reports (STS-B)
 Verdicts = Mapping[tuple[str, str], Mapping[str, Any]]  # by claim and model, as in a results file
 
 LEARNED = "the model learned its task: surely above always the same answer"
-# What claims.toml abbreviates.
+# What claims.toml abbreviates. The words belong to the frozen rules: to change them is to change those.
 NEEDS = {
     "learned": LEARNED,
-    "sink": "a [SEP] sink: pre-trained, [SEP] gets more than a uniform share",
+    "sink": "a [SEP] sink: pre-trained, [SEP] gets more than an even share",
 }
 
 
