@@ -36,6 +36,7 @@ evidence: $(INSTALLED)
 	  $(if $(TREEBANK),--treebank '$(TREEBANK)') $(if $(ANNOTATION),--annotation '$(ANNOTATION)') \
 	  $(if $(CONFIRM),--confirm '$(CONFIRM)') $(if $(ONLY),--only '$(ONLY)') $(if $(SCHEDULER),--scheduler '$(SCHEDULER)')
 	$(BIN)/python docs/pages.py
+	$(BIN)/python -m docs.forest
 
 # Notebooks 2 and 8 with these parameters; what is left out is the profile's.
 FORWARD = --only 2,8 --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \

@@ -16,7 +16,15 @@ from bertology_utils.cache import write_atomically
 from bertology_utils.common import head_name, one_of
 from bertology_utils.confirm import read_confirmed, read_frozen
 from bertology_utils.record import EVIDENCE, project_root
-from bertology_utils.results import LABELS, Entry, Results, read_results, table_of, text_of
+from bertology_utils.results import (
+    LABELS,
+    Entry,
+    Results,
+    read_results,
+    table_of,
+    text_of,
+    title_of,
+)
 from bertology_utils.statistics import ONE_SIDED, p_text
 from bertology_utils.verdicts import (
     CLAIMS,
@@ -167,17 +175,33 @@ def tally(root: Path, _: str) -> list[str]:
 
 
 def verdicts(root: Path, place: str) -> list[str]:
-    """Every verdict of a notebook's evidence with its number: the claims of papers, then our controls."""
-    found = evidence(root, place).verdicts
-    second = read_confirmed(root / "results", place)
+    """Every verdict of a notebook's evidence on a paper's claim, with its numbers."""
+    return _verdicts(root, place, controls=False)
+
+
+def controls(root: Path, place: str) -> list[str]:
+    """Every verdict of a notebook's evidence on a control of ours, with its numbers."""
+    return _verdicts(root, place, controls=True)
+
+
+def _verdicts(root: Path, place: str, controls: bool) -> list[str]:
+    run = evidence(root, place)
+    found = {
+        (name, model): one | (number_by_task(run, name) if model == THIS_RUN else {})
+        for (name, model), one in run.verdicts.items()
+        if name in CLAIMS and CLAIMS[name].is_control is controls
+    }
     names = [name for name in CLAIMS if name in {claim for claim, _ in found}]
-    claims, controls = (
-        _of_verdicts(
-            found, [name for name in names if CLAIMS[name].is_control is control], second, True
-        )
-        for control in (False, True)
-    )
-    return [*claims, *(["", "Controls of ours:", ""] if claims and controls else []), *controls]
+    return _of_verdicts(found, names, read_confirmed(root / "results", place), True)
+
+
+def number_by_task(run: Results, name: str) -> dict[str, str]:
+    """The numbers behind a claim by task, as a verdict's "number"; {} where there is not one for each task."""
+    rows = [row for row in run.find(CLAIMS[name].estimate) if not row.get("over")]
+    tasks = [row.get("task") for row in rows]
+    if len(tasks) < 2 or None in tasks or len(set(tasks)) < len(tasks):
+        return {}
+    return {"number": "; ".join(f"{title_of('task', row['task'])} {text_of(row)}" for row in rows)}
 
 
 def _of_verdicts(
@@ -292,6 +316,7 @@ KINDS: dict[str, Callable[[Path, str], list[str]]] = {
     "untestable": untestable,
     "tally": tally,
     "verdicts": verdicts,
+    "controls": controls,
     "by-norm": by_norm,
     "numbers": numbers,
     "dependencies": dependencies,
