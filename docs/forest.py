@@ -98,7 +98,7 @@ def draw(root: Path) -> Figure:
         layout="constrained",
     )
     for ax, (unit, lines) in zip(axes, PANELS.items(), strict=True):
-        for at, (name, words, published, what, labels, choose) in enumerate(lines):
+        for at, (name, _, published, what, labels, choose) in enumerate(lines):
             claim = CLAIMS[name]
             run = evidence(root, str(claim.notebook))
             outcome = run.verdicts[name, THIS_RUN]["outcome"]
