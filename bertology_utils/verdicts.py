@@ -70,7 +70,6 @@ class Claim:
         runs: of a task that has fewer fine-tuning runs nothing is judged; 0 for any number.
         glue: whether GLUE's rows decide it; what other data decide (labelled maps, FrameNet) has no
             confirmatory test.
-        readme: whether the README's table has it.
     """
 
     id: str
@@ -86,7 +85,6 @@ class Claim:
     needs: tuple[str, ...] = ()
     runs: int = 0
     glue: bool = True
-    readme: bool = False
 
     @property
     def is_control(self) -> bool:

@@ -85,12 +85,6 @@ def _on_own_model(runs: Iterable[Verdicts]) -> Verdicts:
     return {(name, THIS_RUN): joined[name] for name in CLAIMS if name in joined}
 
 
-def headlines(root: Path, _: str) -> list[str]:
-    """The claims that the README shows first."""
-    names = [name for name, one in CLAIMS.items() if one.readme]
-    return _of_verdicts(all_verdicts(root), names, all_confirmatory(root))
-
-
 def count(root: Path, _: str) -> list[str]:
     """How many claims of papers have each outcome, in a sentence."""
     outcomes = [
@@ -310,7 +304,6 @@ def in_markdown(text: object) -> str:
 
 
 KINDS: dict[str, Callable[[Path, str], list[str]]] = {
-    "headlines": headlines,
     "confirmation": confirmation,
     "count": count,
     "untestable": untestable,

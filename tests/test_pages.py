@@ -207,14 +207,6 @@ def test_marks_of_words_extremes_tallies_facts_and_verdicts(checkout):
 # Links
 
 
-def test_the_readme_has_claims_of_every_section():
-    papers = [one for one in CLAIMS.values() if not one.is_control and one.notebook < 7]
-    first = [one for one in CLAIMS.values() if one.readme]
-    assert set(first) <= set(papers) and {one.section for one in first} == {
-        one.section for one in papers
-    }
-
-
 def anchors(path):
     """Of a page's headings, as GitHub names them."""
     headings = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE)

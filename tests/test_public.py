@@ -48,7 +48,7 @@ def test_the_ten_lines_of_the_readme_run_on_a_model_of_ones_own(tiny_bert, tmp_p
     names = {"MINE": str(tmp_path), "BASE": str(tiny_bert)}
     exec(code, names)
     printed = capsys.readouterr().out
-    assert "(3, 4, 5)" in printed and "(3, 4, 2, 2)" in printed
+    assert printed.count("[") == 2 * 3 + 4 + 1, "two tables of outputs, heads by layer, layers"
     similarity = names["map_similarity"](names["tuned"], names["before"], names["batches"])
     assert similarity.shape == (2, 3, 4) and (similarity < 1 - 1e-6).any()
     effects, logits = (
