@@ -75,7 +75,7 @@ def test_a_changed_rule_is_refused_and_named_before_anything_runs(
 
 
 def test_other_words_are_no_other_rule(results, monkeypatch):
-    change(monkeypatch, "last-layers", text="Layers 5 and 6 change most", paper="all", readme=False)
+    change(monkeypatch, "last-layers", text="Layers 5 and 6 change most", paper="all")
     assert "last-layers" in confirm.read_frozen(results).rules
 
 
