@@ -8,7 +8,8 @@ First comes the run: ``real``, the committed evidence, with a notebook's number 
 page's own; or a results file below the checkout. Then come what was measured and the labels of the
 row, with layers and heads counted from 1. ``part=`` chooses ``low``, ``high``, ``n`` or
 ``trainings``; ``lowest`` or ``highest`` of several rows; of a claim, on how many tasks it
-``holds``, ``fails`` or is ``undecided``. Numbers up to twelve may be words.
+``holds``, ``fails`` or is ``undecided``. ``as=loss`` is the number with the other sign, for a change
+that a sentence calls a loss or a cost. Numbers up to twelve may be words.
 
 ``<!-- = real | fact frame_head -->`` stands behind a fact, such as "(4, 2)". A sentence that states
 a verdict ends with ``<!-- = real | several-heads-harmless: undecided -->``.
@@ -118,6 +119,7 @@ def _verdict(run: Results, claim: str) -> Mapping[str, str]:
 def _number(run: Results, what: str, options: dict[str, str]) -> float:
     """One number of a run, as people read it."""
     part = one_of("part", options.pop("part", "value"), _PARTS)
+    sign = -1 if one_of("as", options.pop("as", "gain"), ("gain", "loss")) == "loss" else 1
     if part in ("holds", "fails", "undecided"):
         tally = _verdict(run, one_of("claim", what, CLAIMS))["tally"]
         if not tally:
@@ -138,4 +140,4 @@ def _number(run: Results, what: str, options: dict[str, str]) -> float:
     if not numbers or (len(numbers) > 1 and not several):
         raise ValueError(f"the results have {len(numbers)} such numbers; one is wanted")
     factor = factor_of(rows[0]) if column in ("value", "low", "high") else 1
-    return factor * (min if part == "lowest" else max)(numbers)
+    return sign * factor * (min if part == "lowest" else max)(numbers)

@@ -189,7 +189,8 @@ def test_marks_of_words_extremes_tallies_facts_and_verdicts(checkout):
     file.write_text(json.dumps(results))
     text = (
         "Two<!-- = real 3 | heads | part=lowest --> to twelve<!-- = real 3 | heads | part=highest --> heads, such as"
-        " (4, 2)<!-- = real 3 | fact head -->, cost −40<!-- = real 3 | gain | layer=2 | head=2 --> points; it fails on"
+        " (4, 2)<!-- = real 3 | fact head -->, changes by −40<!-- = real 3 | gain | layer=2 | head=2 --> points, a loss of 40<!-- = real 3 | gain"
+        " | layer=2 | head=2 | as=loss -->; it fails on"
         " five<!-- = real 3 | last-layers-gain | part=fails --> of six.<!-- = real 3 | last-layers-gain: does not hold -->"
     )
     assert wrong(checkout, text) == []
@@ -197,6 +198,7 @@ def test_marks_of_words_extremes_tallies_facts_and_verdicts(checkout):
         ("Two", "Three"),
         ("(4, 2)", "(4, 3)"),
         ("−40", "40"),
+        ("loss of 40", "loss of −40"),
         ("five", "six"),
         ("not hold", "hold"),
     ]
