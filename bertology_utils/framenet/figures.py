@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .. import plots
@@ -17,14 +17,15 @@ from ..common import head_name
 from ..plots import COLOURS
 from ..published import published_panel
 from ..results import Results
-from ..statistics import ONE_SIDED
+from ..statistics import ONE_SIDED, heads_by_size
+from ..verdicts import WEIGHT
 from .links import FrameSentence
 from .measure import (
     BOTH,
     DIRECTIONS,
     ELSEWHERE,
     EXCESS,
-    LINKS,
+    FORWARD,
     OTHER_PLACES,
     P_OF_EXCESS,
     PUBLISHED,
@@ -33,8 +34,6 @@ from .measure import (
     WEIGHT_ALONE,
     Seen,
 )
-
-REACH = 0.1  # the scale of the excess ends here
 
 
 def annotated_sentence(sentence: FrameSentence) -> Figure:
@@ -57,70 +56,164 @@ def annotated_sentence(sentence: FrameSentence) -> Figure:
     return figure
 
 
-def links_in_maps(maps: Sequence[Seen], places: Iterable[set[tuple[int, int]]] = ()) -> Figure:
-    """Maps side by side with their links' cells framed in orange, and the cells of other places in green (Fig 3, right).
+def link_in_map(link: Seen, reverse: bool = False) -> Figure:
+    """A head's map of a sentence, with the cells of its links framed in orange (Fig 3).
 
     Args:
-        maps: a head's map of a sentence each.
+        link: the map and the cells.
+        reverse: True to frame the cells of the opposite direction in green.
+    """
+    side = max(3.3, 1.5 + 0.2 * len(link.tokens))  # inches
+    figure, ax = plt.subplots(figsize=(side + 1.2, side + 0.2))
+    image = plots.draw_map(ax, link.weights, link.tokens, f"head {head_name(*link.head)}")
+    if reverse:
+        plots.outline(ax, [cell[::-1] for cell in link.cells], "green", linewidth=2.4)
+    plots.outline(ax, link.cells, linewidth=2.4)
+    figure.colorbar(image, ax=ax, label="attention weight", shrink=0.6)
+    return figure
+
+
+def weights_at_places(link: Seen, places: Sequence[set[tuple[int, int]]]) -> Figure:
+    """A head's largest weight along a sentence's links and at each other place, before and after correction.
+
+    Args:
+        link: a head's map of the sentence.
         places: the cells of every place that the links are compared with.
     """
-    sides = [max(3.3, 1.5 + 0.17 * len(one.tokens)) for one in maps]  # inches
-    size = sum(sides) + 1.2, max(sides) + 0.2
-    figure, axes = plt.subplots(1, len(maps), figsize=size, width_ratios=sides, squeeze=False)
-    for ax, one in zip(axes.flat, maps, strict=True):
-        title = f"head {head_name(*one.head)}\n{one.text}"
-        image = plots.draw_map(ax, one.weights, one.tokens, title)
-        for at, cells in enumerate(places):  # so that outlines of two places do not touch
-            plots.outline(ax, cells, "green", 0.04 + 0.05 * (at % 4), linewidth=1.2)
-        plots.outline(ax, one.cells, linewidth=2.4)
-    figure.colorbar(image, ax=axes, label="attention weight", shrink=0.6)
+    corrected = link.weights - link.weights.mean(axis=0)
+    panels = {"attention weight": link.weights, "minus the mean weight of the column": corrected}
+    figure, axes = plots.panel_grid(2, 4.3, 0.24 * len(places) + 1.2, sharey=True)
+    chosen = [max(cells, key=lambda cell: link.weights[cell]) for cells in [link.cells, *places]]
+    names = [f"{link.tokens[row]} → {link.tokens[column]}" for row, column in chosen]
+    at = np.arange(len(chosen))
+    for ax, (title, weights) in zip(axes, panels.items(), strict=True):
+        largest = [max(weights[cell] for cell in cells) for cells in [link.cells, *places]]
+        mean = np.mean(largest[1:])
+        ax.barh(at, largest, color=[COLOURS["orange"], *[COLOURS["green"]] * len(places)])
+        ax.axvline(mean, color="black", lw=1.2, ls="--")
+        ax.axvline(0, color=COLOURS["grey"], lw=0.8)
+        arrow = {"arrowstyle": "<->", "color": "black"}
+        ax.annotate("", (largest[0], -0.75), (mean, -0.75), arrowprops=arrow)
+        middle, number = (largest[0] + mean) / 2, f"excess {largest[0] - mean:.2f}"
+        ax.text(middle, -0.9, number, ha="center", fontsize=9)
+        ax.set(xlabel=title, ylim=(len(at) - 0.4, -1.6))
+        ax.set_yticks(at, [f"{names[0]} (the link)", *names[1:]])
+        ax.tick_params(axis="y", length=0)
+    _on_one_scale(axes)
     return figure
+
+
+def _on_one_scale(axes: Sequence[Axes]) -> None:
+    low, high = zip(*(ax.get_xlim() for ax in axes), strict=True)
+    for ax in axes:
+        ax.set_xlim(min(low), max(high))
 
 
 def sorted_scores(results: Results) -> Figure:
-    """All heads by their score along links, at other sentences' places and with random weights: does any stand out?
+    """All heads sorted by their score along links, beside those of random weights: does any stand out?
 
-    Right of the dotted line are the heads beyond the 99th percentile.
+    Those beyond the 99th percentile are orange.
     """
-    panels = {f"{PUBLISHED},\n{DIRECTIONS[1]}": {LINKS: published_panel("framenet")}}
+    panels: dict[str, tuple[np.ndarray, np.ndarray | None]] = {
+        f"{PUBLISHED}\n{DIRECTIONS[1]}": (published_panel("framenet"), None)
+    }
     for direction in DIRECTIONS[::-1]:
-        states = {LINKS: results.array(SCORE, kind=direction)}
-        for state in (OTHER_PLACES, RANDOM):
-            states[state] = results.array(ELSEWHERE, kind=direction, state=state)
-        panels[f"here,\n{direction}"] = states
-    rows = [
-        {"panel": panel, "scores of": of, "share": share, "value": value}
-        for panel, states in panels.items()
-        for of, scores in states.items()
-        for share, value in zip(
-            np.linspace(0, 100, scores.size), np.sort(scores, axis=None), strict=True
+        panels[f"our model\n{direction}"] = (
+            results.array(SCORE, kind=direction),
+            results.array(ELSEWHERE, kind=direction, state=RANDOM),
         )
-    ]
-    table = pd.DataFrame(rows)
-    table["panel"] = pd.Categorical(table.panel, list(panels))
-    figure = plots.lines(table, x="share", colour="scores of", panel="panel", label="mean weight")
-    for ax in figure.axes:
-        ax.axvline(99, color=COLOURS["grey"], ls=":", lw=1)
-        ax.set_xlabel("heads, % (sorted by score)")
+    figure, axes = plots.panel_grid(len(panels), 3.2, 2.9, sharey=True)
+    for ax, (title, (scores, random)) in zip(axes, panels.items(), strict=True):
+        ax.set_title(title, fontsize=10)
+        values = np.sort(scores, axis=None)
+        beyond = values > np.percentile(values, 99)
+        rank = np.arange(1, values.size + 1)
+        ax.plot(rank, values, ".", color=COLOURS["blue"], ms=5)
+        ax.plot(rank[beyond], values[beyond], "o", color=COLOURS["orange"], ms=7)
+        ax.text(
+            *(0.97 * rank[beyond][0], values[beyond].max()),
+            f"{beyond.sum()} of {values.size}  ",
+            color=COLOURS["orange"],
+            ha="right",
+            va="center",
+            fontsize=10,
+        )
+        if random is not None:
+            ax.plot(rank, np.sort(random, axis=None), color=COLOURS["grey"], lw=2)
+            ax.text(1, random.min() + 0.008, "random weights", color=COLOURS["grey"], fontsize=9)
+        ax.set_xlabel("head, sorted by score")
+    axes[0].set_ylabel("score")
     return figure
 
 
-def excess(results: Results) -> Figure:
-    """Every head's excess along links, a row for each direction; heads that follow links are framed."""
-    panels: dict[str, np.ndarray] = {}
-    framed: list[np.ndarray] = []
+def links_and_places(results: Results) -> Figure:
+    """A dot for each head: its mean weight along links against that at other sentences' places, by direction.
+
+    Heads that follow links are orange and named.
+    """
+    panels = {}
     for direction in DIRECTIONS:
-        p = results.array(P_OF_EXCESS, kind=direction)
-        for state, beyond in {WEIGHT_ALONE: "place", BOTH: "place and word"}.items():
-            panels[f"{direction},\nbeyond {beyond}"] = results.array(
-                EXCESS, kind=direction, state=state
+        elsewhere = results.array(ELSEWHERE, kind=direction, state=OTHER_PLACES)
+        panels[direction] = elsewhere, results.array(SCORE, kind=direction)
+    end = 1.08 * max(np.max(both) for both in panels.values())
+    figure, axes = plots.panel_grid(2, 4.2, 4.3, sharey=True)
+    for ax, (direction, (elsewhere, along)) in zip(axes, panels.items(), strict=True):
+        following = results.array(P_OF_EXCESS, kind=direction) <= ONE_SIDED
+        ax.plot([0, end], [0, end], color=COLOURS["grey"], lw=1, zorder=0)
+        ax.scatter(elsewhere[~following], along[~following], s=12, color=COLOURS["blue"], alpha=0.6)
+        ax.scatter(elsewhere[following], along[following], s=50, color=COLOURS["orange"])
+        names = sorted(map(tuple, np.argwhere(following)), key=lambda head: along[head])
+        for at, head in enumerate(names):  # by turns beside and above, so that names do not overlap
+            offset = -6, 15 * (at % 2)
+            where = elsewhere[head], along[head]
+            ax.annotate(
+                head_name(*head), where, offset, textcoords="offset points", ha="right", va="center"
             )
-            framed.append(np.argwhere(p <= ONE_SIDED) if state == BOTH else np.empty((0, 2)))
-    limits = (-REACH, REACH)
-    figure = plots.head_grid(panels, "excess of the weight", limits, plots.GAIN, columns=2)
-    for ax in figure.axes[:2]:
-        ax.tick_params(labelbottom=False)
-    for ax, heads in zip(figure.axes, framed, strict=False):
-        for head in heads:
-            plots.outline(ax, [head], inset=0.06, edgecolor="black")
+        ax.text(0.98 * end, 0.9 * end, "equal", color=COLOURS["grey"], ha="right", fontsize=9)
+        who = "text" if direction == FORWARD else "code"
+        count = f"{following.sum()} of {along.size} heads follow links"
+        ax.set_title(f"{direction} (the paper's {who})\n{count}", fontsize=10)
+        ax.xaxis.set_major_locator(plt.MultipleLocator(0.05))
+        ax.yaxis.set_major_locator(plt.MultipleLocator(0.05))
+        ax.set(xlim=(0, end), ylim=(0, end), aspect="equal")
+        ax.set_xlabel("mean weight at other sentences' places")
+    axes[0].set_ylabel("mean weight along links")
+    return figure
+
+
+def two_controls(results: Results, count: int = 15) -> Figure:
+    """What each control leaves of the heads with the largest excess, a panel for each direction.
+
+    Heads that follow links are orange.
+
+    Args:
+        results: the rows.
+        count: heads in a panel.
+    """
+    figure, axes = plots.panel_grid(2, 4.4, 0.24 * count + 1.3)
+    for ax, direction in zip(axes, DIRECTIONS, strict=True):
+        first, both = (
+            results.array(EXCESS, kind=direction, state=state) for state in (WEIGHT_ALONE, BOTH)
+        )
+        following = results.array(P_OF_EXCESS, kind=direction) <= ONE_SIDED
+        heads = heads_by_size(first)[:count]
+        for at, head in enumerate(heads):
+            colour = COLOURS["orange" if following[head] else "blue"]
+            ax.plot([both[head], first[head]], [at, at], color="#c9ccd1", lw=2, zorder=0)
+            ax.plot(first[head], at, "o", mfc="white", mec=COLOURS["grey"], ms=7)
+            ax.plot(both[head], at, "o", color=colour, ms=7)
+        ax.axvline(WEIGHT, color="black", lw=1.2, ls=":")
+        ax.axvline(0, color=COLOURS["grey"], lw=0.8)
+        ax.set_yticks(range(len(heads)), [head_name(*head) for head in heads], fontsize=9)
+        ax.set(ylim=(len(heads) - 0.5, -0.5), xlabel="excess of the weight along links")
+        ax.set_title(direction)
+        ax.tick_params(axis="y", length=0)
+    _on_one_scale(axes)
+    looks = {
+        "compared with other sentences' places": {"mfc": "white", "mec": COLOURS["grey"]},
+        "also minus the mean weight of the column": {"color": COLOURS["blue"]},
+        "the same, significantly above 0.02 (dotted)": {"color": COLOURS["orange"]},
+    }
+    handles = [plt.Line2D([], [], ls="", marker="o", ms=7, **look) for look in looks.values()]
+    figure.legend(handles, list(looks), loc="outside upper center", ncols=3, fontsize=9)
     return figure
