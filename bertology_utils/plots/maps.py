@@ -9,7 +9,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, QuadMesh
-from matplotlib.colors import Colormap, Normalize, PowerNorm, to_rgb
+from matplotlib.colors import Colormap, Normalize, PowerNorm, to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
@@ -262,28 +262,29 @@ def map_grid(maps: Sequence[Any], titles: Sequence[str], columns: int) -> tuple[
     return figure, axes
 
 
-def attention_lines(maps: Mapping[str, np.ndarray], tokens: Sequence[str]) -> Figure:
-    """Maps of one input as lines from each query, left, to its keys, right; thick and dark is a large weight.
+def attention_lines(
+    ax: Axes, weights: np.ndarray, tokens: Sequence[str], marked: Iterable[tuple[int, int]] = ()
+) -> None:
+    """Draw one map as lines from each query, left, to its keys, right; thick and dark is a large weight.
 
     Args:
-        maps: by title, each of shape (tokens, tokens), rows summing to 1.
+        ax: matplotlib axes.
+        weights: shape (tokens, tokens), rows summing to 1.
         tokens: the wordpieces, drawn from top to bottom.
+        marked: (query, key) of the lines that are orange instead of grey, from 0.
     """
-    size = 4.2 * len(maps), 0.19 * len(tokens) + 1
-    figure, axes = plt.subplots(1, len(maps), figsize=size, squeeze=False)
-    for ax, (title, weights) in zip(axes.flat, maps.items(), strict=True):
-        drawn = np.argwhere(weights >= FAINTEST / len(tokens))
-        drawn = drawn[np.argsort(weights[tuple(drawn.T)], kind="stable")]  # the darkest on top
-        shown = weights[tuple(drawn.T)]
-        # Mixed with white instead of transparent: crossings of faint lines stay faint.
-        colours = 1 - np.minimum(1, 0.15 + shown)[:, None] * (1 - np.array(to_rgb(COLOURS["blue"])))
-        lines = [[(0, query), (1, key)] for query, key in drawn]
-        ax.add_collection(LineCollection(lines, colors=colours, linewidths=0.4 + 3 * shown))
-        for x, side, name in ((-0.03, "right", "from"), (1.03, "left", "to")):
-            look: dict[str, Any] = {"ha": side, "va": "center", "fontsize": 8}
-            ax.text(x, -1.1, name, color=COLOURS["grey"], style="italic", **look)
-            for place, token in enumerate(tokens):
-                ax.text(x, place, token, **look)
-        ax.set(xlim=(-0.75, 1.75), ylim=(len(tokens) - 0.4, -1.6), title=title)
-        ax.set_axis_off()
-    return figure
+    drawn = np.argwhere(weights >= FAINTEST / len(tokens))
+    drawn = drawn[np.argsort(weights[tuple(drawn.T)], kind="stable")]  # the darkest on top
+    shown, chosen = weights[tuple(drawn.T)], set(marked)
+    base = [COLOURS["orange" if (q, k) in chosen else "grey"] for q, k in drawn.tolist()]
+    # Mixed with white instead of transparent: crossings of faint lines stay faint.
+    colours = 1 - np.minimum(1, 0.15 + shown)[:, None] * (1 - to_rgba_array(base)[:, :3])
+    lines = [[(0, query), (1, key)] for query, key in drawn]
+    ax.add_collection(LineCollection(lines, colors=colours, linewidths=0.4 + 3 * shown))
+    for x, side, name in ((-0.03, "right", "from"), (1.03, "left", "to")):
+        look: dict[str, Any] = {"ha": side, "va": "center", "fontsize": 9}
+        ax.text(x, -1.1, name, color=COLOURS["grey"], style="italic", **look)
+        for place, token in enumerate(tokens):
+            ax.text(x, place, token, **look)
+    ax.set(xlim=(-0.75, 1.75), ylim=(len(tokens) - 0.4, -1.6))
+    ax.set_axis_off()
