@@ -5,39 +5,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .. import plots
-from ..annotation.annotators import Word
 from ..links.dependencies import CLARK, FOUND, WAYS
 from ..plots import COLOURS
 from ..published import published_panel
 from ..results import Results
 from ..verdicts import PRETRAINED
-from .measure import BY_LAYER, PANEL
+from .measure import PANEL
 
-BERT = "bert-base, published"
 MEANINGS = {
-    "nsubj": "subject–verb (nsubj)",
-    "obj": "object–verb (obj)",
-    "amod": "adjective–noun (amod)",
-    "det": "article–noun (det)",
+    "nsubj": "subject → verb (nsubj)",
+    "obj": "object → verb (obj)",
+    "amod": "adjective → noun (amod)",
+    "det": "article → noun (det)",
 }
 OTHERS = {  # of a treebank's twelve commonest
-    "case": "preposition–noun (case)",
-    "advmod": "adverb–verb (advmod)",
-    "obl": "adjunct–verb (obl)",
-    "aux": "auxiliary–verb (aux)",
-    "cc": "“and”–conjunct (cc)",
-    "conj": "conjunct–first conjunct (conj)",
-    "compound": "noun–noun (compound)",
-    "mark": "“that”–verb (mark)",
+    "case": "preposition → noun (case)",
+    "advmod": "adverb → verb (advmod)",
+    "obl": "adjunct → verb (obl)",
+    "aux": "auxiliary → verb (aux)",
+    "cc": "“and” → conjunct (cc)",
+    "conj": "second conjunct → first (conj)",
+    "compound": "noun → noun (compound)",
+    "mark": "“that” → verb (mark)",
 }
-POINTERS = dict(
-    zip(FOUND, ("best head", "best fixed distance", "nearest word of a kind"), strict=True)
-)
+KINDS = {
+    "NOUN": "noun",
+    "VERB": "verb",
+    "ADJ": "adjective",
+    "PRON": "pronoun",
+    "ADP": "preposition",
+}
+PLACES = {"before": "to the left", "after": "to the right"}
+HEAD, DISTANCE, RULE = "best head", "best fixed distance", "nearest word of a kind"
+RANDOM = "random weights"
+POINTERS = dict(zip(FOUND, (HEAD, DISTANCE, RULE), strict=True))
+MARKS = {HEAD: COLOURS["blue"], DISTANCE: "#6b7079", RULE: COLOURS["orange"], RANDOM: "black"}
 
 
 def encoder_name(results: Results) -> str:
@@ -47,82 +56,65 @@ def encoder_name(results: Results) -> str:
 
 
 def by_depth(results: Results) -> Figure:
-    """What one [CLS] and one [SEP] get by layer, mean over heads: as published, and here."""
-    table = results.table(BY_LAYER)
-    names = {"published": BERT, PRETRAINED: encoder_name(results)}
-    table["encoder"] = pd.Categorical(table.state.map(names), list(names.values()))
-    colours = {"[CLS]": COLOURS["blue"], "[SEP]": COLOURS["orange"]}
-    figure = plots.lines(
-        table,
-        colour="kind",
-        panel="encoder",
-        label="mean weight",
-        colours=colours,
-        columns=2,
-        share=False,
-    )
-    for ax in figure.axes:
-        ax.set_ylim(0, 1.05 * table.value.max())
+    """How much every head attends to [CLS] and to [SEP], with each layer's mean: as published, and here."""
+    figure, axes = plots.panel_grid(2, 4, 3.2, sharey=True)
+    kinds = {"[CLS]": COLOURS["blue"], "[SEP]": COLOURS["orange"]}
+    names = "bert-base, published heatmaps", encoder_name(results)
+    for ax, name, is_published in zip(axes, names, (True, False), strict=True):
+        for kind, colour in kinds.items():
+            panel = published_panel(kind) if is_published else results.array(PANEL, kind=kind)
+            layers, beside = np.arange(1, len(panel) + 1), np.linspace(-0.2, 0.2, panel.shape[1])
+            ax.scatter(layers[:, None] + beside, panel, s=9, color=colour, alpha=0.5, lw=0)
+            mean = panel.mean(axis=1)
+            ax.plot(layers, mean, color=colour, lw=2.2)
+            end = len(layers) + 0.035 * len(layers) + 0.15, mean[-1]
+            ax.text(*end, kind, color=colour, va="center", weight="bold")
+        ax.set(title=name, xlabel="layer", xticks=layers, ylim=(0, 1))
+    axes[0].set_ylabel("attention to the token")
     return figure
 
 
-def panels(results: Results) -> Figure:
-    """What every head gives [CLS] and [SEP], as published and in this encoder, on one scale."""
-    arrays = {}
-    for kind in ("[CLS]", "[SEP]"):
-        arrays[f"{BERT}: {kind}"] = published_panel(kind)
-        arrays[f"{encoder_name(results)}: {kind}"] = results.array(PANEL, kind=kind)
-    most = max(float(array.max()) for array in arrays.values())
-    return plots.head_grid(arrays, "mean weight", (0, most), columns=2)
-
-
-def arcs_in_map(weights: np.ndarray, words: Sequence[Word], title: str) -> Figure:
-    """One head's map of words, with a frame in each word's row at the word that it depends on.
+def arcs_in_map(
+    weights: np.ndarray, words: Sequence[str], governors: Sequence[int], title: str
+) -> Figure:
+    """One head's map of words, with a frame in each word's row at the word that governs it.
 
     Args:
         weights: shape (words, words).
-        words: of one sentence, annotated.
+        words: of one sentence.
+        governors: of each word the place of its governor, from 0; -1 for the root.
         title: above.
     """
-    figure = plots.token_maps({title: weights}, [word.form for word in words])
-    arcs = [(at, word.head) for at, word in enumerate(words) if word.head >= 0]
-    for arc in arcs:
-        plots.outline(figure.axes[0], [arc])
+    figure = plots.token_maps({title: weights}, words, most=float(np.max(weights)))
+    for at, governor in enumerate(governors):
+        if governor >= 0:
+            plots.outline(figure.axes[0], [(at, governor)])
     figure.axes[0].set(xlabel="to word", ylabel="from word")
     return figure
 
 
 def pointing(results: Results) -> Figure:
-    """In how many arcs the best head, the best fixed distance and the nearest word of a kind find the other word."""
-    random, clark = "random weights", "bert-base, Clark et al."
-    table = results.table(FOUND)
-    table["encoder"] = table.state.replace(PRETRAINED, encoder_name(results))
+    """How often the best head finds the governor, beside the best fixed distance: Clark et al.'s, and this run's."""
     published = pd.DataFrame(
-        {"what": what, "kind": kind, "value": getattr(one, part), "encoder": clark}
-        for what, part in zip(FOUND[:2], ("accuracy", "offset"), strict=True)
+        {"kind": kind, "pointer": pointer, "value": value}
         for kind, one in CLARK.items()
+        for pointer, value in ((HEAD, one.accuracy), (DISTANCE, one.offset))
     )
-    table = pd.concat([table, published], ignore_index=True)
-    table["what"] = table.what.map(POINTERS)
-    table["dependency"] = pd.Categorical(table.kind.map(MEANINGS), list(MEANINGS.values()))
-    colours = {
-        clark: COLOURS["orange"],
-        encoder_name(results): COLOURS["blue"],
-        random: COLOURS["grey"],
-    }
-    return plots.dots(
-        table.dropna(subset="dependency"),
-        y="dependency",
-        colour="encoder",
-        panel="what",
-        label="finds the other word, % of arcs",
-        colours=colours,
-        columns=3,
-    )
+    table = results.table(FOUND)
+    table["pointer"] = table.what.map(POINTERS)
+    table.loc[table.state != PRETRAINED, "pointer"] = RANDOM
+    table = table[table.pointer != RULE]
+    kinds = [kind for kind in MEANINGS if kind in set(table.kind)]
+    figure, axes = plots.panel_grid(2, 4, 2.9, sharey=True)
+    names = "bert-base (Clark et al.)", encoder_name(results)
+    for ax, name, of in zip(axes, names, (published, table), strict=True):
+        bars(ax, of, kinds)
+        ax.set_title(name, pad=28)
+    return figure
 
 
 def relations(results: Results) -> Figure:
-    """Along a treebank's dependencies, in how many arcs the same three find the word that governs another.
+    """Along a treebank's dependencies, how often the best head finds the governor, beside both rivals.
 
     Args:
         results: results/ud, as ``docs/evidence.py`` writes it.
@@ -131,11 +123,53 @@ def relations(results: Results) -> Figure:
     table = results.table(FOUND, state=PRETRAINED)
     table = table[table.kind.str.endswith(ending)]
     names = table.kind.str.removesuffix(ending)
-    table = table.assign(
-        dependency=names.map(lambda name: (MEANINGS | OTHERS).get(name, name)),
-        pointer=table.what.map(POINTERS),
-    )
-    shown = (COLOURS[name] for name in ("blue", "grey", "orange"))
-    colours = dict(zip(POINTERS.values(), shown, strict=True))
-    label = "finds the governor, % of arcs"
-    return plots.dots(table, y="dependency", colour="pointer", label=label, colours=colours)
+    table = table.assign(kind=names, pointer=table.what.map(POINTERS))
+    share = table.pivot(index="kind", columns="pointer", values="value")
+    kinds = list((share[HEAD] - share[RULE]).sort_values(ascending=False).index)
+    figure, ax = plt.subplots(figsize=(8.4, 5.6))
+    bars(ax, table, kinds)
+    best = [results.content["facts"][f"best {of}, {PRETRAINED}"] for of in ("heads", "rules")]
+    right = {"color": MARKS[RULE], "va": "center", "size": "small"}
+    for row, kind in enumerate(kinds):
+        head, rule = (of[kind + ending] for of in best)
+        ax.text(1, row, head, color=COLOURS["blue"], va="center", size="small")
+        ax.text(102, row, rule_in_words(rule), **right)
+    ax.text(102, -0.5, "which word:", **right | {"va": "bottom"})
+    return figure
+
+
+def rule_in_words(rule: str) -> str:
+    """A rule of :data:`bertology_utils.links.dependencies.RULES` as people say it: "verb to the right"."""
+    tag, _, place = rule.partition(" ")
+    return f"{KINDS.get(tag, tag)} {PLACES.get(place, place)}"
+
+
+def bars(ax: Axes, table: pd.DataFrame, kinds: Sequence[str]) -> None:
+    """A bar for the best head of each dependency, its rivals as strokes across it, all named at the first.
+
+    Args:
+        ax: matplotlib axes.
+        table: columns "kind", "pointer", "value" in percent and, with intervals, "low" and "high".
+        kinds: the dependencies from top to bottom.
+    """
+    rows = np.arange(len(kinds))
+    for pointer, of in table.groupby("pointer"):
+        of = of.set_index("kind").reindex(kinds)
+        colour = MARKS[pointer]
+        if pointer == HEAD:
+            ax.barh(rows, of.value, height=0.62, color="#a9c1da")
+        elif pointer == RANDOM:
+            ax.plot(of.value, rows, "x", color=colour, ms=6)
+        else:
+            ax.vlines(of.value, rows - 0.38, rows + 0.38, color=colour, lw=3)
+        if "low" in of and pointer != RANDOM:
+            ax.hlines(rows, of.low, of.high, color=colour, lw=1.4)
+    first = table[table.kind == kinds[0]].sort_values("value") if kinds else table[:0]
+    for at, one in enumerate(first.itertuples()):
+        side = "left" if at == len(first) - 1 else "center" if at or one.value < 20 else "right"
+        text = one.pointer.replace("word ", "word\n").replace("fixed ", "fixed\n")
+        style = {"color": MARKS[one.pointer], "ha": side, "va": "bottom", "size": "small"}
+        ax.text(one.value, -0.5, text.replace("random ", "random\n"), **style)
+    ax.set_yticks(rows, [(MEANINGS | OTHERS).get(kind, kind) for kind in kinds])
+    ax.tick_params(axis="y", length=0)
+    ax.set(xlim=(0, 100), ylim=(len(kinds) - 0.4, -0.6), xlabel="governors found, %")
