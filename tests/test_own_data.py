@@ -13,7 +13,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from conftest import ROOT, write_results
+from safetensors.torch import load_file
 from test_dependencies import treebank
 from test_glue_folder import LAYOUTS, write
 
@@ -23,7 +25,7 @@ from bertology_utils.corpora import FRAMENET
 from bertology_utils.glue import TASKS, load_rows
 from bertology_utils.results import entries_of, read_results
 from bertology_utils.run import find_notebooks, select
-from bertology_utils.settings import convert, parse_data, resolve
+from bertology_utils.settings import convert, parse_data, parse_model, resolve
 from docs import evidence
 from docs.publish import SETUP_CELL
 
@@ -48,7 +50,9 @@ def test_recipes_are_short_and_each_has_a_sentence_before():
     assert (
         len(RECIPES) == TEXT.count("```") // 2 == len(re.findall(r"\.\n\n<!-- \S+ -->\n```", TEXT))
     )
-    assert all(1 <= len(code.splitlines()) <= 5 for _, code in RECIPES.values())
+    longest = {"example": 17, "printed": 17}
+    for name, (_, code) in RECIPES.items():
+        assert 1 <= len(code.splitlines()) <= longest.get(name, 5), name
 
 
 # Commands.
@@ -67,6 +71,8 @@ def places(tiny_bert, tiny_classifier, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     return {
         "sst2=CLASSIFIER": f"sst2={tiny_classifier}",
+        "mrpc=mrpc": f"mrpc={tiny_classifier}",
+        "google-bert/bert-base-uncased": str(tiny_bert),
         "folder:GLUE": f"folder:{tmp_path / 'glue'}",
         "GLUE=GLUE": f"GLUE={tmp_path / 'glue'}",
         "folder:FRAMENET": f"folder:{tmp_path / 'framenet'}",
@@ -90,7 +96,7 @@ def checked(words):
     """Check the call of a notebook that these words are, as far as no network or parser is needed."""
     options = cli._parser().parse_args(words)
     given = dict(options.parameters) | ({"profile": options.profile} if options.profile else {})
-    if given.get("profile") in ("colab", "bert-forward"):  # data from the Hub, annotation by spaCy
+    if given.get("profile") in ("colab", "bert-forward", "paper"):  # from the Hub, parsed by spaCy
         resolve(**given)
         return
     asked = [
@@ -173,6 +179,63 @@ def test_colabs_two_fields_are_in_the_notebooks_and_take_these_values():
 
 
 # Code.
+
+
+def test_the_example_prints_lines_of_the_form_that_is_shown(tiny_classifier, monkeypatch, capsys):
+    rows = load_rows(TASKS["mrpc"], "dev", parse_data("embedded")).select(range(8))
+    asked = []
+    monkeypatch.setattr("datasets.load_dataset", lambda *place, **_: asked.append(place) or rows)
+    code = code_of("example")
+    (name,) = re.findall(r'^NAME = "(.*)"', code, re.MULTILINE)
+    exec(code.replace(name, str(tiny_classifier)), {})
+    assert asked == [("nyu-mll/glue", "mrpc")]
+    shape, *lines = capsys.readouterr().out.splitlines()
+    assert shape == "(3, 4, 8, 2)" and len(lines) == 2
+    language, printed = RECIPES["printed"]
+    assert language == "text"
+    form = r"[\d.]+% right; without head \(\d+, \d+\) [+-][\d.]+ points"
+    for line in lines + printed.splitlines()[1:]:
+        assert re.fullmatch(form, line), line
+
+
+def test_pickled_weights_are_converted_in_three_lines(tiny_classifier, tmp_path, monkeypatch):
+    pickled = shutil.copytree(tiny_classifier, tmp_path / "pickled")
+    weights = load_file(pickled / "model.safetensors")
+    (pickled / "model.safetensors").unlink()
+    torch.save(weights, pickled / "pytorch_model.bin")
+    with pytest.raises(ValueError, match="lacks model.safetensors; pickled weights"):
+        parse_model(str(pickled))
+    monkeypatch.chdir(tmp_path)
+    exec(code_of("pickled"), {"NAME": str(pickled)})
+    converted = load_file(tmp_path / "mrpc" / "model.safetensors")
+    assert converted.keys() == weights.keys()
+    assert all(torch.equal(converted[name], weights[name]) for name in weights)
+    assert resolve(tasks="sst2", model=str(tiny_classifier), checkpoint="sst2=mrpc").checkpoints
+
+
+def test_the_encoder_of_a_sentence_transformer_is_taken_out(tiny_bert, tmp_path, monkeypatch):
+    library = pytest.importorskip("sentence_transformers", reason="needs sentence-transformers")
+    module = library.models.Transformer(str(tiny_bert))
+    pooling = library.models.Pooling(32)
+    library.SentenceTransformer(modules=[module, pooling]).save(str(tmp_path / "saved"))
+    monkeypatch.chdir(tmp_path)
+    exec(code_of("sentence-transformer"), {"NAME": str(tmp_path / "saved")})
+    for folder in ("saved", "encoder"):  # each is a MODEL
+        assert load_encoder(str(tmp_path / folder)).config.num_hidden_layers == 3
+
+
+def test_messages_of_the_troubleshooting_page_are_those_of_the_code():
+    sources = [
+        path.read_text(encoding="utf-8") for path in (ROOT / "bertology_utils").rglob("*.py")
+    ]
+    text = re.sub(r"\{[^{}]*\}", "…", re.sub(r'"\s*\n\s*f?"', "", "\n".join(sources)))
+    page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    messages = re.findall(r"^\| `(.*?)` \|", page, re.MULTILINE)
+    assert len(messages) > 40
+    for message in messages:
+        parts = [part.strip(" ().,:;=") for part in message.split("…")]
+        assert any(len(part) > 8 for part in parts), message
+        assert [part for part in parts if part not in text] == [], message
 
 
 def test_rows_of_ones_own_are_read_as_the_tasks(tmp_path, monkeypatch):
