@@ -1,4 +1,4 @@
-"""The figures of §4.4: two maps over their columns' means, attention by layer, stripes, Figure 6, depth, and gains of heads.
+"""The figures of §4.4: maps over their columns' means, attention by layer, stripes, Figure 6, depth, and heads that turned to words.
 
 ``results`` below is one table of rows, the committed evidence or a run's own.
 """
@@ -6,25 +6,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .. import plots
 from ..annotation.inputs import TOKEN_TYPES, AnnotatedInput, token_types
-from ..common import head_name
+from ..published import published_panel
 from ..results import Results
 from ..verdicts import CLAIMS, MIN_EXAMPLES
-from .compare import BEYOND, EXAMPLES, MORE, PUBLISHED, SHARES, WEIGHTS
-from .measure import DESTINATIONS
+from .compare import BEYOND, EXAMPLES, MORE, PUBLISHED, SHARES, TURNED, WEIGHTS
+from .measure import DESTINATIONS, NEIGHBOURS
+
+BERT = "bert-base"  # of the published heatmaps
+TOP = 10  # heads that are drawn of those that turned to words
+LINES = {"[CLS]": plots.FLOW_COLOURS[0], "[SEP]": plots.COLOURS["orange"]}
 
 
 def maps_over_columns(
     annotated: AnnotatedInput, maps: Mapping[str, np.ndarray], marked: str = ""
 ) -> Figure:
-    """Self-attention maps of one input, and below each what every token gets from the average token.
+    """Self-attention maps of one input, and below each what every token receives: the mean of its column.
 
     Args:
         annotated: the input.
@@ -52,7 +59,7 @@ def maps_over_columns(
         below.bar(range(len(tokens)), weights.mean(axis=0), color=colours)
         below.axhline(1 / len(tokens), color=plots.COLOURS["grey"], ls=":", lw=1.5)
         below.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=7)
-        below.set(xlabel="to token", ylabel="column's mean")
+        below.set(xlabel="to token", ylabel="weight on it")
     figure.colorbar(image, ax=list(axes[0]), label="weight", shrink=0.8)
     for ax in axes.flat:
         ax.label_outer()
@@ -61,70 +68,138 @@ def maps_over_columns(
 
 def attention_by_layer(results: Results) -> Figure:
     """Where each layer's attention goes: pre-trained, fine-tuned and with random weights."""
-    return plots.stacked(
-        results.table(SHARES),
-        panel="state",
-        label="share of attention, %",
-        colours=plots.FLOW_COLOURS,
-    )
+    table = results.table(SHARES)
+    table["kind"] = table.kind.replace(dict.fromkeys(NEIGHBOURS, "itself, neighbours"))
+    table = table.replace({"kind": {"all else": "other words"}})
+    order = ["state", "layer", "kind"]
+    table = table.groupby(order, sort=False, as_index=False).value.sum()
+    colours = [*plots.FLOW_COLOURS[:3], plots.FLOW_COLOURS[4], plots.FLOW_COLOURS[-1]]
+    return plots.stacked(table, panel="state", label="share of attention, %", colours=colours)
 
 
-def stripes(results: Results) -> Figure:
-    """The share of heads with a stripe on a word, and of how many more have one on [CLS] or [SEP]."""
-    names = {
-        CLAIMS["stripes-exclusive"].estimate: "on a word",
-        CLAIMS["stripes-special"].estimate: "on [CLS] or [SEP],\nminus those on a word",
-    }
-    table = results.table(list(names))
-    table["what"] = table.what.map(names)
-    return plots.dots(table, panel="what", label="share of heads, %", limits=(-4, 104))
+def stripes(runs: Mapping[str, Results]) -> Figure:
+    """The share of heads with a stripe on [CLS] or [SEP], on a word, or on neither.
 
-
-def special_tokens_by_head(results: Results) -> Figure:
-    """Figure 6: what [SEP] and [CLS] get from every head of the fine-tuned models, by task, on one scale."""
-    tables = [results.table(WEIGHTS, state="fine-tuned", kind=kind) for kind in ("[SEP]", "[CLS]")]
+    Args:
+        runs: by title, such as one run by weight and one by norm.
+    """
+    parts = ["[CLS] or [SEP]", "a word", "no stripe"]
+    words, lead = (CLAIMS[f"stripes-{one}"].estimate for one in ("exclusive", "special"))
+    tables = []
+    for title, results in runs.items():
+        table = results.table([words, lead])
+        table = table.pivot_table(index="task", columns="what", values="value", observed=True)
+        both = table[words] + table[lead], table[words]
+        shares = pd.DataFrame(dict(zip(parts, (*both, 100 - sum(both)), strict=True)))
+        tables.append(shares.rename_axis(columns="kind").stack().rename("value").reset_index())
+        tables[-1]["measured by"] = title
     table = pd.concat(tables)
-    table["panel"] = table.kind + ", " + table.task.astype(str)
-    return plots.head_grid(plots.head_arrays(table, "panel"), "mean weight", (0, 1), columns=3)
+    colours = [LINES["[CLS]"], plots.COLOURS["orange"], plots.FLOW_COLOURS[-1]]
+    return plots.stacked(
+        table, y="task", panel="measured by", label="share of heads, %", colours=colours
+    )
 
 
 def special_tokens_by_depth(results: Results) -> Figure:
-    """What [CLS] and [SEP] get from the first layer to the last, pre-trained; of bert-base the published panels."""
-    own, published = "the model here", "bert-base, published figure (QQP)"
-    table = results.table(WEIGHTS, state="pre-trained", kind=["[CLS]", "[SEP]"]).assign(model=own)
-    table = table.groupby(
-        ["model", "kind", "task", "layer"], observed=True, as_index=False
-    ).value.mean()
-    table = pd.concat([table, results.table(PUBLISHED).assign(model=published)])
-    last = table.groupby("model").layer.transform("max")
+    """What [CLS] and [SEP] receive from the first layer to the last: bert-base as published, and this model on every task."""
+    model = _name(results)
+    table = results.table(WEIGHTS, kind=list(LINES))
+    by = ["state", "kind", "task", "layer"]
+    table = table.groupby(by, sort=False, observed=True, as_index=False).value.mean()
+    panels = {f"{BERT}, pre-trained (published)": results.table(PUBLISHED)}
+    panels |= {f"{model}, {state}": rows for state, rows in table.groupby("state", sort=False)}
     uniform = results.array(SHARES, state="random weights")[:, DESTINATIONS.index("[CLS]")].mean()
-    figure = plots.lines(
-        table.assign(depth=(table.layer - 1) / (last - 1), task=table.task.astype(str)),
-        x="depth",
-        colour="model",
-        panel="kind",
-        each="task",
-        label="mean weight",
-        border={"uniform weight": float(uniform)},
-    )
-    for ax in figure.axes:
-        ax.set_xticks([0, 0.5, 1], ["first layer", "", "last layer"])
+    size = (3.3 * len(panels), 3.2)
+    figure, axes = plt.subplots(1, len(panels), figsize=size, sharey=True, squeeze=False)
+    for ax, (title, rows) in zip(axes.flat, panels.items(), strict=True):
+        for kind, colour in LINES.items():
+            one = rows[rows.kind == kind]
+            for _, of_task in one.groupby("task", observed=True):
+                ax.plot(of_task.layer, of_task.value, color=colour, lw=0.8, alpha=0.35)
+            mean = one.groupby("layer").value.mean()
+            ax.plot(mean.index, mean, color=colour, lw=2, marker="o", ms=4)
+            inner = mean[1:-1] if len(mean) > 2 else mean  # at the ends a label would hide the axes
+            top = int(inner.idxmax())
+            highest = one.value[one.layer == top].max()
+            _label(ax, kind, (top, highest), color=colour, weight="bold")
+        if title.startswith(model):
+            ax.axhline(uniform, color=plots.COLOURS["grey"], ls=":", lw=1.2)
+        ax.set_xticks(sorted(rows.layer.unique()))
+        ax.set_title(title, fontsize=10)
+        ax.set(xlabel="layer")
+        ax.grid(axis="y", color="#e6e8eb", lw=0.6)
+    axes[0, 0].set_ylabel("mean weight")
+    axes[0, 0].set_ylim(0, 1.12 * max(rows.value.max() for rows in panels.values()))
+    _label(axes[0, -1], "uniform weight", (min(2, table.layer.max()), uniform), fontsize=8)
+    return figure
+
+
+def _label(ax: Axes, text: str, at: tuple[float, float], **look: Any) -> None:
+    """Words just above a point."""
+    look = {"ha": "center", "color": plots.COLOURS["grey"]} | look
+    ax.annotate(text, at, (0, 5), textcoords="offset points", **look)
+
+
+def special_tokens_by_head(results: Results) -> Figure:
+    """Figure 6 for pre-trained encoders: what [CLS] and [SEP] receive from every head, in bert-base as published and here."""
+    heads = results.table(WEIGHTS, state="pre-trained", kind=list(LINES))
+    task = "QQP" if "QQP" in set(heads.task) else heads.task.iloc[0]
+    heads = plots.head_arrays(heads[heads.task == task], "kind")
+    panels = {f"{BERT}: {kind}": published_panel(kind) for kind in LINES}
+    panels |= {f"{_name(results)}: {kind}": heads[kind] for kind in LINES}
+    most = max(float(np.nanmax(values)) for values in panels.values())
+    figure = plots.head_grid(panels, "mean weight", (0, most), columns=4)
+    for ax in figure.axes[:-1]:
+        ax.set_anchor("N")  # first layers side by side, also of encoders of several depths
     return figure
 
 
 def gains(results: Results) -> Figure:
-    """What fine-tuning adds to every head's weight on nouns and negation, by itself and above matched words; first runs."""
+    """The heads whose weight on nouns, or on negation, rises most: how much, and how much above matched words; first runs."""
     kinds, places = ["nouns", "negation"], ["kind", "task", "layer", "head"]
-    present = results.table(EXAMPLES, kind=kinds)[["kind", "task", "value"]]
-    present = present[present.value >= MIN_EXAMPLES].drop(columns="value")
-    table = results.table([MORE, BEYOND]).merge(present)
+    table = results.table([MORE, BEYOND]).merge(_enough(results, kinds))
     if table.empty:  # too few examples on every task
         return plots.dots(table)
     table = table.pivot(index=places, columns="what", values="value").reset_index()
-    highest = table.groupby("kind")[BEYOND].idxmax()
-    layers, heads = table.loc[highest, "layer"] - 1, table.loc[highest, "head"] - 1
-    table.loc[highest, "name"] = list(map(head_name, layers, heads))
-    table["kind"] = pd.Categorical(table.kind, kinds)
-    return plots.scatter(
-        table, x=MORE, y=BEYOND, colour="task", panel="kind", name="name", diagonal=True
+    table["name"] = table.task.astype(str) + "  (" + table.layer.astype(str) + ", "
+    table["name"] += table["head"].astype(str) + ")"
+    figure, axes = plt.subplots(1, 2, figsize=(9.4, 3.6), sharex=True)
+    looks = {
+        MORE: ("rise", "grey", "o"),
+        BEYOND: ("rise above that of matched words", "orange", "D"),
+    }
+    for ax, kind in zip(axes, kinds, strict=True):
+        top = table[table.kind == kind].nlargest(TOP, MORE)[::-1]
+        ax.hlines(top.name, top[BEYOND], top[MORE], color="#c9cdd3", lw=2, zorder=1)
+        for what, (label, colour, marker) in looks.items():
+            ax.scatter(top[what], top.name, color=plots.COLOURS[colour], marker=marker, label=label)
+        ax.axvline(0, color=plots.COLOURS["grey"], lw=0.8, zorder=0)
+        ax.set(title=kind, xlabel="rise of the weight by fine-tuning")
+        ax.tick_params(axis="y", length=0)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    return figure
+
+
+def turned(results: Results) -> Figure:
+    """The weight on nouns, or on negation, of the head that turned to it most, before and after; measured on other examples."""
+    kinds = ["nouns", "negation"]
+    table = results.table(TURNED, kind=kinds, state=["pre-trained", "fine-tuned"])
+    return plots.dots(
+        table,
+        colour="state",
+        panel="kind",
+        label="weight",
+        colours={"pre-trained": plots.COLOURS["grey"], "fine-tuned": plots.COLOURS["orange"]},
     )
+
+
+def _enough(results: Results, kinds: list[str]) -> pd.DataFrame:
+    """Kinds and tasks with enough examples that have the type."""
+    present = results.table(EXAMPLES, kind=kinds)
+    return present.loc[present.value >= MIN_EXAMPLES, ["kind", "task"]]
+
+
+def _name(results: Results) -> str:
+    """What a run's model is called in figures."""
+    model = results.content["settings"]["model"]
+    return "MiniLM" if model == "embedded" else Path(model).name
