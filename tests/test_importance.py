@@ -211,17 +211,17 @@ def test_of_runs_from_one_parent_run_the_first_counts():
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (12, 12)])
-def test_figures_of_heads_fit_models_of_any_shape(shape):
-    rises = np.random.default_rng(0).normal(size=(2, *shape))
+def test_heads_that_every_run_needs_are_outlined_in_models_of_any_shape(shape):
+    rises = np.random.default_rng(0).normal(size=(4, *shape))
+    rises[:3, 1, 0] = 9  # most needed in the three runs shown
     results = Results(
         {"rows": entries_of(figures.RISE, {"qnli": list(rises)}, ("task", "training"))}
     )
-    (needed,) = figures.needed(results).axes
-    assert needed.get_title() == "QNLI" and len(needed.get_yticks()) == min(8, np.prod(shape))
-    names = [label.get_text() for label in needed.get_yticklabels()]
-    layer, head = np.unravel_index(rises[0].argmax(), shape)
-    assert names[0] == f"({layer + 1}, {head + 1})"
-    assert len(figures.by_run(results, ["qnli"]).axes) == 3  # two runs and the scale
+    *runs, _ = figures.by_run(results, ["qnli"]).axes  # the last one is the scale
+    assert len(runs) == 3
+    for ax in runs:
+        outlined = [(patch.get_x() + 0.5, patch.get_y() + 0.5) for patch in ax.patches]
+        assert (0, 1) in outlined and len(outlined) <= figures.TOP
 
 
 # Sweeps. ----------------------------------------------------------------
@@ -654,5 +654,7 @@ def test_the_section_needs_arrays_alone(monkeypatch):
     measure.run(lab)
     judged = {verdict.id for verdict in lab.verdicts}
     assert judged == {name for name, claim in CLAIMS.items() if claim.notebook == 9}
-    for name in ("by_examples", "sinks", "ablations", "components", "needed"):
+    for name in ("by_examples", "ablations", "components"):
         assert getattr(figures, name)(lab.own_results).axes, name
+    for name in ("by_run", "sinks"):
+        assert getattr(figures, name)(lab.own_results, ["mrpc"]).axes, name

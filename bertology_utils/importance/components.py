@@ -27,7 +27,7 @@ from ..verdicts import Support
 PARTS = 10
 DRAWS = 2000  # of an interval
 FACTORS = ("training", "way", "part")
-HEAD, TRAINING, WAY, BOTH, EXAMPLES, NOISE = COMPONENTS = (
+HEAD, TRAINING, WAY, BOTH, EXAMPLES, NOISE = (
     "the head",
     "head × training",
     "head × way",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
 
 from .. import plots
 from ..common import head_name
@@ -16,31 +19,39 @@ from ..plots.maps import CELL
 from ..results import Results
 from .ablations import SINK
 from .agreement import DIFFERENT, ENOUGH, SAME
-from .components import COMPONENTS, HEAD
+from .components import BOTH, EXAMPLES, HEAD, NOISE, TRAINING, WAY
 
 RISE, SHARE = "rise of the loss without a head", "share of what heads differ by"
+SHARE_BY_ABLATION, EVERY_ABLATION = "share by ablation", "all ways"
 MEASURED = "rank correlation of two runs by examples"
-PREDICTED, ANY_NUMBER = f"{MEASURED}, predicted", "any number"
 SIZE, SINK_WEIGHT = "size of the effect of a head", "weight on [CLS]"
 ABLATIONS = "rank correlation of heads' effects by two ways"
-SHARED_TOP = "heads among the five most needed by two ways"
-_SHADES = dict(
-    zip(COMPONENTS, ("#1f3d5c", "#d9822b", "#8f3b76", "#c99bbb", "#7fa8c9", "#d5d8dc"), strict=True)
-)
+TOP = 3  # heads that are outlined
+OUTLINE: dict[str, Any] = {"fill": False, "lw": 2.2, "ec": plots.COLOURS["orange"]}
+_SHADES = {  # of a component, with its name on the page
+    HEAD: ("the head", "#1f3d5c"),
+    TRAINING: ("head × run", "#d9822b"),
+    WAY: ("head × ablation", "#8f3b76"),
+    BOTH: ("head × run × ablation", "#c99bbb"),
+    EXAMPLES: ("head × examples", "#7fa8c9"),
+    NOISE: ("rest", "#d5d8dc"),
+}
 
 
-def by_run(results: Results, tasks: Sequence[str]) -> Figure:
+def by_run(results: Results, tasks: Sequence[str], runs: int = 3) -> Figure:
     """What every head costs, a row for each task and a column for each fine-tuning run.
 
-    Each task has a scale of its own, named at its left.
+    Each task has a scale, named at its left. Heads that are among the three most needed in every
+    run shown are outlined.
 
     Args:
         results: of notebook 9.
         tasks: by name; if there are rows of none of them, all that there are.
+        runs: that are shown of each task at most, the first ones.
     """
     measured = list(dict.fromkeys(entry["task"] for entry in results.find(RISE)))
     rises = {
-        task: np.array([entry["value"] for entry in results.find(RISE, task=task)])
+        task: np.array([entry["value"] for entry in results.find(RISE, task=task)])[:runs]
         for task in [task for task in tasks if task in measured] or measured
     }  # (runs, layers, heads)
     columns, (layers, heads) = max(map(len, rises.values())), next(iter(rises.values())).shape[1:]
@@ -48,9 +59,13 @@ def by_run(results: Results, tasks: Sequence[str]) -> Figure:
     figure, axes = plt.subplots(len(rises), columns, figsize=size, squeeze=False)
     for row, (task, several) in zip(axes, rises.items(), strict=True):
         scale = float(np.percentile(np.abs(several), 97))
+        places = [(-costs).argsort(axis=None).argsort().reshape(costs.shape) for costs in several]
+        outlined = np.argwhere(np.max(places, axis=0) < TOP)
         for ax, costs in zip(row, several, strict=False):
             mesh = plots.head_map(ax, costs / scale, (-1, 1), plots.GAIN.reversed())
             ax.set(xlabel="head" if row is axes[-1] else "", ylabel="")
+            for layer, head in outlined:
+                ax.add_patch(Rectangle((head - 0.5, layer - 0.5), 1, 1, **OUTLINE))
         for ax in row[len(several) :]:
             ax.set_axis_off()
         row[0].set_ylabel(f"{TASKS[task].title}\n(scale ±{scale:.3f})\nlayer", fontsize=9)
@@ -66,83 +81,24 @@ def by_run(results: Results, tasks: Sequence[str]) -> Figure:
     return figure
 
 
-def needed(results: Results, count: int = 8) -> Figure:
-    """The heads that the first run of each task needs most, and what they cost in every run."""
-    rows = results.table(RISE)
-    first = rows[rows.training == 1].sort_values("value", ascending=False)
-    first = first.groupby("task", observed=True).head(count)
-    first = first.assign(rank=first.groupby("task", observed=True).cumcount() + 1)
-    table = rows.merge(first[["task", "layer", "head", "rank"]], on=["task", "layer", "head"])
-    chooser = "run 1, which chose them"
-    table["run"] = np.where(table.training == 1, chooser, "other runs")
-    names = {
-        (task, rank): head_name(layer - 1, head - 1)
-        for task, rank, layer, head in zip(
-            first.task, first["rank"], first.layer, first["head"], strict=True
-        )
-    }
-    figure, axes = plots.panel_grid(table.task.nunique(), 3.2, 0.25 * count + 0.9, columns=3)
-    for ax, (task, part) in zip(axes, table.groupby("task", observed=True), strict=True):
-        for run, colour, marker in (
-            ("other runs", plots.COLOURS["grey"], "o"),
-            (chooser, plots.COLOURS["orange"], "s"),
-        ):
-            dots = part[part["run"] == run]
-            ax.plot(dots.value, dots["rank"], marker, ms=5, color=colour, alpha=0.8, label=run)
-        ranks = sorted(part["rank"].unique())
-        ax.set_yticks(ranks, [names[task, rank] for rank in ranks])
-        ax.axvline(0, color="black", lw=0.8)
-        ax.set(ylim=(count + 0.5, 0.5), title=task, xlabel="rise of the loss")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
-    return figure
-
-
-def components(results: Results) -> Figure:
-    """The variance components of heads' effects, a bar for each task, by loss and by score, with the interval of the head's own."""
-    table = results.table(SHARE)
-    table["measured by"] = "by " + table.state
-    label = "share of what heads differ by, %"
-    figure = plots.stacked(table, y="task", panel="measured by", label=label, colours=_SHADES)
-    own = table[table.kind == HEAD]
-    rows = [task for task in own.task.cat.categories if task in set(own.task)]
-    for ax, (_, part) in zip(figure.axes, own.groupby("measured by", sort=False), strict=False):
-        at = [rows.index(task) + 0.3 for task in part.task]  # in the lower part of each bar
-        ax.hlines(at, part.low, part.high, color="white", lw=3)
-        ax.hlines(at, part.low, part.high, color="black", lw=1)
-    return figure
-
-
 def by_examples(results: Results) -> Figure:
-    """Agreement of two runs by the number of examples: dots measured, lines predicted from the components.
+    """Agreement of two runs by the number of examples, on the same ones and on others.
 
-    Dark: both runs are measured on the same examples; light: each on its own. Bars hold nine of ten
-    random orders of the examples.
+    Bars hold nine of ten random orders of the examples.
     """
-    measured, predicted = results.table(MEASURED), results.table(PREDICTED)
-    figure, axes = plots.panel_grid(measured.task.nunique(), 2.7, 2.5, sharey=True)
+    measured = results.table(MEASURED)
+    figure, axes = plots.panel_grid(measured.task.nunique(), 2.7, 2.4, sharey=True)
     looks = {SAME: (plots.COLOURS["blue"], "o"), DIFFERENT: (plots.COLOURS["orange"], "s")}
     for ax, (task, part) in zip(axes, measured.groupby("task", observed=True), strict=True):
-        of_task = predicted[predicted.task == task]
         for state, (colour, marker) in looks.items():
-            dots, line = part[part.state == state], of_task[of_task.state == state]
-            line = line[line.kind != ANY_NUMBER]
+            dots = part[part.state == state]
             error = np.abs(dots[["low", "high"]].to_numpy().T - dots.value.to_numpy())
+            style: dict[str, Any] = {"marker": marker, "ms": 4, "lw": 1.4, "elinewidth": 0.8}
             ax.errorbar(
-                dots.kind.astype(float), dots.value, error, fmt=marker, ms=4, lw=0.9, color=colour,
-                label=f"{state}, measured",
-            )  # fmt: skip
-            ax.plot(
-                line.kind.astype(float),
-                line.value,
-                color=colour,
-                lw=1.2,
-                label=f"{state}, predicted",
+                dots.kind.astype(float), dots.value, error, color=colour, label=state, **style
             )
-        limit = of_task[of_task.kind == ANY_NUMBER].value
-        ax.axhline(
-            limit.iloc[0], color="black", ls="--", lw=0.9, label="with any number of examples"
-        )
         ax.axhline(ENOUGH, **plots.charts.BORDER)
+        ax.axhline(0, **plots.charts.ZERO)
         ax.set(xscale="log", title=task, ylim=(-0.35, 1.02), xlabel="examples")
         ticks = [100, 1000, 10_000]
         ax.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
@@ -151,73 +107,131 @@ def by_examples(results: Results) -> Figure:
     for ax in axes[::4]:
         ax.set_ylabel("rank correlation\nof two runs")
     handles = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
-    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3, fontsize=8)
+    handles["0.8, the same order"] = Line2D([], [], **plots.charts.BORDER)
+    _legend(figure, len(axes), handles)
     return figure
 
 
-def sinks(results: Results, named: int = 2) -> Figure:
-    """By how much a head's effect is larger by 1/L than by zero ablation, against its weight on [CLS]; a dot per head and run.
+def _legend(figure: Figure, panels: int, handles: dict[str, Any]) -> None:
+    """In the place of the first panel that is free, else above them."""
+    free = figure.axes[panels:]
+    place = "center" if free else "outside upper center"
+    (free[0] if free else figure).legend(
+        handles.values(), handles, loc=place, ncols=1 if free else 3, fontsize=9
+    )
 
-    Effects are in multiples of the root mean square of their task. Orange heads rest on [CLS].
 
-    Args:
-        results: of notebook 9.
-        named: heads with the largest difference in each panel, whose names are written.
-    """
-    sizes = {
-        (entry["task"], entry["training"], entry["state"]): np.asarray(entry["value"], dtype=float)
-        for entry in results.find(SIZE)
-    }
-    tasks = list(dict.fromkeys(task for task, *_ in sizes))
-    figure, axes = plots.panel_grid(len(tasks), 2.7, 2.6)
-    for ax, task in zip(axes, tasks, strict=True):
-        runs = sorted({run for of, run, _ in sizes if of == task})
-        weights = [results.array(SINK_WEIGHT, task=task)] * len(runs)
-        more = [sizes[task, run, "uniform"] - sizes[task, run, "zero"] for run in runs]
-        x, y = np.array(weights), np.array(more)  # (runs, layers, heads)
-        scale = np.sqrt(np.mean([sizes[task, run, "uniform"] ** 2 for run in runs])) or 1.0
-        y = y / scale
-        for rests, colour in ((False, "grey"), (True, "orange")):
-            chosen = (x > SINK) == rests
-            ax.plot(x[chosen], y[chosen], "o", ms=3.5, alpha=0.7, color=plots.COLOURS[colour])
-        mean = y.mean(axis=0)
-        for flat in np.argsort(-np.abs(mean), axis=None)[:named]:
-            layer, head = np.unravel_index(flat, mean.shape)
-            place = x.mean(axis=0)[layer, head], mean[layer, head]
-            ax.annotate(
-                head_name(layer, head), place, fontsize=7, xytext=(4, 2), textcoords="offset points"
-            )
-        ax.axhline(0, **plots.charts.ZERO)
-        ax.axvline(SINK, **plots.charts.BORDER)
-        ax.set(title=TASKS[task].title, xlabel="weight on [CLS] before fine-tuning", xlim=(0, 1))
-    for ax in axes[::4]:
-        ax.set_ylabel("effect by 1/L minus by zero")
+def components(results: Results) -> Figure:
+    """Variance components of one measurement of heads, by 1/L alone and with every ablation, with the interval of the head's own."""
+    by_ablation = results.table(SHARE_BY_ABLATION)
+    every = by_ablation[by_ablation.state == EVERY_ABLATION]
+    # Where there is one run, what belongs to it cannot be told from the head.
+    every = every[every.task.isin(every.task[every.kind == TRAINING])]
+    panels = {"uniform": results.table(SHARE, state="loss"), "uniform, zero and resample": every}
+    panels = {name: table for name, table in panels.items() if len(table)}
+    figure, axes = plt.subplots(1, len(panels), figsize=(9.6, 3.6), squeeze=False)
+    for ax, (name, table) in zip(axes.flat, panels.items(), strict=True):
+        tasks = list(dict.fromkeys(table.task))
+        ends = np.zeros(len(tasks))
+        for kind, (_, colour) in _SHADES.items():
+            part = table[table.kind == kind].set_index("task").value.reindex(tasks).fillna(0)
+            ax.barh(tasks, part, left=ends, color=colour, height=0.86)
+            white = kind in (HEAD, WAY)
+            for row, width in enumerate(part):
+                if width >= 6:
+                    ax.text(
+                        ends[row] + width / 2, row - 0.1, f"{width:.0f}", va="center", ha="center",
+                        fontsize=8, color="white" if white else "black",
+                    )  # fmt: skip
+            ends += part.to_numpy()
+        own = table[table.kind == HEAD].set_index("task").reindex(tasks)
+        for colour, width in ("white", 3.5), ("black", 1.2):
+            ax.hlines(np.arange(len(tasks)) + 0.3, own.low, own.high, color=colour, lw=width)
+        ax.invert_yaxis()
+        ax.set(title=f"ablation: {name}", xlim=(0, 100), xlabel="share of the variance, %")
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+    handles = {name: Patch(color=colour) for name, colour in _SHADES.values()}
+    handles["95 % interval of the head's part"] = Line2D([], [], color="black", lw=1.2)
+    figure.legend(handles.values(), handles, loc="outside upper center", ncols=4, fontsize=8)
     return figure
 
 
 def ablations(results: Results) -> Figure:
-    """Rank correlations of heads' effects by two ablations on different halves of the examples, a square for each task.
+    """Rank correlations of heads' effects by two ablations on different halves of the examples, and their ceilings.
 
-    On the diagonal an ablation agrees with itself: the ceiling. Below each is the number of heads
-    that both have among their five most needed.
+    The ceiling is the geometric mean of how each of the two agrees with itself; it is left out
+    where one of them does not.
     """
     tasks = list(dict.fromkeys(entry["task"] for entry in results.find(ABLATIONS)))
-    figure, axes = plots.panel_grid(len(tasks), 2.7, 2.6)
-    for ax, task in zip(axes, tasks, strict=True):
+    rows = []
+    for task in tasks:
         pairs = results.by("kind", ABLATIONS, task=task)
-        tops = results.by("kind", SHARED_TOP, task=task)
-        names = list(dict.fromkeys(name for pair in pairs for name in pair.split(" and ")))
-        square, texts = (pd.DataFrame("", names, names, dtype=object) for _ in range(2))
-        for pair, entry in pairs.items():
-            one, other = pair.split(" and ")
-            for place in ((one, other), (other, one)):
-                square.loc[place] = entry["value"]
-                texts.loc[place] = f"{entry['value']:.2f}\n{tops[pair]['value']:.1f}"
-        ax.imshow(square.astype(float), cmap=plots.GAIN, vmin=-1, vmax=1)
-        for at in np.ndindex(square.shape):
-            ax.text(at[1], at[0], texts.iloc[at], ha="center", va="center", fontsize=7)
-        ax.set_xticks(range(len(names)), names, rotation=40, fontsize=7)
-        ax.set_yticks(range(len(names)), names, fontsize=7)
-        ax.tick_params(length=0)
-        ax.set_title(TASKS[task].title)
+        own = {kind.split(" and ")[0]: one["value"] for kind, one in pairs.items() if _alone(kind)}
+        for kind, entry in pairs.items():
+            if _alone(kind):
+                continue
+            one, other = kind.split(" and ")
+            ceiling = np.sqrt(own[one] * own[other]) if min(own[one], own[other]) > 0 else np.nan
+            rows.append(
+                {"task": TASKS[task].title, "pair": kind}
+                | {part: entry[part] for part in ("value", "low", "high")}
+                | {"ceiling": ceiling}
+            )
+    table = pd.DataFrame(rows, columns=["task", "pair", "value", "low", "high", "ceiling"])
+    table["measured"] = "the two ablations"
+    return plots.dots(
+        table, colour="measured", panel="pair", columns=3, label="rank correlation",
+        colours=[plots.COLOURS["orange"]], marks={"ceiling": "D"}, limits=(-0.5, 1.0),
+    )  # fmt: skip
+
+
+def _alone(kind: str) -> bool:
+    one, other = kind.split(" and ")
+    return one == other
+
+
+def sinks(results: Results, tasks: Sequence[str], named: int = 2) -> Figure:
+    """The size of every head's effect by uniform weights against its size by zero, means over runs; heads that rest on [CLS] are orange.
+
+    Args:
+        results: of notebook 9.
+        tasks: by name; if there are rows of none of them, all that there are.
+        named: heads furthest from the diagonal in each panel, whose names are written.
+    """
+    measured = list(dict.fromkeys(entry["task"] for entry in results.find(SIZE)))
+    shown = [task for task in tasks if task in measured] or measured
+    figure, axes = plots.panel_grid(len(shown), 2.7, 2.7)
+    for ax, task in zip(axes, shown, strict=True):
+        by_zero, by_uniform = (
+            np.mean([entry["value"] for entry in results.find(SIZE, task=task, state=way)], axis=0)
+            for way in ("zero", "uniform")
+        )  # (layers, heads)
+        rests = results.array(SINK_WEIGHT, task=task) > SINK
+        for chosen, colour in ((~rests, "grey"), (rests, "orange")):
+            ax.plot(
+                by_zero[chosen], by_uniform[chosen], "o", ms=4.5, color=plots.COLOURS[colour]
+            )
+        for flat in np.argsort(-np.abs(by_uniform - by_zero), axis=None)[:named]:
+            at = np.unravel_index(flat, by_zero.shape)
+            above = by_uniform[at] > by_zero[at]  # the name stands where the diagonal is not
+            ax.annotate(
+                head_name(*at), (by_zero[at], by_uniform[at]), fontsize=8, ha="center",
+                va="bottom" if above else "top", xytext=(0, 4 if above else -4),
+                textcoords="offset points",
+            )  # fmt: skip
+        low, high = min(by_zero.min(), by_uniform.min()), max(by_zero.max(), by_uniform.max())
+        room = 0.12 * (high - low)  # for names
+        ax.plot([low - room, high + room], [low - room, high + room], **plots.charts.ZERO)
+        ax.set(title=TASKS[task].title, xlabel="effect, zero", aspect="equal")
+        ax.set(xlim=(low - room, high + room), ylim=(low - room, high + room))
+        ax.locator_params(nbins=3)
+    for ax in axes[::4]:
+        ax.set_ylabel("effect, uniform")
+    handles = {
+        name: Line2D([], [], ls="", marker="o", ms=5, color=plots.COLOURS[colour])
+        for name, colour in (("rests on [CLS]", "orange"), ("other head", "grey"))
+    }
+    handles["equal effects"] = Line2D([], [], **plots.charts.ZERO)
+    figure.legend(handles.values(), handles, loc="outside upper center", ncols=3, fontsize=9)
     return figure
