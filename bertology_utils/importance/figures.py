@@ -209,9 +209,7 @@ def sinks(results: Results, tasks: Sequence[str], named: int = 2) -> Figure:
         )  # (layers, heads)
         rests = results.array(SINK_WEIGHT, task=task) > SINK
         for chosen, colour in ((~rests, "grey"), (rests, "orange")):
-            ax.plot(
-                by_zero[chosen], by_uniform[chosen], "o", ms=4.5, color=plots.COLOURS[colour]
-            )
+            ax.plot(by_zero[chosen], by_uniform[chosen], "o", ms=4.5, color=plots.COLOURS[colour])
         for flat in np.argsort(-np.abs(by_uniform - by_zero), axis=None)[:named]:
             at = np.unravel_index(flat, by_zero.shape)
             above = by_uniform[at] > by_zero[at]  # the name stands where the diagonal is not
