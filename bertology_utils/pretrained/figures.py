@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -168,7 +169,12 @@ def bars(ax: Axes, table: pd.DataFrame, kinds: Sequence[str]) -> None:
     for at, one in enumerate(first.itertuples()):
         side = "left" if at == len(first) - 1 else "center" if at or one.value < 20 else "right"
         text = one.pointer.replace("word ", "word\n").replace("fixed ", "fixed\n")
-        style = {"color": MARKS[one.pointer], "ha": side, "va": "bottom", "size": "small"}
+        style: dict[str, Any] = {
+            "color": MARKS[one.pointer],
+            "ha": side,
+            "va": "bottom",
+            "size": "small",
+        }
         ax.text(one.value, -0.5, text.replace("random ", "random\n"), **style)
     ax.set_yticks(rows, [(MEANINGS | OTHERS).get(kind, kind) for kind in kinds])
     ax.tick_params(axis="y", length=0)
