@@ -151,7 +151,7 @@ def components(results: Results) -> Figure:
         ax.set(title=f"ablation: {name}", xlim=(0, 100), xlabel="share of the variance, %")
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
-    handles = {name: Patch(color=colour) for name, colour in _SHADES.values()}
+    handles: dict[str, Any] = {name: Patch(color=colour) for name, colour in _SHADES.values()}
     handles["95 % interval of the head's part"] = Line2D([], [], color="black", lw=1.2)
     figure.legend(handles.values(), handles, loc="outside upper center", ncols=4, fontsize=8)
     return figure
