@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -69,7 +70,7 @@ def links_and_neighbours(results: Results, kinds: Sequence[str]) -> Figure:
         ax.loglog(table[NEIGHBOURS], table[ALONG], "o", ms=5, mew=0, alpha=0.6, c=COLOURS["blue"])
         for head in table.nlargest(2, ALONG).itertuples():
             at = table.loc[head.Index, NEIGHBOURS], table.loc[head.Index, ALONG]
-            look = {"fontsize": 9, "ha": "right", "va": "bottom"}
+            look: dict[str, Any] = {"fontsize": 9, "ha": "right", "va": "bottom"}
             ax.annotate(head.name, at, (-4, 2), textcoords="offset points", **look)
         correlated = "".join(f" (ρ = {one:.2f})" for one in rho.value)
         ax.set(title=f"{kind}{correlated}", xlabel="attention to the neighbour")
@@ -96,8 +97,8 @@ def above_controls(results: Results, kinds: Sequence[str]) -> Figure:
         table = _heads(results, kind).nlargest(HIGHEST, ABOVE_PLACES)
         table = table.iloc[::-1]  # the largest at the top
         for number, (what, (name, colour, marker)) in enumerate(CONTROLS.items()):
-            look = {"color": COLOURS[colour], "ms": 6, "label": name}
-            ax.plot(table[what], np.arange(len(table)) + 0.2 * (1 - number), marker, **look)
+            rows = np.arange(len(table)) + 0.2 * (1 - number)
+            ax.plot(table[what], rows, marker, color=COLOURS[colour], ms=6, label=name)
         ax.axvline(WEIGHT, **BORDER)
         ax.axvline(0, **ZERO)
         ax.set_yticks(range(len(table)), table.name)
