@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from . import verdicts
 from .cache import write_atomically
 from .common import device_name, precision
+from .confirm import FOLDER as CONFIRMATORY
 from .confirm import read_confirmed
 from .glue import Task
 from .results import FORM, RESULTS, Entry, Results, entries_of, place_of, plain, read_results
@@ -179,6 +180,13 @@ class Record:
         if not self.settings.is_small or self.settings.attention == "norm":
             return None
         return read_confirmed(results_folder(), self.notebook.split("_")[0])
+
+    @cached_property
+    def confirmatory_results(self) -> Results | None:
+        """The committed confirmatory study's numbers; None where :attr:`confirmatory` is."""
+        if self.confirmatory is None:
+            return None
+        return read_results(results_folder() / CONFIRMATORY / f"{self.notebook}.json")
 
     def figure(self, figure, name: str, alt: str) -> None:
         """Save a matplotlib figure as PNG and PDF, and show it.

@@ -204,7 +204,7 @@ def rows_of(task, better):
     by_ablation = {task: dict.fromkeys(("uniform", "zero", "mean"), layers)}
     entries = [
         entries_of(figures.ACROSS, {task: spread}, ("task",), **loss),
-        entries_of(figures.RUNS["loss"], {task: [gains, gains]}, ("task", "training"), **loss),
+        entries_of(figures.ACROSS, {task: spread}, ("task",), state="score", unit="gain"),
         entries_of(
             "gain without a layer, by ablation", by_ablation, ("task", "state"), unit="gain"
         ),
@@ -212,12 +212,13 @@ def rows_of(task, better):
         entries_of("score of always the same answer", {task: 0.6}, ("task",), unit="score"),
     ]
     for what in (figures.P_ACROSS, figures.P_EVERY):
-        sides = {task: {"loss": {"better": p, "worse": np.ones(HEADS)}}}
+        of_state = {"better": p, "worse": np.ones(HEADS)}
+        sides = {task: {"loss": of_state, "score": of_state}}
         entries.append(entries_of(what, sides, ("task", "state", "kind"), unit="p"))
     return [entry for several in entries for entry in several]
 
 
-def test_a_head_that_helps_is_named_and_lost_skill_is_drawn():
+def test_a_head_that_helps_is_named_and_marked_and_layers_are_drawn_in_points():
     results = Results({"notebook": "6", "rows": rows_of(MRPC, 0.001) + rows_of(STSB, 0.2)})
     one, other = figures.ranked_heads(results).axes[:2]
     assert [text.get_text() for text in one.texts] == ["(1, 3)"] and not other.texts
@@ -227,6 +228,46 @@ def test_a_head_that_helps_is_named_and_lost_skill_is_drawn():
     seen = np.concatenate(
         [of.get_offsets()[:, 0] for of in ax.collections if len(of.get_offsets())]
     )
-    assert {-50, -150} <= set(np.round(seen).astype(int)), (
-        "of a skill of 0.2 a half, and more than all"
-    )
+    assert {-10, -30} <= set(np.round(seen).astype(int))
+    at = [line.get_xdata()[0] for line in ax.lines if len(line.get_xdata())]
+    assert any(x == pytest.approx(-20) for x in at), "0.6 less 0.8"
+
+
+def test_heads_of_another_study_are_set_beside_the_same_heads():
+    here, again = (Results({"notebook": "6", "rows": rows_of(MRPC, p)}) for p in (0.001, 0.2))
+    both = figures.both_studies(here, again)
+    assert len(both) == 12 and (both["value again"] == both.value).all()
+    assert both.better.sum() == 1 and not both["better again"].any()
+    found = figures.returning(both)
+    assert found.loc["MRPC", "heads"].tolist() == [1, 0]
+    assert found.loc[("MRPC", "does harm here"), "mean gain here, %"] == pytest.approx(3)
+    (ax,) = figures.returning_heads(here, again).axes
+    assert [len(dots.get_offsets()) for dots in ax.collections] == [12, 0]
+
+
+def test_the_head_on_which_ways_of_disabling_disagree_most_is_ringed():
+    values = np.zeros((2, *HEADS))
+    values[0, 1, 2], values[1, 1, 2] = -0.3, 0.1  # by equal weights, by zero
+    values[0, 0, 0] = values[1, 0, 0] = -0.2
+    by = {MRPC: dict(zip(("uniform", "zero"), values, strict=True))}
+    rows = entries_of(figures.BY_ABLATION, by, ("task", "state"), unit="share of the loss")
+    rows += entries_of("weight on [CLS]", {MRPC: np.full(HEADS, 0.5)}, ("task",), unit="weight")
+    ax = figures.heads_by_ablation(Results({"notebook": "6", "rows": rows})).axes[0]
+    assert ax.collections[1].get_offsets()[0].tolist() == pytest.approx([10, -30])
+
+
+def test_the_best_head_stands_beside_luck_and_its_gain_in_other_runs():
+    def row(what, values, *by, **labels):
+        return entries_of(what, {MRPC: values}, ("task", *by), unit="gain", **labels)
+
+    luck = [{"median": 0.01, "95 %": 0.03}] * 2
+    elsewhere = {"value": -0.004, "low": -0.02, "high": 0.01, "n": 100}
+    rows = [
+        *row("largest gain without a head", [0.01, 0.03], "training"),
+        *row("largest gain without a head by chance", luck, "training", "kind"),
+        *row("gain in other runs without the head chosen in one", elsewhere, state="score"),
+    ]
+    ax = figures.best_heads(Results({"notebook": "6", "rows": rows})).axes[0]
+    assert [line.get_xdata()[0] for line in ax.lines[:3]] == pytest.approx([2, 1, -0.4])
+    alone = figures.best_heads(Results({"notebook": "6", "rows": rows[:-1]})).axes[0]
+    assert [label.get_text() for label in alone.get_yticklabels()] == ["MRPC"], "a single run"

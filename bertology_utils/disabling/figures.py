@@ -1,25 +1,21 @@
-"""The figures of §4.6: every head's gain (Fig 8), the best head's beside chance, and every layer's (Fig 9).
+"""The figures of §4.6: the best head beside luck, every head's gain (Fig 8), what of it returns, and ways of disabling (Fig 9).
 
 ``results`` below is one table of rows, the committed evidence or a run's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from .. import plots
-from ..common import Head
 from ..results import Results
 from ..statistics import ONE_SIDED
 
 REACH = 3.0  # points; the scale of single heads ends here
-FURTHEST = -17.0  # points; a layer that costs more is drawn at the border
-GAIN = "gain, points"
+FURTHEST = -36.0  # points; a layer that costs more is drawn at the border
+GAIN, BY_LOSS = "gain, points", "gain, % of the loss"
 # §4.6: the largest and the smallest best gain over all tasks, and the best layer.
 PAPER, PAPER_BEST, PAPER_LAYER = "the paper", {"MRPC": 1.2, "STS-B": 0.1}, {("RTE", 1): 3.2}
 # Means over runs: rows, and how they are labelled.
@@ -27,233 +23,271 @@ ACROSS = "gain without a head, mean over runs"
 P_ACROSS, P_EVERY = (
     f"p of the gain without a head, {which}" for which in ("mean over runs", "in every run")
 )
-RUNS = {"score": "gain without a head", "loss": "gain without a head, by loss"}
-REACH_LOSS = 10.0  # percent of the loss
-LABELS = {
-    "score": GAIN,
-    "loss": "gain, % of the loss",
-    "loss, recalibrated": "gain, % of the loss, recalibrated",
-}
-DESCRIBED = (
-    "weight on [CLS]",
-    "weight on [SEP]",
-    "weight on itself",
-    "norm of its output",
-    "norm of its change by 1/L",
-)
-# From 0. In earlier runs (4, 8) gained in all runs of STS-B, (2, 11) lowered the loss on six tasks,
-# (3, 5) raised it, and (3, 10) stood out with them.
-NAMED: tuple[Head, ...] = ((1, 10), (2, 4), (2, 9), (3, 7))
-LAYERS_BY = {"uniform": "1/L", "zero": "zero", "mean": "mean"}
-BEST = {
-    "largest gain without a head by chance": ("the best by luck, median to 95 %", "grey"),
-    "largest gain without a head": ("the best head", "orange"),
-    "gain without the chosen head, on other examples": (
-        "chosen on one half, measured on the other",
-        "blue",
-    ),
-}
-
-
-def heads_figure(results: Results) -> Figure:
-    """The gain without every head in the first run of each task (Fig 8).
-
-    Red is a gain, blue a loss; what is beyond the scale is hatched. ▲ is a gain and ▼ a loss that
-    is significant, corrected over all heads.
-    """
-    arrays = plots.head_arrays(results.table("gain without a head", training=1))
-    figure = plots.head_grid(arrays, GAIN, (-REACH, REACH), plots.GAIN)
-    p = results.table("p of the gain without a head", training=1)
-    for ax, (title, gains) in zip(figure.axes, arrays.items(), strict=False):
-        for layer, head in np.argwhere(np.abs(gains) > REACH):
-            place = head - 0.5, layer - 0.5
-            ax.add_patch(Rectangle(place, 1, 1, fill=False, hatch="////", edgecolor="white", lw=0))
-        for side, marker in (("better", "^"), ("worse", "v")):
-            sure = p[(p.task == title) & (p.kind == side) & (p.value < ONE_SIDED)]
-            at = sure["head"] - 1, sure["layer"] - 1
-            ax.plot(*at, marker, ms=6, color="black", mec="white", mew=0.8)
-    return figure
-
-
-def heads_across(results: Results, measure: str = "loss") -> Figure:
-    """The gain without every head, mean over the runs of each task, as a map; ▲ and ▼ as in :func:`heads_figure`.
-
-    Args:
-        results: rows.
-        measure: one of :data:`bertology_utils.disabling.across.LEAST`.
-    """
-    table = results.table(ACROSS, state=measure)
-    reach = REACH if measure == "score" else REACH_LOSS
-    figure = plots.head_grid(plots.head_arrays(table), LABELS[measure], (-reach, reach), plots.GAIN)
-    p = results.table(P_ACROSS, state=measure)
-    for ax, title in zip(figure.axes, table.task.cat.categories, strict=False):
-        for side, marker in (("better", "^"), ("worse", "v")):
-            sure = p[(p.task == title) & (p.kind == side) & (p.value < ONE_SIDED)]
-            at = sure["head"] - 1, sure["layer"] - 1
-            ax.plot(*at, marker, ms=6, color="black", mec="white", mew=0.8)
-    return figure
-
-
-def ranked_heads(results: Results, measure: str = "loss", named: int = 6) -> Figure:
-    """All heads of each task in the order of their mean gain over runs, with 95 % intervals.
-
-    Those whose disabling helps significantly (corrected over all heads) are orange, those that are
-    needed blue. The best of the former have names, and a small dot for each run; an orange diamond is
-    one that is significant in every run. By score, black diamonds are the paper's best heads.
-
-    Args:
-        results: rows.
-        measure: one of :data:`bertology_utils.disabling.across.LEAST`.
-        named: how many heads of a task have names at most.
-    """
-    keys = ["task", "layer", "head"]
-    table = results.table(ACROSS, state=measure).set_index(keys)
-    for kind in ("better", "worse"):
-        p = results.table(P_ACROSS, state=measure, kind=kind).set_index(keys).value
-        table[kind] = p.reindex(table.index) < ONE_SIDED
-    every = results.table(P_EVERY, state=measure, kind="better").set_index(keys).value
-    table["every"] = every.reindex(table.index) < ONE_SIDED
-    runs = results.table(RUNS[measure]) if measure in RUNS else table[:0].reset_index()
-    tasks = table.index.get_level_values("task").unique()
-    figure, axes = plots.panel_grid(len(tasks), 2.5, 3.4)
-    for ax, task in zip(axes, tasks, strict=True):
-        heads = table.loc[task].sort_values("value", ascending=False)
-        colours = np.select(
-            [heads.better, heads.worse], [plots.COLOURS["orange"], plots.COLOURS["blue"]], "#b8bdc3"
-        )
-        ranks = np.arange(len(heads))
-        ax.hlines(ranks, heads.low, heads.high, colors=colours, lw=0.8)
-        ax.scatter(heads.value, ranks, s=7, c=colours, zorder=3)
-        room = len(heads) / 16  # a name's height, in heads
-        place = -room
-        every = heads.every.to_numpy()
-        ax.scatter(
-            heads.value[every], ranks[every], s=18, c=plots.COLOURS["orange"], marker="D", zorder=3
-        )
-        for at, head in heads[heads.better].head(named).iterrows():
-            rank = heads.index.get_loc(at)
-            own = runs[(runs.task == task) & (runs.layer == at[0]) & (runs["head"] == at[1])]
-            ax.scatter(own.value, [rank] * len(own), s=5, c="black", zorder=4, linewidths=0)
-            place = max(rank, place + room)
-            end = max(head.high, own.value.max() if len(own) else head.high)
-            ax.annotate(
-                f"({at[0]}, {at[1]})",
-                (end, rank),
-                (0.98, place),
-                textcoords=("axes fraction", "data"),
-                fontsize=7,
-                ha="right",
-                va="center",
-                arrowprops={"arrowstyle": "-", "lw": 0.4, "color": "#b8bdc3"},
-            )
-        ax.axvline(0, color="black", lw=0.6)
-        if measure == "score" and task in PAPER_BEST:
-            ax.scatter(PAPER_BEST[task], -2, s=16, c="black", marker="D", clip_on=False)
-        low, high = heads.low.min(), heads.high.max()
-        best = heads.high.iloc[0]
-        ax.set_xlim(max(low, -3 * max(best, -heads.value.median(), 1e-9)), high * 2.4)
-        ax.set(title=str(task), xlabel=LABELS[measure], yticks=[], ylim=(len(heads), -3))
-        ax.title.set_fontsize(9)
-    axes[0].set_ylabel("heads, the best to disable on top")
-    return figure
-
-
-def head_table(results: Results, heads: Sequence[Head] = NAMED) -> pd.DataFrame:
-    """Some heads as a table: their mean gain on every task by each measure, and what they attend to and add.
-
-    Args:
-        results: rows.
-        heads: (layer, head) from 0.
-
-    Returns:
-        A row for each head and task.
-    """
-    columns = {f"gain by {name}": results.table(ACROSS, state=name) for name in LABELS}
-    by_ablation = "gain without a head by loss, by ablation"
-    columns |= {
-        f"gain by loss, {name}": results.table(by_ablation, state=state)
-        for state, name in LAYERS_BY.items()
-    }
-    columns |= {name: results.table(name) for name in DESCRIBED}
-    keys, rows = ["layer", "head", "task"], {}
-    for name, table in columns.items():
-        values = table.set_index(keys)[["value", "low", "high"]]
-        rows[name] = values.apply(
-            lambda one: (
-                f"{one.value:+.1f} [{one.low:+.1f}, {one.high:+.1f}]"
-                if np.isfinite(one.low)
-                else f"{one.value:.2f}"
-            ),
-            axis=1,
-        )
-    wanted = {(layer + 1, head + 1) for layer, head in heads}
-    whole = pd.DataFrame(rows)
-    chosen = whole[[at[:2] in wanted for at in whole.index]].sort_index()
-    names = [(f"({layer}, {head})", str(task)) for layer, head, task in chosen.index]
-    return chosen.set_index(pd.MultiIndex.from_tuples(names, names=["head", "task"]))
+BY_ABLATION = "gain without a head by loss, by ablation"
+PLACES = ["task", "layer", "head"]
+HELPS, NEEDED, NEITHER = "orange", "blue", "#b8bdc3"
+LAYERS_BY = {"uniform": "equal weights, 1/L", "zero": "zero"}
 
 
 def best_heads(results: Results) -> Figure:
-    """Of every run the best head's gain, the largest by chance, and the gain on examples without a say in the choice."""
-    table = results.table(list(BEST))
-    places = ["task", "training"]
-    chance = table[table.kind.notna()].set_index([*places, "kind"]).value.unstack("kind")
-    luck = chance.assign(value=chance["median"], low=chance["median"], high=chance["95 %"])
-    luck = luck.reset_index().assign(what=next(iter(BEST)))
-    table = pd.concat([luck, table[table.kind.isna()]], ignore_index=True)
-    # Of the best of many an interval says nothing.
-    table.loc[table.what == "largest gain without a head", ["low", "high"]] = np.nan
-    table = table.sort_values(places, kind="stable")
-    table[PAPER] = table.task.astype(str).map(PAPER_BEST).where(table.training == 1)
-    return plots.dots(
-        table.assign(
-            run=table.training.astype(int),
-            what=table.what.map({what: name for what, (name, _) in BEST.items()}),
-        ),
-        y="run",
-        colour="what",
-        panel="task",
-        label=GAIN,
-        colours={name: plots.COLOURS[colour] for name, colour in BEST.values()},
-        marks={PAPER: "D"},
+    """A row for each task: the best head's gain in its own run, the luckiest null head's, and the chosen head's in other runs."""
+    chance, best, elsewhere = (
+        results.table(what, **labels)
+        for what, labels in (
+            ("largest gain without a head by chance", {}),
+            ("largest gain without a head", {}),
+            ("gain in other runs without the head chosen in one", {"state": "score"}),
+        )
     )
+    tasks = best.task.cat.categories
+    elsewhere = elsewhere.set_index("task").reindex(tasks)
+    own = best.groupby("task", observed=True).value.agg(["mean", "min", "max"])
+    luck = chance.groupby(["task", "kind"], observed=True).value.mean().unstack("kind")
+    figure, (ax,) = plots.panel_grid(1, 9.5, 0.62 * len(tasks) + 1.3)
+    at = np.arange(len(tasks))
+    for shift, colour, marker, label, (value, low, high) in (
+        (-0.27, "orange", "s", "the best head, in the run where it was chosen: mean, lowest and highest run",
+         (own["mean"], own["min"], own["max"])),
+        (0.0, "grey", "o", "the luckiest null head: median, up to the 95th percentile",
+         (luck["median"], luck["median"], luck["95 %"])),
+        (0.27, "blue", "^", "the head chosen in one run, in the other runs: mean and 95 % interval",
+         (elsewhere.value, elsewhere.low, elsewhere.high)),
+    ):  # fmt: skip
+        colour = plots.COLOURS[colour]
+        ax.hlines(at + shift, low, high, colors=colour, lw=1.6)
+        ax.plot(value, at + shift, marker, color=colour, ms=6, label=label)
+    paper = [(PAPER_BEST[task], row - 0.27) for row, task in enumerate(tasks) if task in PAPER_BEST]
+    if paper:
+        ax.plot(*zip(*paper, strict=True), "D", color="black", ms=6, label="the paper's best head")
+    ax.hlines(at[1:] - 0.5, *ax.get_xlim(), colors="#e6e8eb", lw=0.6)
+    ax.axvline(0, color="black", lw=0.8)
+    names = [f"{task}\n{n:,.0f} rows" if n > 0 else task for task, n in elsewhere.n.items()]
+    ax.set_yticks(at, names)
+    ax.tick_params(axis="y", length=0)
+    ax.set(xlabel=GAIN, ylim=(len(tasks) - 0.5, -0.5))
+    figure.legend(loc="outside upper center", ncols=1)
+    return figure
 
 
-def layers_figure(results: Results) -> Figure:
-    """The gain without every layer in the first run of each task (Fig 9)."""
-    table = results.table("gain without a layer", training=1)
-    table[PAPER] = [PAPER_LAYER.get(at, np.nan) for at in zip(table.task, table.layer, strict=True)]
-    return plots.dots(
-        table, y="layer", panel="task", label=GAIN, marks={PAPER: "D"}, limits=(FURTHEST, None)
+def heads_across(results: Results) -> Figure:
+    """The gain in score without every head, mean over the runs of each task, as a map (Fig 8).
+
+    Red is a gain, blue a loss. A + marks a gain and a − a loss that is significant, corrected over
+    all heads.
+    """
+    table = results.table(ACROSS, state="score")
+    figure = plots.head_grid(plots.head_arrays(table), GAIN, (-REACH, REACH), plots.GAIN)
+    p = results.table(P_ACROSS, state="score")
+    for ax, title in zip(figure.axes, table.task.cat.categories, strict=False):
+        for side, marker in (("better", "+"), ("worse", "_")):
+            sure = p[(p.task == title) & (p.kind == side) & (p.value < ONE_SIDED)]
+            at = sure["head"] - 1, sure["layer"] - 1
+            ax.plot(*at, marker, ms=9, color="white", mew=3.5)
+            ax.plot(*at, marker, ms=7, color="black", mew=1.6)
+    return figure
+
+
+def of_heads(results: Results) -> pd.DataFrame:
+    """Every head's mean gain by loss over the runs of each task, and whether it is significant.
+
+    Returns:
+        By task, layer and head (from 1): "value", "low" and "high" in percent of the loss;
+        "better" and "worse", significant over the runs' mean, and "every", better in every run.
+    """
+    table = results.table(ACROSS, state="loss").set_index(PLACES)
+    for name, what, side in (
+        ("better", P_ACROSS, "better"),
+        ("worse", P_ACROSS, "worse"),
+        ("every", P_EVERY, "better"),
+    ):
+        p = results.table(what, state="loss", kind=side).set_index(PLACES).value
+        table[name] = p.reindex(table.index) < ONE_SIDED
+    return table
+
+
+def _colours(heads: pd.DataFrame) -> np.ndarray:
+    """A colour for each head of :func:`of_heads`."""
+    colours = [plots.COLOURS[HELPS], plots.COLOURS[NEEDED]]
+    return np.select([heads.better, heads.worse], colours, NEITHER)
+
+
+def ranked_heads(results: Results, named: int = 3) -> Figure:
+    """All heads of each task in the order of their mean gain by loss over runs, with 95 % intervals.
+
+    Those whose disabling helps significantly (corrected over all heads) are orange, those that are
+    needed blue. The best of the former have names; a diamond is one that is significant in every run.
+
+    Args:
+        results: rows.
+        named: how many heads of a task have names at most.
+    """
+    table = of_heads(results)
+    tasks = table.index.get_level_values("task").unique()
+    figure, axes = plots.panel_grid(len(tasks), 2.5, 3.1)
+    for ax, task in zip(axes, tasks, strict=True):
+        heads = table.loc[task].sort_values("value", ascending=False)
+        colours, ranks = _colours(heads), np.arange(len(heads))
+        ax.hlines(ranks, heads.low, heads.high, colors=colours, lw=0.8)
+        ax.scatter(heads.value, ranks, s=8, c=colours, zorder=3)
+        every = heads.every.to_numpy()
+        ax.scatter(heads.value[every], ranks[every], s=26, c=colours[every], marker="D", zorder=4)
+        room = len(heads) / 12  # a name's height, in heads
+        for place, (at, head) in enumerate(heads[heads.better].head(named).iterrows()):
+            ax.annotate(
+                f"({at[0]}, {at[1]})",
+                (head.high, heads.index.get_loc(at)),
+                (0.98, place * room),
+                textcoords=("axes fraction", "data"),
+                fontsize=9,
+                ha="right",
+                va="center",
+                arrowprops={"arrowstyle": "-", "lw": 0.5, "color": NEITHER},
+            )
+        ax.axvline(0, color="black", lw=0.6)
+        low, high, best = heads.low.min(), heads.high.max(), heads.high.iloc[0]
+        ax.set_xlim(max(low, -2 * max(best, -heads.value.median(), 1e-9)), high * 2.6)
+        ax.set(title=str(task), xlabel=BY_LOSS, yticks=[], ylim=(len(heads), -4))
+    for ax in axes[::4]:
+        ax.set_ylabel("heads, best to disable on top")
+    looks = {
+        "the loss is significantly lower without the head": (HELPS, "o"),
+        "significantly lower in every run": (HELPS, "D"),
+        "significantly higher": (NEEDED, "o"),
+    }
+    for name, (colour, marker) in looks.items():
+        axes[0].plot([], [], marker, color=plots.COLOURS[colour], label=name)
+    figure.legend(loc="outside upper center", ncols=len(looks))
+    return figure
+
+
+def both_studies(results: Results, again: Results) -> pd.DataFrame:
+    """:func:`of_heads` of this evidence, for the tasks of another study, with that one's columns as "… again"."""
+    return of_heads(results).join(of_heads(again), how="inner", rsuffix=" again")
+
+
+def returning(both: pd.DataFrame) -> pd.DataFrame:
+    """How much of their gain the heads keep in another study that do significant harm in this evidence, or are needed.
+
+    Args:
+        both: from :func:`both_studies`.
+    """
+    named = {"does harm here": both[both.better], "is needed here": both[both.worse]}
+    columns = {}
+    for name, heads in named.items():
+        by_task = heads.groupby("task", observed=False)
+        columns[name] = pd.DataFrame(
+            {
+                "heads": by_task.size(),
+                "mean gain here, %": by_task.value.mean(),
+                "in the confirmatory study, %": by_task["value again"].mean(),
+            }
+        )
+    table = pd.concat(columns, names=["head"]).swaplevel()
+    tasks = both.index.get_level_values("task").unique()
+    return table.loc[pd.MultiIndex.from_product([tasks, list(named)])].round(1)
+
+
+def returning_heads(results: Results, again: Results) -> Figure:
+    """Every head's gain by loss in this evidence and in another study, a panel for each task of both.
+
+    Colours are of this evidence, as in :func:`ranked_heads`; rings are heads that do
+    significant harm in the other study. Heads that are needed more than the best ones help lie beyond
+    the frame.
+    """
+    table = both_studies(results, again)
+    tasks = table.index.get_level_values("task").unique()
+    figure, axes = plots.panel_grid(len(tasks), 2.5, 2.7)
+    for ax, task in zip(axes, tasks, strict=True):
+        heads = table.loc[task].sort_values("better")  # the orange ones in front
+        ax.scatter(heads.value, heads["value again"], s=22, c=_colours(heads), zorder=3)
+        ringed = heads[heads["better again"]]
+        ring = {"s": 85, "facecolors": "none", "edgecolors": "black", "linewidths": 1.2}
+        ax.scatter(ringed.value, ringed["value again"], zorder=4, **ring)
+        reach = 1.15 * max(heads.value.max(), heads["value again"].max())
+        ax.plot([-reach, reach], [-reach, reach], ":", color="black", lw=1)
+        ax.axhline(0, color=NEITHER, lw=0.8, zorder=0)
+        ax.axvline(0, color=NEITHER, lw=0.8, zorder=0)
+        ax.set(title=str(task), xlabel="gain here, %", xlim=(-reach, reach), ylim=(-reach, reach))
+        ax.set_aspect("equal")
+    axes[0].set_ylabel("confirmatory gain, %")
+    looks = {"does significant harm here": HELPS, "is needed here": NEEDED}
+    for name, colour in looks.items():
+        axes[0].plot([], [], "o", color=plots.COLOURS[colour], label=name)
+    axes[0].plot(
+        [],
+        [],
+        "o",
+        ms=9,
+        mfc="none",
+        mec="black",
+        label="does significant harm in the confirmatory study",
     )
+    axes[0].plot([], [], ":", color="black", label="equally much in both")
+    figure.legend(loc="outside upper center", ncols=4)
+    return figure
 
 
 def layers_by_ablation(results: Results) -> Figure:
-    """The gain without every layer by three ablations, mean over runs, as a share of the model's skill.
+    """The gain without every layer by equal weights and by zero, mean over runs (Fig 9, by two ways).
 
-    The skill is the score above always the same answer. At −100 % all of it is lost; below, the
-    model is driven to worse answers than that.
+    A dotted line is the gain at which a model is no better than always the same answer.
     """
     table = results.table("gain without a layer, by ablation", state=list(LAYERS_BY))
-    whole = results.table("score of the whole model").groupby("task", observed=True).value.mean()
-    skill = whole - results.table("score of always the same answer").set_index("task").value
-    for name in ("value", "low", "high"):
-        table[name] *= 100 / table.task.map(skill).astype(float)
-    return plots.dots(
+    table[PAPER] = [PAPER_LAYER.get(at, np.nan) for at in zip(table.task, table.layer, strict=True)]
+    figure = plots.dots(
         table.assign(ablation=table.state.map(LAYERS_BY)),
         y="layer",
         colour="ablation",
         panel="task",
-        label="gain, % of the skill",
-        border={"always the same answer": -100.0},
-        limits=(-150.0, None),
+        label=GAIN,
+        marks={PAPER: "D"},
+        limits=(FURTHEST, None),
     )
+    whole = results.table("score of the whole model").groupby("task", observed=True).value.mean()
+    floor = results.table("score of always the same answer").set_index("task").value - whole
+    for ax, task in zip(figure.axes, table.task.cat.categories, strict=False):
+        if floor.get(task, -np.inf) > FURTHEST:
+            ax.axvline(floor[task], color="black", lw=1.2, ls=":")
+    return figure
 
 
-def sink_without_layers(results: Results) -> Figure:
-    """How much weight [CLS] gets in the layers above one whose heads are uniform, and with none."""
-    table = results.table("weight on [CLS] with a layer off", state="uniform")
-    off = table.kind.str.removeprefix("layer ").where(table.kind != "no layer", 0).astype(int)
-    above = table[table.layer > off]  # below nothing changes, and in that layer it is 1/L
-    above = above.assign(off=above.kind + " off")
-    return plots.lines(above, colour="off", panel="task", label="weight on [CLS]")
+def heads_by_ablation(results: Results) -> Figure:
+    """Every head's gain by loss by equal weights and by zero, a panel for each task, coloured by the head's weight on [CLS].
+
+    The head on which the two ways disagree most over all tasks is ringed.
+    """
+    table = results.table(BY_ABLATION, state=list(LAYERS_BY)).set_index([*PLACES, "state"])
+    heads = table.value.unstack("state").join(
+        results.table("weight on [CLS]").set_index(PLACES).value.rename("rests")
+    )
+    apart = (heads.uniform - heads.zero).abs()
+    apart /= apart.groupby("task", observed=True).transform("max")  # losses of tasks differ
+    at = apart.groupby(["layer", "head"]).mean().idxmax()
+    tasks = heads.index.get_level_values("task").unique()
+    figure, axes = plots.panel_grid(len(tasks), 2.45, 2.6)
+    for ax, task in zip(axes, tasks, strict=True):
+        own = heads.loc[task]
+        dots = ax.scatter(
+            own.zero, own.uniform, c=own.rests, cmap=plots.MAP, vmin=0, vmax=1, s=24,
+            edgecolors="#8a8f98", linewidths=0.5, zorder=3,
+        )  # fmt: skip
+        ring = {"facecolors": "none", "edgecolors": plots.COLOURS["orange"], "linewidths": 2}
+        ax.scatter(own.zero[at], own.uniform[at], s=90, zorder=4, **ring)
+        ends = own[["zero", "uniform"]].to_numpy()
+        ax.axline((0, 0), slope=1, ls=":", color="black", lw=1)
+        ax.axhline(0, color=NEITHER, lw=0.8, zorder=0)
+        ax.axvline(0, color=NEITHER, lw=0.8, zorder=0)
+        room = 0.08 * np.ptp(ends)
+        ax.set(
+            xlim=(ends.min() - room, ends.max() + room), ylim=(ends.min() - room, ends.max() + room)
+        )
+        ax.set(title=str(task), xlabel="by zero, %")
+    for ax in axes[::4]:
+        ax.set_ylabel("by 1/L, %")
+    name = f"head ({at[0]}, {at[1]})"
+    mark = {"ms": 9, "mfc": "none", "mec": plots.COLOURS["orange"], "mew": 2}
+    axes[0].plot([], [], "o", label=name, **mark)
+    axes[0].plot([], [], ":", color="black", label="the same by both ways")
+    figure.legend(loc="outside upper center", ncols=2)
+    figure.colorbar(dots, ax=figure.axes, label="weight on [CLS]", aspect=30, pad=0.01)
+    return figure
