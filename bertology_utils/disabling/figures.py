@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -201,7 +203,12 @@ def returning_heads(results: Results, again: Results) -> Figure:
         heads = table.loc[task].sort_values("better")  # the orange ones in front
         ax.scatter(heads.value, heads["value again"], s=22, c=_colours(heads), zorder=3)
         ringed = heads[heads["better again"]]
-        ring = {"s": 85, "facecolors": "none", "edgecolors": "black", "linewidths": 1.2}
+        ring: dict[str, Any] = {
+            "s": 85,
+            "facecolors": "none",
+            "edgecolors": "black",
+            "linewidths": 1.2,
+        }
         ax.scatter(ringed.value, ringed["value again"], zorder=4, **ring)
         reach = 1.15 * max(heads.value.max(), heads["value again"].max())
         ax.plot([-reach, reach], [-reach, reach], ":", color="black", lw=1)
@@ -271,7 +278,11 @@ def heads_by_ablation(results: Results) -> Figure:
             own.zero, own.uniform, c=own.rests, cmap=plots.MAP, vmin=0, vmax=1, s=24,
             edgecolors="#8a8f98", linewidths=0.5, zorder=3,
         )  # fmt: skip
-        ring = {"facecolors": "none", "edgecolors": plots.COLOURS["orange"], "linewidths": 2}
+        ring: dict[str, Any] = {
+            "facecolors": "none",
+            "edgecolors": plots.COLOURS["orange"],
+            "linewidths": 2,
+        }
         ax.scatter(own.zero[at], own.uniform[at], s=90, zorder=4, **ring)
         ends = own[["zero", "uniform"]].to_numpy()
         ax.axline((0, 0), slope=1, ls=":", color="black", lw=1)
@@ -285,7 +296,7 @@ def heads_by_ablation(results: Results) -> Figure:
     for ax in axes[::4]:
         ax.set_ylabel("by 1/L, %")
     name = f"head ({at[0]}, {at[1]})"
-    mark = {"ms": 9, "mfc": "none", "mec": plots.COLOURS["orange"], "mew": 2}
+    mark: dict[str, Any] = {"ms": 9, "mfc": "none", "mec": plots.COLOURS["orange"], "mew": 2}
     axes[0].plot([], [], "o", label=name, **mark)
     axes[0].plot([], [], ":", color="black", label="the same by both ways")
     figure.legend(loc="outside upper center", ncols=2)
