@@ -297,7 +297,7 @@ def in_words(outcome: str, tally: Mapping[str, int]) -> str:
         told = "on all" if how == _ON_TASKS[outcome] else f"{how} on all"
         return f"{outcome} ({told} {count} tasks)"
     told = ", ".join(f"{how} on {count}" for how, count in on.items())
-    return f"{outcome} ({told} tasks)" if told else outcome
+    return f"{outcome} (tasks: {told})" if told else outcome
 
 
 SYMBOLS = dict(zip(OUTCOMES, "✓✗?–", strict=True))

@@ -140,7 +140,7 @@ def test_a_task_with_several_parts_holds_if_each_does():
     claim = CLAIMS["last-layers"]
     found = {task: {pair: lead(claim, z) for pair, z in of.items()} for task, of in parts.items()}
     one = judge("last-layers", found, unit="difference")
-    assert in_words(one.outcome, one.tally) == "undecided (holds on 1, undecided on 1 tasks)"
+    assert in_words(one.outcome, one.tally) == "undecided (tasks: holds on 1, undecided on 1)"
     assert one.number.startswith("MRPC, layer 6 above 1 ")
 
 
