@@ -118,7 +118,7 @@ def sorted_scores(results: Results) -> Figure:
         f"{PUBLISHED}\n{DIRECTIONS[1]}": (published_panel("framenet"), None)
     }
     for direction in DIRECTIONS[::-1]:
-        panels[f"our model\n{direction}"] = (
+        panels[f"this model\n{direction}"] = (
             results.array(SCORE, kind=direction),
             results.array(ELSEWHERE, kind=direction, state=RANDOM),
         )
@@ -210,10 +210,10 @@ def two_controls(results: Results, count: int = 15) -> Figure:
         ax.tick_params(axis="y", length=0)
     _on_one_scale(axes)
     looks = {
-        "compared with other sentences' places": {"mfc": "white", "mec": COLOURS["grey"]},
-        "also minus the mean weight of the column": {"color": COLOURS["blue"]},
+        "excess over other sentences' places": {"mfc": "white", "mec": COLOURS["grey"]},
+        "smaller of this and the excess over column means": {"color": COLOURS["blue"]},
         "the same, significantly above 0.02 (dotted)": {"color": COLOURS["orange"]},
     }
     handles = [plt.Line2D([], [], ls="", marker="o", ms=7, **look) for look in looks.values()]
-    figure.legend(handles, list(looks), loc="outside upper center", ncols=3, fontsize=9)
+    figure.legend(handles, list(looks), loc="outside upper center", ncols=1, fontsize=9)
     return figure
