@@ -79,14 +79,25 @@ def pattern_shares(results: Results) -> Figure:
 
 
 def usual_patterns(results: Results) -> Figure:
-    """The pattern that every head shows most often after fine-tuning, by task."""
-    panels = {
-        TASKS[task].title: np.array(entry["value"]).argmax(axis=-1)
-        for task, entry in results.by("task", "share of maps by head", state="fine-tuned").items()
-    }
-    limits = -0.5, len(PATTERNS) - 0.5
-    figure = plots.head_grid(panels, "", limits, plots.PATTERN_COLOURS, columns=3)
-    figure.axes[-1].set_yticks(range(len(PATTERNS)), PATTERNS, fontsize=8)
+    """The pattern that every head shows most often on most tasks, and on how many if not on all; before and after."""
+    figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.1))
+    for ax, state in zip(axes, ("pre-trained", "fine-tuned"), strict=True):
+        by_task = results.by("task", "share of maps by head", state=state).values()
+        usual = np.stack([np.array(one["value"]).argmax(axis=-1) for one in by_task])
+        tasks = (usual[..., None] == np.arange(len(PATTERNS))).sum(axis=0)  # by head and pattern
+        plots.head_map(
+            ax, tasks.argmax(axis=-1), (-0.5, len(PATTERNS) - 0.5), plots.PATTERN_COLOURS
+        )
+        for (layer, head), count in np.ndenumerate(tasks.max(axis=-1)):
+            if count < len(usual):
+                light = PATTERNS[tasks[layer, head].argmax()] == "block"
+                look: dict[str, Any] = {"ha": "center", "va": "center", "fontweight": "bold"}
+                ax.text(head, layer, str(count), color="black" if light else "white", **look)
+        ax.set_xticks(range(usual.shape[2]), axis_numbers(usual.shape[2]))
+        ax.set_title(f"{state}, {len(usual)} tasks")
+    axes[1].set_ylabel("")
+    handles = [Patch(color=one) for one in COLOURS.values()]
+    figure.legend(handles, PATTERNS, loc="outside lower center", ncols=len(PATTERNS), fontsize=9)
     return figure
 
 
@@ -109,7 +120,7 @@ def confusion(results: Results) -> Figure:
     names = [pattern.replace("+", "\n+ ") for pattern in PATTERNS]
     ax.set_xticks(range(len(names)), names, rotation=30, fontsize=8)
     ax.set_yticks(range(len(names)), names, fontsize=8)
-    ax.set(xlabel="the network says, % of a row", ylabel="label")
+    ax.set(xlabel="the network's answer, % of a row", ylabel="label")
     ax.spines[:].set_visible(False)
     return figure
 
@@ -119,16 +130,16 @@ def heterogeneous(results: Results) -> Figure:
     what = "share of maps: heterogeneous, "
     named_by = {
         f"{what}corrected": "network",
-        f"{what}by logistic regression": "regression",
-        f"{what}{GENEROUS}": "network, doubtful labels counted",
+        f"{what}by logistic regression": "logistic regression",
+        f"{what}{GENEROUS}": "network, heterogeneous if either label says so",
     }
     table = results.table(list(named_by))
-    table = table.assign(
-        **{"named by": table.what.map(named_by), "the paper": table.task.map(PAPER)}
-    )
-    table["the paper"] = table["the paper"].astype(float)
-    label, marks = "heterogeneous maps, %", {"the paper": "D"}
-    figure = plots.dots(table, colour="named by", label=label, marks=marks, limits=(0, None))
+    table = table.assign(**{"named by": table.what.map(named_by)})
+    low, high = PAPER.values()
+    label = "heterogeneous maps, %"
+    figure = plots.dots(table, colour="named by", label=label, limits=(0, high + 2))
     ax = figure.axes[0]
-    ax.axvspan(*PAPER.values(), color=plots.COLOURS["grey"], alpha=0.18, lw=0, zorder=0)
+    ax.axvspan(low, high, color=plots.COLOURS["grey"], alpha=0.18, lw=0, zorder=0)
+    text = f"the paper:\nfrom {low:.0f} % (MRPC)\nto {high:.0f} % (QQP)"
+    ax.text((low + high) / 2, np.mean(ax.get_ylim()), text, ha="center", va="center", fontsize=9)
     return figure

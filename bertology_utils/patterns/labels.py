@@ -24,8 +24,6 @@ BY_NORM = FOLDER / "by_norm"  # a hundred maps of value-weighted norms
 PATTERNS = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
 PARTS = ("natural", "enriched")
 SHORTEST = 4  # wordpieces; in shorter maps every pattern looks alike
-# By pattern, the identifier of the natural map that shows it most plainly.
-PLAINEST = dict(zip(PATTERNS, ("102", "179", "082", "178", "088"), strict=True))
 
 
 @cache
