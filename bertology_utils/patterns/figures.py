@@ -141,5 +141,7 @@ def heterogeneous(results: Results) -> Figure:
     ax = figure.axes[0]
     ax.axvspan(low, high, color=plots.COLOURS["grey"], alpha=0.18, lw=0, zorder=0)
     text = f"the paper:\nfrom {low:.0f} % (MRPC)\nto {high:.0f} % (QQP)"
-    ax.text((low + high) / 2, np.mean(ax.get_ylim()), text, ha="center", va="center", fontsize=9)
+    ax.text(
+        (low + high) / 2, float(np.mean(ax.get_ylim())), text, ha="center", va="center", fontsize=9
+    )
     return figure
