@@ -1,4 +1,4 @@
-"""The figures of notebook 10: pairs of heads; the score without layers, heads or weights.
+"""The figures of notebook 10: the skill that models keep without heads, with half of them, or with layers not fine-tuned.
 
 ``results`` below is one table of rows, the committed evidence or a run's own.
 """
@@ -6,112 +6,99 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 
 from .. import plots
-from ..common import one_based
-from ..patterns.labels import PATTERNS
-from ..results import Results
-from .pairs import Pairs
+from ..results import NUMBERS, Results
 
-LIMIT = "limit of the claim"
+SCORES = "score of half of the heads, trained again"
+SKILL = "skill kept, %"
+SEEN = (-50.0, 150.0)  # wider intervals would hide the lines
+WHOLE, BASELINE = "whole model", "majority-class baseline"
+GREY = plots.COLOURS["grey"]
 
 
-def interactions(pairs: Pairs, patterns: np.ndarray, layer: int) -> Figure:
-    """One layer's interactions, a square for each pair of heads.
+def skill_kept(results: Results, what: str, **labels: object) -> pd.DataFrame:
+    """Scores, or changes of the score, as the share of the whole model's skill that is kept, in percent.
 
-    The heads stand in the order of their patterns; lines part these.
+    The skill of a model is its score above that of always giving the most frequent answer, on all
+    dev rows. It is divided by as if it were known exactly.
 
     Args:
-        pairs: of one run.
-        patterns: usual pattern of each head, shape (layers, heads).
-        layer: from 0.
+        results: of notebook 10.
+        what, labels: see :meth:`bertology_utils.results.Results.table`.
     """
-    order = np.argsort(patterns[layer], kind="stable")
-    square = np.full((pairs.heads, pairs.heads), np.nan)
-    a, b = pairs.pairs.T
-    square[a, b] = square[b, a] = 1000 * pairs.interactions[layer].mean(axis=1)
-    heads = [one_based(int(head)) for head in order]
-    names = [f"{PATTERNS[patterns[layer, at]]} {one_based(int(at))}" for at in order]
-    table = pd.DataFrame(np.tril(square[np.ix_(order, order)]), names, heads)
-    figure, (ax,) = plots.panel_grid(1, 6.2, 4.6)
-    upper = ~np.tri(pairs.heads, dtype=bool)
-    sns.heatmap(table, mask=upper, ax=ax, cmap=plots.GAIN.reversed(), center=0, linewidths=0.4)
-    for border in (1 + np.flatnonzero(np.diff(patterns[layer, order]))).tolist():
-        corner = [0, border, border], [border, border, pairs.heads]
-        ax.plot(*corner, color=plots.COLOURS["grey"], lw=1.2)
-    ax.tick_params(length=0, labelsize=8, rotation=0)
-    ax.set(xlabel="head", ylabel="pattern and head")
-    ax.set_title(f"interaction in layer {one_based(layer)}, thousandths of the loss")
-    return figure
-
-
-def pairs_figure(results: Results) -> Figure:
-    """How much more pairs of one pattern, and of like maps, interact than matched ones."""
-    table = results.table("interaction above matched pairs")
-    return plots.dots(table, colour="kind", label="interaction above matched pairs, thousandths")
-
-
-def layers_figure(results: Results) -> Figure:
-    """Change of the score by the number of layers that are reset or frozen."""
-    names = {"from below": "reset, from below", "from above": "reset, from above"}
-    names["frozen from below"] = "frozen, from below"
-    return _changes(results, "gain with layers not fine-tuned", names, "layers", -2.0)
+    scores = results.table(SCORES).set_index(["kind", "task"]).value
+    table = results.table(what, **labels)
+    if table.empty:
+        return table
+    whole, baseline = (
+        table.task.map(scores[kind]).astype(float) for kind in ("all heads", "always one answer")
+    )
+    nothing = baseline.where(table.unit == "score", baseline - whole)  # no skill: a score, a change
+    for name in NUMBERS:
+        table[name] = 100 * (table[name] - nothing) / (whole - baseline)
+    return table
 
 
 def heads_figure(results: Results) -> Figure:
-    """Change of the score by the number of heads that are removed, in three orders."""
-    names = {"ranked anew": "ranked again at each step", "random": "random orders"}
-    names["another training's"] = "another run's order"
-    return _changes(results, "gain with heads gone", names, "heads removed", -1.0)
+    """Skill kept by the number of heads that are removed, ranked and in random orders."""
+    names = {"ranked anew": "least important heads first", "random": "random orders"}
+    table = skill_kept(results, "gain with heads gone", state=list(names))
+    return _lines(table, names, "heads removed")
 
 
-def weights_figure(results: Results) -> Figure:
-    """Change of the score by the share of weights that are set to zero, by which and when."""
+def layers_figure(results: Results) -> Figure:
+    """Skill kept by the number of lowest layers that are reset or frozen."""
     names = {
-        f"{which}, {when}": f"{which}, {when} fine-tuning"
-        for which in ("smallest weights", "random weights")
-        for when in ("before", "after")
+        "frozen from below": "frozen during fine-tuning",
+        "from below": "reset after fine-tuning",
     }
-    return _changes(results, "gain with weights gone", names, "weights set to zero, %", -1.0)
+    table = skill_kept(results, "gain with layers not fine-tuned", state=list(names))
+    none = table.drop_duplicates(["task", "state"]).assign(kind=0, value=100.0, low=None, high=None)
+    return _lines(pd.concat([none, table]), names, "lowest layers reset or frozen")
 
 
-def _changes(
-    results: Results, what: str, names: Mapping[str, str], x: str, border: float
-) -> Figure:
-    """Changes of the score in points, a panel for each task, a line for each state by its name."""
-    table = results.table(what, state=list(names))
+def _lines(table: pd.DataFrame, names: Mapping[str, str], x: str) -> Figure:
+    """Skill kept, a panel for each task, a line for each state by its name."""
     table = table.assign(**{x: pd.to_numeric(table.kind)})
+    table["name"] = pd.Categorical(table.state.map(names), list(names.values()))
+    for end in ("low", "high"):
+        table[end] = table[end].astype(float).fillna(table.value).clip(*SEEN)
+    colours = (plots.COLOURS["blue"], plots.COLOURS["orange"])
     figure = plots.lines(
-        table.assign(name=pd.Categorical(table.state.map(names), list(names.values()))),
-        x=x,
-        colour="name",
-        panel="task",
-        label="change of the score, points",
-        border={LIMIT: border},
-        columns=3,
+        table, x=x, colour="name", panel="task", label=SKILL, columns=3, colours=colours
     )
-    if len(table):  # bands may go on beyond
-        room = max(0.25 * float(np.ptp(table.value)), 4.0)
-        figure.axes[0].set_ylim(table.value.min() - room, max(table.value.max(), 0.0) + room)
+    if len(table):
+        for ax in figure.axes:
+            ax.axhline(100, color=GREY, lw=0.8, zorder=0)
+            ax.axhline(0, color=GREY, lw=0.8, zorder=0)
+        first = figure.axes[0]  # lines begin at 100 and fall, so that there is room for two names
+        where: dict[str, Any] = {"transform": first.get_yaxis_transform(), "fontsize": 8, "color": "#5a5f68"}
+        first.text(0.99, 102, WHOLE, ha="right", va="bottom", **where)
+        first.text(0.03, -3, BASELINE, ha="left", va="top", **where)
     return figure
 
 
 def halves_figure(results: Results) -> Figure:
-    """Scores of runs with halves of the heads, and of what they are compared with."""
-    table = results.table("score of half of the heads, trained again", state="trained")
-    constant = results.table("score of half of the heads, trained again", state="compared with")
-    constant = constant.set_index("task").value
-    table["always one answer"] = table.task.map(constant).astype(float)
-    return plots.dots(
-        table.rename(columns={"kind": "heads kept"}),
-        y="heads kept",
-        panel="task",
-        label="score × 100",
-        marks={"always one answer": "|"},
-        columns=3,
-    )
+    """Skill of models that were fine-tuned with half of their heads, and of a control."""
+    names = {
+        "good heads": "good half",
+        "random heads": "random half",
+        "bad heads": "bad half",
+        "labels shuffled": "good half,\nshuffled labels",
+    }
+    table = skill_kept(results, SCORES, kind=list(names), state="trained")
+    table["heads kept"] = pd.Categorical(table.kind.map(names), list(names.values()))
+    figure = plots.dots(table, y="heads kept", colour="task", label=SKILL, limits=SEEN)
+    if len(table):
+        ax = figure.axes[0]
+        ax.axvline(100, color=GREY, lw=0.8, zorder=0)
+        ax.set_xticks(
+            [-50, 0, 50, 100, 150], ["−50", f"0\n{BASELINE}", "50", f"100\n{WHOLE}", "150"]
+        )
+        ax.set_ylabel("")
+    return figure
