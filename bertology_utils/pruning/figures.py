@@ -77,7 +77,11 @@ def _lines(table: pd.DataFrame, names: Mapping[str, str], x: str) -> Figure:
             ax.axhline(100, color=GREY, lw=0.8, zorder=0)
             ax.axhline(0, color=GREY, lw=0.8, zorder=0)
         first = figure.axes[0]  # lines begin at 100 and fall, so that there is room for two names
-        where: dict[str, Any] = {"transform": first.get_yaxis_transform(), "fontsize": 8, "color": "#5a5f68"}
+        where: dict[str, Any] = {
+            "transform": first.get_yaxis_transform(),
+            "fontsize": 8,
+            "color": "#5a5f68",
+        }
         first.text(0.99, 102, WHOLE, ha="right", va="bottom", **where)
         first.text(0.03, -3, BASELINE, ha="left", va="top", **where)
     return figure
