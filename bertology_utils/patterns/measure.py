@@ -394,7 +394,6 @@ def record_labels(lab: Lab) -> None:
         unit="count",
     )
     lab.judge("vertical-labels", {"": shares["vertical"]}, unit="share")
-    lab.judge("heterogeneous-labels", {"": shares["heterogeneous"]}, unit="share")
 
 
 def record_classifiers(lab: Lab) -> None:
