@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import importlib.util
 import pkgutil
+import re
 import shutil
 import subprocess
 import sys
@@ -83,6 +84,9 @@ def build_site(root: Path) -> Path:
     return site / "index.html"
 
 
+_LINKED_PICTURE = re.compile(r'<a href="([^"]+)"><img src="([^"]+)" width="\d+" alt="([^"]*)"></a>')
+
+
 def write_source(root: Path, source: Path) -> None:
     """Write what Sphinx reads: the checkout's own pages under their names, and those that are made here."""
     source.mkdir(parents=True)
@@ -119,9 +123,10 @@ def write_source(root: Path, source: Path) -> None:
         "Reference": [*own_names, "api", "CONTRIBUTING", "CHANGELOG"],
     }
     trees = "".join(_tree(caption, names) for caption, names in parts.items())
-    (source / "index.md").write_text(
-        (root / "README.md").read_text(encoding="utf-8") + trees, encoding="utf-8"
-    )
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    # Sphinx follows no link and copies no picture in HTML.
+    readme = _LINKED_PICTURE.sub(r"[![\3](\2)](\1)", readme)
+    (source / "index.md").write_text(readme + trees, encoding="utf-8")
 
 
 def folded(content: nbformat.NotebookNode) -> nbformat.NotebookNode:

@@ -43,11 +43,11 @@ def test_every_number_that_is_recorded_per_head_is_a_measure(tmp_path):
     assert set(measures) == {
         ("1_first", "share, a, MRPC, tuned"),
         ("1_first", "share, b, MRPC, tuned"),
-        ("2_second", "gain, RTE, training 1"),
+        ("2_second", "gain, RTE, run 1"),
     }
     second = measures["1_first", "share, b, MRPC, tuned"]
     np.testing.assert_allclose(second["value"], shares[..., 1], atol=1e-6)
-    gain = measures["2_second", "gain, RTE, training 1"]
+    gain = measures["2_second", "gain, RTE, run 1"]
     np.testing.assert_allclose(gain["high"], VALUES + 1, atol=1e-6)
     assert gain["unit"] == "gain" and len(measures_of(first)) == 2
     (empty := tmp_path / "empty").mkdir()
