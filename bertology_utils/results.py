@@ -161,6 +161,12 @@ class Results:
     content: Mapping[str, Any]
 
     @property
+    def model_title(self) -> str:
+        """What the run's model is called in figures."""
+        model = self.content["settings"]["model"]
+        return "MiniLM" if model == "embedded" else Path(model).name
+
+    @property
     def entries(self) -> list[Entry]:
         """Numbers with their labels, as :func:`entries_of` makes them."""
         return self.content["rows"]

@@ -179,14 +179,19 @@ def controls(root: Path, place: str) -> list[str]:
 
 
 def _verdicts(root: Path, place: str, controls: bool) -> list[str]:
+    """A table in the claims' order; nothing where a notebook has no such claim."""
     run = evidence(root, place)
     found = {
         (name, model): one | (number_by_task(run, name) if model == THIS_RUN else {})
         for (name, model), one in run.verdicts.items()
         if name in CLAIMS and CLAIMS[name].is_control is controls
     }
-    names = [name for name in CLAIMS if name in {claim for claim, _ in found}]
-    return _of_verdicts(found, names, read_confirmed(root / "results", place), True)
+    if not found:
+        return []
+    ordered = sorted(found, key=lambda one: list(CLAIMS).index(one[0]))
+    second = read_confirmed(root / "results", place)
+    shown = table_of_verdicts({one: found[one] for one in ordered}, (), second, True).reset_index()
+    return table(list(shown.columns), shown.to_numpy().tolist())
 
 
 def number_by_task(run: Results, name: str) -> dict[str, str]:
@@ -196,18 +201,6 @@ def number_by_task(run: Results, name: str) -> dict[str, str]:
     if len(tasks) < 2 or None in tasks or len(set(tasks)) < len(tasks):
         return {}
     return {"number": "; ".join(f"{title_of('task', row['task'])} {text_of(row)}" for row in rows)}
-
-
-def _of_verdicts(
-    found: Verdicts, names: Sequence[str], second: Verdicts | None, numbers: bool = False
-) -> list[str]:
-    """A table of the verdicts on these claims, in the claims' order; nothing where there is no such claim."""
-    if not names:
-        return []
-    ordered = sorted(found, key=lambda one: names.index(one[0]) if one[0] in names else 0)
-    ordered_verdicts = {one: found[one] for one in ordered}
-    shown = table_of_verdicts(ordered_verdicts, names, second, numbers).reset_index()
-    return table(list(shown.columns), shown.to_numpy().tolist())
 
 
 def by_norm(root: Path, number: str) -> list[str]:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -102,7 +101,7 @@ def stripes(runs: Mapping[str, Results]) -> Figure:
 
 def special_tokens_by_depth(results: Results) -> Figure:
     """What [CLS] and [SEP] receive from the first layer to the last: bert-base as published, and this model on every task."""
-    model = _name(results)
+    model = results.model_title
     table = results.table(WEIGHTS, kind=list(LINES))
     by = ["state", "kind", "task", "layer"]
     table = table.groupby(by, sort=False, observed=True, as_index=False).value.mean()
@@ -146,7 +145,7 @@ def special_tokens_by_head(results: Results) -> Figure:
     task = "QQP" if "QQP" in set(heads.task) else heads.task.iloc[0]
     heads = plots.head_arrays(heads[heads.task == task], "kind")
     panels = {f"{BERT}: {kind}": published_panel(kind) for kind in LINES}
-    panels |= {f"{_name(results)}: {kind}": heads[kind] for kind in LINES}
+    panels |= {f"{results.model_title}: {kind}": heads[kind] for kind in LINES}
     most = max(float(np.nanmax(values)) for values in panels.values())
     figure = plots.head_grid(panels, "mean weight", (0, most), columns=4)
     for ax in figure.axes[:-1]:
@@ -197,9 +196,3 @@ def _enough(results: Results, kinds: list[str]) -> pd.DataFrame:
     """Kinds and tasks with enough examples that have the type."""
     present = results.table(EXAMPLES, kind=kinds)
     return present.loc[present.value >= MIN_EXAMPLES, ["kind", "task"]]
-
-
-def _name(results: Results) -> str:
-    """What a run's model is called in figures."""
-    model = results.content["settings"]["model"]
-    return "MiniLM" if model == "embedded" else Path(model).name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -50,17 +49,11 @@ POINTERS = dict(zip(FOUND, (HEAD, DISTANCE, RULE), strict=True))
 MARKS = {HEAD: COLOURS["blue"], DISTANCE: "#6b7079", RULE: COLOURS["orange"], RANDOM: "black"}
 
 
-def encoder_name(results: Results) -> str:
-    """What a run's encoder is called in figures."""
-    name = results.content["settings"]["model"]
-    return "MiniLM" if name == "embedded" else Path(name).name
-
-
 def by_depth(results: Results) -> Figure:
     """How much every head attends to [CLS] and to [SEP], with each layer's mean: as published, and here."""
     figure, axes = plots.panel_grid(2, 4, 3.2, sharey=True)
     kinds = {"[CLS]": COLOURS["blue"], "[SEP]": COLOURS["orange"]}
-    names = "bert-base, published heatmaps", encoder_name(results)
+    names = "bert-base, published heatmaps", results.model_title
     for ax, name, is_published in zip(axes, names, (True, False), strict=True):
         for kind, colour in kinds.items():
             panel = published_panel(kind) if is_published else results.array(PANEL, kind=kind)
@@ -107,7 +100,7 @@ def pointing(results: Results) -> Figure:
     table = table[table.pointer != RULE]
     kinds = [kind for kind in MEANINGS if kind in set(table.kind)]
     figure, axes = plots.panel_grid(2, 4, 2.9, sharey=True)
-    names = "bert-base (Clark et al.)", encoder_name(results)
+    names = "bert-base (Clark et al.)", results.model_title
     for ax, name, of in zip(axes, names, (published, table), strict=True):
         bars(ax, of, kinds)
         ax.set_title(name, pad=28)
