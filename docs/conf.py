@@ -12,6 +12,7 @@ nb_execution_mode = "off"  # the committed outputs are shown
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
 nb_number_source_lines = False
+nb_merge_streams = True  # a cell that prints for a while has many outputs
 
 suppress_warnings = ["ref.python"]  # a bare name in a docstring may stand for several
 

@@ -137,19 +137,25 @@ def confirmation(root: Path, place: str) -> list[str]:
             mark = mark_of(one["outcome"], second[at]["outcome"]) if at in second else NO_TEST
             marks[one["outcome"]].append(mark)
     marks["all"] = [mark for several in marks.values() for mark in several]
+    # A row for each mark: a table with nine columns does not fit beside the site's list of pages.
+    titles = {mark: mark for mark in MARKS} | {NO_TEST: "no confirmatory test"}
+    columns = ["all"] if place == "sum" else list(marks)
     rows = [
-        [f"{SYMBOLS.get(outcome, '')} {outcome}".strip(), len(several), *map(several.count, MARKS)]
-        for outcome, several in marks.items()
+        [title, *(marks[column].count(mark) for column in columns)]
+        for mark, title in titles.items()
     ]
-    titles = "exploratory verdict", "claims", *MARKS[:-1], "no confirmatory test"
+    rows.append(["claims", *(len(marks[column]) for column in columns)])
+    head = "confirmatory study", *(
+        f"{SYMBOLS.get(column, '')} {column}".strip() for column in columns
+    )
     if place == "sum":
-        return table(titles, rows[-1:])
+        return table(("confirmatory study", "claims"), rows[:-1])
     frozen = read_frozen(root / "results")
     frozen_rules = (
         f"The study tested {again} of {len(frozen.rules)} claims and controls whose rules were frozen"
         f" in commit {frozen.commit[:10]}: at most {ONE_SIDED * again:.1f} false ones are expected."
     )
-    return [*table(titles, rows), "", f"{chance} {frozen_rules}"]
+    return [*table(head, rows), "", f"{chance} {frozen_rules}"]
 
 
 def tally(root: Path, _: str) -> list[str]:

@@ -261,8 +261,21 @@ def test_a_page_tells_exploratory_from_confirmed(page, results):
     assert "| ✗ does not hold here | contradicted: MRPC +50.0 points" in row
     (row,) = [line for line in after.splitlines() if CLAIMS["random-start-layers"].text in line]
     assert row.endswith("| – |"), "a control that the study could not test"
-    (whole, short) = [line for line in after.splitlines() if line.startswith("| all |")]
-    assert whole == short == "| all | 3 | 1 | 1 | 0 | 1 | 0 | 0 | 0 |"
+    whole, short = (one.splitlines() for one in after.split("<!-- confirmation: ")[1:])
+    assert "| contradicted | 0 | 1 | 0 | 0 | 1 |" in whole
+    assert "| claims | 1 | 1 | 1 | 0 | 3 |" in whole
+    assert short[3:10] == [
+        f"| {mark} | {number} |"
+        for mark, number in {
+            "confirmed": 1,
+            "contradicted": 1,
+            "not confirmed": 0,
+            "decided: holds": 1,
+            "decided: does not hold": 0,
+            "still undecided": 0,
+            "no confirmatory test": 0,
+        }.items()
+    ]
     assert (
         "The study tested 3 of" in after and "frozen in commit c0ffee: at most 0.1 false" in after
     )

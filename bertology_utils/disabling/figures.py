@@ -186,7 +186,8 @@ def returning(both: pd.DataFrame) -> pd.DataFrame:
         )
     table = pd.concat(columns, names=["head"]).swaplevel()
     tasks = both.index.get_level_values("task").unique()
-    return table.loc[pd.MultiIndex.from_product([tasks, list(named)])].round(1)
+    table = table.loc[pd.MultiIndex.from_product([tasks, list(named)])].round(1)
+    return table.astype(object).where(table.notna(), "–")  # of no heads there is no mean
 
 
 def returning_heads(results: Results, again: Results) -> Figure:
