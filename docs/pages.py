@@ -145,8 +145,9 @@ def confirmation(root: Path, place: str) -> list[str]:
         for mark, title in titles.items()
     ]
     rows.append(["claims", *(len(marks[column]) for column in columns)])
-    head = "confirmatory study", *(
-        f"{SYMBOLS.get(column, '')} {column}".strip() for column in columns
+    head = (
+        "confirmatory study",
+        *(f"{SYMBOLS.get(column, '')} {column}".strip() for column in columns),
     )
     if place == "sum":
         return table(("confirmatory study", "claims"), rows[:-1])
