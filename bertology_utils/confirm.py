@@ -56,11 +56,18 @@ def freeze(results: Path, notebooks: Collection[int], commit: str) -> Path:
     return folder / FROZEN
 
 
-def read_frozen(results: Path) -> Frozen:
-    """The frozen rules, which are still those of ``claims.toml``.
+def read_frozen(results: Path, notebooks: Collection[int] = ()) -> Frozen:
+    """The frozen rules that are still those of ``claims.toml``.
+
+    Of a notebook that the study has not run, a rule may change: it is then no longer frozen.
+
+    Args:
+        results: the folder ``results``.
+        notebooks: numbers of those that the study is about to run.
 
     Raises:
-        ValueError: nothing was frozen, or rules have changed since; names the claims.
+        ValueError: nothing was frozen, or rules of a notebook that was run, or is about to be, have
+            changed since; names the claims.
     """
     path, advice = results / FOLDER / FROZEN, "python -m docs.evidence --freeze"
     try:
@@ -74,17 +81,23 @@ def read_frozen(results: Path) -> Frozen:
         raise ValueError(
             f"results/{FOLDER}/{FROZEN} cannot be read ({error}); take it from version control"
         ) from error
+    kept = {
+        name: rule
+        for name, rule in frozen.rules.items()
+        if name in CLAIMS and CLAIMS[name].digest == rule
+    }
+    studied = {*notebooks, *(int(one.name.split("_")[0]) for one in path.parent.glob("*.json"))}
     changed = [
         name
-        for name, rule in frozen.rules.items()
-        if name not in CLAIMS or CLAIMS[name].digest != rule
+        for name in frozen.rules.keys() - kept.keys()
+        if name not in CLAIMS or CLAIMS[name].notebook in studied
     ]
     if changed:
         raise ValueError(
-            f"rules differ from those frozen in {frozen.commit[:10]}: {', '.join(changed)}; restore"
+            f"rules differ from those frozen in {frozen.commit[:10]}: {', '.join(sorted(changed))}; restore"
             f" them in claims.toml, or, while there are no confirmatory results, freeze anew: {advice}"
         )
-    return frozen
+    return Frozen(frozen.commit, kept)
 
 
 def read_confirmed(results: Path, number: str) -> Verdicts | None:

@@ -30,9 +30,10 @@ from bertology_utils.links import links_of
 from bertology_utils.links.dependencies import Pointing
 from bertology_utils.links.measure import TokenLinkAttention
 from bertology_utils.models import load_classifier, load_encoder, load_tokenizer
-from bertology_utils.norms.measure import WordsOnly
+from bertology_utils.norms.carried import carried
+from bertology_utils.norms.cuts import cut_attention
+from bertology_utils.norms.links import StrongestLink, WordsOnly
 from bertology_utils.norms.mixing import Mixing
-from bertology_utils.norms.special_tokens import INSTEAD, cut, mean_lengths
 from bertology_utils.patterns.classifiers import load_network
 from bertology_utils.patterns.measure import Patterns
 from bertology_utils.pruning.pairs import HeadDistances
@@ -98,6 +99,7 @@ def of_inputs(lab, model):
         "flow by norm": ByNorm(Flow(special)),
         "flow with exchanged lengths": ByNorm(Flow(special), exchange=1),
         "flow of words": WordsOnly(Flow(special), ids),
+        "strongest link": StrongestLink([np.array([[0, 1], [2, 1]])] * len(inputs)),
         "links": TokenLinkAttention(links),
         "links, popularity off": TokenLinkAttention(links, centred=True),
         "pointing": Pointing(inputs),
@@ -182,9 +184,9 @@ def test_no_mean_over_tokens_and_no_cut_depends_on_batches(lab, classifier):
         {
             size: {
                 "mean outputs": replacement(classifier, batches, "mean"),
-                "lengths": mean_lengths(classifier, batches, special),
+                "carried": carried(classifier, batches, special),
                 "heads described": describe_heads(classifier, batches),
-                **{way: cut(classifier, batches, masks, seed=1, instead=way) for way in INSTEAD},
+                "cut": cut_attention(classifier, batches, masks, seed=1),
             }
             for size, batches in own_inputs(lab).items()
         }

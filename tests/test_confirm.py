@@ -64,7 +64,9 @@ def test_a_changed_rule_is_refused_and_named_before_anything_runs(
 ):
     change(monkeypatch, "last-layers", **entries)
     made = []
-    monkeypatch.setattr(evidence, "calls", lambda _: [["run", "--results", "results/confirm"]])
+    monkeypatch.setattr(
+        evidence, "calls", lambda _: [["run", "--only", "3,6", "--results", "results/confirm"]]
+    )
     monkeypatch.setattr(evidence, "command_line", lambda call: made.append(call) or 0)
     assert evidence.main(["--confirm", "fresh"]) == 2 and not made
     said = capsys.readouterr().err
@@ -72,6 +74,17 @@ def test_a_changed_rule_is_refused_and_named_before_anything_runs(
     study(results, judge("last-layers-gain", {"": Estimate(0.5, 0.01, 320)}))
     with pytest.raises(ValueError, match="frozen in c0ffee: last-layers;"):
         confirm.read_confirmed(results, "3")
+
+
+def test_a_rule_of_a_notebook_that_was_not_run_may_change_and_is_no_longer_frozen(
+    results, monkeypatch
+):
+    study(results, judge("last-layers", {"": Estimate(0.5, 0.01, 320)}))
+    change(monkeypatch, "norm-cls", least=0.03)
+    frozen = confirm.read_frozen(results)
+    assert "norm-cls" not in frozen.rules and "last-layers" in frozen.rules
+    with pytest.raises(ValueError, match="frozen in c0ffee: norm-cls;"):
+        confirm.read_frozen(results, [7])
 
 
 def test_other_words_are_no_other_rule(results, monkeypatch):

@@ -6,14 +6,19 @@ import numpy as np
 import pytest
 import torch
 from eight_models import NAMES, PAIRS, model_and_tokenizer
-from matplotlib.collections import LineCollection
 from scipy.stats import spearmanr
 
 from bertology_utils import attention_maps, batches_of, observe
-from bertology_utils.attention import ByNorm, vectors
+from bertology_utils.attention import ByNorm, make_batches, vectors
 from bertology_utils.attention.hooks import attention_hooks
-from bertology_utils.norms import figures, measure, special_tokens
+from bertology_utils.features import side_by_side
+from bertology_utils.framenet.measure import FORWARD, FrameLinkAttention, place_release
+from bertology_utils.glue import TASKS
+from bertology_utils.norms import carried, cuts, figures, links, measure
+from bertology_utils.norms.links import TUNED
 from bertology_utils.results import Results
+from bertology_utils.statistics import mean_over_seeds
+from bertology_utils.verdicts import FAILS, HOLDS, PRETRAINED, UNTESTABLE, judge
 
 
 @pytest.fixture(scope="module")
@@ -42,87 +47,272 @@ def masks_of(batches, tokenizer):
     return [by_index[index] for index in sorted(by_index)]
 
 
-@pytest.mark.parametrize("from_words", [False, True])
-def test_what_is_cut_is_gone_and_nothing_else_changes(model, tokenizer, batches, from_words):
+@pytest.mark.parametrize("source", cuts.CUT_FROM)
+def test_what_is_cut_is_gone_and_nothing_else_changes(model, tokenizer, batches, source):
     (batch,) = batches
-    masks = special_tokens.side_by_side(list(map(np.stack, masks_of(batches, tokenizer))), batch)
-    order = special_tokens.word_order(masks[:, 1], batch.index, seed=1)
+    masks = side_by_side(list(map(np.stack, masks_of(batches, tokenizer))), batch)
+    order = cuts.word_order(masks[:, 1], batch.index, seed=1)
     before = attention_maps(model, batch)[1]
-    gone, mass = special_tokens.attention_to_cut(before, masks, order, from_words)
+    norms = torch.stack([f.norm(dim=3) for f in vectors(model, batch)])[1]
+    gone = cuts.part_to_cut(before, norms, masks, order, source)
     sink, words = masks[:, None, None, 0], masks[:, None, None, 1]
-    expected = torch.minimum((before * sink).sum(dim=3), (before * words).sum(dim=3))
-    torch.testing.assert_close(mass[..., 0], expected)
-    torch.testing.assert_close(gone.sum(dim=3), expected)
-    assert not gone[~(words if from_words else sink).expand_as(before)].any()
-    assert (before - gone).min() >= -1e-12
-    if from_words:  # word by word: at most one word of a row is cut in part
+    assert not gone[~(words if "words" in source else sink).expand_as(before)].any()
+    assert gone.min() >= 0 and (before - gone).min() >= -1e-12
+    to_sink, both = before * sink, [(before * kind).sum(dim=3) for kind in (sink, words)]
+    if source == "the sink":
+        torch.testing.assert_close(gone, to_sink)
+    elif source == "words of the sink's norm":
+        losing = (gone > 0).any(dim=1).any(dim=1).sum(dim=1)  # words of each example
+        assert (losing == (words.sum(dim=3) + 1).flatten() // 2).all()
+        carried, wanted = (torch.einsum("ehqk,ehk->ehq", part, norms) for part in (gone, to_sink))
+        assert (carried < wanted + 1e-9).all() and (carried > wanted - 1e-9).any()
+    else:
+        torch.testing.assert_close(gone.sum(dim=3), torch.minimum(*both))
+    if source == "words":  # word by word: at most one word of a row is cut in part
         part = (before - gone > 1e-12) & (gone > 1e-12)
         assert part.sum(dim=3).max() == 1
 
 
-@pytest.mark.parametrize("instead", special_tokens.INSTEAD)
+def edited(model, batch, edit):
+    """Outputs of a classifier whose maps are changed by hand."""
+    with torch.inference_mode(), attention_hooks(model, edit_maps=edit):
+        return model(**batch.inputs).logits
+
+
+@pytest.mark.parametrize("instead", cuts.INSTEAD)
 def test_cutting_equals_an_edit_made_by_hand(model, tokenizer, batches, instead):
     (batch,) = batches
-    cut = special_tokens.cut(model, batches, masks_of(batches, tokenizer), 1, instead)
+    ways = [(source, instead) for source in cuts.CUT_FROM[:2]]
+    found = cuts.cut_attention(model, batches, masks_of(batches, tokenizer), 1, ways)
+    special = torch.isin(batch.inputs["input_ids"], torch.tensor(tokenizer.all_special_ids))
+    for at, whole in enumerate((True, False)):
 
-    def without_first(layer, maps, mask):
-        special = torch.isin(batch.inputs["input_ids"], torch.tensor(tokenizer.all_special_ids))
-        mass = torch.minimum(maps[..., 0], (maps * ~special[:, None, None]).sum(dim=3))
-        maps = maps.clone()
-        maps[..., 0] -= mass
-        if instead == "the mean":
+        def without_first(layer, maps, mask, whole=whole):
+            mass = maps[..., 0].clone()
+            if not whole:
+                mass = torch.minimum(mass, (maps * ~special[:, None, None]).sum(dim=3))
+            maps = maps.clone()
+            maps[..., 0] -= mass
             for row, length in enumerate(batch.lengths.tolist()):
-                maps[row, ..., :length] += mass[row, ..., None] / length
-        return maps
+                if instead == "the mean":
+                    maps[row, ..., :length] += mass[row, ..., None] / length
+            return maps / maps.sum(dim=3, keepdim=True) if instead == "the rest" else maps
 
+        by_hand = edited(model, batch, without_first)
+        np.testing.assert_allclose(found.outputs[batch.index, at], by_hand, atol=1e-9)
     with torch.inference_mode():
-        whole = model(**batch.inputs).logits.softmax(dim=1)
-        with attention_hooks(model, edit_maps=without_first):
-            by_hand = model(**batch.inputs).logits.softmax(dim=1)
-    expected = (by_hand - whole).abs().sum(dim=1) / 2
-    np.testing.assert_allclose(cut.moved[batch.index, 0], expected, atol=1e-9)
-    assert cut.moved.max() > 0.001
-    assert cut.mass.min() > 0
+        np.testing.assert_allclose(found.whole[batch.index], model(**batch.inputs).logits)
+    assert measure.answers_moved(found).max() > 0.001
+    # All of the sink goes, or a part.
+    np.testing.assert_allclose(found.gone[:, 0], found.sink[:, 0])
+    assert (found.gone[:, 1] > 0).all() and (found.gone[:, 1] < found.sink[:, 1]).any()
+
+
+def test_a_sink_without_a_value_vector_adds_nothing_and_a_masked_one_is_renormalised_away(
+    model, tokenizer, batches
+):
+    """Two cuts need no pass of their own: they are equal to others, in every layer."""
+    (batch,), masks = batches, masks_of(batches, tokenizer)
+    ways = [("the sink", instead) for instead in cuts.INSTEAD[:2]]
+    found = cuts.cut_attention(model, batches, masks, 1, ways)
+
+    def zeroed(module, inputs, value):
+        return torch.cat([torch.zeros_like(value[:, :1]), value[:, 1:]], dim=1)
+
+    layers = model.base_model.encoder.layer
+    hooks = [one.attention.self.value.register_forward_hook(zeroed) for one in layers]
+    with torch.inference_mode():
+        without_value = model(**batch.inputs).logits
+    again = cuts.cut_attention(model, batches, masks, 1)
+    for hook in hooks:
+        hook.remove()
+    np.testing.assert_allclose(found.outputs[batch.index, 0], without_value, atol=1e-9)
+
+    def masked(layer, maps, mask):
+        scores = maps.log()
+        scores[..., 0] = -torch.inf
+        return scores.softmax(dim=3)
+
+    by_hand = edited(model, batch, masked)
+    np.testing.assert_allclose(found.outputs[batch.index, 1], by_hand, atol=1e-9)
+    # The plant: with a sink that is empty by hand, dropping it moves nothing, all else does.
+    moved = dict(zip(cuts.CUTS, measure.answers_moved(again).max(axis=0), strict=True))
+    assert moved["the sink", "nothing"] < 1e-9 < 1e-4 < moved["the sink", "the rest"]
+    assert moved["the sink", "the mean"] > 1e-4 < moved["words", "nothing"]
+    assert moved["words of the sink's norm", "nothing"] < 1e-9
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_architecture_can_be_cut(name):
     other, own_tokenizer = model_and_tokenizer(name)
     batches = batches_of(PAIRS, own_tokenizer)
-    cut = special_tokens.cut(other, batches, masks_of(batches, own_tokenizer), 1)
-    assert np.isfinite(cut.moved).all() and (cut.mass > 0).all()
+    found = cuts.cut_attention(other, batches, masks_of(batches, own_tokenizer), 1)
+    assert np.isfinite(found.outputs).all() and (found.gone > 0).all()
 
 
 def test_an_input_without_the_sink_is_refused_by_its_number(model, tokenizer, batches):
     masks = masks_of(batches, tokenizer)
     masks[1] = np.zeros_like(masks[1][0]), masks[1][1]
     with pytest.raises(ValueError, match="input 2 has no sink; leave it out"):
-        special_tokens.cut(model, batches, masks, 1)
+        cuts.cut_attention(model, batches, masks, 1)
+    with pytest.raises(ValueError, match="unknown instead 'zero'"):
+        cuts.cut_attention(model, batches, masks_of(batches, tokenizer), 1, [("words", "zero")])
 
 
-def test_mean_lengths_are_those_of_the_vectors(model, tokenizer, batches):
-    kinds = list(map(np.stack, masks_of(batches, tokenizer)))
-    lengths = special_tokens.mean_lengths(model, batches, kinds)
-    (batch,) = batches
+def test_of_an_input_without_words_none_are_cut(model, tokenizer, batches):
+    masks = masks_of(batches, tokenizer)
+    masks[0] = masks[0][0], np.zeros_like(masks[0][1])
+    found = cuts.cut_attention(model, batches, masks, 1)
+    of_words = ["words" in source for source, _ in cuts.CUTS]
+    assert not found.gone[0, of_words].any() and (found.gone[1:, of_words] > 0).all()
+    np.testing.assert_allclose(found.outputs[0, -1], found.whole[0], atol=1e-9)
+
+
+def special_of(batches, tokenizer):
+    """[CLS], separators and no punctuation of every example."""
+    return [
+        np.stack([cls, ~cls & ~words, np.zeros_like(cls)])
+        for cls, words in masks_of(batches, tokenizer)
+    ]
+
+
+def test_what_is_carried_is_that_of_explicit_vectors(model, tokenizer, batches):
+    (batch,), special = batches, special_of(batches, tokenizer)
+    found = carried.carried(model, batches, special)
+    maps = attention_maps(model, batch)
     for layer, f in enumerate(vectors(model, batch)):
-        by_token = f.norm(dim=3).mean(dim=1)  # (examples, tokens)
-        for kind in range(2):
-            chosen = [
-                by_token[row, : len(kinds[index][kind])][kinds[index][kind]]
-                for row, index in enumerate(batch.index)
-            ]
-            np.testing.assert_allclose(lengths[kind, layer], torch.cat(chosen).mean(), rtol=1e-9)
+        for row, index in enumerate(batch.index):
+            length = len(special[index][0])
+            own, a = f[row, :, :length], maps[layer][row, :, :length, :length]
+            kinds = np.vstack([special[index], ~special[index].any(axis=0)])
+            sent = a[..., None] * own[:, None]  # (heads, queries, keys, hidden)
+            output = sent.sum(dim=2)
+            direction = output / output.norm(dim=2, keepdim=True)
+            for at, kind in enumerate(kinds):
+                if not kind.any():
+                    assert np.isnan(found.lengths[index, at]).all()
+                    continue
+                expected = own[:, kind].norm(dim=2).mean(dim=1)
+                np.testing.assert_allclose(found.lengths[index, at, layer], expected, rtol=1e-5)
+                along = (sent[:, :, kind].sum(dim=2) * direction).sum(dim=2).mean(dim=1)
+                np.testing.assert_allclose(
+                    found.by_projection[index, at, layer], along, rtol=1e-4, atol=1e-6
+                )
+            whole = output.norm(dim=2).mean(dim=1)
+            summed = found.by_projection[index, :, layer].sum(axis=0)
+            np.testing.assert_allclose(summed, whole, rtol=1e-5)
+            squares = np.linalg.svd(output.numpy(), compute_uv=False) ** 2
+            share = squares / squares.sum(axis=1, keepdims=True)
+            rank = 1 / (share**2).sum(axis=1)
+            np.testing.assert_allclose(found.rank[index, layer], rank, rtol=1e-5)
+
+
+def test_a_head_that_broadcasts_has_rank_one(model, tokenizer, batches):
+    """By hand the first head of every layer gives all tokens the value of [CLS]."""
+
+    def by_hand(layer, maps, mask):
+        maps = maps.clone()
+        maps[:, 0] = 0
+        maps[:, 0, :, 0] = 1
+        return maps
+
+    with attention_hooks(model, edit_maps=by_hand):
+        found = carried.carried(model, batches, special_of(batches, tokenizer))
+    np.testing.assert_allclose(found.rank[..., 0], 1, rtol=1e-6)
+    assert (found.rank[..., 1:] > 1.0001).all()
+    cls = found.lengths[:, 0, :, 0]
+    np.testing.assert_allclose(found.by_projection[:, 0, :, 0], cls, rtol=1e-6)
+    np.testing.assert_allclose(found.by_projection[:, 1:, :, 0], 0, atol=1e-9)
+
+
+def test_vectors_that_cancel_count_by_norm_and_not_by_projection(model, tokenizer, batches):
+    def opposite(module, inputs, value):
+        return torch.cat([value[:, :2], -value[:, 1:2], value[:, 3:]], dim=1)
+
+    def to_both(layer, maps, mask):
+        maps = torch.zeros_like(maps)
+        maps[..., 1:3] = 0.5
+        return maps
+
+    layers = model.base_model.encoder.layer
+    hooks = [one.attention.self.value.register_forward_hook(opposite) for one in layers]
+    with attention_hooks(model, edit_maps=to_both):
+        found = carried.carried(model, batches, special_of(batches, tokenizer))
+    for hook in hooks:
+        hook.remove()
+    assert found.by_norm[:, 3].min() > 1e-3
+    np.testing.assert_allclose(found.by_projection, 0, atol=1e-9)
+
+
+def test_a_uniform_share_is_what_every_token_gets_when_all_get_the_same():
+    special = [np.zeros((3, 10), dtype=bool), np.zeros((3, 4), dtype=bool)]
+    for one in special:
+        one[0, 0] = one[1, -1] = True  # no punctuation
+    even = np.array([[1 / len(one.T), 1 / len(one.T), 0] for one in special])
+    shares = np.tile(even[:, None, None], (1, 2, 3, 1))  # (examples, layers, heads, marks)
+    found = measure.uniform_shares(shares, special)
+    assert found.shape == (2, 2, 4) and np.isnan(found[..., 2]).all()
+    np.testing.assert_allclose(found[..., [0, 1, 3]], 1)
+    np.testing.assert_allclose(measure.uniform_shares(3 * shares, special)[..., 0], 3)
+
+
+class Notes:
+    """In place of a lab: keeps what is recorded and judged."""
+
+    def __init__(self, tasks):
+        self.rows, self.judged, self.learned = {}, {}, dict.fromkeys(tasks, True)
+
+    def resampling_seed(self, task):
+        return 1
+
+    def record(self, what, values, *_, **__):
+        self.rows[what] = values
+
+    def judge(self, claim, estimates, **_):
+        self.judged[claim] = judge(claim, estimates)
+
+
+@pytest.mark.parametrize(("broadcasts", "outcome"), [(True, FAILS), (False, HOLDS)])
+def test_a_sink_that_is_broadcast_is_told_from_one_that_does_nothing(broadcasts, outcome):
+    """By hand: of two heads one rests on [CLS], whose vector is long and all that it adds, or next to nothing."""
+    rng, task = np.random.default_rng(0), TASKS["mrpc"]
+    weight = np.zeros((40, 1, 2, 7))
+    weight[..., 0] = [0.9, 0.1]
+    parts = rng.uniform(0.1, 0.2, (40, 4, 1, 2))
+    parts[:, 0, :, 0] = 5 if broadcasts else 0.01
+    rank = np.tile([1.0, 9.0], (40, 1, 1))
+    own = carried.Carried(parts, parts, parts, 1 / rank, rank)
+    models = {state: {task: [{"weight": weight, "carried": own}]} for state in (PRETRAINED, TUNED)}
+    lab = Notes([task])
+    measure.record_resting_heads(lab, models, "[CLS]")
+    assert lab.judged["sink-idle"].outcome == outcome
+    ratio = lab.rows["participation ratio of a head's outputs"][PRETRAINED]
+    assert ratio == {"rest on the sink": 1, "other heads": 9}
+    lab, weight[..., 0] = Notes([task]), 0.1
+    measure.record_resting_heads(lab, models, "[CLS]")
+    assert lab.judged["sink-idle"].outcome == UNTESTABLE
+
+
+def test_the_strongest_weights_along_frame_links_are_those_of_notebook_2(model, tokenizer):
+    placed, inputs, _ = place_release("embedded", tokenizer)
+    placed, batches = placed[:40], make_batches(inputs.select(range(40)), tokenizer)
+    found = links.observe_frame_links(
+        model, batches, [one.pairs(FORWARD) for one in placed], tokenizer.all_special_ids
+    )
+    expected = observe(model, batches, {"links": FrameLinkAttention(placed, FORWARD)})["links"]
+    np.testing.assert_allclose(found["by weight"], expected.actual, rtol=1e-6)
+    assert (found["words only"] > found["by weight"]).any()
 
 
 def test_a_head_chosen_by_another_measurement_is_measured_on_the_other_half():
     rng = np.random.default_rng(0)
     first = rng.random((60, 1, 3, 4)) * 0.1 + np.linspace(0, 1, 12).reshape(3, 4)
-    assert measure.held_out_gain(first, 2 * first, 1).value == pytest.approx(0)
-    assert measure.held_out_gain(first, 1 - first, 1).value < -0.8
+    assert links.held_out_gain(first, 2 * first, 1).value == pytest.approx(0)
+    assert links.held_out_gain(first, 1 - first, 1).value < -0.8
     noise = rng.random((60, 1, 3, 4))  # its highest head is chosen by luck, which is not measured
-    assert measure.held_out_gain(noise, first, 1).value == pytest.approx(0, abs=0.15)
+    assert links.held_out_gain(noise, first, 1).value == pytest.approx(0, abs=0.15)
     with pytest.raises(ValueError, match="3 examples are too few"):
-        measure.held_out_gain(first[:3], first[:3], 1)
+        links.held_out_gain(first[:3], first[:3], 1)
 
 
 def test_heads_are_ranked_in_either_direction_by_itself():
@@ -131,7 +321,7 @@ def test_heads_are_ranked_in_either_direction_by_itself():
     # Each (directions, layers, heads).
     one, other = (rng.random((2, 3, 4)) + [[[0.0]], [[5.0]]] for _ in range(2))
     first, second = (rng.normal(0, 0.01, (60, 2, 3, 4)) + means for means in (one, other))
-    rank = measure.rank_of_heads(first, second, 1)
+    rank = links.rank_of_heads(first, second, 1)
     each = [
         spearmanr(a.ravel(), b.ravel()).statistic
         for a, b in zip(first.mean(axis=0), second.mean(axis=0), strict=True)
@@ -155,8 +345,8 @@ def test_words_only_leaves_special_tokens_out_by_weight_and_by_norm(model, token
     (batch,), ids = batches, tokenizer.all_special_ids
     words = ~torch.isin(batch.inputs["input_ids"], torch.tensor(ids))[:, None, None]
     measurements = {
-        "weight": measure.WordsOnly(Last(), ids),
-        "norm": ByNorm(measure.WordsOnly(Last(), ids)),
+        "weight": links.WordsOnly(Last(), ids),
+        "norm": ByNorm(links.WordsOnly(Last(), ids)),
     }
     found = observe(model, batches, measurements)
     for name in found:
@@ -164,22 +354,19 @@ def test_words_only_leaves_special_tokens_out_by_weight_and_by_norm(model, token
         torch.testing.assert_close(found[name], expected / expected.sum(dim=3, keepdim=True))
 
 
-def test_no_distance_is_drawn_below_0():
-    rows = [
-        {"what": measure.MOVED.format(instead), "task": "mrpc", "kind": kind, "unit": ""}
-        | {"value": value, "low": value - 0.03, "high": value + 0.03}
-        for instead in special_tokens.INSTEAD
-        for kind, value in zip(special_tokens.CUT_FROM, (0.01, 0.05), strict=True)
-    ]
-    results = Results({"notebook": "7", "facts": {"sink": "[CLS]"}, "rows": rows})
-    axes = figures.answers_moved(results).axes
-    intervals = [one for ax in axes for one in ax.collections if isinstance(one, LineCollection)]
-    lows = [segment[:, 0].min() for one in intervals for segment in one.get_segments()]
-    assert len(lows) == len(rows) and min(lows) == 0
+def test_the_interval_of_a_distance_is_above_0():
+    rng = np.random.default_rng(0)
+    runs = [measure.doublings(rng.exponential(size, 40), 1) for size in (0.0002, 0.003, 0.0004)]
+    mean = mean_over_seeds(runs)
+    told = measure.from_doublings(mean)
+    assert 0 < told["low"] < told["value"] < told["high"]
+    of_runs = [2**one.value for one in runs]
+    assert told["value"] == pytest.approx(np.prod(of_runs) ** (1 / 3), abs=1e-6)
+    assert measure.doublings(np.zeros(40), 1).value == pytest.approx(np.log2(1e-6))
 
 
 def test_a_run_with_too_few_links_says_so_in_its_figures():
     nothing = Results({"notebook": "7", "facts": {}, "rows": []})
-    for draw in (figures.heads_both_ways, figures.ranks):
+    for draw in (figures.heads_both_ways, figures.ranks, figures.cls_by_head):
         (ax,) = draw(nothing).axes
         assert ax.texts[0].get_text() == "not measured in this run"

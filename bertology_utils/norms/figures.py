@@ -1,4 +1,4 @@
-"""The figures of notebook 7: one map by weight and by norm, lengths of vectors, attention cut, and heads along links.
+"""The figures of notebook 7: one map by weight and by norm, lengths of vectors, uniform shares, attention cut, heads along links.
 
 ``results`` below is one table of rows, the committed evidence or a run's own.
 """
@@ -17,9 +17,10 @@ from ..attention import Batch, attention_maps, vectors
 from ..common import Head, head_name
 from ..plots import COLOURS, FLOW_COLOURS
 from ..results import Results
-from ..verdicts import CLAIMS, PRETRAINED
-from .measure import LENGTHS, MOVED, POINTS, RANKS, SHARES, TUNED, WAYS
-from .special_tokens import CUT_FROM, INSTEAD, MARKS
+from ..verdicts import PRETRAINED
+from .carried import MARKS
+from .links import POINTS, RANKS, TUNED, TUNING, WAYS
+from .measure import COUNTED, DROPPED, LENGTHS, MOVED, SHARES, UNIFORM
 
 KIND_COLOURS = dict(zip(MARKS, FLOW_COLOURS, strict=False)) | {"words": COLOURS["orange"]}
 LINKS = {  # rows of a figure: which links, and how their label in the results begins
@@ -72,19 +73,35 @@ def attention_by_layer(results: Results) -> Figure:
     return plots.stacked(table, panel="what", label=label, colours=FLOW_COLOURS)
 
 
-def answers_moved(results: Results) -> Figure:
-    """How far answers move without attention to the sink and without as much to words, a panel for each replacement."""
-    sink = results.content["facts"]["sink"]
-    kinds = dict(
-        zip(CUT_FROM, (f"attention cut from {sink}", "as much cut from words"), strict=True)
+def uniform_shares(results: Results) -> Figure:
+    """What one token of each kind gets by layer, in uniform shares, pre-trained: by weight, by norm and by projection."""
+    names = {UNIFORM.format(way): f"by {way}" for way in COUNTED}
+    table = results.table(list(names), state=PRETRAINED)
+    return plots.lines(
+        table.assign(what=table.what.map(names)),
+        colour="kind",
+        panel="what",
+        label="uniform shares, 1/L",
+        colours=KIND_COLOURS,
+        border={"a uniform share": 1},
+        share=False,
     )
-    names = {MOVED.format(instead): f"{instead} instead" for instead in INSTEAD}
-    table = results.table(list(names))
-    table["what"], table["kind"] = table.what.map(names), table.kind.map(kinds)
-    table["low"] = table.low.clip(lower=0)  # a distance
-    colours = dict(zip(kinds.values(), (KIND_COLOURS[sink], COLOURS["orange"]), strict=True))
+
+
+def answers_moved(results: Results) -> Figure:
+    """How far answers move when the sink's attention is dropped, and by the cuts that should move them farther."""
+    sink = results.content["facts"]["sink"]
+    names = {
+        DROPPED: f"{sink} dropped",
+        "words, nothing instead": "as much of words dropped",
+        "the sink, the rest instead": f"{sink}'s attention to the other tokens",
+        "the sink, the mean instead": f"{sink}'s attention to all tokens alike",
+    }
+    table = results.table(MOVED, kind=list(names))
+    table["kind"] = pd.Categorical(table.kind.map(names), list(names.values()))
+    colours = (KIND_COLOURS[sink], COLOURS["orange"], COLOURS["green"], COLOURS["grey"])
     label = "how far the answer moves"
-    return plots.dots(table, colour="kind", panel="what", label=label, colours=colours)
+    return plots.dots(table, colour="kind", label=label, colours=colours, limits=(0, None))
 
 
 def heads_both_ways(results: Results) -> Figure:
@@ -108,19 +125,24 @@ def heads_both_ways(results: Results) -> Figure:
 
 
 def ranks(results: Results) -> Figure:
-    """Rank correlation of heads by norm with the same by weight, a row for each kind of link."""
-    table, parts = results.table([RANKS.format(links) for links in dict(LINKS.values())]), []
+    """Rank correlation of fine-tuned heads by norm with the same by weight, and with themselves before; by kind of link."""
+    names = {RANKS: "norm with weight", TUNING: "fine-tuned with pre-trained"}
+    what = {
+        name.format(links): words for links in dict(LINKS.values()) for name, words in names.items()
+    }
+    table, parts = results.table(list(what)), []
     for row, (links, kind) in LINKS.items():
-        for state in (PRETRAINED, TUNED):
-            own = table.kind.str.startswith(f"{kind}, {state}") & (
-                table.what == RANKS.format(links)
-            )
-            parts.append(table[own].assign(links=row, state=state))
+        own = table.kind.str.startswith(f"{kind}, {TUNED}")
+        own &= table.what.isin([name.format(links) for name in names])
+        parts.append(table[own].assign(links=row))
+    rows = pd.concat(parts, ignore_index=True)
     return plots.dots(
-        pd.concat(parts, ignore_index=True),
+        rows.assign(what=rows.what.map(what)),
         y="links",
-        colour="state",
+        colour="what",
         label="rank correlation over heads",
-        colours={PRETRAINED: COLOURS["grey"], TUNED: COLOURS["blue"]},
-        border={"least that counts as the same": CLAIMS["relations-rank"].least},
+        colours={
+            "norm with weight": COLOURS["blue"],
+            "fine-tuned with pre-trained": COLOURS["grey"],
+        },
     )

@@ -6,51 +6,81 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
+from scipy.special import softmax
 
-from ..attention import Batch, ByNorm, Measurement, begin, observe_cached
-from ..cache import cached
+from ..attention import Batch, ByNorm, observe
+from ..cache import Lazy, cached
 from ..common import track
-from ..features import DESTINATIONS, Flow, in_even_shares, marks
-from ..framenet.measure import FORWARD, FrameLinkAttention, frame_sentences
+from ..features import DESTINATIONS, Flow, marks
 from ..glue import Task
-from ..links.dependencies import RELATIONS, Arcs, Pointing, joined, sums_of_examples
 from ..statistics import (
+    ROUNDING,
     Bootstrap,
     Estimate,
     ManyTest,
     Seed,
     bootstrap_mean,
-    largest,
     many_test,
     mean_over_seeds,
     over_trainings,
-    rank_agreement,
+    pooled,
+    whole_and_resampled,
 )
-from ..verdicts import MIN_EXAMPLES, PRETRAINED, WEIGHT, no_sink, unlearned
+from ..verdicts import PRETRAINED, WEIGHT, no_sink, unlearned
+from .carried import KINDS, MARKS, Carried, carried
+from .cuts import CUTS, Cuts, cut_attention
+from .links import RUNS as LINK_RUNS
+from .links import (
+    TUNED,
+    WAYS,
+    frame_link_weights,
+    observe_links,
+    record_dependencies,
+    record_frame_links,
+)
 from .mixing import DEFINITIONS, Mixing
-from .special_tokens import CUT_FROM, INSTEAD, MARKS, cut, mean_lengths
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from ..lab import Lab
 
-TUNED, RANDOM = "fine-tuned", "random weights"
-WAYS = ("weight", "norm")
+RANDOM = "random weights"
+# How much a head has from a token: its weight, the norm of the weighted vector, and what that brings
+# in the direction of the head's output.
+COUNTED = (*WAYS, "projection")
+RESTS = 0.5  # of a head's attention: a head that gives the sink more rests on it
 # Names of rows in results.json.
 LENGTHS = "mean length of vectors"
 SHARES = "share of attention by destination, by {}"
-MOVED = "how far answers move, {} instead"
-POINTS = "share of links that a head points along, by {}"
-RANKS = "rank correlation of heads along {}, norm with weight"
-BEHIND = "head chosen by norm above that chosen by weight, {}"
+UNIFORM = "uniform shares of one token, by {}"
+ALL_LAYERS = "uniform shares of one token, all layers, by {}"
+OF_CLS = "share of [CLS], by {}"
+OF_CLS_BY_HEAD = "share of [CLS] of each head, by {}"
+FROM_SINK = "share of the output of heads that rest on the sink which comes from the sink"
+MOVED = "how far answers move"
+FARTHER = "doublings of how far answers move, from the sink cut with nothing instead"
+CUT_OF_ALL = "share of attention that is cut"
+CUT_OF_SINK = "share of the sink's attention that is cut with part of the sink"
+DROPPED = "the sink, nothing instead"
+# Of each head, (layers, heads): means over examples.
+OF_HEADS: Mapping[str, Callable[[Carried, int], np.ndarray]] = {
+    "length of a head's output": lambda one, sink: one.output.mean(axis=0),
+    "participation ratio of a head's outputs": lambda one, sink: np.nanmean(one.rank, axis=0),
+    "length of the sink's vector in lengths of words' vectors": lambda one, sink: (
+        np.nanmean(one.lengths[:, sink], axis=0) / np.nanmean(one.lengths[:, -1], axis=0)
+    ),
+}
+# What moves answers farther than dropping the attention to the sink, if that is a no-op.
+PREDICTED = (
+    "the sink, the rest instead",
+    "the sink, the mean instead",
+    "words, nothing instead",
+)
 
 Found = Mapping[str, Any]  # what one pass over a task's inputs finds of a model, by measurement
 Models = Mapping[str, Mapping[Task, Sequence[Found]]]  # of every run, by state and task
 ByState = dict[str, dict[Task, Estimate]]
-# Two measurements of the same heads on the same examples, each (examples, directions, layers, heads).
-Pair = tuple[np.ndarray, np.ndarray]
 
 
 def encoder_of(lab: Lab) -> PreTrainedModel:
@@ -62,48 +92,74 @@ def encoder_of(lab: Lab) -> PreTrainedModel:
 
 def run(lab: Lab) -> None:
     """Special tokens, their attention cut, heads along links, and mixing, in every task and run; controls included."""
-    frames = frame_link_weights(lab)  # first, as a release may be missing
+    encoder_of(lab)  # first, as it may be refused; and a release may be missing
+    frames = frame_link_weights(lab)
     special = {task: [marks(one) for one in lab.annotated_inputs(task)] for task in lab.tasks}
     models = observe_all(lab, special)
-    flows = {way: {task: one[way] for task, (one,) in models[PRETRAINED].items()} for way in WAYS}
-    even = {way: in_even_shares(flows[way], special) for way in WAYS}
-    for way in WAYS:
-        what = f"one token's attention in even shares, by {way}"
-        lab.record(what, even[way], by=("kind",), state=PRETRAINED)
-    sink = max(("[CLS]", "[SEP]"), key=even["weight"].__getitem__)
+    shares = record_uniform_shares(lab, models, special)
+    sink = max(("[CLS]", "[SEP]"), key=shares.__getitem__)
     lab.fact(learned=lab.learned, sink=sink)
-    record_lengths(lab, special)
+    record_lengths(lab, models)
     record_destinations(lab, models)
-    record_falls(lab, models, even["weight"])
-    record_cuts(lab, models, special, sink)
+    record_falls(lab, models, shares)
+    record_resting_heads(lab, models, sink)
+    record_cuts(lab, special, sink)
     record_dependencies(lab, models)
     record_frame_links(lab, frames)
     record_mixing(lab, models)
 
 
 def observe_all(lab: Lab, special: Mapping[Task, Sequence[np.ndarray]]) -> Models:
-    """One pass of every model over its task's measured rows, or what the cache has of it."""
+    """What is measured of every model on its task's measured rows, from the cache."""
 
-    def observe(model: PreTrainedModel, task: Task) -> Found:
-        inputs = lab.annotated_inputs(task)
-        measurements = {
-            "weight": Flow(special[task]),
-            "norm": ByNorm(Flow(special[task])),
-            "exchanged": ByNorm(Flow(special[task]), exchange=lab.settings.seed),
-            "mixing": Mixing(model),
-            "points by weight": Pointing(inputs),
-            "points by norm": ByNorm(Pointing(inputs)),
-        }
-        return observe_cached(model, lab.batches(task), measurements)
+    def measure(model: Lazy, task: Task, with_links: bool = False) -> Found:
+        rows = lab.lazy_batches(task, lab.rows(task, "measured"))
+        found = cached(observe_attention, model, rows, special[task], lab.settings.seed)
+        own: Carried = cached(carried, model, rows, special[task])
+        found |= {"carried": own, "projection": own.projection}
+        if with_links:
+            found |= cached(observe_links, model, rows, lab.annotated_inputs(task))
+        return found
 
-    encoder, random = encoder_of(lab), lab.encoder("normal")
+    encoder, random = lab.lazy_encoder("pretrained"), lab.lazy_encoder("normal")
     models: dict[str, dict[Task, list[Found]]] = {PRETRAINED: {}, TUNED: {}, RANDOM: {}}
     for task in track(lab.tasks, "measuring"):
-        models[PRETRAINED][task] = [observe(encoder, task)]
-        tuned = (lab.finetuned(task, seed_offset=number) for number in lab.trainings(task))
-        models[TUNED][task] = [observe(model, task) for model in tuned]
-        models[RANDOM][task] = [observe(random, task)]
+        models[PRETRAINED][task] = [measure(encoder, task, with_links=True)]
+        models[TUNED][task] = [
+            measure(lab.lazy_classifier(task, seed_offset=number), task, number < LINK_RUNS)
+            for number in lab.trainings(task)
+        ]
+        models[RANDOM][task] = [measure(random, task)]
     return models
+
+
+def observe_attention(
+    model: PreTrainedModel, batches: Sequence[Batch], special: Sequence[np.ndarray], seed: int
+) -> dict[str, np.ndarray]:
+    """Where every head's attention goes, by weight, by norm and by lengths exchanged; and the mixing ratio.
+
+    Args:
+        model: encoder or classifier in evaluation mode.
+        batches: inputs.
+        special: per example of the data, from :func:`bertology_utils.features.marks`.
+        seed: of the exchange.
+
+    Returns:
+        "weight" and "norm", each of shape (examples, layers, heads, destinations) in the order of
+        :data:`bertology_utils.features.DESTINATIONS`; "exchanged", of the first of them alone;
+        "mixing", see :class:`Mixing`.
+    """
+    measurements: dict[str, Any] = {
+        "weight": Flow(special),
+        "norm": ByNorm(Flow(special)),
+        "exchanged": ByNorm(Flow(special), exchange=seed),
+        "mixing": Mixing(model),
+    }
+    found = observe(model, batches, measurements)
+    mixing = {"mixing": found.pop("mixing")}
+    shares = {name: one.destinations for name, one in found.items()} | mixing
+    shares["exchanged"] = shares["exchanged"][..., :1]
+    return {name: one.astype(np.float32) for name, one in shares.items()}
 
 
 def by_state(models: Models, measure: Callable[[Task, Found], Bootstrap]) -> ByState:
@@ -129,13 +185,53 @@ def mean_of_models(runs: Mapping[Task, Sequence[Found]], measure: Callable[[Foun
 # Special tokens by weight and by norm
 
 
-def record_lengths(lab: Lab, special: Mapping[Task, Sequence[np.ndarray]]) -> None:
+def uniform_shares(shares: np.ndarray, special: Sequence[np.ndarray]) -> np.ndarray:
+    """What one token of each of :data:`KINDS` gets in multiples of 1/L, mean over heads and over the tokens of a kind.
+
+    Args:
+        shares: of all attention, shape (examples, layers, heads, destinations).
+        special: per example, from :func:`bertology_utils.features.marks`.
+
+    Returns:
+        Shape (examples, layers, kinds); NaN where an example has no such token.
+    """
+    of_marks = shares[..., : len(MARKS)].mean(axis=2)  # (examples, layers, marks)
+    of_kinds = np.concatenate([of_marks, 1 - of_marks.sum(axis=2, keepdims=True)], axis=2)
+    counts = np.array([[*one.sum(axis=1), (~one.any(axis=0)).sum()] for one in special])
+    lengths = counts.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        return of_kinds * np.where(counts, lengths / counts, np.nan)[:, None]
+
+
+def record_uniform_shares(
+    lab: Lab, models: Models, special: Mapping[Task, Sequence[np.ndarray]]
+) -> dict[str, float]:
+    """What one token of each kind gets in uniform shares; returns the pre-trained encoder's, by weight and kind."""
+    by_weight: dict[str, float] = {}
+    for way in COUNTED:
+        by_layer: dict[str, dict[str, np.ndarray]] = {}
+        for state in (PRETRAINED, TUNED):
+            of_runs = [  # each (layers, kinds)
+                np.nanmean(uniform_shares(one[way], special[task]), axis=0)
+                for task, runs in models[state].items()
+                for one in runs
+            ]
+            by_layer[state] = dict(zip(KINDS, np.nanmean(of_runs, axis=0).T, strict=True))
+        lab.record(
+            UNIFORM.format(way), by_layer, ("state", "kind"), over=("layer",), tolerance=0.01
+        )
+        means = {kind: float(one.mean()) for kind, one in by_layer[PRETRAINED].items()}
+        lab.record(ALL_LAYERS.format(way), means, ("kind",), state=PRETRAINED, tolerance=0.01)
+        by_weight = by_weight or means
+    return by_weight
+
+
+def record_lengths(lab: Lab, models: Models) -> None:
     """Mean length of the vectors of special tokens, punctuation and words, by layer."""
-    encoder, lengths = lab.encoder(), []
-    for task in lab.tasks:
-        kinds = [np.vstack([one, ~one.any(axis=0)]) for one in special[task]]
-        lengths.append(mean_lengths(encoder, lab.batches(task), kinds))
-    by_kind = dict(zip((*MARKS, "words"), np.nanmean(lengths, axis=0), strict=True))
+    of_tasks = [
+        np.nanmean(one["carried"].lengths, axis=(0, 3)) for (one,) in models[PRETRAINED].values()
+    ]
+    by_kind = dict(zip(KINDS, np.nanmean(of_tasks, axis=0), strict=True))  # each (layers,)
     lab.record(LENGTHS, by_kind, by=("kind",), over=("layer",), state=PRETRAINED)
 
 
@@ -143,51 +239,62 @@ def record_destinations(lab: Lab, models: Models) -> None:
     """Where each layer's attention goes, and how much of each head's goes to [CLS]."""
     for way in WAYS:
         shares = {  # each (layers, destinations)
-            state: mean_of_models(models[state], lambda one: one[way].destinations.mean(axis=2))
+            state: mean_of_models(models[state], lambda one: one[way].mean(axis=2))
             for state in (PRETRAINED, TUNED)
         }
         what, over = SHARES.format(way), ("layer", "kind")
         lab.record(what, shares, by=("state",), over=over, kinds=DESTINATIONS, unit="share")
-        heads = {
-            task: one[way].destinations[..., 0].mean(axis=0)
-            for task, (one,) in models[PRETRAINED].items()
-        }
-        what = f"share of [CLS] of each head, by {way}"
-        lab.record(what, heads, by=("task",), state=PRETRAINED)
-        counts = {task: int((one > 0.5).sum()) for task, one in heads.items()}
+    for way in COUNTED:
+        heads = {task: one[way][..., 0].mean(axis=0) for task, (one,) in models[PRETRAINED].items()}
+        lab.record(OF_CLS_BY_HEAD.format(way), heads, by=("task",), state=PRETRAINED)
+        counts = {task: int((one > RESTS).sum()) for task, one in heads.items()}
         what = f"heads that give [CLS] more than half, by {way}"
         lab.record(what, counts, by=("task",), unit="count", tolerance=1, state=PRETRAINED)
 
 
 def share_of(one: Found, kind: str, way: str, seed: Seed) -> Bootstrap:
     """What a kind of token gets of a model's attention, mean over layers and heads."""
-    own = one[way].destinations[..., DESTINATIONS.index(kind)]  # (examples, layers, heads)
+    own = one[way][..., DESTINATIONS.index(kind)]  # (examples, layers, heads)
     return bootstrap_mean(own.mean(axis=(1, 2)), seed)
 
 
-def record_falls(lab: Lab, models: Models, even_shares: Mapping[str, float]) -> None:
-    """What special tokens and punctuation lose from weight to norm, against three controls.
+def record_falls(lab: Lab, models: Models, shares: Mapping[str, float]) -> None:
+    """What special tokens and punctuation lose from weight to norm, and what fine-tuning gives [CLS]; four controls.
 
-    These are lengths exchanged among an input's tokens, random weights, and every head by itself.
+    These are projections, which see that vectors cancel; lengths exchanged among an input's tokens;
+    random weights; and every head by itself.
 
     Args:
         lab: of the notebook.
         models: from :func:`observe_all`.
-        even_shares: by weight, of one token of each kind, pre-trained.
+        shares: uniform shares of one token of each kind, pre-trained and by weight.
     """
     rows, seed = ("state", "task"), lab.resampling_seed
 
-    def fall(task: Task, one: Found, kind: str = "[CLS]", start: str = "weight") -> Bootstrap:
-        return share_of(one, kind, start, seed(task)) - share_of(one, kind, "norm", seed(task))
+    def fall(
+        task: Task, one: Found, kind: str = "[CLS]", start: str = "weight", end: str = "norm"
+    ) -> Bootstrap:
+        return share_of(one, kind, start, seed(task)) - share_of(one, kind, end, seed(task))
 
-    for way in WAYS:
-        shares = by_state(models, lambda task, one: share_of(one, "[CLS]", way, seed(task)))
-        lab.record(f"share of [CLS], by {way}", shares, by=rows, unit="share")
+    def rise(task: Task, one: Found, way: str) -> Bootstrap:
+        (before,) = models[PRETRAINED][task]
+        return share_of(one, "[CLS]", way, seed(task)) - share_of(before, "[CLS]", way, seed(task))
+
+    for way in COUNTED:
+        of_cls = by_state(models, lambda task, one: share_of(one, "[CLS]", way, seed(task)))
+        lab.record(OF_CLS.format(way), of_cls, by=rows, unit="share")
+        rises = over_trainings(models[TUNED], lambda task, one: rise(task, one, way))
+        what = f"rise of [CLS] by {way} in fine-tuning"
+        lab.record(what, rises, by=("task",), unit="difference")
     for kind in MARKS:
         falls = by_state(models, lambda task, one: fall(task, one, kind))
         lab.record(f"fall of {kind} by norm", falls, by=rows, unit="difference")
-        unmet = no_sink(even_shares[kind], kind) or unlearned(lab.tasks, lab.learned)
+        unmet = no_sink(shares[kind], kind) or unlearned(lab.tasks, lab.learned)
         lab.judge(f"norm-{kind.strip('[]').lower()}", cases(lab, falls), unmet=unmet)
+    projected = by_state(models, lambda task, one: fall(task, one, end="projection"))
+    lab.record("fall of [CLS] by projection", projected, by=rows, unit="difference")
+    unmet = no_sink(shares["[CLS]"], "[CLS]") or unlearned(lab.tasks, lab.learned)
+    lab.judge("norm-projection", cases(lab, projected), unmet=unmet)
     further = over_trainings(models[TUNED], lambda task, one: fall(task, one, start="exchanged"))
     what = "fall of [CLS] above that with exchanged lengths"
     lab.record(what, further, by=("task",), state=TUNED, unit="difference")
@@ -197,207 +304,131 @@ def record_falls(lab: Lab, models: Models, even_shares: Mapping[str, float]) -> 
     lab.judge("norm-random")
 
     def test(task: Task, one: Found) -> ManyTest:
-        rise = one["norm"].destinations[..., 0] - one["weight"].destinations[..., 0]
-        return many_test(rise, WEIGHT, seed(task))
+        return many_test(one["norm"][..., 0] - one["weight"][..., 0], WEIGHT, seed(task))
 
     tests = {task: [test(task, one) for one in runs] for task, runs in models[TUNED].items()}
-    rises = {task: [one.means for one in several] for task, several in tests.items()}
-    what = "share of [CLS] of each head, norm above weight"
-    lab.record(what, rises, by=("task", "training"), state=TUNED)
     lab.judge("norm-heads", tests)
 
 
-def record_cuts(
-    lab: Lab, models: Models, special: Mapping[Task, Sequence[np.ndarray]], sink: str
-) -> None:
-    """How far answers move when attention to the sink is cut, and when as much to words is; see :func:`cut`."""
+# No-op or broadcast?
+
+
+def record_resting_heads(lab: Lab, models: Models, sink: str) -> None:
+    """Heads that give the sink most of their weight: do they add little, or the sink's vector to all tokens alike?
+
+    A head that broadcasts adds the sink's vector, which is long, to every token: its output lies in
+    one direction and comes from the sink. One that has nothing to do adds what little it has from
+    other tokens.
+    """
     at = MARKS.index(sink)
-    moved: dict[str, dict[Task, dict[str, Estimate]]] = {instead: {} for instead in INSTEAD}
-    spared: dict[Task, dict[str, Estimate]] = {task: {} for task in lab.tasks}
-    has, mass = {}, {}
+
+    def resting(one: Found) -> np.ndarray:
+        return one["weight"][..., at].mean(axis=0) > RESTS  # (layers, heads)
+
+    def from_sink(task: Task, one: Found) -> Bootstrap:
+        parts, seed = one["carried"].by_projection[..., resting(one)], lab.resampling_seed(task)
+        weights = whole_and_resampled(len(parts), seed)  # (1 + resamples, examples)
+        of_sink, whole = weights @ parts[:, at], weights @ parts.sum(axis=1)  # (…, resting heads)
+        return Bootstrap.of((of_sink / whole).mean(axis=1), len(parts), seed)
+
+    with_some = {
+        state: {
+            task: some
+            for task, runs in models[state].items()
+            if (some := [one for one in runs if resting(one).any()])
+        }
+        for state in (PRETRAINED, TUNED)
+    }
+    shares = by_state(with_some, from_sink)
+    lab.record(FROM_SINK, shares, by=("state", "task"), unit="share")
+    lab.judge("sink-idle", cases(lab, shares))
+    values: dict[str, dict[str, dict[str, float]]] = {}
+    for state, by_task in with_some.items():
+        runs = [one for several in by_task.values() for one in several]
+        rests = np.concatenate([resting(one).ravel() for one in runs] or [np.empty(0, bool)])
+        for name, measure in OF_HEADS.items():
+            heads = [measure(one["carried"], at).ravel() for one in runs]
+            for kind, those in (("rest on the sink", rests), ("other heads", ~rests)):
+                if those.any():
+                    mean = float(np.concatenate(heads)[those].mean())
+                    values.setdefault(name, {}).setdefault(state, {})[kind] = mean
+    for name, of_states in values.items():
+        lab.record(name, of_states, by=("state", "kind"), tolerance=0.01)
+
+
+# Attention cut
+
+
+def answers_moved(found: Cuts) -> np.ndarray:
+    """How far each cut moves each answer, from 0 to 1, shape (examples, cuts).
+
+    The total variation distance: half of the summed changes of the labels' probabilities. Of a
+    regression it is the change of the score on the unit range.
+    """
+    outputs = np.concatenate([found.whole[:, None], found.outputs], axis=1).astype(np.float64)
+    if outputs.shape[2] > 1:
+        outputs = softmax(outputs, axis=2)
+    change = np.abs(outputs[:, 1:] - outputs[:, :1]).sum(axis=2)
+    return change if outputs.shape[2] == 1 else change / 2
+
+
+def doublings(values: np.ndarray, seed: Seed) -> Bootstrap:
+    """The mean of values that are not negative, one per example, as a binary logarithm."""
+    mean = bootstrap_mean(values, seed)
+    logarithms = np.log2(np.maximum([mean.value, *mean.draws], ROUNDING))
+    return Bootstrap.of(logarithms, mean.n, seed)
+
+
+def from_doublings(one: Estimate) -> dict[str, float]:
+    """Geometric mean over runs with its interval, which is above 0 as the quantity is."""
+    summary = one.summary()
+    powers = {name: round(2 ** summary[name], 6) for name in ("value", "low", "high")}
+    return powers | {name: summary[name] for name in ("n", "trainings")}
+
+
+def record_cuts(lab: Lab, special: Mapping[Task, Sequence[np.ndarray]], sink: str) -> None:
+    """How far answers move when attention is cut from the sink and from words; see :func:`cut_attention`."""
+    at, names = MARKS.index(sink), [f"{source}, {instead} instead" for source, instead in CUTS]
+    moved: dict[Task, dict[str, Estimate]] = {}
+    farther: dict[Task, dict[str, Estimate]] = {}
+    gone: dict[Task, dict[str, float]] = {}
+    part_of_sink: dict[Task, float] = {}
     for task in track(lab.tasks, "cutting"):
         masks = [(one[at], ~one.any(axis=0)) for one in special[task]]
-        seed = lab.resampling_seed(task)
-        for instead in INSTEAD:
-            cuts = [
-                cached(cut, model, lab.batches(task), masks, lab.settings.seed, instead)
-                for model in lab.lazy_classifiers(task)
-            ]
-            # Of every run, without the sink and without words.
-            runs = [[bootstrap_mean(part, seed) for part in one.moved.T] for one in cuts]
-            means = map(mean_over_seeds, zip(*runs, strict=True))
-            moved[instead][task] = dict(zip(CUT_FROM, means, strict=True))
-            less = [words - own for own, words in runs]
-            spared[task][f"{instead} instead"] = mean_over_seeds(less)
-            if instead == "nothing":
-                mass[task] = dict(zip(CUT_FROM, cuts[0].mass.mean(axis=0), strict=True))
-        of_sink = [one["weight"].destinations[..., at].mean() for one in models[TUNED][task]]
-        has[task] = np.mean(of_sink)
-    for instead, by_task in moved.items():
-        lab.record(MOVED.format(instead), by_task, by=("task", "kind"), state=TUNED)
-    what = "answers spared by cutting the sink"
-    lab.record(what, spared, by=("task", "kind"), unit="difference", state=TUNED)
-    lab.judge("sink-noop")
-    what = "share of attention that the sink has"
-    lab.record(what, has, by=("task",), state=TUNED, unit="share")
-    lab.record("share of attention that is cut", mass, by=("task", "kind"), unit="share")
-
-
-# Heads along links by weight and by norm
-
-
-def rank_of_heads(first: np.ndarray, second: np.ndarray, seed: Seed) -> Bootstrap:
-    """Rank correlation of heads by two measurements, see :data:`Pair`; of two directions the mean."""
-    own, other = (one.reshape(*one.shape[:2], -1) for one in (first, second))
-    return rank_agreement(own, other, seed)
-
-
-def held_out_gain(first: np.ndarray, second: np.ndarray, seed: Seed) -> Bootstrap:
-    """By the first measurement, the head chosen by the second minus the one chosen by the first.
-
-    Heads are chosen on one half of the examples and measured on the other, and the other way round.
-
-    Args:
-        first, second: see :data:`Pair`.
-        seed: of halving and resampling.
-
-    Raises:
-        ValueError: fewer than four examples.
-    """
-    if len(first) < 4:
-        raise ValueError(
-            f"{len(first)} examples are too few to choose a head on one half and measure it on the"
-            " other; four are the least"
+        rows, seed = lab.lazy_batches(task, lab.rows(task, "measured")), lab.resampling_seed(task)
+        runs: list[Cuts] = [
+            cached(cut_attention, model, rows, masks, lab.settings.seed)
+            for model in lab.lazy_classifiers(task)
+        ]
+        each = [[doublings(part, seed) for part in answers_moved(one).T] for one in runs]
+        of_cuts = dict(zip(names, zip(*each, strict=True), strict=True))  # by cut, of every run
+        moved[task] = {name: mean_over_seeds(of_runs) for name, of_runs in of_cuts.items()}
+        farther[task] = {
+            name: mean_over_seeds(
+                [other - own for other, own in zip(of_cuts[name], of_cuts[DROPPED], strict=True)]
+            )
+            for name in PREDICTED
+        }
+        # Mean over runs, examples and layers, each (cuts,).
+        cut, had = (
+            np.mean([getattr(one, part).mean(axis=(0, 2)) for one in runs], axis=0)
+            for part in ("gone", "sink")
         )
-    half = np.random.default_rng(seed).permutation(len(first)) < len(first) // 2
-    flat = [one.reshape(len(one), -1) for one in (first, second)]
-    gains = np.empty(
-        len(first)
-    )  # of every example, with heads chosen on the half that it is not in
-    for chosen_on in (half, ~half):
-        own, other = (largest(values[chosen_on].mean(axis=0))[0] for values in flat)
-        gains[~chosen_on] = flat[0][~chosen_on, other] - flat[0][~chosen_on, own]
-    return bootstrap_mean(gains, seed)
-
-
-def record_comparison(
-    lab: Lab, what: str, unit: str, compare: Callable[..., Bootstrap], pairs: Mapping[str, Any]
-) -> None:
-    """Record what two measurements of heads say of each other, mean over runs, by what they are of."""
-    values = {
-        name: mean_over_seeds([compare(*pair, lab.settings.seed) for pair in runs])
-        for name, runs in pairs.items()
-    }
-    lab.record(what, values, by=("kind",), unit=unit)
-
-
-def share_right(arcs: Arcs) -> np.ndarray:
-    """Share of an example's arcs along which a head points, shape (examples with arcs, directions, layers, heads)."""
-    _, groups = np.unique(arcs.example, return_inverse=True)
-    sums = sums_of_examples(np.moveaxis(arcs.hits, 0, 1), groups)
-    return sums / np.bincount(groups)[:, None, None, None]
-
-
-def record_dependencies(lab: Lab, models: Models) -> None:
-    """Heads along dependencies, examples of all tasks together: how often they point right, and their ranks."""
-    learned = [runs for task, runs in models[TUNED].items() if lab.learned[task]]
-    # The models of all tasks, of as many runs as every task has.
-    of_runs = {
-        PRETRAINED: list(zip(*models[PRETRAINED].values(), strict=True)),
-        TUNED: list(zip(*learned, strict=False)),
-    }
-    pairs: dict[str, list[Pair]] = {}
-    for relation in RELATIONS:
-        for state, runs in of_runs.items():
-            arcs = [
-                [one[f"points by {way}"][relation] for one in run] for run in runs for way in WAYS
-            ]
-            if arcs and sum(len(one.offset) for one in arcs[0]) >= MIN_EXAMPLES:
-                shares = [share_right(joined(parts)) for parts in arcs]
-                pairs[f"{relation}, {state}"] = list(zip(shares[::2], shares[1::2], strict=True))
-    for at, way in enumerate(WAYS):
-        right = {
-            relation: pair[at].mean(axis=0).max(axis=0)  # in the better direction
-            for relation in RELATIONS
-            for pair in pairs.get(f"{relation}, {PRETRAINED}", ())
+        gone[task] = {
+            names[n]: cut[n] for n, (_, instead) in enumerate(CUTS) if instead == "nothing"
         }
-        what, tolerance = POINTS.format(way), 0.002  # a few links may turn to a near tie
-        lab.record(what, right, ("kind",), unit="share", tolerance=tolerance, state=PRETRAINED)
-    record_comparison(lab, RANKS.format("dependencies"), "correlation", rank_of_heads, pairs)
-    record_comparison(lab, BEHIND.format("dependencies"), "difference", held_out_gain, pairs)
-    for claim in ("relations-rank", "relations-best"):
-        lab.judge(claim)
-
-
-class WordsOnly:
-    """A measurement that is fed with maps of words alone: special tokens get nothing, and rows sum to 1 without them.
-
-    Args:
-        measurement: any.
-        special: ids of the special tokens.
-    """
-
-    def __init__(self, measurement: Measurement, special: Sequence[int]):
-        self.measurement, self._special = measurement, torch.tensor(list(special))
-
-    def start(self, batch: Batch) -> None:
-        """Announce the batch to the measurement."""
-        begin(self.measurement, batch)
-
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Take in one layer; see :class:`bertology_utils.attention.Measurement`."""
-        ids = batch.inputs["input_ids"]
-        words = maps * ~torch.isin(ids, self._special.to(ids.device))[:, None, None]
-        among_words = words / words.sum(dim=3, keepdim=True).clamp(min=1e-12)
-        self.measurement.update(layer, among_words, batch)
-
-    def compute(self) -> Any:
-        """Result of the wrapped measurement."""
-        return self.measurement.compute()
-
-
-def frame_link_weights(lab: Lab) -> dict[str, list[dict[str, np.ndarray]]]:
-    """Weights along frame-semantic links by four readings, pre-trained and in the runs of the first learned task.
-
-    Returns:
-        By state, of every run, by reading: shape (sentences, 1, layers, heads).
-    """
-    placed, batches = frame_sentences(lab)
-    special = lab.tokenizer.all_special_ids
-
-    def observe(model: PreTrainedModel) -> dict[str, np.ndarray]:
-        links = [FrameLinkAttention(placed, FORWARD) for _ in range(4)]
-        readings = {
-            "by weight": links[0],
-            "by norm": ByNorm(links[1]),
-            "words only": WordsOnly(links[2], special),
-            "words only, by norm": ByNorm(WordsOnly(links[3], special)),
-        }
-        scores = observe_cached(model, batches, readings)
-        return {reading: one.actual[:, None] for reading, one in scores.items()}
-
-    weights = {PRETRAINED: [observe(encoder_of(lab))]}
-    for task in [task for task in lab.tasks if lab.learned[task]][:1]:
-        weights[f"{TUNED} on {task.title}"] = [observe(one) for one in lab.lazy_classifiers(task)]
-    return weights
-
-
-def record_frame_links(lab: Lab, frames: Mapping[str, Sequence[Mapping[str, np.ndarray]]]) -> None:
-    """Heads along frame-semantic links by three readings against weights, and among words by norm against weight."""
-    pairs = {
-        f"{reading}, {state}": [(one["by weight"], one[reading]) for one in runs]
-        for state, runs in frames.items()
-        for reading in ("by norm", "words only", "words only, by norm")
+        part = CUTS.index(("part of the sink", "nothing"))
+        part_of_sink[task] = cut[part] / had[part]
+    positive = {
+        task: {name: from_doublings(one) for name, one in kinds.items()}
+        for task, kinds in pooled(moved).items()
     }
-    among_words = {
-        f"words only, {state}": [(one["words only"], one["words only, by norm"]) for one in runs]
-        for state, runs in frames.items()
-    }
-    for links, compared in (("frame links", pairs), ("frame links among words", among_words)):
-        record_comparison(lab, RANKS.format(links), "correlation", rank_of_heads, compared)
-    record_comparison(lab, BEHIND.format("frame links"), "difference", held_out_gain, pairs)
-    for claim in ("frames-rank", "frames-best"):
-        lab.judge(claim)
+    rows_by = ("task", "kind")
+    lab.record(MOVED, positive, by=rows_by, state=TUNED)
+    lab.record(FARTHER, farther, by=rows_by, state=TUNED, unit="doublings", tolerance=0.02)
+    lab.judge("sink-noop")
+    lab.record(CUT_OF_ALL, gone, by=rows_by, state=TUNED, unit="share")
+    lab.record(CUT_OF_SINK, part_of_sink, by=("task",), state=TUNED, unit="share")
 
 
 # Mixing
