@@ -240,7 +240,6 @@ def test_vectors_that_cancel_count_by_norm_and_not_by_projection(model, tokenize
         found = carried.carried(model, batches, special_of(batches, tokenizer))
     for hook in hooks:
         hook.remove()
-    assert found.by_norm[:, 3].min() > 1e-3
     np.testing.assert_allclose(found.by_projection, 0, atol=1e-9)
 
 
@@ -281,7 +280,7 @@ def test_a_sink_that_is_broadcast_is_told_from_one_that_does_nothing(broadcasts,
     parts = rng.uniform(0.1, 0.2, (40, 4, 1, 2))
     parts[:, 0, :, 0] = 5 if broadcasts else 0.01
     rank = np.tile([1.0, 9.0], (40, 1, 1))
-    own = carried.Carried(parts, parts, parts, 1 / rank, rank)
+    own = carried.Carried(parts, parts, rank)
     models = {state: {task: [{"weight": weight, "carried": own}]} for state in (PRETRAINED, TUNED)}
     lab = Notes([task])
     measure.record_resting_heads(lab, models, "[CLS]")
@@ -367,6 +366,6 @@ def test_the_interval_of_a_distance_is_above_0():
 
 def test_a_run_with_too_few_links_says_so_in_its_figures():
     nothing = Results({"notebook": "7", "facts": {}, "rows": []})
-    for draw in (figures.heads_both_ways, figures.ranks, figures.cls_by_head):
+    for draw in (figures.heads_both_ways, figures.ranks):
         (ax,) = draw(nothing).axes
         assert ax.texts[0].get_text() == "not measured in this run"

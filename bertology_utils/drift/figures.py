@@ -25,7 +25,7 @@ def similarity_by_head(results: Results) -> Figure:
     arrays = plots.head_arrays(results.table(SIMILARITY, kind="fine-tuning"))
     lowest = min((np.nanmin(values) for values in arrays.values()), default=0.0)
     limits = float(np.floor(10 * lowest) / 10), 1.0
-    return plots.head_grid(arrays, "cosine similarity\n(dark: changed)", limits, "mako", columns=3)
+    return plots.head_grid(arrays, "cosine similarity\n(dark: changed)", limits, "mako", columns=4)
 
 
 def similarity_by_layer(results: Results) -> Figure:
@@ -47,7 +47,7 @@ def similarity_by_layer(results: Results) -> Figure:
         each="run",
         label="cosine similarity",
         colours={tuned: plots.COLOURS["blue"], start: plots.COLOURS["orange"]},
-        columns=3,
+        columns=4,
     )
 
 
@@ -59,7 +59,7 @@ def layers_reset(results: Results) -> Figure:
         y="layers reset",
         panel="task",
         label="change of the score, points",
-        columns=3,
+        columns=4,
     )
 
 
