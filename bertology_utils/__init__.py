@@ -39,7 +39,3 @@ def __getattr__(name: str):
     module, there = _PUBLIC[name]
     value = globals()[name] = getattr(import_module(f".{module}", __name__), there)
     return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

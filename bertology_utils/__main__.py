@@ -1,4 +1,4 @@
-"""Command line: ``python -m bertology_utils run | prepare | check | list | cache``."""
+"""Command line: ``python -m bertology_utils run | prepare | check | list``."""
 
 from __future__ import annotations
 
@@ -85,13 +85,10 @@ def _parser() -> argparse.ArgumentParser:
             continue
         text = "check the call, read all that the notebooks read from the disk, and run nothing"
         add("--dry-run", action="store_true", help=text)
-        text = "the longest that one cell may take, 0 for any time (%(default)s)"
-        add("--cell-limit", type=_count, default=720, metavar="MINUTES", help=text)
         for name in ("figures", "results"):
             text = f"a folder for {name} instead of the run's own"
             add(f"--{name}", type=Path, metavar="FOLDER", help=text)
         add("--in-place", action="store_true", help="also renew notebooks/ (default settings only)")
-    cache.add_to(commands, _count)
     return parser
 
 
@@ -131,7 +128,7 @@ def _run(options) -> int:
     own = output if checked.values else project_root()
     figures = options.figures or own / "figures"
     results = options.results or (own / "results" if checked.values else own / REFERENCE)
-    with run.only_run(output, figures.resolve()):
+    with run.only_run(output):
         for remark in checked.remarks:
             print(f"note: {remark}", file=sys.stderr)
         places = output, figures.resolve(), results.resolve()
@@ -166,14 +163,13 @@ def _make_and_run(
     if plan.orders or plan.finished:
         print(plan.describe(), file=sys.stderr, flush=True)
     by_name = {notebook.name: notebook for notebook in sorted(notebooks, key=plan.turn_of)}
-    orders, runs = plan.tasks(bool(options.scheduler)), dict[str, Task]()
+    orders, runs = plan.tasks(), dict[str, Task]()
     for name, notebook in by_name.items() if places else ():
-        call = (notebook, values, *places, options.cell_limit * 60)
-        runs[name] = Task(run.run_notebook, call, plan.notebooks.get(name, ()))
+        needs = tuple(plan.notebooks.get(name, ()))
+        runs[name] = Task(run.run_notebook, (notebook, values, *places), needs)
     # Notebook 0 comes before all that it does not need, so that a first result is early.
     first = {name: one for name, one in runs.items() if by_name[name].number == "0"}
-    early = {name: orders[name] for one in first.values() for name in one.needs}
-    stages = [("", early | first | orders | runs)]
+    stages = [("", first | orders | runs)]
     if options.scheduler:  # whose workers see the cache, and may not see the notebooks' folders
         stages = [(options.scheduler, orders), ("", runs)]
     made, ended, failed = 0, 0, False

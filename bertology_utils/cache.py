@@ -18,7 +18,6 @@ import inspect
 import json
 import logging
 import os
-import re
 import secrets
 import shutil
 import tempfile
@@ -32,7 +31,7 @@ import numpy as np
 import xxhash
 from filelock import FileLock, Timeout
 
-from .common import SOURCES, device_name, is_closed, is_full
+from .common import SOURCES, device_name, is_closed
 
 CACHE_VARIABLE = "BERTOLOGY_CACHE"
 MANIFEST = "manifest.json"
@@ -44,8 +43,6 @@ Key = Mapping[str, object]  # all that decides an entry's content; JSON values o
 logger = logging.getLogger(__name__)
 
 _VALUE = "value.safetensors"
-# Names of entries; nothing else in the folder is touched.
-_NAME = re.compile(r"[0-9a-f]{32}(\.unfinished|\.damaged-.+)?")
 
 
 # Calls
@@ -343,41 +340,6 @@ def not_writable(why: str) -> str:
 # Locks
 
 
-def lock_beside(path: Path, timeout: float = -1) -> FileLock:
-    """A lock that one process at a time holds, and that the system frees when its process ends.
-
-    Where the path's file system has no locks (a network folder, a mounted Drive), it stands in this
-    machine's temporary folder: it then keeps processes of one machine apart, not those of several,
-    and a warning says so once.
-
-    Args:
-        path: of the lock file; its folder exists.
-        timeout: seconds to wait; -1 for as long as it takes.
-    """
-    if not _has_locks(path.parent.resolve()):
-        name = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:32]
-        path = Path(tempfile.gettempdir()) / f"bertology-{os.getuid()}-{name}.lock"
-    return FileLock(path, timeout=timeout)
-
-
-@functools.cache
-def _has_locks(folder: Path) -> bool:
-    """True if a folder's file system has locks, or cannot be asked."""
-    try:
-        import fcntl
-
-        with tempfile.TemporaryFile(dir=folder) as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # of a new file nobody else holds it
-    except ImportError:  # Windows, whose locks are of another kind
-        return True
-    except OSError as error:
-        if not (is_closed(error) or is_full(error)):
-            warning = "the file system of %s has no locks: let one machine at a time work there"
-            logger.warning(warning, folder)
-            return False
-    return True
-
-
 @contextlib.contextmanager
 def _locked(
     folder: Path, timeout: float = -1, why: str = "nothing can be removed"
@@ -385,7 +347,8 @@ def _locked(
     """Hold an entry's lock; its file goes when the work is done. After a failure it stays, as unfinished work does."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = lock_beside(folder.with_name(f"{folder.name.split('.')[0]}.lock"), timeout)
+        # Where a file system has no locks, filelock takes the file's existence for one, and warns.
+        lock = FileLock(folder.with_name(f"{folder.name.split('.')[0]}.lock"), timeout)
         held = lock.acquire()
     except OSError as error:
         raise PermissionError(not_writable(why)) if is_closed(error) else error from None
@@ -480,59 +443,18 @@ def _record(name: str) -> Any:
 # What is not used any more
 
 
-def add_to(commands: Any, count: Callable[[str], int]) -> None:
-    """Add the command ``cache prune`` to argparse's sub-commands; ``count`` reads a whole number from 0."""
-    text = "remove finished work that was not used for some days (prune), to free disk space"
-    command = commands.add_parser("cache", help=text, description=text)
-    command.add_argument("action", choices=("prune",))
-    text = "without use, from which on an entry goes; 0 for all (default: 30)"
-    command.add_argument("--days", type=count, default=30, help=text)
-    command.set_defaults(command=_command)
-
-
-def _command(options: Any) -> int:
-    removed = prune(options.days)
-    place = f"from {cache_folder()}; what is in use stays"
-    print(f"{len(removed)} entries removed, {sum(removed) / 2**20:.1f} MiB, {place}")
-    return 0
-
-
-def prune(days: float) -> list[int]:
-    """Remove entries that were not used for some days, 0 for all, and give their sizes in bytes."""
-    old = [folder for folder in _entries() if _age(folder) >= days]
-    return [size for size in map(_remove, old) if size is not None]
-
-
 def evict_measurements() -> None:
     """Remove measurements not used for longest where all take more than :data:`MEASURED_BYTES`; none used today."""
+    total = 0
     with contextlib.suppress(OSError):  # a cache that can only be read
-        total = 0
-        for folder in sorted(_entries(MEASURED), key=_age):
-            total += _size(folder)
+        folders = filter(Path.is_dir, cache_folder().glob(f"{MEASURED}/*"))
+        for folder in sorted(folders, key=_age):
+            total += sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
             if total > MEASURED_BYTES and _age(folder) > 1:
-                _remove(folder)
-
-
-def _remove(folder: Path) -> int | None:
-    """Remove an entry and give its size in bytes; None if another process is working on it."""
-    try:
-        with _locked(folder, timeout=0):
-            size = _size(folder)
-            shutil.rmtree(_set_aside(folder))
-    except Timeout:
-        return None
-    return size
-
-
-def _entries(kind: str = "*") -> list[Path]:
-    there = sorted(cache_folder().glob(f"{kind}/*"))
-    return [path for path in there if _NAME.fullmatch(path.name) and path.is_dir()]
+                with contextlib.suppress(Timeout), _locked(folder, timeout=0):
+                    shutil.rmtree(_set_aside(folder))
 
 
 def _age(folder: Path) -> float:
     """Days since it was last used."""
-    return max(0.0, time.time() - folder.stat().st_mtime) / 86400
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return (time.time() - folder.stat().st_mtime) / 86400

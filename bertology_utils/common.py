@@ -164,16 +164,6 @@ def precision(on_cpu: str = "float32") -> str:
     return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
 
 
-def emulates(number_format: str) -> bool:
-    """True for bf16 on a processor without instructions for it, where it takes longer than float32."""
-    import torch
-
-    if number_format != "bf16" or device().type != "cpu":
-        return False
-    able = torch.cpu.get_capabilities()
-    return not (able.get("avx512_bf16") or able.get("bf16"))
-
-
 LARGEST = 2**30  # bytes of an unpacked file, more than any of GLUE's
 
 

@@ -18,11 +18,11 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -37,29 +37,10 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from transformers import PreTrainedModel, TrainerCallback, TrainingArguments
 
+    from .pruning.spec import Pruning
 
 LOSS_CHECK_STEPS = 10  # steps between two looks at the loss
 SECONDS_BETWEEN = 600.0  # that a kill can cost; a point of bert-base has 1.3 GB
-
-
-class PruningSpec(Protocol):
-    """What a run is pruned by; see :class:`bertology_utils.pruning.spec.Pruning`."""
-
-    @property
-    def name(self) -> str:
-        """In messages."""
-
-    def rows(self, training: Training) -> Dataset:
-        """The rows that the run trains on."""
-
-    def masks(self, model: PreTrainedModel, training: Training) -> dict[str, torch.Tensor]:
-        """True for the weights that are kept, by parameter."""
-
-    def hold(self, model: PreTrainedModel, masks: Mapping[str, torch.Tensor]) -> None:
-        """Prune the model, and let no training undo it."""
-
-    def ranked_by(self, training: Training) -> Training | None:
-        """The run by whose gradients heads are ranked, if they are."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +65,7 @@ class Training:
     init: str = "pretrained"
     seed: int = 1
     after: Training | None = None
-    cut: PruningSpec | None = None
+    cut: Pruning | None = None
 
     @property
     def name(self) -> str:

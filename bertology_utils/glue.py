@@ -379,10 +379,3 @@ def without(task: Task, rows: Dataset, seen: set[tuple[str, ...]]) -> Dataset:
 def _texts(task: Task, rows: Dataset) -> Iterator[tuple[str, ...]]:
     columns = ([" ".join(text.lower().split()) for text in rows[name]] for name in task.fields)
     return zip(*columns, strict=True)
-
-
-def join(first: Dataset, second: Dataset) -> Dataset:
-    """The rows of both, one after the other."""
-    import datasets
-
-    return datasets.concatenate_datasets([first, second])

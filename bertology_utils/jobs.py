@@ -1,15 +1,13 @@
-"""What notebooks need to have been made before they run: fine-tuning runs, sweeps and shared passes.
+"""What notebooks need to have been made before they run: fine-tuning runs and sweeps.
 
 :data:`NEEDS` has a line for each notebook. :func:`plan_jobs` finds what the cache lacks of it, and
-:func:`make_jobs` or the runner carries it out, side by side (:mod:`bertology_utils.workers`).
+:func:`prepare` or the runner carries it out, side by side (:mod:`bertology_utils.workers`).
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
-import sys
 import tempfile
 import threading
 import time
@@ -22,12 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from . import finetune, links
-from .attention import Batch, Measurement, observe_cached, weighed
+from . import finetune
 from .cache import (
     CACHE_VARIABLE,
     Key,
-    Lazy,
     cache_folder,
     cache_key,
     cached,
@@ -35,13 +31,11 @@ from .cache import (
     key_digest,
     not_writable,
 )
-from .common import emulates, environment, is_closed, quiet
+from .common import environment, is_closed, quiet
 from .disabling.effects import ablations_of, sweep_call
-from .features import measurements as feature_measurements
 from .finetune import Training
 from .glue import Task
 from .lab import Lab
-from .patterns import measure as patterns
 from .pruning import spec
 from .pruning.pairs import sets_call
 from .settings import check_notebook, page_number
@@ -49,16 +43,13 @@ from .workers import KERNEL, connect, count_workers, describe_error, one_thread,
 from .workers import Task as WorkerTask
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-
     from .run import Notebook
 
 # Bytes of a worker for each weight: gradient, moments and activations in fine-tuning; stacked
 # inputs in a sweep.
 TRAINING_BYTES, SWEEP_BYTES = 45, 12
 PROCESS = 2**30  # bytes that the libraries take for themselves
-TRAINING, SWEEP, PAIRS, PASS = "fine-tuning runs", "sweeps", "sweeps of pairs", "shared passes"
-_OWN_CACHE = os.environ.get(CACHE_VARIABLE)  # of a cluster's worker, before a run sets it
+TRAINING, SWEEP, PAIRS = "fine-tuning runs", "sweeps", "sweeps of pairs"
 # A cluster's worker may have several threads, and torch's random numbers have one state.
 _one_at_a_time = threading.Lock()
 
@@ -69,7 +60,7 @@ class Job:
 
     Attributes:
         title: names it in messages; unique among the jobs of a notebook.
-        kind: one of :data:`TRAINING`, :data:`SWEEP`, :data:`PAIRS`, :data:`PASS`.
+        kind: one of :data:`TRAINING`, :data:`SWEEP`, :data:`PAIRS`.
         call: the function and its arguments.
         needs: what has to be made before.
     """
@@ -84,12 +75,11 @@ class Job:
         """Kind and key of its value in the cache."""
         return cache_key(*self.call)
 
-    def make(self) -> None:
-        """Leave its value in the cache."""
-        if self.kind == TRAINING:
-            finetune.trained(self.call[1])
-        else:
-            cached(*self.call)
+    @property
+    def name(self) -> str:
+        """Name of its value in the cache."""
+        kind, key = self.place
+        return f"{kind}/{key_digest(key)}"
 
 
 # Jobs of a lab
@@ -192,12 +182,6 @@ SECTIONS = {
     "9": "importance",
     "10": "pruning",
 }
-# Notebooks that measure the same models on the same rows: their measurements share a pass.
-MEASUREMENTS: Mapping[str, Callable[[Lab, Task], dict[str, Measurement]]] = {
-    "1": patterns.measurements,
-    "4": feature_measurements,
-    "5": links.measurements,
-}
 
 
 def jobs_of(lab: Lab) -> list[Job]:
@@ -211,72 +195,23 @@ def jobs_of(lab: Lab) -> list[Job]:
     return [job for maker in makers for job in maker(lab)]
 
 
-def shared_passes(labs: Sequence[Lab]) -> list[tuple[Job, list[Lab]]]:
-    """Passes over maps that several notebooks' measurements share, each with these notebooks' labs."""
-    wanted: dict[tuple, list[Lab]] = {}
-    for lab in labs:
-        if page_number(lab.notebook) in MEASUREMENTS:
-            random = lab.tasks[:1] if page_number(lab.notebook) == "1" else lab.tasks
-            models: list[tuple[Task, int | str]] = [(task, "pretrained") for task in lab.tasks]
-            models += [(task, "normal") for task in random]
-            for model in [*models, *runs_of(lab)]:
-                s = lab.settings
-                rows = s.model, s.data, s.seed, s.max_examples
-                wanted.setdefault((*model, rows), []).append(lab)
-    return [
-        (_pass_job(task, model, sharing), sharing)
-        for (task, model, _), sharing in wanted.items()
-        if len(sharing) > 1
-    ]
-
-
-def _pass_job(task: Task, model: int | str, labs: Sequence[Lab]) -> Job:
-    lab, needs = labs[0], tuple[Job, ...]()
-    if isinstance(model, str):
-        title, lazy = f"{task.title}, {model} encoder", lab.lazy_encoder(model)
-    else:
-        title = f"{task.title}, seed {lab.settings.seed + model}"
-        tuned, needs = lab.lazy_classifier(task, seed_offset=model), run_jobs(lab, task, model)
-        lazy = Lazy(lambda: tuned, tuned.what)  # lazy in the pass, too, as sections name it
-    made_by = tuple((lab.notebook, tuple(lab.parameters.items())) for lab in labs)
-    measured = Lazy(lambda: measure_all(labs, task), (measure_all, made_by, task))
-    inputs = lab.lazy_batches(task, lab.rows(task, "measured"))
-    return Job(f"{title}, maps measured", PASS, (pass_over, lazy, inputs, measured), needs)
-
-
-def measure_all(labs: Sequence[Lab], task: Task) -> dict[str, Any]:
-    """The measurements of several labs on the task's rows, each of the maps of its notebook."""
-    return {
-        f"{page_number(lab.notebook)}: {name}": weighed(one, lab.settings.attention)
-        for lab in labs
-        for name, one in MEASUREMENTS[page_number(lab.notebook)](lab, task).items()
-    }
-
-
-def pass_over(model: PreTrainedModel, batches: Sequence[Batch], what: dict[str, Any]) -> bool:
-    """One pass that leaves every measurement in the cache; True, as the value that says so."""
-    observe_cached(model, batches, what)
-    return True
-
-
 # The plan
 
 
 @dataclass(frozen=True)
 class Order:
-    """A job as it is sent to a worker, which opens the labs again.
+    """A job as it is sent to a worker, which opens the lab again.
 
     Attributes:
         title, kind, place: of the job.
-        labs: (notebook, parameters) of the notebooks that need it; of a fine-tuning run or a sweep
-            just the first.
+        lab: notebook and parameters of the first that needs it.
         needs: places of the orders that have to be carried out before.
     """
 
     title: str
     kind: str
     place: tuple[str, Key]
-    labs: tuple[tuple[str, tuple[tuple[str, object], ...]], ...]
+    lab: tuple[str, tuple[tuple[str, object], ...]]
     needs: tuple[str, ...] = ()
 
 
@@ -286,13 +221,13 @@ class Plan:
 
     Attributes:
         orders: by their name in the cache, each after those that it needs.
-        notebooks: names of the orders that each notebook needs.
+        notebooks: names of the orders that each notebook needs, and of those that they need.
         finished: number of jobs whose value the cache has.
         memory: bytes that one worker takes, roughly.
     """
 
     orders: dict[str, Order]
-    notebooks: dict[str, tuple[str, ...]]
+    notebooks: dict[str, set[str]]
     finished: int
     memory: float
 
@@ -302,7 +237,7 @@ class Plan:
             return f"nothing to fine-tune; in the cache: {self.finished}"
         counts = Counter(order.kind for order in self.orders.values())
         made = ", ".join(
-            f"{counts[kind]} {kind}" for kind in (TRAINING, SWEEP, PAIRS, PASS) if counts[kind]
+            f"{counts[kind]} {kind}" for kind in (TRAINING, SWEEP, PAIRS) if counts[kind]
         )
         return f"to make: {made}; in the cache: {self.finished}"
 
@@ -310,18 +245,15 @@ class Plan:
         """Sorts notebooks: number 0 first, so that a first result is early; then the longest first."""
         return notebook.number != "0", -len(self.notebooks.get(notebook.name, ()))
 
-    def tasks(self, cluster: bool = False) -> dict[str, WorkerTask]:
-        """The orders as tasks of workers.
-
-        Args:
-            cluster: the workers are those of a cluster; one that names no cache folder takes ours.
+    def tasks(self) -> dict[str, WorkerTask]:
+        """The orders as tasks of workers, which use this process's cache folder.
 
         Raises:
             PermissionError: the cache folder cannot be written to.
         """
         if self.orders:
             check_writable()
-        folder = str(cache_folder().resolve()) if cluster else ""
+        folder = str(cache_folder().resolve())
         return {
             name: WorkerTask(make, (order, folder), order.needs)
             for name, order in self.orders.items()
@@ -345,55 +277,26 @@ def plan_jobs(notebooks: Iterable[Notebook], values: Mapping[str, object]) -> Pl
 
 def plan_labs(labs: Sequence[Lab]) -> Plan:
     """The plan of these labs' notebooks."""
-
-    def turn(pair: tuple[Job, list[Lab]]) -> tuple[bool, bool, int]:
-        """Notebook 0's jobs first, so that a first result is early; then runs, the longest first."""
-        job, (lab,) = pair
-        return page_number(lab.notebook) != "0", job.kind != TRAINING, -_size(job)
-
-    own = sorted(((job, [lab]) for lab in labs for job in jobs_of(lab)), key=turn)
     orders: dict[str, Order] = {}
-    notebooks: dict[str, list[str]] = {lab.notebook: [] for lab in labs}
+    notebooks: dict[str, set[str]] = {lab.notebook: set() for lab in labs}
     finished: set[str] = set()
-
-    def add(job: Job, of: Sequence[Lab]) -> tuple[str, ...]:
-        name = f"{job.place[0]}/{key_digest(job.place[1])}"
-        if is_finished(*job.place):
-            finished.add(name)
-            return ()
-        if name not in orders:
-            needs = tuple(need for one in job.needs for need in add(one, of))
-            where = tuple((lab.notebook, tuple(lab.parameters.items())) for lab in of)
-            orders[name] = Order(job.title, job.kind, job.place, where, needs)
+    for lab in labs:
+        where = lab.notebook, tuple(lab.parameters.items())
+        for job in with_needs(jobs_of(lab)):
+            if is_finished(*job.place):
+                finished.add(job.name)
+                continue
             if job.kind == TRAINING:
                 finetune.check_rows(job.call[1].task, job.call[1].rows)
-        for lab in of:
-            if name not in notebooks[lab.notebook]:
-                notebooks[lab.notebook].append(name)
-        return (name,)
-
-    for job, of in [*own, *shared_passes(labs)]:
-        add(job, of)
+            needs = tuple(need.name for need in job.needs)
+            orders.setdefault(job.name, Order(job.title, job.kind, job.place, where, needs))
+            notebooks[lab.notebook].add(job.name)
     trained = sum(order.kind == TRAINING for order in orders.values())
     weights = max((_weights(lab) for lab in labs), default=0)
     _check_room(4 * weights * trained)
-    if trained and any(emulates(lab.settings.profile.recipe.on_cpu) for lab in labs):
-        print(
-            "note: this processor has no instructions for bf16, in which this profile fine-tunes:"
-            " it takes longer than float32 would",
-            file=sys.stderr,
-        )
     each = TRAINING_BYTES if trained else SWEEP_BYTES
     memory = max(KERNEL, PROCESS + each * weights) if orders else KERNEL
-    return Plan(
-        orders, {name: tuple(some) for name, some in notebooks.items()}, len(finished), memory
-    )
-
-
-def _size(job: Job) -> int:
-    """What a run takes, in rows; the longest begin first."""
-    training = job.call[1]
-    return len(training.rows) * training.recipe.epochs if job.kind == TRAINING else 0
+    return Plan(orders, notebooks, len(finished), memory)
 
 
 def _weights(lab: Lab) -> int:
@@ -433,20 +336,19 @@ def check_writable() -> None:
 # Carrying it out
 
 
-def make(order: Order, cluster_cache: str = "") -> float:
+def make(order: Order, cache: str) -> float:
     """Carry out an order, and return the seconds that it took.
 
     Args:
         order: what to make.
-        cluster_cache: the run's cache folder, for a cluster's worker that names none of its own.
+        cache: the run's cache folder.
 
     Raises:
         RuntimeError: it cannot be made; says why in words, whatever the error was.
     """
     start = time.monotonic()
     tqdm.set_lock(threading.RLock())  # its own is a semaphore, which a killed worker leaves
-    changes = {CACHE_VARIABLE: _OWN_CACHE or cluster_cache} if cluster_cache else {}
-    with _one_at_a_time, one_thread(), environment(changes):
+    with _one_at_a_time, one_thread(), environment({CACHE_VARIABLE: cache}):
         try:
             job = find_job(order)
             if job is None:  # a cluster's worker may have opened it before a file changed
@@ -458,21 +360,18 @@ def make(order: Order, cluster_cache: str = "") -> float:
                     " needs; workers need the same versions of the package and its libraries, the"
                     " same files, the same kind of processor"
                 )
-            job.make()
+            cached(*job.call)
         except Exception as error:
             raise RuntimeError(describe_error(error)) from None
     return time.monotonic() - start
 
 
 def find_job(order: Order) -> Job | None:
-    """The job of an order, as its labs, opened here, have it; None if theirs is another."""
-    labs = [open_lab(*one) for one in order.labs]
-    if order.kind == PASS:
-        jobs = [job for job, _ in shared_passes(labs)]
-    else:
-        jobs = list(with_needs(jobs_of(labs[0])))
-    same = (job for job in jobs if job.title == order.title)
-    return next((job for job in same if job.place == order.place), None)
+    """The job of an order, as its lab, opened here, has it; None if that has another."""
+    jobs = with_needs(jobs_of(open_lab(*order.lab)))
+    return next(
+        (job for job in jobs if job.title == order.title and job.place == order.place), None
+    )
 
 
 def with_needs(jobs: Iterable[Job]) -> Iterator[Job]:

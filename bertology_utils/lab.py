@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from transformers import PreTrainedModel
 
+    from .pruning.spec import Pruning
 
 WHICH = ("train", "dev", "measured", "swept")
 Function = TypeVar("Function", bound=Callable)
@@ -77,7 +78,7 @@ class Lab(Record):
     def run(self) -> None:
         """Measure and record all that the notebook's section measures, controls included.
 
-        Fine-tuning runs, sweeps and shared passes that the cache lacks are made first, side by side.
+        Fine-tuning runs and sweeps that the cache lacks are made first, side by side.
         """
         if not self.settings.is_small:
             print(OWN_RUN)
@@ -153,9 +154,12 @@ class Lab(Record):
                 " as well; heads are disabled on rows that no run trained on, so give other dev rows"
             )
         if len(unseen) < count:
+            from datasets import concatenate_datasets
+
             known = trained | glue.texts(task, dev)
             rest = glue.without(task, self._all_training_rows(task), known)
-            unseen = glue.join(unseen, glue.sample(rest, count - len(unseen), self.settings.seed))
+            more = glue.sample(rest, count - len(unseen), self.settings.seed)
+            unseen = concatenate_datasets([unseen, more])
         return unseen
 
     @kept
@@ -212,12 +216,9 @@ class Lab(Record):
         return annotators.load_annotator(self.settings.annotation, names)
 
     @kept
-    def annotated_inputs(self, task: Task, count: int = 0) -> list[AnnotatedInput]:
+    def annotated_inputs(self, task: Task) -> list[AnnotatedInput]:
         """Annotation of the measured rows' inputs, by their ``index`` in the batches."""
-        rows, max_length = (
-            self.rows(task, "measured", count),
-            self.settings.profile.recipe.max_length,
-        )
+        rows, max_length = self.rows(task, "measured"), self.settings.profile.recipe.max_length
         return annotate_inputs(rows, task.fields, self.tokenizer, max_length, self.annotator)
 
     # Models
@@ -242,9 +243,9 @@ class Lab(Record):
         task: Task,
         init: str = "pretrained",
         seed_offset: int = 0,
-        cut: finetune.PruningSpec | None = None,
+        cut: Pruning | None = None,
     ) -> ModelSource | None:
-        """The classifier that was given instead of a fine-tuning run.
+        """The classifier that was given instead of a fine-tuning run; arguments as of :meth:`training`.
 
         Raises:
             ValueError: another run is wanted than the one that a checkpoint replaces.
@@ -263,12 +264,18 @@ class Lab(Record):
         task: Task,
         init: str = "pretrained",
         seed_offset: int = 0,
-        cut: finetune.PruningSpec | None = None,
+        cut: Pruning | None = None,
     ) -> finetune.Training:
         """All that determines a fine-tuning run.
 
         A task that continues from another starts with the encoder of that one's run, or of the
         checkpoint that was given for it.
+
+        Args:
+            task: the task.
+            init: what fine-tuning starts from; see :func:`bertology_utils.models.load_classifier`.
+            seed_offset: number of the run.
+            cut: the pruning applied during fine-tuning; see :mod:`bertology_utils.pruning.spec`.
         """
         s, source, after = self.settings, self.settings.model, None
         before = s.before(task, seed_offset) if init == "pretrained" else None
@@ -279,54 +286,33 @@ class Lab(Record):
         rows, recipe = self.rows(task, "train"), s.profile.recipe_of(init)
         return finetune.Training(task, source, rows, recipe, init, s.seed + seed_offset, after, cut)
 
-    def finetuned(
-        self,
-        task: Task,
-        init: str = "pretrained",
-        seed_offset: int = 0,
-        cut: finetune.PruningSpec | None = None,
-    ) -> PreTrainedModel:
-        """The classifier fine-tuned on the task, or the checkpoint that was given for it.
-
-        Args:
-            task: the task.
-            init: what fine-tuning starts from; see :func:`bertology_utils.models.load_classifier`.
-            seed_offset: number of the run.
-            cut: the pruning applied during fine-tuning; see :mod:`bertology_utils.pruning.spec`.
+    def finetuned(self, task: Task, *run: Any, **of_run: Any) -> PreTrainedModel:
+        """The classifier of a run, see :meth:`training`, or the checkpoint that was given for it.
 
         Raises:
             ValueError: see :meth:`checkpoint`.
         """
-        if given := self.checkpoint(task, init, seed_offset, cut):
+        if given := self.checkpoint(task, *run, **of_run):
             return models.load_classifier(given, task, "finetuned").to(self.device)
-        return finetune.finetuned(self.training(task, init, seed_offset, cut)).to(self.device)
+        return finetune.finetuned(self.training(task, *run, **of_run)).to(self.device)
 
-    def lazy_classifier(
-        self,
-        task: Task,
-        init: str = "pretrained",
-        seed_offset: int = 0,
-        cut: finetune.PruningSpec | None = None,
-    ) -> Lazy:
-        """A fine-tuned classifier as an argument of :func:`bertology_utils.cache.cached`."""
-        if given := self.checkpoint(task, init, seed_offset, cut):
+    def lazy_classifier(self, task: Task, *run: Any, **of_run: Any) -> Lazy:
+        """What :meth:`finetuned` gives, as an argument of :func:`bertology_utils.cache.cached`."""
+        if given := self.checkpoint(task, *run, **of_run):
             parts: tuple[object, ...] = given, task
         else:
-            parts = finetune.finetuned, self.training(task, init, seed_offset, cut)
-        make = lambda: self.finetuned(task, init, seed_offset, cut)  # noqa: E731
+            parts = finetune.finetuned, self.training(task, *run, **of_run)
+        make = partial(self.finetuned, task, *run, **of_run)
         return Lazy(make, (models.load_classifier, *parts))
 
     def lazy_classifiers(self, task: Task) -> list[Lazy]:
         """The classifiers fine-tuned on the task, which differ in their seed, each to be made lazily."""
         return [self.lazy_classifier(task, seed_offset=number) for number in self.trainings(task)]
 
-    def lazy_untrained(self, task: Task, init: str = "pretrained", seed_offset: int = 0) -> Lazy:
+    def lazy_untrained(self, task: Task, init: str = "pretrained") -> Lazy:
         """The classifier before any fine-tuning as an argument of :func:`bertology_utils.cache.cached`."""
-        parts = models.load_classifier, self.settings.model, task, init
-        return Lazy(
-            lambda: self.untrained(task, init, seed_offset),
-            (*parts, self.settings.seed + seed_offset),
-        )
+        parts = models.load_classifier, self.settings.model, task, init, self.settings.seed
+        return Lazy(lambda: self.untrained(task, init), parts)
 
     def lazy_encoder(self, init: str) -> Lazy:
         """The bare encoder as an argument of :func:`bertology_utils.cache.cached`."""
@@ -340,7 +326,6 @@ class Lab(Record):
         model: PreTrainedModel | Lazy,
         task: Task,
         measurements: dict[str, Measurement],
-        count: int = 0,
         attention: str = "",
     ) -> dict:
         """One pass over the measured rows; see :func:`bertology_utils.attention.observe_cached`.
@@ -349,26 +334,18 @@ class Lab(Record):
             model: encoder or classifier; of :meth:`lazy_classifiers` it is loaded where it must be.
             task: the task.
             measurements: by name.
-            count: fewer rows than ``max_examples``.
             attention: of the maps; by default the notebook's parameter.
         """
         attention = attention or self.settings.attention
         fed = {name: weighed(measurement, attention) for name, measurement in measurements.items()}
-        return observe_cached(model, self.batches(task, "measured", count), fed)
+        return observe_cached(model, self.batches(task), fed)
 
-    def predictions(self, model: PreTrainedModel, task: Task) -> np.ndarray:
-        """Predicted labels of all dev rows, or scores from 0 to 1 for a regression, shape (rows,)."""
-        return predictions(task, models.predict_logits(model, self.batches(task, "dev")))
+    def answers(self, task: Task, *run: Any, **of_run: Any) -> np.ndarray:
+        """Predictions of a run's classifier for all dev rows, from the cache; shape (rows,).
 
-    def answers(
-        self,
-        task: Task,
-        init: str = "pretrained",
-        seed_offset: int = 0,
-        cut: finetune.PruningSpec | None = None,
-    ) -> np.ndarray:
-        """Predictions of a fine-tuned classifier for all dev rows, from the cache; shape (rows,)."""
-        model = self.lazy_classifier(task, init, seed_offset, cut)
+        Labels, or scores from 0 to 1 for a regression. Arguments as of :meth:`training`.
+        """
+        model = self.lazy_classifier(task, *run, **of_run)
         inputs = self.lazy_batches(task, self.rows(task, "dev"))
         return predictions(task, cached(models.predict_logits, model, inputs))
 

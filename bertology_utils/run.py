@@ -13,13 +13,15 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from .annotation.annotators import load_annotator, sentences_of
-from .cache import CACHE_VARIABLE, cache_folder, key_digest, lock_beside, write_atomically
+from .cache import CACHE_VARIABLE, cache_folder, key_digest, write_atomically
 from .common import SILENT, environment, is_full, one_of
 from .compare import picture_differences, results_difference
 from .framenet.release import check_nltk, load_release
@@ -34,8 +36,6 @@ from .workers import ONE_THREAD, describe_error
 # The cell of the parameters that a reader changes, and a folded one before it with the others.
 PARAMETERS_TAG, DEFAULTS_TAG = "parameters", "defaults"
 STAGING = ".staging-"
-# Seconds: far above the longest cell that was measured (trainings on a CPU, an hour).
-CELL_LIMIT = 12 * 3600
 # Several notebooks read the same.
 _split, _release = cache(check_split), cache(load_release)
 _annotator, _treebank = cache(load_annotator), cache(sentences_of)
@@ -262,7 +262,6 @@ def run_notebook(
     output: Path,
     figures: Path,
     results: Path,
-    cell_limit: float = CELL_LIMIT,
 ) -> Outcome:
     """Execute one notebook; publish its figures and results if, and only if, it succeeds.
 
@@ -270,9 +269,8 @@ def run_notebook(
         notebook: which.
         values: checked parameters; those that it does not declare are left out.
         output: folder for the executed notebook.
-        figures: folder in which the notebook's own folder of figures is replaced.
+        figures: folder of the notebook's own folder of figures.
         results: folder for its results, NOTEBOOK.json.
-        cell_limit: seconds that one cell may take; 0 for any time.
 
     Raises:
         OSError: nothing can be written, for example because the disk is full.
@@ -280,8 +278,8 @@ def run_notebook(
     print(f"{notebook.name}: {notebook.title}", file=sys.stderr, flush=True)
     start, changes = time.monotonic(), []
     own, failed = notebook.declared(values), output / f"failed_{notebook.path.name}"
-    figures.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=STAGING, dir=figures) as folder:
+    output.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=STAGING, dir=output) as folder:
         executed = Path(folder) / notebook.path.name
         kernel = {
             OUTPUT_VARIABLE: folder,
@@ -293,7 +291,7 @@ def run_notebook(
             **ONE_THREAD,
         }
         with environment(kernel):
-            error = execute(notebook, own, executed, cell_limit)
+            error = execute(notebook, own, executed)
         source = executed if executed.exists() else notebook.path
         kept = output / notebook.path.name if error is None else failed
         write_atomically(kept, notebook_text(_own_run(source, notebook, own)).encode())
@@ -305,14 +303,12 @@ def run_notebook(
     return Outcome(notebook, time.monotonic() - start, error, kept, tuple(changes))
 
 
-def execute(
-    notebook: Notebook, own: dict[str, object], executed: Path, cell_limit: float
-) -> str | None:
+def execute(notebook: Notebook, own: dict[str, object], executed: Path) -> str | None:
     """Execute a notebook with its own parameters into ``executed``; returns what went wrong, in a line, or None."""
     import papermill
     from jupyter_client.kernelspec import NoSuchKernel
     from jupyter_client.manager import AsyncKernelManager
-    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+    from nbclient.exceptions import DeadKernelError
 
     class QuietKernel(AsyncKernelManager):
         """A kernel that keeps the terminal free of what is no cell's output (notices, tracebacks of zmq)."""
@@ -332,15 +328,12 @@ def execute(
             cwd=notebook.path.parent,
             kernel_name="python3",
             progress_bar=False,
-            execution_timeout=cell_limit or None,
             kernel_manager_class=QuietKernel,
         )
     except papermill.PapermillExecutionError as failure:
         inside = Exception(failure.evalue)  # papermill's own text is its traceback
         what = describe_error(inside) if is_full(inside) else f"{failure.ename}: {failure.evalue}"
         return f"cell {failure.exec_count}: {what}"
-    except CellTimeoutError:
-        return f"a cell took longer than {cell_limit / 60:g} minutes, the limit; --cell-limit MINUTES changes it, 0 lifts it"
     except DeadKernelError:
         return "the kernel died; a common cause is too little memory"
     except (NoSuchKernel, RuntimeError) as failure:
@@ -383,25 +376,17 @@ def keep_in_place(outcome: Outcome) -> None:
     """Store an executed notebook as the committed one, unless only its pictures differ, by rounding."""
     assert outcome.executed is not None, "only what was run is kept"
     path = outcome.notebook.path
-    content, committed = (
-        json.loads(one.read_text(encoding="utf-8")) for one in (outcome.executed, path)
-    )
-    if outcome.changes or _without_pictures(content) != _without_pictures(committed):
-        write_atomically(path, notebook_text(content).encode())
+    if outcome.changes or _without_pictures(outcome.executed) != _without_pictures(path):
+        write_atomically(path, outcome.executed.read_bytes())
 
 
-def _without_pictures(content: dict) -> list[tuple]:
-    return [
-        (cell["source"], cell["metadata"], cell.get("execution_count"))
-        + (output.get("text"), output.get("ename"))
-        + tuple(
-            (kind, text)
-            for kind, text in output.get("data", {}).items()
-            if not kind.startswith("image/")
-        )
-        for cell in content["cells"]
-        for output in cell.get("outputs") or [{}]
-    ]
+def _without_pictures(path: Path) -> object:
+    """A notebook's content."""
+
+    def without(part: dict[str, object]) -> dict[str, object]:
+        return {name: value for name, value in part.items() if not name.startswith("image/")}
+
+    return json.loads(path.read_text(encoding="utf-8"), object_hook=without)
 
 
 def publish_results(new: Path, old: Path) -> list[str]:
@@ -414,47 +399,30 @@ def publish_results(new: Path, old: Path) -> list[str]:
         return []
     difference = results_difference(old, new) if old.exists() else ""
     if difference or not old.exists():
-        old.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(old, new.read_bytes())
     new.unlink()
     return [f"{old.name}: {difference}"] if difference else []
 
 
 def publish(new: Path, old: Path) -> list[str]:
-    """Put a run's folder of figures in the place of an earlier run's, or leave that as it was if this fails.
+    """Put a run's figures in the place of an earlier run's, each unless it differs by rounding only.
 
     Args:
-        new: folder of a finished run; it is moved.
-        old: the earlier run's folder, if any. Its pictures that differ from new ones by rounding
-            only take their place, so that version control shows what really changed.
+        new, old: folders of a finished run and of an earlier one, if any.
 
     Returns:
         What changed, a line for each picture; empty if nothing did, or if there was nothing before.
     """
     if not new.is_dir() or not any(new.iterdir()):  # the notebook draws nothing
         return []
-    reasons: dict[str, str] = {}
-    if old.is_dir():
-        reasons = picture_differences(old, new)
-        for file in new.iterdir():
-            if file.stem not in reasons:
-                shutil.copy2(old / file.name, file)
-    put_in_place(new, old)
-    return [f"{name}: {reason}" for name, reason in sorted(reasons.items())]
-
-
-def put_in_place(new: Path, old: Path) -> None:
-    """Move a folder to another's place, or leave that one as it was if this fails."""
-    aside = new.with_name(f"{new.name}.before")
-    if old.exists():
-        os.replace(old, aside)
-    try:
-        os.replace(new, old)
-    except OSError:
-        if aside.exists():
-            os.replace(aside, old)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
+    earlier, reasons = old.is_dir(), picture_differences(old, new)
+    for name in reasons:
+        for file in (new / f"{name}.png", new / f"{name}.pdf"):
+            if file.exists():
+                write_atomically(old / file.name, file.read_bytes())
+            else:
+                (old / file.name).unlink(missing_ok=True)
+    return [f"{name}: {reason}" for name, reason in sorted(reasons.items()) if earlier]
 
 
 def output_folder(values: dict[str, object]) -> Path:
@@ -471,39 +439,30 @@ def output_folder(values: dict[str, object]) -> Path:
 
 
 @contextmanager
-def only_run(output: Path, figures: Path) -> Iterator[None]:
-    """Hold the folders of a run for this process, and clear away what killed runs left in them.
+def only_run(output: Path) -> Iterator[None]:
+    """Hold the folder of a run for this process, and clear away what killed runs left in it.
 
     Raises:
         BlockingIOError: another run is writing there.
     """
-    from filelock import Timeout
-
     output.mkdir(parents=True, exist_ok=True)
-    unique = key_digest({"figures": str(figures.resolve())})[:8]
-    with ExitStack() as held:
-        for folder, name in ((output, output.name), (figures, f"figures-{unique}")):
-            # The system frees it when the process ends.
-            lock = lock_beside(output.with_name(f".{name}.lock"), timeout=0)
-            try:
-                held.enter_context(lock)
-            except Timeout:
-                raise BlockingIOError(
-                    f"another run is writing to {folder}; wait until it ends, or choose other settings"
-                ) from None
-        _clear(output, figures)  # of no living run: that would hold the locks
+    try:  # the system frees it when the process ends
+        held = FileLock(output.with_name(f".{output.name}.lock"), timeout=0).acquire()
+    except Timeout:
+        raise BlockingIOError(
+            f"another run is writing to {output}; wait until it ends, or choose other settings"
+        ) from None
+    with held:
+        _clear(output)  # of no living run: that would hold the lock
         try:
             yield
         finally:
-            _clear(output, figures)  # of this run's workers, if they were killed with it
+            _clear(output)  # of this run's workers, if they were killed with it
 
 
-def _clear(output: Path, figures: Path) -> None:
-    """Remove staging folders; figures that were set aside in one return if nothing has taken their place."""
-    for staging in figures.glob(f"{STAGING}*"):
-        for aside in staging.glob("*.before"):
-            if not (figures / aside.stem).exists():
-                os.replace(aside, figures / aside.stem)
+def _clear(output: Path) -> None:
+    """Remove staging folders, and half-written files."""
+    for staging in output.glob(f"{STAGING}*"):
         shutil.rmtree(staging)
     for half in output.glob(".*-*"):  # of write_atomically
         half.unlink()

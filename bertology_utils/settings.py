@@ -382,8 +382,6 @@ PROFILES = {
 }
 _SOURCES = ("model", "data", "annotation", "framenet")
 _ROWS = ("max_examples", "train_examples", "sweep_examples")
-# Of single notebooks; the results name them where they are not what they are by default.
-_SPECIAL = ("attention",)
 # All values of a parameter, where they can be listed.
 CHOICES = {"profile": tuple(PROFILES), "protocol": PROTOCOLS, "attention": ATTENTIONS}
 # What in a parameter's text is a path, if there is one of that name.
@@ -552,9 +550,9 @@ class Settings(BaseModel):
         numbers = {task.name: self.trainings_of(task) for task in self.tasks}
         differ = len({*numbers.values()}) > 1
         usual = self.trainings or self.profile.trainings
-        special = {name: getattr(self, name) for name in _SPECIAL}
         # Said where there are some: a run that trains its classifiers says so by its recipe.
         only_some = {
+            "attention": "" if self.attention == "weight" else self.attention,
             "treebank": Path(self.treebank).name,
             "trainings_by_task": numbers if differ else {},
             "after": self.profile.after,
@@ -576,7 +574,6 @@ class Settings(BaseModel):
             "protocol": self.protocol,
             "head": self.head and [one_based(index) for index in self.head],
             "recipe": asdict(self.profile.recipe),
-            **{name: value for name, value in special.items() if value != PARAMETERS[name].default},
             **{name: value for name, value in only_some.items() if value},
         }
 
@@ -623,25 +620,6 @@ def describe(name: str, value: object = None) -> str:
         values["embedded"] = "gold"  # the embedded corpora bring their own
     listed = (f"{profile} {'all' if of == ALL else of}" for profile, of in values.items())
     return f"{line} ({', '.join(listed)})"
-
-
-def parameters_cell(values: dict[str, object]) -> str:
-    """Source of a notebook's parameters cell, with the comments by which Colab makes a form of it.
-
-    Args:
-        values: the notebook's own defaults, by name.
-
-    Raises:
-        ValueError: for an unknown name.
-    """
-    lines = []
-    for name, value in values.items():
-        default = PARAMETERS[one_of("parameter", name, PARAMETERS)].default
-        kind = '{type:"integer"}' if isinstance(default, int) else '{type:"string"}'
-        form = f"# @param {json.dumps(CHOICES[name]) if name in CHOICES else kind}"
-        assigned = f"{name} = {json.dumps(value, ensure_ascii=False)}"
-        lines.append(f"{assigned:<20}  {form:<25}  # {MEANINGS[name]}")
-    return "\n".join(lines)
 
 
 def convert(name: str, text: str) -> str | int:

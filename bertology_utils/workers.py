@@ -13,7 +13,6 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 # Bytes that a notebook's kernel takes at most with the embedded model (measured: 2.2 GiB).
 KERNEL = 2.5 * 2**30
-CGROUPS = Path("/sys/fs/cgroup")  # where a container's limits are
 RESUME = "what was finished is in the cache, and a new run goes on from there"
 # Seconds for which a cluster may be without any worker, since one that died is started again.
 WITHOUT_WORKERS = 60.0
@@ -240,27 +238,11 @@ def visible_gpus() -> list[str]:
 
 
 def free_memory() -> int:
-    """Bytes of memory that can still be taken, limits of a container (cgroup v1 or v2) included."""
+    """Bytes of memory that can still be taken, at most a container's limit."""
     import psutil
+    from distributed.system import memory_limit
 
-    free, group = psutil.virtual_memory().available, CGROUPS
-    for limit, used, statistics in (
-        ("memory.max", "memory.current", "memory.stat"),
-        (
-            "memory/memory.limit_in_bytes",
-            "memory/memory.usage_in_bytes",
-            "memory/memory.stat",
-        ),
-    ):
-        try:
-            lines = (group / statistics).read_text().splitlines()
-            cached = dict(line.split() for line in lines)  # its inactive files are given up
-            inactive = int(cached.get("total_inactive_file") or cached["inactive_file"])
-            taken = int((group / used).read_text()) - inactive
-            return min(free, max(0, int((group / limit).read_text()) - taken))
-        except (OSError, ValueError, KeyError):  # no such group, or no limit: "max"
-            continue
-    return free
+    return min(psutil.virtual_memory().available, memory_limit())
 
 
 def count_workers(memory: float, wanted: int = 0) -> int:

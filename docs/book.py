@@ -21,7 +21,7 @@ import nbformat
 
 import bertology_utils
 from bertology_utils.record import project_root
-from bertology_utils.run import find_notebooks, put_in_place
+from bertology_utils.run import find_notebooks
 from docs.publish import BADGE_IMAGE
 
 SITE = "runs/site"
@@ -80,7 +80,8 @@ def build_site(root: Path) -> Path:
         ).returncode:
             raise RuntimeError("the site was not built; what is wrong stands above")
         shutil.rmtree(built / ".doctrees", ignore_errors=True)
-        put_in_place(built, site)
+        shutil.rmtree(site, ignore_errors=True)
+        built.rename(site)
     return site / "index.html"
 
 

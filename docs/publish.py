@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bertology_utils.cache import write_atomically
+from bertology_utils.common import one_of
 from bertology_utils.record import project_root
 from bertology_utils.run import (
     DEFAULTS_TAG,
@@ -26,7 +27,7 @@ from bertology_utils.run import (
     find_notebooks,
     notebook_text,
 )
-from bertology_utils.settings import PARAMETERS, parameters_cell
+from bertology_utils.settings import CHOICES, MEANINGS, PARAMETERS
 
 FILE, README = "pyproject.toml", "README.md"
 BADGE, SETUP = "badge", "setup"  # tags of cells
@@ -49,6 +50,25 @@ if importlib.util.find_spec("bertology_utils") is None:
 from bertology_utils import colab, plots
 colab.set_up(DRIVE)
 plots.set_style()"""
+
+
+def parameters_cell(values: dict[str, object]) -> str:
+    """Source of a notebook's parameters cell, with the comments by which Colab makes a form of it.
+
+    Args:
+        values: the notebook's own defaults, by name.
+
+    Raises:
+        ValueError: for an unknown name.
+    """
+    lines = []
+    for name, value in values.items():
+        default = PARAMETERS[one_of("parameter", name, PARAMETERS)].default
+        kind = '{type:"integer"}' if isinstance(default, int) else '{type:"string"}'
+        form = f"# @param {json.dumps(CHOICES[name]) if name in CHOICES else kind}"
+        assigned = f"{name} = {json.dumps(value, ensure_ascii=False)}"
+        lines.append(f"{assigned:<20}  {form:<25}  # {MEANINGS[name]}")
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True)

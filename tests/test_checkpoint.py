@@ -12,9 +12,10 @@ from conftest import random_classifier
 from safetensors.torch import load_file, save_file
 
 from bertology_utils.disabling.effects import sweep_run
-from bertology_utils.glue import TASKS
+from bertology_utils.glue import TASKS, predictions
 from bertology_utils.hub import BERT_BASE
 from bertology_utils.lab import Lab
+from bertology_utils.models import predict_logits
 from bertology_utils.run import find_notebooks
 from bertology_utils.settings import resolve
 
@@ -48,7 +49,9 @@ def test_answers_are_predicted_once_and_say_what_was_learned(
     task = TASKS["sst2"]
     assert list(lab.trainings(task)) == [0] and list(lab.trainings(TASKS["rte"])) == [0, 1]
     answers = lab.answers(task)
-    np.testing.assert_array_equal(answers, lab.predictions(lab.finetuned(task), task))
+    np.testing.assert_array_equal(
+        answers, predictions(task, predict_logits(lab.finetuned(task), lab.batches(task, "dev")))
+    )
     monkeypatch.setattr(lab, "finetuned", lambda *_: pytest.fail("predicted again"))
     np.testing.assert_array_equal(lab.answers(task), answers)
     assert lab.learned == {task: False}, "random weights"

@@ -12,10 +12,9 @@ from conftest import ROOT
 
 from bertology_utils import __main__ as cli
 from bertology_utils import jobs
-from bertology_utils.attention import maps
 from bertology_utils.disabling.masking import ABLATIONS
 from bertology_utils.glue import TASKS
-from bertology_utils.jobs import PASS, SWEEP, TRAINING, jobs_of, plan_labs, with_needs
+from bertology_utils.jobs import SWEEP, TRAINING, jobs_of, with_needs
 from bertology_utils.lab import Lab
 from bertology_utils.run import find_notebooks, select
 from bertology_utils.settings import PROFILES
@@ -185,9 +184,7 @@ def carry_out(plan, only=None):
 
 def test_what_several_notebooks_need_is_planned_once_and_made_once(tiny_bert):
     plan = planned(tiny_bert, "1,3,6")
-    assert kinds(plan) == [TRAINING] * 3 + [SWEEP] * 8, "runs first"
-    first, *_ = plan.orders.values()
-    assert "normal" in first.title, "which has more epochs, and so begins"
+    assert kinds(plan) == [TRAINING] * 3 + [SWEEP] * 8
     assert plan.describe() == "to make: 3 fine-tuning runs, 8 sweeps; in the cache: 0"
     shared = next(name for name, one in plan.orders.items() if one.title == runs("SST-2")[0])
     assert all(shared in needed for needed in plan.notebooks.values())
@@ -269,32 +266,13 @@ def test_notebook_0_comes_first(tiny_bert):
     order = [notebook.number for notebook in sorted(chosen, key=plan.turn_of)]
     assert order == ["0", "3", "1"], "then the one that needs most"
     first = next(iter(plan.orders))
-    assert plan.notebooks["0_attention_head"] == (first,), "what it needs is made first, too"
-
-
-def test_notebooks_that_look_at_the_same_maps_share_one_pass(tiny_bert, monkeypatch):
-    """Of an encoder, two runs and random weights; and each notebook finds all that it asks for."""
-    plan = planned(tiny_bert, "1,4,5", max_examples=8)
-    passes = [order for order in plan.orders.values() if order.kind == PASS]
-    assert [len(order.labs) for order in sorted(passes, key=lambda one: one.title)] == [3, 3, 3, 3]
-    assert carry_out(plan) == {} and not planned(tiny_bert, "1,4,5", max_examples=8).orders
-    forward, seen = maps._forward, []
-    monkeypatch.setattr(maps, "_forward", lambda *parts: seen.append(parts) or forward(*parts))
-    monkeypatch.setattr(Lab, "finetuned", pytest.fail)  # named, and not loaded
-    for notebook in select(find_notebooks(), "1,4,5"):
-        values = notebook.parameters | SMALL | {"model": str(tiny_bert), "max_examples": 8}
-        lab = Lab(notebook.name, **values)
-        for model in [lab.encoder(), lab.encoder("normal"), *lab.lazy_classifiers(SST2)]:
-            assert lab.observe(model, SST2, jobs.MEASUREMENTS[notebook.number](lab, SST2))
-    assert seen == []
-    alone = planned(tiny_bert, "4", max_examples=8)
-    assert not alone.orders and alone.finished == 2, "a notebook by itself makes its own passes"
+    assert plan.notebooks["0_attention_head"] == {first}, "what it needs is made first, too"
 
 
 def test_no_lab_is_held_after_its_notebook(tiny_bert):
     """functools.cache on its methods held every lab, with rows and annotation, for ever."""
     lab = Lab("4_feature_attention", **SMALL | {"model": str(tiny_bert)})
-    assert lab.batches(SST2) and lab.annotated_inputs(SST2) and jobs.MEASUREMENTS["4"](lab, SST2)
+    assert lab.batches(SST2) and lab.annotated_inputs(SST2)
     seen = weakref.ref(lab)
     del lab
     gc.collect()
@@ -305,16 +283,3 @@ def test_no_lab_is_held_after_its_notebook(tiny_bert):
     del lab
     gc.collect()
     assert seen() is None and jobs.open_lab.cache_info().currsize == 0
-
-
-@pytest.mark.parametrize(
-    ("able", "said"),
-    [({"avx512_bf16": True}, False), ({"avx2": True}, True), ({"bf16": True}, False)],
-)
-def test_a_processor_without_bf16_is_told_before_training(
-    tiny_bert, monkeypatch, capsys, able, said
-):
-    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: able)
-    small = {"model": str(tiny_bert), "tasks": "sst2", "train_examples": 8}
-    plan_labs([Lab("1_trial", profile="glue", data="embedded", **small)])
-    assert ("no instructions for bf16" in capsys.readouterr().err) == said

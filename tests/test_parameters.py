@@ -1,7 +1,6 @@
 """Wrong parameters are refused at once, with the choices; the command line and the notebooks agree."""
 
 import json
-import re
 from dataclasses import fields, replace
 
 import numpy as np
@@ -13,12 +12,10 @@ from bertology_utils import __main__ as cli
 from bertology_utils import common, run
 from bertology_utils.corpora import GLUE as EMBEDDED
 from bertology_utils.settings import (
-    CHOICES,
     PARAMETERS,
     PROFILES,
     Profile,
     convert,
-    parameters_cell,
     resolve,
 )
 
@@ -232,28 +229,11 @@ def test_in_place_is_for_default_settings_only(capsys):
     assert "default settings only" in capsys.readouterr().err
 
 
-def test_every_notebooks_cell_has_the_declared_comments():
-    """Colab takes `# @param` with choices or a type, at the beginning of the comment; what a parameter means follows."""
+def test_notebooks_take_their_defaults_and_every_parameter_is_one_of_theirs():
     found = run.find_notebooks()
     for notebook in found:
-        content = json.loads(notebook.path.read_text(encoding="utf-8"))["cells"]
-        tags = [set(part["metadata"].get("tags", [])) for part in content]
-        tagged = [
-            "".join(part["source"])
-            for part, names in zip(content, tags, strict=True)
-            if {"defaults", "parameters"} & names
-        ]
-        assert tagged == [parameters_cell(run.assigned(one)) for one in tagged], "docs/publish.py"
-        lines = "\n".join(tagged).splitlines()
-        for line, (name, value) in zip(lines, notebook.parameters.items(), strict=True):
-            form = re.fullmatch(rf"{name} = \S.*?  # @param (\[.*\]|\{{.*\}}) +# .+", line)[1]
-            kind = "string" if isinstance(value, str) else "integer"
-            assert form == (json.dumps(CHOICES[name]) if name in CHOICES else f'{{type:"{kind}"}}')
-            assert len(line) <= 125
         resolve(**notebook.parameters)
-    assert {name for notebook in found for name in notebook.parameters} == set(PARAMETERS), (
-        "none that no notebook takes"
-    )
+    assert {name for notebook in found for name in notebook.parameters} == set(PARAMETERS)
 
 
 def test_the_committed_results_name_the_settings_of_their_notebooks():

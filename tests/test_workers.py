@@ -9,7 +9,6 @@ import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -165,32 +164,6 @@ def test_workers_end_with_their_run(tmp_path, how):
         process.send_signal(how)
     _, alive = psutil.wait_procs(children, timeout=30)
     assert not alive
-
-
-LIMITS = {  # of a cgroup: 8 GiB, of which 6 are used and one of these lies idle
-    "version 2": (
-        ("memory.max", "{8}"),
-        ("memory.current", "{6}"),
-        ("memory.stat", "file 9\ninactive_file {1}"),
-    ),
-    "version 1": (
-        ("memory/memory.limit_in_bytes", "{8}"),
-        ("memory/memory.usage_in_bytes", "{6}"),
-        ("memory/memory.stat", "inactive_file 1\ntotal_inactive_file {1}"),
-    ),
-}
-
-
-@pytest.mark.parametrize("files", LIMITS.values(), ids=LIMITS)
-def test_the_limit_of_a_container_counts(tmp_path, monkeypatch, files):
-    """Of a cgroup of either version: those of version 1 did not, so that too many workers began."""
-    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=64 * 2**30))
-    monkeypatch.setattr(workers, "CGROUPS", tmp_path)
-    assert workers.free_memory() == 64 * 2**30
-    for name, text in files:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text.format(*(number * 2**30 for number in range(9))))
-    assert workers.free_memory() == 3 * 2**30
 
 
 def test_what_has_ended_is_let_go():
