@@ -38,7 +38,6 @@ ALL = -1  # of a number of rows: as many as there are
 _SHARED = ("model_type", "num_hidden_layers", "num_attention_heads", "hidden_size", "vocab_size")
 _HUB_CONFIGS = {BERT_BASE: dict(zip(_SHARED, ("bert", 12, 12, 768, 30522), strict=True))}
 _FILES_OF_A_MODEL = {".safetensors", ".json", ".txt", ".model"}
-_LAST_LAYERS = ("classifier", "classifier.out_proj", "classifier.dense", "score")
 # What the parameters that name data can say, and what a place is by its kind.
 _ALLOWED = {
     "data": ("embedded", "hub", "folder:PATH"),
@@ -217,26 +216,25 @@ def _checkpoints(text: str) -> Classifiers:
 
 def _check_fit(task: Task, classifier: ModelSource, model: ModelSource) -> None:
     """Refuse a classifier that is none, whose outputs are not the task's, or whose shape is not the model's."""
-    shapes, config = classifier.tensor_shapes, classifier.config
-    outputs = [shapes[f"{name}.weight"][0] for name in _LAST_LAYERS if f"{name}.weight" in shapes]
-    classes, where = config.get("architectures") or ["none"], f"checkpoint {classifier.name}:"
-    if not outputs or not any(name.endswith("ForSequenceClassification") for name in classes):
+    config, where = classifier.config, f"checkpoint {classifier.name}"
+    classes = config.get("architectures") or ["none"]
+    if not any(name.endswith("ForSequenceClassification") for name in classes):
         raise ValueError(
-            f"{where} it has no classification layer (architecture: {', '.join(classes)}); wanted is"
-            " what AutoModelForSequenceClassification saves"
+            f"{where}: it has no classification layer (architecture: {', '.join(classes)}); wanted"
+            " is what AutoModelForSequenceClassification saves"
         )
-    if outputs[0] != task.num_labels:
-        wants = f"{task.title} wants {task.num_labels}: {', '.join(task.labels) or 'the score'}"
-        raise ValueError(f"{where} its classifier has {outputs[0]} outputs; {wants}")
+    names, numbers = config.get("id2label"), config.get("label2id")
+    if not names and not numbers:  # transformers leaves these two out
+        names = {0: "LABEL_0", 1: "LABEL_1"}
     try:
-        output_order(task, config.get("id2label"), config.get("label2id"))
+        output_order(task, names, numbers)
     except ValueError as error:
-        raise ValueError(f"checkpoint {classifier.name} {error}") from None
+        raise ValueError(f"{where} {error}") from None
     for name in _SHARED:
         theirs, ours = config.get(name), model.config.get(name)
         if ours is not None and theirs != ours:
             raise ValueError(
-                f"{where} its {name} is {theirs!r}, that of the model {model.name!r} is {ours!r};"
+                f"{where}: its {name} is {theirs!r}, that of the model {model.name!r} is {ours!r};"
                 " name the model that it was fine-tuned from as model"
             )
 

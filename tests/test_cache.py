@@ -161,9 +161,9 @@ def test_where_a_file_system_has_no_locks_the_files_stand_for_them(tmp_path, mon
     """As on a Drive that Colab has mounted."""
     monkeypatch.setattr(fcntl, "flock", Mock(side_effect=OSError(errno.ENOSYS, "not implemented")))
     second = cache._locked(tmp_path / "entry", timeout=0)
-    with pytest.warns(UserWarning, match="flock not supported"), cache._locked(tmp_path / "entry"):
-        with pytest.raises(Timeout):
-            second.__enter__()
+    warned = pytest.warns(UserWarning, match="flock not supported")
+    with warned, cache._locked(tmp_path / "entry"), pytest.raises(Timeout):
+        second.__enter__()
     assert not list(tmp_path.iterdir())
 
 

@@ -96,9 +96,9 @@ def test_it_must_fit_the_task_and_the_model(tiny_bert, tiny_classifier, tmp_path
         (
             f"mnli={tiny_classifier}",
             {},
-            "2 outputs; MNLI-m wants 3: entailment, neutral, contradic",
+            "the outputs ['LABEL_0', 'LABEL_1'], by id2label",
         ),
-        (f"stsb={tiny_classifier}", {}, "2 outputs; STS-B wants 1: the score"),
+        (f"stsb={tiny_classifier}", {}, "STS-B wants one score"),
         (f"rte={tiny_classifier}", {"model": ""}, "is 3, that of the model 'embedded' is 6"),
         (f"rte={tiny_classifier}", {"model": BERT_BASE}, "its num_hidden_layers is 3"),
         (f"rte={tiny_bert}", {}, "no classification layer (architecture: BertModel)"),

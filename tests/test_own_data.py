@@ -2,14 +2,11 @@
 
 import contextlib
 import io
-import json
 import re
 import shlex
 import shutil
 import subprocess
-import sys
 import zipfile
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -290,30 +287,6 @@ def test_what_is_handed_to_bertviz_is_what_it_takes(tiny_bert, head_view):
     assert len(maps) == 3 and {tuple(layer.shape) for layer in maps} == {
         (1, 4, len(WORDS), len(WORDS))
     }
-
-
-def test_maps_go_into_bertviz_as_they_are(monkeypatch):
-    bertviz = pytest.importorskip("bertviz", reason="bertviz is not installed; pip install bertviz")
-    handed = []  # what bertviz gives its script
-    for name in ("head_view", "model_view"):
-        module = sys.modules[f"bertviz.{name}"]
-        monkeypatch.setattr(module, "display", lambda _: None)
-        monkeypatch.setattr(
-            module,
-            "json",
-            SimpleNamespace(dumps=lambda value: handed.append(value) or json.dumps(value)),
-        )
-    names = {"MINE": "embedded"}
-    exec(code_of("bertviz"), names)
-    maps = attention_maps(load_encoder("embedded"), names["batch"])
-    bertviz.model_view(maps, WORDS)
-    for shown_there in handed:
-        found = shown_there["attention"][0]
-        assert found["left_text"] == found["right_text"] == WORDS
-        np.testing.assert_allclose(
-            np.array(found["attn"]), np.stack([layer[0].numpy() for layer in maps]), atol=1e-6
-        )
-    assert len(handed) == 2
 
 
 def test_a_treebank_of_ones_own_in_five_lines(tiny_bert, tmp_path, monkeypatch):
