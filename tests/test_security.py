@@ -112,16 +112,11 @@ def test_a_packed_file_that_unpacks_to_too_much_is_refused_before_it_fills_the_m
     bomb.write_bytes(gzip.compress(bytes(20 * 2**20)))  # one line of 20 MiB
     assert bomb.stat().st_size < 100_000
     monkeypatch.setattr(common, "LARGEST", 2**20)
-    most, read = [], common._Limited.read1
-    watched = lambda self, size: most.append(self.tell()) or read(self, size)  # noqa: E731
-    monkeypatch.setattr(common._Limited, "read1", watched)
     why = r"train\.tsv\.gz is refused: it unpacks to more than"
-    with pytest.raises(ValueError, match=why), common.opened(bomb) as file:
-        file.readline()
-    assert max(most) < 1.1 * 2**20
-    monkeypatch.setattr(common, "LARGEST", 2**30)
     with common.opened(bomb) as file:
-        assert len(file.read()) == 20 * 2**20
+        with pytest.raises(ValueError, match=why):
+            file.readline()
+        assert file.buffer.tell() < 1.1 * 2**20
 
 
 @pytest.mark.parametrize("name", ["../mrpc", "/etc", "mrpc/../.."])
