@@ -83,7 +83,7 @@ def entries_of(
     if unknown := [name for name in (*by, *labels) if name not in LABELS]:
         raise ValueError(f"{what}: unknown label {unknown[0]!r}; labels are {', '.join(LABELS)}")
     entries = []
-    for path, leaf in _leaves(what, values, len(by)).items():
+    for path, leaf in _leaves(values, len(by)):
         names = {"what": what} | labels | dict(zip(by, path, strict=True))
         entry = {name: _label(part) for name, part in names.items()}
         entry |= _numbers(what, leaf, over, kinds)
@@ -93,17 +93,14 @@ def entries_of(
     return entries
 
 
-def _leaves(what: str, values: Any, depth: int) -> dict[tuple[object, ...], Any]:
-    """Every leaf by the labels on the way to it."""
-    if not depth:
-        return {(): values}
-    if isinstance(values, Sequence) and not isinstance(values, str):
-        values = dict(enumerate(values, start=1))
-    if not isinstance(values, Mapping):
-        kind = type(values).__name__
-        raise ValueError(f"{what}: {depth} more levels of labels are wanted where {kind} stands")
-    parts = {label: _leaves(what, part, depth - 1) for label, part in values.items()}
-    return {(label, *path): leaf for label, part in parts.items() for path, leaf in part.items()}
+def _leaves(values: Any, depth: int, *path: object) -> Iterator[tuple[tuple[object, ...], Any]]:
+    """Every leaf with the labels on the way to it."""
+    if len(path) == depth:
+        yield path, values
+        return
+    parts = values if isinstance(values, Mapping) else dict(enumerate(values, start=1))
+    for label, part in parts.items():
+        yield from _leaves(part, depth, *path, label)
 
 
 def _label(value: object) -> object:
@@ -119,9 +116,9 @@ def _numbers(what: str, leaf: Any, over: Sequence[str], kinds: Sequence[str]) ->
         if "value" not in leaf:
             names = ", ".join(map(str, leaf))
             raise ValueError(f"{what}: labels are missing for {names}; name them in by=")
-        sizes = [name for name in ("low", "high", "n", "trainings", "each") if name in leaf]
-        own = {name: plain(leaf[name]) for name in sizes}
-        return _numbers(what, leaf["value"], over, kinds) | own
+        return _numbers(what, leaf["value"], over, kinds) | {
+            name: plain(part) for name, part in leaf.items() if name != "value"
+        }
     shape = np.shape(leaf)
     if not shape:
         return {"value": plain(leaf)}
@@ -193,26 +190,6 @@ class Results:
             raise KeyError(f"{len(entries)} entries of {what!r} {where}")
         return np.asarray(entries[0]["value"], dtype=float)
 
-    def show(
-        self,
-        what: str | Sequence[str],
-        rows: Sequence[str] = ("task",),
-        columns: Sequence[str] = (),
-        **labels: object,
-    ) -> pd.DataFrame:
-        """Numbers as a table for a reader, a cell for each with its interval.
-
-        Args:
-            what: one kind of number, or several.
-            rows, columns: labels; see :func:`table_of`.
-            labels: that the numbers have.
-        """
-        names = [what] if isinstance(what, str) else list(what)
-        chosen = [entry for name in names for entry in self.find(name, **labels)]
-        if len(names) > 1 and "what" not in (*rows, *columns):
-            columns = ("what", *columns)
-        return table_of(chosen, rows, columns)
-
     def table(self, what: str | Sequence[str], **labels: object) -> pd.DataFrame:
         """One or several kinds of number as a person reads them, a row each; see :mod:`bertology_utils.plots`.
 
@@ -235,9 +212,8 @@ class Results:
             rows = rows[rows[label].isin(value if several else [_label(value)])]
         rows = rows.dropna(subset="value").reset_index(drop=True)
         factors = rows.unit.map(lambda unit: factor_of({"unit": unit})).astype(float)
-        least, most = (
-            rows.unit.map({unit: ends[end] for unit, ends in _POSSIBLE.items()}) for end in (0, 1)
-        )
+        possible = rows.unit.map(lambda unit: _POSSIBLE.get(unit, (-np.inf, np.inf)))
+        least, most = possible.str[0], possible.str[1]
         for name in NUMBERS:
             rows[name] = pd.to_numeric(rows[name])
             rows[name] = factors * (rows[name] if name == "value" else rows[name].clip(least, most))
@@ -245,10 +221,8 @@ class Results:
             if rows[axis].notna().all():
                 rows[axis] = one_based(rows[axis].astype(int))
         titles = {name: task.title for name, task in TASKS.items()}
-        rows["task"] = pd.Categorical(
-            rows.task.map(titles),
-            [titles[name] for name in TASKS if name in set(rows.task)],
-        )
+        there = [titles[name] for name in TASKS if name in set(rows.task)]
+        rows["task"] = pd.Categorical(rows.task.map(titles), there)
         return rows
 
     def by(self, label: str, what: str, **labels: object) -> dict[Any, Entry]:
@@ -265,25 +239,18 @@ def read_results(path: Path) -> Results:
     """
     where = "/".join(path.parts[-3:])
     number = (path.parent.name if path.name == RESULTS else path.stem).split("_")[0]
-    evidence = "results" in path.parts[-3:-1]
-    renew = (
-        f"make evidence ONLY={number}"
-        if evidence
-        else f"python -m bertology_utils run --only {number}"
-    )
+    is_evidence = "results" in path.parts[-3:-1]
+    command = "make evidence ONLY=" if is_evidence else "python -m bertology_utils run --only "
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        missing = {"notebook", "settings", "versions", "verdicts", "rows"} - set(content)
-        problem = f"has no {', '.join(sorted(missing))}" if missing else ""
-        if content.get("form") != FORM:
-            problem = f"is of form {content.get('form', 1)}, and this version reads form {FORM}"
+        if content.get("form") == FORM:
+            return Results(content)
+        problem = f"is of form {content.get('form', 1)}, and this version reads form {FORM}"
     except FileNotFoundError:
         problem = "cannot be read: it is missing"
-    except (ValueError, TypeError, AttributeError, OSError) as error:
+    except (ValueError, AttributeError, OSError) as error:
         problem = f"cannot be read: it is damaged ({error})"
-    if problem:
-        raise ValueError(f"{where} {problem}; renew it: {renew}")
-    return Results(content)
+    raise ValueError(f"{where} {problem}; renew it: {command}{number}")
 
 
 def tidy(entries: Sequence[Entry]) -> pd.DataFrame:
@@ -364,38 +331,6 @@ def text_of(entry: Mapping[str, Any], sizes: bool = False) -> str:
         heads = " heads" if entry.get("unit", "").endswith("over heads") else ""
         text += f"; n={entry['n']}{heads}" + (f", {trainings} runs" if trainings > 1 else "")
     return text
-
-
-def table_of(
-    entries: Sequence[Entry],
-    rows: Sequence[str],
-    columns: Sequence[str] = (),
-) -> pd.DataFrame:
-    """Entries as a table of text for a reader, a cell for each number with its interval.
-
-    Args:
-        entries: numbers, or arrays over layers or kinds alone.
-        rows: labels that name a row, of :data:`COLUMNS`.
-        columns: labels that name a column; without them the one column is what was measured.
-
-    Returns:
-        A DataFrame of text; "–" where there is no such number.
-    """
-    import pandas as pd
-
-    columns = list(columns) or ["what"]
-    cells = tidy(entries).astype(object)
-    cells = cells.where(cells.notna(), None)
-    texts = [text_of(cell) for cell in cells.to_dict("records")]
-    for name in (*rows, *columns):
-        cells[name] = [title_of(name, value) for value in cells[name]]
-    named = map(" · ".join, cells[columns].itertuples(index=False))  # also where there is no row
-    table: dict[tuple[str, ...], dict[str, str]] = {}
-    for *row, column, text in zip(*(cells[name] for name in rows), named, texts, strict=True):
-        table.setdefault(tuple(row), {})[column] = text
-    index = pd.MultiIndex.from_tuples(table, names=rows)
-    index = index if len(rows) > 1 else index.get_level_values(0)
-    return pd.DataFrame(list(table.values()), index=index).fillna("–")
 
 
 def title_of(name: str, value: Any) -> str:

@@ -122,46 +122,18 @@ def bootstrap(statistic: Callable[[np.ndarray], float], n: int, seed: Seed) -> B
     return Bootstrap(float(statistic(np.arange(n))), draws, n, seed)
 
 
-def bootstrap_mean(values: np.ndarray, seed: Seed, resamples: int = RESAMPLES) -> Bootstrap:
+def bootstrap_mean(values: np.ndarray, seed: Seed) -> Bootstrap:
     """Bootstrap the mean of one value per example, shape (examples,)."""
-    return Bootstrap(
-        float(values.mean()), resampled_means(values, seed, resamples), len(values), seed
-    )
-
-
-def resampled_means(values: np.ndarray, seed: Seed, resamples: int = RESAMPLES) -> np.ndarray:
-    """Means over resampled examples, for arrays of many values per example.
-
-    Args:
-        values: shape (examples, …).
-        seed: of the resampling.
-        resamples: how many.
-
-    Returns:
-        Shape (resamples, …).
-    """
-    n = len(values)
-    means = (
-        bootstrap_weights(n, seed, resamples) @ values.reshape(n, -1) / n
-    )  # (resamples, everything else)
-    return means.reshape(resamples, *values.shape[1:])
+    return Bootstrap.of(means_with_gaps(values, seed), len(values), seed)
 
 
 @lru_cache(maxsize=8)  # many measures of one task ask for the same
-def bootstrap_weights(n: int, seed: Seed, resamples: int = RESAMPLES) -> np.ndarray:
-    """Number of times that each of ``n`` examples is in each resample, shape (resamples, n); read-only."""
-    drawn = [
-        np.bincount(rows, minlength=n).astype(np.int32)
-        for rows in resampled_rows(n, seed, resamples)
-    ]
-    weights = np.stack(drawn)
+def whole_and_resampled(n: int, seed: Seed) -> np.ndarray:
+    """How often each of ``n`` examples counts, shape (1 + resamples, n): once as they are, then as often as drawn; read-only."""
+    drawn = [np.bincount(rows, minlength=n) for rows in resampled_rows(n, seed, RESAMPLES)]
+    weights = np.vstack([np.ones(n), *drawn])
     weights.setflags(write=False)
     return weights
-
-
-def whole_and_resampled(n: int, seed: Seed) -> np.ndarray:
-    """Weights of ``n`` examples: one for each as they are, then those of :func:`bootstrap_weights`; (1 + resamples, n)."""
-    return np.vstack([np.ones(n), bootstrap_weights(n, seed)])
 
 
 def resampled_scores(
@@ -175,9 +147,8 @@ def resampled_scores(
         labels: gold, shape (examples,).
         seed: of the resampling of examples.
     """
-    scores = weighted_scores(
-        metric, predicted, labels, whole_and_resampled(len(labels), seed)
-    )  # (1 + resamples, sets)
+    weights = whole_and_resampled(len(labels), seed)
+    scores = weighted_scores(metric, predicted, labels, weights)  # (1 + resamples, sets)
     return [Bootstrap.of(one, len(labels), seed) for one in scores.T]
 
 
@@ -240,9 +211,8 @@ class Estimate:
         """95 % interval, from Student's t."""
         from scipy.stats import t
 
-        half = (
-            float(t.ppf(0.975, self.degrees)) * self.error if self.error else 0.0
-        )  # NaN stays NaN
+        # NaN stays NaN.
+        half = float(t.ppf(0.975, self.degrees)) * self.error if self.error else 0.0
         return self.value - half, self.value + half
 
     def p_above(self, least: float = 0.0) -> float:
@@ -259,9 +229,8 @@ class Estimate:
 
     def __sub__(self, constant: float) -> Estimate:
         """The number minus one that is known."""
-        return replace(
-            self, value=self.value - constant, each=tuple(value - constant for value in self.each)
-        )
+        each = tuple(value - constant for value in self.each)
+        return replace(self, value=self.value - constant, each=each)
 
     @property
     def between(self) -> float:
@@ -293,9 +262,8 @@ def mean_over_seeds(parts: Sequence[Bootstrap], scale: float = 1.0) -> Estimate:
     """
     if not parts:
         raise ValueError("no training to estimate from; give at least one")
-    return _of_trainings(
-        [part.value for part in parts], float(mean_of(parts).draws.var()), parts[0].n, scale
-    )
+    of_examples = float(mean_of(parts).draws.var())
+    return _of_trainings([part.value for part in parts], of_examples, parts[0].n, scale)
 
 
 def of_same_examples(parts: Sequence[Estimate]) -> Estimate:
@@ -314,15 +282,8 @@ def _of_trainings(
     values: Sequence[float], of_examples: float, n: int, scale: float = 1.0
 ) -> Estimate:
     """The mean of one value per training, given the variance of that mean over examples."""
-    plain = Estimate(
-        float(np.mean(values)),
-        0.0,
-        n,
-        len(values),
-        each=tuple(values),
-        of_examples=of_examples,
-        scale=scale,
-    )
+    options: dict[str, Any] = {"each": tuple(values), "of_examples": of_examples, "scale": scale}
+    plain = Estimate(float(np.mean(values)), 0.0, n, len(values), **options)
     return _with_between(plain, plain.between, len(values) - 1)
 
 
@@ -330,9 +291,8 @@ def _with_between(one: Estimate, between: float, degrees: float) -> Estimate:
     """The estimate with that variance between trainings, which is known by so many degrees of freedom."""
     of_trainings = between * one.scale**2 / one.trainings
     variance = one.of_examples + of_trainings
-    known = (
-        variance**2 / (of_trainings**2 / degrees) if of_trainings**2 > 0 else np.inf
-    )  # Satterthwaite's
+    # Satterthwaite's.
+    known = variance**2 / (of_trainings**2 / degrees) if of_trainings**2 > 0 else np.inf
     return replace(one, error=float(np.sqrt(variance)), degrees=known)
 
 
@@ -399,12 +359,10 @@ def over_trainings(
         models: by task, what was found of each training.
         measure: of the task and of one training.
     """
-    return pooled(
-        {
-            task: mean_over_seeds([measure(task, one) for one in several])
-            for task, several in models.items()
-        }
-    )
+    found = {}
+    for task, several in models.items():
+        found[task] = mean_over_seeds([measure(task, one) for one in several])
+    return pooled(found)
 
 
 def leaves(found: Any, at: tuple[Hashable, ...] = ()) -> Iterator[tuple[tuple[Hashable, ...], Any]]:
@@ -430,16 +388,10 @@ def average(parts: Sequence[Estimate]) -> Estimate:
         raise ValueError("nothing to average; give at least one estimate")
     variances = np.array([part.error**2 for part in parts]) / len(parts) ** 2
     total = float(variances.sum())
-    spread = sum(
-        float(variance) ** 2 / part.degrees for variance, part in zip(variances, parts, strict=True)
-    )
-    return Estimate(
-        float(np.mean([part.value for part in parts])),
-        float(np.sqrt(total)),
-        sum(part.n for part in parts),
-        min(part.trainings for part in parts),
-        total**2 / spread if spread > 0 else np.inf,
-    )
+    spread = float((variances**2 / [part.degrees for part in parts]).sum())
+    degrees = total**2 / spread if spread > 0 else np.inf
+    mean, n = float(np.mean([part.value for part in parts])), sum(part.n for part in parts)
+    return Estimate(mean, float(np.sqrt(total)), n, min(p.trainings for p in parts), degrees)
 
 
 def weighted_scores(
@@ -483,19 +435,12 @@ def _pearson(predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> 
     mean_x, mean_y = weights @ x.T, (weights @ y)[:, None]
     spread_x = np.maximum(weights @ (x**2).T - mean_x**2, 0)
     spread_y = np.maximum((weights @ y**2)[:, None] - mean_y**2, 0)
-    product = spread_x * spread_y
-    return np.where(
-        product > 1e-30,
-        (weights @ (x * y).T - mean_x * mean_y) / np.sqrt(np.maximum(product, 1e-30)),
-        0.0,
-    )
+    product, common = spread_x * spread_y, weights @ (x * y).T - mean_x * mean_y
+    return np.where(product > 1e-30, common / np.sqrt(np.maximum(product, 1e-30)), 0.0)
 
 
-METRICS: dict[str, Callable[..., np.ndarray]] = {
-    "accuracy": _accuracy,
-    "F1": _f1,
-    "Pearson": _pearson,
-}
+METRICS: dict[str, Callable[..., np.ndarray]]
+METRICS = {"accuracy": _accuracy, "F1": _f1, "Pearson": _pearson}
 
 
 # Permutation tests, rank correlations and ties
@@ -605,13 +550,10 @@ def in_both(one: ManyTest, other: ManyTest) -> ManyTest:
         one, other: of one shape.
     """
     pairs = (one.below, other.below), (one.below_alone, other.below_alone)
-    below, alone = (
-        np.minimum(1.0, 2 * np.minimum(*pair)) for pair in pairs
-    )  # either suffices, so each has half the level
-    above = np.maximum(one.above, other.above)
-    return ManyTest(
-        np.fmin(one.means, other.means), above, below, np.minimum(one.n, other.n), alone
-    )
+    # Either suffices, so each has half the level.
+    below, alone = (np.minimum(1.0, 2 * np.minimum(*pair)) for pair in pairs)
+    means, n = np.fmin(one.means, other.means), np.minimum(one.n, other.n)
+    return ManyTest(means, np.maximum(one.above, other.above), below, n, alone)
 
 
 def rank_correlation(x: np.ndarray, y: np.ndarray, seed: Seed) -> Bootstrap:
@@ -629,9 +571,8 @@ def rank_correlation(x: np.ndarray, y: np.ndarray, seed: Seed) -> Bootstrap:
     Returns:
         With the items as its ``n``.
     """
-    rows = np.vstack(
-        [np.arange(len(x)), *resampled_rows(len(x), seed, RESAMPLES)]
-    )  # (1 + resamples, items)
+    drawn = resampled_rows(len(x), seed, RESAMPLES)
+    rows = np.vstack([np.arange(len(x)), *drawn])  # (1 + resamples, items)
     return Bootstrap.of(rank_correlations(x[rows], y[rows]), len(x), seed)
 
 
@@ -646,13 +587,9 @@ def rank_agreement(first: np.ndarray, second: np.ndarray, seed: Seed) -> Bootstr
             direction, each is ranked by itself, and the mean of their correlations taken.
         seed: of the resampling.
     """
-    means = [
-        np.concatenate([values.mean(axis=0)[None], resampled_means(values, seed)])
-        for values in (first, second)
-    ]
-    rho = rank_correlations(
-        *(of.reshape(-1, of.shape[2]) for of in means)
-    )  # of every resample and set
+    means = [means_with_gaps(values, seed) for values in (first, second)]
+    # Of every resample and set.
+    rho = rank_correlations(*(of.reshape(-1, of.shape[2]) for of in means))
     return Bootstrap.of(rho.reshape(len(means[0]), -1).mean(axis=1), len(first), seed)
 
 
@@ -713,9 +650,8 @@ def heads_by_size(values: np.ndarray) -> list[Head]:
 
 def largest(values: np.ndarray, margin: float = MARGIN) -> tuple[int, ...]:
     """Index of the largest value, the first of those that tie with it."""
-    return tuple(
-        int(index) for index in np.unravel_index(by_size(values, margin)[0], np.shape(values))
-    )
+    place = np.unravel_index(by_size(values, margin)[0], np.shape(values))
+    return tuple(map(int, place))
 
 
 def p_text(p: float) -> str:

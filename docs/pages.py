@@ -21,8 +21,8 @@ from bertology_utils.results import (
     Entry,
     Results,
     read_results,
-    table_of,
     text_of,
+    tidy,
     title_of,
 )
 from bertology_utils.statistics import ONE_SIDED, p_text
@@ -233,12 +233,18 @@ def numbers(root: Path, place: str) -> list[str]:
         by_form.setdefault(_form(entries), []).extend(entries)
     lines: list[str] = []
     for (labels, column, _), entries in by_form.items():
-        shown = table_of(entries, ["what", *labels], [column]).reset_index()
+        numbers = tidy(entries).astype(object)
+        cells: dict[tuple[str, ...], dict[str, str]] = {}
+        for number in numbers.where(numbers.notna(), None).to_dict("records"):
+            row = tuple(title_of(name, number[name]) for name in ("what", *labels))
+            cells.setdefault(row, {})[title_of(column, number[column])] = text_of(number)
+        columns = list(dict.fromkeys(name for texts in cells.values() for name in texts))
         rows, before = [], ""
-        for what, *cells in shown.to_numpy().tolist():
-            rows.append(["" if what == before else what, *cells])
+        for (what, *names), texts in cells.items():
+            texts_in_order = [texts.get(name, "–") for name in columns]
+            rows.append(["" if what == before else what, *names, *texts_in_order])
             before = what
-        lines += ["", *table(["number", *shown.columns[1:]], rows)]
+        lines += ["", *table(["number", *labels, *columns], rows)]
     return lines[1:]
 
 

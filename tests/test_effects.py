@@ -12,7 +12,7 @@ from scipy.stats import norm
 from bertology_utils.disabling import effects, measure
 from bertology_utils.disabling.sweep import Sweep
 from bertology_utils.glue import TASKS, plain_metric, predictions
-from bertology_utils.statistics import METRICS, Estimate, bootstrap_weights, weighted_scores
+from bertology_utils.statistics import METRICS, Estimate, weighted_scores, whole_and_resampled
 from bertology_utils.verdicts import (
     CLAIMS,
     FAILS,
@@ -48,7 +48,7 @@ def made(name, seed=0, variants=20, helpful=None, n=N):
 def test_a_weighted_metric_is_the_metric_of_repeated_examples(metric):
     task = TASKS["stsb" if metric == "Pearson" else "mrpc"]
     labels, baseline, disabled = made(task.name)
-    weights = bootstrap_weights(N, 5, 20).copy()
+    weights = whole_and_resampled(N, 5)[1:21].astype(int)
     weights[0] = labels == labels[0] if metric == "F1" else weights[0]  # one class alone
     found = weighted_scores(
         metric, np.vstack([baseline, disabled, 0 * disabled[:1]]), labels, weights

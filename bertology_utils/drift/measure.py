@@ -24,7 +24,7 @@ from ..statistics import (
     Seed,
     bootstrap_mean,
     mean_over_seeds,
-    resampled_means,
+    means_with_gaps,
     resampled_scores,
     weighted_scores,
     whole_and_resampled,
@@ -204,11 +204,7 @@ def last_layers_lead(similarities: Sequence[np.ndarray], seed: Seed) -> dict[str
         seed: of the resampling of examples.
     """
     by_layer = np.stack(similarities).mean(axis=3)  # (runs, examples, layers)
-    resampled = [resampled_means(of_run, seed) for of_run in by_layer]
-    means = [
-        np.vstack([of_run.mean(axis=0), few])
-        for of_run, few in zip(by_layer, resampled, strict=True)
-    ]
+    means = [means_with_gaps(of_run, seed) for of_run in by_layer]  # each (1 + resamples, layers)
 
     def lead(last: int, other: int) -> Estimate:
         leads = [of_run[:, other] - of_run[:, last] for of_run in means]  # each (1 + resamples,)
