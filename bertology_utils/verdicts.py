@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -33,9 +33,6 @@ from .statistics import (
     pooled,
     resampled_scores,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 WEIGHT = 0.02  # smallest difference of attention weights, similarities or shares that counts
 SCORE = 0.01  # smallest loss of a score that counts as harm: a point
@@ -125,6 +122,7 @@ _ON_TASKS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "undecided"}
 THIS_RUN, PRETRAINED = "this run", "pre-trained"
 # p values below it are alike: of several that are as sure, the most extreme number is told
 TINY = 0.001
+ADJACENT = 0.05  # share of linked words below which nothing can be said of neighbours
 MIN_EXAMPLES = 30  # below it a mean over examples is an anecdote
 
 
@@ -301,7 +299,6 @@ def in_words(outcome: str, tally: Mapping[str, int]) -> str:
 
 
 SYMBOLS = dict(zip(OUTCOMES, "✓✗?–", strict=True))
-CONTROL = "(control)"  # instead of a number of the paper's
 
 
 # What a confirmatory study makes of an exploratory verdict.
@@ -322,59 +319,39 @@ def mark_of(exploratory: str, confirmatory: str) -> str:
     return CONFIRMED if confirmatory == exploratory else CONTRADICTED
 
 
-def table_of_verdicts(
-    verdicts: Verdicts,
-    names: Sequence[str] = (),
-    confirmatory: Verdicts | None = None,
-    numbers: bool = False,
-) -> pd.DataFrame:
-    """Verdicts as a table for a reader: claim, the paper's number, ours, and the outcome.
-
-    Args:
-        verdicts: by claim and model, as a results file has them.
-        names: of the claims; all if none is given.
-        confirmatory: the confirmatory study's verdicts on them; None if there is no such study,
-            and then no column for it.
-        numbers: whether that column has the study's numbers as well.
-    """
-    import pandas as pd
-
-    columns = ["claim", "the paper", "here", "verdict"]
-    columns += [] if confirmatory is None else ["confirmatory study"]
-    rows = []
-    for (name, model), one in verdicts.items():
-        if name in CLAIMS and (not names or name in names):
-            about = "" if model == THIS_RUN else f" ({model})"
-            number = one["why"] if one["outcome"] == UNTESTABLE else one["number"]
-            outcome = f"{SYMBOLS[one['outcome']]} {in_words(one['outcome'], one['tally'])}"
-            paper = CLAIMS[name].paper or CONTROL
-            row = [CLAIMS[name].text + about, paper, number, outcome]
-            if confirmatory is not None:
-                second = confirmatory.get((name, model), {"outcome": UNTESTABLE, "number": ""})
-                mark = mark_of(one["outcome"], second["outcome"])
-                row.append(f"{mark}: {second['number']}" if numbers and mark != NO_TEST else mark)
-            rows.append(row)
-    return pd.DataFrame(rows, columns=columns).set_index("claim")
-
-
 def lines_of_verdicts(
     verdicts: Verdicts, names: Sequence[str] = (), confirmatory: Verdicts | None = None
 ) -> str:
     """Verdicts as Markdown for a page, a line each: mark, claim, outcome, our number, the paper's.
 
     Args:
-        verdicts, names, confirmatory: see :func:`table_of_verdicts`.
+        verdicts: by claim and model, as a results file has them.
+        names: of the claims; all if none is given.
+        confirmatory: the confirmatory study's verdicts on them; None if there is no such study.
     """
     lines = []
-    for claim, row in table_of_verdicts(verdicts, names, confirmatory).iterrows():
-        symbol, _, outcome = row["verdict"].partition(" ")
-        parts = [f"{symbol} **{claim}:** {outcome}. Here: {row['here']}."]
-        if row["the paper"] != CONTROL:
-            parts.append(f"The paper: {row['the paper']}.")
-        if row.get("confirmatory study", NO_TEST) != NO_TEST:
-            parts.append(f"Confirmatory study: {row['confirmatory study']}.")
-        lines.append(f"- {' '.join(parts)}")
+    for (name, model), one in verdicts.items():
+        if name in CLAIMS and (not names or name in names):
+            claim, symbol = text_of_claim(name, model), SYMBOLS[one["outcome"]]
+            outcome, number = in_words(one["outcome"], one["tally"]), number_of(one)
+            line = f"- {symbol} **{claim}:** {outcome}. Here: {number}."
+            if CLAIMS[name].paper:
+                line += f" The paper: {CLAIMS[name].paper}."
+            second = (confirmatory or {}).get((name, model))
+            if second and (mark := mark_of(one["outcome"], second["outcome"])) != NO_TEST:
+                line += f" Confirmatory study: {mark}."
+            lines.append(line)
     return "\n".join(lines)
+
+
+def text_of_claim(name: str, model: str) -> str:
+    """A claim's text, with the model that a verdict on it is about, unless it is the run's own."""
+    return CLAIMS[name].text + ("" if model == THIS_RUN else f" ({model})")
+
+
+def number_of(verdict: Mapping[str, Any]) -> str:
+    """A verdict's number in words; of what cannot be tested, what is missing."""
+    return verdict["why"] if verdict["outcome"] == UNTESTABLE else verdict["number"]
 
 
 def _tally(claim: Claim, found: Mapping[Any, Any]) -> dict[str, int]:
@@ -394,26 +371,25 @@ def _tally(claim: Claim, found: Mapping[Any, Any]) -> dict[str, int]:
 def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str) -> str:
     """The estimate that decides: of a claim about each, the one least sure; of one that fails, that which speaks against it most."""
     alone = {label: RULES[claim.rule]([one], claim) for label, one in found.items()}
+    read = {label: _read(one, unit) for label, one in found.items()}
     about_some = claim.rule in ("some beyond, of either sign", "as tested, some")
     # In these the largest value speaks against the claim.
     upwards = claim.rule in ("each below", "no head in any", "in none of them some head")
 
     def order(label: Any) -> tuple[float, float]:
         holds, fails = (max(p, TINY) for p in (alone[label].holds, alone[label].fails))
-        value = _value(found[label])
+        value = read[label][0]
         towards = value if upwards else -value  # of ties the more extreme
         if about_some:
             return -holds, -towards
         return (-fails if support.outcome == FAILS else holds), towards
 
     label = max(found, key=order)
-    title = ", ".join(
-        part.title if isinstance(part, Task) else part
-        for part in (label if isinstance(label, tuple) else [label])
-    )
+    parts = label if isinstance(label, tuple) else (label,)
+    title = ", ".join(part.title if isinstance(part, Task) else part for part in parts)
     against = support.outcome == FAILS and not about_some
     how = "clearest" if about_some else "clearest counterexample" if against else "least certain"
-    value, semicolon, sizes = _number_in_words(found[label], unit).partition("; ")
+    value, semicolon, sizes = read[label][1].partition("; ")
     among = f", {how} of {len(found)}{_range(found.values(), unit)}" if len(found) > 1 else ""
     return f"{title} {value}{among}".strip() + semicolon + sizes
 
@@ -427,26 +403,19 @@ def _range(found: Iterable[Any], unit: str) -> str:
     return f" ({text_of(ends).partition('[')[2].removesuffix(']').replace(', ', ' to ')})"
 
 
-def _value(one: Any) -> float:
+def _read(one: Any, unit: str) -> tuple[float, str]:
+    """The number behind an estimate, a test or a count, and what people read of it."""
     if isinstance(one, (Estimate, Bootstrap)):
-        return one.value
+        return one.value, text_of(one.summary() | {"unit": unit}, sizes=True)
     if isinstance(one, Support):
-        return 0.0
+        return 0.0, one.number
     if isinstance(one, (int, float)):
-        return float(one)
-    return max(float(np.nanmax(test.means)) for test in _tests(one))
-
-
-def _number_in_words(one: Any, unit: str) -> str:
-    if isinstance(one, (Estimate, Bootstrap)):
-        return text_of(one.summary() | {"unit": unit}, sizes=True)
-    if isinstance(one, Support):
-        return one.number
-    if isinstance(one, (int, float, str)):
-        return str(one)
-    test = min(_tests(one), key=lambda test: float(np.nanmax(test.means)))
+        return float(one), str(one)
+    highest = [float(np.nanmax(test.means)) for test in _tests(one)]
+    test = _tests(one)[int(np.argmin(highest))]
     best = largest(test.means)  # its last two places are the layer and the head
-    return f"head {head_name(*best[-2:])} {test.means[best]:+.3f}; n={int(test.n[best])}"
+    number = f"head {head_name(*best[-2:])} {test.means[best]:+.3f}; n={int(test.n[best])}"
+    return max(highest), number
 
 
 # Preconditions. ---------------------------------------------------------
@@ -503,14 +472,13 @@ def no_sink(in_even_shares: float, kind: str = "[SEP]") -> str:
     return f"a model with a {kind} sink: pre-trained, {kind} gets {in_even_shares:.1f} of a uniform share"
 
 
-def never_adjacent(adjacent: float, least: float = 0.05) -> str:
+def never_adjacent(adjacent: float) -> str:
     """What is missing if linked words hardly ever stand side by side.
 
     Args:
         adjacent: share of links whose words are neighbours; NaN where there are no links.
-        least: below it, the claim cannot be tested.
     """
-    if adjacent >= least:
+    if adjacent >= ADJACENT:
         return ""
     if np.isnan(adjacent):
         return "no such links here"

@@ -36,8 +36,10 @@ from bertology_utils.verdicts import (
     THIS_RUN,
     UNTESTABLE,
     Verdicts,
+    in_words,
     mark_of,
-    table_of_verdicts,
+    number_of,
+    text_of_claim,
 )
 
 PAGES = ("README.md", "RESULTS.md", "docs/*.md")
@@ -195,10 +197,18 @@ def _verdicts(root: Path, place: str, controls: bool) -> list[str]:
     }
     if not found:
         return []
-    ordered = sorted(found, key=lambda one: list(CLAIMS).index(one[0]))
-    second = read_confirmed(root / "results", place)
-    shown = table_of_verdicts({one: found[one] for one in ordered}, (), second, True).reset_index()
-    return table(list(shown.columns), shown.to_numpy().tolist())
+    confirmed, rows = read_confirmed(root / "results", place), []
+    for name, model in sorted(found, key=lambda one: list(CLAIMS).index(one[0])):
+        one, paper = found[name, model], CLAIMS[name].paper or "(control)"
+        outcome = f"{SYMBOLS[one['outcome']]} {in_words(one['outcome'], one['tally'])}"
+        row = [text_of_claim(name, model), paper, number_of(one), outcome]
+        if confirmed is not None:
+            second = confirmed.get((name, model), {"outcome": UNTESTABLE})
+            mark = mark_of(one["outcome"], second["outcome"])
+            row.append(mark if mark == NO_TEST else f"{mark}: {second['number']}")
+        rows.append(row)
+    titles = ["claim", "the paper", "here", "verdict"]
+    return table(titles + ["confirmatory study"] * (confirmed is not None), rows)
 
 
 def number_by_task(run: Results, name: str) -> dict[str, str]:

@@ -89,11 +89,10 @@ def test_numbers_to_compare_with_are_in_the_legend():
     assert [text.get_text() for text in figure.legends[0].texts] == ["paper"]
 
 
-def test_two_numbers_in_one_place_are_refused_unless_they_are_jittered():
+def test_two_numbers_in_one_place_are_refused():
     twice = pd.concat([GAINS.table("gain")] * 2)
     with pytest.raises(ValueError, match="task='MRPC'|task='RTE'"):
         plots.dots(twice)
-    assert plots.dots(twice, jitter=True).axes
 
 
 def test_a_run_without_such_numbers_gets_a_figure_that_says_so():

@@ -12,9 +12,9 @@ own data, and returns a matplotlib Figure; nothing draws a second run beside it.
         )
 
 - ``dots``: values with intervals; rows by ``y``, what shares a row by ``colour``, panels by
-  ``panel``. With ``jitter=True`` every head is a dot; ``name=`` is a column of labels.
+  ``panel``.
 - ``lines``: numbers by layer, with bands; ``each="task"`` draws tasks thin and their mean thick.
-- ``scatter``: two numbers of each head. ``stacked``: bars of parts that sum to 100 %.
+- ``scatter``: two numbers of each head; ``name=`` is a column of labels. ``stacked``: bars of parts that sum to 100 %.
 - ``head_grid``: layers × heads for each title, on one scale (``cmap=GAIN`` around zero);
   ``head_arrays`` makes its panels from a table.
 - ``token_maps``, ``attention_lines``: maps of one input; ``map_grid``: many small ones;

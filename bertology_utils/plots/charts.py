@@ -28,7 +28,6 @@ SERIES = (*COLOURS.values(), "#7c5c8e", INK)
 BORDER: dict[str, Any] = {"color": "black", "lw": 1.2, "ls": ":", "zorder": 0}
 ZERO: dict[str, Any] = {"color": COLOURS["grey"], "lw": 0.8, "zorder": 0}
 WIDEST = 10.0  # inches of a figure, the width of a page
-NAME = so.Text(fontsize=7, halign="left", offset=4, color="black")
 Colours = Mapping[str, str] | Sequence[str]
 Series = dict[str, tuple[str, str]]  # colour and marker of each, in their order
 
@@ -45,8 +44,6 @@ def dots(
     border: Mapping[str, float] | None = None,
     limits: tuple[float | None, float | None] = (None, None),
     columns: int = 4,
-    jitter: bool = False,
-    name: str = "",
 ) -> Figure:
     """A dot for each row of a table, with the interval from "low" to "high" if there is one.
 
@@ -60,25 +57,23 @@ def dots(
             marker: ``{"the paper": "D"}``. They are black, and the legend has the columns' names.
         border: where a claim begins to hold, by what the legend says of it.
         limits: ends of the axis; by default those of the dots, with some room for intervals.
-        jitter: True for many dots in one row, such as every head.
-        name: column of names that are written beside their dots; empty for most.
 
     Raises:
-        ValueError: several dots would stand in one place, and ``jitter`` is False.
+        ValueError: several dots would stand in one place.
     """
     table, series, panels, rows = _prepared(table, colour, panel, colours, y)
     if table.empty:
         return _nothing()
     places = list(dict.fromkeys([y, colour, panel]))
-    if not jitter and table.duplicated(places).any():
+    if table.duplicated(places).any():
         twice = table[table.duplicated(places)].iloc[0]
         raise ValueError(
             f"several numbers stand at {', '.join(f'{one}={twice[one]!r}' for one in places if one)}:"
-            " select one kind of them, tell them apart by colour= or panel=, or set jitter=True"
+            " select one kind of them, or tell them apart by colour= or panel="
         )
     for one, marker in (marks or {}).items():
         others = table.drop_duplicates([y, panel]).dropna(subset=one)
-        others = others.assign(**{"value": others[one].astype(float), colour: one, name or "_": ""})
+        others = others.assign(**{"value": others[one].astype(float), colour: one})
         others[["low", "high"]] = np.nan
         table, series[one] = pd.concat([table, others], ignore_index=True), (INK, marker)
     for end in ("low", "high"):
@@ -101,20 +96,16 @@ def dots(
         (so.Text(fontsize=8, halign="left"), shown[table.value < low], {"text": "_number"}),
         (so.Text(fontsize=8, halign="right"), shown[table.value > high], {"text": "_number"}),
     ]
-    moves: list[so.Move] = [so.Dodge(by=["color"])]
-    if jitter:
-        layers, moves = [(so.Dots(pointsize=3), shown, {})], [*moves, so.Jitter(0.5, seed=0)]
-    if name:
-        layers.append((NAME, shown[shown[name].fillna("") != ""], {"text": name}))
     plot = _plot(shown, colour, series, x="value", y=y)
     for mark, data, variables in layers:
         if len(data):  # "x" is named, or it would be that of the whole table
             variables = {"x": "value", **variables}
-            plot = plot.add(mark, *moves, data=data, orient="y", legend=False, **variables)
+            dodge = so.Dodge(by=["color"])
+            plot = plot.add(mark, dodge, data=data, orient="y", legend=False, **variables)
     room = 0.03 * (high - low or 1)
-    plot = plot.limit(x=(low - room, high + (4 if name else 1) * room))
+    plot = plot.limit(x=(low - room, high + room))
     plot = plot.scale(y=so.Nominal(order=rows)).label(x=label, y="" if y == "task" else y)
-    height = 0.13 + max(0.13, 0.1 * len(series)) + 0.15 * jitter
+    height = 0.13 + max(0.13, 0.1 * len(series))
     figure = _figure(plot, panel, panels, columns, 3.4, height * len(rows) + 0.7)
     for ax in figure.axes:
         ax.tick_params(axis="y", which="both", length=0)
@@ -136,7 +127,6 @@ def lines(
     each: str = "",
     label: str = "",
     colours: Colours = SERIES,
-    border: Mapping[str, float] | None = None,
     columns: int = 4,
     share: bool = True,
 ) -> Figure:
@@ -148,7 +138,6 @@ def lines(
         table, colour, panel, label, colours, columns: see above.
         x: column of the layers, or of other numbers; the axis is called like it.
         each: column that tells apart what is averaged.
-        border: where a claim begins to hold, by what the legend says of it.
         share: False where panels have axes of their own.
     """
     table, series, panels, _ = _prepared(table, colour, panel, colours)
@@ -167,14 +156,12 @@ def lines(
             ax.set_xticks(at, [f"{number:g}" for number in at])
         if ax.get_ylim()[0] < 0 < ax.get_ylim()[1]:
             ax.axhline(0, **ZERO)
-        for value in (border or {}).values():
-            ax.axhline(value, **BORDER)
     handles = _handles(series, ls="-")
     if each:
         mean = Line2D([], [], color=next(iter(series.values()))[0], marker="o", ms=5)
         thin = Line2D([], [], color=COLOURS["grey"], lw=0.8)
         handles = {f"each {each}": thin} | (handles or {"their mean": mean})
-    return _legend(figure, handles, border)
+    return _legend(figure, handles)
 
 
 def scatter(
@@ -182,12 +169,9 @@ def scatter(
     *,
     x: str,
     y: str,
-    colour: str = "",
     panel: str = "",
-    colours: Colours = SERIES,
     name: str = "",
     diagonal: bool = False,
-    columns: int = 4,
 ) -> Figure:
     """A dot for each row of a table, such as each head, at two of its numbers.
 
@@ -195,17 +179,18 @@ def scatter(
         table: with the two numbers as columns, such as
             ``table.pivot(index=["layer", "head"], columns="what", values="value").reset_index()``.
         x, y: these columns; the axes are called like them.
-        colour, panel, colours, columns: see above.
+        panel: see above.
         name: column of names that are written beside their dots; empty for most.
         diagonal: True for one scale on both axes and a line where the two numbers are equal.
     """
-    table, series, panels, _ = _prepared(table, colour, panel, colours)
+    table, series, panels, _ = _prepared(table, "", panel, SERIES)
     if table.empty:
         return _nothing()
-    plot = _plot(table, colour, series, x=x, y=y).add(so.Dots(pointsize=4), legend=False)
+    plot = _plot(table, "", series, x=x, y=y).add(so.Dots(pointsize=4), legend=False)
     if name:
-        plot = plot.add(NAME, data=table[table[name].fillna("") != ""], text=name, legend=False)
-    figure = _figure(plot, panel, panels, columns, 3.0, 3.0)
+        text = so.Text(fontsize=7, halign="left", offset=4, color="black")
+        plot = plot.add(text, data=table[table[name] != ""], text=name, legend=False)
+    figure = _figure(plot, panel, panels, 4, 3.0, 3.0)
     (left, right), (bottom, top) = figure.axes[0].get_xlim(), figure.axes[0].get_ylim()
     if diagonal:
         left, right = bottom, top = min(left, bottom), max(right, top)
@@ -214,7 +199,7 @@ def scatter(
         if diagonal:
             ax.plot([left, right], [left, right], **ZERO)
             ax.set_aspect("equal")
-    return _legend(figure, _handles(series))
+    return figure
 
 
 def stacked(
@@ -225,12 +210,11 @@ def stacked(
     panel: str = "",
     label: str = "",
     colours: Colours = SERIES,
-    columns: int = 3,
 ) -> Figure:
     """Bars divided into parts that sum to 100 %, with the number in each part that has room for it.
 
     Args:
-        table, colour, panel, label, colours, columns: see above; parts stand from left to right.
+        table, colour, panel, label, colours: see above; parts stand from left to right.
         y: column that tells bars apart, from top to bottom, such as layers or tasks (Fig 2).
     """
     table, series, panels, rows = _prepared(table, colour, panel, colours, y)
@@ -239,20 +223,17 @@ def stacked(
     table = table.sort_values(colour, key=lambda values: values.map(list(series).index))
     end = table.groupby([*dict.fromkeys([y, panel])], observed=True).value.cumsum()
     table = table.assign(_centre=end - table.value / 2, _text=table.value.map("{:.0f}".format))
-    lightness = table[colour].map(
-        lambda one: to_rgb(series[one][0]) @ np.array([0.299, 0.587, 0.114])
-    )
+    colour_of = table[colour].map(lambda one: to_rgb(series[one][0]))
+    dark = colour_of.map(lambda rgb: rgb @ np.array([0.299, 0.587, 0.114])) < 0.55
     options: dict[str, Any] = {"orient": "y", "legend": False}
     plot = _plot(table, colour, series, x="value", y=y)
     plot = plot.add(so.Bar(width=0.86, edgewidth=0, alpha=1), so.Stack(), **options)
-    for ink, those in (("white", lightness < 0.55), ("black", lightness >= 0.55)):
-        wide = table[those & (table.value >= 5.5)]
-        plot = plot.add(
-            so.Text(color=ink, fontsize=7), data=wide, x="_centre", text="_text", **options
-        )
+    for ink, those in (("white", dark), ("black", ~dark)):
+        wide, text = table[those & (table.value >= 5.5)], so.Text(color=ink, fontsize=7)
+        plot = plot.add(text, data=wide, x="_centre", text="_text", **options)
     plot = plot.scale(y=so.Nominal(order=rows)).limit(x=(0, 100))
     plot = plot.label(x=label, y="" if y == "task" else y)
-    figure = _figure(plot, panel, panels, columns, 3.6, 0.27 * len(rows) + 0.9)
+    figure = _figure(plot, panel, panels, 3, 3.6, 0.27 * len(rows) + 0.9)
     for ax in figure.axes:
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
@@ -282,10 +263,9 @@ def _prepared(
 
 def _plot(table: pd.DataFrame, colour: str, series: Series, **variables: str) -> so.Plot:
     """A plot without layers, with the colour and the marker of each series."""
-    colours, markers = (
-        so.Nominal({one: look[part] for one, look in series.items()}, order=list(series))
-        for part in (0, 1)
-    )
+    order = list(series)
+    colours = so.Nominal({one: look[0] for one, look in series.items()}, order=order)
+    markers = so.Nominal({one: look[1] for one, look in series.items()}, order=order)
     plot = so.Plot(table, color=colour, marker=colour, **variables)
     return plot.scale(color=colours, marker=markers)
 
@@ -321,10 +301,8 @@ def _legend(
     if handles:
         characters = sum(len(name) + 6 for name in handles)  # with a sample and spaces
         rows = math.ceil(characters / (11 * figure.get_figwidth()))
-        ncols = math.ceil(len(handles) / rows)
-        figure.legend(
-            list(handles.values()), list(handles), loc="outside upper center", ncols=ncols
-        )
+        ncols, names = math.ceil(len(handles) / rows), list(handles)
+        figure.legend([*handles.values()], names, loc="outside upper center", ncols=ncols)
     return figure
 
 

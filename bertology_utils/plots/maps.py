@@ -24,7 +24,7 @@ EDGE = "#d5d8dc"  # of white cells, which need one
 def head_map(
     ax: Axes,
     values: np.ndarray,
-    limits: tuple[float, float] | Normalize,
+    limits: tuple[float, float],
     cmap: str | Colormap = MAP,
 ) -> QuadMesh:
     """Draw layers × heads as in the paper: layer 1 at the top, head 1 at the left.
@@ -34,7 +34,7 @@ def head_map(
     Args:
         ax: matplotlib axes.
         values: shape (layers, heads); NaN is left white.
-        limits: values at the two ends of the colour scale, or matplotlib's norm.
+        limits: values at the two ends of the colour scale.
         cmap: colour map; :data:`GAIN` where zero is in the middle.
 
     Returns:
@@ -51,7 +51,7 @@ def head_map(
         np.arange(layers + 1) - 0.5,
         np.ma.masked_invalid(values),
         cmap=cmap,
-        norm=limits if isinstance(limits, Normalize) else Normalize(*limits),
+        norm=Normalize(*limits),
         linewidths=0.4,
         edgecolor=EDGE if cmap is GAIN else "white",
     )
@@ -110,10 +110,9 @@ def head_grid(
         if at + columns < len(panels):
             ax.set_xlabel("")
     extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[beyond]
-    rows = -(-len(panels) // columns)
-    figure.colorbar(
-        mesh, ax=axes, label=label, aspect=12 * rows, pad=0.02, extend=extend
-    ).outline.set_visible(False)
+    look: dict[str, Any] = {"aspect": 12 * -(-len(panels) // columns), "pad": 0.02}
+    scale = figure.colorbar(mesh, ax=axes, label=label, extend=extend, **look)
+    scale.outline.set_visible(False)
     return figure
 
 
@@ -142,10 +141,8 @@ def table_map(
         cmap: colour map.
     """
     look: dict[str, Any] = {"linewidths": 0.4, "linecolor": "white", "annot_kws": {"fontsize": 8}}
-    low, high = limits
-    sns.heatmap(
-        values, ax=ax, cmap=cmap, vmin=low, vmax=high, annot=True, fmt=".2f", cbar=False, **look
-    )
+    look |= {"cmap": cmap, "vmin": limits[0], "vmax": limits[1], "cbar": False}
+    sns.heatmap(values, ax=ax, annot=True, fmt=".2f", **look)
     ax.set(title=title, xlabel="", ylabel="")
     ax.tick_params(length=0, labelsize=8)
     ax.tick_params(axis="x", rotation=40)
