@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -17,6 +19,7 @@ from .measure import COLUMNS
 RESET = "change of the score with layers reset"
 SIMILARITY = "similarity of maps"
 BASELINE = "score of always the same answer"
+CHANGE = "change of the score, points"
 PAPER = "the paper (BERT-base)"
 
 
@@ -32,52 +35,33 @@ def similarity_by_layer(results: Results) -> Figure:
     """Similarity by layer, of every fine-tuning run and of a random start, for tasks that have one."""
     table = results.table(SIMILARITY)
     start, tuned = "random initialisation", "pre-trained, mean over runs"
-    run = table.kind.where(_runs(table))
-    table["start"] = run.map(lambda _: tuned, na_action="ignore")
-    table.loc[table.kind == "random start", "start"] = start
-    with_start = set(table.task[table.start == start])
-    table = table[table.task.isin(with_start) & table.start.notna()]
-    table = table.rename(columns={"kind": "run"})
-    return plots.lines(
-        table.groupby(
-            ["task", "start", "run", "layer"], observed=True, as_index=False
-        ).value.mean(),
-        colour="start",
-        panel="task",
-        each="run",
-        label="cosine similarity",
-        colours={tuned: plots.COLOURS["blue"], start: plots.COLOURS["orange"]},
-        columns=4,
-    )
+    colours = {tuned: plots.COLOURS["blue"], start: plots.COLOURS["orange"]}
+    kinds = [_runs(table), table.kind == "random start"]
+    table = table.assign(start=np.select(kinds, [tuned, start], "")).rename(columns={"kind": "run"})
+    with_start = table.task[table.start == start].unique()
+    table = table[table.task.isin(with_start) & (table.start != "")]
+    places = ["task", "start", "run", "layer"]
+    table = table.groupby(places, observed=True, as_index=False).value.mean()
+    look: dict[str, Any] = {"label": "cosine similarity", "colours": colours, "columns": 4}
+    return plots.lines(table, colour="start", panel="task", each="run", **look)
 
 
 def layers_reset(results: Results) -> Figure:
     """Change of the score with two neighbouring layers reset to their pre-trained weights, by task."""
-    table = results.table(RESET)
-    return plots.dots(
-        table[table.kind.str.contains(",")].rename(columns={"kind": "layers reset"}),
-        y="layers reset",
-        panel="task",
-        label="change of the score, points",
-        columns=4,
-    )
+    table = _pairs(results).rename(columns={"kind": "layers reset"})
+    return plots.dots(table, y="layers reset", panel="task", label=CHANGE, columns=4)
 
 
 def last_two_layers(results: Results) -> Figure:
     """Change of the score with the last two layers reset and with all others, beside the whole gain."""
-    table = results.table(RESET)
-    last = table.kind[table.kind.str.contains(",")].iloc[-1]
+    table, last = results.table(RESET), _pairs(results).kind.iloc[-1]
     others = f"1 to {int(last.split(', ')[0]) - 1}"
     names = {last: f"layers {last} reset", others: f"layers {others} reset"}
     table = table[table.kind.isin(names)].assign(layers=table.kind.map(names))
     gains = results.table("gain by fine-tuning").set_index("task").value
-    table["loss of all that fine-tuning gained"] = -table.task.map(gains).astype(float)
-    return plots.dots(
-        table,
-        colour="layers",
-        label="change of the score, points",
-        marks={"loss of all that fine-tuning gained": "|"},
-    )
+    lost = "loss of all that fine-tuning gained"
+    table[lost] = -table.task.map(gains).astype(float)
+    return plots.dots(table, colour="layers", label=CHANGE, marks={lost: "|"})
 
 
 def change_and_cost(results: Results) -> Figure:
@@ -85,16 +69,11 @@ def change_and_cost(results: Results) -> Figure:
     maps = results.table(SIMILARITY)
     maps = maps[_runs(maps)]
     maps = maps.groupby(["task", "layer"], observed=True, as_index=False).value.mean()
-    reset = results.table(RESET)
-    reset = reset[reset.kind.str.contains(",")]
+    reset, title = _pairs(results), "change of the maps\n(1 − cosine similarity)"
     middle = reset.kind.str.split(", ").map(lambda pair: np.mean([int(one) for one in pair]))
-    maps, cost = maps.assign(value=1 - maps.value), reset.assign(layer=middle, value=-reset.value)
-    table = pd.concat(
-        [
-            maps.assign(panel="change of the maps\n(1 − cosine similarity)"),
-            cost.assign(panel="points lost with two layers reset"),
-        ]
-    )
+    maps = maps.assign(value=1 - maps.value, panel=title)
+    cost = reset.assign(layer=middle, value=-reset.value, panel="points lost with two layers reset")
+    table = pd.concat([maps, cost])
     figure = plots.lines(table, panel="panel", each="task", share=False, columns=2)
     figure.axes[1].set_xticks(middle.unique(), reset.kind.unique())
     figure.axes[1].set_xlabel("layers reset")
@@ -103,33 +82,29 @@ def change_and_cost(results: Results) -> Figure:
 
 def table1(results: Results) -> Figure:
     """Table 1: accuracy or Pearson's correlation, a panel for each of its columns."""
-    titles = {task.title: task for task in TASKS.values()}
+    tasks = {task.title: task for task in TASKS.values()}
     table = results.table("score", state=list(COLUMNS.values()))
-    table = table[table.kind == [plain_metric(titles[title]) for title in table.task]]
-    columns = {state: column for column, state in COLUMNS.items()}
-    points = [
-        paper_points(titles[row.task], columns[row.state], row.kind) for row in table.itertuples()
-    ]
-    constant = results.table(BASELINE).set_index("task").value
-    table = table.assign(
-        **{PAPER: points, "majority class": table.task.map(constant).astype(float)},
-        state=pd.Categorical(
-            table.state.str.replace("normal distr.", "random initialisation"),
-            [one.replace("normal distr.", "random initialisation") for one in columns],
-        ),
-    )
-    return plots.dots(
-        table,
-        panel="state",
-        label="score × 100",
-        marks={PAPER: "D", "majority class": "|"},
-        columns=3,
-    )
+    table = table[table.kind == [plain_metric(tasks[title]) for title in table.task]]
+    columns, rows = {state: column for column, state in COLUMNS.items()}, table.itertuples()
+    points = [paper_points(tasks[row.task], columns[row.state], row.kind) for row in rows]
+    constant, majority = results.table(BASELINE).set_index("task").value, "majority class"
+    table = table.assign(**{PAPER: points, majority: table.task.map(constant).astype(float)})
+    table["state"] = pd.Categorical(table.state, list(columns))
+    titles = [one.replace("normal distr.", "random initialisation") for one in columns]
+    table["state"] = table.state.cat.rename_categories(titles)
+    marks = {PAPER: "D", majority: "|"}
+    return plots.dots(table, panel="state", label="score × 100", marks=marks, columns=3)
 
 
 def paper_points(task: Task, column: str, metric: str) -> float | None:
     """The paper's number of Table 1 in points (0 to 100); None where it gives none (Spearman)."""
     return dict(zip(task.metrics, getattr(task.table1, column), strict=False)).get(metric)
+
+
+def _pairs(results: Results) -> pd.DataFrame:
+    """What resetting two neighbouring layers changes."""
+    table = results.table(RESET)
+    return table[table.kind.str.contains(",")]
 
 
 def _runs(table: pd.DataFrame) -> pd.Series:

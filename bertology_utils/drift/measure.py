@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -101,68 +100,46 @@ def compare_maps(
             "maps are compared head by head, and these models have (layers, heads) of"
             f" {sorted(shapes)}; compare models of the same shape"
         )
-    places = {id(model): at for at, model in enumerate(models)}
     cosines: dict[str, list[np.ndarray]] = {name: [] for name in comparisons}
     order: list[int] = []
     for batch in batches:
         batch = batch.to(next(models[0].parameters()).device)
-        counted = torch.ones_like(batch.mask) if padding else batch.mask
-        maps = zip(*(attention_maps(model, batch) for model in models), strict=True)  # by layer
-        products = [dot_products(of_models, counted) for of_models in maps]
-        for name, several in comparisons.items():
-            at = [places[id(model)] for model in several]
-            compare = cosine if len(at) == 2 else cosine_of_changes
-            by_layer = torch.stack([compare(of_layer, *at) for of_layer in products], dim=1)
-            cosines[name].append(by_layer.cpu().numpy())  # (examples, layers, heads)
+        rows = (torch.ones_like(batch.mask) if padding else batch.mask)[:, None, :, None]
+        by_layer: dict[str, list[torch.Tensor]] = {name: [] for name in comparisons}
+        for maps in zip(*(attention_maps(model, batch) for model in models), strict=True):
+            flat = [(of_model * rows).double().flatten(2) for of_model in maps]
+            by_model = dict(zip(map(id, models), flat, strict=True))  # (examples, heads, tokens²)
+            for name, several in comparisons.items():
+                compare = cosine if len(several) == 2 else cosine_of_changes
+                by_layer[name].append(compare(*(by_model[id(one)] for one in several)))
+        for name, layers in by_layer.items():
+            cosines[name].append(torch.stack(layers, dim=1).cpu().numpy())
         order += batch.index
     if not order:
         raise ValueError("there are no inputs to compare maps on; give at least one batch")
     return {name: np.concatenate(parts)[np.argsort(order)] for name, parts in cosines.items()}
 
 
-def dot_products(maps: Sequence[torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
-    """Dot products of every two models' flattened maps, which all cosines between them follow from.
-
-    Args:
-        maps: of each model, shape (examples, heads, tokens, tokens).
-        mask: True for rows that count, shape (examples, tokens).
-
-    Returns:
-        float64, shape (examples, heads, models, models).
-    """
-    rows = mask[:, None, :, None]  # (examples, 1, rows, 1)
-    flat = [(of_model * rows).double().flatten(2) for of_model in maps]
-    stacked = torch.stack(flat, dim=2)  # (examples, heads, models, tokens * tokens)
-    return stacked @ stacked.transpose(2, 3)
+def cosine(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """Cosine of two vectors, shapes (…, numbers) to (…)."""
+    lengths = one.square().sum(dim=-1) * other.square().sum(dim=-1)
+    return (one * other).sum(dim=-1) / lengths.clamp(min=1e-300).sqrt()
 
 
-def cosine(products: torch.Tensor, one: int, other: int) -> torch.Tensor:
-    """Cosine between two models' maps, shape (examples, heads), from :func:`dot_products`."""
-    lengths = products[..., one, one] * products[..., other, other]
-    return products[..., one, other] / lengths.clamp(min=1e-16).sqrt()
-
-
-def cosine_of_changes(products: torch.Tensor, start: int, end: int, other: int) -> torch.Tensor:
+def cosine_of_changes(start: torch.Tensor, end: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """Cosine between two changes of the same maps, end − start and other − start.
 
     Args:
-        products: from :func:`dot_products`.
-        start, end, other: places of the three models.
+        start, end, other: of each model the flattened maps, shape (…, numbers).
 
     Returns:
-        Shape (examples, heads), NaN where a map did not change.
+        Shape (…), NaN where a map did not change.
     """
-    squared = products[..., start, start]
-
-    def product(a: int, b: int) -> torch.Tensor:
-        """The dot product of two changes."""
-        return products[..., a, b] - products[..., a, start] - products[..., start, b] + squared
-
-    lengths = product(end, end), product(other, other)
+    changes = end - start, other - start
     # A change below one part in a million is the rounding of single precision.
-    unchanged = (lengths[0] <= 1e-12 * squared) | (lengths[1] <= 1e-12 * squared)
-    result = product(end, other) / (lengths[0] * lengths[1]).clamp(min=1e-300).sqrt()
-    return result.masked_fill(unchanged, torch.nan)
+    least = 1e-12 * start.square().sum(dim=-1)
+    first, second = (change.square().sum(dim=-1) <= least for change in changes)
+    return cosine(*changes).masked_fill(first | second, torch.nan)
 
 
 def compare_runs(lab: Lab, task: Task) -> dict[str, np.ndarray]:
@@ -334,9 +311,7 @@ def table1_answers(lab: Lab, task: Task) -> dict[str, np.ndarray]:
     return answers | {"finetuned": lab.answers_of_runs(task)}
 
 
-def random_answers(
-    task: Task, features: np.ndarray, seed: int, count: int = RANDOM_CLASSIFIERS
-) -> np.ndarray:
+def random_answers(task: Task, features: np.ndarray, seed: int) -> np.ndarray:
     """Answers of classifiers with random weights: the paper's "pre-trained, not fine-tuned".
 
     The paper does not say how it scored a model without a classifier. With a random one the score is
@@ -346,13 +321,12 @@ def random_answers(
         task: the task.
         features: what the last layer of the classifier reads, shape (examples, features).
         seed: of the weights.
-        count: how many classifiers.
 
     Returns:
         Shape (classifiers, examples).
     """
-    rng = np.random.default_rng(seed)
-    weights = rng.normal(0, NORMAL_STD, (count, features.shape[1], task.num_labels))
+    shape = RANDOM_CLASSIFIERS, features.shape[1], task.num_labels
+    weights = np.random.default_rng(seed).normal(0, NORMAL_STD, shape)
     return np.stack([predictions(task, features @ one) for one in weights])
 
 
@@ -386,14 +360,11 @@ def score_task(
         By metric, from 0 to 1. A rank correlation is resampled with the ranks of all examples.
     """
     weights = whole_and_resampled(len(labels), seed)  # (1 + resamples, examples)
-    scores = {}
-    for metric in task.metrics:
-        of = metric, predicted, labels
-        if metric == "Spearman":
-            of = "Pearson", rankdata(predicted, axis=1), rankdata(labels)
-        mean = weighted_scores(*of, weights).mean(axis=1)
-        scores[metric] = Bootstrap.of(mean, len(labels), seed)
-    return scores
+    found = {metric: (metric, predicted, labels) for metric in task.metrics}
+    if "Spearman" in found:
+        found["Spearman"] = "Pearson", rankdata(predicted, axis=1), rankdata(labels)
+    scores = {name: weighted_scores(*one, weights).mean(axis=1) for name, one in found.items()}
+    return {name: Bootstrap.of(score, len(labels), seed) for name, score in scores.items()}
 
 
 def gain(
@@ -428,10 +399,8 @@ def share_ahead(
         labels: gold, shape (examples,).
         seed: of the resampling of examples.
     """
-    weights = whole_and_resampled(len(labels), seed)  # (1 + resamples, examples)
-    random, own = (
-        weighted_scores(plain_metric(task), one, labels, weights) for one in (answers, tuned)
-    )
+    metric, weights = plain_metric(task), whole_and_resampled(len(labels), seed)
+    random, own = (weighted_scores(metric, one, labels, weights) for one in (answers, tuned))
     shares = [(random > of_run[:, None]).mean(axis=1) for of_run in own.T]  # each (1 + resamples,)
     return mean_over_seeds([Bootstrap.of(share, len(labels), seed) for share in shares])
 
@@ -510,8 +479,6 @@ def reset_logits(
 ) -> np.ndarray:
     """Outputs of a fine-tuned classifier with each group of layers reset to pre-trained weights.
 
-    Groups that agree up to some layer share what is computed up to there.
-
     Args:
         tuned: the classifier.
         start: the same architecture before fine-tuning.
@@ -522,47 +489,24 @@ def reset_logits(
         Shape (groups, examples, labels).
 
     Raises:
-        ValueError: the two models have other tensors, or layers that share their weights.
+        ValueError: its layers share their weights.
     """
-    own, before = tuned.state_dict(), start.state_dict()
-    if {name: one.shape for name, one in own.items()} != {
-        name: one.shape for name, one in before.items()
-    }:
-        raise ValueError(
-            "layers can be reset from a model of the same tensors only; this one has others"
-        )
     if not has_own_layers(tuned):
         raise ValueError("layers that share their weights, as ALBERT's, cannot be reset one by one")
-    model, parts = copy.deepcopy(tuned), (parts_of(tuned), parts_of(start))
-    group: frozenset[int] = frozenset()
-    shared: dict[tuple[int, frozenset[int]], Any] = {}
-
-    def compute(at: int, *inputs: Any, **options: Any) -> Any:
-        """What a part gives, computed by the first of the groups that agree up to it."""
-        key = at, frozenset(reset for reset in group if reset <= at)
-        if key not in shared:
-            shared[key] = parts[at in group][at](*inputs, **options)
-        return shared[key]
-
-    for at, part in parts_of(model).items():
-        part.forward = partial(compute, at)
-    outputs: list[list[np.ndarray]] = [[] for _ in groups]
-    for batch in batches:
-        shared.clear()
-        for of_group, chosen in zip(outputs, groups, strict=True):
-            group = frozenset(chosen)
-            of_group.append(predict_logits(model, [batch]))  # its examples in the order of the data
-    order = np.argsort([index for batch in batches for index in sorted(batch.index)])
-    return np.stack([np.concatenate(of_group)[order] for of_group in outputs])
+    before, outputs = parts_of(start), []
+    for group in groups:
+        model = copy.deepcopy(tuned)
+        own = parts_of(model)
+        for part in group:
+            own[part].load_state_dict(before[part].state_dict())
+        outputs.append(predict_logits(model, batches))
+    return np.stack(outputs)
 
 
 def parts_of(model: nn.Module) -> dict[int, nn.Module]:
     """Its layers by number, where each has its own weights, and its embeddings; ALBERT's layers share theirs."""
-    lists = [
-        module
-        for name, module in model.named_modules()
-        if isinstance(module, nn.ModuleList) and name.split(".")[-1] in ("layer", "layers")
-    ]
+    named = model.named_modules()
+    lists = [module for name, module in named if name.split(".")[-1] in ("layer", "layers")]
     layers = dict(enumerate(lists[0] if lists else ()))
     embeddings = getattr(model.base_model, "embeddings", None)
     return layers if embeddings is None else layers | {EMBEDDINGS: embeddings}
