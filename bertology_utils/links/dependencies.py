@@ -401,13 +401,6 @@ def _mean_over_arcs(values: np.ndarray, groups: np.ndarray, seed: Seed) -> Boots
     return bootstrap(lambda rows: sums[rows].sum() / sizes[rows].sum(), len(sizes), seed)
 
 
-def chosen(test: RelationTest) -> dict[str, object]:
-    """What was chosen for a relation, for the facts of a results file; heads from 1."""
-    beats = [head_name(*head) for head in test.beats]
-    facts = {"way": test.way, "head": head_name(*test.head), "offset": test.offset}
-    return facts | {"rule": test.rule, "beats": beats}
-
-
 # Any encoder on any treebank.
 
 

@@ -40,27 +40,17 @@ NETWORK, REGRESSION = "network", "logistic regression"
 
 
 def check_maps(maps: torch.Tensor) -> None:
-    """Refuse what is not a stack of self-attention maps.
-
-    Args:
-        maps: shape (maps, tokens, tokens).
+    """Refuse what is not a stack of self-attention maps, shape (maps, tokens, tokens).
 
     Raises:
-        ValueError: not square, shorter than :data:`bertology_utils.patterns.labels.SHORTEST`, NaN
-            or infinite, negative, or rows that do not sum to 1; the message says which.
+        ValueError: maps shorter than :data:`bertology_utils.patterns.labels.SHORTEST`, or rows that
+            are no distributions.
     """
-    shape = tuple(maps.shape)
-    if len(shape) != 3 or shape[1] != shape[2]:
-        raise ValueError(f"attention maps are square, (maps, tokens, tokens); these are {shape}")
-    if shape[1] < SHORTEST:
-        raise ValueError(f"a map of {shape[1]} tokens shows no pattern; give at least {SHORTEST}")
-    if not torch.isfinite(maps).all():
-        raise ValueError("attention maps are NaN or infinite; the model's outputs are broken")
-    off = (maps.sum(dim=2, dtype=torch.float32) - 1).abs().max().item() if len(maps) else 0.0
-    if off > TOLERANCE or (maps < 0).any():
+    off = (maps.sum(dim=2, dtype=torch.float32) - 1).abs()
+    if not (maps.shape[1] >= SHORTEST and (off <= TOLERANCE).all() and (maps >= 0).all()):
         raise ValueError(
-            f"rows of attention maps are distributions, weights from 0 and a sum of 1; a sum is off by {off:.3g}."
-            " Cut off padding, and pass weights after the softmax"
+            f"a pattern needs {SHORTEST} tokens or more, and rows that are weights from 0 with a sum of"
+            " 1: cut off padding, pass weights after the softmax, and see that no output is NaN"
         )
 
 
@@ -85,8 +75,8 @@ class Classifier(nn.Module):
             ValueError: these are no attention maps; see :func:`check_maps`.
         """
         check_maps(maps)
+        parts = zip(maps.split(MAPS_AT_ONCE), separators.split(MAPS_AT_ONCE), strict=True)
         with torch.inference_mode():
-            parts = zip(maps.split(MAPS_AT_ONCE), separators.split(MAPS_AT_ONCE), strict=True)
             scores = [self(self.inputs(part.float(), at)) for part, at in parts]
         return torch.cat(scores).argmax(dim=1).cpu().numpy()
 
@@ -118,11 +108,8 @@ def to_images(maps: torch.Tensor, separators: torch.Tensor | None, size: int) ->
         left out, the rows and columns of [SEP].
     """
     maps = maps.unsqueeze(1)  # (maps, 1, tokens, tokens)
-    channels = [
-        functional.adaptive_max_pool2d(maps, size),
-        functional.adaptive_avg_pool2d(maps, size),
-    ]
-    channels = [(channel / channel.amax((2, 3), keepdim=True)).sqrt() for channel in channels]
+    pooled = functional.adaptive_max_pool2d(maps, size), functional.adaptive_avg_pool2d(maps, size)
+    channels = [(channel / channel.amax((2, 3), keepdim=True)).sqrt() for channel in pooled]
     if separators is not None:
         # (maps, 1, size)
         at = functional.adaptive_max_pool1d(separators.to(maps.dtype).unsqueeze(1), size)
@@ -157,11 +144,9 @@ class PatternCNN(Classifier):
         layers: list[nn.Module] = []
         channels = 3 if design.separators else 2
         for number, factor in enumerate((1, 1, 2, 2, 4, 4, 4, 4), start=1):
-            layers += [
-                nn.Conv2d(channels, factor * design.width, kernel_size=3, padding=1),
-                nn.ReLU(inplace=True),
-            ]
-            channels = factor * design.width
+            wide = factor * design.width
+            layers += [nn.Conv2d(channels, wide, kernel_size=3, padding=1), nn.ReLU(inplace=True)]
+            channels = wide
             if number in (2, 4, 6):
                 layers.append(nn.MaxPool2d(2))
         self.layers = nn.Sequential(*layers)
@@ -243,9 +228,8 @@ class PatternRegression(Classifier):
 
     def __init__(self, coefficients: np.ndarray, intercepts: np.ndarray):
         super().__init__()
-        self.register_buffer(
-            "coefficients", torch.from_numpy(coefficients)
-        )  # (statistics, patterns)
+        # (statistics, patterns)
+        self.register_buffer("coefficients", torch.from_numpy(coefficients))
         self.register_buffer("intercepts", torch.from_numpy(intercepts))
 
     def inputs(self, maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
@@ -281,14 +265,10 @@ def named_maps(attention: str = "weight") -> pd.DataFrame:
     if attention == "weight":
         maps, named = load_maps(), json.loads(VALIDATION.read_text())
     else:
-        maps = load_maps(BY_NORM)
-        named = {
-            NETWORK: classify(load_network(), pictures(maps)),
-            REGRESSION: classify(load_regression(), pictures(maps)),
-        }
-    return maps.assign(
-        **{by: [PATTERNS[index] for index in named[by]] for by in (NETWORK, REGRESSION)}
-    )
+        maps, by = load_maps(BY_NORM), {NETWORK: load_network(), REGRESSION: load_regression()}
+        named = {name: classify(one, pictures(maps)) for name, one in by.items()}
+    names = {by: np.take(PATTERNS, named[by]) for by in (NETWORK, REGRESSION)}
+    return maps.assign(**names)
 
 
 def natural_maps(attention: str = "weight") -> pd.DataFrame:

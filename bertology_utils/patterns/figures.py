@@ -85,9 +85,8 @@ def usual_patterns(results: Results) -> Figure:
         by_task = results.by("task", "share of maps by head", state=state).values()
         usual = np.stack([np.array(one["value"]).argmax(axis=-1) for one in by_task])
         tasks = (usual[..., None] == np.arange(len(PATTERNS))).sum(axis=0)  # by head and pattern
-        plots.head_map(
-            ax, tasks.argmax(axis=-1), (-0.5, len(PATTERNS) - 0.5), plots.PATTERN_COLOURS
-        )
+        limits = -0.5, len(PATTERNS) - 0.5
+        plots.head_map(ax, tasks.argmax(axis=-1), limits, plots.PATTERN_COLOURS)
         for (layer, head), count in np.ndenumerate(tasks.max(axis=-1)):
             if count < len(usual):
                 light = PATTERNS[tasks[layer, head].argmax()] == "block"
@@ -107,16 +106,9 @@ def confusion(results: Results) -> Figure:
     shares = 100 * np.array([results.array(what, state=pattern) for pattern in PATTERNS])
     figure, ax = plt.subplots(figsize=(5.4, 3.8))
     ax.imshow(shares, cmap="Blues", vmin=0, vmax=100)
-    for row, column in np.ndindex(shares.shape):
-        share = shares[row, column]
-        ax.text(
-            column,
-            row,
-            f"{share:.0f}",
-            ha="center",
-            va="center",
-            color="white" if share > 55 else "black",
-        )
+    for (row, column), share in np.ndenumerate(shares):
+        ink = "white" if share > 55 else "black"
+        ax.text(column, row, f"{share:.0f}", ha="center", va="center", color=ink)
     names = [pattern.replace("+", "\n+ ") for pattern in PATTERNS]
     ax.set_xticks(range(len(names)), names, rotation=30, fontsize=8)
     ax.set_yticks(range(len(names)), names, fontsize=8)
@@ -127,21 +119,19 @@ def confusion(results: Results) -> Figure:
 
 def heterogeneous(results: Results) -> Figure:
     """The corrected share of heterogeneous maps by task, as either classifier finds it; grey is the paper's range."""
-    what = "share of maps: heterogeneous, "
     named_by = {
-        f"{what}corrected": "network",
-        f"{what}by logistic regression": "logistic regression",
-        f"{what}{GENEROUS}": "network, heterogeneous if either label says so",
+        "corrected": "network",
+        "by logistic regression": "logistic regression",
+        GENEROUS: "network, heterogeneous if either label says so",
     }
-    table = results.table(list(named_by))
-    table = table.assign(**{"named by": table.what.map(named_by)})
+    table = results.table([f"share of maps: heterogeneous, {how}" for how in named_by])
+    table["named by"] = table.what.str.partition(", ")[2].map(named_by)
     low, high = PAPER.values()
     label = "heterogeneous maps, %"
     figure = plots.dots(table, colour="named by", label=label, limits=(0, high + 2))
     ax = figure.axes[0]
     ax.axvspan(low, high, color=plots.COLOURS["grey"], alpha=0.18, lw=0, zorder=0)
     text = f"the paper:\nfrom {low:.0f} % (MRPC)\nto {high:.0f} % (QQP)"
-    ax.text(
-        (low + high) / 2, float(np.mean(ax.get_ylim())), text, ha="center", va="center", fontsize=9
-    )
+    middle = (low + high) / 2, float(np.mean(ax.get_ylim()))
+    ax.text(*middle, text, ha="center", va="center", fontsize=9)
     return figure

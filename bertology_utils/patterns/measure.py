@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
+from itertools import chain, combinations, permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,12 +48,10 @@ class NamedPatterns:
 
     Attributes:
         patterns: indices into PATTERNS, shape (examples, layers, heads), for
-            the examples that are long enough, in the order of the data.
-        skipped: examples of fewer than four wordpieces, left out.
+            the examples of at least four wordpieces, in the order of the data.
     """
 
     patterns: np.ndarray
-    skipped: int
 
     @property
     def shares(self) -> np.ndarray:
@@ -79,26 +77,21 @@ class Patterns:
 
     def __init__(self, classifier: Classifier, separator: int | None):
         self.classifier = classifier
-        self.separator = separator
+        self.separator = NO_TOKEN if separator is None else separator
         self._rows: dict[int, list[np.ndarray]] = {}
-        self._skipped = 0
         self._groups: list[tuple[list[int], torch.Tensor, torch.Tensor]] = []
 
     def start(self, batch: Batch) -> None:
         """Sort the batch's examples by length: maps are cut to their real tokens, and only equal ones stack."""
         self.classifier.to(batch.mask.device)
         lengths = batch.lengths.tolist()
-        self._skipped += sum(length < SHORTEST for length in lengths)
         self._groups = []
         for length in sorted({length for length in lengths if length >= SHORTEST}):
             rows = [row for row, other in enumerate(lengths) if other == length]
-            at = (
-                batch.mask[rows].nonzero()[:, 1].view(len(rows), length)
-            )  # (examples, length): their real positions
+            # (examples, length): their real positions
+            at = batch.mask[rows].nonzero()[:, 1].view(len(rows), length)
             ids = batch.inputs["input_ids"][rows].gather(1, at)
-            self._groups.append(
-                (rows, at, ids == (NO_TOKEN if self.separator is None else self.separator))
-            )
+            self._groups.append((rows, at, ids == self.separator))
             self._rows |= {batch.index[row]: [] for row in rows}
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
@@ -109,12 +102,9 @@ class Patterns:
         """
         heads = maps.shape[1]
         for rows, at, separators in self._groups:
-            part = (
-                maps[rows]
-                .take_along_dim(at[:, None, :, None], 2)
-                .take_along_dim(at[:, None, None, :], 3)
-            )
-            part = part.flatten(0, 1)  # (examples · heads, length, length)
+            part = maps[rows].take_along_dim(at[:, None, :, None], 2)
+            part = part.take_along_dim(at[:, None, None, :], 3)  # (examples, heads, length, length)
+            part = part.flatten(0, 1)
             named = self.classifier.predict(part, separators.repeat_interleave(heads, dim=0))
             for row, patterns in zip(rows, named.reshape(len(rows), heads), strict=True):
                 self._rows[batch.index[row]].append(patterns)
@@ -126,12 +116,8 @@ class Patterns:
             ValueError: no example is long enough.
         """
         if not self._rows:
-            raise ValueError(
-                f"none of the {self._skipped} inputs has {SHORTEST} wordpieces or more; no map shows a pattern"
-            )
-        return NamedPatterns(
-            np.array([self._rows[index] for index in sorted(self._rows)]), self._skipped
-        )
+            raise ValueError(f"no input has {SHORTEST} wordpieces or more; no map shows a pattern")
+        return NamedPatterns(np.array([self._rows[index] for index in sorted(self._rows)]))
 
 
 # Shares of the patterns, corrected for the classifier's errors. ---
@@ -207,10 +193,8 @@ def pattern_shares(
     n = len(one_hot)
     by_example = one_hot.reshape(n, -1, len(PATTERNS)).mean(axis=1)  # (examples, patterns)
     shares = corrected_shares(means_with_gaps(by_example, seed), errors, possible)
-    return {
-        pattern: Bootstrap.of(of_pattern, n, seed)
-        for pattern, of_pattern in zip(PATTERNS, shares.T, strict=True)
-    }
+    pairs = zip(PATTERNS, shares.T, strict=True)
+    return {pattern: Bootstrap.of(of_pattern, n, seed) for pattern, of_pattern in pairs}
 
 
 def together(parts: Sequence[Bootstrap]) -> Bootstrap:
@@ -252,13 +236,13 @@ def _usual(one_hot: np.ndarray, seed: Seed) -> np.ndarray:
     return means_with_gaps(one_hot, seed).argmax(axis=-1)
 
 
-def _commonest(usual: np.ndarray, count: int = 2) -> np.ndarray:
-    """Heads that the ``count`` commonest patterns cover, of heads by pattern, (…, patterns) to (…).
+def _commonest(usual: np.ndarray) -> np.ndarray:
+    """Heads that the two commonest patterns cover, of heads by pattern, (…, patterns) to (…).
 
     Heterogeneous is no pattern that could repeat: it is what has none, and all that random weights
     show.
     """
-    return np.sort(usual[..., :-1], axis=-1)[..., -count:].sum(axis=-1)
+    return np.sort(usual[..., :-1], axis=-1)[..., -2:].sum(axis=-1)
 
 
 def coverage(one_hot: np.ndarray, seed: Seed) -> Bootstrap:
@@ -273,18 +257,17 @@ def coverage(one_hot: np.ndarray, seed: Seed) -> Bootstrap:
     return Bootstrap.of(_commonest(heads) / usual[0].size, len(one_hot), seed)
 
 
-def coverage_by_chance(heads: int, patterns: int, seed: Seed, count: int = 2) -> float:
+def coverage_by_chance(heads: int, patterns: int, seed: Seed) -> float:
     """What :func:`coverage` exceeds in 2.5 % of cases if every head drew its usual pattern evenly at random.
 
     Args:
         heads: how many.
         patterns: that can occur.
         seed: of the draws.
-        count: of the commonest patterns.
     """
     even = np.full(patterns, 1 / patterns)
     drawn = np.random.default_rng(seed).multinomial(heads, even, size=DRAWS)
-    return float(np.quantile(_commonest(drawn, count) / heads, 0.975))
+    return float(np.quantile(_commonest(drawn) / heads, 0.975))
 
 
 def task_agreement(one_hots: Sequence[np.ndarray], seeds: Sequence[Seed]) -> Bootstrap:
@@ -296,12 +279,7 @@ def task_agreement(one_hots: Sequence[np.ndarray], seeds: Sequence[Seed]) -> Boo
     Args:
         one_hots: per task, shape (examples, layers, heads, patterns).
         seeds: of each task's resampling.
-
-    Raises:
-        ValueError: fewer than two tasks.
     """
-    if len(one_hots) < 2:
-        raise ValueError("agreement between tasks needs at least two tasks")
     usual = [_usual(one_hot, seed) for one_hot, seed in zip(one_hots, seeds, strict=True)]
     flat = [one.reshape(len(one), -1) for one in usual]  # each (1 + resamples, heads of all layers)
     agreement = np.mean([kappa(first, second) for first, second in combinations(flat, 2)], axis=0)
@@ -328,9 +306,8 @@ def changed_heads(before: np.ndarray, after: np.ndarray, seed: Seed) -> Bootstra
 def kappa(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Cohen's κ of two labellings, shape (…, items) to (…); 0 where both give one same label to all, as chance would."""
     same = (first == second).mean(axis=-1)
-    one, other = (
-        (names[..., None] == np.arange(len(PATTERNS))).mean(axis=-2) for names in (first, second)
-    )
+    patterns = np.arange(len(PATTERNS))
+    one, other = ((names[..., None] == patterns).mean(axis=-2) for names in (first, second))
     chance = (one * other).sum(axis=-1)  # of the frequencies of every pattern
     return np.where(chance < 1, (same - chance) / np.maximum(1 - chance, 1e-12), 0.0)
 
@@ -342,9 +319,8 @@ def label_shares(maps: pd.DataFrame, seed: Seed) -> dict[str, Bootstrap]:
     """Share of every pattern among the settled labels, heads resampled; needs no classifier."""
     counts = classifiers.confusions(maps, "pattern", seed).sum(axis=2)  # (1 + resamples, patterns)
     shares, heads = counts.T / counts.sum(axis=1), maps.groupby(["layer", "head"]).ngroups
-    return {
-        one: Bootstrap.of(share, heads, seed) for one, share in zip(PATTERNS, shares, strict=True)
-    }
+    pairs = zip(PATTERNS, shares, strict=True)
+    return {pattern: Bootstrap.of(share, heads, seed) for pattern, share in pairs}
 
 
 def measurements(lab: Lab, task: Task) -> dict[str, Measurement]:
@@ -371,61 +347,41 @@ def run(lab: Lab) -> None:
     record_shares(lab, before, after)
     record_random_weights(lab, random, after)
     record_repetition(lab, before, after, random)
-    skipped = sum(runs[0][NETWORK].skipped for runs in after.values())
-    lab.fact(learned=lab.learned, skipped=skipped)
+    lab.fact(learned=lab.learned)
 
 
 def record_labels(lab: Lab) -> None:
     """How frequent each pattern is among the labels, and how many of them two annotators dispute."""
     shares = label_shares(natural_maps(lab.settings.attention), lab.settings.seed)
     lab.record("share of labels", shares, by=("kind",), **AS_SHARE)
-    maps = natural_maps(lab.settings.attention)
-    maps = maps.assign(pattern=labels.generous(maps))
-    share = label_shares(maps, lab.settings.seed)["heterogeneous"]
-    lab.record(f"share of labels: heterogeneous, {GENEROUS}", share, **AS_SHARE)
     by_norm = label_shares(natural_maps("norm"), lab.settings.seed)
     lab.record("share of labels by norm", by_norm, by=("kind",), **AS_SHARE)
     disputed = labels.disputed("vertical", "heterogeneous")
     settled = int((disputed["pattern"] == "vertical").sum())
-    lab.record(
-        "maps called vertical once and heterogeneous once",
-        {"all": len(disputed), "settled as vertical": settled},
-        by=("kind",),
-        unit="count",
-    )
+    counts = {"all": len(disputed), "settled as vertical": settled}
+    what = "maps called vertical once and heterogeneous once"
+    lab.record(what, counts, by=("kind",), unit="count")
     lab.judge("vertical-labels", {"": shares["vertical"]}, unit="share")
 
 
 def record_classifiers(lab: Lab) -> None:
     """F1 of the classifiers and of the annotators, the network's errors, and how it names constructed maps."""
     seed, attention = lab.settings.seed, lab.settings.attention
-    natural = natural_maps(attention)
-    f1 = {
-        by: classifiers.f1_scores(natural, by, seed)
-        for by in (NETWORK, REGRESSION, "first", "second")
-    }
+    natural, f1_scores = natural_maps(attention), classifiers.f1_scores
     # Each annotator was a vote in what was settled, which flatters both; one against the other is fair.
-    names = {"first": "first labelling", "second": "second labelling"}
-    scores = {names.get(by, by): one for by, one in f1.items()}
-    scores["one labelling against the other"] = classifiers.f1_scores(
-        natural, "second", seed, label="first"
-    )
-    lab.record("F1, natural maps", scores, by=("state", "kind"), unit="F1")
+    f1 = {by: f1_scores(natural, by, seed) for by in (NETWORK, REGRESSION)}
+    f1 |= {f"{by} labelling": f1_scores(natural, by, seed) for by in ("first", "second")}
+    f1["one labelling against the other"] = f1_scores(natural, "second", seed, label="first")
+    lab.record("F1, natural maps", f1, by=("state", "kind"), unit="F1")
     lead = {kind: score - f1[REGRESSION][kind] for kind, score in f1[NETWORK].items()}
     what = "F1 of the network minus that of the regression"
     lab.record(what, lead, by=("kind",), unit="difference")
-    by_norm = {
-        by: classifiers.f1_scores(natural_maps("norm"), by, seed) for by in (NETWORK, REGRESSION)
-    }
-    lab.record("F1, maps by norm", by_norm, by=("state", "kind"), unit="F1")
     errors = dict(zip(PATTERNS, classifier_errors(NETWORK, seed, attention)[0], strict=True))
     lab.record("share of labelled maps named so", errors, by=("state",), **EACH_PATTERN)
 
-    built = [labels.constructed_maps(length) for length in labels.LENGTHS]
-    named = classifiers.classify(
-        classifiers.load_network(), [one for maps in built for one in maps.values()]
-    )
-    wrong = named != labels.indices([*labels.EXPECTED.values()] * len(built))
+    built = [*chain(*(labels.constructed_maps(length).values() for length in labels.LENGTHS))]
+    named = classifiers.classify(classifiers.load_network(), built)
+    wrong = named != labels.indices([*labels.EXPECTED.values()] * len(labels.LENGTHS))
     what = "constructed maps that are named wrongly"
     lab.record(what, int(wrong.sum()), unit="count", n=len(wrong))
     lab.judge("classifier", {"": f1[NETWORK]["micro F1"]}, unit="F1")
@@ -442,19 +398,17 @@ def record_shares(
         lab: what records them.
         before, after: of the pre-trained encoder, and of every run.
     """
+    seed, attention = lab.settings.seed, lab.settings.attention
+    errors = {by: classifier_errors(by, seed, attention) for by in (NETWORK, REGRESSION)}
+    errors[GENEROUS] = classifier_errors(NETWORK, seed, attention, generous=True)
 
-    def corrected(
-        task: Task, one: Observed, by: str, generous: bool = False
-    ) -> dict[str, Bootstrap]:
-        errors = classifier_errors(by, lab.settings.seed, lab.settings.attention, generous)
-        seed, possible = lab.resampling_seed(task), possible_patterns(task)
-        return pattern_shares(one[by].one_hot, errors, seed, possible)
+    def corrected(task: Task, one: Observed, by: str) -> dict[str, Bootstrap]:
+        one_hot, possible = one[NETWORK if by == GENEROUS else by].one_hot, possible_patterns(task)
+        return pattern_shares(one_hot, errors[by], lab.resampling_seed(task), possible)
 
-    instruments = {NETWORK: (NETWORK, False), REGRESSION: (REGRESSION, False)}
-    instruments[GENEROUS] = (NETWORK, True)
     runs = {
-        name: {task: [corrected(task, one, *how) for one in after[task]] for task in lab.tasks}
-        for name, how in instruments.items()
+        by: {task: [corrected(task, one, by) for one in after[task]] for task in lab.tasks}
+        for by in errors
     }
 
     def over_runs(by: str, *patterns: str) -> dict[Task, Estimate]:
@@ -464,9 +418,8 @@ def record_shares(
         for state, one in (("pre-trained", before[task]), ("fine-tuned", after[task][0])):
             names: dict[str, Any] = {"task": task, "state": state}
             by_head = one[NETWORK].shares  # (layers, heads, patterns)
-            over, n = ("layer", "head", "kind"), len(one[NETWORK].patterns)
-            options = EACH_PATTERN | {"over": over, "n": n} | names
-            lab.record("share of maps by head", by_head, **options)
+            own = names | {"over": ("layer", "head", "kind"), "n": len(one[NETWORK].patterns)}
+            lab.record("share of maps by head", by_head, **EACH_PATTERN | own)
             shares = corrected(task, one, NETWORK)
             lab.record("share of maps, corrected", shares, by=("kind",), **AS_SHARE | names)
     for what, values in (
@@ -517,10 +470,9 @@ def record_repetition(
     what = "coverage by the two commonest patterns"
     covered = over_trainings(runs, lambda task, one: coverage(one, seeds[task]))
     lab.record(what, covered, by=("task",), **AS_SHARE)
-    by_chance = {}
-    for task in lab.tasks:
-        possible = possible_patterns(task).sum()
-        by_chance[task] = coverage_by_chance(untrained[0, ..., 0].size, possible, lab.settings.seed)
+    heads, seed = untrained[0, ..., 0].size, lab.settings.seed
+    possible = {task: possible_patterns(task).sum() for task in lab.tasks}
+    by_chance = {task: coverage_by_chance(heads, possible[task], seed) for task in lab.tasks}
     lab.record(f"{what}, at random", by_chance, by=("task",), unit="share")
     least = coverage(untrained, seeds[lab.tasks[0]]).value
     above = {task: share - max(by_chance[task], least) for task, share in covered.items()}

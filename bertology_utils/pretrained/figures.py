@@ -89,11 +89,11 @@ def arcs_in_map(
 
 def pointing(results: Results) -> Figure:
     """How often the best head finds the governor, beside the best fixed distance: Clark et al.'s, and this run's."""
-    published = pd.DataFrame(
-        {"kind": kind, "pointer": pointer, "value": value}
-        for kind, one in CLARK.items()
-        for pointer, value in ((HEAD, one.accuracy), (DISTANCE, one.offset))
-    )
+    pointers = {HEAD: "accuracy", DISTANCE: "offset"}
+    rows = [
+        (kind, by, getattr(one, pointers[by])) for kind, one in CLARK.items() for by in pointers
+    ]
+    published = pd.DataFrame(rows, columns=["kind", "pointer", "value"])
     table = results.table(FOUND)
     table["pointer"] = table.what.map(POINTERS)
     table.loc[table.state != PRETRAINED, "pointer"] = RANDOM
@@ -162,13 +162,8 @@ def bars(ax: Axes, table: pd.DataFrame, kinds: Sequence[str]) -> None:
     for at, one in enumerate(first.itertuples()):
         side = "left" if at == len(first) - 1 else "center" if at or one.value < 20 else "right"
         text = one.pointer.replace("word ", "word\n").replace("fixed ", "fixed\n")
-        style: dict[str, Any] = {
-            "color": MARKS[one.pointer],
-            "ha": side,
-            "va": "bottom",
-            "size": "small",
-        }
-        ax.text(one.value, -0.5, text.replace("random ", "random\n"), **style)
+        style: dict[str, Any] = {"color": MARKS[one.pointer], "ha": side, "size": "small"}
+        ax.text(one.value, -0.5, text.replace("random ", "random\n"), va="bottom", **style)
     ax.set_yticks(rows, [(MEANINGS | OTHERS).get(kind, kind) for kind in kinds])
     ax.tick_params(axis="y", length=0)
     ax.set(xlim=(0, 100), ylim=(len(kinds) - 0.4, -0.6), xlabel="governors found, %")

@@ -38,7 +38,6 @@ from ..links.dependencies import (
     Pointing,
     RelationTest,
     arcs_of,
-    chosen,
     relation_test,
 )
 from ..links.measure import (
@@ -70,7 +69,7 @@ if TYPE_CHECKING:
 
     from ..lab import Lab
 
-PANEL, BY_LAYER = "weight on a panel", "mean weight by layer"
+PANEL = "weight on a panel"
 FRAMES = "frame-semantic links"
 MOST_SENTENCES = 1000  # of a whole FrameNet release
 # What a fixed distance must leave, or no head could be ahead of it by what counts.
@@ -157,17 +156,11 @@ def record_panels(lab: Lab, encoder: PreTrainedModel, types: Types) -> dict[str,
     pairs = next((task for task in lab.tasks if task.name == "qqp"), lab.tasks[0])
     panels = {kind: types[pairs].on(kind).mean(axis=0) for kind in ("[CLS]", "[SEP]")}
     published = {kind: published_panel(kind) for kind in panels}
-    for state, of in {PRETRAINED: panels, "published": published}.items():
-        by_layer = {kind: panel.mean(axis=1) for kind, panel in of.items()}
-        lab.record(BY_LAYER, by_layer, by=("kind",), state=state, unit="weight")
     published_layer = {"": overtaking_layer(published_ahead())}
     lab.record(OVERTAKES, published_layer, by=("kind",), state="published", unit="count")
-    counts = {
-        "published, layers 1 to 4": (published["[CLS]"] > published["[SEP]"])[:4],
-        "published, layers 5 to 12": (published["[CLS]"] > published["[SEP]"])[4:],
-        "this encoder": panels["[CLS]"] > panels["[SEP]"],
-    }
-    counts = {name: heads.sum() for name, heads in counts.items()}
+    more, own = (of["[CLS]"] > of["[SEP]"] for of in (published, panels))
+    counts = {"published, layers 1 to 4": more[:4].sum()}
+    counts |= {"published, layers 5 to 12": more[4:].sum(), "this encoder": own.sum()}
     lab.record("heads that give [CLS] more than [SEP]", counts, by=("kind",), unit="count")
     panels[FRAMES] = frame_panel(lab, encoder)
     record(lab, PANEL, panels, "weight", by="kind")
@@ -188,8 +181,7 @@ def frame_panel(lab: Lab, encoder: PreTrainedModel) -> np.ndarray:
         sentences, _ = extract(release, PAPER)
     lab.fact(release=release.name)
     rows = np.random.default_rng(seed).permutation(len(sentences))[:MOST_SENTENCES]
-    few = [sentences[row] for row in sorted(rows)]
-    direction = "element to predicate"
+    few, direction = [sentences[row] for row in sorted(rows)], "element to predicate"
     scores = scores_on(few, encoder, lab.tokenizer, direction, pairing="zip")
     return scores.actual.mean(axis=0)
 
@@ -259,12 +251,10 @@ def record_special_tokens(lab: Lab, seen: Observed, types: Types, another: str) 
     record(lab, CLAIMS["stripes-exclusive"].estimate, words, "share", SHARE)
     judge(lab, "stripes-special")
     judge(lab, "stripes-exclusive")
-    sep = {}
+    on_sep, sep = {task: one.destinations[..., 1].mean(axis=2) for task, one in flows.items()}, {}
     for layer in range(lab.config.num_hidden_layers):
-        shares = {
-            task: one.destinations[:, layer, :, 1].mean(axis=1) for task, one in flows.items()
-        }
-        sep[f"layer {one_based(layer)}"] = average(list(means(lab, shares).values()))
+        shares = means(lab, {task: one[:, layer] for task, one in on_sep.items()})
+        sep[f"layer {one_based(layer)}"] = average(list(shares.values()))
     record(lab, "share of [SEP] by layer", sep, "share", by="kind")
     half = {name: one for name, one in sep.items() if name in SINK_LAYERS}
     judge(lab, "sep-half", half, unmet=another, unit="share")
@@ -276,16 +266,13 @@ def record_special_tokens(lab: Lab, seen: Observed, types: Types, another: str) 
 
 def record_dependencies(lab: Lab, another: str) -> None:
     """Heads along dependencies against the best fixed distance; with random weights; Clark et al.'s."""
-    pointing, random = (
-        relation_tests(lab, init, tasks)
-        for init, tasks in (("pretrained", lab.tasks), ("normal", lab.tasks[:1]))
-    )
+    pointing = relation_tests(lab, "pretrained", lab.tasks)
+    random = relation_tests(lab, "normal", lab.tasks[:1])
     for what, part, unit in ROWS:
         values = {name: getattr(test, part) for name, test in pointing.items()}
         record(lab, what, values, unit, by="kind")
     of_random = {name: test.accuracy for name, test in random.items()}
     lab.record(FOUND[0], of_random, by=("kind",), state="random weights", unit="share")
-    lab.fact(pointing={name: chosen(test) for name, test in pointing.items()})
     lab.fact(**{f"head of {name}": head_name(*test.head) for name, test in pointing.items()})
     judge(lab, "relations-ahead", ahead_of_distance(pointing))
     above = {name: test.support_above_rule for name, test in pointing.items()}
@@ -300,11 +287,8 @@ def record_dependencies(lab: Lab, another: str) -> None:
 def relation_tests(lab: Lab, init: str, tasks: tuple[Task, ...]) -> dict[str, RelationTest]:
     """Tests of heads along dependencies, by relation; relations with few arcs are left out."""
     arcs = arcs_of(lab, lab.encoder(init), tasks)
-    tests = {
-        name: relation_test(name, one, lab.settings.seed)
-        for name, one in arcs.items()
-        if len(set(one.example)) > 1
-    }
+    arcs = {name: one for name, one in arcs.items() if len(set(one.example)) > 1}
+    tests = {name: relation_test(name, one, lab.settings.seed) for name, one in arcs.items()}
     return {name: test for name, test in tests.items() if test.arcs >= MIN_EXAMPLES}
 
 
@@ -320,11 +304,9 @@ def heads_of_clark(tests: Mapping[str, RelationTest]) -> Support:
     direction.
     """
     does = {name: CLARK[name].at in test.towards_heads for name, test in tests.items()}
-    parts = [
-        f"{name} {head_name(*CLARK[name].at)} {'does' if it else 'does not'}"
-        for name, it in does.items()
-    ]
-    number = f"{', '.join(parts)}; {sum(test.arcs for test in tests.values())} arcs"
+    says = {name: "does" if it else "does not" for name, it in does.items()}
+    heads = ", ".join(f"{name} {head_name(*CLARK[name].at)} {says[name]}" for name in does)
+    number = f"{heads}; {sum(test.arcs for test in tests.values())} arcs"
     return Support(float(not all(does.values())), float(any(does.values())), number)
 
 
@@ -360,19 +342,18 @@ def record_patterns(lab: Lab, seen: Observed) -> None:
         task: patterns.pattern_shares(one_hot[task], errors, seeds[task], possible[task])
         for task in lab.tasks
     }
-    first_three = "vertical", "diagonal", "vertical+diagonal"
-    for claim, names in {"heterogeneous": ("heterogeneous",), "first-three": first_three}.items():
-        sums = {
-            task: patterns.together([one[name] for name in names]) for task, one in shares.items()
-        }
+    claims = {"heterogeneous": ("heterogeneous",), "first-three": patterns.FIRST_THREE}
+    for claim, names in claims.items():
+        parts = {task: [one[name] for name in names] for task, one in shares.items()}
+        sums = {task: patterns.together(several) for task, several in parts.items()}
         record(lab, CLAIMS[claim].estimate, one_model(sums), "share", SHARE)
         judge(lab, claim)
     heads = lab.config.num_hidden_layers * lab.config.num_attention_heads
     covered = {task: patterns.coverage(one, seeds[task]) for task, one in one_hot.items()}
-    above = {
-        task: share - patterns.coverage_by_chance(heads, possible[task].sum(), lab.settings.seed)
-        for task, share in one_model(covered).items()
-    }
+    above, seed = {}, lab.settings.seed
+    for task, share in one_model(covered).items():
+        by_chance = patterns.coverage_by_chance(heads, possible[task].sum(), seed)
+        above[task] = share - by_chance
     judge(lab, "repeat-heads", above, unit="difference of shares")
     agreement, several = {}, len(lab.tasks) > 1
     if several:
