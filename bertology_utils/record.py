@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Any
 from . import verdicts
 from .cache import write_atomically
 from .common import device_name, precision
-from .confirm import FOLDER as CONFIRMATORY
-from .confirm import read_confirmed
 from .glue import Task
 from .results import FORM, RESULTS, Entry, Results, entries_of, place_of, plain, read_results
 from .statistics import pooled
-from .verdicts import CLAIMS, THIS_RUN, Verdict
+from .verdicts import CLAIMS, CONFIRMATORY, THIS_RUN, Verdict, read_confirmed
 
 if TYPE_CHECKING:
     from IPython.display import Markdown
@@ -129,7 +127,8 @@ class Record:
             asked = [task for task in asked if known.get(task, True)]
         if claim.runs:
             runs = {task: self.settings.trainings_of(task) for task in asked}
-            unmet = unmet or verdicts.too_few_runs(max(runs.values(), default=0), claim.runs)
+            most, of_what = max(runs.values(), default=0), "fine-tuning runs of a task"
+            unmet = unmet or verdicts.too_few(most, claim.runs, of_what)
             values = {
                 at: one for at, one in values.items() if runs.get(at, claim.runs) >= claim.runs
             }

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import numpy as np
 
 from .common import head_name
 from .glue import Task, plain_metric
-from .results import text_of
+from .results import read_results, text_of
 from .statistics import (
     ONE_SIDED,
     Bootstrap,
@@ -301,24 +301,6 @@ def in_words(outcome: str, tally: Mapping[str, int]) -> str:
 SYMBOLS = dict(zip(OUTCOMES, "✓✗?–", strict=True))
 
 
-# What a confirmatory study makes of an exploratory verdict.
-CONFIRMED, CONTRADICTED, NOT_CONFIRMED = "confirmed", "contradicted", "not confirmed"
-DECIDED = {HOLDS: "decided: holds", FAILS: "decided: does not hold"}
-STILL_OPEN, NO_TEST = "still undecided", "–"
-MARKS = (CONFIRMED, CONTRADICTED, NOT_CONFIRMED, *DECIDED.values(), STILL_OPEN, NO_TEST)
-
-
-def mark_of(exploratory: str, confirmatory: str) -> str:
-    """One of :data:`MARKS`: what an outcome of the confirmatory study says of the exploratory outcome."""
-    if confirmatory == UNTESTABLE:
-        return NO_TEST
-    if exploratory not in DECIDED:
-        return DECIDED.get(confirmatory, STILL_OPEN)
-    if confirmatory == UNDECIDED:
-        return NOT_CONFIRMED
-    return CONFIRMED if confirmatory == exploratory else CONTRADICTED
-
-
 def lines_of_verdicts(
     verdicts: Verdicts, names: Sequence[str] = (), confirmatory: Verdicts | None = None
 ) -> str:
@@ -485,16 +467,106 @@ def never_adjacent(adjacent: float) -> str:
     return f"adjacent links: {adjacent:.0%} of these words are neighbours"
 
 
-def too_few(n: int) -> str:
-    """What is missing if a mean would be over fewer than :data:`MIN_EXAMPLES` examples."""
-    return "" if n >= MIN_EXAMPLES else f"examples: {n}, of {MIN_EXAMPLES} at least"
+def too_few(n: int, wanted: int = MIN_EXAMPLES, of_what: str = "examples") -> str:
+    """What is missing if there are fewer examples, or fewer of something else, than are wanted."""
+    return "" if n >= wanted else f"{of_what}: {n}, of {wanted} at least"
 
 
-def too_few_runs(runs: int, wanted: int) -> str:
-    """What is missing if no task has as many fine-tuning runs as a claim needs.
+# The confirmatory study repeats the exploratory one on other rows, by rules that were frozen before.
+# ``results/confirm`` has its results and ``frozen.toml``: the commit in which the rules were frozen
+# and, for each claim that GLUE's rows decide, the digest of its rule. Neither a run nor a reader
+# accepts other rules. ---
+
+CONFIRMATORY, FROZEN = "confirm", "frozen.toml"  # below results/, and the file there
+# What it makes of an exploratory verdict.
+CONFIRMED, CONTRADICTED, NOT_CONFIRMED = "confirmed", "contradicted", "not confirmed"
+DECIDED = {HOLDS: "decided: holds", FAILS: "decided: does not hold"}
+STILL_OPEN, NO_TEST = "still undecided", "–"
+MARKS = (CONFIRMED, CONTRADICTED, NOT_CONFIRMED, *DECIDED.values(), STILL_OPEN, NO_TEST)
+
+
+def mark_of(exploratory: str, confirmatory: str) -> str:
+    """One of :data:`MARKS`: what an outcome of the confirmatory study says of the exploratory outcome."""
+    if confirmatory == UNTESTABLE:
+        return NO_TEST
+    if exploratory not in DECIDED:
+        return DECIDED.get(confirmatory, STILL_OPEN)
+    if confirmatory == UNDECIDED:
+        return NOT_CONFIRMED
+    return CONFIRMED if confirmatory == exploratory else CONTRADICTED
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """The rules that a confirmatory study tests.
+
+    Attributes:
+        commit: in which they were frozen.
+        rules: digests by claim.
+    """
+
+    commit: str
+    rules: Mapping[str, str]
+
+
+def read_frozen(results: Path, notebooks: Collection[int] = ()) -> Frozen:
+    """The frozen rules that are still those of ``claims.toml``.
+
+    Of a notebook that the study has not run, a rule may change: it is then no longer frozen.
 
     Args:
-        runs: the most that a task has.
-        wanted: that the claim needs.
+        results: the folder ``results``.
+        notebooks: numbers of those that the study is about to run.
+
+    Raises:
+        ValueError: nothing was frozen, or rules of a notebook that was run, or is about to be, have
+            changed since; names the claims.
     """
-    return "" if runs >= wanted else f"fine-tuning runs of a task: {runs}, of {wanted} at least"
+    path, advice = results / CONFIRMATORY / FROZEN, "python -m docs.evidence --freeze"
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        frozen = Frozen(content["commit"], content["rules"])
+    except FileNotFoundError:
+        raise ValueError(f"a confirmatory study needs frozen rules: {advice}") from None
+    except (KeyError, ValueError) as error:
+        raise ValueError(
+            f"results/{CONFIRMATORY}/{FROZEN} cannot be read ({error}); take it from version control"
+        ) from error
+    now = {name: claim.digest for name, claim in CLAIMS.items()}
+    kept = {name: rule for name, rule in frozen.rules.items() if now.get(name) == rule}
+    studied = {*notebooks, *(int(one.name.split("_")[0]) for one in path.parent.glob("*.json"))}
+    may_change = {name for name, claim in CLAIMS.items() if claim.notebook not in studied}
+    if changed := sorted(frozen.rules.keys() - kept.keys() - may_change):
+        raise ValueError(
+            f"rules differ from those frozen in {frozen.commit[:10]}: {', '.join(changed)}; restore"
+            f" them in claims.toml, or, while there are no confirmatory results, freeze anew: {advice}"
+        )
+    return Frozen(frozen.commit, kept)
+
+
+def read_confirmed(results: Path, number: str) -> Verdicts | None:
+    """A notebook's confirmatory verdicts by claim and model; None where there is no such study.
+
+    A claim that was not frozen has no confirmatory verdict.
+
+    Args:
+        results: the folder ``results``.
+        number: the notebook's.
+
+    Raises:
+        ValueError: as :func:`read_frozen`; or a verdict that was made by another rule.
+    """
+    paths = sorted((results / CONFIRMATORY).glob(f"{number}_*.json"))
+    if not paths:
+        return None
+    frozen = read_frozen(results)
+    judged = read_results(paths[0]).verdicts
+    found = {at: one for at, one in judged.items() if at[0] in frozen.rules}
+    other = [name for (name, _), one in found.items() if one.get("rule") != frozen.rules[name]]
+    if other:
+        raise ValueError(
+            f"results/{CONFIRMATORY}/{paths[0].name} judged by other rules than those frozen in"
+            f" {frozen.commit[:10]}: {', '.join(other)}; renew it: make evidence CONFIRM=FOLDER"
+            f" ONLY={number}"
+        )
+    return found

@@ -16,13 +16,12 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bertology_utils.__main__ import main as command_line
 from bertology_utils.cache import write_atomically
-from bertology_utils.confirm import FOLDER, freeze, read_frozen
 from bertology_utils.lab import Lab
 from bertology_utils.links.dependencies import FOUND, WAYS, head_dependencies
 from bertology_utils.models import load_encoder
@@ -30,6 +29,7 @@ from bertology_utils.record import as_text, project_root
 from bertology_utils.results import MEASURED, P_VALUE
 from bertology_utils.run import Notebook, find_notebooks
 from bertology_utils.statistics import ONE_SIDED
+from bertology_utils.verdicts import CLAIMS, CONFIRMATORY, FROZEN, read_frozen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,10 +73,10 @@ def calls(options: argparse.Namespace) -> Iterator[list[str]]:
         chosen.remove("2")
     for folder, numbers, different in RUNS:
         own = [notebooks[number] for number in numbers.split() if number in chosen]
-        if own and (folder != FOLDER or options.confirm):
-            data = options.confirm if folder == FOLDER else options.glue
+        if own and (folder != CONFIRMATORY or options.confirm):
+            data = options.confirm if folder == CONFIRMATORY else options.glue
             # Figures of the pages are those of the weights; others stay with their run.
-            figures = [] if folder in ("glue_norm", FOLDER) else ["--figures", "figures"]
+            figures = [] if folder in ("glue_norm", CONFIRMATORY) else ["--figures", "figures"]
             yield [
                 *("run", "--profile", "glue", "--only", ",".join(one.number for one in own)),
                 *(part for pair in parameters(options, own, data) for part in ("-p", *pair)),
@@ -155,6 +155,30 @@ def relations_ahead(table: pd.DataFrame) -> dict[str, int]:
     return counts | {"relations": len(ahead)}
 
 
+def freeze(results: Path, notebooks: Collection[int], commit: str) -> Path:
+    """Write the rules of the claims that these notebooks judge on rows of GLUE.
+
+    Args:
+        results: the folder ``results``.
+        notebooks: their numbers.
+        commit: which has these rules.
+
+    Raises:
+        ValueError: there are results of the study already.
+    """
+    folder = results / CONFIRMATORY
+    if old := sorted(folder.glob("*.json")):
+        raise ValueError(
+            f"results/{CONFIRMATORY} has results already ({old[0].name}), made under the frozen rules; for"
+            f" another study, with other rows, move the folder away first"
+        )
+    frozen = [one for one in CLAIMS.values() if one.glue and one.notebook in notebooks]
+    rules = [f'{one.id} = "{one.digest}"  # {one.rule_in_words}\n' for one in frozen]
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / FROZEN, f'commit = "{commit}"\n\n[rules]\n{"".join(rules)}'.encode())
+    return folder / FROZEN
+
+
 def freeze_rules() -> Path:
     """Freeze the rules of the confirmatory study's notebooks, which must stand in a commit.
 
@@ -172,7 +196,7 @@ def freeze_rules() -> Path:
     if changed:
         raise ValueError(f"{rules} is not committed; commit the rules before you freeze them")
     notebooks = {
-        int(number) for run, numbers, _ in RUNS if run == FOLDER for number in numbers.split()
+        int(number) for run, numbers, _ in RUNS if run == CONFIRMATORY for number in numbers.split()
     }
     return freeze(root / "results", notebooks, commit.strip())
 
@@ -186,7 +210,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{path} written; commit it before the confirmatory study is run")
             return 0
         todo = list(calls(options))
-        studied = [call for call in todo if f"results/{FOLDER}" in call]
+        studied = [call for call in todo if f"results/{CONFIRMATORY}" in call]
         if studied:
             numbers = ",".join(call[call.index("--only") + 1] for call in studied).split(",")
             read_frozen(project_root() / "results", [int(number) for number in numbers])

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from bertology_utils.cache import write_atomically
 from bertology_utils.common import head_name, one_of
-from bertology_utils.confirm import read_confirmed, read_frozen
 from bertology_utils.record import EVIDENCE, project_root
 from bertology_utils.results import (
     LABELS,
@@ -39,6 +38,8 @@ from bertology_utils.verdicts import (
     in_words,
     mark_of,
     number_of,
+    read_confirmed,
+    read_frozen,
     text_of_claim,
 )
 
@@ -191,7 +192,7 @@ def _verdicts(root: Path, place: str, controls: bool) -> list[str]:
     """A table in the claims' order; nothing where a notebook has no such claim."""
     run = evidence(root, place)
     found = {
-        (name, model): one | (number_by_task(run, name) if model == THIS_RUN else {})
+        (name, model): dict(one) | (number_by_task(run, name) if model == THIS_RUN else {})
         for (name, model), one in run.verdicts.items()
         if name in CLAIMS and CLAIMS[name].is_control is controls
     }

@@ -9,7 +9,7 @@ import pytest
 from conftest import load_script, write_results
 
 from bertology_utils import __main__ as cli
-from bertology_utils import confirm, verdicts
+from bertology_utils import verdicts
 from bertology_utils.glue import TASKS
 from bertology_utils.record import Record
 from bertology_utils.run import find_notebooks, select
@@ -34,7 +34,7 @@ def results(tmp_path, monkeypatch):
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "bertology-utils"\n')
     (tmp_path / "notebooks").mkdir()
     monkeypatch.chdir(tmp_path)
-    confirm.freeze(tmp_path / "results", NOTEBOOKS, "c0ffee")
+    evidence.freeze(tmp_path / "results", NOTEBOOKS, "c0ffee")
     return tmp_path / "results"
 
 
@@ -49,7 +49,7 @@ def study(results, *judged, folder="confirm", notebook=DRIFT):
 
 
 def test_only_claims_that_rows_of_glue_decide_are_frozen(results):
-    frozen = confirm.read_frozen(results)
+    frozen = verdicts.read_frozen(results)
     assert frozen.commit == "c0ffee"
     assert {"repeat-heads", "last-layers", "random-heterogeneous"} <= frozen.rules.keys()
     others = {"classifier", "frames-rank", "frame-links", "panels-rank", "heads-gone"}
@@ -73,7 +73,7 @@ def test_a_changed_rule_is_refused_and_named_before_anything_runs(
     assert "differ from those frozen in c0ffee: last-layers; restore them in claims.toml" in said
     study(results, judge("last-layers-gain", {"": Estimate(0.5, 0.01, 320)}))
     with pytest.raises(ValueError, match="frozen in c0ffee: last-layers;"):
-        confirm.read_confirmed(results, "3")
+        verdicts.read_confirmed(results, "3")
 
 
 def test_a_rule_of_a_notebook_that_was_not_run_may_change_and_is_no_longer_frozen(
@@ -81,46 +81,46 @@ def test_a_rule_of_a_notebook_that_was_not_run_may_change_and_is_no_longer_froze
 ):
     study(results, judge("last-layers", {"": Estimate(0.5, 0.01, 320)}))
     change(monkeypatch, "norm-cls", least=0.03)
-    frozen = confirm.read_frozen(results)
+    frozen = verdicts.read_frozen(results)
     assert "norm-cls" not in frozen.rules and "last-layers" in frozen.rules
     with pytest.raises(ValueError, match="frozen in c0ffee: norm-cls;"):
-        confirm.read_frozen(results, [7])
+        verdicts.read_frozen(results, [7])
 
 
 def test_other_words_are_no_other_rule(results, monkeypatch):
     change(monkeypatch, "last-layers", text="Layers 5 and 6 change most", paper="all")
-    assert "last-layers" in confirm.read_frozen(results).rules
+    assert "last-layers" in verdicts.read_frozen(results).rules
 
 
 def test_a_confirmatory_study_needs_frozen_rules_that_can_be_read(tmp_path, capsys):
-    with pytest.raises(ValueError, match="needs frozen rules; .*--freeze"):
-        confirm.read_frozen(tmp_path)
+    with pytest.raises(ValueError, match="needs frozen rules: .*--freeze"):
+        verdicts.read_frozen(tmp_path)
     (tmp_path / "confirm").mkdir()
     (tmp_path / "confirm/frozen.toml").write_text("commit = ")
     with pytest.raises(ValueError, match=r"frozen.toml cannot be read"):
-        confirm.read_frozen(tmp_path)
+        verdicts.read_frozen(tmp_path)
 
 
 def test_verdicts_by_another_rule_are_refused_and_unfrozen_claims_left_out(results, monkeypatch):
     found = {"": Estimate(0.5, 0.01, 320)}
     study(results, judge("last-layers-gain", found), judge("classifier", found))
-    assert list(confirm.read_confirmed(results, "3")) == [("last-layers-gain", "this run")]
-    assert confirm.read_confirmed(results, "4") is None
+    assert list(verdicts.read_confirmed(results, "3")) == [("last-layers-gain", "this run")]
+    assert verdicts.read_confirmed(results, "4") is None
     with monkeypatch.context() as patch:
         change(patch, "last-layers-gain", least=0.2)
         judged = judge("last-layers-gain", found)
     study(results, judged)
     with pytest.raises(ValueError, match="other rules .* last-layers-gain; renew it: .* ONLY=3"):
-        confirm.read_confirmed(results, "3")
+        verdicts.read_confirmed(results, "3")
 
 
 def test_rules_are_not_frozen_anew_once_there_are_results(results):
-    confirm.freeze(results, NOTEBOOKS, "c0ffee2")
-    assert confirm.read_frozen(results).commit == "c0ffee2"
+    evidence.freeze(results, NOTEBOOKS, "c0ffee2")
+    assert verdicts.read_frozen(results).commit == "c0ffee2"
     study(results)
     with pytest.raises(ValueError, match="has results already"):
-        confirm.freeze(results, NOTEBOOKS, "c0ffee3")
-    assert confirm.read_frozen(results).commit == "c0ffee2"
+        evidence.freeze(results, NOTEBOOKS, "c0ffee3")
+    assert verdicts.read_frozen(results).commit == "c0ffee2"
 
 
 def test_rules_are_frozen_in_a_commit(results, capsys):
@@ -142,7 +142,7 @@ def test_rules_are_frozen_in_a_commit(results, capsys):
     git("add", "bertology_utils")
     git("commit", "-m", "rules")
     assert evidence.main(["--freeze"]) == 0
-    assert confirm.read_frozen(results).commit == git("rev-parse", "HEAD")
+    assert verdicts.read_frozen(results).commit == git("rev-parse", "HEAD")
     claims.write_text("least = 2")
     assert evidence.main(["--freeze"]) == 2
     assert "claims.toml is not committed" in capsys.readouterr().err
@@ -330,7 +330,6 @@ def test_a_claim_that_needs_more_runs_than_there_are_says_how_many(monkeypatch):
     unlearned = {TASKS["mrpc"]: False, TASKS["sst2"]: True}
     one = judged("pretraining-helps", sure, unlearned, tasks="mrpc,sst2")
     assert one.why == "missing: fine-tuning runs of a task: 3, of 4 at least"
-    assert verdicts.too_few_runs(2, 2) == ""
 
 
 def test_what_cannot_be_tested_is_listed_by_what_is_missing(page, results):
