@@ -127,6 +127,7 @@ def lines(
     each: str = "",
     label: str = "",
     colours: Colours = SERIES,
+    border: Mapping[str, float] | None = None,
     columns: int = 4,
     share: bool = True,
 ) -> Figure:
@@ -138,6 +139,7 @@ def lines(
         table, colour, panel, label, colours, columns: see above.
         x: column of the layers, or of other numbers; the axis is called like it.
         each: column that tells apart what is averaged.
+        border: where a claim begins to hold, by what the legend says of it.
         share: False where panels have axes of their own.
     """
     table, series, panels, _ = _prepared(table, colour, panel, colours)
@@ -156,12 +158,14 @@ def lines(
             ax.set_xticks(at, [f"{number:g}" for number in at])
         if ax.get_ylim()[0] < 0 < ax.get_ylim()[1]:
             ax.axhline(0, **ZERO)
+        for value in (border or {}).values():
+            ax.axhline(value, **BORDER)
     handles = _handles(series, ls="-")
     if each:
         mean = Line2D([], [], color=next(iter(series.values()))[0], marker="o", ms=5)
         thin = Line2D([], [], color=COLOURS["grey"], lw=0.8)
         handles = {f"each {each}": thin} | (handles or {"their mean": mean})
-    return _legend(figure, handles)
+    return _legend(figure, handles, border)
 
 
 def scatter(
