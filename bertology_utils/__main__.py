@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt as end:
         word, code = ("terminated", 143) if end.args else ("interrupted", 130)
         text = f"{word}; finished models are kept in the cache, so a new run goes on from there"
-    except (ValueError, FileNotFoundError, BlockingIOError, ConnectionError, ImportError) as error:
+    except (ValueError, FileNotFoundError, ConnectionError, ImportError) as error:
         text, code = f"error: {error}", 2
     except (OSError, RuntimeError) as error:
         text, code = f"error: {describe_error(error)}", 1
@@ -128,11 +128,10 @@ def _run(options) -> int:
     own = output if checked.values else project_root()
     figures = options.figures or own / "figures"
     results = options.results or (own / "results" if checked.values else own / REFERENCE)
-    with run.only_run(output):
-        for remark in checked.remarks:
-            print(f"note: {remark}", file=sys.stderr)
-        places = output, figures.resolve(), results.resolve()
-        code = _make_and_run(options, notebooks, checked.values, *places)
+    for remark in checked.remarks:
+        print(f"note: {remark}", file=sys.stderr)
+    places = output, figures.resolve(), results.resolve()
+    code = _make_and_run(options, notebooks, checked.values, *places)
     print(f"notebooks: {output}\nfigures:   {figures.resolve()}\nresults:   {results.resolve()}")
     return code
 

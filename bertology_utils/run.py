@@ -7,18 +7,14 @@ import json
 import logging
 import os
 import re
-import shutil
 import sys
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-
-from filelock import FileLock, Timeout
 
 from .annotation.annotators import load_annotator, sentences_of
 from .cache import CACHE_VARIABLE, cache_folder, key_digest, write_atomically
@@ -35,7 +31,6 @@ from .workers import ONE_THREAD, describe_error
 
 # The cell of the parameters that a reader changes, and a folded one before it with the others.
 PARAMETERS_TAG, DEFAULTS_TAG = "parameters", "defaults"
-STAGING = ".staging-"
 # Several notebooks read the same.
 _split, _release = cache(check_split), cache(load_release)
 _annotator, _treebank = cache(load_annotator), cache(sentences_of)
@@ -278,8 +273,7 @@ def run_notebook(
     print(f"{notebook.name}: {notebook.title}", file=sys.stderr, flush=True)
     start, changes = time.monotonic(), []
     own, failed = notebook.declared(values), output / f"failed_{notebook.path.name}"
-    output.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=STAGING, dir=output) as folder:
+    with tempfile.TemporaryDirectory(prefix="bertology-") as folder:
         executed = Path(folder) / notebook.path.name
         kernel = {
             OUTPUT_VARIABLE: folder,
@@ -436,33 +430,3 @@ def output_folder(values: dict[str, object]) -> Path:
     # Two settings may look alike in a folder's name.
     unique = f"+{key_digest(values)[:8]}" if values else ""
     return project_root() / "runs" / ("+".join(parts)[:100] + unique)
-
-
-@contextmanager
-def only_run(output: Path) -> Iterator[None]:
-    """Hold the folder of a run for this process, and clear away what killed runs left in it.
-
-    Raises:
-        BlockingIOError: another run is writing there.
-    """
-    output.mkdir(parents=True, exist_ok=True)
-    try:  # the system frees it when the process ends
-        held = FileLock(output.with_name(f".{output.name}.lock"), timeout=0).acquire()
-    except Timeout:
-        raise BlockingIOError(
-            f"another run is writing to {output}; wait until it ends, or choose other settings"
-        ) from None
-    with held:
-        _clear(output)  # of no living run: that would hold the lock
-        try:
-            yield
-        finally:
-            _clear(output)  # of this run's workers, if they were killed with it
-
-
-def _clear(output: Path) -> None:
-    """Remove staging folders, and half-written files."""
-    for staging in output.glob(f"{STAGING}*"):
-        shutil.rmtree(staging)
-    for half in output.glob(".*-*"):  # of write_atomically
-        half.unlink()

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import Mock
 
 import numpy as np
@@ -137,6 +138,15 @@ def test_two_processes_fill_one_entry_once(tmp_path):
     assert [filler.wait() for filler in fillers] == [0, 0]
     assert (tmp_path / "log").read_text() == "filled\n"
     assert not list(tmp_path.rglob("*.lock")), "the lock goes with the work"
+
+
+def test_what_two_write_to_one_file_is_always_whole(tmp_path):
+    file, contents = tmp_path / "results.json", [b"1" * 10**6, b"2" * 10**6]
+    with ThreadPoolExecutor() as pool:
+        writing = [pool.submit(cache.write_atomically, file, one) for one in contents * 20]
+        while not all(one.done() for one in writing):
+            assert not file.exists() or file.read_bytes() in contents
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_a_lock_whose_file_is_removed_keeps_others_out_all_the_same(tmp_path, monkeypatch):

@@ -13,7 +13,6 @@ import psutil
 import pytest
 
 from bertology_utils import __main__ as cli
-from bertology_utils import run
 from bertology_utils.run import read_notebook
 
 GOOD = """
@@ -89,7 +88,6 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
     failed = (other / "failed_8_trial.ipynb").read_text()
     assert "*A run with seed = 13. Text and figures tell the committed" in failed
     assert contents(project / "figures") == before
-    assert not list(project.rglob(".staging-*"))
 
     # In place: the sources stay, paths and clock times are dropped.
     path = project / "notebooks" / "8_trial.ipynb"
@@ -128,14 +126,9 @@ def begun(project, notebooks, *options):
     return started
 
 
-def test_a_terminated_run_leaves_nothing_and_two_runs_never_mix(project, capsys):
+def test_a_terminated_run_leaves_nothing(project):
     without_the_experiment(project, LONG)
     with begun(project, 1) as first:
-        assert cli.main(["run"]) == 2
-        assert "another run is writing to" in capsys.readouterr().err
-        assert list((project / "runs" / "small").glob(".staging-*")), (
-            "the first run's staging stays"
-        )
         first.send_signal(signal.SIGTERM)
         _, errors = first.communicate(timeout=30)
     assert first.returncode == 143
@@ -143,17 +136,7 @@ def test_a_terminated_run_leaves_nothing_and_two_runs_never_mix(project, capsys)
         "8_trial: A trial",
         "terminated; finished models are kept in the cache, so a new run goes on from there",
     ]
-    assert not list(project.rglob(".staging-*"))
-
-
-def test_what_killed_runs_left_is_cleared(project):
-    output = project / "runs" / "small"
-    (output / ".staging-abc" / "8_trial").mkdir(parents=True)
-    (output / ".8_trial.ipynb-0123abcd").touch()  # half-written
-    with run.only_run(output):
-        assert not list(output.iterdir())
-        with run.only_run(output.with_name("other")):
-            pass  # other settings
+    assert not list((project / "runs").glob("*/*"))
 
 
 @pytest.mark.parametrize(
@@ -166,7 +149,6 @@ def test_a_full_disk_is_said_in_words(project, place, monkeypatch, capsys):
     assert cli.main(["run"]) == 1
     errors = capsys.readouterr().err
     assert "the disk is full" in errors and "Traceback" not in errors
-    assert not list(project.rglob(".staging-*"))
 
 
 def test_a_dying_kernel_is_a_failed_notebook(project, capsys):
@@ -207,6 +189,6 @@ def test_an_interrupted_run_of_several_notebooks_leaves_nothing(project):
     assert run_of_two.returncode == 128 + signal.SIGINT
     assert errors.splitlines()[-1].endswith("so a new run goes on from there")
     assert "Traceback" not in errors
-    assert not list(project.rglob(".staging-*"))
+    assert not list((project / "runs").glob("*/*"))
     _, alive = psutil.wait_procs(children, timeout=10)
     assert not alive
