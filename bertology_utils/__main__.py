@@ -101,51 +101,50 @@ def _count(text: str) -> int:
 _count.__name__ = "whole number from 0"  # what argparse calls it where it refuses a value
 
 
-def _read_call(options) -> tuple[list[run.Notebook], run.Checked]:
-    """The notebooks and checked parameters of a call; raises for anything wrong in it."""
+def _read_call(options) -> tuple[list[run.Notebook], dict[str, object], list[str]]:
+    """The notebooks, checked parameters and remarks of a call; raises for anything wrong in it."""
     notebooks = run.select(run.find_notebooks(), options.only)
     profile = [] if options.profile is None else [("profile", options.profile)]
     counts = Counter(name for name, _ in [*options.parameters, *profile])
     if twice := sorted(name for name, count in counts.items() if count > 1):
         raise ValueError(f"{', '.join(twice)} is given twice; give it once")
-    checked = run.check_call(notebooks, dict([*options.parameters, *profile]))
-    if options.in_place and checked.values:
+    values, remarks = run.check_call(notebooks, dict([*options.parameters, *profile]))
+    if options.in_place and values:
         raise ValueError("--in-place keeps the committed notebooks: default settings only")
-    return notebooks, checked
+    return notebooks, values, remarks
 
 
 def _run(options) -> int:
     """Check a call, and run it, prepare it, or leave it at that."""
     try:
-        notebooks, checked = _read_call(options)
+        notebooks, values, remarks = _read_call(options)
     except (TypeError, OSError) as error:  # whatever it is, the call is wrong
         raise ValueError(str(error)) from None
     if options.dry_run:
-        return _say_what_would_run(notebooks, checked)
+        return _say_what_would_run(notebooks, values, remarks)
     if options.name == "prepare":
-        return _make_and_run(options, notebooks, checked.values)
-    output = run.output_folder(checked.values)
-    own = output if checked.values else project_root()
-    figures = options.figures or own / "figures"
-    results = options.results or (own / "results" if checked.values else own / REFERENCE)
-    for remark in checked.remarks:
+        return _make_and_run(options, notebooks, values)
+    output = run.output_folder(values)
+    own = output if values else project_root()
+    figures = (options.figures or own / "figures").resolve()
+    results = (options.results or (own / "results" if values else own / REFERENCE)).resolve()
+    for remark in remarks:
         print(f"note: {remark}", file=sys.stderr)
-    places = output, figures.resolve(), results.resolve()
-    code = _make_and_run(options, notebooks, checked.values, *places)
-    print(f"notebooks: {output}\nfigures:   {figures.resolve()}\nresults:   {results.resolve()}")
+    code = _make_and_run(options, notebooks, values, output, figures, results)
+    print(f"notebooks: {output}\nfigures:   {figures}\nresults:   {results}")
     return code
 
 
-def _say_what_would_run(notebooks: list[run.Notebook], checked: run.Checked) -> int:
+def _say_what_would_run(
+    notebooks: list[run.Notebook], values: dict[str, object], remarks: list[str]
+) -> int:
     problems = colab.unmet()
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
-    given = ", ".join(f"{name}={value!r}" for name, value in checked.values.items())
+    given = ", ".join(f"{name}={value!r}" for name, value in values.items()) or "default settings"
     names = ", ".join(notebook.name for notebook in notebooks)
     ready = "not ready" if problems else "ready"
-    print(
-        f"{ready} to run {names} with {given or 'default settings'}", *checked.remarks, sep="\n  "
-    )
+    print(f"{ready} to run {names} with {given}", *remarks, sep="\n  ")
     return 2 if problems else 0
 
 

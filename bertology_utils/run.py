@@ -25,7 +25,15 @@ from .glue import check_split, load_rows, sample
 from .hub import GLUE
 from .record import OUTPUT_VARIABLE, OWN_RUN, project_root
 from .results import RESULTS
-from .settings import PARAMETERS, Settings, check_notebook, convert, parse_source, resolve
+from .settings import (
+    PARAMETERS,
+    Settings,
+    check_notebook,
+    convert,
+    page_number,
+    parse_source,
+    resolve,
+)
 from .verdicts import MIN_EXAMPLES
 from .workers import ONE_THREAD, describe_error
 
@@ -58,7 +66,7 @@ class Notebook:
     @property
     def number(self) -> str:
         """Number by which the command line selects it."""
-        return self.name.split("_")[0]
+        return page_number(self.name)
 
     def declared(self, values: dict[str, object]) -> dict[str, object]:
         """Those of a call's values that it has parameters for."""
@@ -142,25 +150,18 @@ def assigned(source: str) -> dict[str, object]:
 # A call, checked. -------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Checked:
-    """A call in which no fault was found.
-
-    Attributes:
-        values: the parameters that change something for some notebook, paths made absolute.
-        remarks: what could not be looked at, and which notebooks do not take a value, a line each.
-    """
-
-    values: dict[str, object]
-    remarks: tuple[str, ...]
-
-
-def check_call(notebooks: list[Notebook], texts: dict[str, str]) -> Checked:
+def check_call(
+    notebooks: list[Notebook], texts: dict[str, str]
+) -> tuple[dict[str, object], list[str]]:
     """Values for the notebooks' parameters, checked as the notebooks will; all that they read from the disk is read.
 
     Args:
         notebooks: those that will run; each parameter must be declared by one at least.
         texts: name → text, from the command line.
+
+    Returns:
+        The parameters that change something for some notebook, paths made absolute; and lines that
+        say what could not be looked at, and which notebooks do not take a value.
 
     Raises:
         ValueError, FileNotFoundError: naming what is wrong and what is allowed.
@@ -185,7 +186,7 @@ def check_call(notebooks: list[Notebook], texts: dict[str, str]) -> Checked:
         for name in values
         if (without := [one.name for one in notebooks if name not in one.parameters])
     ]
-    return Checked(values, tuple(remarks))
+    return values, remarks
 
 
 def _read_all(notebook: Notebook, settings: Settings) -> Iterator[str]:

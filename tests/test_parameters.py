@@ -198,13 +198,13 @@ def test_paths_mean_the_same_in_the_kernel(tmp_path, monkeypatch):
     found = run.Notebook(tmp_path / "1_x.ipynb", "x", {"data": "", "seed": 1})
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(run, "_read_all", lambda *_: [])
-    values = run.check_call([found], {"data": "folder:glue", "seed": "1"}).values
+    values, _ = run.check_call([found], {"data": "folder:glue", "seed": "1"})
     assert values == {"data": f"folder:{tmp_path / 'glue'}"}, "the default seed is no change"
     (tmp_path / "pipeline").mkdir()
     (tmp_path / "bank.conllu").touch()
     found = run.Notebook(tmp_path / "1_x.ipynb", "x", {"annotation": ""})
     for kind, name in (("spacy", "pipeline"), ("conllu", "bank.conllu")):
-        values = run.check_call([found], {"annotation": f"{kind}:{name}"}).values
+        values, _ = run.check_call([found], {"annotation": f"{kind}:{name}"})
         assert values == {"annotation": f"{kind}:{tmp_path / name}"}
 
 
