@@ -186,7 +186,8 @@ def with_descriptions(content):
         alt = output.get("metadata", {}).get("image/png", {}).get("alt")
         if alt and "image/png" in output.data:
             source = f"data:image/png;base64,{output.data['image/png'].strip()}"
-            output.data["text/html"] = f'<img alt="{html.escape(alt)}" src="{source}">'
+            # With a tabindex a tap makes it large on a phone (site.css).
+            output.data["text/html"] = f'<img tabindex="0" alt="{html.escape(alt)}" src="{source}">'
     return content
 
 
