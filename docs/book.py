@@ -1,4 +1,4 @@
-"""The site: notebooks as they were executed, results, atlas of heads, glossary and API, as pages that need no network.
+"""The site: notebooks as they were executed, a playground, results, glossary and API, as pages that need no network.
 
 ``python -m docs.book`` builds it into ``runs/site`` by Sphinx; settings are in ``docs/conf.py``.
 All is built under another name and put in place when it is whole.
@@ -6,6 +6,7 @@ All is built under another name and put in place when it is whole.
 
 from __future__ import annotations
 
+import argparse
 import html
 import importlib.util
 import pkgutil
@@ -25,7 +26,7 @@ from bertology_utils.run import find_notebooks
 from docs.publish import BADGE_IMAGE
 
 SITE = "runs/site"
-NEEDS = ("sphinx", "myst_nb", "furo", "latex2mathml", "bokeh")
+NEEDS = ("sphinx", "myst_nb", "furo", "latex2mathml", "onnx", "onnxscript", "onnxruntime")
 # Files and folders that pages are made of, or that they link to; those that are not there are left
 # out.
 _COPIED = (
@@ -44,22 +45,35 @@ _COPIED = (
     "corpora_generator",
     "tests",
 )
-_ATLAS = """\
----
-hide-toc: true
----
-# Atlas of heads
+_GROUPS = {
+    "Play and look up": ["playground/index", "RESULTS", "docs/numbers", "docs/glossary"],
+    "Documentation": [
+        "docs/reading_verdicts",
+        "docs/own_data",
+        "docs/troubleshooting",
+        "docs/sources",
+        "docs/faults",
+    ],
+}
+# Takes the playground's place where there is no npm.
+_NO_PLAYGROUND = """\
+# Playground
 
-Every number that was measured for a single head on GLUE, and every head's attention map of one sentence. Choose what colours the heads; click a head, or choose it from the list, to see its numbers. The second picture plots two measures against each other, a dot for each head; select several heads there with the frame or the lasso, and they are marked in both pictures. [Make one of your own model and sentence](docs/own_data.md#an-atlas-of-your-own).
-
-```{raw} html
-:file: atlas_body.html
-```
+This copy of the site has no playground, since npm was not there when it was built.
 """
+# Heads in sentences, outside of code, comments, formulas and links, and what the playground shows of them.
+_APART = re.compile(r"(```.*?```|`[^`]*`|<!--.*?-->|\$[^$]*\$|!?\[[^\n]*?\]\([^)]*\))", re.DOTALL)
+_HEAD = re.compile(r"\((\d), (\d{1,2})\)")
+_VIEWS = {"6": "effects", "7": "norms", "9": "effects", "10": "effects"}
 
 
-def build_site(root: Path) -> Path:
+def build_site(root: Path, model: str = "", glue: str = "") -> Path:
     """Build the site of a checkout; returns its first page.
+
+    Args:
+        root: of the checkout.
+        model: folder of the playground's model, if it is one's own.
+        glue: folder of GLUE, on which the evidence's classifier was fine-tuned.
 
     Raises:
         ModuleNotFoundError: what builds it is not installed.
@@ -72,7 +86,8 @@ def build_site(root: Path) -> Path:
     site = root / SITE
     site.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".site-", dir=site.parent) as folder:
-        source, built = Path(folder) / "source", Path(folder) / "built"
+        source, built, page = (Path(folder) / name for name in ("source", "built", "playground"))
+        write_playground(root, page, model, glue)
         write_source(root, source)
         options = ["-q", "-W", "--keep-going", "-j", "2", "-c", str(source / "docs")]
         if subprocess.run(
@@ -80,9 +95,24 @@ def build_site(root: Path) -> Path:
         ).returncode:
             raise RuntimeError("the site was not built; what is wrong stands above")
         shutil.rmtree(built / ".doctrees", ignore_errors=True)
+        if page.exists():
+            shutil.copytree(page, built / "playground", dirs_exist_ok=True)
         shutil.rmtree(site, ignore_errors=True)
         built.rename(site)
     return site / "index.html"
+
+
+def write_playground(root: Path, page: Path, model: str, glue: str) -> None:
+    """Write the page on which a model runs into a folder; without npm none, and say so."""
+    from docs.playground.__main__ import NoPackagesError, Shown, packages, site_model, write
+
+    try:
+        packages(root)
+    except NoPackagesError as error:
+        print(f"the site is built without its playground: {error}", flush=True)
+    else:
+        shown = Shown(Path(model), Path(model).resolve().name) if model else site_model(glue)
+        write(root, page, shown, in_site=True)
 
 
 _LINKED_PICTURE = re.compile(r'<a href="([^"]+)"><img src="([^"]+)" width="\d+" alt="([^"]*)"></a>')
@@ -110,24 +140,43 @@ def write_source(root: Path, source: Path) -> None:
         for cell in content.cells:
             if cell.cell_type == "markdown":  # the README is the site's first page
                 cell.source = cell.source.replace("(../README.md", "(../index.md")
+                cell.source = with_heads_linked(cell.source)
+        content.cells.append(nbformat.v4.new_markdown_cell(see_heads(notebook.stem)))
         nbformat.write(with_descriptions(folded(content)), notebook)
-    made = {"atlas": _ATLAS, **api_pages()}
+    made = {"playground/index": _NO_PLAYGROUND, **api_pages()}
     for name, text in made.items():
         (source / f"{name}.md").parent.mkdir(exist_ok=True)
         (source / f"{name}.md").write_text(text, encoding="utf-8")
-    (source / "atlas_body.html").write_text(atlas_body(root), encoding="utf-8")
-    own = [*sorted((source / "docs").glob("*.md")), *sorted(source.glob("*/**/README.md"))]
-    own_names = [path.relative_to(source).with_suffix("").as_posix() for path in own]
-    parts = {
-        "Notebooks": [f"notebooks/{notebook.name}" for notebook in find_notebooks()],
-        "Results": ["RESULTS", "atlas"],
-        "Reference": [*own_names, "api", "CONTRIBUTING", "CHANGELOG"],
-    }
+    cards = sorted(source.glob("[!d]*/**/README.md"))
+    names = [path.relative_to(source).with_suffix("").as_posix() for path in cards]
+    parts = {"Pages": [f"notebooks/{notebook.name}" for notebook in find_notebooks()], **_GROUPS}
+    parts["Documentation"] = [*_GROUPS["Documentation"], *names, "api", "CONTRIBUTING", "CHANGELOG"]
     trees = "".join(_tree(caption, names) for caption, names in parts.items())
     readme = (root / "README.md").read_text(encoding="utf-8")
     # Sphinx follows no link and copies no picture in HTML.
     readme = _LINKED_PICTURE.sub(r"[![\3](\2)](\1)", readme)
     (source / "index.md").write_text(readme + trees, encoding="utf-8")
+
+
+def with_heads_linked(text: str) -> str:
+    """A page's Markdown whose heads, "(3, 5)", lead to the playground."""
+    parts = _APART.split(text)
+    for place in range(0, len(parts), 2):
+        parts[place] = _HEAD.sub(
+            r'<a href="../playground/index.html#head=\1.\2" title="this head in the playground">(\1, \2)</a>',
+            parts[place],
+        )
+    return "".join(parts)
+
+
+def see_heads(name: str) -> str:
+    """The last words of a page: where its heads are seen at work, and their numbers."""
+    view = _VIEWS.get(name.split("_")[0], "weights")
+    address = "../playground/index.html#view="
+    return (
+        f'**See it happen.** <a href="{address}{view}">Your own sentence in every head</a>, and'
+        f' <a href="{address}evidence&measure={name}">all numbers of each head</a>.'
+    )
 
 
 def folded(content: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -153,12 +202,14 @@ def api_pages() -> dict[str, str]:
     public = _rest("\n".join(map(_public, bertology_utils.__all__)))
     links = "\n".join(f"- [{part.name}](api/{part.name}.md)" for part in parts)
     start = f"# The package\n\nWhat `import bertology_utils` offers:\n\n{public}\n\nIts modules:\n\n{links}\n"
-    pages = {"api": start + _tree("Modules", (f"api/{part.name}" for part in parts))}
+    pages = {"api": start}
     for part in parts:
         name = f"bertology_utils.{part.name}"
         folder = [str(Path(bertology_utils.__path__[0]) / part.name)] if part.ispkg else []
         modules = [name, *(one.name for one in pkgutil.walk_packages(folder, f"{name}."))]
-        pages[f"api/{part.name}"] = f"# {part.name}\n\n" + "\n".join(map(_module, modules))
+        # Listed on the page above alone.
+        text = f"---\norphan: true\n---\n\n# {part.name}\n\n"
+        pages[f"api/{part.name}"] = text + "\n".join(map(_module, modules))
     return pages
 
 
@@ -191,19 +242,17 @@ def with_descriptions(content):
     return content
 
 
-def atlas_body(root: Path) -> str:
-    """The page of heads, of the evidence on GLUE."""
-    from bertology_utils import head_atlas, load_encoder, load_tokenizer
-    from bertology_utils.atlas import example_maps
-
-    encoder, tokenizer = load_encoder("embedded"), load_tokenizer("embedded")
-    maps = example_maps(encoder, tokenizer, name="the pre-trained MiniLM")
-    return head_atlas(root / "results" / "glue", maps).body
-
-
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m docs.book", description="Build the site.")
+    parser.add_argument("--model", default="", help="folder of the playground's model")
+    parser.add_argument(
+        "--glue", default="", help="folder of GLUE: the playground's model is the evidence's"
+    )
+    given = parser.parse_args()
     try:
         root = project_root()
-        print(f"the site: {build_site(root).relative_to(root)}")
+        site = build_site(root, given.model, given.glue).relative_to(root)
+        print(f"the site: {site}; its playground needs a web server:")
+        print(f"python -m http.server --bind 127.0.0.1 --directory {site.parent}")
     except (ModuleNotFoundError, RuntimeError, ValueError) as error:
         sys.exit(f"error: {error}")

@@ -129,16 +129,6 @@ def test_what_the_notebook_hands_to_bertviz_is_what_bertviz_takes(own, head_view
     assert tokens == own["own_tokens"] and options == {"layer": 1, "heads": [2]}
 
 
-def test_the_notebooks_atlas_is_of_the_readers_own_text(own):
-    pytest.importorskip("bokeh", reason="the atlas is drawn by Bokeh, which `make site` installs")
-    blocks = re.findall(r"```python\n(.*?)```", text_of("markdown", "head_atlas"), re.DOTALL)
-    code = next(block for block in blocks if "head_atlas" in block)
-    exec(code.replace("head_atlas({", "page = head_atlas({"), own)
-    assert (own["mine"] if isinstance(own["mine"], str) else " / ".join(own["mine"])) in own[
-        "page"
-    ].html
-
-
 def test_a_described_figure_is_shown_once_with_its_description(tmp_path, monkeypatch):
     import IPython.display
 

@@ -255,27 +255,6 @@ def test_a_disabled_head_changes_what_the_classifier_says(tiny_classifier, capsy
     np.testing.assert_allclose(maps[2][0, 1, :length, :length].detach(), 1 / length, atol=1e-6)
 
 
-@pytest.mark.parametrize("parts", [1, 3])
-def test_an_atlas_of_ones_own_in_five_lines(tiny_bert, tmp_path, monkeypatch, parts):
-    pytest.importorskip("bokeh", reason="the atlas is drawn by Bokeh, which `make site` installs")
-    rows = entries_of(
-        "similarity of maps", {TASKS["rte"]: np.full((3, 4), 0.875)}, ["task"], kind="fine-tuning"
-    )
-    write_results(tmp_path / "3_finetuning_drift", rows, "3_finetuning_drift")
-    monkeypatch.chdir(tmp_path)
-    values = np.arange(12).reshape(3, 4) / 16
-    given = values if parts == 1 else (values, values - 1, values + 1)
-    names = {"MINE": str(tiny_bert), "VALUES": given, "RESULTS": tmp_path}
-    exec(code_of("atlas"), names)
-    assert names["maps"].weights.shape == (3, 4, 8, 8)
-    heads, run = (
-        (tmp_path / name).read_text(encoding="utf-8") for name in ("my_heads.html", "my_run.html")
-    )
-    assert "my measure" in heads and "She gave him the book." in heads and "0.6875" in heads
-    assert ("[-0.3, 1.7]" in heads) == (parts == 3)  # the ends of the last
-    assert "similarity of maps, RTE, fine-tuning" in run and "0.875" in run
-
-
 WORDS = "[CLS] she gave him the book . [SEP]".split()
 
 
