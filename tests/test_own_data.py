@@ -11,7 +11,7 @@ import zipfile
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT, write_results
+from conftest import ROOT
 from safetensors.torch import load_file
 from test_dependencies import treebank
 from test_glue_folder import LAYOUTS, write
@@ -20,7 +20,7 @@ from bertology_utils import __main__ as cli
 from bertology_utils import attention_maps, load_encoder
 from bertology_utils.corpora import FRAMENET
 from bertology_utils.glue import TASKS, load_rows
-from bertology_utils.results import entries_of, read_results
+from bertology_utils.results import read_results
 from bertology_utils.run import find_notebooks, select
 from bertology_utils.settings import convert, parse_data, parse_model, resolve
 from docs import evidence

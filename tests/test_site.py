@@ -1,5 +1,6 @@
-"""The site: whole or not at all, without dead links, and fit for a phone."""
+"""The site: whole or not at all, without dead links, and fit for a phone; its playground is tested from a server (test_playground.py)."""
 
+import re
 import subprocess
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -25,7 +26,7 @@ def built_pages():
     return sorted(
         path
         for path in SITE.rglob("*.html")
-        if "_modules" not in path.parts and "_static" not in path.parts
+        if not {"_modules", "_static", "playground"} & set(path.parts)
     )
 
 
@@ -53,6 +54,7 @@ def test_the_site_has_no_dead_link_or_image():
             named = (
                 not parts.fragment
                 or target not in parsed
+                or target.parent.name == "playground"  # what it is to show
                 or unquote(parts.fragment) in parsed[target].names
             )
             if not target.is_file() or not named:
@@ -60,12 +62,31 @@ def test_the_site_has_no_dead_link_or_image():
     assert dead == []
 
 
-def test_every_notebook_and_the_atlas_are_in_the_site():
+def test_every_notebook_is_in_the_site_and_leads_to_the_playground():
     needs_site()
     for notebook in (ROOT / "notebooks").glob("*.ipynb"):
         text = (SITE / "notebooks" / f"{notebook.stem}.html").read_text(encoding="utf-8")
         assert text.count("cell_output") > 5, notebook.name
-    assert (SITE / "atlas.html").stat().st_size < 5e6
+        assert "playground/index.html#view=" in text, notebook.name
+    assert "Playground" in (SITE / "playground" / "index.html").read_text(encoding="utf-8")
+
+
+def test_every_page_has_one_entry_in_three_groups():
+    needs_site()
+    tree = re.search(
+        r'class="sidebar-tree">(.*?)</div>', (SITE / "index.html").read_text("utf-8"), re.DOTALL
+    )[1]
+    pages = re.findall(r'<a class="reference internal" href="([^"#]+)"', tree)
+    assert tree.count('<p class="caption"') == 3
+    assert len(pages) == len(set(pages)) <= 30
+    assert len([page for page in pages if page.startswith("notebooks/")]) == 11
+
+
+def test_heads_in_sentences_lead_to_the_playground_and_no_others():
+    text = "Head (3, 5) and `(1, 2)`, ![a (1, 2)](x.png), $(1, 2)$, [(1, 2)](y)<!-- (1, 2) -->\n```\n(1, 2)\n```"
+    linked = site.with_heads_linked(text)
+    assert linked.count("<a ") == 1 and "#head=3.5" in linked
+    assert re.sub(r"</?a[^>]*>", "", linked) == text
 
 
 @pytest.mark.parametrize("width", [390, 1200])
@@ -86,6 +107,7 @@ def test_no_page_scrolls_sideways_or_complains(browser, width):
 def earlier(tmp_path, monkeypatch):
     """A checkout with a site, in which building it fails."""
     monkeypatch.setattr(site, "write_source", lambda root, source: source.mkdir())
+    monkeypatch.setattr(site, "write_playground", lambda root, page, model, glue: page.mkdir())
     monkeypatch.setattr(site, "NEEDS", ())
     (tmp_path / site.SITE).mkdir(parents=True)
     (tmp_path / site.SITE / "index.html").write_text("earlier")
@@ -105,6 +127,18 @@ def test_a_site_that_cannot_be_built_leaves_the_earlier_one(earlier, monkeypatch
     with pytest.raises(RuntimeError, match="not built"):
         site.build_site(earlier)
     assert left(earlier) == (["site"], "earlier")
+
+
+def test_without_npm_the_site_is_built_without_its_playground_and_says_so(
+    earlier, monkeypatch, capsys, tmp_path
+):
+    from docs.playground import __main__ as playground
+
+    monkeypatch.undo()
+    monkeypatch.setattr(playground.shutil, "which", lambda _: None)
+    site.write_playground(tmp_path, tmp_path / "page", "", "")
+    assert "without its playground: npm is not installed" in capsys.readouterr().out
+    assert not (tmp_path / "page").exists()
 
 
 def test_a_site_takes_the_place_of_the_earlier_one(earlier, monkeypatch):
