@@ -130,7 +130,7 @@ def test_commands_are_calls_that_would_run(name, places, own_cache):
                     ]
                 )
         else:
-            assert name in ("gpu", "installing", "confirm")
+            assert name in ("gpu", "installing", "confirm", "playground")
             assert words[0] in ("python", "source", "git")
             script = words[1] if words[1].endswith(".py") else ""
             assert (ROOT / script).exists()
