@@ -269,7 +269,9 @@ def judge(
     Raises:
         KeyError: there is no such claim, or no such rule.
     """
-    claim, found = CLAIMS[name], _flat(pooled(found))
+    claim = CLAIMS[name]
+    # By task, or by (task, part) where a task has several.
+    found = {at if len(at) > 1 else at[0]: one for at, one in leaves(pooled(found))}
     support = RULES[claim.rule](list(found.values()), claim)
     if not unmet and not found:
         unmet = "; ".join(need for need in claim.needs if need != LEARNED)
@@ -278,13 +280,7 @@ def judge(
     if unmet:
         return Verdict(name, UNTESTABLE, "–", f"missing: {unmet}", model, rule=claim.digest)
     number, tally = _number(claim, support, found, unit), _tally(claim, found)
-    why, digest = claim.rule_in_words, claim.digest
-    return Verdict(name, support.outcome, number, why, model, tally, digest)
-
-
-def _flat(found: Mapping[Any, Any]) -> dict[Any, Any]:
-    """By task, or by (task, part) where a task has several."""
-    return {at if len(at) > 1 else at[0]: one for at, one in leaves(found)}
+    return Verdict(name, support.outcome, number, claim.rule_in_words, model, tally, claim.digest)
 
 
 def in_words(outcome: str, tally: Mapping[str, int]) -> str:

@@ -90,7 +90,7 @@ def test_heads_that_point():
     others = {name: relation(name, SURE, ((0, 0),)) for name in RELATIONS}
     assert outcomes(others) == (HOLDS, FAILS)
     assert "amod (4, 10) does not" in measure.heads_of_clark(others).number
-    assert set(figures.MEANINGS) == set(RELATIONS)
+    assert set(figures.MEANINGS) >= set(RELATIONS)
 
 
 @pytest.mark.parametrize(("theirs", "outcome"), [(True, HOLDS), (False, FAILS)])

@@ -8,6 +8,7 @@ from bertology_utils import statistics, verdicts
 from bertology_utils.drift import figures
 from bertology_utils.glue import TASKS, plain_metric, predictions
 from bertology_utils.results import MEASURED
+from bertology_utils.statistics import MARGIN
 from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, Support, all_of, any_of
 
 MRPC, QQP, RTE = TASKS["mrpc"], TASKS["qqp"], TASKS["rte"]
@@ -46,13 +47,6 @@ def test_difference_is_paired():
         a - statistics.bootstrap(lambda rows: 0.0, 100, seed=6)
     with pytest.raises(ValueError, match="at least one example"):
         statistics.bootstrap(lambda rows: 0.0, 0, seed=1)
-
-
-def test_text():
-    value = statistics.Bootstrap(0.87654, np.linspace(0.8, 0.9, 1001), 10)
-    assert value.text(100) == "87.7 [80.2, 89.8]"
-    zero = statistics.Bootstrap(-0.00001, np.zeros(3), 10)
-    assert zero.text(100, sign=True) == "+0.0 [+0.0, +0.0]"
 
 
 def trainings(values, error=0.02, n=100):
@@ -143,12 +137,6 @@ def test_averages_of_estimates():
     assert exact.p_above(0.05) == 0.5**9 and exact.p_above(0.1) == 1
 
 
-def test_numbers_of_independent_examples_are_apart():
-    one, other = (statistics.Bootstrap(value, np.full(5, value), 10, value) for value in (3, 1))
-    found = statistics.apart(one, other)
-    assert found.value == 2 and (found.draws == 2).all() and found.n == 20
-
-
 def test_many_heads_against_a_least_effect():
     rng = np.random.default_rng(3)
     differences = rng.normal(0, 0.02, (200, 2, 3)) + [[0.05, 0.02, 0.0], [0.02, 0.02, 0.0]]
@@ -234,26 +222,25 @@ def test_agreement_of_given_heads_knows_of_examples_and_a_relation_of_heads():
     assert np.ptp(agreed.interval) < 0.01 < 0.5 < np.ptp(related.interval)
 
 
-def test_a_mean_of_paired_numbers_keeps_their_pairing():
+def test_means_of_paired_numbers_and_differences_of_unpaired_ones():
     one, other = (statistics.Bootstrap(value, np.full(5, value), 10, 1) for value in (1.0, 3.0))
-    mean = statistics.mean_of([one, other])
+    mean, unpaired = statistics.mean_of([one, other]), statistics.Bootstrap(1.0, np.ones(5), 10, 2)
     assert mean.value == 2 and (mean.draws == 2).all()
+    apart = statistics.apart(other, unpaired)
+    assert apart.value == 2 and (apart.draws == 2).all() and apart.n == 20
     with pytest.raises(ValueError, match="not paired"):
-        statistics.mean_of([one, statistics.Bootstrap(1.0, np.ones(5), 10, 2)])
+        statistics.mean_of([one, unpaired])
     with pytest.raises(ValueError, match="at least one"):
         statistics.mean_of([])
 
 
 def test_supports_combine():
-    sure, against, open_ = Support(0.001, 1.0), Support(1.0, 0.001), Support(0.5, 0.5)
-    assert all_of([sure, sure]).outcome == HOLDS and all_of([sure, open_]).outcome == UNDECIDED
-    assert all_of([sure, against]).outcome == FAILS and any_of([sure, against]).outcome == HOLDS
-    assert any_of([against, open_]).outcome == UNDECIDED
-    assert any_of([against, against]).outcome == FAILS
+    """Each outcome alone is tested with the rules, in test_judge."""
+    sure, weak = Support(0.001, 1.0), Support(1.0, 0.02)
     assert (~sure).outcome == FAILS and all_of([]).outcome == UNDECIDED
-    weak = Support(1.0, 0.02)
     assert weak.outcome == FAILS
     assert all_of([weak, sure]).outcome == UNDECIDED, "one of two is corrected"
+    assert any_of([~weak, ~sure]).outcome == UNDECIDED
     assert [Support(p, 1.0).outcome for p in (0.025, 0.026)] == [HOLDS, UNDECIDED]
 
 
@@ -340,21 +327,25 @@ def test_order_does_not_hang_on_the_last_digits():
     assert statistics.by_size(values, margin=0).tolist() == [2, 1, 3, 5, 0, 4]
 
 
-def test_what_is_further_apart_than_the_margin_is_ordered_by_size():
-    values = np.random.default_rng(1).permutation(np.arange(40) * 2 * statistics.MARGIN)
-    np.testing.assert_array_equal(statistics.by_size(values), np.argsort(-values))
+@pytest.mark.parametrize(
+    ("values", "order"),
+    [
+        (MARGIN * np.array([2, 0, 6, 4]), [2, 3, 0, 1]),
+        # A chain of small steps is not one tie.
+        (0.8 * MARGIN * np.arange(10), [8, 9, 6, 7, 4, 5, 2, 3, 0, 1]),
+        (np.array([np.nan, 1, 2]), [2, 1, 0]),
+    ],
+    ids=["apart", "chain", "missing"],
+)
+def test_what_is_no_tie_is_ordered_by_size(values, order):
+    assert statistics.by_size(values).tolist() == order
 
 
-def test_a_chain_of_small_steps_is_not_one_tie():
-    steps = np.arange(10) * 0.8 * statistics.MARGIN
-    assert statistics.by_size(steps).tolist() == [8, 9, 6, 7, 4, 5, 2, 3, 0, 1]
-
-
-def test_missing_values_come_last():
-    assert statistics.by_size(np.array([np.nan, 1, 2])).tolist() == [2, 1, 0]
-
-
-def test_p_values_as_printed():
+def test_numbers_as_printed():
+    value = statistics.Bootstrap(0.87654, np.linspace(0.8, 0.9, 1001), 10)
+    assert value.text(100) == "87.7 [80.2, 89.8]"
+    zero = statistics.Bootstrap(-0.00001, np.zeros(3), 10)
+    assert zero.text(100, sign=True) == "+0.0 [+0.0, +0.0]"
     for p, text in ((0.0009, "< 0.01"), (0.0099, "< 0.01"), (0.01, "0.01"), (0.949, "0.95")):
         assert statistics.p_text(p) == text
     assert (statistics.p_is(0.0099), statistics.p_is(0.949)) == ("p < 0.01", "p = 0.95")

@@ -223,7 +223,15 @@ def record_maps(lab: Lab) -> None:
     missing = "three tasks learned from random weights, with changed maps"
     lab.judge("random-start-layers", unmet="" if enough else missing)
     lab.record("mean cosine of the changes of maps", changes, by=("kind", "task"), unit="cosine")
-    judge_changes(lab, *(changes.get(kind, {}) for kind in kinds.values()))
+    same, other = (changes.get(kind, {}) for kind in kinds.values())
+    # A run that began with the other task's model contains that run, and does not count.
+    before = {task: (lab.settings.before(task) or (None,))[0] for task in lab.tasks}
+    counted = [task for task in other if next_task(lab, task) != before[task]]
+    above = {task: same[task] - other[task] for task in counted}
+    enough = sum(lab.learned[task] for task in counted) > 1
+    lab.judge("same-movement", same, unit="cosine")
+    missing = "" if enough else "two learned tasks"
+    lab.judge("task-movement", above, unit="difference", unmet=missing)
 
 
 def changed_and_learned(lab: Lab, task: Task, similarity: np.ndarray) -> bool:
@@ -234,24 +242,6 @@ def changed_and_learned(lab: Lab, task: Task, similarity: np.ndarray) -> bool:
     changed = similarity.mean(axis=(0, 2)).min() <= 1 - WEIGHT
     answers, seed = lab.random_starts(task), lab.resampling_seed(task)
     return changed and learned(task, answers, lab.labels(task), seed)
-
-
-def judge_changes(
-    lab: Lab, same: Mapping[Task, Bootstrap], other: Mapping[Task, Bootstrap]
-) -> None:
-    """Judge whether two runs change maps in the same way, and more so than runs on two tasks.
-
-    A run that began with the other task's model contains that run, and does not count.
-    """
-    before = {task: (lab.settings.before(task) or (None,))[0] for task in lab.tasks}
-    counted = [task for task in other if next_task(lab, task) != before[task]]
-    lab.judge("same-movement", same, unit="cosine")
-    lab.judge(
-        "task-movement",
-        {task: same[task] - other[task] for task in counted},
-        unit="difference",
-        unmet="" if sum(lab.learned[task] for task in counted) > 1 else "two learned tasks",
-    )
 
 
 def record_padding(lab: Lab) -> None:

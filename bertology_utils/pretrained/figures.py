@@ -24,8 +24,7 @@ MEANINGS = {
     "obj": "object → verb (obj)",
     "amod": "adjective → noun (amod)",
     "det": "article → noun (det)",
-}
-OTHERS = {  # of a treebank's twelve commonest
+    # The others of a treebank's twelve commonest.
     "case": "preposition → noun (case)",
     "advmod": "adverb → verb (advmod)",
     "obl": "adjunct → verb (obl)",
@@ -35,13 +34,7 @@ OTHERS = {  # of a treebank's twelve commonest
     "compound": "noun → noun (compound)",
     "mark": "“that” → verb (mark)",
 }
-KINDS = {
-    "NOUN": "noun",
-    "VERB": "verb",
-    "ADJ": "adjective",
-    "PRON": "pronoun",
-    "ADP": "preposition",
-}
+TAGS = {"NOUN": "noun", "VERB": "verb", "ADJ": "adjective", "PRON": "pronoun", "ADP": "preposition"}
 PLACES = {"before": "to the left", "after": "to the right"}
 HEAD, DISTANCE, RULE = "best head", "best fixed distance", "nearest word of a kind"
 RANDOM = "random weights"
@@ -98,7 +91,7 @@ def pointing(results: Results) -> Figure:
     table["pointer"] = table.what.map(POINTERS)
     table.loc[table.state != PRETRAINED, "pointer"] = RANDOM
     table = table[table.pointer != RULE]
-    kinds = [kind for kind in MEANINGS if kind in set(table.kind)]
+    kinds = [kind for kind in CLARK if kind in set(table.kind)]
     figure, axes = plots.panel_grid(2, 4, 2.9, sharey=True)
     names = "bert-base (Clark et al.)", results.model_title
     for ax, name, of in zip(axes, names, (published, table), strict=True):
@@ -135,7 +128,7 @@ def relations(results: Results) -> Figure:
 def rule_in_words(rule: str) -> str:
     """A rule of :data:`bertology_utils.links.dependencies.RULES` as people say it: "verb to the right"."""
     tag, _, place = rule.partition(" ")
-    return f"{KINDS.get(tag, tag)} {PLACES.get(place, place)}"
+    return f"{TAGS.get(tag, tag)} {PLACES.get(place, place)}"
 
 
 def bars(ax: Axes, table: pd.DataFrame, kinds: Sequence[str]) -> None:
@@ -164,6 +157,6 @@ def bars(ax: Axes, table: pd.DataFrame, kinds: Sequence[str]) -> None:
         text = one.pointer.replace("word ", "word\n").replace("fixed ", "fixed\n")
         style: dict[str, Any] = {"color": MARKS[one.pointer], "ha": side, "size": "small"}
         ax.text(one.value, -0.5, text.replace("random ", "random\n"), va="bottom", **style)
-    ax.set_yticks(rows, [(MEANINGS | OTHERS).get(kind, kind) for kind in kinds])
+    ax.set_yticks(rows, [MEANINGS.get(kind, kind) for kind in kinds])
     ax.tick_params(axis="y", length=0)
     ax.set(xlim=(0, 100), ylim=(len(kinds) - 0.4, -0.6), xlabel="governors found, %")
