@@ -18,6 +18,7 @@ import bertology_utils
 from bertology_utils.annotation.inputs import token_types
 from bertology_utils.attention import ByNorm, make_batches, observe
 from bertology_utils.attention.batches import tokenize
+from bertology_utils.attention.cells import StrongestCells
 from bertology_utils.digest import fingerprint
 from bertology_utils.disabling.heads import TwinWords, describe_heads
 from bertology_utils.disabling.masking import ABLATIONS, INTERCHANGE, replacement
@@ -115,7 +116,7 @@ def own_inputs(lab):
 
 def test_no_measurement_depends_on_batches(lab, tiny_bert):
     model = load_encoder(str(tiny_bert)).double()
-    made, results, tried = of_inputs(lab, model), {}, {FrameLinkAttention}
+    made, results, tried = of_inputs(lab, model), {}, {FrameLinkAttention, StrongestCells}
     for size, batches in own_inputs(lab).items():
         measurements = made()
         tried |= {type(one) for one in measurements.values()} - {ByNorm}
@@ -128,7 +129,7 @@ def test_no_measurement_depends_on_batches(lab, tiny_bert):
 
 
 def test_every_measurement_can_be_kept(lab, tiny_bert):
-    model, (placed, *_) = load_encoder(str(tiny_bert)), place_release("embedded", lab.tokenizer)
+    model, (placed, _) = load_encoder(str(tiny_bert)), place_release("embedded", lab.tokenizer)
     made = of_inputs(lab, model)
     of_frames = [
         FrameLinkAttention(placed[:COUNT], "predicate to element", elsewhere=other, seed=1)
@@ -151,7 +152,7 @@ def every_class():
 
 @pytest.mark.parametrize("elsewhere", ["borrowed", "moved"])
 def test_no_score_of_frame_links_depends_on_batches(lab, elsewhere):
-    placed, inputs, _ = place_release("embedded", lab.tokenizer)
+    placed, inputs = place_release("embedded", lab.tokenizer)
     placed, batches = placed[:COUNT], in_batches(inputs.select(range(COUNT)), lab.tokenizer)
     model, results = lab.encoder().double(), {}
     for size, made in batches.items():

@@ -426,7 +426,7 @@ def gain_without_a_twelfth(
 
 def frame_link_excess(lab: Lab) -> np.ndarray:
     """How much more weight pre-trained heads put along frame-semantic links (§4.2) than at other sentences' places, (layers, heads)."""
-    placed, inputs, _ = place_release(lab.settings.framenet, lab.tokenizer)
+    placed, inputs = place_release(lab.settings.framenet, lab.tokenizer)
     links = FrameLinkAttention(
         placed, "predicate to element", elsewhere="borrowed", seed=lab.settings.seed
     )

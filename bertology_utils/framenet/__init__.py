@@ -6,17 +6,3 @@
   ``run``, which records all that this section measures.
 - ``figures`` draws it.
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ..lab import Lab
-
-
-def run(lab: Lab) -> None:
-    """Record all that §4.2 measures; see :func:`bertology_utils.framenet.measure.run`."""
-    from . import measure  # imports torch, which the readers of a release do without
-
-    measure.run(lab)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from ..annotation.inputs import wordpieces
-from ..attention import Batch, attention_maps, make_batches, observe_cached, received
+from ..attention import Batch, attention_maps, make_batches, observe_cached
 from ..attention.batches import batches_of, encode
+from ..attention.cells import Cells, StrongestCells, as_set, borrow_places, cells_between
 from ..common import Head, head_name
 from ..lab import Lab, kept
 from ..published import MODEL, READING_ERROR, published_panel
@@ -40,7 +39,6 @@ from .links import (
     FrameSentence,
     extract,
     only_complements,
-    towards_official,
 )
 from .release import Release, Span, load_release
 
@@ -51,7 +49,6 @@ if TYPE_CHECKING:
 DIRECTIONS = FORWARD, BACK = "predicate to element", "element to predicate"
 # What the links are compared with, and what people read for it.
 PLACES = {"moved": "shifted places", "borrowed": "other sentences' places"}
-BORROWED = 8  # places to borrow from other sentences
 EVEN_SHARES = 2  # so many times 1/L is a high weight, as in §4.4's stripes
 PRONOUN_FORMS = frozenset(
     "i you he she it we they who me him her us them this that these those".split()
@@ -79,49 +76,40 @@ class FramePlaces:
         predicate: positions of the predicate's wordpieces.
         elements: positions of each linked element's.
         length: wordpieces, special tokens included.
-        special: special tokens before and after the words.
+        words: positions of all but the special tokens.
     """
 
     sentence: FrameSentence
     predicate: tuple[int, ...]
     elements: tuple[tuple[int, ...], ...]
     length: int
-    special: tuple[int, int] = (1, 1)
+    words: range
 
-    @property
-    def words(self) -> range:
-        """Positions of all but the special tokens."""
-        return range(self.special[0], self.length - self.special[1])
-
-    def pairs(self, direction: str, pairing: str = "product") -> np.ndarray:
-        """Rows (attending) and columns (attended to) of the map's cells that belong to the links, shape (2, pairs).
+    def pairs(self, direction: str, pairing: str = "product") -> Cells:
+        """The map's cells that belong to the links.
 
         Args:
             direction: one of :data:`DIRECTIONS`.
             pairing: "product" pairs every wordpiece of the predicate with every one of an element;
                 "zip" the first with the first and so on, as the published code does.
         """
-        cells = [
-            pair
-            for element in self.elements
-            for pair in (
-                zip(self.predicate, element, strict=False)
-                if pairing == "zip"
-                else ((p, e) for p in self.predicate for e in element)
-            )
-        ]
-        predicate_first = np.array(cells).T
+        if pairing == "zip":
+            pairs = [zip(self.predicate, element, strict=False) for element in self.elements]
+            cells = [np.array([*several]).T for several in pairs]
+        else:
+            cells = [cells_between(self.predicate, element) for element in self.elements]
+        predicate_first = np.hstack(cells)
         return predicate_first if direction == FORWARD else predicate_first[::-1]
 
 
-def place_release(source: str, tokenizer: Any) -> tuple[list[FramePlaces], Dataset, int]:
+def place_release(source: str, tokenizer: Any) -> tuple[list[FramePlaces], Dataset]:
     """The sentences of a release that the paper's rules leave; see :func:`place`."""
-    return place(extract(load_release(source), PAPER)[0], tokenizer)
+    return place(extract(load_release(source), PAPER), tokenizer)
 
 
 def place(
     sentences: Sequence[FrameSentence], tokenizer: Any, max_length: int = 128
-) -> tuple[list[FramePlaces], Dataset, int]:
+) -> tuple[list[FramePlaces], Dataset]:
     """Sentences with the wordpieces of their links, and the model's inputs.
 
     Args:
@@ -130,8 +118,8 @@ def place(
         max_length: wordpieces per input.
 
     Returns:
-        The placed sentences, the model's inputs in the same order, and how many sentences were left
-        out because a predicate or an element has no wordpiece within ``max_length``.
+        The placed sentences, and the model's inputs in the same order. Sentences are left out whose
+        predicate, or an element of which, has no wordpiece within ``max_length``.
     """
     from datasets import Dataset
 
@@ -149,19 +137,19 @@ def place(
         elements = tuple(positions(row, spans) for spans in sentence.elements)
         if predicate and all(elements):
             owners = inputs.sequence_ids(row)  # None for a special token
-            words = [position for position, owner in enumerate(owners) if owner is not None]
-            special = words[0], len(owners) - 1 - words[-1]
-            placed.append(FramePlaces(sentence, predicate, elements, len(owners), special))
+            pieces = [position for position, owner in enumerate(owners) if owner is not None]
+            words = range(pieces[0], pieces[-1] + 1)
+            placed.append(FramePlaces(sentence, predicate, elements, len(owners), words))
             rows.append(row)
     columns = {name: [values[row] for row in rows] for name, values in inputs.items()}
-    return placed, Dataset.from_dict(columns), len(sentences) - len(placed)
+    return placed, Dataset.from_dict(columns)
 
 
 @kept
 def frame_sentences(lab: Lab) -> tuple[list[FramePlaces], list[Batch]]:
     """The sentences that the lab's protocol keeps of its release, with their model inputs."""
-    sentences, _ = extract(load_release(lab.settings.framenet), RULES[lab.settings.protocol])
-    placed, inputs, _ = place(sentences, lab.tokenizer)
+    sentences = extract(load_release(lab.settings.framenet), RULES[lab.settings.protocol])
+    placed, inputs = place(sentences, lab.tokenizer)
     return placed, make_batches(inputs, lab.tokenizer)
 
 
@@ -175,12 +163,9 @@ class FrameLinkScores:
     Attributes:
         places: per sentence, shape (places, layers, heads): the score of its links first, then
             those of the cells that they are compared with.
-        hits: True where a row's largest weight among words falls on a link, shape (sentences,
-            layers, heads).
     """
 
     places: tuple[np.ndarray, ...]
-    hits: np.ndarray
 
     @property
     def actual(self) -> np.ndarray:
@@ -206,7 +191,7 @@ class FrameLinkScores:
         )
 
 
-class FrameLinkAttention:
+class FrameLinkAttention(StrongestCells):
     """Measurement: the largest weight among the cells of a sentence's links, for every head.
 
     Args:
@@ -216,8 +201,7 @@ class FrameLinkAttention:
             together, so that all distances stay. "borrowed": the cells of other sentences of the
             same length, so that distances and positions stay.
         seed: of the choice of borrowed cells.
-        centred: subtract from every weight what the token gets from the average token, so that a
-            head's preference for certain words, whoever is looking, does not count.
+        centred: see :class:`bertology_utils.attention.cells.StrongestCells`.
     """
 
     def __init__(
@@ -229,83 +213,59 @@ class FrameLinkAttention:
         seed: int = 0,
         centred: bool = False,
     ):
-        self._placed, self._centred = placed, centred
-        self._links = [sentence.pairs(direction, pairing) for sentence in placed]
-        others = [list[np.ndarray]()] * len(placed)
-        if elsewhere:
-            others = self._moved() if elsewhere == "moved" else self._borrowed(seed)
-        self._cells = [
-            _stack([links, *places]) for links, places in zip(self._links, others, strict=True)
+        links, rng = [one.pairs(direction, pairing) for one in placed], np.random.default_rng(seed)
+        by_length = defaultdict[int, list[Cells]](list)
+        for sentence, cells in zip(placed, links, strict=True):
+            by_length[sentence.length].append(cells)
+
+        def others(sentence: FramePlaces, cells: Cells) -> list[Cells]:
+            if elsewhere == "moved":
+                return moved(cells, sentence.words)
+            same_length = by_length[sentence.length] if elsewhere else []
+            return borrow_places(same_length, as_set(cells), rng)
+
+        self._places = [
+            [cells, *others(sentence, cells)] for sentence, cells in zip(placed, links, strict=True)
         ]
-        self._scores: list[list[np.ndarray]] = [[] for _ in placed]
-        self._hits: list[list[np.ndarray]] = [[] for _ in placed]
-
-    def _moved(self) -> list[list[np.ndarray]]:
-        """Every place along the sentence where all cells are on words and none is a link's."""
-        places = []
-        for sentence, links in zip(self._placed, self._links, strict=True):
-            shifts = range(sentence.words.start - links.min(), sentence.words.stop - links.max())
-            own = _as_set(links)
-            places.append([links + by for by in shifts if not own & _as_set(links + by)])
-        return places
-
-    def _borrowed(self, seed: int) -> list[list[np.ndarray]]:
-        """The cells of up to :data:`BORROWED` other sentences of the same length, drawn at random, none a link's own."""
-        rng = np.random.default_rng(seed)
-        by_length = defaultdict(list)
-        for index, sentence in enumerate(self._placed):
-            by_length[sentence.length].append(index)
-        places = []
-        for sentence, links in zip(self._placed, self._links, strict=True):
-            own = _as_set(links)
-            drawn = (self._links[other] for other in rng.permutation(by_length[sentence.length]))
-            places.append(
-                list(islice((cells for cells in drawn if not own & _as_set(cells)), BORROWED))
-            )
-        return places
+        super().__init__(self._places, centred)
 
     def others(self, index: int) -> list[set[tuple[int, int]]]:
         """The cells, (row, column), of every place that a sentence's links are compared with."""
-        return [_as_set(cells) for cells in self._cells[index].transpose(1, 0, 2)[1:]]
-
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Score one layer; see :class:`bertology_utils.attention.Measurement`."""
-        weights = (maps - received(maps, batch)[:, :, None] if self._centred else maps).cpu()
-        for row, (index, first) in enumerate(zip(batch.index, batch.starts.tolist(), strict=True)):
-            last = first + self._placed[index].length
-            own = weights[row, :, first:last, first:last]  # (heads, length, length)
-            rows, columns = torch.from_numpy(self._cells[index])  # (places, pairs) each
-            largest_weight = own[:, rows, columns].amax(dim=2)  # (heads, places)
-            self._scores[index].append(largest_weight.T.numpy())
-            self._hits[index].append(_points_at(own, self._links[index], self._placed[index].words))
+        return [as_set(cells) for cells in self._places[index][1:]]
 
     def compute(self) -> FrameLinkScores:
         """The scores of all sentences, in order."""
-        hits = np.stack([np.stack(layers) for layers in self._hits])
-        return FrameLinkScores(tuple(np.stack(layers, axis=1) for layers in self._scores), hits)
+        return FrameLinkScores(tuple(super().compute()))
 
 
-def _as_set(cells: np.ndarray) -> set[tuple[int, int]]:
-    return set(zip(*cells.tolist(), strict=True))
+def moved(links: Cells, words: range) -> list[Cells]:
+    """The links' cells moved along a sentence, wherever all are on words and none is a link's."""
+    shifts, own = range(words.start - links.min(), words.stop - links.max()), as_set(links)
+    return [links + shift for shift in shifts if own.isdisjoint(as_set(links + shift))]
 
 
-def _stack(places: Sequence[np.ndarray]) -> np.ndarray:
-    """Cells of several places as one array of shape (2, places, pairs).
+def pointing(placed: Sequence[FramePlaces], direction: str) -> StrongestCells:
+    """A measurement for :func:`hits`: by linked row of a sentence the cells of its link, then all of the row on words."""
+    sets = []
+    for sentence in placed:
+        rows, columns = sentence.pairs(direction)
+        sets.append(
+            [
+                cells_between([row], to)
+                for row in np.unique(rows)
+                for to in (columns[rows == row], sentence.words)
+            ]
+        )
+    return StrongestCells(sets)
 
-    The last pair fills up the shorter ones; a largest weight stays what it is.
+
+def hits(weights: Sequence[np.ndarray]) -> np.ndarray:
+    """True where the word to which some linked row attends most belongs to its link, shape (sentences, layers, heads).
+
+    Args:
+        weights: what :func:`pointing` measured.
     """
-    most = max(cells.shape[1] for cells in places)
-    filled = [cells[:, np.arange(most).clip(max=cells.shape[1] - 1)] for cells in places]
-    return np.stack(filled, axis=1)
-
-
-def _points_at(own: torch.Tensor, links: np.ndarray, words: range) -> np.ndarray:
-    """Per head: does the word to which some linked row attends most belong to its link? Shape (heads,)."""
-    linked = torch.zeros(own.shape[1:], dtype=torch.bool)
-    linked[links[0], links[1]] = True
-    attending = torch.from_numpy(np.unique(links[0]))
-    most = own[:, attending, words.start : words.stop].argmax(dim=2)  # (heads, rows), words only
-    return linked[attending, most + words.start].any(dim=1).numpy()
+    return np.stack([(one[::2] == one[1::2]).any(axis=0) for one in weights])
 
 
 def scores_on(
@@ -318,7 +278,7 @@ def scores_on(
         encoder, tokenizer: the model.
         direction, options: of :class:`FrameLinkAttention`.
     """
-    placed, inputs, _ = place(sentences, tokenizer)
+    placed, inputs = place(sentences, tokenizer)
     links = FrameLinkAttention(placed, direction, **options)
     return observe_cached(encoder, make_batches(inputs, tokenizer), {"links": links})["links"]
 
@@ -342,15 +302,10 @@ class Seen:
     link: tuple[int, int]
 
     @property
-    def weight(self) -> float:
-        """The largest weight along a link: the head's score on this sentence."""
-        return float(self.weights[self.link])
-
-    @property
     def text(self) -> str:
         """ "from “agitated” to “he” 0.032"."""
         looking, seen = (self.tokens[place] for place in self.link)
-        return f"from “{looking}” to “{seen}” {self.weight:.3f}"
+        return f"from “{looking}” to “{seen}” {self.weights[self.link]:.3f}"
 
 
 def seen(encoder: Any, tokenizer: Any, sentence: FramePlaces, head: Head, direction: str) -> Seen:
@@ -366,7 +321,7 @@ def seen(encoder: Any, tokenizer: Any, sentence: FramePlaces, head: Head, direct
     tokens = tokenizer.convert_ids_to_tokens(batch.inputs["input_ids"][0])
     layer, index = head
     weights = attention_maps(encoder, batch.to(encoder.device))[layer][0, index].cpu().numpy()
-    cells = sorted(_as_set(sentence.pairs(direction)))
+    cells = sorted(as_set(sentence.pairs(direction)))
     return Seen(head, tokens, weights, cells, max(cells, key=lambda cell: weights[cell]))
 
 
@@ -381,16 +336,11 @@ def most_special(scores: FrameLinkScores, head: Head) -> int:
 # What decides
 
 
-def excess_test(scores: FrameLinkScores, centred: FrameLinkScores, seed: Seed) -> ManyTest:
-    """Every head's excess along frame links, as it is and with popularity off, both above the least effect that counts."""
-    return in_both(*(many_test(one.excess, WEIGHT, seed) for one in (scores, centred)))
-
-
 def p_of_following(test: ManyTest, random_bar: float) -> np.ndarray:
     """Every head's p value that its excess is above the least effect; 1 where a head with random weights has as much.
 
     Args:
-        test: from :func:`excess_test`.
+        test: of every head's excess, with and without popularity.
         random_bar: the largest excess of a head with random weights.
     """
     return np.where(test.means > random_bar, test.above, 1.0)
@@ -447,7 +397,7 @@ def best_fixed_distance(
 ) -> tuple[int, Bootstrap]:
     """Share of links that a head would hit if it always pointed the same number of wordpieces away.
 
-    To be compared with :attr:`FrameLinkScores.hits`.
+    To be compared with :func:`hits`.
 
     Returns:
         The best distance (column minus row), and the share of sentences in which it hits.
@@ -498,8 +448,6 @@ def run(lab: Lab) -> None:
     record_following(lab, "frame links", tests, bars, {"frame-links": FORWARD, "frame-back": BACK})
     record_complements(lab, bars)
     record_pointing(lab, scores[FORWARD])
-    roles = Counter(filter(None, map(role, placed)))
-    lab.record("sentences by kind of element", roles, by=("kind",), unit="count")
 
 
 def borrowing(
@@ -513,33 +461,33 @@ def borrowing(
 def scores_and_tests(
     lab: Lab, placed: Sequence[FramePlaces], batches: Sequence[Batch]
 ) -> tuple[dict[str, FrameLinkScores], dict[str, ManyTest]]:
-    """Scores of the pre-trained heads, and :func:`excess_test`, by direction."""
-    measurements = {direction: borrowing(lab, placed, direction) for direction in DIRECTIONS}
-    centred = {
-        f"{direction}, centred": borrowing(lab, placed, direction, centred=True)
+    """Scores of the pre-trained heads, and tests of their excess, by direction.
+
+    The test says of every head whether its excess along frame links, as it is and with popularity
+    off, is above the least effect that counts.
+    """
+    measurements = {
+        f"{direction}{how}": borrowing(lab, placed, direction, centred=bool(how))
         for direction in DIRECTIONS
+        for how in ("", ", centred")
     }
-    measured = observe_cached(lab.encoder(), batches, measurements | centred)
-    scores = {direction: measured[direction] for direction in DIRECTIONS}
+    measured = observe_cached(lab.encoder(), batches, measurements)
     tests = {
-        direction: excess_test(
-            measured[direction], measured[f"{direction}, centred"], lab.settings.seed
-        )
-        for direction in DIRECTIONS
+        name: many_test(one.excess, WEIGHT, lab.settings.seed) for name, one in measured.items()
     }
-    return scores, tests
+    return (
+        {direction: measured[direction] for direction in DIRECTIONS},
+        {one: in_both(tests[one], tests[f"{one}, centred"]) for one in DIRECTIONS},
+    )
 
 
 def record_sentences(lab: Lab, release: Release) -> None:
-    """How many sentences each filter leaves, by the paper's rules and towards those of its code."""
+    """How many sentences the paper's rules leave, and those of its code."""
     if release.problems:
         print(f"left out of {release.name}: {len(release.problems)}, first {release.problems[0]}")
     lab.fact(release=release.name)
-    left = {name: extract(release, rules)[1] for name, rules in RULES.items()}
-    sentences = {name: list(counts.values())[-1] for name, counts in left.items()}
-    lab.record("sentences left", left[lab.settings.protocol], by=("kind",), unit="count")
+    sentences = {name: len(extract(release, rules)) for name, rules in RULES.items()}
     lab.record("sentences kept", sentences, by=("kind",), unit="count")
-    lab.record("sentences: together", towards_official(release), by=("kind",), unit="count")
     unmet = f"release 1.7 with {PAPER_UNITS} lexical units; here {release.units}"
     unmet = "" if release.units == PAPER_UNITS else unmet
     lab.judge("frame-count", {release.name: sentences[lab.settings.protocol]}, unmet=unmet)
@@ -592,8 +540,6 @@ def record_percentile(
         lab: takes the numbers.
         scores, random: of the encoder and of random weights, by direction.
     """
-    placed, _ = frame_sentences(lab)
-    lab.record("uniform share", float(np.mean([1 / one.length for one in placed])), unit="weight")
     without = {
         direction: {OTHER_PLACES: one.elsewhere, RANDOM: random[direction].actual.mean(axis=0)}
         for direction, one in scores.items()
@@ -626,7 +572,7 @@ def record_following(
     Args:
         lab: takes the numbers.
         links: what they are called.
-        tests, bars: by direction: :func:`excess_test`, and the largest excess with random weights.
+        tests, bars: by direction, the tests of :func:`scores_and_tests` and the largest excess with random weights.
         claims: the direction of each.
     """
     p = {direction: p_of_following(test, bars[direction]) for direction, test in tests.items()}
@@ -642,7 +588,7 @@ def record_complements(lab: Lab, bars: Mapping[str, float]) -> None:
     if unmet := too_few(len(rest)) if rest else CLAIMS["frame-functions"].needs[0]:
         lab.judge("frame-functions", {}, unmet=unmet)
         return
-    placed, inputs, _ = place(rest, lab.tokenizer)
+    placed, inputs = place(rest, lab.tokenizer)
     _, tests = scores_and_tests(lab, placed, make_batches(inputs, lab.tokenizer))
     excess = {direction: test.means for direction, test in tests.items()}
     name = "links to other elements"
@@ -653,20 +599,23 @@ def record_complements(lab: Lab, bars: Mapping[str, float]) -> None:
 def record_pointing(lab: Lab, borrowed: FrameLinkScores) -> None:
     """The highest head at both kinds of other places, and the one that points at links most against a fixed distance."""
     seed, (placed, batches) = lab.settings.seed, frame_sentences(lab)
-    moved = {"moved": FrameLinkAttention(placed, FORWARD, elsewhere="moved")}
-    moved = observe_cached(lab.encoder(), batches, moved)["moved"]
+    measurements = {
+        "moved": FrameLinkAttention(placed, FORWARD, elsewhere="moved"),
+        "pointing": pointing(placed, FORWARD),
+    }
+    measured = observe_cached(lab.encoder(), batches, measurements)
     top = heads_by_size(borrowed.actual.mean(axis=0))[0]
     tests = {
         f"over {PLACES[kind]}": tested_head(many_test(one.excess, WEIGHT, seed), top)
-        for kind, one in (("moved", moved), ("borrowed", borrowed))
+        for kind, one in (("moved", measured["moved"]), ("borrowed", borrowed))
     }
     lab.judge("frame-moved", tests)
 
-    hits = borrowed.hits
-    pointer = heads_by_size(hits.mean(axis=0))[0]
+    pointed = hits(measured["pointing"])
+    pointer = heads_by_size(pointed.mean(axis=0))[0]
     distance, fixed = best_fixed_distance(placed, FORWARD, seed)
     lab.fact(best_distance=distance)
     lab.record("pointing by the best fixed distance", fixed, unit="share")
-    ahead = mean_over_seeds([bootstrap_mean(hits[:, *pointer].astype(float), seed) - fixed])
+    ahead = mean_over_seeds([bootstrap_mean(pointed[:, *pointer].astype(float), seed) - fixed])
     lab.record("pointing above the best fixed distance", ahead, unit="gain")
     lab.judge("frame-pointing", {f"{head_name(*pointer)} against {distance:+d} wordpieces": ahead})

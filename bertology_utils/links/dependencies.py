@@ -158,34 +158,28 @@ class _Sentence:
         self.dependents = np.array([dependent for dependent, _, _ in arcs], dtype=int)
         self.heads = np.array([head for _, head, _ in arcs], dtype=int)
         self.labels = [label for *_, label in arcs]
-        self.start, last = sentence.span
-        self.stop = last + 1
+        first, last = sentence.span
+        self.own = slice(first, last + 1)
         written = sentence.written
         # (written words, wordpieces of the sentence)
-        self.member = torch.zeros(max(written) + 1, self.stop - self.start)
+        self.member = torch.zeros(max(written) + 1, last + 1 - first)
         for word, pieces in zip(written, sentence.pieces, strict=True):
-            self.member[word, [at - self.start for at in pieces]] = 1
-        points_at = nearest_words(sentence)  # (rules, written words)
-        self.by_rule = np.stack(
-            [
-                self.heads[:, None] == points_at[:, self.dependents].T,
-                self.dependents[:, None] == points_at[:, self.heads].T,
-            ]
-        )
+            self.member[word, [at - first for at in pieces]] = 1
+        self.by_rule = self._right(nearest_words(sentence))
 
     def hits(self, maps: torch.Tensor) -> np.ndarray:
         """Shape (ways, arcs, heads), for one layer's maps of the example, (heads, tokens, tokens)."""
-        own = maps[:, self.start : self.stop, self.start : self.stop]
-        from_words = (self.member / self.member.sum(dim=1, keepdim=True)).to(own.dtype)
-        words = from_words @ own @ self.member.T.to(own.dtype)  # (heads, words, words)
+        from_words = (self.member / self.member.sum(dim=1, keepdim=True)).to(maps.dtype)
+        # (heads, words, words)
+        words = from_words @ maps[:, self.own, self.own] @ self.member.T.to(maps.dtype)
         words.diagonal(dim1=1, dim2=2).fill_(-1)  # a word does not point at itself
-        points_at = words.argmax(dim=2).numpy()  # (heads, words)
-        return np.stack(
-            [
-                self.heads[:, None] == points_at[:, self.dependents].T,
-                self.dependents[:, None] == points_at[:, self.heads].T,
-            ]
-        )
+        return self._right(words.argmax(dim=2).numpy())
+
+    def _right(self, points_at: np.ndarray) -> np.ndarray:
+        """Which arcs are found, (ways, arcs, pointers), by the word at which each one points, (pointers, words)."""
+        to_heads = self.heads[:, None] == points_at[:, self.dependents].T
+        to_dependents = self.dependents[:, None] == points_at[:, self.heads].T
+        return np.stack([to_heads, to_dependents])
 
 
 def nearest_words(sentence: PlacedSentence) -> np.ndarray:
@@ -287,19 +281,17 @@ class RelationTest:
     @property
     def support(self) -> Support:
         """Support for some head that beats the offset; against it, that the best one is significantly less than 0.02 ahead."""
-        ahead = mean_over_seeds([self.difference])
-        number = (
-            f"{head_name(*self.head)} {self.difference.text(100, 1, sign=True)} points; n={ahead.n}"
-        )
-        return Support(0.0 if self.beats else 1.0, (-ahead).p_above(-WEIGHT), number)
+        return self._support(0.0 if self.beats else 1.0, self.difference)
 
     @property
     def support_above_rule(self) -> Support:
         """As :attr:`support`, for the best head above the rule."""
-        ahead = mean_over_seeds([self.above_rule])
-        number = f"{head_name(*self.head)} {self.above_rule.text(100, 1, sign=True)} points"
-        number += f" above the nearest {self.rule}; n={ahead.n}"
-        return Support(self.p_rule, (-ahead).p_above(-WEIGHT), number)
+        return self._support(self.p_rule, self.above_rule, f" above the nearest {self.rule}")
+
+    def _support(self, holds: float, ahead: Bootstrap, than: str = "") -> Support:
+        below = (-mean_over_seeds([ahead])).p_above(-WEIGHT)
+        points = f"{ahead.text(100, 1, sign=True)} points{than}"
+        return Support(holds, below, f"{head_name(*self.head)} {points}; n={ahead.n}")
 
 
 def best_offset(offsets: np.ndarray) -> int:

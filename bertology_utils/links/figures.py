@@ -22,14 +22,13 @@ from ..plots import COLOURS
 from ..plots.charts import BORDER, ZERO
 from ..results import Results
 from ..verdicts import CLAIMS, WEIGHT
-from .record import (
+from .measure import (
     ABOVE_PLACES,
     ABOVE_RIVALS,
     ALONG,
     BEFORE,
     CENTRED,
     FROM_CLS,
-    HIGHEST,
     NEIGHBOURS,
     RHO,
     TUNED,
@@ -41,6 +40,7 @@ CONTROLS = {
     CENTRED: ("over position, mean attention received subtracted", "green", "D"),
     ABOVE_RIVALS: ("over rivals", "orange", "s"),
 }
+HIGHEST = 5  # heads of a type of link that are drawn
 # The tasks on which [CLS] attends most to punctuation, says the paper; on the others to [SEP].
 PUNCTUATION = [TASKS[name].title for name in CLAIMS["cls-reads-punctuation"].tasks]
 

@@ -1,28 +1,35 @@
-"""Attention along links between two words, against other inputs' places, rivals and neighbours (§4.5)."""
+"""§4.5: attention along links between words, against other inputs' places, rivals and neighbours, and from [CLS] (Fig 7)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from ..annotation.annotators import Word
 from ..annotation.inputs import (
     NOUNS,
     PRONOUNS,
     SUBJECTS,
+    TOKEN_TYPES,
     AnnotatedInput,
     PlacedSentence,
     is_punctuation,
+    token_types,
 )
-from ..attention import Batch, attention_maps, one_example, received
-from ..common import head_name
+from ..attention import Batch, Measurement, attention_maps, one_example
+from ..attention.cells import Cells, StrongestCells, as_set, borrow_places, cells_between
+from ..common import head_name, track
+from ..features import Features, Flow, in_even_shares, marks
+from ..features.compare import mean_over_examples
+from ..glue import Task
+from ..lab import Lab, kept
+from ..results import P_VALUE
 from ..statistics import (
-    ONE_SIDED,
     Bootstrap,
     ManyTest,
     Seed,
@@ -31,17 +38,41 @@ from ..statistics import (
     means_with_gaps,
     rank_correlations,
 )
-from ..verdicts import WEIGHT, Support
+from ..verdicts import WEIGHT, Support, all_of, never_adjacent, no_sink
+from .dependencies import ROWS, arcs_of, relation_test
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 # ClearNLP makes the copula the subject's head, UD the adjective or noun that it belongs to.
 PREDICATES = {"VERB", "AUX"}
-BORROWED = 8  # places from other inputs, for each link at most
 LINK_TYPES = ("verb → subject", "subject → verb", "noun → pronoun", "pronoun → noun")
 PAIRS = {"verbs": LINK_TYPES[:2], "pronouns": LINK_TYPES[2:]}  # by the words that are linked
-Cells = tuple[np.ndarray, np.ndarray]  # rows and columns of a map, each of shape (pairs,)
+
+# States of a model.
+BEFORE, TUNED, RANDOM = "pre-trained", "fine-tuned", "random weights"
+# Names of rows in results.json; of every head, by state of the model and type of link.
+ALONG = "weight along links"
+ABOVE_PLACES = "weight along links above other inputs' places"
+CENTRED = "the same with each word's popularity off"
+ABOVE_RIVALS = "weight along links above rivals"
+AHEAD = "share of links ahead of all their rivals"
+NEIGHBOURS = "weight on the neighbour on the links' side"
+RHO = "ρ with attention to neighbours, attention along links"
+# By state, task and type of token; and by task, type and fine-tuning run.
+FROM_CLS = "weight from [CLS], last layer"
+FIRST = "share of resamples in which [CLS] attends most to it"
+# What a claim is about: types of link, or the token to which [CLS] attends most. Of verbs the paper
+# speaks of the direction from the verb only.
+DIAGONAL = {"verbs-diagonal": PAIRS["verbs"], "pronouns-diagonal": PAIRS["pronouns"]}
+INDISTINCT = {
+    "verbs-indistinct": LINK_TYPES[:1],
+    "subjects-indistinct": LINK_TYPES[1:2],
+    "pronouns-indistinct": PAIRS["pronouns"],
+}
+CLS_CLAIMS = {"cls-reads-sep": "[SEP]", "cls-reads-punctuation": "punctuation"}
+Found = Mapping[str, Any]  # what one pass over one task's inputs found of a model, by measurement
+Tests = Mapping[str, Sequence[ManyTest]]  # of every head, by type of link
 
 
 # The links of an input.
@@ -52,16 +83,13 @@ class TokenLink:
     """A pair of words, the first attending to the second.
 
     Attributes:
-        rows, columns: the map's cells that belong to the pair, each of shape (pairs,).
+        cells: the map's cells that belong to the pair.
         sentence: its number in the input from 0, its first position, and its wordpieces.
-        places: cells in which other inputs have such links, (rows, columns) each; see
-            :func:`borrow`.
-        rivals: cells from the first word to its rivals, (rows, columns) each; see
-            :func:`find_links`.
+        places: cells in which other inputs have such links; see :func:`borrow`.
+        rivals: cells from the first word to each of its rivals; see :func:`find_links`.
     """
 
-    rows: np.ndarray
-    columns: np.ndarray
+    cells: Cells
     sentence: tuple[int, int, int]
     places: tuple[Cells, ...] = ()
     rivals: tuple[Cells, ...] = ()
@@ -69,12 +97,12 @@ class TokenLink:
     @property
     def adjacent(self) -> bool:
         """True if the two words are neighbours."""
-        return bool(np.abs(self.rows - self.columns).min() == 1)
+        return bool(np.abs(self.cells[0] - self.cells[1]).min() == 1)
 
     @property
     def forwards(self) -> bool:
         """True if the second word comes after the first."""
-        return bool(self.columns.mean() > self.rows.mean())
+        return bool(self.cells[1].mean() > self.cells[0].mean())
 
 
 InputLinks = Mapping[str, Sequence[TokenLink]]  # the links of one input, by type
@@ -113,7 +141,7 @@ def find_links(annotated: AnnotatedInput, antecedents: bool) -> dict[str, list[T
         written, place = sentence.written, (number, first, last - first + 1)
         for name, pairs in zip(LINK_TYPES, directed, strict=True):
             links[name] += [
-                TokenLink(*_between(sentence, a, b), place, (), _rivals(sentence, a, b, pairs))
+                TokenLink(_between(sentence, a, b), place, (), _rivals(sentence, a, b, pairs))
                 for a, b in pairs
                 if whole[a] and whole[b] and written[a] != written[b]
             ]
@@ -122,8 +150,7 @@ def find_links(annotated: AnnotatedInput, antecedents: bool) -> dict[str, list[T
 
 def _between(sentence: PlacedSentence, a: int, b: int) -> Cells:
     """The map's cells from one word to another."""
-    own, other = sentence.pieces[a], sentence.pieces[b]
-    return np.repeat(own, len(other)), np.tile(other, len(own))
+    return cells_between(sentence.pieces[a], sentence.pieces[b])
 
 
 def _rivals(
@@ -172,40 +199,28 @@ def borrow(inputs: Sequence[InputLinks], seed: Seed) -> list[dict[str, list[Toke
 
     Args:
         inputs: per input, from :func:`find_links`.
-        seed: of the draw, where there are more than :data:`BORROWED`.
+        seed: of the draw, where there are many.
     """
     rng = np.random.default_rng(seed)
-    # Cells relative to their sentence's start, by type, sentence and length.
-    groups: dict[tuple[str, int, int], list[tuple[int, Cells]]] = {}
-    for row, by_type in enumerate(inputs):
+    # Relative to their sentence's start, by type, sentence and length.
+    groups = defaultdict[tuple[str, int, int], list[Cells]](list)
+    for by_type in inputs:
         for name, links in by_type.items():
             for link in links:
                 number, start, length = link.sentence
-                cells = link.rows - start, link.columns - start
-                groups.setdefault((name, number, length), []).append((row, cells))
+                groups[name, number, length].append(link.cells - start)
 
-    def places(row: int, name: str, link: TokenLink, own: set[tuple[int, int]]) -> Iterator[Cells]:
-        number, start, length = link.sentence
-        group = groups[name, number, length]
-        for at in rng.permutation(len(group)):
-            other, (rows, columns) = group[at]
-            if other != row and own.isdisjoint(_pairs(rows + start, columns + start)):
-                yield rows + start, columns + start
+    def with_places(name: str, links: Sequence[TokenLink]) -> list[TokenLink]:
+        own, compared = {cell for link in links for cell in as_set(link.cells)}, []
+        for link in links:
+            number, start, length = link.sentence
+            places = borrow_places(groups[name, number, length], own, rng, start)
+            compared.append(replace(link, places=tuple(places)))
+        return compared
 
-    compared: list[dict[str, list[TokenLink]]] = []
-    for row, by_type in enumerate(inputs):
-        compared.append({})
-        for name, links in by_type.items():
-            own = {cell for link in links for cell in _pairs(link.rows, link.columns)}
-            compared[row][name] = [
-                replace(link, places=tuple(islice(places(row, name, link, own), BORROWED)))
-                for link in links
-            ]
-    return compared
-
-
-def _pairs(rows: np.ndarray, columns: np.ndarray) -> list[tuple[int, int]]:
-    return list(zip(rows.tolist(), columns.tolist(), strict=True))
+    return [
+        {name: with_places(name, links) for name, links in by_type.items()} for by_type in inputs
+    ]
 
 
 def share_adjacent(inputs: Iterable[InputLinks]) -> dict[str, float]:
@@ -215,20 +230,6 @@ def share_adjacent(inputs: Iterable[InputLinks]) -> dict[str, float]:
         near = [link.adjacent for by_type in inputs for name in names for link in by_type[name]]
         shares[words] = float(np.mean(near)) if near else float("nan")
     return shares
-
-
-def ahead_by_chance(inputs: Iterable[InputLinks]) -> dict[str, float]:
-    """In what share of links a head that does not tell a word from its rivals would give the word most.
-
-    By type of link, mean over the links of an input and over inputs as in :class:`LinkScores`;
-    types without rivals are left out.
-    """
-    shares: dict[str, list[float]] = {}
-    for by_type in inputs:
-        for name, links in by_type.items():
-            if even := [1 / (1 + len(link.rivals)) for link in links if link.rivals]:
-                shares.setdefault(name, []).append(float(np.mean(even)))
-    return {name: float(np.mean(of_inputs)) for name, of_inputs in shares.items()}
 
 
 # What every head gives them.
@@ -253,106 +254,57 @@ class LinkScores:
     ahead: np.ndarray
 
 
-class TokenLinkAttention:
+class TokenLinkAttention(StrongestCells):
     """Measurement: the weight along every link, and how much more that is than at other places.
 
     Args:
         links: per example of the data, from :func:`borrow`.
-        centred: subtract from every weight what the token gets from the
-            average token, so that a head's preference for certain words,
-            whoever attends, does not count.
+        centred: see :class:`bertology_utils.attention.cells.StrongestCells`.
     """
 
     def __init__(self, links: Sequence[InputLinks], centred: bool = False):
-        self._centred = centred
-        self._plans = [_Plan(by_type) for by_type in links]
-        self._values: dict[int, list[np.ndarray]] = {}
-        self._cells = torch.empty(0)
-
-    def start(self, batch: Batch) -> None:
-        """Lay the cells of the batch's examples side by side: shape (3, cells), of example, row and column."""
-        cells = [
-            np.insert(self._plans[index].cells + first, 0, row, axis=0)
-            for row, (index, first) in enumerate(
-                zip(batch.index, batch.starts.tolist(), strict=True)
-            )
+        self._links = links
+        sets = [
+            [
+                cells
+                for name in LINK_TYPES
+                for link in by_type[name]
+                for cells in (link.cells, *link.places, *link.rivals)
+            ]
+            for by_type in links
         ]
-        self._cells = torch.from_numpy(np.concatenate(cells, axis=1)).to(batch.mask.device)
-
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
-        if self._centred:
-            maps = maps - received(maps, batch)[:, :, None]
-        example, row, column = self._cells
-        weights = maps[example, :, row, column].cpu().double().numpy()  # (cells, heads)
-        plans = [self._plans[index] for index in batch.index]
-        ends = np.cumsum([plan.cells.shape[1] for plan in plans])
-        for index, plan, own in zip(batch.index, plans, np.split(weights, ends[:-1]), strict=True):
-            self._values.setdefault(index, []).append(plan.values(own))
+        super().__init__(sets, centred)
 
     def compute(self) -> LinkScores:
         """The values of all examples, in the order of the data."""
-        values = [np.stack(self._values[index], axis=2) for index in sorted(self._values)]
-        return LinkScores(*np.stack(values, axis=1, dtype=np.float32))
+        pairs = zip(self._links, super().compute(), strict=True)
+        return LinkScores(*np.stack([link_values(*pair) for pair in pairs], 1, dtype=np.float32))
 
 
-class _Plan:
-    """What to read off an input's maps, and what to make of it.
+def link_values(by_type: InputLinks, weights: np.ndarray) -> np.ndarray:
+    """The parts of :class:`LinkScores` of one example, shape (4, types, layers, heads).
 
-    The cells of its links, of their places and of their rivals are *sets*, whose largest weights
-    count.
-
-    Attributes:
-        cells: of all sets, shape (2, cells).
+    Args:
+        by_type: its links.
+        weights: the largest weight along each link, at its places and on its rivals, one link after
+            the other, shape (sets, layers, heads).
     """
-
-    def __init__(self, by_type: InputLinks):
-        sets: list[Cells] = []
-        factors: dict[tuple[int, int, int], float] = {}
-        counts = np.zeros((3, len(LINK_TYPES)))
-        # By link its type and set, and where the sets of its rivals begin and end.
-        self._rivals: list[tuple[int, int, int, int]] = []
-        for kind, name in enumerate(LINK_TYPES):
-            links = by_type[name]
-            compared = [(True, bool(link.places), bool(link.rivals)) for link in links]
-            counts[:, kind] = np.sum(compared, axis=0) if links else 0
-            for link in links:
-                own = len(sets)
-                sets.append((link.rows, link.columns))
-                factors[0, kind, own] = 1 / counts[0, kind]
-                for part, others in enumerate((link.places, link.rivals), start=1):
-                    first = len(sets)
-                    sets += others
-                    if others:
-                        factors[part, kind, own] = 1 / counts[part, kind]
-                    for other in range(first, len(sets)):
-                        factors[part, kind, other] = -1 / counts[part, kind] / len(others)
-                if link.rivals:
-                    self._rivals.append((kind, own, first, len(sets)))
-        # By what the sets' largest weights are multiplied, (3, types, sets); NaN for what is missing.
-        self._factors = np.zeros((*counts.shape, len(sets)))
-        for place, factor in factors.items():
-            self._factors[place] = factor
-        self._missing = counts == 0
-        sizes = np.array([len(rows) for rows, _ in sets], dtype=int)
-        self._starts = np.cumsum(sizes) - sizes  # where each set begins among the cells
-        self.cells = np.concatenate([np.empty((2, 0), dtype=int), *map(np.stack, sets)], axis=1)
-
-    def values(self, weights: np.ndarray) -> np.ndarray:
-        """The parts of :class:`LinkScores`, shape (4, types, heads), of the cells' weights, (cells, heads)."""
-        values = np.full((4, len(LINK_TYPES), weights.shape[1]), np.nan)
-        if not len(self._starts):
-            return values
-        largest_weights = np.maximum.reduceat(weights, self._starts, axis=0)  # (sets, heads)
-        values[:3] = self._factors @ largest_weights
-        values[:3][self._missing] = np.nan
-        wins: dict[int, list[np.ndarray]] = {}
-        for kind, own, first, stop in self._rivals:
-            ahead = largest_weights[own] > largest_weights[first:stop].max(axis=0)
-            wins.setdefault(kind, []).append(ahead)
-        for kind, each in wins.items():
-            values[3, kind] = np.mean(each, axis=0)
-        return values
+    values = np.full((4, len(LINK_TYPES), *weights.shape[1:]), np.nan)
+    rows = iter(weights.astype(float))
+    for kind, name in enumerate(LINK_TYPES):
+        parts = list[np.ndarray](), list[np.ndarray](), list[np.ndarray](), list[np.ndarray]()
+        for link in by_type[name]:
+            own = next(rows)
+            parts[0].append(own)
+            if places := [*islice(rows, len(link.places))]:
+                parts[1].append(own - np.mean(places, axis=0))
+            if rivals := [*islice(rows, len(link.rivals))]:
+                parts[2].append(own - np.mean(rivals, axis=0))
+                parts[3].append(own > np.max(rivals, axis=0))
+        for part, each in enumerate(parts):
+            if each:
+                values[part, kind] = np.mean(each, axis=0)
+    return values
 
 
 def joined_scores(parts: Iterable[LinkScores]) -> LinkScores:
@@ -400,12 +352,11 @@ def diagonal_correlation(along: np.ndarray, beside: np.ndarray, seed: Seed) -> B
 # Does some head follow a link?
 
 
-def link_tests(scores: Sequence[LinkScores], kind: str, seed: Seed) -> list[ManyTest]:
-    """Tests of every head's excess along one type of link against the least effect.
+def link_tests(models: Iterable[Found], seed: Seed) -> dict[str, list[ManyTest]]:
+    """Tests of every head's excess along links against the least effect, by type of link.
 
     Args:
-        scores: over all tasks, as they are and with each word's popularity off.
-        kind: of link.
+        models: what a pass found of a model, of every task; all examples count the same.
         seed: of the permutations.
 
     Returns:
@@ -413,15 +364,16 @@ def link_tests(scores: Sequence[LinkScores], kind: str, seed: Seed) -> list[Many
         not where pronouns have none, as in parsed text, in which every noun of the sentence is
         linked with its pronouns.
     """
-    at = LINK_TYPES.index(kind)
-    places = [many_test(one.above_places[:, at], WEIGHT, seed) for one in scores]
-    rivals = [many_test(one.above_rivals[:, at], WEIGHT, seed) for one in scores]
-    return places + [one for one in rivals if kind in PAIRS["verbs"] or one.n.any()]
-
-
-def passes_all(tests: Sequence[ManyTest]) -> np.ndarray:
-    """Heads that are significantly above the least effect in each test, shape (layers, heads)."""
-    return np.max([test.above for test in tests], axis=0) <= ONE_SIDED
+    models, tests = list(models), {}
+    both = [joined_scores(one[name] for one in models) for name in ("links", "centred")]
+    for at, kind in enumerate(LINK_TYPES):
+        places, rivals = (
+            [many_test(getattr(scores, part)[:, at], WEIGHT, seed) for scores in both]
+            for part in ("above_places", "above_rivals")
+        )
+        if np.isfinite(both[0].along[:, at]).any():
+            tests[kind] = places + [one for one in rivals if kind in PAIRS["verbs"] or one.n.any()]
+    return tests
 
 
 def some_head_passes(tests: Sequence[ManyTest]) -> Support:
@@ -441,6 +393,201 @@ def some_head_passes(tests: Sequence[ManyTest]) -> Support:
         number += f", {rivals[0].means[at]:+.3f} above rivals" if rivals[0].n[at] else ""
         sizes += f", {int(rivals[0].n[at])} with rivals"
     return Support(float(holds), float(below.max()), f"{number}; {sizes}")
+
+
+# All that notebook 5 records and judges.
+
+
+@kept
+def links_of(lab: Lab, task: Task) -> Sequence[InputLinks]:
+    """Each input's links between two words, with places at which other inputs have such links."""
+    antecedents = lab.annotator.antecedents
+    links = [find_links(annotated, antecedents) for annotated in lab.annotated_inputs(task)]
+    return borrow(links, lab.resampling_seed(task))
+
+
+def measurements(lab: Lab, task: Task) -> dict[str, Measurement]:
+    """The measurements that notebook 5 makes of every model on the task's rows, by name."""
+    inputs = lab.annotated_inputs(task)
+    return {
+        "from [CLS]": Features([token_types(annotated) for annotated in inputs], "[CLS]"),
+        "links": TokenLinkAttention(links_of(lab, task)),
+        "centred": TokenLinkAttention(links_of(lab, task), centred=True),
+        "flow": Flow([marks(annotated) for annotated in inputs]),
+    }
+
+
+def run(lab: Lab) -> None:
+    """Record and judge what §4.5 says, of every task and model; controls and random weights included."""
+    pretrained, random = lab.encoder(), lab.encoder("normal")
+    before: dict[Task, Found] = {}
+    untrained: dict[Task, Found] = {}
+    tuned: dict[Task, list[Found]] = {}
+    for task in track(lab.tasks, "measuring"):
+        before[task] = lab.observe(pretrained, task, measurements(lab, task))
+        untrained[task] = lab.observe(random, task, measurements(lab, task))
+        tuned[task] = [
+            lab.observe(model, task, measurements(lab, task))
+            for model in lab.lazy_classifiers(task)
+        ]
+    # Of fine-tuned models rows have each task's first run.
+    states = {BEFORE: before, TUNED: {task: one[0] for task, one in tuned.items()}}
+    states[RANDOM] = untrained
+    record_links(lab, states, tuned)
+    record_relations(lab)
+    record_from_cls(lab, states, tuned)
+    lab.fact(annotation=lab.annotator.name, learned=lab.learned)
+
+
+def record_links(
+    lab: Lab, states: Mapping[str, Mapping[Task, Found]], tuned: Mapping[Task, Sequence[Found]]
+) -> None:
+    """Every head along links, above places and rivals, and on neighbours; examples of all tasks together.
+
+    Args:
+        lab: of the notebook.
+        states: by state of the model and task.
+        tuned: of every fine-tuning run, by task.
+    """
+    seed = lab.settings.seed
+    links = [of_input for task in lab.tasks for of_input in links_of(lab, task)]
+    adjacent = share_adjacent(links)
+    lab.record("share of links between neighbours", adjacent, by=("kind",), unit="share")
+    tests = {state: link_tests(models.values(), seed) for state, models in states.items()}
+    rho: dict[str, Bootstrap] = {}
+    for state, models in states.items():
+        scores = joined_scores(one["links"] for one in models.values())
+        around = np.concatenate([one["flow"].neighbours for one in models.values()])
+        for kind, tests_of_kind in tests[state].items():
+            at = LINK_TYPES.index(kind)
+            along, beside = scores.along[:, at], neighbour_weights(around, links, kind)
+            rows = [
+                (what, unit, np.nanmean(values, axis=0), int(np.isfinite(values[:, 0, 0]).sum()))
+                for what, unit, values in (
+                    (ALONG, "weight", along),
+                    (AHEAD, "share", scores.ahead[:, at]),
+                    (NEIGHBOURS, "weight", beside),
+                )
+                if np.isfinite(values).any()
+            ]
+            # Of tests against rivals the first: as weights are.
+            controls = ABOVE_PLACES, CENTRED, ABOVE_RIVALS
+            for what, test in zip(controls, tests_of_kind, strict=False):
+                rows.append((what, "difference", test.means, int(test.n.max())))
+            for what, unit, values, n in rows:
+                lab.record(what, values, state=state, kind=kind, n=n, unit=unit)
+            if state == BEFORE:
+                rho[kind] = diagonal_correlation(along, beside, seed)
+    lab.record(RHO, rho, by=("kind",), state=BEFORE, unit="correlation")
+    by_model = {BEFORE: tests[BEFORE]}
+    learned = [several for task, several in tuned.items() if lab.learned[task]]
+    for number, models_of_run in enumerate(zip(*learned, strict=False), start=1):
+        by_model[f"run {number}"] = link_tests(models_of_run, seed)
+    judge_links(lab, by_model, rho, adjacent)
+
+
+def judge_links(
+    lab: Lab,
+    tests: Mapping[str, Tests],
+    rho: Mapping[str, Bootstrap],
+    adjacent: Mapping[str, float],
+    **options: Any,
+) -> None:
+    """Judge the claims about links.
+
+    Args:
+        lab: of the notebook.
+        tests: by model, of :func:`link_tests`.
+        rho: by type of link, of :func:`diagonal_correlation`.
+        adjacent: the share of links between neighbours, by pair of words.
+        options: of :meth:`bertology_utils.record.Record.judge`.
+    """
+    for claim, kinds in (DIAGONAL | INDISTINCT).items():
+        estimates: dict[str, Any] = {kind: rho[kind] for kind in kinds if kind in rho}
+        if claim in INDISTINCT:
+            pairs = [(kind, model) for kind in kinds for model in tests if kind in tests[model]]
+            # Of several that are as sure, the first is named: that with the largest excess.
+            pairs.sort(key=lambda pair: -np.nanmax(tests[pair[1]][pair[0]][0].means))
+            estimates = {
+                f"{kind}, {model}": some_head_passes(tests[model][kind]) for kind, model in pairs
+            }
+        unmet = never_adjacent(adjacent["pronouns" if "pronoun" in kinds[0] else "verbs"])
+        lab.judge(claim, estimates, unmet=unmet, unit="correlation", **options)
+
+
+def record_relations(lab: Lab) -> None:
+    """Heads along dependencies, pre-trained, and whether one points from subject to verb better than a distance."""
+    tests = {
+        relation: relation_test(relation, arcs, lab.settings.seed)
+        for relation, arcs in arcs_of(lab, lab.encoder(), lab.tasks).items()
+        if len(set(arcs.example)) > 1  # a half chooses, a half is measured
+    }
+    for what, part, unit in ROWS:
+        values = {relation: getattr(test, part) for relation, test in tests.items()}
+        lab.record(what, values, by=("kind",), state=BEFORE, unit=unit)
+    subjects = {"": tests["nsubj"].support} if "nsubj" in tests else {}
+    lab.judge("subjects-distance", subjects, unmet="" if subjects else "such arcs")
+
+
+def record_from_cls(
+    lab: Lab, states: Mapping[str, Mapping[Task, Found]], tuned: Mapping[Task, Sequence[Found]]
+) -> None:
+    """What [CLS] gives each type of token in the last layer, and in how many resamples a type comes first (Fig 7)."""
+    means = {
+        state: {task: mean_over_examples(last_layer(one)) for task, one in models.items()}
+        for state, models in states.items()
+    }
+    over = {"over": ("kind",), "kinds": TOKEN_TYPES}
+    lab.record(FROM_CLS, means, by=("state", "task"), unit="weight", **over)
+    first = {
+        task: {
+            kind: [share_first(last_layer(one), kind, lab.settings.seed) for one in several]
+            for kind in CLS_CLAIMS.values()
+        }
+        for task, several in tuned.items()
+    }
+    labels, tolerance = ("task", "kind", "training"), P_VALUE
+    lab.record(FIRST, first, by=labels, state=TUNED, unit="share", tolerance=tolerance)
+    special = {
+        task: [marks(annotated) for annotated in lab.annotated_inputs(task)] for task in lab.tasks
+    }
+    flows = {task: one["flow"] for task, one in states[BEFORE].items()}
+    unmet = no_sink(in_even_shares(flows, special)["[SEP]"])
+    for claim, kind in CLS_CLAIMS.items():
+        supports = {task: first_in_all(shares[kind]) for task, shares in first.items()}
+        lab.judge(claim, supports, unmet=unmet)
+
+
+def last_layer(one: Found) -> np.ndarray:
+    """What [CLS] gives each type of token in the last layer, mean over heads, shape (examples, types)."""
+    return one["from [CLS]"][:, :, -1].mean(axis=2)  # of (examples, types, layers, heads)
+
+
+def share_first(values: np.ndarray, kind: str, seed: Seed) -> float:
+    """In what share of resamples a type gets more than every other but [CLS], each compared in examples that have both.
+
+    Args:
+        values: what types get, shape (examples, types), NaN where an example lacks the type.
+        kind: the type; one that no example has comes first in none.
+        seed: of the resampling of examples.
+    """
+    first: Any = np.isfinite(values[:, TOKEN_TYPES.index(kind)]).any()
+    for other, name in enumerate(TOKEN_TYPES):
+        both = values[:, [TOKEN_TYPES.index(kind), other]]
+        there = np.isfinite(both).all(axis=1, keepdims=True)
+        if name not in (kind, "[CLS]") and there.any():
+            own, its = means_with_gaps(np.where(there, both, np.nan), seed)[1:].T  # each resample
+            first = first & ~(own <= its)
+    return float(np.mean(first))
+
+
+def first_in_all(shares: Sequence[float]) -> Support:
+    """Support for what comes out in these shares of resamples, one for each fine-tuning run."""
+    support = all_of(Support(1 - share, share) for share in shares)
+    return replace(support, number=f"first in {min(shares):.0%} of resamples")
+
+
+# To look at.
 
 
 def maps_of(

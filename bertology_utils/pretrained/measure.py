@@ -44,11 +44,13 @@ from ..links.measure import (
     LINK_TYPES,
     diagonal_correlation,
     joined_scores,
+    judge_links,
+    link_tests,
+    links_of,
     neighbour_weights,
     share_adjacent,
 )
-from ..links.record import all_link_tests, judge_links, links_of
-from ..links.record import measurements as link_measurements
+from ..links.measure import measurements as link_measurements
 from ..norms.mixing import Mixing
 from ..patterns import measure as patterns
 from ..published import published_panel
@@ -176,9 +178,9 @@ def frame_panel(lab: Lab, encoder: PreTrainedModel) -> np.ndarray:
     them instead.
     """
     release, seed = load_release(lab.settings.framenet), lab.settings.seed
-    sentences, _ = extract(release, OFFICIAL)
+    sentences = extract(release, OFFICIAL)
     if len(sentences) < MIN_EXAMPLES:
-        sentences, _ = extract(release, PAPER)
+        sentences = extract(release, PAPER)
     lab.fact(release=release.name)
     rows = np.random.default_rng(seed).permutation(len(sentences))[:MOST_SENTENCES]
     few, direction = [sentences[row] for row in sorted(rows)], "element to predicate"
@@ -313,7 +315,7 @@ def heads_of_clark(tests: Mapping[str, RelationTest]) -> Support:
 def record_links(lab: Lab, seen: Observed) -> None:
     """Judge whether heads along links between words can be told from attention to neighbours."""
     seed, links = lab.settings.seed, [one for task in lab.tasks for one in links_of(lab, task)]
-    tests = all_link_tests(seen.values(), seed)
+    tests = link_tests(seen.values(), seed)
     along = joined_scores(one["links"] for one in seen.values()).along
     around = np.concatenate([one["flow"].neighbours for one in seen.values()])
     rho = {}
