@@ -95,7 +95,7 @@ def of_inputs(lab, model):
     return lambda: {
         "patterns": Patterns(load_network(), tokenizer.sep_token_id),
         "types": Features(types),
-        "types from [CLS]": Features(types, "[CLS]"),
+        "types from [CLS]": Features(types, from_cls=True),
         "flow": Flow(special),
         "flow by norm": ByNorm(Flow(special)),
         "flow with exchanged lengths": ByNorm(Flow(special), exchange=1),

@@ -19,7 +19,6 @@ from bertology_utils.annotation.inputs import (
 from bertology_utils.attention import observe
 from bertology_utils.features import compare
 from bertology_utils.features.measure import (
-    ATTENDING,
     DESTINATIONS,
     Features,
     Flow,
@@ -56,9 +55,9 @@ def plain_types(example):
 
 
 @functools.cache
-def plain_columns(task, index, attending):
+def plain_columns(task, index, from_cls):
     """For every layer and head the mean weight in each column of one example's map."""
-    rows = slice(0, None if attending == "all tokens" else 1)
+    rows = slice(0, 1 if from_cls else None)
     return [
         [[sum(column) / len(column) for column in zip(*grid[rows], strict=True)] for grid in layer]
         for layer in measured(task)[3][index].maps.tolist()
@@ -76,15 +75,15 @@ def test_types_are_the_plain_ones(task):
     assert seen >= set(TOKEN_TYPES) - {"pronouns"}
 
 
-@pytest.mark.parametrize("attending", ATTENDING)
+@pytest.mark.parametrize("from_cls", [False, True])
 @pytest.mark.parametrize("task", TASKS)
-def test_weights_are_the_plain_ones(task, attending):
+def test_weights_are_the_plain_ones(task, from_cls):
     lab, task, model, examples = measured(task)
     types = [token_types(annotated) for annotated in lab.annotated_inputs(task)]
-    values = observe(model, lab.batches(task), {"f": Features(types, attending)})["f"]
+    values = observe(model, lab.batches(task), {"f": Features(types, from_cls)})["f"]
     assert values.shape == (50, len(TOKEN_TYPES), *examples[0].maps.shape[:2])
     for index, example in enumerate(examples):
-        received = plain_columns(task.name, index, attending)
+        received = plain_columns(task.name, index, from_cls)
         expected = [
             [
                 [max((weights[at] for at in places), default=math.nan) for weights in layer]
@@ -147,13 +146,18 @@ def in_even_shares(examples, **weights):
     return values
 
 
+def stripes_of(values):
+    """Of such values."""
+    return compare.stripes_of(TypeWeights(values, values, values, np.ones(len(values)), 1))
+
+
 def test_types_and_marks_are_compared_in_the_same_examples():
     nouns, verbs = np.full((40, 2, 2), 1.1), np.full((40, 2, 2), 1.3)
     cls = np.full((40, 2, 2), 1.6)  # it gets less where verbs are
     cls[:10] = 1.3
     verbs[30:] = np.nan
     cls[:, 1] += 0.2
-    compared = compare.against_marks(in_even_shares(40, nouns=nouns, verbs=verbs, CLS=cls), 1)
+    compared = stripes_of(in_even_shares(40, nouns=nouns, verbs=verbs, CLS=cls))
     everywhere, second_layer = np.full((2, 2), True), np.array([[False, False], [True, True]])
     mark = np.mean([0.3] * 10 + [0.6] * 20)  # in the examples that have verbs
     assert compared.words_beside_marks(VERBS, everywhere).value == pytest.approx(0.3 / (mark + 0.1))
@@ -163,7 +167,7 @@ def test_types_and_marks_are_compared_in_the_same_examples():
     assert compared.words_beside_marks(NOUNS, everywhere).value == pytest.approx(
         0.1 / (np.mean([0.3] * 10 + [0.6] * 30) + 0.1)
     )
-    less = compare.against_marks(in_even_shares(40, nouns=cls, CLS=nouns), 1)
+    less = stripes_of(in_even_shares(40, nouns=cls, CLS=nouns))
     assert less.words_beside_marks(NOUNS, everywhere).value == 1, "the word gets more than the mark"
 
 
@@ -181,9 +185,9 @@ def test_what_words_get_is_judged_in_the_heads_that_turned_to_them():
     def beside(task, tuned, differences):
         tests = many_test(differences, WEIGHT, 1)
         gained = {kind: {task: [tests[at]]} for at, kind in enumerate(TOKEN_TYPES)}
-        return compare.beside_marks({task: [compare.against_marks(tuned, 1)]}, gained)
+        return compare.beside_marks({task: [stripes_of(tuned)]}, gained)
 
-    everywhere = compare.against_marks(tuned, 1).words_beside_marks(NOUNS, np.full((3, 4), True))
+    everywhere = stripes_of(tuned).words_beside_marks(NOUNS, np.full((3, 4), True))
     assert everywhere.value < CLAIMS["words-negligible"].least
     parts = beside(MRPC, tuned, differences)
     assert list(parts[MRPC]) == ["nouns"]
@@ -203,7 +207,7 @@ def test_stripes_are_on_words_or_on_marks_or_nowhere():
     cls[:, 0, 1] += 3  # on a mark
     nouns[:, 1, 0] += 3  # on both, more on the mark
     cls[:, 1, 0] += 5
-    stripes = compare.against_marks(in_even_shares(60, nouns=nouns, verbs=verbs, CLS=cls), 1)
+    stripes = stripes_of(in_even_shares(60, nouns=nouns, verbs=verbs, CLS=cls))
     words, marks = stripes.heads(2)
     np.testing.assert_array_equal(words[0], [[True, False], [False, False]])
     np.testing.assert_array_equal(marks[0], [[False, True], [True, False]])
@@ -211,9 +215,9 @@ def test_stripes_are_on_words_or_on_marks_or_nowhere():
     assert stripes.on_words().value == 0.25 and stripes.marks_ahead().value == 0.25
     assert [heads[0].sum() for heads in stripes.heads(5)] == [0, 1]
     cls[:, 0, 1] -= 3
-    before = compare.against_marks(in_even_shares(60, nouns=nouns, verbs=verbs, CLS=cls), 1)
+    before = stripes_of(in_even_shares(60, nouns=nouns, verbs=verbs, CLS=cls))
     assert stripes.kept(before).value == 0.5
-    even = compare.against_marks(in_even_shares(60, nouns=1.0, CLS=1.0), 1)
+    even = stripes_of(in_even_shares(60, nouns=1.0, CLS=1.0))
     assert np.isnan(even.kept(stripes).value), "no head is left"
 
 
@@ -274,7 +278,9 @@ def test_shares_are_the_plain_ones(task):
 
 MEASUREMENTS = {
     "types": lambda inputs: Features([token_types(one) for one in inputs]),
-    "types from [CLS]": lambda inputs: Features([token_types(one) for one in inputs], "[CLS]"),
+    "types from [CLS]": lambda inputs: Features(
+        [token_types(one) for one in inputs], from_cls=True
+    ),
     "flow": lambda inputs: Flow([marks(one) for one in inputs]),
 }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES
-from ..common import Head, head_name, one_based, track
+from ..common import Head, one_based, track
 from ..glue import Task
 from ..published import READING_ERROR, published_panel
 from ..results import SHARE
@@ -126,7 +126,7 @@ def type_in_even_shares(models: Iterable[TypeWeights], kind: str) -> float:
 
 @dataclass(frozen=True)
 class Stripes:
-    """Types of word against special tokens, for resamples of the examples; see :func:`against_marks`.
+    """Types of word against special tokens, for resamples of the examples; see :func:`stripes_of`.
 
     Attributes:
         means: of each type over the examples that have it, shape (1 + resamples, types, layers,
@@ -187,27 +187,16 @@ class Stripes:
         return Bootstrap.of(values, self.n, self.seed)
 
 
-def against_marks(values: np.ndarray, seed: Seed) -> Stripes:
-    """What types of word get, and what [CLS] and [SEP] get in the same examples.
-
-    Args:
-        values: in multiples of an even share, shape (examples, types, layers, heads), NaN where an
-            example has no token of the type.
-        seed: of the resampling of examples.
-    """
-    means, marks = [], []
+def stripes_of(one: TypeWeights) -> Stripes:
+    """What types of word get, and what [CLS] and [SEP] get in the same examples, of one model and task."""
+    values, means, marks = one.even_shares, [], []  # values: (examples, types, layers, heads)
     for at in range(len(LINGUISTIC)):
         there = np.isfinite(values[:, [at, *SPECIAL]]).all(axis=1, keepdims=True)
         both = np.where(there, values[:, [at, *SPECIAL]], np.nan)
-        resampled = means_with_gaps(both, seed)  # (1 + resamples, 1 + 2, layers, heads)
+        resampled = means_with_gaps(both, one.seed)  # (1 + resamples, 1 + 2, layers, heads)
         means.append(resampled[:, 0])
         marks.append(resampled[:, 1:].max(axis=1))
-    return Stripes(np.stack(means, axis=1), np.stack(marks, axis=1), len(values), seed)
-
-
-def stripes_of(one: TypeWeights) -> Stripes:
-    """Types of word against [CLS] and [SEP] in one model and task."""
-    return against_marks(one.even_shares, one.seed)
+    return Stripes(np.stack(means, axis=1), np.stack(marks, axis=1), len(values), one.seed)
 
 
 def record_stripes(
@@ -294,11 +283,6 @@ def record_separators(lab: Lab, after: After, no_sep_sink: str) -> None:
         for count in (1, 2)
     )
     at = DESTINATIONS.index("[SEP]")
-    both = {
-        "the larger [SEP]": {task: one.on("[SEP]").mean() for task, (one, *_) in after.items()},
-        "all [SEP]": {task: one.destinations[..., at].mean() for task, (one, *_) in after.items()},
-    }
-    lab.record("attention to the [SEP] of an input", both, by=("kind", "task"), unit="weight")
     measures: dict[str, Callable[[TypeWeights], np.ndarray]] = {
         "sep-one-sentence": lambda one: one.on("[SEP]"),  # the largest [SEP] of an input
         "sep-shared": lambda one: -one.destinations[..., at],  # all of them
@@ -368,7 +352,6 @@ def record_turned(lab: Lab, before: Before, after: After) -> None:
     """The head of each run that turned to a type most, and what it gave that type before fine-tuning."""
     weights: dict[str, dict[Task, dict[str, Estimate]]] = {kind: {} for kind in MORE_ATTENDED}
     ranks: dict[str, dict[Task, list[int]]] = {kind: {} for kind in MORE_ATTENDED}
-    heads: dict[str, dict[str, list[str]]] = {kind: {} for kind in MORE_ATTENDED}
     for kind in MORE_ATTENDED:
         for task, runs in after.items():
             had = before[task].on(kind)
@@ -376,14 +359,12 @@ def record_turned(lab: Lab, before: Before, after: After) -> None:
             if there.sum() < MIN_EXAMPLES:
                 continue
             each = [turned_head(had[there], one.on(kind)[there], one.seed) for one in runs]
-            heads[kind][task.name] = [head_name(*head) for head, *_ in each]
             ranks[kind][task] = [rank for _, rank, _ in each]
             weights[kind][task] = {
                 state: mean_over_seeds([means[state] for *_, means in each]) for state in STATES
             }
     lab.record(TURNED, weights, by=("kind", "task", "state"), unit="weight")
     lab.record(RANK, ranks, by=("kind", "task", "training"), unit="count")
-    lab.fact(turned=heads)
 
 
 def turned_head(

@@ -22,7 +22,6 @@ from ..annotation.inputs import (
 )
 from ..attention import Batch, Measurement, received
 from ..cache import Lazy
-from ..common import one_of
 from ..glue import Task
 from ..lab import kept
 from ..statistics import Seed
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
     from ..lab import Lab
 
-ATTENDING = ("all tokens", "[CLS]")
 # Of all attention, in this order: a token that is two of these counts as the first.
 DESTINATIONS = ("[CLS]", "[SEP]", "punctuation", "previous", "self", "next", "all else")
 NEIGHBOURS = {"previous": -1, "self": 0, "next": 1}
@@ -110,12 +108,11 @@ class Features:
         types: per example of the data, which wordpieces are of which type,
             shape (types, wordpieces); see
             :func:`bertology_utils.annotation.inputs.token_types`.
-        attending: whose attention is measured, one of :data:`ATTENDING`.
+        from_cls: measure what [CLS] gives instead of what the average token gives.
     """
 
-    def __init__(self, types: Sequence[np.ndarray], attending: str = "all tokens"):
-        self._types = types
-        self._attending = one_of("attending", attending, ATTENDING)
+    def __init__(self, types: Sequence[np.ndarray], from_cls: bool = False):
+        self._types, self._from_cls = types, from_cls
         self._values: dict[int, list[np.ndarray]] = {}
         self._mask = torch.empty(0)
 
@@ -126,10 +123,10 @@ class Features:
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
-        if self._attending == "all tokens":
-            got = received(maps, batch)  # (examples, heads, tokens)
-        else:  # the row of the first real token, [CLS]
+        if self._from_cls:  # the row of the first real token
             got = maps[torch.arange(len(maps), device=maps.device), :, batch.starts]
+        else:
+            got = received(maps, batch)  # (examples, heads, tokens)
         by_type = [
             got.masked_fill(~is_type[:, None], -torch.inf).amax(dim=2)
             for is_type in self._mask.unbind(1)  # each (examples, tokens)

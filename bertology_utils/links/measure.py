@@ -410,7 +410,7 @@ def measurements(lab: Lab, task: Task) -> dict[str, Measurement]:
     """The measurements that notebook 5 makes of every model on the task's rows, by name."""
     inputs = lab.annotated_inputs(task)
     return {
-        "from [CLS]": Features([token_types(annotated) for annotated in inputs], "[CLS]"),
+        "from [CLS]": Features([token_types(annotated) for annotated in inputs], from_cls=True),
         "links": TokenLinkAttention(links_of(lab, task)),
         "centred": TokenLinkAttention(links_of(lab, task), centred=True),
         "flow": Flow([marks(annotated) for annotated in inputs]),
