@@ -108,16 +108,15 @@ def measured(name):
     return lab, task, model, plain
 
 
-def replay(measurement, examples, side="right", width=None):
+def replay(measurement, examples):
     """Feed a measurement maps of shape (layers, heads, tokens, tokens) as one padded batch; padded rows hold junk."""
-    width = width or max(maps.shape[-1] for maps in examples)
+    width = max(maps.shape[-1] for maps in examples)
     layers, heads = examples[0].shape[:2]
     together = torch.zeros(layers, len(examples), heads, width, width)
     mask = torch.zeros(len(examples), width, dtype=torch.long)
     for row, maps in enumerate(examples):
         length = maps.shape[-1]
-        first = width - length if side == "left" else 0
-        real = slice(first, first + length)
+        real = slice(length)
         together[:, row, :, :, real] = 1 / length
         together[:, row, :, real, real] = torch.as_tensor(maps).float()
         mask[row, real] = 1

@@ -84,32 +84,6 @@ def pointing_at(targets, length):
     return maps[None, None]
 
 
-def test_a_head_that_points_from_dependents_to_heads():
-    found = replay(Pointing([made_input(SENTENCE)]), [pointing_at({1: 2, 2: 3, 4: 3, 3: 4}, 6)])
-    hits = {name: arcs.hits[:, :, 0, 0].tolist() for name, arcs in found.items()}
-    assert hits == {
-        "nsubj": [[True], [False]],
-        "obj": [[True], [True]],
-        "amod": [[], []],
-        "det": [[True], [False]],
-    }
-    offsets = {name: arcs.offset.tolist() for name, arcs in found.items()}
-    assert offsets == {"nsubj": [1], "obj": [-1], "amod": [], "det": [1]}
-
-
-def test_pieces_are_summed_where_attended_and_averaged_where_attending():
-    pieces = [(1,), (2, 3), (4,), (5,)]  # "gardener" is two pieces
-    maps = np.zeros((1, 1, 7, 7))
-    # The determiner: 0.6 on both pieces of its noun, 0.4 on another.
-    maps[..., 1, :] = np.array([0, 0, 3, 3, 0, 4, 0]) / 10
-    maps[..., 2, :] = [0, 0.7, 0, 0, 0.3, 0, 0]
-    maps[..., 3, :] = [0, 0, 0, 0, 1, 0, 0]  # on average 0.65 on the verb, 0.35 on the determiner
-    maps[..., 1, 0], maps[..., 1, 1] = 0.9, 0.8  # to [CLS] and to the word itself: does not count
-    found = replay(Pointing([made_input(SENTENCE, pieces)]), [maps])
-    right = [found["det"].hits[0], found["nsubj"].hits[0], found["det"].hits[1]]
-    assert [one.item() for one in right] == [True, True, False]
-
-
 def test_a_cut_sentence_is_left_out():
     whole, cut = made_input(SENTENCE), made_input(SENTENCE, [(1,), (2,), (3,), ()])
     pointing = Pointing([cut, whole])
@@ -437,16 +411,3 @@ def test_on_a_treebank_heads_are_measured_on_its_own_sentences(even_bert, tmp_pa
     by_norm = Lab("8_pretrained_encoder", model=even_bert, attention="norm", treebank=str(path))
     norms = arcs_of(by_norm, lab.encoder(), lab.tasks)["nsubj"]
     assert not (norms.hits.mean(axis=1) == 0.75).all(), "weighed as its notebook is"
-
-
-def test_without_a_treebank_they_are_of_the_tasks_rows(tiny_bert):
-    lab = Lab("5_token_to_token", model=str(tiny_bert), tasks="mrpc,sst2", max_examples=20)
-    model = lab.encoder()
-    parts = [
-        observe(model, lab.batches(task), {"p": Pointing(lab.annotated_inputs(task))})["p"]
-        for task in lab.tasks
-    ]
-    for name, arcs in arcs_of(lab, model, lab.tasks).items():
-        expected = joined([part[name] for part in parts])
-        assert (arcs.hits == expected.hits).all() and (arcs.example == expected.example).all()
-    assert "treebank" not in lab.settings.as_json() and not lab.facts

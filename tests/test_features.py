@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from plain import TASKS, measured, replay, to_previous
+from plain import TASKS, measured, replay
 from precision import forward_tolerance, sum_tolerance
 
 from bertology_utils.annotation.annotators import Word
@@ -274,49 +274,6 @@ def test_shares_are_the_plain_ones(task):
     tolerance = forward_tolerance(model) * np.sqrt(64)  # destinations are sums over up to 64 tokens
     np.testing.assert_allclose(together(flow), expected, atol=tolerance, rtol=0)
     np.testing.assert_allclose(flow.destinations.sum(axis=-1), 1, atol=sum_tolerance(64))
-
-
-MEASUREMENTS = {
-    "types": lambda inputs: Features([token_types(one) for one in inputs]),
-    "types from [CLS]": lambda inputs: Features(
-        [token_types(one) for one in inputs], from_cls=True
-    ),
-    "flow": lambda inputs: Flow([marks(one) for one in inputs]),
-}
-
-
-@pytest.mark.parametrize("name", MEASUREMENTS)
-def test_padding_on_either_side_changes_nothing(name):
-    lab, task, _, examples = measured("mrpc")
-    inputs, make = lab.annotated_inputs(task)[:12], MEASUREMENTS[name]
-    shares = together if name == "flow" else np.asarray
-    maps = [example.maps[:, :2] for example in examples[:12]]
-    alone = [
-        shares(replay(make([one]), [weights])) for one, weights in zip(inputs, maps, strict=True)
-    ]
-    for side in ("left", "right"):
-        padded = shares(replay(make(inputs), maps, side, 60))
-        np.testing.assert_allclose(padded, np.concatenate(alone), atol=sum_tolerance(60), rtol=0)
-
-
-CASES = {
-    # [CLS] a b . [SEP]: five tokens
-    "previous": (to_previous(5), [0.4, 0, 0.2, 0.4, 0, 0, 0, 0.8, 0.2, 0]),
-    "self": (np.eye(5)[None, None], [0.2, 0.2, 0.2, 0, 0.4, 0, 0, 0, 1, 0]),
-    "to [SEP]": (np.eye(5)[[4] * 5][None, None], [0, 1, 0, 0, 0, 0, 0, 0, 0.2, 0.2]),
-    "uniform": (
-        np.full((1, 1, 5, 5), 0.2),
-        [0.2, 0.2, 0.2, 0.08, 0.08, 0.08, 0.16, 0.16, 0.2, 0.16],
-    ),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_maps_that_can_be_read_off(case):
-    maps, expected = CASES[case]
-    special = np.eye(5, dtype=bool)[[0, 4, 3]]  # [CLS], [SEP] and punctuation
-    shares = together(replay(Flow([special]), [maps]))
-    np.testing.assert_allclose(shares[0, 0, 0], expected, atol=sum_tolerance(60))
 
 
 def test_a_token_that_is_two_marks_counts_once():

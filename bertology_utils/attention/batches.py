@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from transformers import BatchEncoding, PreTrainedTokenizerBase
 
 TOKENS_PER_BATCH = 2048  # bounds the memory of one batch's maps
-_MODELS = 8  # whose maps of all layers are held at once, when models are compared
+_MODELS = 8  # whose maps of all layers are held at once, when models are compared (§4.3)
 # of a GPU's memory that these may take; the rest is for weights, and for what libraries take
 _SHARE = 0.5
 Columns = dict[str, list[Any]]  # by name: of every row a text, a label or the list of ids
@@ -157,20 +157,6 @@ def tokenize(
     )
 
 
-def bytes_of_token(layers: int, heads: int, longest: int, models: int = _MODELS) -> int:
-    """Bytes of memory that one token of a batch takes at most, while maps of models are compared (§4.3).
-
-    Of every model the maps of all layers in float32, and of one layer three times more in float64:
-    masked, beside those of the other models, and multiplied. Weights come on top.
-
-    Args:
-        layers, heads: of the models.
-        longest: wordpieces of the longest input.
-        models: whose maps are compared.
-    """
-    return models * heads * longest * (4 * layers + 3 * 8)
-
-
 def tokens_per_batch(layers: int, heads: int, longest: int) -> int:
     """Largest number of tokens, padding counted, in a batch: :data:`TOKENS_PER_BATCH`, on a GPU what its memory allows.
 
@@ -185,7 +171,9 @@ def tokens_per_batch(layers: int, heads: int, longest: int) -> int:
         return TOKENS_PER_BATCH
     # What is free just now would decide on last digits.
     memory = torch.cuda.get_device_properties(0).total_memory
-    each = bytes_of_token(layers, heads, longest)
+    # One token takes at most, of every model, maps of all layers in float32, and of one layer three
+    # times more in float64: masked, beside those of the other models, and multiplied.
+    each = _MODELS * heads * longest * (4 * layers + 3 * 8)
     tokens = int(_SHARE * memory / each)
     if tokens < longest:
         raise ValueError(

@@ -62,10 +62,7 @@ class StrongestCells:
     def start(self, batch: Batch) -> None:
         """Lay the cells of the batch's examples side by side: shape (3, cells), of example, row and column."""
         cells = [
-            np.insert(self._cells[index] + first, 0, row, axis=0)
-            for row, (index, first) in enumerate(
-                zip(batch.index, batch.starts.tolist(), strict=True)
-            )
+            np.insert(self._cells[index], 0, row, axis=0) for row, index in enumerate(batch.index)
         ]
         self._now = torch.from_numpy(np.hstack(cells)).to(batch.mask.device)
 

@@ -123,10 +123,8 @@ class Features:
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
-        if self._from_cls:  # the row of the first real token
-            got = maps[torch.arange(len(maps), device=maps.device), :, batch.starts]
-        else:
-            got = received(maps, batch)  # (examples, heads, tokens)
+        # (examples, heads, tokens)
+        got = maps[:, :, 0] if self._from_cls else received(maps, batch)
         by_type = [
             got.masked_fill(~is_type[:, None], -torch.inf).amax(dim=2)
             for is_type in self._mask.unbind(1)  # each (examples, tokens)

@@ -124,9 +124,7 @@ class Pointing:
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
-        weights = maps.cpu()
-        for row, (index, first) in enumerate(zip(batch.index, batch.starts.tolist(), strict=True)):
-            own = weights[row, :, first:, first:]
+        for index, own in zip(batch.index, maps.cpu(), strict=True):
             self._hits.setdefault(index, []).append(
                 [sentence.hits(own) for sentence in self._sentences[index]]
             )
