@@ -24,7 +24,13 @@ from bertology_utils.disabling.heads import TwinWords, describe_heads
 from bertology_utils.disabling.masking import ABLATIONS, INTERCHANGE, replacement
 from bertology_utils.disabling.sweep import reference_sweep, sweep
 from bertology_utils.features import Features, Flow, marks
-from bertology_utils.framenet.measure import PLACES, FrameLinkAttention, place_release
+from bertology_utils.framenet.measure import (
+    FORWARD,
+    FrameLinkAttention,
+    borrowed_places,
+    moved_places,
+    place_release,
+)
 from bertology_utils.glue import TASKS
 from bertology_utils.lab import Lab
 from bertology_utils.links import links_of
@@ -131,10 +137,7 @@ def test_no_measurement_depends_on_batches(lab, tiny_bert):
 def test_every_measurement_can_be_kept(lab, tiny_bert):
     model, (placed, _) = load_encoder(str(tiny_bert)), place_release("embedded", lab.tokenizer)
     made = of_inputs(lab, model)
-    of_frames = [
-        FrameLinkAttention(placed[:COUNT], "predicate to element", elsewhere=other, seed=1)
-        for other in PLACES
-    ]
+    of_frames = [FrameLinkAttention(places) for places in other_places(placed[:COUNT])]
     told = [fingerprint(one) for one in [*made().values(), *of_frames]]
     assert len(set(told)) == len(told)
     assert told[: len(made())] == list(map(fingerprint, made().values()))
@@ -150,14 +153,18 @@ def every_class():
                     yield kind
 
 
-@pytest.mark.parametrize("elsewhere", ["borrowed", "moved"])
-def test_no_score_of_frame_links_depends_on_batches(lab, elsewhere):
+def other_places(placed):
+    """Links with either kind of other places."""
+    return borrowed_places(placed, FORWARD, seed=1), moved_places(placed, FORWARD)
+
+
+def test_no_score_of_frame_links_depends_on_batches(lab):
     placed, inputs = place_release("embedded", lab.tokenizer)
     placed, batches = placed[:COUNT], in_batches(inputs.select(range(COUNT)), lab.tokenizer)
     model, results = lab.encoder().double(), {}
     for size, made in batches.items():
-        links = FrameLinkAttention(placed, "predicate to element", elsewhere=elsewhere, seed=1)
-        results[size] = observe(model, made, {"links": links})
+        borrowed, moved = map(FrameLinkAttention, other_places(placed))
+        results[size] = observe(model, made, {"borrowed": borrowed, "moved": moved})
     check_equal(results)
 
 

@@ -6,6 +6,7 @@ import re
 import shutil
 import zipfile
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -314,7 +315,7 @@ def test_places_hold_the_annotated_words(measured):
 def test_scores_and_hits_equal_a_plain_reading_of_the_map(measured, direction, pairing):
     model, tokenizer, placed, inputs = measured
     measurements = {
-        "links": FrameLinkAttention(placed, direction, pairing),
+        "links": FrameLinkAttention([[one.pairs(direction, pairing)] for one in placed]),
         "pointing": measure.pointing(placed, direction),
     }
     scores, weights = observe(model, make_batches(inputs, tokenizer, 300), measurements).values()
@@ -355,7 +356,7 @@ def test_words_are_what_the_tokenizer_calls_no_special_token(mini, name):
     )
     placed, _ = place(sentences, tokenizer, max_length=500)
     assert all(one.words == range(2, one.length) for one in placed)
-    moved = FrameLinkAttention(placed, FORWARD, elsewhere="moved")
+    moved = FrameLinkAttention(measure.moved_places(placed, FORWARD))
     cells = [set().union(*moved.others(index)) for index in range(len(placed))]
     used = [{position for cell in several for position in cell} for several in cells]
     assert min(min(positions) for positions in used if positions) == 2
@@ -372,7 +373,8 @@ def test_other_places_are_the_links_moved_or_those_of_sentences_of_the_same_leng
     measured, elsewhere, direction
 ):
     model, tokenizer, placed, inputs = measured
-    measurement = FrameLinkAttention(placed, direction, elsewhere=elsewhere, seed=1)
+    make = {"moved": measure.moved_places, "borrowed": partial(measure.borrowed_places, seed=1)}
+    measurement = FrameLinkAttention(make[elsewhere](placed, direction))
     scores = observe(model, make_batches(inputs, tokenizer), {"links": measurement})["links"]
     for index, sentence in list(enumerate(placed))[::9]:
         rows, columns = sentence.pairs(direction)
@@ -431,14 +433,14 @@ def test_a_head_that_looks_at_certain_words_follows_no_links():
         maps.append(np.stack([popular, follows])[None])  # (layers, heads, tokens, tokens)
 
     def test(centred):
-        asked = FrameLinkAttention(placed, FORWARD, elsewhere="borrowed", seed=1, centred=centred)
+        asked = FrameLinkAttention(measure.borrowed_places(placed, FORWARD, 1), centred)
         return many_test(replay(asked, maps).excess, WEIGHT, 1)
 
     plain, centred = test(False), test(True)
     assert (plain.above[0] < 0.01).all(), "as before: both heads pass"
     both = in_both(plain, centred)
     assert both.above[0, 1] < 0.01 and both.above[0, 0] > 0.5
-    moved = replay(FrameLinkAttention(placed, FORWARD, elsewhere="moved"), maps)
+    moved = replay(FrameLinkAttention(measure.moved_places(placed, FORWARD)), maps)
     assert (many_test(moved.excess, WEIGHT, 1).above[0] < 0.01).all()
     assert measure.hits(replay(measure.pointing(placed, FORWARD), maps))[:, 0].all()
     number = measure.largest_excess(both, 0.0).number

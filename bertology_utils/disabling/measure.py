@@ -13,7 +13,7 @@ from scipy import stats
 from ..attention import make_batches, observe_cached
 from ..cache import cached
 from ..common import Head, head_name, one_based
-from ..framenet.measure import FrameLinkAttention, place_release
+from ..framenet.measure import borrowing, place_release
 from ..glue import Task, plain_metric, predictions
 from ..results import GAIN, MEASURED, P_VALUE, RANK_OF_GAINS, text_of
 from ..statistics import (
@@ -427,9 +427,7 @@ def gain_without_a_twelfth(
 def frame_link_excess(lab: Lab) -> np.ndarray:
     """How much more weight pre-trained heads put along frame-semantic links (§4.2) than at other sentences' places, (layers, heads)."""
     placed, inputs = place_release(lab.settings.framenet, lab.tokenizer)
-    links = FrameLinkAttention(
-        placed, "predicate to element", elsewhere="borrowed", seed=lab.settings.seed
-    )
+    links = borrowing(lab, placed, "predicate to element")
     batches = make_batches(inputs, lab.tokenizer)
     return np.nanmean(observe_cached(lab.encoder(), batches, {"": links})[""].excess, axis=0)
 

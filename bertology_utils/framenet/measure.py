@@ -141,8 +141,7 @@ def place(
             words = range(pieces[0], pieces[-1] + 1)
             placed.append(FramePlaces(sentence, predicate, elements, len(owners), words))
             rows.append(row)
-    columns = {name: [values[row] for row in rows] for name, values in inputs.items()}
-    return placed, Dataset.from_dict(columns)
+    return placed, Dataset.from_dict(dict(inputs)).select(rows)
 
 
 @kept
@@ -192,42 +191,17 @@ class FrameLinkScores:
 
 
 class FrameLinkAttention(StrongestCells):
-    """Measurement: the largest weight among the cells of a sentence's links, for every head.
+    """Measurement: the largest weight among the cells of a sentence's links, for every head, and at other places.
 
     Args:
-        placed: the sentences, in the order of the batches' ``index``.
-        direction, pairing: see :meth:`FramePlaces.pairs`.
-        elsewhere: what the links are compared with. "moved": their cells moved along the sentence
-            together, so that all distances stay. "borrowed": the cells of other sentences of the
-            same length, so that distances and positions stay.
-        seed: of the choice of borrowed cells.
+        places: per sentence the cells of its links, then those of each place that they are compared
+            with; see :func:`borrowed_places` and :func:`moved_places`.
         centred: see :class:`bertology_utils.attention.cells.StrongestCells`.
     """
 
-    def __init__(
-        self,
-        placed: Sequence[FramePlaces],
-        direction: str,
-        pairing: str = "product",
-        elsewhere: str = "",
-        seed: int = 0,
-        centred: bool = False,
-    ):
-        links, rng = [one.pairs(direction, pairing) for one in placed], np.random.default_rng(seed)
-        by_length = defaultdict[int, list[Cells]](list)
-        for sentence, cells in zip(placed, links, strict=True):
-            by_length[sentence.length].append(cells)
-
-        def others(sentence: FramePlaces, cells: Cells) -> list[Cells]:
-            if elsewhere == "moved":
-                return moved(cells, sentence.words)
-            same_length = by_length[sentence.length] if elsewhere else []
-            return borrow_places(same_length, as_set(cells), rng)
-
-        self._places = [
-            [cells, *others(sentence, cells)] for sentence, cells in zip(placed, links, strict=True)
-        ]
-        super().__init__(self._places, centred)
+    def __init__(self, places: Sequence[Sequence[Cells]], centred: bool = False):
+        super().__init__(places, centred)
+        self._places = places
 
     def others(self, index: int) -> list[set[tuple[int, int]]]:
         """The cells, (row, column), of every place that a sentence's links are compared with."""
@@ -238,10 +212,26 @@ class FrameLinkAttention(StrongestCells):
         return FrameLinkScores(tuple(super().compute()))
 
 
-def moved(links: Cells, words: range) -> list[Cells]:
-    """The links' cells moved along a sentence, wherever all are on words and none is a link's."""
-    shifts, own = range(words.start - links.min(), words.stop - links.max()), as_set(links)
-    return [links + shift for shift in shifts if own.isdisjoint(as_set(links + shift))]
+def borrowed_places(placed: Sequence[FramePlaces], direction: str, seed: int) -> list[list[Cells]]:
+    """Links, and those of other sentences of the same length: distances and positions stay; the seed draws."""
+    rng, by_length = np.random.default_rng(seed), defaultdict[int, list[Cells]](list)
+    for sentence in placed:
+        by_length[sentence.length].append(sentence.pairs(direction))
+    links = [(sentence.length, sentence.pairs(direction)) for sentence in placed]
+    return [
+        [cells, *borrow_places(by_length[length], as_set(cells), rng)] for length, cells in links
+    ]
+
+
+def moved_places(placed: Sequence[FramePlaces], direction: str) -> list[list[Cells]]:
+    """Links, and their cells moved along the sentence together, wherever all are on words and none is a link's."""
+    places = []
+    for sentence in placed:
+        links, words = sentence.pairs(direction), sentence.words
+        shifts, own = range(words.start - links.min(), words.stop - links.max()), as_set(links)
+        moved = [links + shift for shift in shifts]
+        places.append([links, *(cells for cells in moved if own.isdisjoint(as_set(cells)))])
+    return places
 
 
 def pointing(placed: Sequence[FramePlaces], direction: str) -> StrongestCells:
@@ -266,21 +256,6 @@ def hits(weights: Sequence[np.ndarray]) -> np.ndarray:
         weights: what :func:`pointing` measured.
     """
     return np.stack([(one[::2] == one[1::2]).any(axis=0) for one in weights])
-
-
-def scores_on(
-    sentences: Sequence[FrameSentence], encoder: Any, tokenizer: Any, direction: str, **options: Any
-) -> FrameLinkScores:
-    """Scores on sentences by themselves, which are compared with one another's places.
-
-    Args:
-        sentences: from :func:`bertology_utils.framenet.links.extract`.
-        encoder, tokenizer: the model.
-        direction, options: of :class:`FrameLinkAttention`.
-    """
-    placed, inputs = place(sentences, tokenizer)
-    links = FrameLinkAttention(placed, direction, **options)
-    return observe_cached(encoder, make_batches(inputs, tokenizer), {"links": links})["links"]
 
 
 @dataclass(frozen=True)
@@ -454,8 +429,7 @@ def borrowing(
     lab: Lab, placed: Sequence[FramePlaces], direction: str, centred: bool = False
 ) -> FrameLinkAttention:
     """Links of a direction beside other sentences' places."""
-    seed = lab.settings.seed
-    return FrameLinkAttention(placed, direction, elsewhere="borrowed", seed=seed, centred=centred)
+    return FrameLinkAttention(borrowed_places(placed, direction, lab.settings.seed), centred)
 
 
 def scores_and_tests(
@@ -600,7 +574,7 @@ def record_pointing(lab: Lab, borrowed: FrameLinkScores) -> None:
     """The highest head at both kinds of other places, and the one that points at links most against a fixed distance."""
     seed, (placed, batches) = lab.settings.seed, frame_sentences(lab)
     measurements = {
-        "moved": FrameLinkAttention(placed, FORWARD, elsewhere="moved"),
+        "moved": FrameLinkAttention(moved_places(placed, FORWARD)),
         "pointing": pointing(placed, FORWARD),
     }
     measured = observe_cached(lab.encoder(), batches, measurements)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..attention import ByNorm, observe_cached
+from ..attention import ByNorm, make_batches, observe_cached
 from ..common import head_name, one_based, track
 from ..features.compare import (
     OVERTAKES,
@@ -28,7 +28,7 @@ from ..features.measure import (
 )
 from ..features.measure import measurements as type_measurements
 from ..framenet.links import OFFICIAL, PAPER, extract
-from ..framenet.measure import scores_on
+from ..framenet.measure import BACK, FrameLinkAttention, place
 from ..framenet.release import load_release
 from ..glue import Task
 from ..links.dependencies import (
@@ -183,9 +183,11 @@ def frame_panel(lab: Lab, encoder: PreTrainedModel) -> np.ndarray:
         sentences = extract(release, PAPER)
     lab.fact(release=release.name)
     rows = np.random.default_rng(seed).permutation(len(sentences))[:MOST_SENTENCES]
-    few, direction = [sentences[row] for row in sorted(rows)], "element to predicate"
-    scores = scores_on(few, encoder, lab.tokenizer, direction, pairing="zip")
-    return scores.actual.mean(axis=0)
+    few = [sentences[row] for row in sorted(rows)]
+    placed, inputs = place(few, lab.tokenizer)
+    links = FrameLinkAttention([[one.pairs(BACK, pairing="zip")] for one in placed])
+    batches = make_batches(inputs, lab.tokenizer)
+    return observe_cached(encoder, batches, {"links": links})["links"].actual.mean(axis=0)
 
 
 def not_bert_base(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerFast) -> str:
