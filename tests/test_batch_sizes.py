@@ -39,7 +39,7 @@ from bertology_utils.links.measure import TokenLinkAttention
 from bertology_utils.models import load_classifier, load_encoder, load_tokenizer
 from bertology_utils.norms.carried import carried
 from bertology_utils.norms.cuts import cut_attention
-from bertology_utils.norms.links import StrongestLink, WordsOnly
+from bertology_utils.norms.links import WordsOnly
 from bertology_utils.norms.mixing import Mixing
 from bertology_utils.patterns.classifiers import load_network
 from bertology_utils.patterns.measure import Patterns
@@ -106,7 +106,7 @@ def of_inputs(lab, model):
         "flow by norm": ByNorm(Flow(special)),
         "flow with exchanged lengths": ByNorm(Flow(special), exchange=1),
         "flow of words": WordsOnly(Flow(special), ids),
-        "strongest link": StrongestLink([np.array([[0, 1], [2, 1]])] * len(inputs)),
+        "strongest cells": StrongestCells([[np.array([[0, 1], [2, 1]])]] * len(inputs)),
         "links": TokenLinkAttention(links),
         "links, popularity off": TokenLinkAttention(links, centred=True),
         "pointing": Pointing(inputs),
@@ -122,7 +122,7 @@ def own_inputs(lab):
 
 def test_no_measurement_depends_on_batches(lab, tiny_bert):
     model = load_encoder(str(tiny_bert)).double()
-    made, results, tried = of_inputs(lab, model), {}, {FrameLinkAttention, StrongestCells}
+    made, results, tried = of_inputs(lab, model), {}, {FrameLinkAttention}
     for size, batches in own_inputs(lab).items():
         measurements = made()
         tried |= {type(one) for one in measurements.values()} - {ByNorm}

@@ -293,12 +293,13 @@ def test_a_sink_that_is_broadcast_is_told_from_one_that_does_nothing(broadcasts,
 
 
 def test_the_strongest_weights_along_frame_links_are_those_of_notebook_2(model, tokenizer):
-    placed, inputs, _ = place_release("embedded", tokenizer)
+    placed, inputs = place_release("embedded", tokenizer)
     placed, batches = placed[:40], make_batches(inputs.select(range(40)), tokenizer)
     found = links.observe_frame_links(
         model, batches, [one.pairs(FORWARD) for one in placed], tokenizer.all_special_ids
     )
-    expected = observe(model, batches, {"links": FrameLinkAttention(placed, FORWARD)})["links"]
+    links_alone = FrameLinkAttention([[one.pairs(FORWARD)] for one in placed])
+    expected = observe(model, batches, {"links": links_alone})["links"]
     np.testing.assert_allclose(found["by weight"], expected.actual, rtol=1e-6)
     assert (found["words only"] > found["by weight"]).any()
 

@@ -53,11 +53,6 @@ class Batch:
         """Real tokens per example, special tokens included; shape (examples,)."""
         return self.mask.sum(dim=1)
 
-    @property
-    def starts(self) -> torch.Tensor:
-        """Position of each example's first real token, which padding on the left moves; shape (examples,)."""
-        return self.mask.int().argmax(dim=1)
-
     def example(self, row: int) -> Batch:
         """One example by itself, without padding."""
         inputs = {name: ids[row : row + 1, self.mask[row]] for name, ids in self.inputs.items()}

@@ -13,6 +13,7 @@ import torch
 
 from ..annotation.inputs import AnnotatedInput
 from ..attention import Batch, ByNorm, Measurement, begin, observe
+from ..attention.cells import StrongestCells
 from ..cache import Lazy, cached
 from ..framenet.measure import FORWARD, frame_sentences
 from ..links.dependencies import RELATIONS, Arcs, Pointing, joined, sums_of_examples
@@ -183,36 +184,6 @@ def record_dependencies(lab: Lab, models: Models) -> None:
         lab.judge(claim)
 
 
-class StrongestLink:
-    """Measurement: the largest weight among the cells of each input's links, for every head.
-
-    Args:
-        cells: per example of the data, rows and columns of its links in the map, shape (2, cells).
-    """
-
-    def __init__(self, cells: Sequence[np.ndarray]):
-        self._cells, self._now = cells, torch.empty(0)
-        self._rows: dict[int, list[np.ndarray]] = {}
-
-    def start(self, batch: Batch) -> None:
-        """Lay the batch's links side by side: shape (examples, tokens, tokens)."""
-        linked = torch.zeros(*batch.mask.shape, batch.mask.shape[1], dtype=torch.bool)
-        for row, (index, first) in enumerate(zip(batch.index, batch.starts.tolist(), strict=True)):
-            linked[row][tuple(torch.from_numpy(self._cells[index] + first))] = True
-        self._now = linked.to(batch.mask.device)
-        self._rows |= {index: [] for index in batch.index}
-
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
-        strongest = maps.masked_fill(~self._now[:, None], -torch.inf).amax(dim=(2, 3))
-        for index, weights in zip(batch.index, strongest.float().cpu().numpy(), strict=True):
-            self._rows[index].append(weights)
-
-    def compute(self) -> np.ndarray:
-        """Weights from 0 to 1, shape (examples, layers, heads)."""
-        return np.stack([np.stack(self._rows[index]) for index in sorted(self._rows)])
-
-
 class WordsOnly:
     """A measurement that is fed with maps of words alone: special tokens get nothing, and rows sum to 1 without them.
 
@@ -271,16 +242,20 @@ def observe_frame_links(
     Args:
         model: encoder or classifier in evaluation mode.
         batches: the sentences.
-        cells: of their links, see :class:`StrongestLink`.
+        cells: of their links, shape (2, cells) each.
         special: ids of the special tokens.
     """
+    by_weight, by_norm, words, words_by_norm = (
+        StrongestCells([[one] for one in cells]) for _ in range(4)
+    )
     readings: dict[str, Measurement | ByNorm] = {
-        "by weight": StrongestLink(cells),
-        "by norm": ByNorm(StrongestLink(cells)),
-        "words only": WordsOnly(StrongestLink(cells), special),
-        "words only, by norm": ByNorm(WordsOnly(StrongestLink(cells), special)),
+        "by weight": by_weight,
+        "by norm": ByNorm(by_norm),
+        "words only": WordsOnly(words, special),
+        "words only, by norm": ByNorm(WordsOnly(words_by_norm, special)),
     }
-    return observe(model, batches, readings)
+    weights = observe(model, batches, readings)  # by reading and sentence (1, layers, heads)
+    return {reading: np.concatenate(one) for reading, one in weights.items()}
 
 
 def record_frame_links(lab: Lab, frames: Mapping[str, Sequence[Mapping[str, np.ndarray]]]) -> None:
