@@ -49,19 +49,6 @@ class Mean:
         return [self.total[layer] / self.rows for layer in sorted(self.total)]
 
 
-def test_one_pass_feeds_many_measurements_whatever_the_batches(tiny_bert):
-    model, tokenizer = loaded(tiny_bert)
-    results = []
-    for budget in (40, 200, 10_000):
-        made = batches_of_rows(TASKS["sst2"], 40, tokenizer, 32, tokens_per_batch=budget)
-        seen = attention.observe(model, made, {"a": Mean(), "b": Mean()})
-        assert seen["a"] == seen["b"]
-        assert sorted(index for batch in made for index in batch.index) == list(range(40))
-        results.append(torch.tensor(seen["a"]))
-    torch.testing.assert_close(results[0], results[1])
-    torch.testing.assert_close(results[0], results[2])
-
-
 def test_inputs_longer_than_the_model_can_read_are_refused(tiny_bert):
     ids, model = torch.full((1, 513), 1000), loaded(tiny_bert)[0]
     batch = Batch({"input_ids": ids, "attention_mask": ids > 0}, [0])
