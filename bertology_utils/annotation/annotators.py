@@ -323,7 +323,7 @@ def load_annotator(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
         tasks: names of the tasks whose texts are wanted, for "gold".
 
     Raises:
-            ValueError: as :func:`bertology_utils.settings.parse_source` and :func:`read`; or the
+        ValueError: as :func:`bertology_utils.settings.parse_source` and :func:`read`; or the
             pipeline lacks parts of speech or dependencies.
         FileNotFoundError: there is no such file or pipeline.
         ConnectionError: see :func:`bertology_utils.settings.parse_source`.
