@@ -313,13 +313,22 @@ def lines_of_verdicts(
             claim, symbol = text_of_claim(name, model), SYMBOLS[one["outcome"]]
             outcome, number = in_words(one["outcome"], one["tally"]), number_of(one)
             line = f"- {symbol} **{claim}:** {outcome}. Here: {number}."
-            if CLAIMS[name].paper:
-                line += f" The paper: {CLAIMS[name].paper}."
+            line += said_elsewhere(CLAIMS[name])
             second = (confirmatory or {}).get((name, model))
             if second and (mark := mark_of(one["outcome"], second["outcome"])) != NO_TEST:
                 line += f" Confirmatory study: {mark}."
             lines.append(line)
     return "\n".join(lines)
+
+
+def said_elsewhere(claim: Claim) -> str:
+    """The paper's number, or that of the paper whose claim it is, as a sentence; nothing where none has one."""
+    if not claim.paper or claim.paper == "not measured":
+        return ""
+    if "et al.: " in claim.paper:  # which names its source
+        return f" {claim.paper}."
+    source = claim.section if "et al." in claim.section else "The paper"
+    return f" {source}: {claim.paper}."
 
 
 def text_of_claim(name: str, model: str) -> str:

@@ -184,3 +184,17 @@ def test_no_variance_is_no_certainty():
     few, enough = (Bootstrap(1.0, np.ones(1000), n, 1) for n in (3, 320))
     assert judge("sep-overtakes", {MRPC: few}).outcome == UNDECIDED
     assert judge("sep-overtakes", {MRPC: enough}).outcome == HOLDS
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence"),
+    [
+        ("last-layers", " The paper: 6 of 6 tasks."),
+        ("heads-gone", " Michel et al.: 40 % (MNLI)."),
+        ("norm-cls", " Kobayashi et al. (2020): its vectors are short."),
+        ("relations-rank", ""),
+        ("gain-elsewhere", ""),
+    ],
+)
+def test_a_number_from_elsewhere_stands_beside_whose_it_is(claim, sentence):
+    assert said_elsewhere(CLAIMS[claim]) == sentence

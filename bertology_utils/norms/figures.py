@@ -93,7 +93,7 @@ def answers_moved(results: Results) -> Figure:
     sink = results.content["facts"]["sink"]
     names = {
         DROPPED: f"{sink} dropped",
-        "words, nothing instead": "as much of words dropped",
+        "words, nothing instead": "words dropped",
         "the sink, the rest instead": f"{sink}'s attention to the other tokens",
         "the sink, the mean instead": f"{sink}'s attention to all tokens alike",
     }
