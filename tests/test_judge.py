@@ -26,6 +26,7 @@ from bertology_utils.verdicts import (
     learned,
     never_adjacent,
     no_sink,
+    said_elsewhere,
     too_few,
     unlearned,
 )
