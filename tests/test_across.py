@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import ROOT
 
-from bertology_utils.disabling import across, figures
-from bertology_utils.disabling.across import LEAST, Signed, follow, in_each, some_in_each
+from bertology_utils.disabling import across, effects, figures
+from bertology_utils.disabling.across import LEAST, follow, some_in_each
+from bertology_utils.disabling.effects import Signed, in_each
 from bertology_utils.disabling.sweep import Sweep
 from bertology_utils.glue import TASKS
-from bertology_utils.results import Results, entries_of
+from bertology_utils.results import Results, read_results
 from bertology_utils.statistics import ONE_SIDED, signed_sums
 from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED
 
@@ -51,11 +53,11 @@ def test_a_harmful_head_is_found_in_every_run_by_every_measure(task, noise):
     for name, one in followed.items():
         for parts in ([one.mean], one.runs):
             sides = in_each(parts)
-            assert list(np.flatnonzero(sides.better < ONE_SIDED)) == [HARMFUL], name
-            assert sides.worse[NEEDED] < ONE_SIDED, name
-            support = some_in_each(parts, sides.better, name, NAMES)
+            assert list(np.flatnonzero(sides["better"] < ONE_SIDED)) == [HARMFUL], name
+            assert sides["worse"][NEEDED] < ONE_SIDED, name
+            support = some_in_each(parts, sides["better"], name, NAMES)
             assert support.outcome == HOLDS and support.number.startswith(NAMES[HARMFUL])
-            worse = some_in_each(parts, sides.worse, name, NAMES, "worse")
+            worse = some_in_each(parts, sides["worse"], name, NAMES, "worse")
             assert worse.outcome == HOLDS and (" at most -" in worse.number) == (len(parts) > 1)
         assert one.chosen.interval[0] > 0, "chosen in one run, it helps in the others"
         assert one.chosen.value == pytest.approx(one.mean.value[HARMFUL], rel=0.3)
@@ -66,9 +68,9 @@ def test_a_head_that_helps_in_one_run_alone_is_not_one_that_helps_in_every_run()
     others = [replace(one, heads=runs_of(MRPC)[1][0].heads) for one in others]
     others = [replace(one, baseline=runs_of(MRPC)[1][0].baseline) for one in others]
     one = follow(MRPC, [first, *others], labels, 1)["loss"]
-    assert in_each(one.runs[:1]).better[HARMFUL] < 0.01
-    assert in_each([one.mean]).better[HARMFUL] < 0.01, "the mean is that of these runs"
-    assert in_each(one.runs).better[HARMFUL] > 0.5
+    assert in_each(one.runs[:1])["better"][HARMFUL] < 0.01
+    assert in_each([one.mean])["better"][HARMFUL] < 0.01, "the mean is that of these runs"
+    assert in_each(one.runs)["better"][HARMFUL] > 0.5
 
 
 def test_gains_are_those_of_the_plain_definition():
@@ -94,17 +96,14 @@ def test_gains_are_those_of_the_plain_definition():
 @pytest.mark.parametrize("own", [1.0, 0.5])
 def test_where_no_head_does_anything_one_is_found_in_at_most_one_case_of_twenty(own, monkeypatch):
     """Of either side, whether runs share their noise or not; three standard errors of the count are allowed."""
-    monkeypatch.setattr(across, "signed_sums", lambda *of: signed_sums(*of, draws=400))
+    monkeypatch.setattr(effects, "signed_sums", lambda *of: signed_sums(*of, draws=400))
     rng, found = np.random.default_rng(0), []
     for seed in range(150):
         common = rng.standard_t(4, size=(80, 12))  # heavy tails, as losses have
-        runs = [
-            Signed.of(own * rng.standard_t(4, size=(80, 12)) + (1 - own) * common, seed)
-            for _ in range(3)
-        ]
-        mean = across.mean_signed(runs, runs[0].error)
+        gains = [own * rng.standard_t(4, size=(80, 12)) + (1 - own) * common for _ in range(3)]
+        runs, mean = [Signed.of(one, seed) for one in gains], Signed.of(sum(gains) / 3, seed)
         sides = [in_each([mean]), in_each(runs), in_each([runs[0]])]
-        found.append([(one.better.min() <= 0.025, one.worse.min() <= 0.025) for one in sides])
+        found.append([(one["better"].min() <= 0.025, one["worse"].min() <= 0.025) for one in sides])
     allowed = 0.025 + 3 * np.sqrt(0.025 * 0.975 / 150)
     assert (np.mean(found, axis=0) <= allowed).all()
 
@@ -113,7 +112,7 @@ def test_a_head_without_effect_in_one_run_is_not_found_however_much_it_helps_in_
     monkeypatch,
 ):
     """The least favourable case of "in every run": a head's gain is surely above 0 in all runs but one."""
-    monkeypatch.setattr(across, "signed_sums", lambda *of: signed_sums(*of, draws=400))
+    monkeypatch.setattr(effects, "signed_sums", lambda *of: signed_sums(*of, draws=400))
     rng, found = np.random.default_rng(0), []
     for seed in range(200):
         runs = []
@@ -121,7 +120,7 @@ def test_a_head_without_effect_in_one_run_is_not_found_however_much_it_helps_in_
             values = rng.normal(size=(60, 12))
             values[:, : 6 if number else 12] += 0.0 if number == 0 else 3.0
             runs.append(Signed.of(values, seed))
-        found.append(in_each(runs).better.min() <= 0.025)
+        found.append(in_each(runs)["better"].min() <= 0.025)
     assert np.mean(found) <= 0.025 + 3 * np.sqrt(0.025 * 0.975 / 200)
 
 
@@ -141,17 +140,17 @@ def test_some_head_holds_beyond_chance_and_fails_where_each_gains_less_than_coun
         ([0.5 * least, 0, 0], 0.1 * least, HOLDS),  # above 0; how much, the number says
     ):
         one = signed_at(values, error)
-        assert some_in_each([one], in_each([one]).better, "loss", NAMES).outcome == outcome
-        mirrored = some_in_each([-one], in_each([-one]).worse, "loss", NAMES, "worse")
+        assert some_in_each([one], in_each([one])["better"], "loss", NAMES).outcome == outcome
+        mirrored = some_in_each([-one], in_each([-one])["worse"], "loss", NAMES, "worse")
         assert mirrored.outcome == outcome
     runs = [signed_at([0.05, 0.0], 0.002), signed_at([0.0, 0.05], 0.002)]
-    found = some_in_each(runs, in_each(runs).better, "loss", NAMES)
+    found = some_in_each(runs, in_each(runs)["better"], "loss", NAMES)
     assert found.outcome == FAILS, "each head helps in one run, none in both"
 
 
 def test_tasks_count_alike_whatever_their_examples():
     one, other = signed_at([0.04, 0.0], 0.01, n=100), signed_at([0.0, 0.0], 0.001, n=9000)
-    mean = across.mean_signed([one, other])
+    mean = across.mean_over_tasks([one, other])
     np.testing.assert_allclose(mean.value, [0.02, 0.0])
     np.testing.assert_allclose(mean.error, np.hypot(0.01, 0.001) / 2)
     assert mean.n == 9100
@@ -192,82 +191,66 @@ def test_of_a_regression_a_line_is_fitted_on_the_other_half():
 # What is drawn
 
 
-def rows_of(task, better):
-    """Rows of a run in which one head helps, with two runs."""
-    gains = np.linspace(-0.02, 0.0, 12).reshape(HEADS)
-    gains[0, 2] = 0.03
-    p = np.ones(HEADS)
-    p[0, 2] = better
-    spread = {"value": gains, "low": gains - 0.005, "high": gains + 0.005, "n": 100}
-    loss = {"state": "loss", "unit": "share of the loss"}
-    layers = {"value": np.array([-0.1, -0.3]), "low": [-0.2, -0.4], "high": [0.0, -0.2], "n": 100}
-    by_ablation = {task: dict.fromkeys(("uniform", "zero", "mean"), layers)}
-    entries = [
-        entries_of(figures.ACROSS, {task: spread}, ("task",), **loss),
-        entries_of(figures.ACROSS, {task: spread}, ("task",), state="score", unit="gain"),
-        entries_of(
-            "gain without a layer, by ablation", by_ablation, ("task", "state"), unit="gain"
-        ),
-        entries_of("score of the whole model", {task: [0.8]}, ("task", "training"), unit="score"),
-        entries_of("score of always the same answer", {task: 0.6}, ("task",), unit="score"),
-    ]
-    for what in (figures.P_ACROSS, figures.P_EVERY):
-        of_state = {"better": p, "worse": np.ones(HEADS)}
-        sides = {task: {"loss": of_state, "score": of_state}}
-        entries.append(entries_of(what, sides, ("task", "state", "kind"), unit="p"))
-    return [entry for several in entries for entry in several]
+@pytest.fixture(scope="module")
+def evidence():
+    return read_results(ROOT / "results" / "glue" / "6_disabling_heads.json")
 
 
-def test_a_head_that_helps_is_named_and_marked_and_layers_are_drawn_in_points():
-    results = Results({"notebook": "6", "rows": rows_of(MRPC, 0.001) + rows_of(STSB, 0.2)})
-    one, other = figures.ranked_heads(results).axes[:2]
-    assert [text.get_text() for text in one.texts] == ["(1, 3)"] and not other.texts
-    grid = figures.heads_across(results)
-    assert [len(ax.lines[0].get_xdata()) for ax in grid.axes[:2]] == [1, 0]
-    ax = figures.layers_by_ablation(results).axes[0]
-    seen = np.concatenate(
-        [of.get_offsets()[:, 0] for of in ax.collections if len(of.get_offsets())]
+@pytest.fixture(scope="module")
+def again():
+    return read_results(ROOT / "results" / "confirm" / "6_disabling_heads.json")
+
+
+def test_significant_heads_are_marked_and_the_best_of_them_named(evidence):
+    heads, p = figures.of_heads(evidence), evidence.table(figures.P_ACROSS, state="score")
+    grids, ranked = figures.heads_across(evidence).axes, figures.ranked_heads(evidence).axes
+    for (task, own), grid, ax in zip(
+        heads.groupby("task", observed=True), grids, ranked, strict=False
+    ):
+        best = own[own.better].value.nlargest(3).index
+        names = {f"({layer}, {head})" for _, layer, head in best}
+        assert {text.get_text() for text in ax.texts} == names
+        sides = p[(p.task == task) & (p.value < ONE_SIDED)].kind
+        marks = [len(line.get_xdata()) for line in grid.lines[::2]]
+        assert marks == [(sides == side).sum() for side in ("better", "worse")]
+    assert heads.better.any() and heads.worse.any() and not heads.better.all()
+
+
+def test_heads_of_another_study_are_set_beside_the_same_heads(evidence, again):
+    both, gain = figures.both_studies(evidence, again), again.table(figures.ACROSS, state="loss")
+    one = gain[(gain.task == "STS-B") & (gain["layer"] == 4) & (gain["head"] == 2)].value
+    assert both.loc[("STS-B", 4, 2), "value again"] == one.item()
+    found, harmful = figures.returning(both), both.loc["STS-B"][both.loc["STS-B"].better]
+    assert found.loc[("STS-B", "does harm here")].tolist() == pytest.approx(
+        [len(harmful), harmful.value.mean(), harmful["value again"].mean()], abs=0.05
     )
-    assert {-10, -30} <= set(np.round(seen).astype(int))
-    at = [line.get_xdata()[0] for line in ax.lines if len(line.get_xdata())]
-    assert any(x == pytest.approx(-20) for x in at), "0.6 less 0.8"
+    axes = figures.returning_heads(evidence, again).axes
+    for ax, (_, own) in zip(axes, both.groupby("task", observed=True), strict=False):
+        drawn = [len(dots.get_offsets()) for dots in ax.collections]
+        assert drawn == [len(own), own["better again"].sum()]
 
 
-def test_heads_of_another_study_are_set_beside_the_same_heads():
-    here, again = (Results({"notebook": "6", "rows": rows_of(MRPC, p)}) for p in (0.001, 0.2))
-    both = figures.both_studies(here, again)
-    assert len(both) == 12 and (both["value again"] == both.value).all()
-    assert both.better.sum() == 1 and not both["better again"].any()
-    found = figures.returning(both)
-    assert found.loc["MRPC", "heads"].tolist() == [1, 0]
-    assert found.loc[("MRPC", "does harm here"), "mean gain here, %"] == pytest.approx(3)
-    (ax,) = figures.returning_heads(here, again).axes
-    assert [len(dots.get_offsets()) for dots in ax.collections] == [12, 0]
-
-
-def test_the_head_on_which_ways_of_disabling_disagree_most_is_ringed():
-    values = np.zeros((2, *HEADS))
-    values[0, 1, 2], values[1, 1, 2] = -0.3, 0.1  # by equal weights, by zero
-    values[0, 0, 0] = values[1, 0, 0] = -0.2
-    by = {MRPC: dict(zip(("uniform", "zero"), values, strict=True))}
-    rows = entries_of(figures.BY_ABLATION, by, ("task", "state"), unit="share of the loss")
-    rows += entries_of("weight on [CLS]", {MRPC: np.full(HEADS, 0.5)}, ("task",), unit="weight")
-    ax = figures.heads_by_ablation(Results({"notebook": "6", "rows": rows})).axes[0]
-    assert ax.collections[1].get_offsets()[0].tolist() == pytest.approx([10, -30])
-
-
-def test_the_best_head_stands_beside_luck_and_its_gain_in_other_runs():
-    def row(what, values, *by, **labels):
-        return entries_of(what, {MRPC: values}, ("task", *by), unit="gain", **labels)
-
-    luck = [{"median": 0.01, "95 %": 0.03}] * 2
-    elsewhere = {"value": -0.004, "low": -0.02, "high": 0.01, "n": 100}
-    rows = [
-        *row("largest gain without a head", [0.01, 0.03], "training"),
-        *row("largest gain without a head by chance", luck, "training", "kind"),
-        *row("gain in other runs without the head chosen in one", elsewhere, state="score"),
+def test_the_head_on_which_ways_of_disabling_disagree_most_is_ringed(evidence):
+    figure = figures.heads_by_ablation(evidence)
+    assert figure.legends[0].get_texts()[0].get_text() == "head (3, 5)"
+    gains = [
+        evidence.array(figures.BY_ABLATION, state=state, task="stsb")[2, 4]
+        for state in ("zero", "uniform")
     ]
-    ax = figures.best_heads(Results({"notebook": "6", "rows": rows})).axes[0]
-    assert [line.get_xdata()[0] for line in ax.lines[:3]] == pytest.approx([2, 1, -0.4])
-    alone = figures.best_heads(Results({"notebook": "6", "rows": rows[:-1]})).axes[0]
-    assert [label.get_text() for label in alone.get_yticklabels()] == ["MRPC"], "a single run"
+    ax = next(ax for ax in figure.axes if ax.get_title() == "STS-B")
+    assert ax.collections[1].get_offsets()[0].tolist() == pytest.approx(100 * np.array(gains))
+
+
+def test_the_best_head_stands_beside_luck_and_layers_beside_the_same_answer(evidence):
+    best, ax = evidence.table("largest gain without a head"), figures.best_heads(evidence).axes[0]
+    means = best.groupby("task", observed=True).value.mean()
+    assert ax.lines[0].get_xdata() == pytest.approx(means.to_numpy())
+    what = "gain in other runs without the head chosen in one"
+    rows = [row for row in evidence.content["rows"] if row["what"] != what]
+    alone = figures.best_heads(Results({"notebook": "6", "rows": rows})).axes[0]
+    assert [label.get_text() for label in alone.get_yticklabels()] == list(means.index)
+    scores = evidence.table("score of the whole model").groupby("task", observed=True).value.mean()
+    floor = evidence.table("score of always the same answer").set_index("task").value - scores
+    ax = next(ax for ax in figures.layers_by_ablation(evidence).axes if ax.get_title() == "RTE")
+    at = [line.get_xdata()[0] for line in ax.lines if len(line.get_xdata())]
+    assert any(x == pytest.approx(floor["RTE"]) for x in at)

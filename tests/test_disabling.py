@@ -12,13 +12,9 @@ from bertology_utils.attention import attention_maps, one_example
 from bertology_utils.attention.hooks import attention_hooks
 from bertology_utils.attention.norms import vectors
 from bertology_utils.disabling import sweep as sweep_module
-from bertology_utils.disabling.across import follow, in_each
-from bertology_utils.disabling.effects import effects
-from bertology_utils.disabling.heads import (
-    describe_heads,
-    describe_without_layers,
-    gradient_importance,
-)
+from bertology_utils.disabling.across import follow
+from bertology_utils.disabling.effects import effects, in_each
+from bertology_utils.disabling.heads import describe_heads, gradient_importance
 from bertology_utils.disabling.masking import (
     all_heads,
     disable_heads,
@@ -277,16 +273,12 @@ def test_heads_are_described_as_by_hand(model, batches):
                     "norm of its change by 1/L at [CLS]": (even - output)[:, 0].norm(dim=1),
                     "norm of its change by the mean": (mean - output).norm(dim=2).mean(1),
                     "norm of the mean value": even.norm(dim=2)[:, 0],
-                    "norm of a token's value": read.norm(dim=2).mean(1),
-                    "norm of the value of [CLS]": read[:, 0].norm(dim=1),
                 }
             )
     assert found.keys() == by_hand[0].keys()
     for name, values in found.items():
         expected = np.reshape([one[name].detach().numpy() for one in by_hand], (24, 3, 4)).mean(0)
         np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-6, err_msg=name)
-    with pytest.raises(ValueError, match="at least one batch"):
-        describe_heads(model, [])
 
 
 def test_a_head_by_hand_that_rests_on_a_cls_without_value_adds_nothing(model, batches):
@@ -315,26 +307,10 @@ def test_a_head_by_hand_that_rests_on_a_cls_without_value_adds_nothing(model, ba
         }
     hook.remove()
     assert found["weight on [CLS]"] == pytest.approx(1)
-    assert found["norm of its output"] == found["norm of the value of [CLS]"] == 0
+    assert found["norm of its output"] == 0
     assert found["norm of its change by the mean"] == pytest.approx(0, abs=1e-6)
     assert found["norm of its change by 1/L"] == pytest.approx(found["norm of the mean value"])
     assert found["norm of the mean value"] > 0.1
-
-
-def test_without_a_layer_its_heads_are_uniform_and_those_below_as_before(model, batches):
-    found, whole = describe_without_layers(model, batches), describe_heads(model, batches)
-    for name, values in found.items():
-        assert values.shape == (4, 3, 4)
-        np.testing.assert_array_equal(values[3], whole[name], err_msg=name)
-        for layer in range(3):
-            np.testing.assert_array_equal(values[layer, :layer], whole[name][:layer], err_msg=name)
-    uniform = found["distance from even weights"]
-    for layer in range(3):
-        np.testing.assert_allclose(uniform[layer, layer], 0, atol=1e-6)
-        np.testing.assert_allclose(found["norm of its change by 1/L"][layer, layer], 0, atol=1e-4)
-    assert abs(uniform[0, 1] - whole["distance from even weights"][1]).max() > 1e-5
-    zero = describe_without_layers(model, batches, "zero")
-    np.testing.assert_array_equal(zero["norm of its output"][1, 1], 0)
 
 
 # §4.6 from end to end: a head that does harm is found as a significant gain, and nothing is where
@@ -370,9 +346,9 @@ def planted(tiny_bert):
 def test_a_planted_harmful_head_is_found_and_its_gain_is_real(planted):
     found, labels = planted
     effect = effects(TASKS["mrpc"], found, labels, seed=1)
-    assert divmod(effect.heads.best, 4) == PLANTED
-    assert effect.heads.p("better")[PLANTED] < ONE_SIDED and effect.heads.values[PLANTED] > 0.05
-    assert effect.heads.largest.interval[0] > 0
+    assert effect.heads.largest == effect.heads.values[PLANTED] > 0.05
+    assert effect.heads.gain(PLANTED).interval[0] > 0
+    assert effect.heads.largest > np.percentile(effect.by_chance, 97.5)
     assert effect.held_out.value > 0.03, "also on examples that had no say in the choice"
     right = (found.baseline.argmax(axis=1) == labels).mean()
     layers = (found.layers.argmax(axis=2) == labels).mean(axis=1) - right
@@ -384,29 +360,21 @@ def test_a_planted_harmful_head_is_found_across_runs(planted):
     """By every measure; the same outputs twice stand for two runs."""
     found, labels = planted
     for one in follow(TASKS["mrpc"], [found, found], labels, seed=1).values():
-        assert in_each(one.runs).better.reshape(3, 4)[PLANTED] < ONE_SIDED
+        assert in_each(one.runs)["better"].reshape(3, 4)[PLANTED] < ONE_SIDED
         assert divmod(one.mean.value.argmax(), 4) == PLANTED
         assert one.chosen.interval[0] > 0
 
 
-def test_on_shuffled_labels_no_head_gains(planted):
-    found, labels = planted
-    for seed in range(5):
-        shuffled = np.random.default_rng(seed).permutation(labels)
-        effect = effects(TASKS["mrpc"], found, shuffled, seed=1)
-        p = [one.p("better").min() for one in (effect.heads, effect.layers)]
-        assert min(p) >= ONE_SIDED
-        assert effect.heads.values.max() > 0, "some head seems to gain all the same"
-
-
-def test_with_weights_that_know_nothing_of_the_labels_no_head_helps_across_runs(planted):
+def test_on_shuffled_labels_no_head_helps(planted):
     """Not by the loss either, once the outputs are recalibrated: before, a head that shouts makes wrong answers dearer."""
     found, labels = planted
     for seed in range(5):
         shuffled = np.random.default_rng(seed).permutation(labels)
         followed = follow(TASKS["mrpc"], [found, found], shuffled, seed=1)
         for name in ("score", "loss, recalibrated"):
-            assert in_each(followed[name].runs).better.min() >= ONE_SIDED, name
+            for parts in (followed[name].runs[:1], followed[name].runs):
+                assert in_each(parts)["better"].min() >= ONE_SIDED, name
+        assert followed["score"].mean.value.max() > 0, "some head seems to gain all the same"
 
 
 def test_missing_labels_are_refused(planted):

@@ -9,35 +9,26 @@ and a draw of the tests gives an example one sign in all heads and runs; tasks h
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import softmax
-from scipy.stats import norm
 
 from ..common import head_name
 from ..glue import Task, predictions
 from ..results import GAIN, P_VALUE, text_of
-from ..statistics import (
-    ROUNDING,
-    Estimate,
-    Seed,
-    corrected_p,
-    of_same_examples,
-    p_is,
-    signed_sums,
-)
+from ..statistics import ROUNDING, Estimate, Seed, of_same_examples, p_is
 from ..verdicts import SCORE, TENTH, Support
 from .effects import (
+    Signed,
     chosen_gain,
     compared_labels,
     compared_sweeps,
     gain_parts,
+    in_each,
     losses,
-    split_half,
-    sweep_run,
 )
 from .sweep import Sweep
 
@@ -48,100 +39,19 @@ if TYPE_CHECKING:
 # the paper reports, of a loss a hundredth of it, as a point is of the score.
 LEAST = {"score": TENTH, "loss": SCORE, "loss, recalibrated": SCORE}
 UNITS = {"score": "gain", "loss": "share of the loss", "loss, recalibrated": "share of the loss"}
-SIDES = ("better", "worse")  # without the head
 NEWTON = 12  # steps to a temperature; from 1, eight are enough for six digits
 FURTHEST = 4.0  # factor by which a step changes it at most
 
 
-@dataclass(frozen=True)
-class Signed:
-    """Gains without each head, and what they would be if each example's gains had a random sign.
-
-    Attributes:
-        value: of every head, shape (heads,).
-        error: its standard error over examples, same shape.
-        drawn: with random signs, shape (draws, heads).
-        n: examples.
-        runs: models of which it is the mean; of several tasks the fewest.
-    """
-
-    value: np.ndarray
-    error: np.ndarray
-    drawn: np.ndarray
-    n: int
-    runs: int = 1
-
-    @classmethod
-    def of(cls, parts: np.ndarray, seed: Seed) -> Signed:
-        """From gains example by example, shape (examples, heads)."""
-        n = len(parts)
-        drawn = signed_sums(parts, seed) / n
-        return cls(parts.mean(axis=0), parts.std(axis=0, ddof=1) / np.sqrt(n), drawn, n)
-
-    @property
-    def scale(self) -> np.ndarray:
-        """Standard deviation of the draws, by which heads become comparable; infinite for one that changes nothing."""
-        spread = np.sqrt((self.drawn.astype(float) ** 2).mean(axis=0))
-        return np.where(spread > ROUNDING**2, spread, np.inf)
-
-    @property
-    def interval(self) -> tuple[np.ndarray, np.ndarray]:
-        """95 % interval of every head's gain, not corrected."""
-        half = norm.ppf(0.975) * self.error
-        return self.value - half, self.value + half
-
-    def __neg__(self) -> Signed:
-        """With the other sign."""
-        return replace(self, value=-self.value, drawn=-self.drawn)
-
-    def below(self, least: float) -> np.ndarray:
-        """One-sided p values of gains so small if they were ``least``; not corrected, shape (heads,)."""
-        apart = self.value - least
-        certain = np.where(apart < 0, -np.inf, np.inf)  # of a head that changes nothing
-        return norm.cdf(np.divide(apart, self.error, out=certain, where=self.error > 0))
-
-
-def mean_signed(parts: Sequence[Signed], error: np.ndarray | None = None) -> Signed:
-    """The mean over runs of one task, or over tasks, each counted alike.
-
-    Args:
-        parts: of every run or task.
-        error: of the mean; by default that of independent parts, such as tasks.
-    """
-    if error is None:
-        error = np.sqrt(np.sum([part.error**2 for part in parts], axis=0)) / len(parts)
-        n, runs = sum(part.n for part in parts), min(part.runs for part in parts)
-    else:
-        n, runs = parts[0].n, len(parts)
+def mean_over_tasks(parts: Sequence[Signed]) -> Signed:
+    """The mean over tasks, each counted alike, of which no two share examples."""
     value, drawn = (
         sum(getattr(part, name) for part in parts) / len(parts) for name in ("value", "drawn")
     )
-    return Signed(value, error, drawn, n, runs)
-
-
-@dataclass(frozen=True)
-class Sides:
-    """p values of heads, corrected over all of them, that the model is better or worse without each; shape (heads,)."""
-
-    better: np.ndarray
-    worse: np.ndarray
-
-
-def in_each(parts: Sequence[Signed]) -> Sides:
-    """Whether a head's gain is above 0 in each of several runs or tasks, or below 0 in each; of one mean, whether that is.
-
-    The statistic of a head is its smallest standardised gain. It has to beat the largest one of all
-    heads in any part: in the part in which a head does nothing it would be one of those (an
-    intersection–union test for each head, Berger 1982, within the maximum statistic of Westfall and
-    Young, 1993).
-    """
-    observed = np.array([part.value / part.scale for part in parts])  # (parts, heads)
-    drawn = [part.drawn / part.scale for part in parts]
-    largest = np.max([one.max(axis=1) for one in drawn], axis=0)  # (draws,)
-    smallest = np.min([one.min(axis=1) for one in drawn], axis=0)
-    better, _ = corrected_p(observed.min(axis=0), largest, smallest)
-    _, worse = corrected_p(observed.max(axis=0), largest, smallest)
-    return Sides(better, worse)
+    error = np.sqrt(np.sum([part.error**2 for part in parts], axis=0)) / len(parts)
+    return Signed(
+        value, error, drawn, sum(part.n for part in parts), min(part.runs for part in parts)
+    )
 
 
 @dataclass(frozen=True)
@@ -152,8 +62,6 @@ class Followed:
         runs: gains in every run.
         mean: the mean over these runs.
         by_example: the same of every example, shape (examples, heads).
-        reliable: of every run, how alike two samples of so many examples order its heads; see
-            :func:`bertology_utils.disabling.effects.reliability`.
         chosen: of the head that is best in one run on half of the examples, the gain in the other
             runs on the other half; None of a single run.
     """
@@ -161,7 +69,6 @@ class Followed:
     runs: Sequence[Signed]
     mean: Signed
     by_example: np.ndarray
-    reliable: Sequence[float]
     chosen: Estimate | None
 
 
@@ -181,31 +88,14 @@ def follow(
     for name in LEAST:
         whole = np.mean([one[name] for one in wholes])
         each = [one[name] / np.float32(whole) for one in parts]  # (examples, heads), of every run
-        total = np.mean(each, axis=0)
-        runs = [Signed.of(one, seed) for one in each]
-        error = total.std(axis=0, ddof=1) / np.sqrt(len(total))
-        others = [(total * len(each) - one) / max(1, len(each) - 1) for one in each]
-        chosen = [chosen_gain(*both, seed) for both in zip(each, others, strict=True)]
-        followed[name] = Followed(
-            runs,
-            mean_signed(runs, error),
-            total,
-            [split_half(one, seed) for one in each],
-            of_same_examples(chosen) if len(each) > 1 else None,
-        )
+        total, chosen = np.mean(each, axis=0), None
+        if len(each) > 1:
+            others = [(total * len(each) - one) / (len(each) - 1) for one in each]
+            pairs = zip(each, others, strict=True)
+            chosen = of_same_examples([chosen_gain(*both, seed) for both in pairs])
+        runs, mean = [Signed.of(one, seed) for one in each], Signed.of(total, seed, len(each))
+        followed[name] = Followed(runs, mean, total, chosen)
     return followed
-
-
-def layers_on_average(
-    task: Task, sweeps: Sequence[Sweep], labels: np.ndarray, seed: Seed
-) -> Signed:
-    """Gains of the score without each layer, mean over runs; arguments as for :func:`follow`."""
-    each = []
-    for one in sweeps:
-        whole, without = predictions(task, one.baseline), predictions(task, one.layers)
-        each.append(gain_parts(task, whole, without, labels))
-    mean = Signed.of(np.mean(each, axis=0).T, seed)
-    return replace(mean, runs=len(sweeps))
 
 
 def gains_of(
@@ -322,88 +212,75 @@ def some_in_each(
 # What is recorded and judged
 
 
-def follow_heads(lab: Lab) -> dict[Task, dict[str, Followed]]:
-    """Every task's heads in all of its runs, by each measure."""
-    return {
-        task: follow(
-            task, sweeps_of(lab, task), lab.labels(task, "swept"), lab.resampling_seed(task)
-        )
-        for task in lab.tasks
-    }
-
-
-def sweeps_of(lab: Lab, task: Task) -> list[Sweep]:
-    """The sweeps by 1/L of all runs of a task."""
-    return [sweep_run(lab, task, number) for number in lab.trainings(task)]
-
-
-# Claims about the mean over runs, about every run, and about the head that is best in one run, by
-# measure and side.
-ON_AVERAGE = {
-    "some-head-helps": ("score", "better"),
-    "some-head-helps-loss": ("loss", "better"),
-    "some-head-hurts": ("loss", "worse"),
+# Claims about some head: in what its gain is tested, and by which measure and side.
+AVERAGE, EVERY, OVER_TASKS, ALL_TASKS = (
+    "mean over runs",
+    "in every run",
+    "mean over tasks",
+    "on every task",
+)
+SOME_HEAD = {
+    "some-head-helps": (AVERAGE, "score", "better"),
+    "some-head-helps-loss": (AVERAGE, "loss", "better"),
+    "some-head-hurts": (AVERAGE, "loss", "worse"),
+    "same-head-helps": (EVERY, "score", "better"),
+    "same-head-helps-loss": (EVERY, "loss", "better"),
+    "same-head-helps-recalibrated": (EVERY, "loss, recalibrated", "better"),
+    "same-head-needed": (EVERY, "loss", "worse"),
+    "head-helps-over-tasks": (OVER_TASKS, "loss", "better"),
+    "head-helps-all-tasks": (ALL_TASKS, "loss", "better"),
+    "head-needed-by-all-tasks": (ALL_TASKS, "loss", "worse"),
 }
-IN_EVERY_RUN = {
-    "same-head-helps": ("score", "better"),
-    "same-head-helps-loss": ("loss", "better"),
-    "same-head-helps-recalibrated": ("loss, recalibrated", "better"),
-    "same-head-needed": ("loss", "worse"),
-}
-IN_OTHER_RUNS = {"chosen-head-helps": "score", "chosen-head-helps-loss": "loss"}
-# About the mean over tasks, or about each of them.
-OVER_TASKS = {"head-helps-over-tasks": ("loss", "better")}
-ON_EVERY_TASK = {
-    "head-helps-all-tasks": ("loss", "better"),
-    "head-needed-by-all-tasks": ("loss", "worse"),
-}
-Tested = tuple[Sequence[Signed], Sides]
+# About the head that is best in one run, by measure.
+CHOSEN = {"chosen-head-helps": "score", "chosen-head-helps-loss": "loss"}
 
 
 def record_across(lab: Lab, followed: Mapping[Task, Mapping[str, Followed]]) -> None:
     """Every head's gain, mean over runs and over tasks, its tests, and what a head chosen in one run gains in the others."""
-    for claims, which in ((ON_AVERAGE, "mean over runs"), (IN_EVERY_RUN, "in every run")):
-        tested = {
-            (task, name): record_tested(
-                lab, which, name, [one.mean] if claims is ON_AVERAGE else one.runs, task=task
-            )
-            for task, measures in followed.items()
-            for name, one in measures.items()
-        }
-        for claim, (name, side) in claims.items():
-            lab.judge(
-                claim, {task: supported(lab, name, side, *tested[task, name]) for task in followed}
-            )
+    shape = lab.config.num_hidden_layers, lab.config.num_attention_heads
+    names = [f"head {head_name(*head)}" for head in np.ndindex(shape)]
+    supports: dict[str, dict[Any, Support]] = {claim: {} for claim in SOME_HEAD}
+
+    def test(which: str, measure: str, parts: Sequence[Signed], **labels: Task) -> None:
+        """Record every head's p values, and keep what they say of each claim."""
+        p = in_each(parts)
+        lab.record(
+            f"p of the gain without a head, {which}",
+            {side: of.reshape(shape) for side, of in p.items()},
+            ("kind",),
+            state=measure,
+            unit="p",
+            tolerance=P_VALUE,
+            **labels,
+        )
+        for claim, (where, by, side) in SOME_HEAD.items():
+            if (where, by) == (which, measure):
+                found = some_in_each(parts, p[side], measure, names, side)
+                supports[claim][labels.get("task", "")] = found
+
     for (task, measures), name in product(followed.items(), LEAST):
         one = measures[name]
-        options: dict[str, Any] = {"state": name, "unit": UNITS[name]}
-        record_gains(lab, "gain without a head, mean over runs", one.mean, options, task=task)
-        options["tolerance"] = GAIN
-        if name == "loss":
-            runs = {task: [run.value.reshape(shape_of_heads(lab)) for run in one.runs]}
-            lab.record("gain without a head, by loss", runs, ("task", "training"), **options)
+        test(AVERAGE, name, [one.mean], task=task)
+        test(EVERY, name, one.runs, task=task)
+        what = f"gain without a head, {AVERAGE}"
+        record_gains(lab, what, one.mean, task=task, state=name, unit=UNITS[name])
         if one.chosen:
             what = "gain in other runs without the head chosen in one"
+            options: dict[str, Any] = {"state": name, "unit": UNITS[name], "tolerance": GAIN}
             lab.record(what, {task: one.chosen}, ("task",), **options)
-    for claim, name in IN_OTHER_RUNS.items():
+    learned = [measures for task, measures in followed.items() if lab.learned[task]]
+    for name in LEAST if len(learned) > 1 else ():
+        means = [measures[name].mean for measures in learned]
+        whole = mean_over_tasks(means)
+        test(OVER_TASKS, name, [whole])
+        test(ALL_TASKS, name, means)
+        what = f"gain without a head, {OVER_TASKS}"
+        record_gains(lab, what, whole, state=name, unit=UNITS[name])
+    for claim, by_task in supports.items():
+        lab.judge(claim, by_task)
+    for claim, name in CHOSEN.items():
         chosen = {task: one[name].chosen for task, one in followed.items() if one[name].chosen}
         lab.judge(claim, chosen, unit=UNITS[name])
-
-    parts = {
-        name: [measures[name].mean for task, measures in followed.items() if lab.learned[task]]
-        for name in LEAST
-    }
-    several = len(parts["score"]) > 1
-    for claims, which in ((OVER_TASKS, "mean over tasks"), (ON_EVERY_TASK, "on every task")):
-        over = {}
-        for name, means in parts.items() if several else ():
-            whole = mean_signed(means)
-            over[name] = record_tested(lab, which, name, [whole] if claims is OVER_TASKS else means)
-            if claims is OVER_TASKS:
-                options = {"state": name, "unit": UNITS[name]}
-                record_gains(lab, f"gain without a head, {which}", whole, options)
-        for claim, (name, side) in claims.items():
-            lab.judge(claim, {"": supported(lab, name, side, *over[name])} if several else {})
 
 
 def record_by_ablation(lab: Lab) -> None:
@@ -415,39 +292,16 @@ def record_by_ablation(lab: Lab) -> None:
             gains, whole = gains_of(task, one, labels, seed)
             by_ablation.setdefault(ablation, []).append(gains["loss"] / whole["loss"])
         for ablation, runs in by_ablation.items():
-            mean = replace(Signed.of(np.mean(runs, axis=0), seed), runs=len(runs))
-            options = {"state": ablation, "unit": UNITS["loss"]}
-            record_gains(lab, "gain without a head by loss, by ablation", mean, options, task=task)
+            mean = Signed.of(np.mean(runs, axis=0), seed, len(runs))
+            what = "gain without a head by loss, by ablation"
+            record_gains(lab, what, mean, task=task, state=ablation, unit=UNITS["loss"])
 
 
-def shape_of_heads(lab: Lab) -> tuple[int, int]:
-    """Layers, and heads in each."""
-    return lab.config.num_hidden_layers, lab.config.num_attention_heads
-
-
-def record_gains(
-    lab: Lab, what: str, one: Signed, options: Mapping[str, Any], **labels: Any
-) -> None:
+def record_gains(lab: Lab, what: str, one: Signed, **labels: Any) -> None:
     """Record every head's gain with its interval."""
     low, high = one.interval
+    shape = lab.config.num_hidden_layers, lab.config.num_attention_heads
     arrays = {"value": one.value, "low": low, "high": high}
-    numbers = {name: of.astype(float).reshape(shape_of_heads(lab)) for name, of in arrays.items()}
+    numbers = {name: of.astype(float).reshape(shape) for name, of in arrays.items()}
     counts = {"n": one.n, "trainings": one.runs}
-    lab.record(what, numbers | counts, tolerance=GAIN, **options, **labels)
-
-
-def record_tested(
-    lab: Lab, which: str, measure: str, parts: Sequence[Signed], **labels: Any
-) -> Tested:
-    """Record the p values of every head on both sides, and give them with what was tested."""
-    sides = in_each(parts)
-    arrays = {side: getattr(sides, side).reshape(shape_of_heads(lab)) for side in SIDES}
-    options: dict[str, Any] = {"state": measure, "unit": "p", "tolerance": P_VALUE}
-    lab.record(f"p of the gain without a head, {which}", arrays, ("kind",), **options, **labels)
-    return parts, sides
-
-
-def supported(lab: Lab, measure: str, side: str, parts: Sequence[Signed], sides: Sides) -> Support:
-    """Support for some head being so in all of these parts."""
-    names = [f"head {head_name(*head)}" for head in np.ndindex(*shape_of_heads(lab))]
-    return some_in_each(parts, getattr(sides, side), measure, names, side)
+    lab.record(what, numbers | counts, tolerance=GAIN, **labels)

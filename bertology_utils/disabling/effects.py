@@ -7,28 +7,27 @@ Pearson's correlation. The tests are ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import softmax
+from scipy.stats import norm
 
 from ..cache import cached
 from ..common import Head
 from ..glue import Task, plain_metric, predictions, scale_of
 from ..statistics import (
-    DRAWS,
     ONE_SIDED,
     ROUNDING,
     Bootstrap,
     Estimate,
     Seed,
-    by_size,
     corrected_p,
+    largest,
     mean_of,
     rank_correlation,
-    rank_of,
     resampled_scores,
     signed_sums,
     weighted_scores,
@@ -148,48 +147,93 @@ def gains(
     return [one - whole for one in others]
 
 
-class GainTest(NamedTuple):
-    """Gains of all variants against what chance alone would give.
+@dataclass(frozen=True)
+class Signed:
+    """Gains without each head, and what they would be if each example's gains had a random sign.
+
+    If a head made no difference, an example's two predictions, with and without it, could be
+    exchanged, by which what the example adds to the gain has the other sign.
 
     Attributes:
-        better, worse: permutation p-values, corrected over all variants by the
-            maximum statistic, shape (variants,).
-        best_by_chance: the largest gain in each permutation among the
-            variants that are not themselves worse at a corrected p below
-            0.025, shape (permutations,). One that changes many predictions
-            would gain most by chance, too.
+        value: of every head, shape (heads,).
+        error: its standard error over examples, same shape.
+        drawn: with random signs, the same for all heads, so that what these have in common stays;
+            shape (draws, heads).
+        n: examples.
+        runs: models of which it is the mean; of several tasks the fewest.
     """
 
-    better: np.ndarray
-    worse: np.ndarray
-    best_by_chance: np.ndarray
+    value: np.ndarray
+    error: np.ndarray
+    drawn: np.ndarray
+    n: int
+    runs: int = 1
+
+    @classmethod
+    def of(cls, parts: np.ndarray, seed: Seed, runs: int = 1) -> Signed:
+        """From gains example by example, shape (examples, heads), means over so many runs."""
+        n = len(parts)
+        error = parts.std(axis=0, ddof=1) / np.sqrt(n)
+        return cls(parts.mean(axis=0), error, signed_sums(parts, seed) / n, n, runs)
+
+    @property
+    def scale(self) -> np.ndarray:
+        """Standard deviation of the draws, by which heads become comparable; infinite for one that changes nothing."""
+        spread = np.sqrt((self.drawn.astype(float) ** 2).mean(axis=0))
+        return np.where(spread > ROUNDING**2, spread, np.inf)
+
+    @property
+    def interval(self) -> tuple[np.ndarray, np.ndarray]:
+        """95 % interval of every head's gain, not corrected."""
+        half = norm.ppf(0.975) * self.error
+        return self.value - half, self.value + half
+
+    def __neg__(self) -> Signed:
+        """With the other sign."""
+        return replace(self, value=-self.value, drawn=-self.drawn)
+
+    def below(self, least: float) -> np.ndarray:
+        """One-sided p values of gains so small if they were ``least``; not corrected, shape (heads,)."""
+        apart = self.value - least
+        certain = np.where(apart < 0, -np.inf, np.inf)  # of a head that changes nothing
+        return norm.cdf(np.divide(apart, self.error, out=certain, where=self.error > 0))
 
 
-def gain_test(
-    task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed
-) -> GainTest:
-    """A permutation test of whether any variant changes the score more than chance would.
+def in_each(parts: Sequence[Signed]) -> dict[str, np.ndarray]:
+    """Whether the model is "better", or "worse", without a head in each of several runs or tasks, or on their mean, as p values.
 
-    If a head made no difference, an example's two predictions, with and
-    without it, could be exchanged, by which what the example adds to the gain has
-    the other sign. Each permutation exchanges those of a random half of the
-    examples, the same ones for all variants, so that what the variants have in
-    common stays; a gain is compared with the largest standardised one over all
-    variants (Westfall and Young, 1993).
+    The statistic of a head is its smallest standardised gain. It has to beat the largest one of all
+    heads in any part: in the part in which a head does nothing it would be one of those (an
+    intersection–union test for each head, Berger 1982, within the maximum statistic of Westfall and
+    Young, 1993).
+
+    Returns:
+        By side, corrected over all heads, shape (heads,) each.
+    """
+    observed = np.array([part.value / part.scale for part in parts])  # (parts, heads)
+    drawn = [part.drawn / part.scale for part in parts]
+    largest = np.max([one.max(axis=1) for one in drawn], axis=0)  # (draws,)
+    smallest = np.min([one.min(axis=1) for one in drawn], axis=0)
+    better, _ = corrected_p(observed.min(axis=0), largest, smallest)
+    _, worse = corrected_p(observed.max(axis=0), largest, smallest)
+    return {"better": better, "worse": worse}
+
+
+def largest_by_chance(parts: np.ndarray, seed: Seed) -> np.ndarray:
+    """The largest gain of all heads if each example's gains had a random sign, shape (draws,).
+
+    Of heads that are not themselves significantly harmful to disable: one that changes many
+    predictions would gain most by chance, too.
 
     Args:
-        task, baseline, disabled, labels: as for :func:`gains`.
-        seed: of the permutations.
+        parts: gains example by example, shape (examples, heads).
+        seed: of the draws.
     """
-    parts = gain_parts(task, baseline, disabled, labels).T  # (examples, variants)
-    null, observed = signed_sums(parts, seed) / len(parts), parts.mean(axis=0)
-    error = np.sqrt((null**2).mean(axis=0))  # its mean is 0 by construction
-    scale = np.where(error > 0, error, np.inf)  # a head that changes no prediction
-    drawn = null / scale
-    better, worse = corrected_p(observed / scale, drawn.max(axis=1), drawn.min(axis=1))
-    harmless = worse >= ONE_SIDED
-    chance = null[:, harmless].max(axis=1) if harmless.any() else np.zeros(DRAWS)
-    return GainTest(better, worse, chance)
+    gain = Signed.of(parts, seed)
+    harmless = in_each([gain])["worse"] >= ONE_SIDED
+    if not harmless.any():
+        return np.zeros(len(gain.drawn))
+    return gain.drawn[:, harmless].max(axis=1)
 
 
 def gain_parts(
@@ -226,10 +270,8 @@ def _pseudo_values(predicted: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return r + x * y - r * (x**2 + y**2) / 2
 
 
-def chosen_gain(
-    chosen_by: np.ndarray, measured_by: np.ndarray, seed: Seed, share: float = 0.5
-) -> Estimate:
-    """The gain of the best variant on a part of the examples, measured on the others, over and over.
+def chosen_gain(chosen_by: np.ndarray, measured_by: np.ndarray, seed: Seed) -> Estimate:
+    """The gain of the best variant on one half of the examples, measured on the other, over and over.
 
     The best of 144 heads on a dev set is partly the luckiest. On examples that
     had no say in the choice, luck does not count. Of several that tie the mean
@@ -240,7 +282,6 @@ def chosen_gain(
         chosen_by: gains by which it is chosen, example by example, shape (examples, variants).
         measured_by: those that are measured, of the same model or of others, same shape.
         seed: of the splits.
-        share: of the examples by which it is chosen.
 
     Raises:
         ValueError: fewer than four examples.
@@ -250,33 +291,14 @@ def chosen_gain(
         raise ValueError(f"{n} examples cannot be halved; at least 4 are needed")
     choosing = np.zeros((SPLITS, n))
     for part in choosing:
-        part[rng.permutation(n)[: int(share * n)]] = 1
+        part[rng.permutation(n)[: n // 2]] = 1
     first = choosing @ chosen_by / choosing.sum(axis=1, keepdims=True)
     second = (1 - choosing) @ measured_by / (1 - choosing).sum(axis=1, keepdims=True)
     # Few answers change, so many heads tie; the first of them would be one of the lowest layers.
     best = first >= first.max(axis=1, keepdims=True) - ROUNDING
     gained = (second * best).sum(axis=1) / best.sum(axis=1)  # (splits,)
-    error = gained.std(ddof=1) * np.sqrt(1 / SPLITS + (1 - share) / share)
+    error = gained.std(ddof=1) * np.sqrt(1 / SPLITS + 1)
     return Estimate(float(gained.mean()), float(error), n)
-
-
-def on_halves(values: np.ndarray, seed: Seed) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Means of all variants on a random half of the examples, and on the other half, each (variants,), over and over.
-
-    Args:
-        values: shape (examples, variants).
-        seed: of the :data:`HALVINGS`.
-    """
-    n, rng = len(values), np.random.default_rng(seed)
-    for _ in range(HALVINGS):
-        order = rng.permutation(n)
-        yield values[order[: n // 2]].mean(axis=0), values[order[n // 2 :]].mean(axis=0)
-
-
-def split_half(values: np.ndarray, seed: Seed) -> float:
-    """The value of :func:`reliability` alone, which takes a thousandth of the time."""
-    rho = np.nan_to_num(np.mean([rank_of(*both) for both in on_halves(values, seed)]))
-    return float(2 * rho / (1 + rho))
 
 
 def reliability(values: np.ndarray, seed: Seed) -> Bootstrap:
@@ -290,7 +312,12 @@ def reliability(values: np.ndarray, seed: Seed) -> Bootstrap:
         values: effects example by example, shape (examples, heads).
         seed: of halving and resampling.
     """
-    half = mean_of([rank_correlation(*both, seed) for both in on_halves(values, seed)])
+    n, rng, each = len(values), np.random.default_rng(seed), []
+    for _ in range(HALVINGS):
+        order = rng.permutation(n)
+        one, other = values[order[: n // 2]], values[order[n // 2 :]]
+        each.append(rank_correlation(one.mean(axis=0), other.mean(axis=0), seed))
+    half = mean_of(each)
     # Where no head changes an answer, no correlation is known.
     rho = np.nan_to_num(np.append(half.value, half.draws))
     return Bootstrap.of(2 * rho / (1 + rho), half.n, seed)
@@ -303,13 +330,11 @@ class Variants:
     Attributes:
         shape: (layers, heads) or (layers,).
         gains: score with the variant minus score of the whole model, from 0 to 1, one per variant.
-        test: against chance; see :func:`gain_test`.
         scale: see :func:`bertology_utils.glue.scale_of`.
     """
 
     shape: tuple[int, ...]
     gains: list[Bootstrap]
-    test: GainTest
     scale: float = 1.0
 
     @property
@@ -318,22 +343,13 @@ class Variants:
         return np.array([gain.value for gain in self.gains]).reshape(self.shape)
 
     @property
-    def best(self) -> int:
-        """The variant of the largest gain, the first of those that tie."""
-        return int(by_size(self.values)[0])
-
-    @property
-    def largest(self) -> Bootstrap:
-        """Its gain."""
-        return self.gains[self.best]
+    def largest(self) -> float:
+        """The largest gain, of those that tie with it the first variant's."""
+        return float(self.values[largest(self.values)])
 
     def gain(self, place: int | Head) -> Bootstrap:
         """The gain without one layer, from 0, or head, (layer, head) from 0."""
         return self.gains[int(np.ravel_multi_index(np.atleast_1d(place), self.shape))]
-
-    def p(self, side: str) -> np.ndarray:
-        """Corrected p values of being "better" or "worse", in :attr:`shape`."""
-        return getattr(self.test, side).reshape(self.shape)
 
 
 @dataclass(frozen=True)
@@ -344,14 +360,14 @@ class Effects:
         baseline: the whole model's score, from 0 to 1: accuracy, or Pearson's correlation.
         heads, layers: what disabling one of them does.
         held_out: the gain of a head that was chosen on the other half of the examples.
-        held_out_tenth: that of one that was chosen on nine tenths, on the rest.
+        by_chance: see :func:`largest_by_chance`.
     """
 
     baseline: float
     heads: Variants
     layers: Variants
     held_out: Estimate
-    held_out_tenth: Estimate
+    by_chance: np.ndarray
 
 
 def effects(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed) -> Effects:
@@ -376,10 +392,10 @@ def effects(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed) -> Effects
     def variants(outputs: np.ndarray) -> tuple[np.ndarray, Variants]:
         predicted = predictions(task, outputs)  # (layers, heads, examples) or (layers, examples)
         shape, predicted = predicted.shape[:-1], predicted.reshape(-1, len(labels))
-        parts = task, baseline, predicted, labels, seed
-        return predicted, Variants(shape, gains(*parts), gain_test(*parts), scale_of(task, score))
+        several = gains(task, baseline, predicted, labels, seed)
+        return predicted, Variants(shape, several, scale_of(task, score))
 
     without_head, heads = variants(sweep.heads)
     parts = gain_parts(task, baseline, without_head, labels).T  # (examples, heads)
-    held_out, tenth = (chosen_gain(parts, parts, seed, share) for share in (0.5, 0.9))
-    return Effects(score, heads, variants(sweep.layers)[1], held_out, tenth)
+    held_out, by_chance = chosen_gain(parts, parts, seed), largest_by_chance(parts, seed)
+    return Effects(score, heads, variants(sweep.layers)[1], held_out, by_chance)

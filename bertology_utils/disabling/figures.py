@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from .. import plots
 from ..results import Results
@@ -28,7 +31,34 @@ P_ACROSS, P_EVERY = (
 BY_ABLATION = "gain without a head by loss, by ablation"
 PLACES = ["task", "layer", "head"]
 HELPS, NEEDED, NEITHER = "orange", "blue", "#b8bdc3"
+EQUAL: dict[str, Any] = {"ls": ":", "color": "black"}
 LAYERS_BY = {"uniform": "equal weights, 1/L", "zero": "zero"}
+
+
+def sample(colour: str, marker: str = "o", **look: Any) -> dict[str, Any]:
+    """How a legend shows a kind of dots; the colour is one of :data:`bertology_utils.plots.COLOURS` or matplotlib's."""
+    return {"ls": "", "marker": marker, "color": plots.COLOURS.get(colour, colour)} | look
+
+
+def legend(
+    figure: Figure, samples: Mapping[str, Mapping[str, Any]], columns: int, **options: Any
+) -> Figure:
+    """A legend above the panels: by name how a line or a kind of dots looks; see :func:`sample`."""
+    lines = [Line2D([], [], **look) for look in samples.values()]
+    figure.legend(lines, list(samples), loc="outside upper center", ncols=columns, **options)
+    return figure
+
+
+def _compared(ax: Axes, low: float, high: float) -> None:
+    """Two gains of the same heads beside each other: equal axes from ``low`` to ``high``, with zero and the diagonal."""
+    ax.axline((0, 0), slope=1, lw=1, **EQUAL)
+    ax.axhline(0, color=NEITHER, lw=0.8, zorder=0)
+    ax.axvline(0, color=NEITHER, lw=0.8, zorder=0)
+    ax.set(xlim=(low, high), ylim=(low, high))
+
+
+def _ring(ax: Axes, x: Any, y: Any, size: float, **look: Any) -> None:
+    ax.scatter(x, y, s=size, facecolors="none", zorder=4, **look)
 
 
 def best_heads(results: Results) -> Figure:
@@ -113,15 +143,12 @@ def _colours(heads: pd.DataFrame) -> np.ndarray:
     return np.select([heads.better, heads.worse], colours, NEITHER)
 
 
-def ranked_heads(results: Results, named: int = 3) -> Figure:
+def ranked_heads(results: Results) -> Figure:
     """All heads of each task in the order of their mean gain by loss over runs, with 95 % intervals.
 
     Those whose disabling helps significantly (corrected over all heads) are orange, those that are
-    needed blue. The best of the former have names; a diamond is one that is significant in every run.
-
-    Args:
-        results: rows.
-        named: how many heads of a task have names at most.
+    needed blue. The best three of the former have names; a diamond is one that is significant in
+    every run.
     """
     table = of_heads(results)
     tasks = table.index.get_level_values("task").unique()
@@ -134,7 +161,7 @@ def ranked_heads(results: Results, named: int = 3) -> Figure:
         every = heads.every.to_numpy()
         ax.scatter(heads.value[every], ranks[every], s=26, c=colours[every], marker="D", zorder=4)
         room = len(heads) / 12  # a name's height, in heads
-        for place, (at, head) in enumerate(heads[heads.better].head(named).iterrows()):
+        for place, (at, head) in enumerate(heads[heads.better].head(3).iterrows()):
             ax.annotate(
                 f"({at[0]}, {at[1]})",
                 (head.high, heads.index.get_loc(at)),
@@ -151,15 +178,12 @@ def ranked_heads(results: Results, named: int = 3) -> Figure:
         ax.set(title=str(task), xlabel=BY_LOSS, yticks=[], ylim=(len(heads), -4))
     for ax in axes[::4]:
         ax.set_ylabel("heads, best to disable on top")
-    looks = {
-        "the loss is significantly lower without the head": (HELPS, "o"),
-        "significantly lower in every run": (HELPS, "D"),
-        "significantly higher": (NEEDED, "o"),
+    samples = {
+        "the loss is significantly lower without the head": sample(HELPS),
+        "significantly lower in every run": sample(HELPS, "D"),
+        "significantly higher": sample(NEEDED),
     }
-    for name, (colour, marker) in looks.items():
-        axes[0].plot([], [], marker, color=plots.COLOURS[colour], label=name)
-    figure.legend(loc="outside upper center", ncols=len(looks))
-    return figure
+    return legend(figure, samples, columns=3)
 
 
 def both_studies(results: Results, again: Results) -> pd.DataFrame:
@@ -204,35 +228,18 @@ def returning_heads(results: Results, again: Results) -> Figure:
         heads = table.loc[task].sort_values("better")  # the orange ones in front
         ax.scatter(heads.value, heads["value again"], s=22, c=_colours(heads), zorder=3)
         ringed = heads[heads["better again"]]
-        ring: dict[str, Any] = {
-            "s": 85,
-            "facecolors": "none",
-            "edgecolors": "black",
-            "linewidths": 1.2,
-        }
-        ax.scatter(ringed.value, ringed["value again"], zorder=4, **ring)
+        _ring(ax, ringed.value, ringed["value again"], 85, edgecolors="black", linewidths=1.2)
         reach = 1.15 * max(heads.value.max(), heads["value again"].max())
-        ax.plot([-reach, reach], [-reach, reach], ":", color="black", lw=1)
-        ax.axhline(0, color=NEITHER, lw=0.8, zorder=0)
-        ax.axvline(0, color=NEITHER, lw=0.8, zorder=0)
-        ax.set(title=str(task), xlabel="gain here, %", xlim=(-reach, reach), ylim=(-reach, reach))
-        ax.set_aspect("equal")
+        _compared(ax, -reach, reach)
+        ax.set(title=str(task), xlabel="gain here, %", aspect="equal")
     axes[0].set_ylabel("confirmatory gain, %")
-    looks = {"does significant harm here": HELPS, "is needed here": NEEDED}
-    for name, colour in looks.items():
-        axes[0].plot([], [], "o", color=plots.COLOURS[colour], label=name)
-    axes[0].plot(
-        [],
-        [],
-        "o",
-        ms=9,
-        mfc="none",
-        mec="black",
-        label="does significant harm in the confirmatory study",
-    )
-    axes[0].plot([], [], ":", color="black", label="equally much in both")
-    figure.legend(loc="outside upper center", ncols=4)
-    return figure
+    samples = {
+        "does significant harm here": sample(HELPS),
+        "is needed here": sample(NEEDED),
+        "does significant harm in the confirmatory study": sample("black", mfc="none", ms=9),
+        "equally much in both": EQUAL,
+    }
+    return legend(figure, samples, columns=4)
 
 
 def layers_by_ablation(results: Results) -> Figure:
@@ -279,27 +286,18 @@ def heads_by_ablation(results: Results) -> Figure:
             own.zero, own.uniform, c=own.rests, cmap=plots.MAP, vmin=0, vmax=1, s=24,
             edgecolors="#8a8f98", linewidths=0.5, zorder=3,
         )  # fmt: skip
-        ring: dict[str, Any] = {
-            "facecolors": "none",
-            "edgecolors": plots.COLOURS["orange"],
-            "linewidths": 2,
-        }
-        ax.scatter(own.zero[at], own.uniform[at], s=90, zorder=4, **ring)
+        orange = plots.COLOURS["orange"]
+        _ring(ax, own.zero[at], own.uniform[at], 90, edgecolors=orange, linewidths=2)
         ends = own[["zero", "uniform"]].to_numpy()
-        ax.axline((0, 0), slope=1, ls=":", color="black", lw=1)
-        ax.axhline(0, color=NEITHER, lw=0.8, zorder=0)
-        ax.axvline(0, color=NEITHER, lw=0.8, zorder=0)
         room = 0.08 * np.ptp(ends)
-        ax.set(
-            xlim=(ends.min() - room, ends.max() + room), ylim=(ends.min() - room, ends.max() + room)
-        )
+        _compared(ax, ends.min() - room, ends.max() + room)
         ax.set(title=str(task), xlabel="by zero, %")
     for ax in axes[::4]:
         ax.set_ylabel("by 1/L, %")
-    name = f"head ({at[0]}, {at[1]})"
-    mark: dict[str, Any] = {"ms": 9, "mfc": "none", "mec": plots.COLOURS["orange"], "mew": 2}
-    axes[0].plot([], [], "o", label=name, **mark)
-    axes[0].plot([], [], ":", color="black", label="the same by both ways")
-    figure.legend(loc="outside upper center", ncols=2)
+    samples = {
+        f"head ({at[0]}, {at[1]})": sample("orange", mfc="none", ms=9, mew=2),
+        "the same by both ways": EQUAL,
+    }
+    legend(figure, samples, columns=2)
     figure.colorbar(dots, ax=figure.axes, label="weight on [CLS]", aspect=30, pad=0.01)
     return figure

@@ -13,9 +13,9 @@ from torch.nn import functional
 from ..attention import Batch
 from ..attention.hooks import attention_hooks, shape_of
 from ..attention.norms import ValueNorms
-from ..cache import Lazy, cached
+from ..cache import cached
 from ..glue import Task
-from .masking import disabled, layer_heads, mean_outputs, replacement
+from .masking import mean_outputs
 
 if TYPE_CHECKING:
     from ..lab import Lab
@@ -36,7 +36,7 @@ def gradient_importance(model, batches: Sequence[Batch]) -> np.ndarray:
         batches: with gold labels.
 
     Raises:
-        ValueError: no batches, labels that are missing or not numbers, or see
+        ValueError: labels that are missing or not numbers, or see
             :func:`bertology_utils.attention.hooks.attention_hooks`.
     """
     outputs: list[torch.Tensor] = []  # per layer, (examples, tokens, heads, head size)
@@ -46,8 +46,6 @@ def gradient_importance(model, batches: Sequence[Batch]) -> np.ndarray:
         outputs.append(context if layer else context.detach().requires_grad_())
         return outputs[-1]
 
-    if not batches:
-        raise ValueError("no examples to weigh heads by; give at least one batch")
     device, examples = next(model.parameters()).device, 0
     total = torch.zeros(shape_of(model), dtype=torch.float64, device=device)
     with torch.enable_grad(), attention_hooks(model, edit_outputs=keep):
@@ -82,19 +80,8 @@ def described(lab: Lab, task: Task) -> dict[str, np.ndarray]:
     So what they are said to rest on is fixed before any effect of theirs is measured, and is the
     same for all runs.
     """
-    return cached(describe_heads, *_encoder_and_rows(lab, task))
-
-
-def described_without_layers(
-    lab: Lab, task: Task, ablation: str = "uniform"
-) -> dict[str, np.ndarray]:
-    """The same with each layer disabled, from the cache; see :func:`describe_without_layers`."""
-    return cached(describe_without_layers, *_encoder_and_rows(lab, task), ablation)
-
-
-def _encoder_and_rows(lab: Lab, task: Task) -> tuple[Lazy, Lazy]:
     rows = lab.rows(task, "swept", DESCRIBED_ROWS)
-    return lab.lazy_encoder("pretrained"), lab.lazy_batches(task, rows)
+    return cached(describe_heads, lab.lazy_encoder("pretrained"), lab.lazy_batches(task, rows))
 
 
 def describe_heads(model, batches: Sequence[Batch]) -> dict[str, np.ndarray]:
@@ -116,10 +103,8 @@ def describe_heads(model, batches: Sequence[Batch]) -> dict[str, np.ndarray]:
         By name, each of shape (layers, heads).
 
     Raises:
-        ValueError: no batches, or see :class:`bertology_utils.attention.norms.ValueNorms`.
+        ValueError: see :class:`bertology_utils.attention.norms.ValueNorms`.
     """
-    if not batches:
-        raise ValueError("no examples to describe heads by; give at least one batch")
     mean_output, norms = mean_outputs(model, batches), ValueNorms(model)
     device, sums = next(model.parameters()).device, dict[str, np.ndarray]()
     seen: list[Any] = []  # of the present layer: its module, values and maps
@@ -155,8 +140,6 @@ def describe_heads(model, batches: Sequence[Batch]) -> dict[str, np.ndarray]:
             "norm of its change by 1/L at [CLS]": change[:, :, :1],
             "norm of its change by the mean": norm(mean_output[layer][:, None].to(output) - output),
             "norm of the mean value": norm(mean_value),
-            "norm of a token's value": norm(values),
-            "norm of the value of [CLS]": norm(values[:, :, :1]),
         }
         for name, one in by_token.items():
             total = (one.double() * share[:, None]).sum(dim=(0, 2))  # shares sum to 1
@@ -175,25 +158,6 @@ def describe_heads(model, batches: Sequence[Batch]) -> dict[str, np.ndarray]:
             model(**batch.inputs)
     examples = sum(len(batch.index) for batch in batches)
     return {name: total / examples for name, total in sums.items()}
-
-
-def describe_without_layers(
-    model, batches: Sequence[Batch], ablation: str = "uniform"
-) -> dict[str, np.ndarray]:
-    """As :func:`describe_heads`, with all heads of each layer disabled in turn, and last with none.
-
-    Args:
-        model, batches: see :func:`describe_heads`.
-        ablation: one of :data:`bertology_utils.disabling.masking.ABLATIONS`, but interchange.
-
-    Returns:
-        By name, each of shape (layers disabled + 1, layers, heads).
-    """
-    instead, described = replacement(model, batches, ablation), []
-    for heads in [*(layer_heads(model, layer) for layer in range(shape_of(model)[0])), []]:
-        with disabled(model, heads, instead):
-            described.append(describe_heads(model, batches))
-    return {name: np.stack([one[name] for one in described]) for name in described[0]}
 
 
 class TwinWords:
@@ -243,22 +207,3 @@ class TwinWords:
     def compute(self) -> np.ndarray:
         """Shape (examples, layers, heads), NaN for an input without such words."""
         return np.stack([np.stack(self._rows[index]) for index in sorted(self._rows)])
-
-
-# Examples on which one head shows.
-
-
-def only(batches: Sequence[Batch], wanted: np.ndarray) -> list[Batch]:
-    """Some examples of many, numbered from 0 in their order.
-
-    Args:
-        batches: of all examples.
-        wanted: True for those that are kept, shape (examples,).
-    """
-    place, kept = np.cumsum(wanted) - 1, []
-    for batch in batches:
-        if rows := [row for row, index in enumerate(batch.index) if wanted[index]]:
-            inputs = {name: ids[rows] for name, ids in batch.inputs.items()}
-            labels = None if batch.labels is None else batch.labels[rows]
-            kept.append(Batch(inputs, [int(place[batch.index[row]]) for row in rows], labels))
-    return kept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,10 @@ from ..cache import cached
 from ..common import Head, head_name, one_based
 from ..framenet.measure import borrowing, place_release
 from ..glue import Task, plain_metric, predictions
-from ..results import GAIN, MEASURED, P_VALUE, RANK_OF_GAINS, text_of
+from ..results import GAIN, MEASURED, RANK_OF_GAINS, text_of
 from ..statistics import (
     DRAWS,
     MARGIN,
-    ONE_SIDED,
     RESAMPLES,
     Bootstrap,
     Estimate,
@@ -33,7 +33,6 @@ from ..statistics import (
     p_is,
     pooled,
     rank_correlation,
-    rank_of,
     weighted_scores,
     whole_and_resampled,
 )
@@ -50,27 +49,27 @@ from ..verdicts import (
 )
 from .across import (
     Followed,
-    follow_heads,
-    in_each,
-    layers_on_average,
+    follow,
     record_across,
     record_by_ablation,
     some_in_each,
-    sweeps_of,
 )
 from .effects import (
     COMPARED_ROWS,
     Effects,
+    Signed,
     Variants,
     compared_labels,
     compared_sweeps,
     effects,
+    gain_parts,
     gains,
+    in_each,
     reliability,
     scores_of,
     sweep_run,
 )
-from .heads import DESCRIBED_ROWS, TwinWords, described, described_without_layers
+from .heads import DESCRIBED_ROWS, TwinWords, described
 from .masking import logits_without
 from .sweep import Sweep
 
@@ -95,40 +94,35 @@ PREDICTORS = {
     "distance from even weights": ("distance from even weights",),
     "length of what it adds": ("norm of its output",),
 }
-# Of what describes a head, what is recorded.
-DESCRIPTIONS = (
-    "weight on [CLS]",
-    "weight on [SEP]",
-    "weight on itself",
-    "weight on the previous token",
-    "weight on the next token",
-    "norm of its output",
-    "norm of its change by 1/L",
-)
 Found = Mapping[Task, Sequence[Effects]]  # of every run of each task
+Sweeps = Mapping[Task, Sequence[Sweep]]
 
 
 def run(lab: Lab) -> None:
     """§4.6 and §5: heads and layers one by one, a twelfth of the heads, which heads are needed, and what predicts it."""
     excess = frame_link_excess(lab)  # first, as a release may be missing
-
-    def effects_of(task: Task, number: int) -> Effects:
+    sweeps = {task: [sweep_run(lab, task, at) for at in lab.trainings(task)] for task in lab.tasks}
+    found, followed = {}, {}
+    for task, several in sweeps.items():
         labels, seed = lab.labels(task, "swept"), lab.resampling_seed(task)
-        return effects(task, sweep_run(lab, task, number), labels, seed)
-
-    found = {task: [effects_of(task, at) for at in lab.trainings(task)] for task in lab.tasks}
-    followed = follow_heads(lab)
+        found[task] = [effects(task, one, labels, seed) for one in several]
+        followed[task] = follow(task, several, labels, seed)
     for what, (measure, options) in ROWS.items():
         record_runs(lab, what, found, measure, **options)
-    record_means(lab, found)
     judge_heads_and_layers(lab, found)
     record_across(lab, followed)
     record_by_ablation(lab)
-    record_layers(lab, found)
-    record_a_twelfth(lab, found)
+    record_layers(lab, sweeps, found)
+    record_a_twelfth(lab, sweeps, found)
     record_needed_heads(lab, found, heads_by_size(excess)[:2])
     record_predictors(lab, followed, excess)
-    record_descriptions(lab)
+    for task in lab.tasks:
+        values, n = (
+            described(lab, task)["weight on [CLS]"],
+            len(lab.rows(task, "swept", DESCRIBED_ROWS)),
+        )
+        options = {"unit": "weight", "tolerance": 0.005, "n": n}
+        lab.record("weight on [CLS]", {task: values}, ("task",), **options)
 
 
 # §4.6
@@ -147,26 +141,14 @@ ROWS: dict[str, tuple[Callable[[Effects], Any], dict[str, Any]]] = {
     "gain without a head": (lambda one: one.heads.values, {}),
     "mean gain without a head": (lambda one: mean_of(one.heads.gains), {}),
     # Of the best of many a plain interval says nothing.
-    "largest gain without a head": (lambda one: one.heads.largest.value, {}),
+    "largest gain without a head": (lambda one: one.heads.largest, {}),
     "gain without the chosen head, on other examples": (lambda one: one.held_out, {}),
-    "gain without the head chosen on nine tenths, on the rest": (
-        lambda one: one.held_out_tenth,
-        {},
-    ),
-    "heads that surely gain": (
-        lambda one: int((one.heads.p("better") < ONE_SIDED).sum()),
-        {"unit": "count", "tolerance": 1},
-    ),
     "largest gain without a head by chance": (
-        lambda one: np.percentile(one.heads.test.best_by_chance, [50, 95]),
+        lambda one: np.percentile(one.by_chance, [50, 95]),
         {"over": ("kind",), "kinds": ("median", "95 %")},
     ),
-    "p of the gain without a head": (
-        lambda one: {side: one.heads.p(side) for side in ("better", "worse")},
-        {"by": ("task", "training", "kind"), "unit": "p", "tolerance": P_VALUE},
-    ),
     "gain without a layer": (lambda one: with_intervals(one.layers.gains), {}),
-    "largest gain without a layer": (lambda one: one.layers.largest.value, {}),
+    "largest gain without a layer": (lambda one: one.layers.largest, {}),
 }
 
 
@@ -182,78 +164,31 @@ def record_runs(
         lab.record(what, {task: [measure(one) for one in several]}, **usual | options)
 
 
-def judge_each(
-    lab: Lab, claim: str, runs: Mapping[Task, Any], measure: Callable[[Any], Any]
-) -> None:
-    """Judge a claim about gains by a number of all runs of each task."""
-    lab.judge(claim, {task: measure(several) for task, several in runs.items()}, unit="gain")
-
-
-def record_descriptions(lab: Lab) -> None:
-    """What heads attend to and add before fine-tuning; and what becomes of attention to [CLS] with a layer off."""
-    for task in lab.tasks:
-        description = described(lab, task)
-        n = len(lab.rows(task, "swept", DESCRIBED_ROWS))
-        for name in DESCRIPTIONS:
-            unit = "length" if name.startswith("norm") else "weight"
-            options: dict[str, Any] = {"unit": unit, "tolerance": 0.005}
-            lab.record(name, {task: description[name]}, ("task",), **options, n=n)
-        for ablation in ("uniform",) if lab.settings.is_small else ("uniform", "zero"):
-            off = described_without_layers(lab, task, ablation)
-            # Each (layers disabled + 1, layers)
-            weight = off["weight on [CLS]"].mean(axis=2)
-            values, usual = (
-                off[f"norm of {whose}"].mean(axis=2)
-                for whose in ("the value of [CLS]", "a token's value")
-            )
-            for what, unit, rows in (
-                ("weight on [CLS] with a layer off", "weight", weight),
-                ("value of [CLS] with a layer off, in values of tokens", "", values / usual),
-            ):
-                names = [f"layer {one_based(at)}" for at in range(len(rows) - 1)] + ["no layer"]
-                by_layer = {task: {ablation: dict(zip(names, rows, strict=True))}}
-                lab.record(what, by_layer, ("task", "state", "kind"), over=("layer",), unit=unit)
-
-
-def held_out(several: Sequence[Effects]) -> Estimate:
-    """The gain of a head that was chosen on other examples of the same run, mean over runs."""
-    return of_same_examples([one.held_out for one in several])
-
-
-def record_means(lab: Lab, found: Found) -> None:
-    """What is recorded of every run, mean over runs, with the runs' differences in the interval."""
-    what = "gain without the chosen head, on other examples, mean over runs"
-    means = {task: held_out(several) for task, several in found.items()}
-    lab.record(what, means, ("task",), unit="gain", tolerance=GAIN)
-    every = range(len(next(iter(found.values()))[0].layers.gains))
-    layers = {task: [one.layers for one in several] for task, several in found.items()}
-    by_layer = {task: {at: gain_of(one, at) for at in every} for task, one in layers.items()}
-    what = "gain without a layer, mean over runs"
-    arrays = over_layers(by_layer)
-    lab.record(what, arrays, ("task",), over=("layer",), unit="gain", tolerance=GAIN)
-
-
-def over_layers(found: Mapping[Any, Mapping[int, Estimate]]) -> dict[Any, dict[str, Any]]:
-    """Estimates by layer as arrays, with errors pooled over tasks: two runs of one say little of how runs differ."""
-    return {key: with_intervals(list(one.values())) for key, one in pooled(found).items()}
-
-
 def judge_heads_and_layers(lab: Lab, found: Found) -> None:
     """The claims about single heads and layers."""
-    heads = {task: [one.heads for one in several] for task, several in found.items()}
-    layers = {task: [one.layers for one in several] for task, several in found.items()}
+    layers = range(len(next(iter(found.values()))[0].layers.gains))
 
-    def mean_gain(several: Sequence[Variants]) -> Estimate:
-        return mean_over_seeds([mean_of(one.gains) for one in several], several[0].scale)
+    def judge(claim: str, measure: Callable[[Sequence[Effects]], Any]) -> None:
+        lab.judge(claim, {task: measure(several) for task, several in found.items()}, unit="gain")
 
-    judge_each(lab, "gain-elsewhere", found, held_out)
-    judge_each(lab, "random-head-helps", heads, mean_gain)
-    judge_each(lab, "first-layer-rte", layers, lambda several: gain_of(several, 0))
-    every = range(next(iter(layers.values()))[0].shape[0])
-    judge_each(lab, "worst-layer-small", layers, lambda several: no_harm(several, every))
-    known = {task: several for task, several in heads.items() if lab.learned[task]}
+    def mean_gain(several: Sequence[Effects]) -> Estimate:
+        each = [mean_of(one.heads.gains) for one in several]
+        return mean_over_seeds(each, several[0].heads.scale)
+
+    judge("gain-elsewhere", lambda several: of_same_examples([one.held_out for one in several]))
+    judge("random-head-helps", mean_gain)
+    judge("first-layer-rte", lambda several: gain_of([one.layers for one in several], 0))
+    judge("worst-layer-small", lambda several: no_harm([one.layers for one in several], layers))
+    known = learned_heads(lab, found)
     apart = {"": profiles_apart(known, lab.settings.seed)} if len(known) > 1 else {}
     lab.judge("impact-differs", apart, unit="gain")
+
+
+def learned_heads(lab: Lab, found: Found) -> dict[Task, list[Variants]]:
+    """The heads of every run of the tasks that were learned."""
+    return {
+        task: [one.heads for one in several] for task, several in found.items() if lab.learned[task]
+    }
 
 
 def gain_of(several: Sequence[Variants], place: int | Head) -> Estimate:
@@ -329,61 +264,62 @@ def profiles_apart(found: Mapping[Task, Sequence[Variants]], seed: Seed) -> Supp
     return Support(holds, (-against).p_above(-ALIKE), number)
 
 
-def record_layers(lab: Lab, found: Found) -> None:
-    """Layers by each ablation, on the same examples; the score of always the same answer, below which nothing is lost."""
-    means, floors = {}, {}
-    compared: dict[str, dict[Task, dict[int, Estimate]]] = {}  # by ablation, task and layer
-    for task in lab.tasks:
+def record_layers(lab: Lab, sweeps: Sweeps, found: Found) -> None:
+    """Layers on all examples, and by each ablation on the same few; the score of always the same answer, below which nothing is lost."""
+    means, supports = {}, {}
+    compared: dict[str, dict[Task, list[Estimate]]] = {}  # by ablation and task, of every layer
+    layers = [f"layer {one_based(at)}" for at in range(lab.config.num_hidden_layers)]
+    for task, several in found.items():
         labels, seed = lab.labels(task, "swept"), lab.resampling_seed(task)
-        floors[task] = constant_score(task, labels)
-        means[task] = layers_on_average(task, sweeps_of(lab, task), labels, seed)
+        means[task] = [gain_of([one.layers for one in several], at) for at in range(len(layers))]
+        each = [
+            gain_parts(task, predictions(task, one.baseline), predictions(task, one.layers), labels)
+            for one in sweeps[task]
+        ]  # of every run, (layers, examples)
+        mean = [Signed.of(np.mean(each, axis=0).T, seed)]
+        supports[task] = some_in_each(mean, in_each(mean)["better"], "score", layers)
         by_ablation: dict[str, list[list[Bootstrap]]] = {}
         for (_, ablation), one in compared_sweeps(lab, task).items():
-            few = compared_labels(lab, task)
             whole, without = predictions(task, one.baseline), predictions(task, one.layers)
-            changes = gains(task, whole, without, few, seed)
+            changes = gains(task, whole, without, compared_labels(lab, task), seed)
             by_ablation.setdefault(ablation, []).append(changes)
-        scale = found[task][0].layers.scale
         for ablation, runs in by_ablation.items():
-            by_layer = enumerate(zip(*runs, strict=True))
-            estimates = {at: mean_over_seeds(of, scale) for at, of in by_layer}
+            of_layers = zip(*runs, strict=True)
+            estimates = [mean_over_seeds(of, several[0].layers.scale) for of in of_layers]
             compared.setdefault(ablation, {})[task] = estimates
+    record_by_layer(lab, "gain without a layer, mean over runs", means)
     for ablation, by_task in compared.items():
-        options: dict[str, Any] = {"state": ablation, "unit": "gain", "tolerance": GAIN}
-        what = "gain without a layer, by ablation"
-        lab.record(what, over_layers(by_task), ("task",), over=("layer",), **options)
+        record_by_layer(lab, "gain without a layer, by ablation", by_task, state=ablation)
+    floors = {task: constant_score(task, lab.labels(task, "swept")) for task in lab.tasks}
     lab.record("score of always the same answer", floors, ("task",), unit="score")
-    layers = [f"layer {one_based(at)}" for at in range(lab.config.num_hidden_layers)]
-    supports = {
-        task: some_in_each([one], in_each([one]).better, "score", layers)
-        for task, one in means.items()
-    }
     lab.judge("some-layer-helps", supports)
+
+
+def record_by_layer(
+    lab: Lab, what: str, found: Mapping[Task, Sequence[Estimate]], **labels: Any
+) -> None:
+    """Record gains without each layer, with errors pooled over tasks: two runs of one say little of how runs differ."""
+    by_layer = pooled({task: dict(enumerate(several)) for task, several in found.items()})
+    arrays = {task: with_intervals(list(of.values())) for task, of in by_layer.items()}
+    lab.record(what, arrays, ("task",), over=("layer",), unit="gain", tolerance=GAIN, **labels)
 
 
 # §5
 
 
-def record_a_twelfth(lab: Lab, found: Found) -> None:
+def record_a_twelfth(lab: Lab, sweeps: Sweeps, found: Found) -> None:
     """A twelfth of the heads disabled together, a layer's worth in BERT: the most that the paper disabled."""
-
-    def gain(task: Task, number: int) -> Bootstrap:
-        model = lab.lazy_classifier(task, seed_offset=number)
+    gains = {}
+    for task, several in sweeps.items():
+        labels, seed = lab.labels(task, "swept"), lab.resampling_seed(task)
         inputs = lab.lazy_batches(task, lab.rows(task, "swept"))
-        return gain_without_a_twelfth(
-            task,
-            lambda heads: cached(logits_without, model, inputs, heads),
-            sweep_run(lab, task, number),
-            lab.labels(task, "swept"),
-            lab.resampling_seed(task),
-        )
-
-    gains = {
-        task: mean_over_seeds(
-            [gain(task, number) for number in lab.trainings(task)], several[0].heads.scale
-        )
-        for task, several in found.items()
-    }
+        each = [
+            gain_without_a_twelfth(
+                task, partial(cached, logits_without, model, inputs), one, labels, seed
+            )
+            for model, one in zip(lab.lazy_classifiers(task), several, strict=True)
+        ]
+        gains[task] = mean_over_seeds(each, found[task][0].heads.scale)
     what = "gain with a twelfth of the heads off"
     lab.record(what, gains, ("task",), unit="gain", tolerance=GAIN)
     lab.judge("several-heads-harmless")
@@ -433,7 +369,7 @@ def frame_link_excess(lab: Lab) -> np.ndarray:
 
 
 def record_needed_heads(lab: Lab, found: Found, frame_heads: Sequence[Head]) -> None:
-    """Whether the heads of frame-semantic links are needed, and whether two tasks, or two runs, need the same heads."""
+    """Whether the heads of frame-semantic links are needed, and whether STS-B and RTE need the same heads."""
     lab.fact(frame_heads=[head_name(*head) for head in frame_heads])
     record_runs(
         lab,
@@ -442,29 +378,15 @@ def record_needed_heads(lab: Lab, found: Found, frame_heads: Sequence[Head]) -> 
         lambda one: {head_name(*head): one.heads.gain(head) for head in frame_heads},
         by=("task", "training", "kind"),
     )
-    heads = {task: [one.heads for one in several] for task, several in found.items()}
-    judge_each(lab, "frame-heads-unneeded", heads, lambda several: no_harm(several, frame_heads))
-    of_runs = {
-        task: {
-            f"trainings {at + 1} and {other + 1}": rank_of(
-                several[at].values, several[other].values
-            )
-            for at, other in combinations(lab.trainings(task), 2)
-        }
-        for task, several in heads.items()
+    unneeded = {
+        task: no_harm([one.heads for one in several], frame_heads)
+        for task, several in found.items()
     }
-    lab.record(
-        "rank correlation of two trainings' gains",
-        of_runs,
-        ("task", "kind"),
-        unit="correlation",
-        tolerance=RANK_OF_GAINS,
-    )
-    known = {task: several for task, several in heads.items() if lab.learned[task]}
-
+    lab.judge("frame-heads-unneeded", unneeded, unit="gain")
+    known = learned_heads(lab, found)
     pair = [task for task in known if task.name in ("stsb", "rte")]
     shared = len(pair) == 2 and len(known) > 2
-    lab.judge("shared-pair", {"": needs_alike(known, [tuple(pair)])} if shared else {})
+    lab.judge("shared-pair", {"": needs_alike(known, pair)} if shared else {})
     both = needed_by_all([known[task] for task in pair]) if len(pair) == 2 else []
     to_twins = {}
     if both:
@@ -482,26 +404,23 @@ def record_needed_heads(lab: Lab, found: Found, frame_heads: Sequence[Head]) -> 
     lab.judge("both-sentences", to_twins)
 
 
-def needs_alike(
-    found: Mapping[Task, Sequence[Variants]], chosen: Sequence[tuple[Task, ...]]
-) -> Bootstrap:
-    """Of the heads needed most, how many more two models share whose tasks are chosen than two of other tasks.
+def needs_alike(found: Mapping[Task, Sequence[Variants]], pair: Sequence[Task]) -> Bootstrap:
+    """Of the heads needed most, how many more models of a pair of tasks share than those of other tasks.
 
-    Means over all pairs of models of two tasks (or of one, for a task paired with itself), and over
-    all pairs of different tasks that are not chosen: what heads have in common whatever the task
-    cancels.
+    Means over all pairs of models, one of each task, and over those of all other pairs of tasks:
+    what heads have in common whatever the task cancels.
 
     Args:
         found: of every run.
-        chosen: pairs of tasks.
+        pair: two tasks.
     """
     models = [(task, most_needed(one)) for task, several in found.items() for one in several]
     alike: list[np.ndarray] = []
     others: list[np.ndarray] = []
     for (one, needed), (other, needed_too) in combinations(models, 2):
-        is_chosen = (one, other) in chosen or (other, one) in chosen
-        if is_chosen or one is not other:
-            (alike if is_chosen else others).append((needed * needed_too).sum(axis=1))
+        if one is not other:
+            group = alike if one in pair and other in pair else others
+            group.append((needed * needed_too).sum(axis=1))
     n = sum(several[0].gains[0].n for several in found.values())
     seeds = tuple(several[0].gains[0].seed for several in found.values())
     return Bootstrap.of(np.mean(alike, axis=0) - np.mean(others, axis=0), n, seeds)
@@ -558,19 +477,11 @@ def record_predictors(
 
     Only tasks whose effects are reliable decide: surely more than half signal.
     """
-    reliable, correlations = [], dict[str, dict[Task, Bootstrap]]()
+    correlations: dict[str, dict[Task, Bootstrap]] = {}
+    reliabilities = {}
     unit = "correlation over heads"
     for task, measures in followed.items():
-        seed = lab.resampling_seed(task)
-        options: dict[str, Any] = {"unit": unit, "tolerance": RANK_OF_GAINS}
-        what = "split-half reliability of the gain without a head"
-        for name in ("score", "loss"):
-            of_runs = {task: {name: measures[name].reliable}}
-            lab.record(what, of_runs, ("task", "state", "training"), **options)
-        one = reliability(measures["loss"].by_example, seed)
-        lab.record(f"{what}, mean over runs", {task: one}, ("task",), **options, state="loss")
-        if lab.learned[task] and above(one, RELIABLE).outcome == HOLDS:
-            reliable.append(task)
+        reliabilities[task] = reliability(measures["loss"].by_example, lab.resampling_seed(task))
         description = described(lab, task)
         shown = {
             name: np.sum([description[part] for part in parts], axis=0)
@@ -581,8 +492,16 @@ def record_predictors(
             # The same draws of heads on every task.
             rho = rank_correlation(values.ravel(), rises, lab.settings.seed)
             correlations.setdefault(name, {})[task] = rho
+    options: dict[str, Any] = {"unit": unit, "tolerance": RANK_OF_GAINS}
+    what = "split-half reliability of the gain without a head, mean over runs"
+    lab.record(what, reliabilities, ("task",), **options, state="loss")
     what = "rank correlation with the rise of the loss without a head"
-    lab.record(what, correlations, ("kind", "task"), unit=unit, tolerance=RANK_OF_GAINS)
+    lab.record(what, correlations, ("kind", "task"), **options)
+    reliable = [
+        task
+        for task, one in reliabilities.items()
+        if lab.learned[task] and above(one, RELIABLE).outcome == HOLDS
+    ]
     means = {
         name: mean_of([rho[task] for task in reliable])
         for name, rho in correlations.items()

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 
@@ -28,15 +28,14 @@ from ..statistics import (
     rank_correlation,
     resampled_rows,
 )
-from .agreement import FEWEST
 
 WAYS = tuple(
     "resample" if name == INTERCHANGE else name for name in ABLATIONS
 )  # as readers know them
+FEWEST = 0.3  # reliability below which a correlation cannot be corrected
 SINK = 0.5  # weight on [CLS] above which a head rests on it
 FEWEST_SINKS = 5  # heads of a run, below which nothing can be said of them
 MOST = 20.0  # times; a larger ratio says that the other ablation has no effect that can be told
-TOP = 5  # heads that count as the most needed
 HALVINGS = 5  # of the examples
 SINKS, OTHERS = "heads that rest on [CLS]", "other heads"
 CHANGES = {  # the norm by which an ablation changes a head's output
@@ -72,9 +71,7 @@ class Heads:
             described: see above.
             seed: of the halvings.
         """
-        every = np.stack(
-            [rises[ablation] for ablation in ABLATIONS]
-        )  # (ablations, heads, examples)
+        every = np.stack([rises[name] for name in ABLATIONS])  # (ablations, heads, examples)
         n, rng = every.shape[2], np.random.default_rng(seed)
         halves = []
         for _ in range(HALVINGS):
@@ -88,24 +85,14 @@ class Heads:
         return self.halves[:, 0] * self.halves[:, 1]
 
     @property
-    def sizes(self) -> np.ndarray:
-        """Their roots, with the squares' sign, shape (halvings, ablations, heads)."""
-        return np.sign(self.squares) * np.sqrt(np.abs(self.squares))
+    def scaled_squares(self) -> np.ndarray:
+        """Their mean over halvings, in the run's own scale, shape (ablations, heads)."""
+        return self.squares.mean(axis=0) / (self.effects**2).mean()
 
     @property
     def rests(self) -> np.ndarray:
         """True for heads that rest on a sink, shape (heads,)."""
-        return self.sink > SINK
-
-    @property
-    def sink(self) -> np.ndarray:
-        """Weight on [CLS], shape (heads,)."""
-        return self.described["weight on [CLS]"].ravel()
-
-    @property
-    def switched_on(self) -> np.ndarray:
-        """Weight on [CLS] times the norm of the mean value vector: what 1/L would switch on, shape (heads,)."""
-        return self.sink * self.described["norm of the mean value"].ravel()
+        return self.described["weight on [CLS]"].ravel() > SINK
 
     def change(self, ablation: str) -> np.ndarray:
         """The norm by which an ablation changes a head's output, shape (heads,); of the last layer at [CLS], where that is known.
@@ -118,25 +105,6 @@ class Heads:
         return norms.ravel()
 
 
-def compare_sizes(runs: Sequence[Heads], seed: Seed) -> dict[str, dict[str, Bootstrap]]:
-    """Root mean square of effects of sink heads and of others, by group and ablation; heads resampled.
-
-    Args:
-        runs: of one task.
-        seed: of the resampling, the same heads in every run.
-    """
-    squares = _resampled_squares(runs, seed)
-    roots = {group: np.sign(of) * np.sqrt(np.abs(of)) for group, of in squares.items()}
-    counts = {SINKS: [run.rests for run in runs], OTHERS: [~run.rests for run in runs]}
-    return {
-        group: {
-            ablation: Bootstrap.of(values, int(np.mean(np.sum(counts[group], axis=1))), seed)
-            for ablation, values in zip(WAYS, of.T, strict=True)
-        }
-        for group, of in roots.items()
-    }
-
-
 def in_multiples(runs: Sequence[Heads], seed: Seed) -> dict[str, dict[str, Bootstrap]]:
     """How many times as large effects are by 1/L as by another ablation, by that one and group of heads; heads resampled.
 
@@ -147,7 +115,22 @@ def in_multiples(runs: Sequence[Heads], seed: Seed) -> dict[str, dict[str, Boots
         runs: of all tasks.
         seed: of the resampling, the same heads in every run.
     """
-    squares = _resampled_squares(runs, seed, in_own_scale=True)
+    heads = len(runs[0].rests)
+    drawn = [np.arange(heads), *resampled_rows(heads, seed, RESAMPLES)]
+    weights = np.stack([np.bincount(rows, minlength=heads) for rows in drawn])
+    squares = {}  # of each group, mean over its heads and all runs, (1 + resamples, ablations)
+    for group, chosen in (
+        (SINKS, [run.rests for run in runs]),
+        (OTHERS, [~run.rests for run in runs]),
+    ):
+        sums = [
+            weights @ (run.scaled_squares * own).T for run, own in zip(runs, chosen, strict=True)
+        ]
+        counts = weights @ np.sum(chosen, axis=0)
+        with np.errstate(invalid="ignore"):
+            means = np.sum(sums, axis=0) / counts[:, None]
+        # A resample without any head of a group says nothing of it.
+        squares[group] = np.where(np.isfinite(means), means, means[0])
     found: dict[str, dict[str, Bootstrap]] = {}
     for at, ablation in enumerate(WAYS[1:], start=1):
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -157,75 +140,10 @@ def in_multiples(runs: Sequence[Heads], seed: Seed) -> dict[str, dict[str, Boots
                 for group, of in squares.items()
             }
             ratios["sink heads over others"] = ratios[SINKS] / ratios[OTHERS]
-        heads = len(runs[0].sink)
         found[ablation] = {
             group: Bootstrap.of(ratio, heads, seed) for group, ratio in ratios.items()
         }
     return found
-
-
-def _resampled_squares(
-    runs: Sequence[Heads], seed: Seed, in_own_scale: bool = False
-) -> dict[str, np.ndarray]:
-    """Mean squared effects over runs and heads of each group, shape (1 + resamples, ablations)."""
-    heads = len(runs[0].sink)
-    drawn = [np.arange(heads), *resampled_rows(heads, seed, RESAMPLES)]
-    weights = np.stack([np.bincount(rows, minlength=heads) for rows in drawn])
-    groups: dict[str, list[np.ndarray]] = {SINKS: [], OTHERS: []}
-    counts: dict[str, list[np.ndarray]] = {SINKS: [], OTHERS: []}
-    for run in runs:
-        scale = (run.effects**2).mean() if in_own_scale else 1.0
-        squares = run.squares.mean(axis=0) / scale  # (ablations, heads)
-        for group, chosen in ((SINKS, run.rests), (OTHERS, ~run.rests)):
-            groups[group].append(weights @ (squares * chosen).T)  # (1 + resamples, ablations)
-            counts[group].append(weights @ chosen)
-    with np.errstate(invalid="ignore"):
-        means = {
-            group: np.sum(sums, axis=0) / np.sum(counts[group], axis=0)[:, None]
-            for group, sums in groups.items()
-        }
-    # A resample without any head of a group says nothing of it.
-    return {group: np.where(np.isfinite(of), of, of[0]) for group, of in means.items()}
-
-
-def relations(run: Heads, seed: Seed) -> dict[str, dict[str, Bootstrap]]:
-    """Rank correlations over a run's heads, by property of the effect and of the head; heads resampled, mean over halvings.
-
-    Args:
-        run: its heads.
-        seed: of the resampling.
-    """
-    uniform, zero = (WAYS.index(name) for name in ("uniform", "zero"))
-    more = run.sizes[:, uniform] - run.sizes[:, zero]  # (halvings, heads)
-    signed = (run.effects[uniform] - run.effects[zero])[None]
-    # What 1/L adds to zero is the mean value, whatever the head rests on.
-    apart = np.prod(run.halves[:, :, uniform] - run.halves[:, :, zero], axis=1)
-    length = {"norm of the mean value": run.described["norm of the mean value"].ravel()}
-    pairs = {
-        "size by 1/L minus size by zero": (more, _rests_on(run)),
-        "effect by 1/L minus effect by zero": (signed, _rests_on(run)),
-        "size of the difference": (apart, length),
-    } | {
-        f"size by {ablation}": (
-            run.squares[:, WAYS.index(ablation)],
-            {"change of the output": run.change(ablation)},
-        )
-        for ablation in CHANGES
-    }
-    return {
-        name: {
-            of_head: mean_of([rank_correlation(one, values, seed) for one in several])
-            for of_head, values in properties.items()
-        }
-        for name, (several, properties) in pairs.items()
-    }
-
-
-def _rests_on(run: Heads) -> dict[str, np.ndarray]:
-    return {
-        "weight on [CLS]": run.sink,
-        "weight on [CLS] × norm of the mean value": run.switched_on,
-    }
 
 
 def follows_change(runs: Sequence[Heads], seed: Seed) -> dict[str, Bootstrap]:
@@ -238,10 +156,7 @@ def follows_change(runs: Sequence[Heads], seed: Seed) -> dict[str, Bootstrap]:
         runs: of all tasks.
         seed: of the resampling.
     """
-    scales = [(run.effects**2).mean() for run in runs]
-    squares = np.mean(
-        [run.squares.mean(axis=0) / scale for run, scale in zip(runs, scales, strict=True)], axis=0
-    )  # (ablations, heads)
+    squares = np.mean([run.scaled_squares for run in runs], axis=0)  # (ablations, heads)
     changes = {name: np.mean([run.change(name) for run in runs], axis=0) for name in CHANGES}
     return {
         name: rank_correlation(squares[WAYS.index(name)], change, seed)
@@ -249,9 +164,7 @@ def follows_change(runs: Sequence[Heads], seed: Seed) -> dict[str, Bootstrap]:
     }
 
 
-def agreement_of_ways(
-    runs: Sequence[Heads], seed: Seed
-) -> tuple[dict[str, Bootstrap], dict[str, float]]:
+def agreement_of_ways(runs: Sequence[Heads], seed: Seed) -> dict[str, Bootstrap]:
     """How two ablations agree on a run's heads, each on its own half of the examples, and one with itself: the ceiling.
 
     Args:
@@ -259,46 +172,33 @@ def agreement_of_ways(
         seed: of the resampling of heads.
 
     Returns:
-        By "one and other": rank correlations of effects, and how many of the five most needed heads
-        are the same; means over runs and halvings.
+        By "one and other": rank correlations of effects, means over runs and halvings.
     """
     orders: dict[str, Bootstrap] = {}
-    tops: dict[str, float] = {}
+    halves = [half for run in runs for half in run.halves]  # (halves, ablations, heads) each
     for a, b in combinations_with_replacement(range(len(WAYS)), 2):
-        halves = [half for run in runs for half in run.halves]  # (halves, ablations, heads) each
         sides = [(one[a], other[b]) for one, other in halves]
         if a != b:
             sides += [(other[a], one[b]) for one, other in halves]
-        name = f"{WAYS[a]} and {WAYS[b]}"
-        orders[name] = mean_of([rank_correlation(*pair, seed) for pair in sides])
-        tops[name] = float(np.mean([_shared(*pair) for pair in sides]))
-    return orders, tops
-
-
-def _shared(one: np.ndarray, other: np.ndarray) -> int:
-    most = [set(np.argsort(-values, kind="stable")[:TOP].tolist()) for values in (one, other)]
-    return len(most[0] & most[1])
+        each = [rank_correlation(*pair, seed) for pair in sides]
+        orders[f"{WAYS[a]} and {WAYS[b]}"] = mean_of(each)
+    return orders
 
 
 def below_ceiling(orders: Mapping[str, Bootstrap]) -> dict[str, Bootstrap]:
     """Rank correlations of two ablations, corrected for what so few examples leave uncertain of each (Spearman, 1904).
 
-    Left out where an ablation agrees with itself by less than :data:`bertology_utils.importance.agreement.FEWEST`.
+    Left out where an ablation agrees with itself by less than :data:`FEWEST`.
 
     Args:
         orders: see :func:`agreement_of_ways`.
     """
     found = {}
-    for name, one in orders.items():
-        a, b = name.split(" and ")
-        own = [orders[f"{each} and {each}"] for each in (a, b)]
-        if a != b and min(ceiling.value for ceiling in own) >= FEWEST:
-            value, draws = (
-                np.sqrt(np.maximum(of[0], 0.05) * np.maximum(of[1], 0.05))
-                for of in (
-                    [ceiling.value for ceiling in own],
-                    [ceiling.draws for ceiling in own],
-                )
-            )
-            found[name] = Bootstrap(one.value / float(value), one.draws / draws, one.n, one.seed)
+    for a, b in combinations(WAYS, 2):
+        name = f"{a} and {b}"
+        between, one, other = orders[name], orders[f"{a} and {a}"], orders[f"{b} and {b}"]
+        if min(one.value, other.value) >= FEWEST:
+            draws = np.sqrt(np.maximum(one.draws, 0.05) * np.maximum(other.draws, 0.05))
+            value = between.value / np.sqrt(one.value * other.value)
+            found[name] = Bootstrap(float(value), between.draws / draws, between.n, between.seed)
     return found

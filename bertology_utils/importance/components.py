@@ -8,7 +8,7 @@ factors; that of the empty set is the head's own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -19,7 +19,7 @@ from ..disabling.effects import losses, scores_of
 from ..disabling.sweep import Sweep
 from ..glue import Task, predictions
 from ..results import text_of
-from ..statistics import RESAMPLES, Bootstrap, Seed, resampled_rows
+from ..statistics import Seed
 from ..verdicts import Support
 
 # of the examples: ten cost no more than two halves and say nine times as much of how examples
@@ -35,8 +35,14 @@ HEAD, TRAINING, WAY, BOTH, EXAMPLES, NOISE = (
     "head × examples",
     "rest",
 )
-PARENT = "head × parent run"  # where runs go on from several runs of another task
 Source = tuple[str, ...]  # of :data:`FACTORS`
+NAMES: dict[Source, str] = {
+    (): HEAD,
+    ("training",): TRAINING,
+    ("way",): WAY,
+    ("training", "way"): BOTH,
+    ("part",): EXAMPLES,
+}  # of a source as readers know it; all others are the rest
 
 
 def rises(task: Task, sweep: Sweep, labels: np.ndarray) -> np.ndarray:
@@ -62,24 +68,8 @@ def effects_on_parts(
         by: "loss", or "score" for accuracy or Pearson's correlation.
 
     Raises:
-        ValueError: a training lacks a way, sweeps differ in their heads or examples, or there are
-            fewer examples than parts.
+        ValueError: fewer examples than parts.
     """
-    trainings, ways = (
-        list(dict.fromkeys(at for at, _ in sweeps)),
-        list(dict.fromkeys(way for _, way in sweeps)),
-    )
-    if missing := [(at, way) for at in trainings for way in ways if (at, way) not in sweeps]:
-        at, way = missing[0]
-        raise ValueError(
-            f"{task.title}: training {at + 1} was not swept by {way!r}; every training needs every way"
-        )
-    wanted = (*next(iter(sweeps.values())).heads.shape[:2], len(labels))
-    for (at, way), one in sweeps.items():
-        if (shape := one.heads.shape[:3]) != wanted:
-            raise ValueError(
-                f"{task.title}: the sweep of training {at + 1} by {way!r} is of {shape}, not of {wanted}"
-            )
     if len(labels) < PARTS:
         raise ValueError(
             f"{task.title}: {len(labels)} examples cannot be divided into {PARTS} parts; sweep more"
@@ -91,20 +81,18 @@ def effects_on_parts(
         if by == "loss":
             rise = rises(task, one, labels)
             return np.stack([rise[:, rows].mean(axis=1) for rows in of_parts], axis=1)
-        said = np.vstack(
-            [
-                predictions(task, one.baseline)[None],
-                predictions(task, one.heads).reshape(-1, len(labels)),
-            ]
-        )
-        scores = np.stack(
-            [scores_of(task, said[:, rows], labels[rows]) for rows in of_parts], axis=1
-        )
-        return scores[:1] - scores[1:]
+        whole = predictions(task, one.baseline)[None]
+        without = predictions(task, one.heads).reshape(-1, len(labels))
+        falls = [
+            scores_of(task, whole[:, rows], labels[rows])
+            - scores_of(task, without[:, rows], labels[rows])
+            for rows in of_parts
+        ]
+        return np.stack(falls, axis=1)
 
-    return np.stack(
-        [np.stack([costs(sweeps[at, way]) for way in ways], axis=1) for at in trainings], axis=1
-    )
+    trainings, ways = (dict.fromkeys(names) for names in zip(*sweeps, strict=True))
+    by_training = [np.stack([costs(sweeps[at, way]) for way in ways], axis=1) for at in trainings]
+    return np.stack(by_training, axis=1)
 
 
 @dataclass(frozen=True)
@@ -117,28 +105,11 @@ class Components:
 
     effects: np.ndarray
 
-    def __post_init__(self) -> None:
-        if (
-            self.effects.ndim != 4
-            or self.effects.shape[0] < 3
-            or not np.isfinite(self.effects).all()
-        ):
-            raise ValueError(
-                f"effects of shape {self.effects.shape}: (heads, trainings, ways, parts) without gaps are wanted"
-            )
-        if self.effects.shape[3] < 2:
-            raise ValueError(
-                "one part of the examples: what the examples do cannot be told; divide them into two or more"
-            )
-
     @cached_property
     def levels(self) -> dict[str, int]:
         """How many there are of each factor that has two or more."""
-        return {
-            name: count
-            for name, count in zip(FACTORS, self.effects.shape[1:], strict=True)
-            if count > 1
-        }
+        counts = zip(FACTORS, self.effects.shape[1:], strict=True)
+        return {name: count for name, count in counts if count > 1}
 
     @cached_property
     def sources(self) -> list[Source]:
@@ -169,57 +140,36 @@ class Components:
         each times the number of cells that it is averaged over. Solved for the component, that is a
         sum with alternating signs.
         """
-        return {
-            source: sum(
-                (-1) ** len({*around} - {*source}) * np.asarray(squares[around])
-                for around in self._around(source)
-            )
-            / np.prod([count for factor, count in self.levels.items() if factor not in source])
-            for source in self.sources
-        }
-
-    def _around(self, source: Source) -> list[Source]:
-        return [one for one in self.sources if {*source} <= {*one}]
+        found = {}
+        for source in self.sources:
+            around = [one for one in self.sources if {*source} <= {*one}]
+            signed = sum((-1) ** (len(at) - len(source)) * np.asarray(squares[at]) for at in around)
+            averaged = [count for factor, count in self.levels.items() if factor not in source]
+            found[source] = signed / np.prod(averaged)
+        return found
 
     @cached_property
     def raw(self) -> dict[Source, float]:
         """Components of one training, one way and one part of the examples; below zero where the estimate is."""
-        return {
-            source: float(one)
-            for source, one in self.solved(
-                {at: sq.sum() for at, sq in self.squares.items()}
-            ).items()
-        }
+        solved = self.solved({at: square.sum() for at, square in self.squares.items()})
+        return {source: float(one) for source, one in solved.items()}
 
     def named(
-        self,
-        of: Mapping[Source, np.ndarray | float],
-        trainings: int = 1,
-        ways: int = 1,
-        share: float = 1.0,
-        least: float = 0.0,
+        self, of: Mapping[Source, np.ndarray | float], least: float = 0.0
     ) -> dict[str, np.ndarray]:
-        """What each component adds to the variance of a mean over trainings, ways and examples; below zero becomes zero.
+        """Each component's share of the variance of a measurement on all examples, by name.
 
         Args:
             of: components by source.
-            trainings, ways: that are averaged.
-            share: of the examples at hand; above 1 for more.
             least: what is below it becomes it.
         """
-        divide = {"training": trainings, "way": ways, "part": share * self.levels["part"]}
         found: dict[str, np.ndarray] = {}
         for source, value in of.items():
-            name = {
-                (): HEAD,
-                ("training",): TRAINING,
-                ("way",): WAY,
-                ("training", "way"): BOTH,
-                ("part",): EXAMPLES,
-            }
-            part = np.maximum(value, least) / np.prod([divide[factor] for factor in source])
-            found[name.get(source, NOISE)] = found.get(name.get(source, NOISE), 0.0) + part
-        return found
+            name, parts = NAMES.get(source, NOISE), self.levels["part"] if "part" in source else 1
+            found[name] = found.get(name, 0.0) + np.maximum(value, least) / parts
+        total = sum(found.values())
+        with np.errstate(invalid="ignore"):
+            return {name: part / total for name, part in found.items()}
 
     def drawn(self, seed: Seed) -> dict[Source, np.ndarray]:
         """Components that could have given these mean squares, shape (draws,) each; generalised intervals (Weerahandi, 1993).
@@ -239,26 +189,17 @@ class Components:
             degrees = (alone + 2) * of_heads.sum() ** 2 / max((of_heads**2).sum(), 1e-300) - 2
             degrees = min(max(degrees, 1.0), alone * (heads - 1))
             squares[source] = of_heads.sum() * degrees / rng.chisquare(degrees, DRAWS)
-        added = sum(
-            (-1) ** (len(at) + 1) * self.squares[at] for at in self.sources[1:]
-        )  # to each head's mean
+        # to each head's mean
+        added = sum((-1) ** (len(at) + 1) * self.squares[at] for at in self.sources[1:])
         added = np.maximum(added, 0.0)
-        few = min(
-            (count - 1 for factor, count in self.levels.items() if factor != "part"),
-            default=self.levels["part"] - 1,
-        )
+        levels = [count for factor, count in self.levels.items() if factor != "part"]
+        few = min(levels, default=self.levels["part"]) - 1
         spread = (4 * self.squares[()] * added - 2 * added**2 / (1 + 2 / few)).sum()
-        telling = max(
-            2.5, (few + 2) * added.sum() ** 2 / max((added**2).sum(), 1e-300) - 2
-        )  # its degrees of freedom
-        squares[()] = self.squares[()].sum() + np.sqrt(max(spread, 0.0)) * rng.standard_t(
-            telling, DRAWS
-        )
-        return self.solved(squares)
+        degrees = max(2.5, (few + 2) * added.sum() ** 2 / max((added**2).sum(), 1e-300) - 2)
+        around = np.sqrt(max(spread, 0.0)) * rng.standard_t(degrees, DRAWS)
+        return self.solved(squares | {(): self.squares[()].sum() + around})
 
-    def shares(
-        self, seed: Seed, trainings: int = 1, ways: int = 1, share: float = 1.0
-    ) -> dict[str, dict[str, float]]:
+    def shares(self, seed: Seed) -> dict[str, dict[str, float]]:
         """Each component's share of the variance of a measurement, by name, with its 95 % interval.
 
         With two or three runs and few heads that do most it has the truth in about 91 % of simulated
@@ -266,96 +207,24 @@ class Components:
 
         Args:
             seed: of the draws behind the intervals.
-            trainings, ways, share: see :meth:`named`.
         """
-        values = _as_shares(self.named(self.raw, trainings, ways, share))
-        draws = _as_shares(self.named(self.drawn(seed), trainings, ways, share))
-        ends = {name: np.percentile(of, [2.5, 97.5]) for name, of in draws.items()}
-        return {
-            name: {
-                "value": float(value),
-                "low": float(ends[name][0]),
-                "high": float(ends[name][1]),
-                "n": len(self.effects),
-            }
-            for name, value in values.items()
-        }
+        draws, found = self.named(self.drawn(seed)), {}
+        for name, value in self.named(self.raw).items():
+            low, high = np.percentile(draws[name], [2.5, 97.5])
+            ends = {"value": float(value), "low": float(low), "high": float(high)}
+            found[name] = ends | {"n": len(self.effects)}
+        return found
 
     def untruncated(self) -> dict[str, float]:
         """Each component's share of one measurement, by name, where an estimate below zero stays so; they sum to 1."""
-        return {
-            name: float(part)
-            for name, part in _as_shares(self.named(self.raw, least=-np.inf)).items()
-        }
+        shares = self.named(self.raw, least=-np.inf)
+        return {name: float(share) for name, share in shares.items()}
 
     def above(self, least: float, seed: Seed) -> Support:
         """Support for the head's own share of one measurement being above ``least``; ``seed`` is of the draws."""
-        drawn = _as_shares(self.named(self.drawn(seed)))[HEAD]
+        drawn = self.named(self.drawn(seed))[HEAD]
+        sides = drawn <= least, drawn > least
+        holds, fails = (float((1 + side.sum()) / (1 + DRAWS)) for side in sides)
         number = text_of(self.shares(seed)[HEAD] | {"unit": "share"})
-        holds, fails = (
-            float((1 + side.sum()) / (1 + DRAWS)) for side in (drawn <= least, drawn > least)
-        )
-        return Support(
-            holds,
-            fails,
-            f"{number}; n={len(self.effects)} heads, {self.effects.shape[1]} trainings",
-        )
-
-
-def _as_shares(parts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    total = sum(parts.values())
-    with np.errstate(invalid="ignore"):
-        return {name: part / total for name, part in parts.items()}
-
-
-def nested(effects: np.ndarray, parents: Sequence[int], seed: Seed) -> dict[str, Bootstrap]:
-    """Shares of the variance between heads where runs go on from runs of another task; heads resampled.
-
-    Two runs that go on from one run are alike in what that one did to a head, so their covariance
-    over heads has the component of :data:`PARENT` as well as the head's own; runs from different
-    ones share the head's own alone. Covariances are of different parts of the examples where what
-    these add is not to count. Estimates are unbiased, and one below zero stays so.
-
-    Args:
-        effects: shape (heads, runs, parts).
-        parents: the run from which each run goes on.
-        seed: of the resampling. Its intervals know of heads, not of how few the runs are.
-
-    Raises:
-        ValueError: no two runs share a parent, or all do.
-    """
-    heads, runs, parts = effects.shape
-    alike = np.equal.outer(np.asarray(parents), np.asarray(parents))
-    same_run, same_part = np.eye(runs, dtype=bool), np.eye(parts, dtype=bool)
-    if alike.all() or (alike == same_run).all():
-        raise ValueError(
-            f"runs that go on from {list(parents)}: what these add is told apart only where some"
-            " runs share one and others do not"
-        )
-    # What two measurements have in common: (runs, parts, runs, parts).
-    kinds = {
-        name: of_runs[:, None, :, None] & of_parts[None, :, None]
-        for name, of_runs, of_parts in (
-            ("nothing", ~alike, ~same_part),
-            ("parent", alike & ~same_run, ~same_part),
-            ("run", same_run, ~same_part),
-            ("part", ~alike, same_part),
-            ("all", same_run, same_part),
-        )
-    }
-
-    def shares(chosen: np.ndarray) -> list[float]:
-        own = effects[chosen] - effects[chosen].mean(axis=0)
-        flat = own.reshape(heads, runs * parts)
-        products = (flat.T @ flat / (heads - 1)).reshape(runs, parts, runs, parts)
-        common = {name: float(products[where].mean()) for name, where in kinds.items()}
-        of_head, of_examples = common["nothing"], (common["part"] - common["nothing"]) / parts
-        of_parent, of_run = common["parent"] - of_head, common["run"] - common["parent"]
-        rest = (common["all"] - common["run"]) / parts - of_examples
-        total = of_head + of_parent + of_run + of_examples + rest
-        return [part / total for part in (of_head, of_parent, of_run, of_examples, rest)]
-
-    drawn = [np.arange(heads), *resampled_rows(heads, seed, RESAMPLES)]
-    names = HEAD, PARENT, TRAINING, EXAMPLES, NOISE
-    values = np.array([shares(chosen) for chosen in drawn])  # (1 + resamples, components)
-    return {name: Bootstrap.of(of, heads, seed) for name, of in zip(names, values.T, strict=True)}
+        heads, trainings = self.effects.shape[:2]
+        return Support(holds, fails, f"{number}; n={heads} heads, {trainings} trainings")

@@ -14,6 +14,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from .. import plots
 from ..common import head_name
+from ..disabling.figures import legend, sample
 from ..glue import TASKS
 from ..plots.maps import CELL
 from ..results import Results
@@ -38,8 +39,8 @@ _SHADES = {  # of a component, with its name on the page
 }
 
 
-def by_run(results: Results, tasks: Sequence[str], runs: int = 3) -> Figure:
-    """What every head costs, a row for each task and a column for each fine-tuning run.
+def by_run(results: Results, tasks: Sequence[str]) -> Figure:
+    """What every head costs, a row for each task and a column for each of its first three runs.
 
     Each task has a scale, named at its left. Heads that are among the three most needed in every
     run shown are outlined.
@@ -47,12 +48,10 @@ def by_run(results: Results, tasks: Sequence[str], runs: int = 3) -> Figure:
     Args:
         results: of notebook 9.
         tasks: by name; if there are rows of none of them, all that there are.
-        runs: that are shown of each task at most, the first ones.
     """
-    measured = list(dict.fromkeys(entry["task"] for entry in results.find(RISE)))
     rises = {
-        task: np.array([entry["value"] for entry in results.find(RISE, task=task)])[:runs]
-        for task in [task for task in tasks if task in measured] or measured
+        task: np.array([entry["value"] for entry in results.find(RISE, task=task)])[:3]
+        for task in _measured(results, RISE, tasks)
     }  # (runs, layers, heads)
     columns, (layers, heads) = max(map(len, rises.values())), next(iter(rises.values())).shape[1:]
     size = CELL * heads * columns + 1.9, (CELL * layers + 0.35) * len(rises) + 0.4
@@ -79,6 +78,12 @@ def by_run(results: Results, tasks: Sequence[str], runs: int = 3) -> Figure:
         fontsize=8,
     )
     return figure
+
+
+def _measured(results: Results, what: str, tasks: Sequence[str] = ()) -> list[str]:
+    """Those of the tasks of which there are such rows; if there are of none of them, all of which there are."""
+    measured = list(dict.fromkeys(entry["task"] for entry in results.find(what)))
+    return [task for task in tasks if task in measured] or measured
 
 
 def by_examples(results: Results) -> Figure:
@@ -163,44 +168,32 @@ def ablations(results: Results) -> Figure:
     The ceiling is the geometric mean of how each of the two agrees with itself; it is left out
     where one of them does not.
     """
-    tasks = list(dict.fromkeys(entry["task"] for entry in results.find(ABLATIONS)))
     rows = []
-    for task in tasks:
+    for task in _measured(results, ABLATIONS):
         pairs = results.by("kind", ABLATIONS, task=task)
-        own = {kind.split(" and ")[0]: one["value"] for kind, one in pairs.items() if _alone(kind)}
         for kind, entry in pairs.items():
-            if _alone(kind):
-                continue
             one, other = kind.split(" and ")
-            ceiling = np.sqrt(own[one] * own[other]) if min(own[one], own[other]) > 0 else np.nan
-            rows.append(
-                {"task": TASKS[task].title, "pair": kind}
-                | {part: entry[part] for part in ("value", "low", "high")}
-                | {"ceiling": ceiling}
-            )
+            if one != other:
+                own = [pairs[f"{each} and {each}"]["value"] for each in (one, other)]
+                row = {part: entry[part] for part in ("value", "low", "high")}
+                row |= {"ceiling": np.sqrt(np.prod(own)) if min(own) > 0 else np.nan}
+                rows.append(row | {"task": TASKS[task].title, "pair": kind})
     table = pd.DataFrame(rows, columns=["task", "pair", "value", "low", "high", "ceiling"])
-    table["measured"] = "the two ablations"
     return plots.dots(
-        table, colour="measured", panel="pair", columns=3, label="rank correlation",
-        colours=[plots.COLOURS["orange"]], marks={"ceiling": "D"}, limits=(-0.5, 1.0),
+        table.assign(measured="the two ablations"), colour="measured", panel="pair", columns=3,
+        label="rank correlation", colours=[plots.COLOURS["orange"]], marks={"ceiling": "D"},
+        limits=(-0.5, 1.0),
     )  # fmt: skip
 
 
-def _alone(kind: str) -> bool:
-    one, other = kind.split(" and ")
-    return one == other
-
-
-def sinks(results: Results, tasks: Sequence[str], named: int = 2) -> Figure:
+def sinks(results: Results, tasks: Sequence[str]) -> Figure:
     """The size of every head's effect by uniform weights against its size by zero, means over runs; heads that rest on [CLS] are orange.
 
     Args:
         results: of notebook 9.
         tasks: by name; if there are rows of none of them, all that there are.
-        named: heads furthest from the diagonal in each panel, whose names are written.
     """
-    measured = list(dict.fromkeys(entry["task"] for entry in results.find(SIZE)))
-    shown = [task for task in tasks if task in measured] or measured
+    shown = _measured(results, SIZE, tasks)
     figure, axes = plots.panel_grid(len(shown), 2.7, 2.7)
     for ax, task in zip(axes, shown, strict=True):
         by_zero, by_uniform = (
@@ -210,7 +203,8 @@ def sinks(results: Results, tasks: Sequence[str], named: int = 2) -> Figure:
         rests = results.array(SINK_WEIGHT, task=task) > SINK
         for chosen, colour in ((~rests, "grey"), (rests, "orange")):
             ax.plot(by_zero[chosen], by_uniform[chosen], "o", ms=4.5, color=plots.COLOURS[colour])
-        for flat in np.argsort(-np.abs(by_uniform - by_zero), axis=None)[:named]:
+        # The two furthest from the diagonal have names.
+        for flat in np.argsort(-np.abs(by_uniform - by_zero), axis=None)[:2]:
             at = np.unravel_index(flat, by_zero.shape)
             above = by_uniform[at] > by_zero[at]  # the name stands where the diagonal is not
             ax.annotate(
@@ -226,10 +220,9 @@ def sinks(results: Results, tasks: Sequence[str], named: int = 2) -> Figure:
         ax.locator_params(nbins=3)
     for ax in axes[::4]:
         ax.set_ylabel("effect, uniform")
-    handles = {
-        name: Line2D([], [], ls="", marker="o", ms=5, color=plots.COLOURS[colour])
-        for name, colour in (("rests on [CLS]", "orange"), ("other head", "grey"))
+    samples = {
+        "rests on [CLS]": sample("orange", ms=5),
+        "other head": sample("grey", ms=5),
+        "equal effects": plots.charts.ZERO,
     }
-    handles["equal effects"] = Line2D([], [], **plots.charts.ZERO)
-    figure.legend(handles.values(), handles, loc="outside upper center", ncols=3, fontsize=9)
-    return figure
+    return legend(figure, samples, columns=3, fontsize=9)

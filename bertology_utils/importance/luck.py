@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..disabling.effects import gain_test
+from ..disabling.effects import gain_parts, largest_by_chance
 from ..glue import Task, draw, predictions
 from ..statistics import ROUNDING
 from ..verdicts import Support
@@ -21,38 +21,20 @@ class Published:
         task: its name.
         what: was disabled, "head" or "layer".
         gain: from 0 to 1.
-        among: heads or layers of which it is the largest.
         n: examples of the dev set.
     """
 
     task: str
     what: str
     gain: float
-    among: int
     n: int
-
-    @property
-    def answers(self) -> int:
-        """By how many more of the answers are right."""
-        return round(self.gain * self.n)
 
 
 # STS-B's +0.1 is left out: it is of a correlation, which no single answer changes.
-PUBLISHED = (Published("mrpc", "head", 0.012, 144, 408), Published("rte", "layer", 0.032, 12, 277))
+PUBLISHED = (Published("mrpc", "head", 0.012, 408), Published("rte", "layer", 0.032, 277))
 # How many answers bert-base's heads or layers change, in multiples of MiniLM's: it has twice as
 # many, so each may change half as many.
 RATES = {"as many answers": 1.0, "half as many answers": 0.5}
-
-
-def changed(task: Task, whole: np.ndarray, without: np.ndarray) -> np.ndarray:
-    """How many answers are others without each head or layer, shape (…,).
-
-    Args:
-        task: with labels; a regression has no single answers.
-        whole: outputs of the whole model, shape (examples, labels).
-        without: outputs without each, shape (…, examples, labels).
-    """
-    return (predictions(task, without) != predictions(task, whole)).sum(axis=-1)
 
 
 def largest_by_luck(
@@ -66,7 +48,7 @@ def largest_by_luck(
     """The largest gain of MiniLM's heads or layers if each change were for better or worse by chance, shape (permutations,).
 
     Answers with and without are exchanged for a random half of the examples, the same for all heads,
-    as in :func:`bertology_utils.disabling.effects.gain_test`: heads that change the same answers go
+    as in :class:`bertology_utils.disabling.effects.Signed`: heads that change the same answers go
     up and down together. Heads that are significantly harmful are left out.
 
     Args:
@@ -81,7 +63,7 @@ def largest_by_luck(
     whole, without = (predictions(task, one)[..., rows] for one in outputs)
     kept = np.random.default_rng(seed).random(len(rows)) < rate  # the same for all heads
     without = np.where(kept, without.reshape(-1, len(rows)), whole)
-    return gain_test(task, whole, without, labels[rows], seed).best_by_chance
+    return largest_by_chance(gain_parts(task, whole, without, labels[rows]).T, seed)
 
 
 def beyond(published: Published, by_luck: Mapping[str, Sequence[np.ndarray]]) -> Support:
@@ -107,7 +89,7 @@ def beyond(published: Published, by_luck: Mapping[str, Sequence[np.ndarray]]) ->
 
 def chance_of(published: Published, by_luck: Sequence[np.ndarray], reached: bool = True) -> float:
     """The probability that luck gives at least the published gain, or less where not ``reached``; mean over runs."""
-    least = published.answers / published.n - ROUNDING
+    least = round(published.gain * published.n) / published.n - ROUNDING
     counts = [((largest >= least) == reached).sum() for largest in by_luck]
     draws = [len(largest) for largest in by_luck]
     return float(np.mean((1 + np.array(counts)) / (1 + np.array(draws))))
