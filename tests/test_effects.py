@@ -1,7 +1,5 @@
 """Which gains are real: exact scores, the right level, a planted gain, none on shuffled labels; what is judged (§4.6)."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from made_up import SURE, resampled
@@ -9,7 +7,7 @@ from plain import score
 
 from bertology_utils.disabling import effects, measure
 from bertology_utils.disabling.sweep import Sweep
-from bertology_utils.glue import TASKS, plain_metric, predictions
+from bertology_utils.glue import TASKS, plain_metric
 from bertology_utils.statistics import METRICS, weighted_scores, whole_and_resampled
 from bertology_utils.verdicts import (
     FAILS,
@@ -92,34 +90,16 @@ def test_heads_that_tie_are_averaged_and_not_the_first_taken():
     assert one.value == pytest.approx(reversed_order.value)
 
 
-def outputs(right):
-    """Logits of a two-label classifier whose labels are all 1, right where told."""
-    return np.stack([np.where(right, 0.0, 2.0), np.where(right, 2.0, 0.0)], axis=-1)
-
-
-def losing(share, examples, heads=(20, 20), seed=0):
-    """A model that is always right, and without a head errs on a share of the examples, from the lowest to the highest."""
-    rng = np.random.default_rng(seed)
-    errs = rng.permutation(np.linspace(*share, heads[0] * heads[1])).reshape(heads)
-    disabled = rng.random((*heads, examples)) >= errs[..., None]
-    return errs, Sweep(
-        outputs(np.ones(examples, dtype=bool)), outputs(disabled), outputs(disabled[0])
-    )
-
-
 @pytest.mark.parametrize(
     "share, known", [((0.1, 0.1), 0.0), ((0.07, 0.13), 0.5), ((0.04, 0.16), 0.8)]
 )
 def test_reliability_is_the_part_of_the_variance_that_is_not_noise(share, known):
-    errs, sweep = losing(share, 300)
+    """A model that is always right errs without a head on a share of the examples, from the lowest to the highest."""
+    errs = np.linspace(*share, 400)
+    parts = -(np.random.default_rng(0).random((300, 400)) < errs).astype(float)
     noise = np.mean(errs * (1 - errs)) / 300
-    assert np.var(errs) / (np.var(errs) + noise) == pytest.approx(known, abs=0.01), (
-        "by construction"
-    )
-    labels = np.ones(300, dtype=int)
-    parts = effects.gain_parts(
-        MRPC, labels, predictions(MRPC, sweep.heads).reshape(400, -1), labels
-    ).T
+    by_construction = np.var(errs) / (np.var(errs) + noise)
+    assert by_construction == pytest.approx(known, abs=0.01)
     found = effects.reliability(parts, 1)
     assert found.value == pytest.approx(known, abs=0.08) and found.n == 400
     assert effects.reliability(0 * parts, 1).value == 0
@@ -157,12 +137,10 @@ def test_what_examples_add_to_a_gain_has_the_gain_as_its_mean_and_its_error(name
 # What claims are judged on
 
 
-def variants(z, border=0.0, side="better", error=0.02, shape=(2, 3)):
-    """One head (or layer) so many standard errors better, or worse, than the border; the others change nothing."""
-    sign, count = 1 if side == "better" else -1, int(np.prod(shape))
-    gains = [resampled(sign * z, sign * border, error)]
-    gains += [resampled(0, 0, 1e-6) for _ in range(count - 1)]
-    return effects.Variants(shape, gains)
+def with_gains(gains, shape=(4, 6)):
+    """The heads (or layers) of a model with these gains, by number; the others change nothing."""
+    count, nothing = int(np.prod(shape)), resampled(0, 0, 1e-6)
+    return effects.Variants(shape, [gains.get(at, nothing) for at in range(count)])
 
 
 def test_a_loss_of_a_regression_is_a_squared_error():
@@ -172,15 +150,9 @@ def test_a_loss_of_a_regression_is_a_squared_error():
 
 def test_harm_is_decided_by_the_layer_that_costs_most():
     for z, error, outcome in ((SURE, 0.02, FAILS), (0, 0.02, UNDECIDED), (-SURE, 0.001, HOLDS)):
-        runs = [variants(z, SCORE, "worse", error, (3,))] * 2
+        runs = [with_gains({0: resampled(-z, -SCORE, error)}, (3,))] * 2
         found = measure.no_harm(runs, range(3))
         assert found.outcome == outcome and found.number.startswith("layer 1 ")
-
-
-def with_gains(gains):
-    """The heads of a model with these gains, by number."""
-    one = variants(0, shape=(4, 6))
-    return replace(one, gains=[gains.get(at, gain) for at, gain in enumerate(one.gains)])
 
 
 def needing(*heads):
@@ -212,8 +184,9 @@ def test_heads_that_tie_for_the_last_places_count_in_part():
     means = [-0.02] * 10 + [0.0] * 13 + [-0.04]
     model = with_gains({at: resampled(0, mean, 1e-6) for at, mean in enumerate(means)})
     np.testing.assert_allclose(measure.most_needed(model)[0], [0.4] * 10 + [0] * 13 + [1])
-    idle = variants(0, error=1e-6, shape=(4, 6))
-    assert not measure.most_needed(idle).any(), "a model that needs no head more than others"
+    assert not measure.most_needed(with_gains({})).any(), (
+        "a model that needs no head more than others"
+    )
 
 
 def test_profiles_differ_between_tasks_by_a_permutation_of_models():
