@@ -12,7 +12,7 @@ from bertology_utils.disabling.heads import describe_heads
 from bertology_utils.disabling.masking import ABLATIONS
 from bertology_utils.disabling.sweep import Sweep, sweep
 from bertology_utils.glue import TASKS
-from bertology_utils.importance import ablations, agreement, figures, luck, measure
+from bertology_utils.importance import ablations, components, figures, measure
 from bertology_utils.importance.components import (
     BOTH,
     EXAMPLES,
@@ -130,13 +130,13 @@ def test_the_same_model_twice_is_one_training():
     assert found.raw["training",] == pytest.approx(0, abs=1e-12) and found.raw[
         "training", "part"
     ] == pytest.approx(0, abs=1e-12)
-    assert agreement.between_runs(effects.mean(axis=(2, 3)), 1).value == pytest.approx(1)
+    assert components.between_runs(effects.mean(axis=(2, 3)), 1).value == pytest.approx(1)
 
 
 def test_heads_shuffled_within_layers_have_no_effect_of_their_own():
     effects = crossed(head=1.0, training=0.1, rest=0.1, trainings=4, ways=1)
     assert Components(effects).shares(1)[HEAD]["value"] > 0.9
-    mixed = agreement.shuffled(effects, 12, 1)
+    mixed = components.shuffled(effects, 12, 1)
     assert Components(mixed).shares(1)[HEAD]["value"] < 0.2
     assert np.allclose(np.sort(mixed[:12, 0, 0].ravel()), np.sort(effects[:12, 0, 0].ravel())), (
         "each layer keeps its own"
@@ -241,39 +241,39 @@ def spearman(pearson):
 
 
 def test_agreement_by_examples_is_what_known_components_say():
-    found = agreement.by_examples(made_rises(800), 1)
-    assert list(found[agreement.SAME]) == [100, 200, 400, 800]
-    assert list(found[agreement.DIFFERENT]) == [100, 200, 400]
+    found = components.by_examples(made_rises(800), 1)
+    assert list(found[components.SAME]) == [100, 200, 400, 800]
+    assert list(found[components.DIFFERENT]) == [100, 200, 400]
     for state, by_count in found.items():
-        shared = 64 if state == agreement.SAME else 0
+        shared = 64 if state == components.SAME else 0
         for count, rho in by_count.items():
             truth = spearman((1 + shared / count) / (1 + 0.49 + (64 + 100) / count))
             assert rho.mean() == pytest.approx(truth, abs=0.08), (state, count)
 
 
 def test_runs_that_share_nothing_but_examples_agree_on_these_alone():
-    found = agreement.by_examples(made_rises(200, head=0.0, run=0.0, rest=4.0), 1)
-    assert found[agreement.SAME][100].mean() > 0.6
-    assert abs(found[agreement.DIFFERENT][100].mean()) < 0.06
+    found = components.by_examples(made_rises(200, head=0.0, run=0.0, rest=4.0), 1)
+    assert found[components.SAME][100].mean() > 0.6
+    assert abs(found[components.DIFFERENT][100].mean()) < 0.06
 
 
 def test_numbers_of_examples_double_and_include_the_half():
-    assert agreement.numbers_of_examples(277) == [100, 138, 200, 277]
-    assert agreement.numbers_of_examples(10_000)[-3:] == [5000, 6400, 10_000]
-    assert agreement.numbers_of_examples(60) == [30, 60]
+    assert components.numbers_of_examples(277) == [100, 138, 200, 277]
+    assert components.numbers_of_examples(10_000)[-3:] == [5000, 6400, 10_000]
+    assert components.numbers_of_examples(60) == [30, 60]
 
 
 def test_few_heads_can_hold_the_variance():
     effects = np.random.default_rng(0).standard_normal((72, 3))
     effects[:3] += np.array([[30.0], [-30.0], [20.0]])
-    assert agreement.held_by(effects, (1, 3, 72))[3] > 0.95
-    assert agreement.held_by(effects, (1, 3, 72))[72] == pytest.approx(1)
+    assert components.held_by(effects, (1, 3, 72))[3] > 0.95
+    assert components.held_by(effects, (1, 3, 72))[72] == pytest.approx(1)
 
 
 def test_a_scale_of_each_training_changes_no_order():
     effects = crossed(head=1.0, rest=0.1, ways=1) * np.array([1.0, 3.0, 10.0])[None, :, None, None]
     assert Components(effects).shares(1)[HEAD]["value"] < 0.8
-    assert Components(agreement.in_own_scale(effects)).shares(1)[HEAD]["value"] > 0.95
+    assert Components(components.in_own_scale(effects)).shares(1)[HEAD]["value"] > 0.95
 
 
 # What ablations measure. ------------------------------------------------
@@ -385,8 +385,8 @@ def by_luck(without, gain, n=400):
     """The largest gain by luck where these answers change, shape (heads, examples)."""
     labels = np.arange(n) % 2
     whole, others = np.eye(2)[labels], np.eye(2)[np.where(without, 1 - labels, labels)]
-    published = luck.Published("mrpc", "head", gain, n)
-    return published, luck.largest_by_luck(published, MRPC, (whole, others), labels, 1)
+    published = measure.Published("mrpc", "head", gain, n)
+    return published, measure.largest_by_luck(published, MRPC, (whole, others), labels, 1)
 
 
 def test_luck_of_heads_that_change_their_own_answers_and_of_copies():
@@ -397,11 +397,11 @@ def test_luck_of_heads_that_change_their_own_answers_and_of_copies():
     copies = np.repeat(own[:1], heads, axis=0)
     for without, independent in ((own, heads), (copies, 1)):
         published, largest = by_luck(without, 5 / n)
-        assert luck.chance_of(published, [largest]) == pytest.approx(
+        assert measure.chance_of(published, [largest]) == pytest.approx(
             1 - (31 / 32) ** independent, abs=0.03
         )
     published, largest = by_luck(own, 6 / n)
-    assert luck.chance_of(published, [largest]) < 0.001, "five answers cannot gain six"
+    assert measure.chance_of(published, [largest]) < 0.001, "five answers cannot gain six"
 
 
 def test_half_as_many_answers_gain_less():
@@ -409,10 +409,10 @@ def test_half_as_many_answers_gain_less():
     answers = rng.integers(0, 2, 400)
     whole = np.eye(2)[answers]
     others = np.eye(2)[np.where(rng.random((30, 400)) < 0.03, 1 - answers, answers)]
-    mrpc = luck.Published("mrpc", "head", 0.012, 400)
+    mrpc = measure.Published("mrpc", "head", 0.012, 400)
     most, half = (
-        luck.largest_by_luck(mrpc, MRPC, (whole, others), labels, 1, rate).mean()
-        for rate in luck.RATES.values()
+        measure.largest_by_luck(mrpc, MRPC, (whole, others), labels, 1, rate).mean()
+        for rate in measure.RATES.values()
     )
     assert half < 0.85 * most
 
@@ -486,13 +486,13 @@ def test_effects_can_follow_the_change_of_the_output_or_not_or_perhaps():
 
 
 def test_published_gains_can_be_beyond_luck_ordinary_and_open():
-    mrpc = luck.PUBLISHED[0]
+    mrpc = measure.PUBLISHED[0]
 
     def judged(*gains):
         by_rate = {
-            name: [np.full(4000, gain)] for name, gain in zip(luck.RATES, gains, strict=True)
+            name: [np.full(4000, gain)] for name, gain in zip(measure.RATES, gains, strict=True)
         }
-        return outcome("gains-beyond-luck", {MRPC: luck.beyond(mrpc, by_rate)})
+        return outcome("gains-beyond-luck", {MRPC: measure.beyond(mrpc, by_rate)})
 
     assert judged(0.0, 0.0) == HOLDS
     assert judged(0.02, 0.02) == FAILS
