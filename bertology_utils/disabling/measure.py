@@ -229,10 +229,10 @@ def profiles_apart(found: Mapping[Task, Sequence[Variants]], seed: Seed) -> Supp
     surely below :data:`ALIKE`.
 
     Args:
-        found: of every run.
+        found: of every run, of two tasks or more.
         seed: of the draws.
     """
-    if len(found) < 2 or max(map(len, found.values())) < 2:
+    if max(map(len, found.values())) < 2:
         return Support(1.0, 1.0)
     models = [(at, one) for at, several in enumerate(found.values()) for one in several]
     tasks = np.array([at for at, _ in models])
