@@ -91,7 +91,7 @@ def test_numbers_to_compare_with_are_in_the_legend():
 
 def test_two_numbers_in_one_place_are_refused():
     twice = pd.concat([GAINS.table("gain")] * 2)
-    with pytest.raises(ValueError, match="task='MRPC'|task='RTE'"):
+    with pytest.raises(ValueError, match="one place; select one kind"):
         plots.dots(twice)
 
 

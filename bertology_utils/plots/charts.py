@@ -66,11 +66,8 @@ def dots(
         return _nothing()
     places = list(dict.fromkeys([y, colour, panel]))
     if table.duplicated(places).any():
-        twice = table[table.duplicated(places)].iloc[0]
-        raise ValueError(
-            f"several numbers stand at {', '.join(f'{one}={twice[one]!r}' for one in places if one)}:"
-            " select one kind of them, or tell them apart by colour= or panel="
-        )
+        advice = "select one kind of them, or tell them apart by colour= or panel="
+        raise ValueError(f"several numbers would stand in one place; {advice}")
     for one, marker in (marks or {}).items():
         others = table.drop_duplicates([y, panel]).dropna(subset=one)
         others = others.assign(**{"value": others[one].astype(float), colour: one})
