@@ -38,10 +38,10 @@ evidence: $(INSTALLED)
 	$(BIN)/python docs/pages.py
 	$(BIN)/python -m docs.forest
 
-# Notebooks 2 and 8 with these parameters; what is left out is the profile's.
-FORWARD = --only 2,8 --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
+# Notebooks 2, 8 and 11 with these parameters; what is left out is the profile's.
+FORWARD = --only 2,8,11 --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
   $(if $(FRAMENET),-p framenet '$(FRAMENET)') $(if $(ANNOTATION),-p annotation '$(ANNOTATION)') \
-  $(if $(TASKS),-p tasks '$(TASKS)') $(if $(EXAMPLES),-p max_examples '$(EXAMPLES)')
+  $(if $(TREEBANK),-p treebank '$(TREEBANK)') $(if $(TASKS),-p tasks '$(TASKS)') $(if $(EXAMPLES),-p max_examples '$(EXAMPLES)')
 comma := ,
 
 bert: $(INSTALLED)

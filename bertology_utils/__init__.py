@@ -26,6 +26,7 @@ _PUBLIC = {
     "sweep": ("disabling.sweep", "sweep"),
     "predict_logits": ("models", "predict_logits"),
     "head_dependencies": ("links.dependencies", "head_dependencies"),
+    "tree_probe": ("trees", "tree_probe"),
 }
 __all__ = list(_PUBLIC)
 

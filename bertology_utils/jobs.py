@@ -181,6 +181,7 @@ SECTIONS = {
     "8": "pretrained",
     "9": "importance",
     "10": "pruning",
+    "11": "tree_controls",
 }
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # the runner's staging folder
 _VERSIONS = "bertology-utils torch transformers datasets numpy scikit-learn scipy spacy".split()
 # The folder below results/ with a notebook's evidence, by its number, where that is not GLUE.
-EVIDENCE = {"2": "framenet15"}
+EVIDENCE = {"2": "framenet15", "11": "ud"}
 OWN_RUN = "Figures, tables and verdicts show this run; the text tells the committed evidence."
 
 

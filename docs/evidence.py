@@ -4,7 +4,7 @@
     python -m docs.evidence --freeze
 
 Data whose place is left out come from the Hub (GLUE) or NLTK (FrameNet 1.7, for notebooks 6 to 8);
-notebook 2 is about release 1.5, and needs its folder. What the cache has is not made again, so a
+notebook 2 is about release 1.5, and needs its folder; notebook 11 needs the treebank. What the cache has is not made again, so a
 call that was cut off goes on where it was.
 
 The confirmatory study runs with ``--confirm``, a folder in GLUE's layout whose dev files hold rows
@@ -44,6 +44,7 @@ RUNS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("glue", "8", {"max_examples": "100"}),
     ("glue", "10", {"tasks": "mrpc,rte,sst2", "train_examples": "4000", "trainings": "2"}),
     ("framenet15", "2", {}),
+    ("ud", "11", {}),
     ("glue_norm", "1", {"attention": "norm", "trainings": "2"}),
     ("glue_norm", "4 5", {"attention": "norm"}),
     # The confirmatory study: another seed, and dev rows that nothing touched, all of them.
@@ -67,10 +68,14 @@ def calls(options: argparse.Namespace) -> Iterator[list[str]]:
     chosen = options.only.split(",") if options.only else list(notebooks)
     if unknown := sorted(set(chosen) - notebooks.keys()):
         raise ValueError(f"unknown notebook {unknown[0]!r}; choose of {','.join(notebooks)}")
-    if not options.framenet and "2" in chosen:
+    needed = {
+        "2": (options.framenet, "FRAMENET=FOLDER, the folder of FrameNet 1.5"),
+        "11": (options.treebank, "TREEBANK=FILE, dev and test of UD English-EWT in one file"),
+    }
+    for number in [one for one in chosen if one in needed and not needed[one][0]]:
         if options.only:
-            raise ValueError("notebook 2 needs FRAMENET=FOLDER, the folder of FrameNet 1.5")
-        chosen.remove("2")
+            raise ValueError(f"notebook {number} needs {needed[number][1]}")
+        chosen.remove(number)
     for folder, numbers, different in RUNS:
         own = [notebooks[number] for number in numbers.split() if number in chosen]
         if own and (folder != CONFIRMATORY or options.confirm):

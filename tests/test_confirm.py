@@ -11,7 +11,7 @@ from conftest import load_script, write_results
 from bertology_utils import __main__ as cli
 from bertology_utils import verdicts
 from bertology_utils.glue import TASKS
-from bertology_utils.record import Record
+from bertology_utils.record import EVIDENCE, Record
 from bertology_utils.run import find_notebooks, select
 from bertology_utils.settings import resolve
 from bertology_utils.statistics import Estimate
@@ -242,7 +242,7 @@ PAGE = """\
 def page(results):
     """A page of a checkout whose notebooks judge nothing but what the test says."""
     for number in {claim.notebook for claim in CLAIMS.values()}:
-        folder = "framenet15" if number == 2 else "glue"
+        folder = EVIDENCE.get(str(number), "glue")
         study(results, folder=folder, notebook=f"{number}_other" if number != 3 else DRIFT)
     study(
         results,

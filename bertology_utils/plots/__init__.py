@@ -19,6 +19,7 @@ own data, and returns a matplotlib Figure; nothing draws a second run beside it.
   ``head_arrays`` makes its panels from a table.
 - ``token_maps``, ``attention_lines``: maps of one input; ``map_grid``: many small ones;
   ``outline``: cells of a map, or heads of a grid. ``table_map``: a table with coloured cells.
+- ``tree_arcs``: a sentence's tree, and those that methods find.
 
 Rows, colours and panels stand in the order of a column's categories, else in that of the table:
 sort or rename the table with pandas before drawing. What else a figure needs is added to
@@ -37,5 +38,6 @@ from .maps import (
     outline,
     table_map,
     token_maps,
+    tree_arcs,
 )
 from .style import COLOURS, FLOW_COLOURS, GAIN, MAP, PATTERN_COLOURS, panel_grid, save, set_style

@@ -12,6 +12,7 @@ from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.colors import Colormap, Normalize, PowerNorm, to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.patches import Arc
 
 from ..common import axis_numbers
 from .style import COLOURS, GAIN, MAP, panel_grid
@@ -285,3 +286,40 @@ def attention_lines(
             ax.text(x, place, token, **look)
     ax.set(xlim=(-0.75, 1.75), ylim=(len(tokens) - 0.4, -1.6))
     ax.set_axis_off()
+
+
+def tree_arcs(
+    words: Sequence[str], gold: Sequence[int], found: Mapping[str, Sequence[int]], above: str
+) -> Figure:
+    """A sentence's tree above its words, and below them the tree that each of several methods finds; wrong arcs are dashed.
+
+    Args:
+        words: of the sentence.
+        gold: the word to which each one is joined, from 0; -1 for none.
+        found: by title of the panel, the same of a method.
+        above: what stands above the words.
+    """
+    ends = np.cumsum([len(word) + 3.0 for word in words])
+    at = ends - np.array([len(word) for word in words]) / 2
+    right = {frozenset(arc) for arc in enumerate(gold)}
+    figure, axes = panel_grid(len(found), 8.0, 2.9, columns=1)
+    for ax, (title, links) in zip(axes, found.items(), strict=True):
+        for side, own in ((1, gold), (-1, links)):
+            for word, other in enumerate(own):
+                if other >= 0:
+                    is_right = frozenset((word, other)) in right
+                    look: dict[str, Any] = {"lw": 1.5, "ls": "-" if is_right else (0, (3, 2))}
+                    look |= {"color": COLOURS["blue" if is_right else "orange"]}
+                    look |= {"theta1": 90 - side * 90, "theta2": 270 - side * 90}
+                    centre, width = (at[word] + at[other]) / 2, abs(at[word] - at[other])
+                    height = 1.4 * abs(word - other) ** 0.7
+                    ax.add_patch(Arc((centre, side * 0.3), width, height, **look))
+        for place, text in zip(at, words, strict=True):
+            ax.text(place, 0, text, ha="center", va="center")
+        highest = 0.7 * (len(words) - 1) ** 0.7
+        for side, name in ((1, above), (-1, title)):
+            look = {"color": COLOURS["grey"], "style": "italic", "size": "small", "va": "center"}
+            ax.text(at[0] - 3, side * 0.95 * highest, name, **look)
+        ax.set(xlim=(at[0] - 4, ends[-1] + 2), ylim=(-highest - 0.4, highest + 0.4))
+        ax.set_axis_off()
+    return figure
