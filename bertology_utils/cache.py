@@ -70,16 +70,14 @@ def cached(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any
 
     A parameter ``scratch`` of the function is given a folder that survives a kill, for what a
     resumed call can use. A parameter ``target`` is given an empty folder to fill, and the finished
-    folder's path is returned. A call with an argument that has no stable hash (see
-    :func:`bertology_utils.digest.fingerprint`) is made each time.
+    folder's path is returned. A call of another package's function, or with an argument that has no
+    stable hash (see :func:`bertology_utils.digest.fingerprint`), is made each time.
 
     Args:
         function: of this package, without side effects; it returns what :func:`pack` takes.
         arguments, options: its own; each may be a :class:`Lazy`, or a list or dict of some.
 
     Raises:
-        ValueError: a function that is not of this package, whose code could be another the next
-            time.
         PermissionError: the cache cannot be written to and has no such entry, where that is a
             folder or has a scratch.
     """
@@ -119,12 +117,8 @@ def cache_key(function: Callable[..., Any], *arguments: Any, **options: Any) -> 
     """The kind and the key of the entry that :func:`cached` makes of the same call.
 
     Raises:
-        ValueError: a function that is not of this package.
-        UnhashableError: an argument without a stable hash.
+        UnhashableError: a function that is not of this package, or an argument without a stable hash.
     """
-    if function.__module__.split(".")[0] != __package__:
-        name = f"{function.__module__}.{function.__qualname__}"
-        raise ValueError(f"{name} is not kept: only what functions of {__package__} give is")
     bound = inspect.signature(function).bind_partial(*arguments, **options)
     bound.apply_defaults()
     given = {name: each for name, each in bound.arguments.items() if name not in FOLDERS}
