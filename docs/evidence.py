@@ -4,8 +4,8 @@
     python -m docs.evidence --freeze
 
 Data whose place is left out come from the Hub (GLUE) or NLTK (FrameNet 1.7, for notebooks 6 to 8);
-notebook 2 is about release 1.5, and needs its folder; notebook 11 needs the treebank. What the cache has is not made again, so a
-call that was cut off goes on where it was.
+notebook 2 is about release 1.5, and needs its folder; notebook 11 needs the treebank. What the cache
+has is not made again, so a call that was cut off goes on where it was.
 
 The confirmatory study runs with ``--confirm``, a folder in GLUE's layout whose dev files hold rows
 that nothing has touched, and by the rules that ``--freeze`` froze before.

@@ -138,3 +138,13 @@ def test_cells_that_fill_a_rectangle_have_one_outline_and_others_one_each():
     assert (one.get_xy(), one.get_width(), one.get_height()) == ((1.5, 0.5), 2, 1)
     plots.outline(ax, [(0, 0), (1, 1)])
     assert len(ax.patches) == 3
+
+
+def test_wrong_arcs_of_a_tree_are_dashed_and_below_the_words():
+    gold, found = [1, -1, 1, 2], [-1, 0, 0, 2]
+    (ax,) = plots.tree_arcs(["a", "long", "word", "x"], gold, {"head": found}, "gold").axes
+    above = [arc for arc in ax.patches if arc.center[1] > 0]
+    below = [arc for arc in ax.patches if arc.center[1] < 0]
+    assert [arc.get_linestyle() for arc in above] == ["-"] * 3
+    assert [arc.get_linestyle() == "-" for arc in below] == [True, False, True]
+    assert {"a", "long", "word", "x", "gold", "head"} == {text.get_text() for text in ax.texts}

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import torch
 from conftest import loaded
+from eight_models import NAMES, model_and_tokenizer
 from plain import touching
 from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 
 from bertology_utils import load_encoder, load_tokenizer, tree_probe
 from bertology_utils.annotation.annotators import Treebank, Word, read
+from bertology_utils.attention.hooks import shape_of
 from bertology_utils.corpora import GLUE
 from bertology_utils.lab import Lab
 from bertology_utils.settings import embedded_folder
@@ -347,6 +349,13 @@ def test_a_table_by_layer_of_any_encoder_and_treebank(files, tiny_bert, tmp_path
             tree_probe(model, tokenizer, train, test, rank=rank)
     with pytest.raises(ValueError, match="training mode"):
         tree_probe(model.train(), tokenizer, train, test)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_row_for_each_layer_of_any_architecture(files, name):
+    model, tokenizer = model_and_tokenizer(name)
+    table = tree_probe(model, tokenizer, *files())
+    assert len(table) == shape_of(model)[0] + 1 and table.UUAS.between(0.05, 0.9).all()
 
 
 def test_what_is_no_tree_or_too_long_is_left_out_and_counted(files, tiny_bert):
