@@ -104,15 +104,14 @@ def build_site(root: Path, model: str = "", glue: str = "") -> Path:
 
 def write_playground(root: Path, page: Path, model: str, glue: str) -> None:
     """Write the page on which a model runs into a folder; without npm none, and say so."""
-    from docs.playground.__main__ import NoPackagesError, Shown, packages, site_model, write
+    from docs.playground.__main__ import NoPackagesError, packages, site_model, write
 
     try:
         packages(root)
     except NoPackagesError as error:
         print(f"the site is built without its playground: {error}", flush=True)
     else:
-        shown = Shown(Path(model), Path(model).resolve().name) if model else site_model(glue)
-        write(root, page, shown, in_site=True)
+        write(root, page, *((Path(model),) if model else site_model(glue)), in_site=True)
 
 
 _LINKED_PICTURE = re.compile(r'<a href="([^"]+)"><img src="([^"]+)" width="\d+" alt="([^"]*)"></a>')

@@ -125,7 +125,7 @@ def served(tmp_path_factory):
 
     def serve(folder, name, **options):
         page = root / name / "playground"
-        playground.write(ROOT, page, playground.Shown(folder, name), **options)
+        playground.write(ROOT, page, folder, **options)
         handler = functools.partial(Quiet, directory=root / name)
         servers.append(ThreadingHTTPServer(("127.0.0.1", 0), handler))
         threading.Thread(target=servers[-1].serve_forever, daemon=True).start()

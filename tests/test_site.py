@@ -79,7 +79,8 @@ def test_every_page_has_one_entry_in_three_groups():
     pages = re.findall(r'<a class="reference internal" href="([^"#]+)"', tree)
     assert tree.count('<p class="caption"') == 3
     assert len(pages) == len(set(pages)) <= 30
-    assert len([page for page in pages if page.startswith("notebooks/")]) == 11
+    notebooks = list((ROOT / "notebooks").glob("*.ipynb"))
+    assert len([page for page in pages if page.startswith("notebooks/")]) == len(notebooks)
 
 
 def test_heads_in_sentences_lead_to_the_playground_and_no_others():
@@ -132,6 +133,7 @@ def test_a_site_that_cannot_be_built_leaves_the_earlier_one(earlier, monkeypatch
 def test_without_npm_the_site_is_built_without_its_playground_and_says_so(
     earlier, monkeypatch, capsys, tmp_path
 ):
+    pytest.importorskip("onnxscript", reason="`make site` installs what exports the playground")
     from docs.playground import __main__ as playground
 
     monkeypatch.undo()

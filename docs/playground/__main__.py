@@ -9,36 +9,25 @@ is the page; npm gives ONNX's runtime and the tokenizer, of the versions and has
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bertology_utils import cache, finetune
-from bertology_utils.cache import write_atomically
+from bertology_utils.lab import Lab
 from bertology_utils.record import project_root
-from bertology_utils.results import (
-    LABELS,
-    NUMBERS,
-    factor_of,
-    read_results,
-    text_of,
-    title_of,
-)
+from bertology_utils.results import LABELS, NUMBERS, factor_of, read_results, text_of, title_of
 
-if TYPE_CHECKING:
-    from bertology_utils.lab import Lab
+from .export import export
 
 HERE = Path(__file__).parent
 OWN = "runs/playground"
-SERVE = "a web server shows it: python -m http.server --bind 127.0.0.1 --directory {}"
 # What the page loads of npm's packages, by its name in the page's folder.
 VENDORED = {
     "ort.mjs": "onnxruntime-web/dist/ort.wasm.min.mjs",
@@ -48,49 +37,28 @@ VENDORED = {
     "tokenizers-LICENSE": "@huggingface/tokenizers/LICENSE",
 }
 SHOWN = ("glue", "framenet15")  # runs whose numbers of single heads the page shows
-
-
-@dataclass(frozen=True)
-class Shown:
-    """The model of a page.
-
-    Attributes:
-        folder: with the model and its tokenizer.
-        name: what the page calls it.
-        trained: on what, in words; empty if that is not known.
-        labels: names of its outputs, where they are others than its configuration's.
-    """
-
-    folder: Path
-    name: str
-    trained: str = ""
-    labels: tuple[str, ...] = ()
+AXES = {"layer", "head", "kind"}
 
 
 class NoPackagesError(RuntimeError):
     """npm, or what it should fetch, is not there."""
 
 
-def site_model(glue: str = "") -> Shown:
-    """The evidence's classifier of single sentences where data and cache have it, or else the small run's."""
-    from bertology_utils.lab import Lab
-
+def site_model(glue: str = "") -> tuple[Path, dict[str, Any]]:
+    """The evidence's classifier of single sentences where data and cache have it, or else the small run's; and its words."""
+    training = _training()
+    rows = "synthetic sentences in the form of SST-2, which come with this project"
     if glue:
-        lab = Lab("3_finetuning_drift", profile="glue", tasks="sst2", data=f"folder:{glue}")
-        if cache.is_finished(*cache.cache_key(finetune.train, _training(lab))):
-            return _shown(lab, "sentences of SST-2, from reviews of films")
-    lab = Lab("3_finetuning_drift", tasks="sst2")
-    return _shown(lab, "synthetic sentences in the form of SST-2, which come with this project")
+        evidence = _training(profile="glue", data=f"folder:{glue}")
+        if cache.is_finished(*cache.cache_key(finetune.train, evidence)):
+            training, rows = evidence, "sentences of SST-2, from reviews of films"
+    words = {"name": "MiniLM", "trained": f"{len(training.rows):,} {rows}"}
+    return finetune.trained(training), words | {"labels": training.task.labels}
 
 
-def _training(lab: Lab) -> finetune.Training:
+def _training(**parameters: str) -> finetune.Training:
+    lab = Lab("3_finetuning_drift", tasks="sst2", **parameters)
     return lab.training(lab.tasks[0])
-
-
-def _shown(lab: Lab, rows: str) -> Shown:
-    training = _training(lab)
-    trained = f"{len(training.rows):,} {rows}"
-    return Shown(finetune.trained(training), "MiniLM", trained, tuple(training.task.labels))
 
 
 def packages(root: Path) -> Path:
@@ -115,43 +83,40 @@ def packages(root: Path) -> Path:
     return modules
 
 
-def write(root: Path, folder: Path, shown: Shown, in_site: bool = False) -> None:
+def write(
+    root: Path, page: Path, model: Path, words: dict[str, Any] | None = None, in_site: bool = False
+) -> None:
     """Write the page with its model into an empty folder.
 
     Args:
         root: of the checkout.
-        folder: of the page, made if need be.
-        shown: the model.
+        page: the page's folder, made if need be.
+        model: folder with the model and its tokenizer.
+        words: its "name", what it was "trained" on, "labels"; by default what its folder says.
         in_site: the page has a link to the site's first page, and the evidence if its heads fit.
 
     Raises:
         NoPackagesError: see :func:`packages`.
         ValueError: see :func:`docs.playground.export.export`.
     """
-    from .export import export
-
     modules = packages(root)
-    (folder / "vendor").mkdir(parents=True, exist_ok=True)
-    about: dict[str, Any] = {"name": shown.name, "trained": shown.trained}
-    about |= export(shown.folder, folder)
-    if shown.labels:
-        about["labels"] = shown.labels
+    shutil.copytree(HERE / "page", page, dirs_exist_ok=True)
+    for name, source in VENDORED.items():
+        cache.write_atomically(page / "vendor" / name, (modules / source).read_bytes())
+    about = {"name": model.resolve().name} | export(model, page) | (words or {})
     if in_site:
         about["home"] = "../index.html"
         measures = measures_of([root / "results" / name for name in SHOWN], root / "notebooks")
         if len(measures[0]["values"]) == about["layers"] * about["heads"]:
-            write_json(folder / "evidence.json", measures)
+            write_json(page / "evidence.json", measures)
             about["evidence"] = True
-    write_json(folder / "playground.json", about)
-    for name, source in VENDORED.items():
-        shutil.copyfile(modules / source, folder / "vendor" / name)
-    shutil.copytree(HERE / "page", folder, dirs_exist_ok=True)
+    write_json(page / "playground.json", about)
 
 
 def write_json(path: Path, content: object) -> None:
     """Write a file that the page reads."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    write_atomically(path, f"{text}\n".encode())
+    cache.write_atomically(path, f"{text}\n".encode())
 
 
 def measures_of(folders: list[Path], notebooks: Path) -> list[dict[str, Any]]:
@@ -168,26 +133,25 @@ def measures_of(folders: list[Path], notebooks: Path) -> list[dict[str, Any]]:
         title = re.search(r'"# (.*?)(\\n)?"', (notebooks / f"{file.stem}.ipynb").read_text("utf-8"))
         place = {"title": title[1] if title else file.stem, "page": file.stem}
         place["file"] = f"results/{file.parent.name}/{file.name}"
-        for entry in read_results(file).entries:
-            axes = entry.get("over", [])
-            if not {"layer", "head"} <= set(axes) <= {"layer", "head", "kind"}:
-                continue
+        entries = read_results(file).entries
+        for entry in (one for one in entries if {*one.get("over", ()), "kind"} == AXES):
+            axes, kinds = entry["over"], entry.get("kinds", [""])
             order = [axes.index(axis) for axis in ("kind", "layer", "head") if axis in axes]
-            count = len(entry.get("kinds", [""]))
-            arrays = {  # (kinds, heads)
-                name: np.array(entry[name], dtype=float).transpose(order).reshape(count, -1)
+            arrays = {
+                name: np.array(entry[name], float).transpose(order).reshape(len(kinds), -1)
                 for name in NUMBERS
                 if name in entry
-            }
+            }  # each (kinds, heads)
             labels = [title_of(label, entry[label]) for label in LABELS if label in entry]
-            for place_of_kind, kind in enumerate(entry.get("kinds", [""])):
-                own = {name: _numbers(array[place_of_kind]) for name, array in arrays.items()}
-                rows = [dict(zip(own, row, strict=True)) for row in zip(*own.values(), strict=True)]
-                texts = [text_of(row | {"unit": entry.get("unit", "")}) for row in rows]
-                of = ", ".join(filter(None, [kind, *labels]))
-                one = {"what": entry["what"], "of": of, "n": entry.get("n")}
-                one |= {"runs": entry.get("trainings"), "factor": factor_of(entry)}
-                measures.append(place | one | {"values": own["value"], "texts": texts})
+            shared = {"what": entry["what"], "n": entry.get("n"), "runs": entry.get("trainings")}
+            for row, kind in enumerate(kinds):
+                values, *ends = (_numbers(array[row]) for array in arrays.values())
+                heads = (
+                    dict(zip(arrays, one, strict=True)) for one in zip(values, *ends, strict=True)
+                )
+                texts = [text_of({"unit": entry.get("unit", "")} | head) for head in heads]
+                own = {"of": ", ".join(filter(None, [kind, *labels])), "factor": factor_of(entry)}
+                measures.append(place | shared | own | {"values": values, "texts": texts})
     return measures
 
 
@@ -195,22 +159,18 @@ def _numbers(values: np.ndarray) -> list[float | None]:
     return [float(f"{value:.4g}") if np.isfinite(value) else None for value in values.tolist()]
 
 
-def main() -> None:
-    """Called from the command line."""
-    parser = argparse.ArgumentParser(prog="python -m docs.playground", description=__doc__)
-    parser.add_argument("model", type=Path, help="folder with the model and its tokenizer")
-    parser.add_argument("--name", help="what the page calls it; by default as the folder")
-    parser.add_argument("--trained", default="", help="what it was trained on, in words")
-    given = parser.parse_args()
+def main(model: Path) -> None:
+    """Write the page of one's own model."""
     root = project_root()
     shutil.rmtree(root / OWN, ignore_errors=True)
     try:
-        name = given.name or given.model.resolve().name
-        write(root, root / OWN, Shown(given.model, name, given.trained))
+        write(root, root / OWN, model)
     except (NoPackagesError, ValueError, OSError) as error:
         sys.exit(f"error: {error}")
-    print(f"the page is in {OWN}; {SERVE.format(OWN)}")
+    print(f"{OWN} is the page; python -m http.server --bind 127.0.0.1 --directory {OWN} shows it")
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) != 2 or not sys.argv[1]:
+        sys.exit("name the folder of a model: make playground MODEL=FOLDER")
+    main(Path(sys.argv[1]))

@@ -21,14 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 from transformers import AutoModelForSequenceClassification
 
-from bertology_utils import (
-    attention_maps,
-    batches_of,
-    load_encoder,
-    load_tokenizer,
-    predict_logits,
-    sweep,
-)
+from bertology_utils import attention_maps, batches_of, load_encoder, load_tokenizer, predict_logits
 from bertology_utils.attention.norms import by_norm
 from bertology_utils.cache import write_atomically
 from bertology_utils.disabling.masking import disabled, replacement
@@ -63,13 +56,7 @@ class Heads(nn.Module):
             factors = torch.linalg.qr(by_head, mode="r").R.float()  # as in attention.norms
             self.register_buffer(f"factors_{number}", factors.transpose(1, 2).contiguous())
 
-    def forward(
-        self,
-        input_ids: torch.Tensor,
-        token_type_ids: torch.Tensor,
-        off: torch.Tensor,
-        zero: torch.Tensor,
-    ) -> tuple[torch.Tensor, ...]:
+    def forward(self, input_ids, token_type_ids, off, zero):
         """See the module."""
         hidden = self.encoder.embeddings(input_ids=input_ids, token_type_ids=token_type_ids)
         uniform, silent = off * (1 - zero), off * zero
@@ -124,15 +111,9 @@ def traced(model: Any, longest: int) -> onnx.ModelProto:
     tokens = torch.export.Dim("tokens", min=2, max=longest)
     shapes = {name: {1: tokens} for name in INPUTS[:2]}
     shapes |= {"off": {0: torch.export.Dim("variants", min=1, max=1024)}, "zero": {}}
-    program = torch.onnx.export(
-        Heads(model).eval(),
-        (ids, types, off, torch.zeros(1)),
-        dynamo=True,
-        dynamic_shapes=shapes,
-        input_names=INPUTS,
-        output_names=OUTPUTS,
-        verbose=False,
-    )
+    options = {"dynamic_shapes": shapes, "input_names": INPUTS, "output_names": OUTPUTS}
+    example = ids, types, off, torch.zeros(1)
+    program = torch.onnx.export(Heads(model).eval(), example, dynamo=True, verbose=False, **options)
     content = program.model_proto
     del content.metadata_props[:], content.graph.value_info[:]
     for node in content.graph.node:  # where in this machine's files each came from
@@ -150,28 +131,29 @@ def halved(content: onnx.ModelProto) -> onnx.ModelProto:
     made = onnx.ModelProto()
     made.CopyFrom(content)
     del made.graph.initializer[:], made.graph.node[:]
+
+    def stored(array: np.ndarray, name: str) -> str:
+        made.graph.initializer.append(numpy_helper.from_array(array, name))
+        return name
+
     for tensor in content.graph.initializer:
         array, name = numpy_helper.to_array(tensor), tensor.name
         if array.dtype != np.float32 or array.size < LARGE or array.ndim != 2:
             made.graph.initializer.append(tensor)
             continue
-        scale, integers = min(
-            (_rounded(array, axis) for axis in (0, 1)),
-            key=lambda way: np.square(way[0] * way[1] - array).sum(),
-        )
-        for suffix, stored in (("integers", integers), ("scale", scale)):
-            made.graph.initializer.append(numpy_helper.from_array(stored, f"{name}_{suffix}"))
-        cast = {"inputs": [f"{name}_integers"], "outputs": [f"{name}_float"]}
-        made.graph.node.append(helper.make_node("Cast", **cast, to=TensorProto.FLOAT))
-        made.graph.node.append(helper.make_node("Mul", [f"{name}_float", f"{name}_scale"], [name]))
+        ways = []
+        for axis in (0, 1):
+            largest = np.abs(array).max(axis=axis, keepdims=True)
+            scale = np.maximum(largest / np.iinfo(np.int16).max, 1e-12)
+            integers = np.round(array / scale).astype(np.int16)
+            ways.append((np.square(scale * integers - array).sum(), scale, integers))
+        _, scale, integers = min(ways, key=lambda way: way[0])
+        given, single = stored(integers, f"{name}_integers"), f"{name}_single"
+        cast = helper.make_node("Cast", [given], [single], to=TensorProto.FLOAT)
+        unpack = helper.make_node("Mul", [single, stored(scale, f"{name}_scale")], [name])
+        made.graph.node.extend([cast, unpack])
     made.graph.node.extend(content.graph.node)
     return made
-
-
-def _rounded(array: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
-    largest = np.abs(array).max(axis=axis, keepdims=True) / np.iinfo(np.int16).max
-    scale = np.maximum(largest, 1e-12).astype(np.float32)
-    return scale, np.round(array / scale).astype(np.int16)
 
 
 def by_pytorch(model: Any, tokenizer: Any, text: Any, off: np.ndarray, ablation: str) -> dict:
@@ -222,15 +204,6 @@ def farthest(path: Path, model: Any, tokenizer: Any) -> float:
     return largest
 
 
-def most_needed(model: Any, tokenizer: Any) -> int:
-    """The head, of all in a row, without which a classifier's outputs on the first example change most; else the first."""
-    if model.base_model is model:
-        return 0
-    swept = sweep(model, batches_of(EXAMPLES[:1], tokenizer))
-    changes = probabilities(swept.heads) - probabilities(swept.baseline)
-    return int(np.abs(changes).max(axis=(2, 3)).argmax())
-
-
 def export(folder: Path, target: Path) -> dict[str, Any]:
     """Write model.onnx and tokenizer.json into a folder; returns what the page has to know of the model.
 
@@ -256,7 +229,6 @@ def export(folder: Path, target: Path) -> dict[str, Any]:
         "heads": config.num_attention_heads,
         "longest": longest,
         "examples": EXAMPLES,
-        "head": most_needed(model, tokenizer),
         "labels": [str(config.id2label[number]) for number in range(classes)],
         "bytes": path.stat().st_size,
     }

@@ -1,15 +1,15 @@
 // The page: its state stands in the address, update() computes what the state asks for, and draw() shows it.
 import { about, load, run, tokensOf } from "./model.js"
-import { evidence, openEvidence, drawCard, fillLists } from "./evidence.js"
+import { drawCard, evidence, fillLists, openEvidence } from "./evidence.js"
 
-const CHOICES = { view: ["weights", "norms", "effects", "evidence"], click: ["enlarges", "disables"], ablation: ["uniform", "zero"] }
 const EXPLAINED = {
-  weights: "Weights: how much each token (row) attends to each other token (column). Rows sum to 1.",
-  norms: "Norms: weights times the length of the vectors that they carry. Rows sum to 1. Much attention to a short vector moves little.",
+  weights: "Weights: how much each token (row) attends to each token (column). Rows sum to 1.",
+  norms: "Norms: weights times the length of the vectors that they carry; rows sum to 1. Much attention to a short vector moves little.",
   effects: "Effects: how the answer changes if one head is disabled, beside those that are disabled already.",
-  evidence: "Evidence: what was measured for every head of MiniLM on real data, not on your sentence. Choose a measure; click a head to see all its numbers.",
+  evidence: "Evidence: what was measured for every head of MiniLM on real data, not on your sentence. Click a head to see all its numbers.",
 }
-const RAMPS = {
+const CHOICES = { view: Object.keys(EXPLAINED), click: ["enlarges", "disables"], ablation: ["uniform", "zero"] }
+const RAMPS = { // in the light and in the dark
   shares: ["#f1f7f4 #aedcc4 #40a7ac #345f9a #3c3368 #0b0405", "#20262d #3c3368 #345f9a #40a7ac #aedcc4 #f6fff9"],
   signed: ["#1f4e8c #8fb0d8 #f4f5f6 #dc9c94 #a8322a", "#7db1f2 #2f5587 #262c34 #8a3f38 #f08b7e"],
 }
@@ -17,7 +17,7 @@ const CHANGED = 0.05 // a map that differs by more anywhere is marked
 const TOKENS_AT_ONCE = 400 // in a run of a sweep, so that another change need not wait long
 const $ = (id) => document.getElementById(id)
 const make = (tag, parts = {}, ...inside) => { const one = Object.assign(document.createElement(tag), parts); one.append(...inside); return one }
-const state = { text: "", pair: "", off: new Set(), head: 0, view: "weights", click: "enlarges", ablation: "uniform", measure: "" }
+const state = { text: "", pair: "", off: new Set(), head: null, view: "weights", click: "enlarges", ablation: "uniform", measure: "" }
 const cursor = { row: 0, column: 0 }, colours = {}
 let input, whole, now, effects = [] // tokens; outputs with all heads, and as the state says; change of the answer by head
 let busy = false, again = false, ignored = [], waiting, frame
@@ -27,13 +27,14 @@ const place = (head) => [Math.floor(head / about.heads) + 1, (head % about.heads
 const title = (head) => `(${place(head).join(", ")})`
 const largest = (list) => list.reduce((best, one, at) => (Math.abs(one) > Math.abs(list[best]) ? at : best), 0)
 const answered = () => largest(whole.answer) // the label, with all heads
-const named = () => about.labels[answered()]
 const isChance = () => about.labels.length > 1 // a single output is no probability
+const mapWay = () => (state.view === "norms" ? "norms" : "weights")
+const valuesOf = (head, way, from = now) => from[way].subarray(head * input.ids.length ** 2, (head + 1) * input.ids.length ** 2)
 
 // What the state asks for. -------------------------------------------------
 
 function judged(logits) { // probabilities, of several labels
-  if (logits.length < 2) return [...logits]
+  if (logits.length < 2) return logits
   const powers = logits.map((one) => Math.exp(one - Math.max(...logits))), sum = powers.reduce((a, b) => a + b)
   return powers.map((one) => one / sum)
 }
@@ -41,12 +42,6 @@ function judged(logits) { // probabilities, of several labels
 async function outputs(read, off) {
   const { answer, ...maps } = await run(read, [off], state.ablation, ["weights", "norms", "answer"])
   return { ...maps, answer: about.labels.length ? judged(Array.from(answer)) : [] }
-}
-
-function read() {
-  const text = state.text.trim(), pair = state.pair.trim()
-  if (!text) throw new Error(pair ? "The first sentence is empty; write it there." : "Write a sentence to begin with.")
-  return { key: JSON.stringify([text, pair]), ...tokensOf(text, pair) }
 }
 
 // Everything anew after a change; what changes meanwhile is taken up when the present turn is over.
@@ -57,39 +52,43 @@ async function update() {
   while (again) {
     again = false
     try {
-      write()
-      const start = performance.now(), next = read(), fresh = next.key !== input?.key
+      const start = performance.now(), [text, pair] = [state.text.trim(), state.pair.trim()], key = JSON.stringify([text, pair]), fresh = key !== input?.key
+      if (!text) throw new Error(pair ? "The first sentence is empty; write it there." : "Write a sentence to begin with.")
       if (state.view === "evidence") ignored.push(...await openEvidence(state))
-      const base = fresh ? await outputs(next, new Set()) : whole
+      const next = { key, ...tokensOf(text, pair) }, base = fresh ? await outputs(next, new Set()) : whole
       const found = state.off.size ? await outputs(next, state.off) : base
       if (fresh) effects = []
       ;[input, whole, now] = [next, base, found] // together: the page may be drawn at any time
-      $("play").hidden = false
-      const cut = next.length > next.ids.length ? `That is ${next.length} tokens; the first ${next.ids.length} are read here. ` : ""
-      const unknown = ignored.length ? `The address has something that is not known here (${ignored.join(", ")}); it is left out. ` : ""
+      state.head ??= telling()
+      const unknown = ignored.length ? `Of the address this is not known, and left out: ${ignored.join(", ")}. ` : ""
+      const cut = next.length > next.ids.length ? `These are ${next.length} tokens; the first ${next.ids.length} are read. ` : ""
       say(`${unknown}${cut}${next.ids.length} tokens, read in ${Math.round(performance.now() - start)} ms`)
       draw()
       if (state.view === "effects" && !effects.length) await sweep()
     } catch (error) { say(error.message, true) }
+    write()
   }
   busy = false
 }
 
 // What disabling each head, alone, does to the answer, beside what is disabled already.
 async function sweep() {
-  const start = performance.now(), changes = []
-  const most = Math.max(1, Math.min(about.heads, Math.floor(TOKENS_AT_ONCE / input.ids.length)))
-  while (changes.length < count() && !again) {
+  const start = performance.now(), changes = [], most = Math.max(1, Math.min(about.heads, Math.floor(TOKENS_AT_ONCE / input.ids.length)))
+  while (changes.length < count()) {
     const sets = Array.from({ length: Math.min(most, count() - changes.length) }, (_, at) => toggled([changes.length + at]))
-    const answer = Array.from((await run(input, sets, state.ablation, ["answer"])).answer), size = answer.length / sets.length
+    const answer = Array.from((await run(input, sets, state.ablation, ["answer"])).answer), size = about.labels.length
+    if (again) return
     for (const at of sets.keys()) changes.push(judged(answer.slice(at * size, (at + 1) * size))[answered()] - now.answer[answered()])
     $("verdict").textContent = `${changes.length} of ${count()} heads tried`
   }
-  if (again) return
   effects = Object.assign(changes, { seconds: (performance.now() - start) / 1000 })
   state.head = largest(effects)
-  write()
   draw()
+}
+
+function telling() { // of all heads that with most weight between different words: a first one to look at
+  const size = input.ids.length, between = (_, at) => at % size && (at + 1) % size && at % size !== Math.floor(at / size)
+  return largest(Array.from({ length: count() }, (_, head) => valuesOf(head, "norms").filter(between).reduce((sum, one) => sum + one * one, 0)))
 }
 
 function toggled(heads) {
@@ -100,37 +99,35 @@ function toggled(heads) {
 
 // The state in the address, of which what is not understood is left out, and said.
 function write() {
-  const head = (one) => place(one).join("."), kept = { ...state, head: head(state.head), off: [...state.off].map(head).join(" ") }
+  const name = (one) => place(one).join("."), kept = { ...state, head: state.head === null ? "" : name(state.head), off: [...state.off].map(name).join(" ") }
   if (state.view !== "evidence") kept.measure = ""
   history.replaceState(null, "", `#${new URLSearchParams(Object.entries(kept).filter(([, value]) => value))}`)
 }
 
 function fromAddress() {
-  const given = new URLSearchParams(location.hash.slice(1)), found = { off: new Set(), pair: "" }
-  const heads = (text) => text.split(" ").filter(Boolean).map((one) => {
+  const found = { off: new Set(), pair: "" }, number = (one) => { // of a head, from 0
     const [layer, head, ...more] = one.split(".").map(Number)
-    return !more.length && [layer, head].every(Number.isInteger) && layer > 0 && layer <= about.layers && head > 0 && head <= about.heads ? (layer - 1) * about.heads + head - 1 : NaN
-  })
+    return !more.length && layer >= 1 && layer <= about.layers && head >= 1 && head <= about.heads ? (layer - 1) * about.heads + head - 1 : NaN
+  }
+  const possible = { effects: about.labels.length > 0, evidence: about.evidence }
   ignored = []
-  for (const [name, value] of given) {
-    const numbers = ["off", "head"].includes(name) && heads(value)
-    if (numbers && !numbers.some(Number.isNaN)) found[name] = name === "off" ? new Set(numbers) : numbers[0] ?? 0
-    else if (["text", "pair", "measure"].includes(name) || (CHOICES[name]?.includes(value) && possible(value))) found[name] = value
+  for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
+    const heads = ["off", "head"].includes(name) ? value.split(" ").map(number) : []
+    if (heads.length && heads.every(Number.isInteger)) found[name] = name === "off" ? new Set(heads) : heads[0]
+    else if (["text", "pair", "measure"].includes(name) || (CHOICES[name]?.includes(value) && (possible[value] ?? true))) found[name] = value
     else ignored.push(`${name}=${value}`.slice(0, 40))
   }
   return found
 }
 
-const possible = (view) => (view === "effects" ? about.labels.length > 0 : view !== "evidence" || Boolean(about.evidence))
-
 // Pictures. ----------------------------------------------------------------
 
-const round = (value, digits = 1) => ((text) => (Number(text) ? text.replace("-", "−") : "0"))(value.toFixed(digits))
+const round = (value, digits) => ((text) => (Number(text) ? text.replace("-", "−") : "0"))(value.toFixed(digits))
 const amount = (value) => (isChance() ? `${(value * 100).toFixed(1)} %` : round(value, 2))
-const points = (value) => (isChance() ? round(value * 100) : round(value, 2))
+const points = (value) => (isChance() ? round(value * 100, 1) : round(value, 2))
 const shade = (value) => colours.shares[Math.round(Math.sqrt(value) * 255)] // by the root, so that small ones are seen, too
 
-function dark() { // as the site's own switch says
+function isDark() { // as the site's own switch says
   const chosen = about.home && localStorage.getItem("theme")
   return chosen === "dark" || (chosen !== "light" && matchMedia("(prefers-color-scheme: dark)").matches)
 }
@@ -143,82 +140,68 @@ function ramp(stops) { // 256 colours
   })
 }
 
-function legend(id, text, name, ticks) {
-  const colour = RAMPS[name][Number(dark())].split(" ").join(", ")
+function legend(id, { unit, name, ticks } = { unit: mapWay().slice(0, -1), name: "shares", ticks: [0, 0.05, 0.25, 0.5, 1].map((one) => [Math.sqrt(one), one]) }) {
   const marks = ticks.map(([at, mark]) => make("span", { textContent: mark, style: `left:${at * 100}%` }))
-  $(id).replaceChildren(make("span", { className: "soft", textContent: text }), make("i", { style: `background:linear-gradient(to right, ${colour})` }), make("div", {}, ...marks))
+  const bar = make("i", { style: `background:linear-gradient(to right, ${RAMPS[name][Number(isDark())].split(" ").join(", ")})` })
+  $(id).replaceChildren(make("span", { className: "soft", textContent: unit }), bar, make("div", {}, ...marks))
 }
 
-const mapWay = () => (state.view === "norms" ? "norms" : "weights")
-const mapLegend = (id) => legend(id, mapWay() === "norms" ? "norm" : "weight", "shares", [0, 0.05, 0.25, 0.5, 1].map((one) => [Math.sqrt(one), one]))
-const valuesOf = (head, way, from = now) => from[way].subarray(head * input.ids.length ** 2, (head + 1) * input.ids.length ** 2)
-
-// What colours the heads instead of their maps: values, their texts, and the ends of the scale.
+// What colours the heads instead of their maps: values, their texts, and a scale that has zero in the middle if they are signed.
 function numbers() {
-  if (state.view === "effects" && effects.length) return { values: effects, texts: effects.map(points), unit: `change of “${named()}”${isChance() ? ", in points" : ""}` }
-  if (state.view !== "evidence") return null
-  const { values, texts, what, of, factor } = evidence()
-  return { values, factor, texts: texts.map((one) => one.split(/[ []/)[0]), unit: [what, of].filter(Boolean).join(", ") }
+  const isEffect = state.view === "effects" && effects.length > 0
+  if (!isEffect && state.view !== "evidence") return undefined
+  const { values, texts, what, of, factor } = isEffect ? { values: effects, texts: effects.map(points) } : evidence()
+  const there = values.filter((one) => one !== null), signed = isEffect || (Math.min(...there) < 0 && Math.max(...there) > 0)
+  const reach = Math.max(1e-9, ...there.map(Math.abs)), [low, high] = signed ? [-reach, reach] : [Math.min(...there), Math.max(...there)]
+  const at = (one) => (one - low) / (high - low || 1), mark = (one) => (isEffect ? points(one) : String(Number((one * factor).toPrecision(2))))
+  const unit = isEffect ? `change of “${about.labels[answered()]}”${isChance() ? ", in points" : ""}` : [what, of].filter(Boolean).join(", ")
+  return { values, texts: texts.map((one) => one.split(/[ []/)[0]), unit, at, name: signed ? "signed" : "shares", ticks: (signed ? [low, 0, high] : [low, high]).map((one) => [at(one), mark(one)]) }
 }
 
 function draw() {
-  const theme = Number(dark()), shown = numbers()
-  document.documentElement.style.colorScheme = theme ? "dark" : "light"
-  Object.assign(document.documentElement.dataset, { view: state.view, answers: about.labels.length ? "yes" : "no" })
+  const theme = Number(isDark()), root = document.documentElement, shown = numbers()
+  $("play").hidden = false
+  root.style.colorScheme = theme ? "dark" : "light"
+  Object.assign(root.dataset, { view: state.view, answers: about.labels.length ? "yes" : "no" })
   for (const name of Object.keys(RAMPS)) colours[name] = ramp(RAMPS[name][theme].split(" "))
   for (const field of Object.keys(CHOICES)) document.querySelector(`[name=${field}][value="${state[field]}"]`).checked = true
   $("explained").textContent = EXPLAINED[state.view]
   $("restore").disabled = !state.off.size
-  if (shown) Object.assign(shown, scale(shown))
   for (const button of document.querySelectorAll("#grid .head")) drawHead(button, Number(button.dataset.head), shown)
-  if (shown) legend("legend", shown.unit, shown.name, shown.ticks)
-  else mapLegend("legend")
-  if (state.view === "evidence") {
-    $("head-title").textContent = `Head ${title(state.head)}`
-    drawCard($("card"), state.head, make)
-  } else {
-    drawAnswer()
-    drawMap()
-    mapLegend("map-legend")
-  }
-  const best = largest(effects), before = now.answer[answered()], verb = state.off.has(best) ? "enabling" : "disabling"
-  $("verdict").textContent = effects.length ? `Head ${title(best)}: ${verb} it takes ${named()} from ${amount(before)} to ${amount(before + effects[best])}. All ${count()} heads tried in ${effects.seconds.toFixed(1)} s.` : ""
-}
-
-function scale({ values, factor }) { // signed ones have zero in the middle
-  const there = values.filter((one) => one !== null), signed = state.view === "effects" || (Math.min(...there) < 0 && Math.max(...there) > 0)
-  const reach = Math.max(1e-9, ...there.map(Math.abs)), [low, high] = signed ? [-reach, reach] : [Math.min(...there), Math.max(...there)]
-  const text = (one) => (state.view === "effects" ? points(one) : one === 0 ? "0" : String(Number((one * factor).toPrecision(2))).replace("-", "−"))
-  return { name: signed ? "signed" : "shares", at: (one) => (one - low) / (high - low || 1), ticks: (signed ? [low, 0, high] : [low, high]).map((one) => [(one - low) / (high - low || 1), text(one)]) }
+  legend("legend", shown)
+  legend("map-legend")
+  drawAnswer()
+  if (state.view === "evidence") drawCard($("card"), state.head, make)
+  else drawMap()
+  const off = state.off.has(state.head)
+  $("head-title").textContent = `Head ${title(state.head)}${state.view === "evidence" ? "" : `${off ? ", disabled" : ""}: its ${mapWay()}`}`
+  $("switch").textContent = off ? "Enable it" : "Disable it"
 }
 
 function drawHead(button, head, shown) {
-  const [canvas, text] = button.children, off = state.view !== "evidence" && state.off.has(head)
-  canvas.hidden = Boolean(shown)
-  text.textContent = shown ? shown.texts[head] : ""
+  const [canvas, text] = button.children, off = state.view !== "evidence" && state.off.has(head), size = input.ids.length
   const colour = shown && shown.values[head] !== null && colours[shown.name][Math.round(shown.at(shown.values[head]) * 255)]
   button.style.background = colour ? `rgb(${colour})` : ""
   button.style.color = colour ? (colour[0] * 0.3 + colour[1] * 0.6 + colour[2] * 0.1 > 130 ? "#111" : "#fff") : ""
-  if (!shown) {
-    const size = canvas.width = canvas.height = input.ids.length, picture = new ImageData(size, size)
-    valuesOf(head, mapWay()).forEach((value, at) => picture.data.set([...shade(value), 255], at * 4))
-    canvas.getContext("2d").putImageData(picture, 0, 0)
-  }
-  const before = !off && now !== whole && valuesOf(head, "weights", whole)
-  const changed = before && valuesOf(head, "weights").some((value, at) => Math.abs(value - before[at]) > CHANGED)
+  text.textContent = shown ? shown.texts[head] : ""
+  Object.assign(canvas, { hidden: Boolean(shown), width: size, height: size })
+  const picture = new ImageData(size, size)
+  valuesOf(head, mapWay()).forEach((value, at) => picture.data.set([...shade(value), 255], at * 4))
+  canvas.getContext("2d").putImageData(picture, 0, 0)
+  const before = valuesOf(head, "weights", whole), changed = !off && !shown && valuesOf(head, "weights").some((value, at) => Math.abs(value - before[at]) > CHANGED)
   for (const [name, is] of Object.entries({ off, changed, number: shown })) button.classList.toggle(name, Boolean(is))
-  button.tabIndex = head === state.head ? 0 : -1
-  button.setAttribute("aria-current", head === state.head)
-  button.title = `head ${title(head)}${off ? ", disabled" : ""}${changed && !shown ? ", changed by what is disabled" : ""}${shown ? `: ${shown.texts[head]}, ${shown.unit}` : ""}`
-  button.setAttribute("aria-label", button.title)
+  button.title = `head ${title(head)}${off ? ", disabled" : ""}${changed ? ", changed by what is disabled" : ""}${shown ? `: ${shown.texts[head]}, ${shown.unit}` : ""}`
+  Object.assign(button, { tabIndex: head === state.head ? 0 : -1, ariaCurrent: String(head === state.head), ariaLabel: button.title })
 }
 
 function drawAnswer() {
+  const name = about.labels[answered()], before = amount(whole.answer[answered()] ?? 0), best = largest(effects)
   const bar = (at) => (isChance() ? [make("i", { style: `width:${now.answer[at] * 100}%` }), make("b", { style: `left:${whole.answer[at] * 100}%` })] : [])
   const rows = now.answer.map((value, at) => make("div", { className: "bar" }, make("span", { textContent: about.labels[at] }), make("div", {}, ...bar(at)), make("span", { textContent: amount(value) })))
-  const before = about.labels.length ? ` With all heads, ${isChance() ? "where the marks are, " : ""}${named()}: ${amount(whole.answer[answered()])}.` : ""
-  const said = state.off.size ? `${state.off.size} of ${count()} heads disabled.${before}` : "No head is disabled."
-  $("answer").replaceChildren(...rows, make("p", { className: "soft", textContent: about.labels.length ? said : `${said} This model has no classifier, so there is no answer to change.` }))
+  const said = state.off.size ? `${state.off.size} of ${count()} heads disabled.${name ? ` With all heads${isChance() ? ", where the marks are," : ""} ${name} has ${before}.` : ""}` : "No head is disabled."
+  $("answer").replaceChildren(...rows, make("p", { className: "soft", textContent: name ? said : `${said} This model has no classifier, so there is no answer to change.` }))
+  const [from, to] = effects.length ? [now.answer[answered()], now.answer[answered()] + effects[best]].map(amount) : []
+  $("verdict").textContent = from ? `Head ${title(best)}: ${state.off.has(best) ? "enabling" : "disabling"} it takes ${name} from ${from} to ${to}. All ${count()} heads tried in ${effects.seconds.toFixed(1)} s.` : ""
 }
 
 function drawMap() {
@@ -235,24 +218,19 @@ function drawMap() {
     pen.fillStyle = `rgb(${shade(value)})`
     pen.fillRect(gutter + (at % size) * cell, gutter + Math.floor(at / size) * cell, cell - line, cell - line)
   })
-  Object.assign(pen, { textBaseline: "middle", fillStyle: style.color })
-  for (const axis of ["row", "column"]) {
-    const sign = axis === "row" ? 1 : -1
-    if (axis === "column") pen.rotate(-Math.PI / 2)
-    pen.textAlign = axis === "row" ? "right" : "left"
+  Object.assign(pen, { textBaseline: "middle", fillStyle: style.color, lineWidth: 2, strokeStyle: getComputedStyle($("sweep")).backgroundColor })
+  pen.strokeRect(gutter + cursor.column * cell - 1, gutter + cursor.row * cell - 1, cell + 1, cell + 1)
+  for (const [axis, side, sign] of [["row", "right", 1], ["column", "left", -1]]) {
+    if (sign < 0) pen.rotate(-Math.PI / 2)
+    pen.textAlign = side
     tokens.forEach((token, at) => { // where there is no room for all, those of the cell under the cursor
       font(at === cursor[axis], legible ? Math.min(13, cell) : 13)
       if (legible || at === cursor[axis]) pen.fillText(token, sign * (gutter - 6), gutter + (at + 0.5) * cell, gutter - 8)
     })
   }
-  pen.rotate(Math.PI / 2)
-  Object.assign(pen, { lineWidth: 2, strokeStyle: getComputedStyle($("sweep")).backgroundColor })
-  pen.strokeRect(gutter + cursor.column * cell - 1, gutter + cursor.row * cell - 1, cell + 1, cell + 1)
-  const at = cursor.row * size + cursor.column, off = state.off.has(state.head), [weight, norm] = ["weights", "norms"].map((way) => valuesOf(state.head, way)[at].toFixed(4))
-  $("head-title").textContent = `Head ${title(state.head)}${off ? ", disabled" : ""}: its ${mapWay()}`
-  $("switch").textContent = off ? "Enable it" : "Disable it"
-  canvas.setAttribute("aria-label", `Attention map of head ${title(state.head)}; arrow keys move from cell to cell`)
+  const [weight, norm] = ["weights", "norms"].map((way) => valuesOf(state.head, way)[cursor.row * size + cursor.column].toFixed(4))
   $("readout").textContent = `From “${tokens[cursor.row]}” (row) to “${tokens[cursor.column]}” (column): weight ${weight}, norm ${norm}`
+  canvas.ariaLabel = `Attention map of head ${title(state.head)}; arrow keys move from cell to cell`
 }
 
 // What people do. -----------------------------------------------------------
@@ -262,32 +240,30 @@ function say(text, wrong = false) {
   for (const one of [$("message"), $("play")]) one.classList.toggle("wrong", wrong)
 }
 
-function change(changes) {
-  if ("off" in changes || "ablation" in changes) effects = []
-  ignored = []
+function change(changes, unknown = []) {
+  if (["off", "ablation", "text", "pair"].some((name) => name in changes)) effects = []
+  ignored = unknown
   Object.assign(state, changes)
   update()
 }
 
-function fill(changes) {
-  Object.assign(cursor, { row: 0, column: 0 })
-  for (const field of ["text", "pair"]) $(field).value = changes[field] ?? state[field]
-  effects = []
-  Object.assign(state, changes)
-  update()
+function fill(changes, unknown) {
+  point(0, 0)
+  change(changes, unknown)
+  for (const field of ["text", "pair"]) $(field).value = state[field]
 }
 
 function point(row, column) {
   Object.assign(cursor, { row, column })
-  drawMap()
+  if (now) drawMap()
 }
 
-const press = (head, switches) => change(switches && state.view !== "evidence" ? { head, off: toggled([head]) } : { head })
-const arrows = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
-
 function build() {
-  const { layers, heads } = about, across = Array.from({ length: heads }, (_, head) => head)
-  $("about").textContent = `The model: ${about.name}, ${layers} layers of ${heads} heads${about.trained ? `, fine-tuned on ${about.trained}` : ""}.`
+  const { layers, heads } = about, across = Array.from({ length: heads }, (_, head) => head), trained = about.trained ? `, fine-tuned on ${about.trained}` : ""
+  const press = (head, switches) => change(switches && state.view !== "evidence" ? { head, off: toggled([head]) } : { head })
+  const arrows = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
+  state.text = [about.examples[0]].flat()[0]
+  $("about").textContent = `The model: ${about.name}, ${layers} layers of ${heads} heads${trained}.`
   Object.assign($("home"), { href: about.home ?? "", hidden: !about.home })
   $("measured").hidden = !about.evidence
   $("grid").style.setProperty("--heads", heads)
@@ -296,7 +272,8 @@ function build() {
     const own = across.map((head) => layer * heads + head), name = `disable layer ${layer + 1}, or enable it`
     $("grid").append(make("button", { type: "button", className: "layer", textContent: layer + 1, title: name, ariaLabel: name, onclick: () => change({ off: toggled(own) }) }))
     for (const head of own) {
-      const button = make("button", { type: "button", className: "head", onclick: (event) => press(head, event.shiftKey !== (state.click === "disables")) }, make("canvas"), make("span"))
+      const onclick = (event) => press(head, event.shiftKey !== (state.click === "disables"))
+      const button = make("button", { type: "button", className: "head", onclick }, make("canvas"), make("span"))
       button.dataset.head = head
       $("grid").append(button)
     }
@@ -315,8 +292,9 @@ function build() {
     point(cursor.row + arrows[event.key][0], cursor.column + arrows[event.key][1])
     event.preventDefault()
   }
-  Object.assign(state, { text: about.examples[0], head: about.head })
-  for (const [text, pair = ""] of about.examples.map((one) => [one].flat())) $("examples").append(make("button", { type: "button", textContent: pair ? `${text} + ${pair}` : text, onclick: () => fill({ text, pair }) }))
+  for (const [text, pair = ""] of about.examples.map((one) => [one].flat())) {
+    $("examples").append(make("button", { type: "button", textContent: pair ? `${text} + ${pair}` : text, onclick: () => fill({ text, pair }) }))
+  }
   $("form").oninput = () => { clearTimeout(waiting); waiting = setTimeout(() => change({ text: $("text").value, pair: $("pair").value }), 150) }
   for (const choice of document.querySelectorAll("[type=radio]")) choice.onchange = () => change({ [choice.name]: choice.value })
   $("restore").onclick = () => change({ off: new Set() })
@@ -324,7 +302,7 @@ function build() {
   $("sweep").onclick = () => change({ view: "effects" })
   fillLists($("what"), $("of"), make, (measure) => change({ measure }))
   matchMedia("(prefers-color-scheme: dark)").onchange = onresize = () => now && draw()
-  onhashchange = () => fill(fromAddress())
+  onhashchange = () => { const found = fromAddress(); fill(found, ignored) }
 }
 
 try {
@@ -333,10 +311,7 @@ try {
     say(`Loading the model: ${Math.round(done / 1e6)} of ${Math.round(all / 1e6)} MB`)
   })
   build()
-  $("progress").hidden = true
-  fill(fromAddress())
-} catch (error) {
-  $("progress").hidden = true
-  say(`The model could not be loaded: ${error.message}`, true)
-}
+  onhashchange()
+} catch (error) { say(`The model could not be loaded: ${error.message}`, true) }
+$("progress").hidden = true
 globalThis.playground = { state, run, tokensOf, idle: () => !busy, outputs: () => ({ ...input, ...now, effects: [...effects], seconds: effects.seconds }) } // for tests
