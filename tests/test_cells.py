@@ -93,4 +93,4 @@ def tiny_roberta(tmp_path):
 def test_the_sink_is_known_whatever_special_tokens_are_called(run, tiny_roberta):
     names = run("7", tiny_roberta, "sst2", trainings=1)
     moved = (names["cut"] - names["whole"]).abs().sum() / 2  # by hand, and by the package
-    assert float(moved) == pytest.approx(names["package"][0], abs=1e-5) and moved > 0
+    assert float(moved) == pytest.approx(names["moved"][0], abs=1e-5) and moved > 0
