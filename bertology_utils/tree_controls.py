@@ -55,6 +55,7 @@ COLOURED = {  # in figures, in the order of their legends
     HEAD: COLOURS["green"],
     TAGS: "#7c5c8e",
     CHAIN: COLOURS["red"],
+    STAR: "black",
     RANDOM: COLOURS["grey"],
 }
 # A sentence that is drawn, and each word's governor; the root has none.
