@@ -71,7 +71,7 @@ def main():
     torch.set_num_threads(1)
     model, tokenizer = load_encoder("embedded"), load_tokenizer("embedded")
     corpus = trees.Corpus.of(sentences_of(options.treebank), tokenizer)
-    ends = np.cumsum([len(tree.heads) for tree in corpus.trees])
+    ends = trees.sentence_ends(corpus.trees)
     vectors = np.split(corpus.vectors(model, tokenizer)[options.layer], ends[:-1])
     splits = [one_split(vectors, corpus.trees, seed) for seed in range(1, options.splits + 1)]
     for split in splits:

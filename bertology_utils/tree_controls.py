@@ -27,6 +27,7 @@ from .trees import (
     arcs_found,
     arcs_of_probe,
     fit,
+    sentence_ends,
     share_found,
     spanning_tree,
     squared_distances,
@@ -125,7 +126,7 @@ def correlations(trees: Sequence[Tree], vectors: np.ndarray, probe: np.ndarray) 
     """Spearman's ρ of a word's distances by a probe and in the tree, mean over the words of each sentence of 5 to 50."""
     from scipy.stats import rankdata
 
-    ends, found = np.cumsum([len(tree.heads) for tree in trees]), []
+    ends, found = sentence_ends(trees), []
     for tree, mapped in zip(trees, np.split(vectors @ probe, ends[:-1]), strict=True):
         if 5 <= len(mapped) <= 50:
             both = (rankdata(of, axis=1) for of in (squared_distances(mapped), tree.distances))
@@ -159,7 +160,7 @@ def trees_without_model(fitted: Sequence[Tree], trees: Sequence[Tree]) -> dict[s
 def best_layer(vectors: np.ndarray, trees: Sequence[Tree]) -> int:
     """The layer in whose vectors a probe of five sixths of the sentences finds most in the last sixth."""
     cut = len(trees) * 5 // 6
-    at = sum(len(tree.heads) for tree in trees[:cut])
+    at = sentence_ends(trees)[cut - 1]
     shares = [arcs_of_probe(trees[cut:], x[at:], fit(x[:at], trees[:cut])).mean() for x in vectors]
     return int(np.argmax(shares))
 
@@ -241,7 +242,16 @@ def run(lab: Lab) -> None:
     at_best = {name: found[name][layer] for name in probes} | {HEAD: of_heads[best]} | without
     record_lengths(lab, tested.trees, at_best, share)
     record_sizes(lab, known[layer], fitted, new[layer], tested.trees, share)
-    record_controls(lab, (fitted, tested), (known[layer], new[layer]), layer, best, share)
+    record_controls(
+        lab,
+        (fitted, tested),
+        (known[layer], new[layer]),
+        probes[PROBE][layer],
+        at_best,
+        layer,
+        best,
+        share,
+    )
     lab.fact(layer=layer, head=head_name(*best[:2]))
     lab.fact(drawn=drawn(lab, probes[PROBE][layer], layer, best))
     above_head = share(found[PROBE][layer]) - share(of_heads[best])
@@ -285,7 +295,7 @@ def record_sizes(
     share: Share,
 ) -> None:
     """UUAS of both probes after some of the training sentences."""
-    ends = np.cumsum([len(tree.heads) for tree in fitted.trees])
+    ends = sentence_ends(fitted.trees)
     order = np.random.default_rng(lab.settings.seed).permutation(len(ends))
     words = np.split(known, ends[:-1])
     values: dict[str, dict[str, Bootstrap]] = {PROBE: {}, TRAINED: {}}
@@ -304,14 +314,15 @@ def record_controls(
     lab: Lab,
     parts: tuple[Corpus, Corpus],
     vectors: tuple[np.ndarray, np.ndarray],
+    probe: np.ndarray,
+    at_best: Mapping[str, np.ndarray],
     layer: int,
     best: tuple[int, ...],
     share: Share,
 ) -> None:
     """Exchanged trees with selectivity, jabberwocky, and lemmas that no training sentence has."""
     (fitted, tested), (known, new), seed = parts, vectors, lab.settings.seed
-    probe = fit(known, fitted.trees)
-    found = arcs_of_probe(tested.trees, new, probe)
+    found, chain = at_best[PROBE], at_best[CHAIN]
     others = [exchanged(part.trees, seed) for part in parts]
     by_position = arcs_of_probe(others[1], new, fit(known, others[0]))
     values = {"exchanged trees": share_found(by_position, others[1], seed)}
@@ -336,7 +347,6 @@ def record_controls(
             for arc in tree.arcs
         ]
     )
-    chain = np.concatenate([tree.in_chain for tree in tested.trees])
     for name, chosen in {"with an unseen lemma": unseen, "with seen lemmas": ~unseen}.items():
         if chosen.any():
             values[name] = share(found, chosen)

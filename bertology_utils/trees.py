@@ -229,7 +229,8 @@ class Corpus:
         return np.concatenate([parts[at] for at in range(len(parts))], axis=1)
 
 
-def _ends(trees: Sequence[Tree]) -> np.ndarray:
+def sentence_ends(trees: Sequence[Tree]) -> np.ndarray:
+    """Where each sentence ends among the words of all, shape (sentences,)."""
     return np.cumsum([len(tree.heads) for tree in trees])
 
 
@@ -260,7 +261,7 @@ def fit(vectors: np.ndarray, trees: Sequence[Tree], rank: int = 0) -> np.ndarray
     """
     from scipy.linalg import eigh
 
-    width, ends = vectors.shape[1], _ends(trees)
+    width, ends = vectors.shape[1], sentence_ends(trees)
     rank, sizes = _width(rank, width), np.diff(ends, prepend=0)
     heads, each = np.concatenate([tree.heads for tree in trees]), np.repeat(sizes, sizes)
     below = np.flatnonzero(heads >= 0)
@@ -311,7 +312,7 @@ def train_probe(
 
 def arcs_of_probe(trees: Sequence[Tree], vectors: np.ndarray, probe: np.ndarray) -> np.ndarray:
     """Which arcs a probe finds, shape (arcs,), in the vectors of all words, shape (words, width)."""
-    parts = zip(trees, np.split(vectors @ probe, _ends(trees)[:-1]), strict=True)
+    parts = zip(trees, np.split(vectors @ probe, sentence_ends(trees)[:-1]), strict=True)
     return np.concatenate([arcs_found(tree, squared_distances(mapped)) for tree, mapped in parts])
 
 

@@ -142,24 +142,21 @@ def confirmation(root: Path, place: str) -> list[str]:
     marks["all"] = [mark for several in marks.values() for mark in several]
     # A row for each mark: a table with nine columns does not fit beside the site's list of pages.
     titles = {mark: mark for mark in MARKS} | {NO_TEST: "no confirmatory test"}
-    columns = ["all"] if place == "sum" else list(marks)
+    if place == "sum":
+        counts = [[title, marks["all"].count(mark)] for mark, title in titles.items()]
+        return table(("confirmatory study", "claims"), counts)
     rows = [
-        [title, *(marks[column].count(mark) for column in columns)]
+        [title, *(several.count(mark) for several in marks.values())]
         for mark, title in titles.items()
     ]
-    rows.append(["claims", *(len(marks[column]) for column in columns)])
-    head = (
-        "confirmatory study",
-        *(f"{SYMBOLS.get(column, '')} {column}".strip() for column in columns),
-    )
-    if place == "sum":
-        return table(("confirmatory study", "claims"), rows[:-1])
+    rows.append(["claims", *map(len, marks.values())])
+    names = [f"{SYMBOLS.get(outcome, '')} {outcome}".strip() for outcome in marks]
     frozen = read_frozen(root / "results")
     frozen_rules = (
         f"The study tested {again} of {len(frozen.rules)} claims and controls whose rules were frozen"
         f" in commit {frozen.commit[:10]}: at most {ONE_SIDED * again:.1f} false ones are expected."
     )
-    return [*table(head, rows), "", f"{chance} {frozen_rules}"]
+    return [*table(["confirmatory study", *names], rows), "", f"{chance} {frozen_rules}"]
 
 
 def tally(root: Path, _: str) -> list[str]:

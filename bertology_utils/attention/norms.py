@@ -70,7 +70,7 @@ class ValueNorms:
         """Take in a layer's values, shape (examples, heads, tokens, head size); see ``attention_hooks``."""
         projection = self.behind(module, values)
         if id(projection) not in self._factors:
-            self._factors[id(projection)] = _factor(projection.weight, values.shape[1])
+            self._factors[id(projection)] = head_factors(projection.weight, values.shape[1])
         self.vectors = values @ self._factors[id(projection)].transpose(1, 2)
         self.lengths = self.vectors.norm(dim=3)
 
@@ -88,7 +88,7 @@ class ValueNorms:
         )
 
 
-def _factor(weight: torch.Tensor, heads: int) -> torch.Tensor:
+def head_factors(weight: torch.Tensor, heads: int) -> torch.Tensor:
     """Per head a small matrix R with ‖R v‖ = ‖W v‖, from W = Q R with orthonormal columns of Q.
 
     So that a vector of the head's size need not be projected to the model's to

@@ -92,9 +92,8 @@ def held_out_gain(first: np.ndarray, second: np.ndarray, seed: Seed) -> Bootstra
             " other; four are the least"
         )
     flat = [one.reshape(len(one), -1) for one in (first, second)]
-    gains = np.empty(
-        len(first)
-    )  # of every example, with heads chosen on the half that it is not in
+    # Of every example, with heads chosen on the half that it is not in.
+    gains = np.empty(len(first))
     half = np.random.default_rng(seed).permutation(len(first)) < len(first) // 2
     for chosen_on in (half, ~half):
         own, other = (largest(values[chosen_on].mean(axis=0))[0] for values in flat)

@@ -22,7 +22,7 @@ from torch import nn
 from transformers import AutoModelForSequenceClassification
 
 from bertology_utils import attention_maps, batches_of, load_encoder, load_tokenizer, predict_logits
-from bertology_utils.attention.norms import by_norm
+from bertology_utils.attention.norms import by_norm, head_factors
 from bertology_utils.cache import write_atomically
 from bertology_utils.disabling.masking import disabled, replacement
 
@@ -51,9 +51,7 @@ class Heads(nn.Module):
         self.model, self.encoder = model, model.base_model
         self.heads = model.config.num_attention_heads
         for number, layer in enumerate(self.encoder.encoder.layer):
-            weight = layer.attention.output.dense.weight.detach().double()
-            by_head = weight.unflatten(1, (self.heads, -1)).transpose(0, 1)
-            factors = torch.linalg.qr(by_head, mode="r").R.float()  # as in attention.norms
+            factors = head_factors(layer.attention.output.dense.weight, self.heads)
             self.register_buffer(f"factors_{number}", factors.transpose(1, 2).contiguous())
 
     def forward(self, input_ids, token_type_ids, off, zero):

@@ -185,9 +185,11 @@ function drawHead(button, head, shown) {
   button.style.color = colour ? (colour[0] * 0.3 + colour[1] * 0.6 + colour[2] * 0.1 > 130 ? "#111" : "#fff") : ""
   text.textContent = shown ? shown.texts[head] : ""
   Object.assign(canvas, { hidden: Boolean(shown), width: size, height: size })
-  const picture = new ImageData(size, size)
-  valuesOf(head, mapWay()).forEach((value, at) => picture.data.set([...shade(value), 255], at * 4))
-  canvas.getContext("2d").putImageData(picture, 0, 0)
+  if (!shown) {
+    const picture = new ImageData(size, size)
+    valuesOf(head, mapWay()).forEach((value, at) => picture.data.set([...shade(value), 255], at * 4))
+    canvas.getContext("2d").putImageData(picture, 0, 0)
+  }
   const before = valuesOf(head, "weights", whole), changed = !off && !shown && valuesOf(head, "weights").some((value, at) => Math.abs(value - before[at]) > CHANGED)
   for (const [name, is] of Object.entries({ off, changed, number: shown })) button.classList.toggle(name, Boolean(is))
   button.title = `head ${title(head)}${off ? ", disabled" : ""}${changed ? ", changed by what is disabled" : ""}${shown ? `: ${shown.texts[head]}, ${shown.unit}` : ""}`
