@@ -61,6 +61,12 @@ _NO_PLAYGROUND = """\
 
 This copy of the site has no playground, since npm was not there when it was built.
 """
+# The site's first page leads to it under its title.
+_TO_PLAYGROUND = """
+
+**[Type a sentence and see what every attention head does with it](playground/index.md)**, or read on.
+
+"""
 # Heads in sentences, outside of code, comments, formulas and links, and what the playground shows of them.
 _APART = re.compile(r"(```.*?```|`[^`]*`|<!--.*?-->|\$[^$]*\$|!?\[[^\n]*?\]\([^)]*\))", re.DOTALL)
 _HEAD = re.compile(r"\((\d), (\d{1,2})\)")
@@ -154,6 +160,8 @@ def write_source(root: Path, source: Path) -> None:
     readme = (root / "README.md").read_text(encoding="utf-8")
     # Sphinx follows no link and copies no picture in HTML.
     readme = _LINKED_PICTURE.sub(r"[![\3](\2)](\1)", readme)
+    readme = readme.replace("docs/own_data.md#a-playground-of-your-own", "playground/index.md", 1)
+    readme = readme.replace("\n\n", _TO_PLAYGROUND, 1)
     (source / "index.md").write_text(readme + trees, encoding="utf-8")
 
 

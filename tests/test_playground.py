@@ -252,6 +252,21 @@ def test_long_texts_are_cut_as_by_python_and_it_is_said(page, model):
         assert f"the first {export.MAX_TOKENS} are read" in page.text("message")
 
 
+def test_small_maps_of_long_texts_show_what_the_large_ones_show(page):
+    page.type("text", "bread paper " * 70)
+    weights = page.outputs()["weights"]
+    for head, shown in enumerate(weights):
+        side, room, *pixels = page.run(
+            f"((one) => [one.width, one.clientWidth, ...one.getContext('2d').getImageData(0, 0, one.width, one.width).data])"
+            f"(document.querySelector('[data-head=\"{head}\"] canvas'))"
+        )
+        assert side <= room, "the browser leaves out cells of a canvas that it shrinks"
+        light = np.reshape(pixels, (side, side, 4)).sum(axis=2)
+        block = -(-len(shown) // side)
+        most = np.argwhere(shown > shown.max() - 1e-6)[0] // block
+        assert light[tuple(most)] == light.min(), "the largest weight has the darkest pixel"
+
+
 # What people do
 
 
@@ -280,6 +295,7 @@ def test_by_keyboard_alone(page):
         "aria-label"
     )
     assert "1 of 12 heads disabled" in page.text("answer")
+    assert "disabled: it attends to all tokens equally" in page.text("head-title")
     press(Keys.SPACE)
     assert page.run("playground.state.off.size") == 0 and page.run("playground.state.head") == head
     press(Keys.ARROW_LEFT if head % HEADS else Keys.ARROW_RIGHT, Keys.ENTER)
@@ -307,6 +323,7 @@ def test_what_an_address_says_wrongly_is_left_out_and_said(page):
     page.open(head="9.9", view="everything", ablation="zero", colour="red")
     assert page.run("playground.state.view") == "weights"
     assert page.run("playground.state.ablation") == "zero"
+    assert page.text("message").startswith("Ignored in the address: ")
     for unknown in ("head=9.9", "view=everything", "colour=red"):
         assert unknown in page.text("message")
 
@@ -351,13 +368,20 @@ def test_a_page_in_the_site_has_the_evidence_where_its_heads_fit(
     browser, served, model, monkeypatch, tmp_path
 ):
     rows = entries_of(
-        "share", {TASKS["rte"]: np.arange(12).reshape(3, 4) / 11}, ["task"], unit="share", n=277
+        "weight along links",
+        {TASKS["rte"]: np.arange(12).reshape(3, 4) / 11},
+        ["task"],
+        unit="share",
+        n=277,
     )
-    rows += entries_of("gain", np.arange(12).reshape(3, 4) / 1100 - 0.005, unit="gain", n=277)
+    rows += entries_of(
+        "gain without a head", np.arange(12).reshape(3, 4) / 1100 - 0.005, unit="gain", n=277
+    )
     numbers = numbers_in(tmp_path / "glue", rows)
     monkeypatch.setattr(playground, "measures_of", lambda *_: numbers)
     page = Page(browser, served(model, "in-site", in_site=True))
-    page.open(view="evidence", head="3.4", measure="6_disabling_heads|gain|")
+    page.open(view="evidence", head="3.4", measure="6_disabling_heads|gain without a head|")
+    assert page.text("explained").startswith(playground.MEASURES["gain without a head"])
     assert page.text("head-title") == "Head (3, 4)" and not page.one("#form").is_displayed()
     assert page.one("[data-head='11']").text == "+0.5"
     card = page.text("card")
@@ -370,7 +394,7 @@ def test_a_page_in_the_site_has_the_evidence_where_its_heads_fit(
     assert "measure=7_unknown" in page.text("message")
     with on_a_phone(browser, 390):
         assert page.run("document.documentElement.scrollWidth") <= 390
-    assert page.one("#home").get_attribute("href").endswith("/index.html")
+    assert page.one("#home a").get_attribute("href").endswith("/index.html")
 
 
 def numbers_in(folder, rows):
@@ -412,34 +436,36 @@ def test_what_cannot_be_shown_is_refused_in_words(tmp_path, model, monkeypatch):
         export.export(model, tmp_path)
 
 
-def test_every_number_that_is_recorded_per_head_is_shown(tmp_path):
+def test_the_evidence_of_heads_is_shown_by_kind_task_and_run(tmp_path):
     values = np.arange(12).reshape(3, 4) / 7 - 0.5
     shares = np.random.default_rng(1).random((3, 4, 2))
+    maps, gain = "share of maps by head", "gain without a head"
     over = {"over": ("layer", "head", "kind"), "kinds": ("a", "b"), "state": "tuned"}
-    rows = entries_of("share", {TASKS["mrpc"]: shares}, ["task"], **over)
-    rows += entries_of("by layer", values[:, 0], over=("layer",))
+    rows = entries_of(maps, {TASKS["mrpc"]: shares}, ["task"], **over)
+    rows += entries_of(maps, values[:, 0], over=("layer",))
+    rows += entries_of("p of the gain", values)
     ends = {"value": values, "low": values - 1, "high": values + 1, "n": 5}
-    rows += entries_of("gain", {TASKS["rte"]: [ends]}, ["task", "training"], unit="gain")
+    rows += entries_of(gain, {TASKS["rte"]: [ends]}, ["task", "training"], unit="gain")
     found = numbers_in(tmp_path, rows)
     names = {(one["what"], one["of"]) for one in found}
     assert names == {
-        ("share", "a, MRPC, tuned"),
-        ("share", "b, MRPC, tuned"),
-        ("gain", "RTE, run 1"),
+        (maps, "a, MRPC, tuned"),
+        (maps, "b, MRPC, tuned"),
+        (gain, "RTE, run 1"),
     }
     by_name = {one["of"]: one for one in found}
     np.testing.assert_allclose(
         by_name["b, MRPC, tuned"]["values"], shares[..., 1].ravel(), atol=1e-4
     )
-    gain = by_name["RTE, run 1"]
-    assert gain["title"].startswith("6 · ") and gain["n"] == 5 and gain["factor"] == 100
-    assert gain["texts"][0] == "-50 points [-150, +50]" and len(gain["texts"]) == 12
+    run = by_name["RTE, run 1"]
+    assert run["title"].startswith("6 · ") and run["n"] == 5 and run["factor"] == 100
+    assert run["texts"][0] == "-50 points [-150, +50]" and len(run["texts"]) == 12
 
 
-def test_the_evidence_has_numbers_of_every_head():
+def test_the_evidence_has_every_measure_of_heads_that_the_page_names():
     folders = [ROOT / "results" / name for name in playground.SHOWN]
     found = playground.measures_of(folders, ROOT / "notebooks")
-    assert {"1_attention_patterns", "6_disabling_heads"} <= {one["page"] for one in found}
+    assert {one["what"] for one in found} == set(playground.MEASURES)
     assert {len(one["values"]) for one in found} == {72}
     json.dumps(found, allow_nan=False)
 

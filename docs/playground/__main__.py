@@ -38,6 +38,25 @@ VENDORED = {
 }
 SHOWN = ("glue", "framenet15")  # runs whose numbers of single heads the page shows
 AXES = {"layer", "head", "kind"}
+# What the page shows of the evidence, and says of it; controls and p values stand in docs/numbers.md.
+MEASURES = {
+    "share of maps by head": "How many of the head's maps show this pattern.",
+    "score along frame links": "The largest weight between a predicate and its frame element, in this direction; mean over sentences.",
+    "excess along frame links": "The score along frame links minus the weight at the same places in other sentences (weight); or the smaller of that and of the same with each word's popularity subtracted (smaller of both).",
+    "similarity of maps": "The cosine similarity of the head's maps in two models, for example before and after fine-tuning.",
+    "weight on the type": "How much attention a token of this type receives from the average token.",
+    "increase of the weight": "How much more attention a token of this type receives after fine-tuning than before.",
+    "weight along links": "How much the first word of such a pair attends to the second, mean over examples.",
+    "weight along links above rivals": "How much more attention the linked word receives than the words of its part of speech in between.",
+    "gain without a head": "How much the score rises if the head attends to all tokens equally (1/L), in one fine-tuning run.",
+    "gain without a head, mean over runs": "How much the score rises, or the loss falls, if the head attends to all tokens equally (1/L); mean over fine-tuning runs.",
+    "gain without a head by loss, by ablation": "How much the loss falls if the head is disabled in this way, as a share of the model's loss.",
+    "share of [CLS] of each head, by weight": "How much of the head's attention [CLS] receives.",
+    "share of [CLS] of each head, by norm": "How much of what the head passes on comes from [CLS]: weights times the length of the vectors that they carry.",
+    "share of links that a head points along, by weight": "For how many dependencies of this type the head attends most to the partner of the word.",
+    "share of links that a head points along, by norm": "For how many dependencies of this type the head takes most of what it passes on from the partner of the word.",
+    "rise of the loss without a head": "How much the loss rises if the head attends to all tokens equally (1/L), in one fine-tuning run.",
+}
 
 
 class NoPackagesError(RuntimeError):
@@ -47,13 +66,13 @@ class NoPackagesError(RuntimeError):
 def site_model(glue: str = "") -> tuple[Path, dict[str, Any]]:
     """The evidence's classifier of single sentences where data and cache have it, or else the small run's; and its words."""
     training = _training()
-    rows = "synthetic sentences in the form of SST-2, which come with this project"
+    rows = "synthetic sentences of praise and blame"
     if glue:
         evidence = _training(profile="glue", data=f"folder:{glue}")
         if cache.is_finished(*cache.cache_key(finetune.train, evidence)):
-            training, rows = evidence, "sentences of SST-2, from reviews of films"
+            training, rows = evidence, "sentences from reviews of films (SST-2)"
     words = {"name": "MiniLM", "trained": f"{len(training.rows):,} {rows}"}
-    return finetune.trained(training), words | {"labels": training.task.labels}
+    return finetune.trained(training), words | {"labels": training.task.labels, "single": True}
 
 
 def _training(**parameters: str) -> finetune.Training:
@@ -92,7 +111,8 @@ def write(
         root: of the checkout.
         page: the page's folder, made if need be.
         model: folder with the model and its tokenizer.
-        words: its "name", what it was "trained" on, "labels"; by default what its folder says.
+        words: its "name", what it was "trained" on, whether that were "single" sentences, "labels";
+            by default what its folder says.
         in_site: the page has a link to the site's first page, and the evidence if its heads fit.
 
     Raises:
@@ -120,10 +140,10 @@ def write_json(path: Path, content: object) -> None:
 
 
 def measures_of(folders: list[Path], notebooks: Path) -> list[dict[str, Any]]:
-    """All numbers of single heads in folders of results, in the order of the pages.
+    """The numbers of single heads in folders of results that :data:`MEASURES` names, in the order of the pages.
 
     Returns:
-        Of each: "what" was measured and "of" what, its values and their texts, a head after the
+        Of each: "what" was measured and "of" what, what this "says", its values and their texts, a head after the
         other, layer by layer, and by what values are multiplied in texts; numbers of examples and
         runs; the page's title and name, and the file's.
     """
@@ -135,6 +155,8 @@ def measures_of(folders: list[Path], notebooks: Path) -> list[dict[str, Any]]:
         place["file"] = f"results/{file.parent.name}/{file.name}"
         entries = read_results(file).entries
         for entry in (one for one in entries if {*one.get("over", ()), "kind"} == AXES):
+            if entry["what"] not in MEASURES:
+                continue
             axes, kinds = entry["over"], entry.get("kinds", [""])
             order = [axes.index(axis) for axis in ("kind", "layer", "head") if axis in axes]
             arrays = {
@@ -143,7 +165,8 @@ def measures_of(folders: list[Path], notebooks: Path) -> list[dict[str, Any]]:
                 if name in entry
             }  # each (kinds, heads)
             labels = [title_of(label, entry[label]) for label in LABELS if label in entry]
-            shared = {"what": entry["what"], "n": entry.get("n"), "runs": entry.get("trainings")}
+            shared = {"what": entry["what"], "says": MEASURES[entry["what"]]}
+            shared |= {"n": entry.get("n"), "runs": entry.get("trainings")}
             for row, kind in enumerate(kinds):
                 values, *ends = (_numbers(array[row]) for array in arrays.values())
                 heads = (

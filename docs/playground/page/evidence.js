@@ -1,4 +1,5 @@
 // Numbers of every head that were measured on real data: evidence.json, which is fetched when it is first wanted.
+const PLAIN = "|share of [CLS] of each head, by weight|" // to begin with
 let measures, lists, chosen
 
 const group = (list, name) => Map.groupBy(list, (one) => one[name])
@@ -8,8 +9,9 @@ const group = (list, name) => Map.groupBy(list, (one) => one[name])
 export async function openEvidence(state) {
   measures ??= await (await fetch("evidence.json")).json()
   const like = (fits) => measures.find((one) => fits(key(one)))
-  const found = like((name) => name === state.measure) ?? like((name) => name.startsWith(state.measure)), unknown = found ? [] : [`measure=${state.measure}`]
-  chosen = found ?? measures[0]
+  const found = state.measure && (like((name) => name === state.measure) ?? like((name) => name.startsWith(state.measure)))
+  const unknown = state.measure && !found ? [`measure=${state.measure}`] : []
+  chosen = found || like((name) => name.includes(PLAIN)) || measures[0]
   state.measure = key(chosen)
   const { what, of, make } = lists
   if (!what.length) {
@@ -42,10 +44,10 @@ export function drawCard(card, head, make) {
       ...parts.map((one) => make("tr", { className: one === chosen ? "chosen" : "" },
         make("td", { textContent: [one.of, sizes(one)].filter(Boolean).join("; ") }), make("td", { textContent: one.texts[head] }))),
     ])
-    const link = make("a", { href: `../notebooks/${own[0].page}.html`, textContent: "the page" })
+    const link = make("a", { href: `../notebooks/${own[0].page}.html`, textContent: `notebook ${title}` })
     const files = [...group(own, "file").keys()].join(", ")
     return make("details", { open: own[0].page === chosen.page }, make("summary", { textContent: title }),
-      make("p", { className: "soft" }, "From ", link, `; ${files}`), make("table", {}, ...rows))
+      make("p", { className: "soft" }, "Measured on real data in ", link, ` (${files})`), make("table", {}, ...rows))
   })
   card.replaceChildren(...pages)
   const row = card.querySelector(".chosen")

@@ -3,11 +3,12 @@ import { about, load, run, tokensOf } from "./model.js"
 import { drawCard, evidence, fillLists, openEvidence } from "./evidence.js"
 
 const EXPLAINED = {
-  weights: "Weights: how much each token (row) attends to each token (column). Rows sum to 1.",
-  norms: "Norms: weights times the length of the vectors that they carry; rows sum to 1. Much attention to a short vector moves little.",
-  effects: "Effects: how the answer changes if one head is disabled, beside those that are disabled already.",
-  evidence: "Evidence: what was measured for every head of MiniLM on real data, not on your sentence. Click a head to see all its numbers.",
+  weights: "Weights: how much each token (row) attends to each token (column). A vertical line is a token to which all others attend; a diagonal line, attention to a token itself or to a neighbour.",
+  norms: "Norms: each weight times the length of the vector that it carries, as a share of the row. Much attention to a short vector contributes little.",
+  effects: "Effects: how the answer changes if one head is disabled.",
+  evidence: "Measured on real data, not on your sentence. Click a head to see all its numbers.",
 }
+const DISABLED = { uniform: "it attends to all tokens equally", zero: "these weights have no effect" }
 const CHOICES = { view: Object.keys(EXPLAINED), click: ["enlarges", "disables"], ablation: ["uniform", "zero"] }
 const RAMPS = { // in the light and in the dark
   shares: ["#f1f7f4 #aedcc4 #40a7ac #345f9a #3c3368 #0b0405", "#20262d #3c3368 #345f9a #40a7ac #aedcc4 #f6fff9"],
@@ -60,9 +61,10 @@ async function update() {
       if (fresh) effects = []
       ;[input, whole, now] = [next, base, found] // together: the page may be drawn at any time
       state.head ??= telling()
-      const unknown = ignored.length ? `Of the address this is not known, and left out: ${ignored.join(", ")}. ` : ""
+      const unknown = ignored.length ? `Ignored in the address: ${ignored.join(", ")}. ` : ""
       const cut = next.length > next.ids.length ? `These are ${next.length} tokens; the first ${next.ids.length} are read. ` : ""
-      say(`${unknown}${cut}${next.ids.length} tokens, read in ${Math.round(performance.now() - start)} ms`)
+      const read = `${cut}${next.ids.length} tokens, read in ${Math.round(performance.now() - start)} ms`
+      say(unknown + (state.view === "evidence" ? "" : read))
       draw()
       if (state.view === "effects" && !effects.length) await sweep()
     } catch (error) { say(error.message, true) }
@@ -71,7 +73,7 @@ async function update() {
   busy = false
 }
 
-// What disabling each head, alone, does to the answer, beside what is disabled already.
+// What disabling each head does to the answer, with those of the state disabled as well.
 async function sweep() {
   const start = performance.now(), changes = [], most = Math.max(1, Math.min(about.heads, Math.floor(TOKENS_AT_ONCE / input.ids.length)))
   while (changes.length < count()) {
@@ -154,7 +156,7 @@ function numbers() {
   const there = values.filter((one) => one !== null), signed = isEffect || (Math.min(...there) < 0 && Math.max(...there) > 0)
   const reach = Math.max(1e-9, ...there.map(Math.abs)), [low, high] = signed ? [-reach, reach] : [Math.min(...there), Math.max(...there)]
   const at = (one) => (one - low) / (high - low || 1), mark = (one) => (isEffect ? points(one) : String(Number((one * factor).toPrecision(2))))
-  const unit = isEffect ? `change of “${about.labels[answered()]}”${isChance() ? ", in points" : ""}` : [what, of].filter(Boolean).join(", ")
+  const unit = isEffect ? `change of “${about.labels[answered()]}” without the head${isChance() ? ", in points" : ""}` : [what, of].filter(Boolean).join(", ")
   return { values, texts: texts.map((one) => one.split(/[ []/)[0]), unit, at, name: signed ? "signed" : "shares", ticks: (signed ? [low, 0, high] : [low, high]).map((one) => [at(one), mark(one)]) }
 }
 
@@ -165,29 +167,37 @@ function draw() {
   Object.assign(root.dataset, { view: state.view, answers: about.labels.length ? "yes" : "no" })
   for (const name of Object.keys(RAMPS)) colours[name] = ramp(RAMPS[name][theme].split(" "))
   for (const field of Object.keys(CHOICES)) document.querySelector(`[name=${field}][value="${state[field]}"]`).checked = true
-  $("explained").textContent = EXPLAINED[state.view]
+  const more = { evidence: evidence()?.says, effects: state.off.size ? "Heads that are disabled already stay so." : "" }
+  $("explained").textContent = [more[state.view], EXPLAINED[state.view]].filter(Boolean).join(" ")
   $("restore").disabled = !state.off.size
-  for (const button of document.querySelectorAll("#grid .head")) drawHead(button, Number(button.dataset.head), shown)
+  const buttons = document.querySelectorAll("#grid .head"), room = Math.max(8, buttons[0].clientWidth)
+  for (const button of buttons) drawHead(button, Number(button.dataset.head), shown, Math.ceil(input.ids.length / room))
   legend("legend", shown)
   legend("map-legend")
   drawAnswer()
   if (state.view === "evidence") drawCard($("card"), state.head, make)
   else drawMap()
-  const off = state.off.has(state.head)
-  $("head-title").textContent = `Head ${title(state.head)}${state.view === "evidence" ? "" : `${off ? ", disabled" : ""}: its ${mapWay()}`}`
+  const off = state.off.has(state.head), way = off ? `, disabled: ${DISABLED[state.ablation]}` : `: its ${mapWay()}`
+  $("head-title").textContent = `Head ${title(state.head)}${state.view === "evidence" ? "" : way}`
   $("switch").textContent = off ? "Enable it" : "Disable it"
 }
 
-function drawHead(button, head, shown) {
+// A pixel of a small map shows the largest of a block of so many tokens by so many: shrunk by the browser, single cells would vanish.
+function drawHead(button, head, shown, block) {
   const [canvas, text] = button.children, off = state.view !== "evidence" && state.off.has(head), size = input.ids.length
   const colour = shown && shown.values[head] !== null && colours[shown.name][Math.round(shown.at(shown.values[head]) * 255)]
   button.style.background = colour ? `rgb(${colour})` : ""
   button.style.color = colour ? (colour[0] * 0.3 + colour[1] * 0.6 + colour[2] * 0.1 > 130 ? "#111" : "#fff") : ""
   text.textContent = shown ? shown.texts[head] : ""
-  Object.assign(canvas, { hidden: Boolean(shown), width: size, height: size })
+  const side = Math.ceil(size / block)
+  Object.assign(canvas, { hidden: Boolean(shown), width: side, height: side })
   if (!shown) {
-    const picture = new ImageData(size, size)
-    valuesOf(head, mapWay()).forEach((value, at) => picture.data.set([...shade(value), 255], at * 4))
+    const picture = new ImageData(side, side), most = new Float32Array(side * side)
+    valuesOf(head, mapWay()).forEach((value, at) => {
+      const pixel = Math.floor(at / size / block) * side + Math.floor((at % size) / block)
+      most[pixel] = Math.max(most[pixel], value)
+    })
+    most.forEach((value, pixel) => picture.data.set([...shade(value), 255], pixel * 4))
     canvas.getContext("2d").putImageData(picture, 0, 0)
   }
   const before = valuesOf(head, "weights", whole), changed = !off && !shown && valuesOf(head, "weights").some((value, at) => Math.abs(value - before[at]) > CHANGED)
@@ -198,10 +208,12 @@ function drawHead(button, head, shown) {
 
 function drawAnswer() {
   const name = about.labels[answered()], before = amount(whole.answer[answered()] ?? 0), best = largest(effects)
-  const bar = (at) => (isChance() ? [make("i", { style: `width:${now.answer[at] * 100}%` }), make("b", { style: `left:${whole.answer[at] * 100}%` })] : [])
+  const mark = (at) => (state.off.size ? [make("b", { style: `left:${whole.answer[at] * 100}%` })] : [])
+  const bar = (at) => (isChance() ? [make("i", { style: `width:${now.answer[at] * 100}%` }), ...mark(at)] : [])
   const rows = now.answer.map((value, at) => make("div", { className: "bar" }, make("span", { textContent: about.labels[at] }), make("div", {}, ...bar(at)), make("span", { textContent: amount(value) })))
   const said = state.off.size ? `${state.off.size} of ${count()} heads disabled.${name ? ` With all heads${isChance() ? ", where the marks are," : ""} ${name} has ${before}.` : ""}` : "No head is disabled."
-  $("answer").replaceChildren(...rows, make("p", { className: "soft", textContent: name ? said : `${said} This model has no classifier, so there is no answer to change.` }))
+  const learned = about.trained ? ` The model learned to answer from ${about.trained}${input.types.at(-1) && about.single ? ", and never saw a pair: this answer means little" : ""}.` : ""
+  $("answer").replaceChildren(...rows, make("p", { className: "soft", textContent: said + (name ? learned : " This model has no classifier, so there is no answer to change.") }))
   const [from, to] = effects.length ? [now.answer[answered()], now.answer[answered()] + effects[best]].map(amount) : []
   $("verdict").textContent = from ? `Head ${title(best)}: ${state.off.has(best) ? "enabling" : "disabling"} it takes ${name} from ${from} to ${to}. All ${count()} heads tried in ${effects.seconds.toFixed(1)} s.` : ""
 }
@@ -212,7 +224,8 @@ function drawMap() {
   for (const axis of ["row", "column"]) cursor[axis] = Math.max(0, Math.min(size - 1, Math.floor(cursor[axis])))
   font(true, 13)
   const gutter = Math.min(110, Math.max(...tokens.map((one) => pen.measureText(one).width)) + 10), width = canvas.clientWidth
-  const cell = Math.min(40, (width - gutter - 2) / size), legible = cell >= 9, line = cell > 6 ? 1 : 0, height = gutter + cell * size + 2
+  const cell = Math.min(40, (width - gutter - 2) / size), line = cell > 6 ? 1 : 0, height = gutter + cell * size + 2
+  const step = Math.ceil(9 / cell) // where there is no room for all labels, every so many tokens have one, and the cell under the cursor
   frame = { gutter, cell }
   Object.assign(canvas, { width: width * devicePixelRatio, height: height * devicePixelRatio }).style.height = `${height}px`
   pen.scale(devicePixelRatio, devicePixelRatio)
@@ -225,9 +238,10 @@ function drawMap() {
   for (const [axis, side, sign] of [["row", "right", 1], ["column", "left", -1]]) {
     if (sign < 0) pen.rotate(-Math.PI / 2)
     pen.textAlign = side
-    tokens.forEach((token, at) => { // where there is no room for all, those of the cell under the cursor
-      font(at === cursor[axis], legible ? Math.min(13, cell) : 13)
-      if (legible || at === cursor[axis]) pen.fillText(token, sign * (gutter - 6), gutter + (at + 0.5) * cell, gutter - 8)
+    tokens.forEach((token, at) => {
+      const isChosen = at === cursor[axis], isFree = step === 1 || Math.abs(at - cursor[axis]) * cell > 11
+      font(isChosen, isChosen && step > 1 ? 13 : Math.max(9, Math.min(13, cell)))
+      if (isChosen || (at % step === 0 && isFree)) pen.fillText(token, sign * (gutter - 6), gutter + (at + 0.5) * cell, gutter - 8)
     })
   }
   const [weight, norm] = ["weights", "norms"].map((way) => valuesOf(state.head, way)[cursor.row * size + cursor.column].toFixed(4))
@@ -261,12 +275,13 @@ function point(row, column) {
 }
 
 function build() {
-  const { layers, heads } = about, across = Array.from({ length: heads }, (_, head) => head), trained = about.trained ? `, fine-tuned on ${about.trained}` : ""
+  const { layers, heads } = about, across = Array.from({ length: heads }, (_, head) => head)
   const press = (head, switches) => change(switches && state.view !== "evidence" ? { head, off: toggled([head]) } : { head })
   const arrows = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
   state.text = [about.examples[0]].flat()[0]
-  $("about").textContent = `The model: ${about.name}, ${layers} layers of ${heads} heads${trained}.`
-  Object.assign($("home"), { href: about.home ?? "", hidden: !about.home })
+  $("about").textContent = `The model: ${about.name}, ${layers} layers of ${heads} heads.`
+  $("home").hidden = !about.home
+  $("home").firstChild.href = about.home ?? ""
   $("measured").hidden = !about.evidence
   $("grid").style.setProperty("--heads", heads)
   $("grid").append(make("span"), ...across.map((head) => make("span", { textContent: head + 1 })))
