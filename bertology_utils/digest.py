@@ -131,7 +131,13 @@ def _model(model: nn.Module, code: set[Any]) -> object:
         raise UnhashableError(f"attention of this {type(model).__name__} is edited, or disabled")
     modules, config = list(model.modules()), cast(Any, getattr(model, "config", None))
     kinds = sorted({repr(_name(type(part), code)) for part in modules})
-    if any(part._forward_pre_hooks or part._forward_hooks for part in modules):
+    hooks = [
+        one
+        for part in modules
+        for one in (*part._forward_pre_hooks.values(), *part._forward_hooks.values())
+    ]
+    # Those that transformers leaves where hidden states were read do nothing by themselves.
+    if any(_root(hook) != "transformers" for hook in hooks):
         raise UnhashableError("the code of the model's hooks may be another the next time")
     if hasattr(config, "to_dict"):  # without where it was read from, and what wrote it
         about = config.to_dict() | {"_name_or_path": "", "transformers_version": ""}

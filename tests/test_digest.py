@@ -337,5 +337,8 @@ def test_what_has_no_stable_hash_is_refused(tiny_bert):
     with pytest.raises(UnhashableError, match="hooks"):
         fingerprint(encoder)
     hook.remove()
+    before = fingerprint(encoder)
+    encoder(torch.ones(1, 3, dtype=torch.int64), output_hidden_states=True)
+    assert fingerprint(encoder) == before, "transformers leaves hooks that do nothing"
     with pytest.raises(UnhashableError, match="code of .*Mine"):
         fingerprint(type("Mine", (torch.nn.Linear,), {"__module__": "test_digest"})(2, 2))
