@@ -18,8 +18,7 @@ from bertology_utils.results import Entry, factor_of
 from bertology_utils.verdicts import CLAIMS, FAILS, HOLDS, THIS_RUN, UNDECIDED
 from docs.pages import evidence
 
-# Colours of Okabe and Ito, which all readers tell apart.
-COLOURS = {HOLDS: "#009E73", FAILS: "#D55E00", UNDECIDED: "#7F7F7F"}
+COLOURS = {HOLDS: "green", FAILS: "orange", UNDECIDED: "grey"}
 # Panel: title, and of each line the claim, its words, the paper's number or range, the row that is
 # ours, its labels, and which of its layers or heads counts.
 Line = tuple[str, str, tuple[float, ...], str, dict[str, str], Callable[[np.ndarray], int] | None]
@@ -109,14 +108,16 @@ def draw(root: Path) -> Figure:
             ]
             for place, row in zip(np.linspace(-0.25, 0.25, len(rows) + 2)[1:-1], rows, strict=True):
                 value, low, high = number_of(row, choose)
-                ax.plot([low, high], [at + place] * 2, color=COLOURS[outcome], lw=1)
-                ax.plot(value, at + place, "o", color=COLOURS[outcome], ms=4)
+                colour = plots.COLOURS[COLOURS[outcome]]
+                ax.plot([low, high], [at + place] * 2, color=colour, lw=1)
+                ax.plot(value, at + place, "o", color=colour, ms=4)
             ax.plot(published, [at] * len(published), "-", color="black", lw=1, alpha=0.5)
             ax.plot(published, [at] * len(published), "D", color="black", mfc="white", ms=7)
         ax.set_yticks(range(len(lines)), [line[1] for line in lines])
         ax.set_ylim(len(lines) - 0.5, -0.5)
         ax.axvline(0, color="0.8", lw=1, zorder=0)
         ax.set_xlabel(unit)
+        ax.locator_params(axis="x", integer=True)
         ax.grid(False)
     handles = [plt.Line2D([], [], marker="D", ls="", color="black", mfc="white", label="the paper")]
     handles += [
@@ -124,7 +125,7 @@ def draw(root: Path) -> Figure:
             [],
             [],
             marker="o",
-            color=colour,
+            color=plots.COLOURS[colour],
             label=f"one task here; claim {outcome.removesuffix(' here')}",
         )
         for outcome, colour in COLOURS.items()

@@ -288,6 +288,11 @@ def attention_lines(
     ax.set_axis_off()
 
 
+def _height(words: int) -> float:
+    """Of an arc over so many words; long ones are flatter."""
+    return 1.4 * abs(words) ** 0.7
+
+
 def tree_arcs(
     words: Sequence[str], gold: Sequence[int], found: Mapping[str, Sequence[int]], above: str
 ) -> Figure:
@@ -302,7 +307,11 @@ def tree_arcs(
     ends = np.cumsum([len(word) + 3.0 for word in words])
     at = ends - np.array([len(word) for word in words]) / 2
     right = {frozenset(arc) for arc in enumerate(gold)}
-    figure, axes = panel_grid(len(found), 8.0, 2.9, columns=1)
+    top, below = (
+        0.4 + max(_height(a - b) for one in trees for a, b in enumerate(one) if b >= 0) / 2
+        for trees in ([gold], found.values())
+    )
+    figure, axes = panel_grid(len(found), 8.0, 2.4, columns=1)
     for ax, (title, links) in zip(axes, found.items(), strict=True):
         for side, own in ((1, gold), (-1, links)):
             for word, other in enumerate(own):
@@ -312,14 +321,12 @@ def tree_arcs(
                     look |= {"color": COLOURS["blue" if is_right else "orange"]}
                     look |= {"theta1": 90 - side * 90, "theta2": 270 - side * 90}
                     centre, width = (at[word] + at[other]) / 2, abs(at[word] - at[other])
-                    height = 1.4 * abs(word - other) ** 0.7
-                    ax.add_patch(Arc((centre, side * 0.3), width, height, **look))
+                    ax.add_patch(Arc((centre, side * 0.3), width, _height(word - other), **look))
         for place, text in zip(at, words, strict=True):
             ax.text(place, 0, text, ha="center", va="center")
-        highest = 0.7 * (len(words) - 1) ** 0.7
+        look = {"color": COLOURS["grey"], "style": "italic", "size": "small", "va": "center"}
         for side, name in ((1, above), (-1, title)):
-            look = {"color": COLOURS["grey"], "style": "italic", "size": "small", "va": "center"}
-            ax.text(at[0] - 3, side * 0.95 * highest, name, **look)
-        ax.set(xlim=(at[0] - 4, ends[-1] + 2), ylim=(-highest - 0.4, highest + 0.4))
+            ax.text(at[0] - 2.5, side * 0.8, name, ha="right", **look)
+        ax.set(xlim=(at[0] - 3 - max(map(len, (above, *found))), ends[-1] + 2), ylim=(-below, top))
         ax.set_axis_off()
     return figure
