@@ -91,8 +91,8 @@ def here(path: Path = LOCK) -> dict[str, str]:
 
 
 def without_cuda(text: str) -> str:
-    """The lock with the hashes of torch's builds without CUDA alone."""
-    version = re.search(r"^torch==(\S+)", text, flags=re.MULTILINE)[1]
+    """The lock with the hashes of torch's builds without CUDA alone, whichever build was found."""
+    version = re.search(r"^torch==([\d.]+)", text, flags=re.MULTILINE)[1]
     if version not in TORCH:
         raise SystemExit(
             f"tests/lock.py has no hashes of torch {version} without CUDA; add them there, or fix another "
@@ -110,7 +110,7 @@ def write(options: list[str]) -> None:
     CONDA.write_text(_CONDA_HEAD + "".join(f"      - {pin}\n" for pin in locked()))
     before = SITE.read_text() if SITE.exists() else ""
     whole = _compiled(before, ["--extra=site", f"--constraint={LOCK}", *options])
-    SITE.write_text(_SITE_HEAD + beside(whole, LOCK.read_text()))
+    SITE.write_text(_SITE_HEAD + beside(without_cuda(whole), LOCK.read_text()))
 
 
 def beside(whole: str, lock: str) -> str:

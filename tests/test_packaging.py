@@ -184,6 +184,8 @@ def test_torch_is_the_build_without_cuda_and_nothing_names_a_host():
     assert versions["torch"] in lock.TORCH
     text = lock.LOCK.read_text()
     assert lock.without_cuda(text) == text
+    of_a_folder = re.sub(r"^(torch==\S+)", r"\1+cpu", text, flags=re.MULTILINE)
+    assert lock.without_cuda(of_a_folder) == text
     assert not [name for name in versions if name.startswith(("nvidia-", "cuda-", "triton"))]
     for path in (lock.LOCK, lock.CONDA, ROOT / "Makefile"):
         assert not re.search(
