@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..cache import Lazy, cached_each
-from ..common import ATTENTIONS, one_of
 from .batches import Batch, Measurement, begin
 from .hooks import Observer, attention_hooks, unwrap
-from .norms import ByNorm, ValueNorms, by_norm, exchange_lengths
+from .norms import weighed
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -50,15 +49,10 @@ def check_length(model: PreTrainedModel, batch: Batch) -> None:
         )
 
 
-def _forward(
-    model: PreTrainedModel, batch: Batch, visit: Observer, carrying: ValueNorms | None = None
-) -> torch.Tensor:
+def _forward(model: PreTrainedModel, batch: Batch, visit: Observer) -> torch.Tensor:
     """One forward pass; ``visit(layer, maps)`` is called at each layer. Returns the model's first output."""
     check_length(model, batch)
-    with (
-        torch.inference_mode(),
-        attention_hooks(model, observe=visit, observe_values=carrying.see if carrying else None),
-    ):
+    with torch.inference_mode(), attention_hooks(model, observe=visit):
         return model(**batch.inputs)[0]
 
 
@@ -77,22 +71,25 @@ def attention_maps(
         ValueError: the model is in training mode, shows no maps, or cannot read so long an input;
             another attention.
     """
-    model = unwrap(model)
-    by_weight = one_of("attention", attention, ATTENTIONS) == "weight"
-    carrying = None if by_weight else ValueNorms(model)
-    maps: list[torch.Tensor] = []
-
-    def keep(layer: int, weights: torch.Tensor) -> None:
-        maps.append(by_norm(weights, carrying.lengths) if carrying else weights)
-
-    _forward(model, batch, keep, carrying)
+    maps: list[torch.Tensor] = observe(model, [batch], {"": weighed(_Maps(), attention)})[""]
     return maps
 
 
+class _Maps:
+    """Measurement: all maps as they are, layer by layer."""
+
+    def __init__(self) -> None:
+        self._maps: list[torch.Tensor] = []
+
+    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
+        self._maps.append(maps)
+
+    def compute(self) -> list[torch.Tensor]:
+        return self._maps
+
+
 def observe(
-    model: PreTrainedModel,
-    batches: Iterable[Batch],
-    measurements: Mapping[str, Measurement | ByNorm],
+    model: PreTrainedModel, batches: Iterable[Batch], measurements: Mapping[str, Measurement]
 ) -> dict[str, Any]:
     """One pass of ``model`` over ``batches`` that feeds every measurement.
 
@@ -114,32 +111,21 @@ def observe(
     device = next(model.parameters()).device
     for name, measurement in measurements.items():
         _use(name, measurement)
-    fed = {
-        name: one.measurement if isinstance(one, ByNorm) else one
-        for name, one in measurements.items()
-    }
-    any_norm = any(isinstance(one, ByNorm) for one in measurements.values())
-    carrying = ValueNorms(model) if any_norm else None
     with ExitStack() as attached:
-        for measurement in fed.values():
-            if hasattr(measurement, "attach"):
-                attached.enter_context(measurement.attach(model))
+        for measurement in measurements.values():
+            if attach := getattr(measurement, "attach", None):
+                attached.enter_context(attach(model))
         for batch in batches:
             batch = batch.to(device)
-            for measurement in fed.values():
+            for measurement in measurements.values():
                 begin(measurement, batch)
 
             def update_all(layer: int, maps: torch.Tensor, batch: Batch = batch) -> None:
-                norms = by_norm(maps, carrying.lengths) if carrying else maps
-                for name, one in measurements.items():
-                    shown = norms if isinstance(one, ByNorm) else maps
-                    if carrying and isinstance(one, ByNorm) and one.exchange is not None:
-                        lengths = exchange_lengths(layer, carrying.lengths, batch, one.exchange)
-                        shown = by_norm(maps, lengths)
-                    fed[name].update(layer, shown, batch)
+                for measurement in measurements.values():
+                    measurement.update(layer, maps, batch)
 
-            _forward(model, batch, update_all, carrying)
-    return {name: measurement.compute() for name, measurement in fed.items()}
+            _forward(model, batch, update_all)
+    return {name: measurement.compute() for name, measurement in measurements.items()}
 
 
 def _use(name: str, measurement: Any) -> None:

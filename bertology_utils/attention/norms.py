@@ -8,15 +8,17 @@ vector is short carries little. Any measurement of weights can be fed with it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import nn
 
 from ..common import ATTENTIONS, one_of
-from .batches import Batch, Measurement
+from .batches import Batch, Measurement, begin
 from .hooks import attention_hooks, unwrap
 
 if TYPE_CHECKING:
@@ -174,7 +176,7 @@ def exchange_lengths(layer: int, lengths: torch.Tensor, batch: Batch, seed: int)
 
 @dataclass
 class ByNorm:
-    """Has ``observe`` feed a measurement with a_ij ‖f(x_j)‖ in place of weights; rows sum to 1.
+    """Measurement: another one, fed with a_ij ‖f(x_j)‖ in place of weights; rows sum to 1.
 
     Attributes:
         measurement: see :class:`bertology_utils.attention.Measurement`.
@@ -185,8 +187,30 @@ class ByNorm:
     measurement: Measurement
     exchange: int | None = None
 
+    @contextmanager
+    def attach(self, model: PreTrainedModel) -> Iterator[None]:
+        """See the values of every layer just before its maps, while ``observe`` is at work."""
+        self._norms = ValueNorms(model)
+        with attention_hooks(model, observe_values=self._norms.see):
+            yield
 
-def weighed(measurement: Measurement, attention: str) -> Measurement | ByNorm:
+    def start(self, batch: Batch) -> None:
+        """Announce the batch to the measurement."""
+        begin(self.measurement, batch)
+
+    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
+        """Take in one layer; see :class:`bertology_utils.attention.Measurement`."""
+        lengths = self._norms.lengths
+        if self.exchange is not None:
+            lengths = exchange_lengths(layer, lengths, batch, self.exchange)
+        self.measurement.update(layer, by_norm(maps, lengths), batch)
+
+    def compute(self) -> Any:
+        """Result of the measurement."""
+        return self.measurement.compute()
+
+
+def weighed(measurement: Measurement, attention: str) -> Measurement:
     """A measurement of attention weights, or of what they carry.
 
     Args:

@@ -247,7 +247,7 @@ def observe_frame_links(
     by_weight, by_norm, words, words_by_norm = (
         StrongestCells([[one] for one in cells]) for _ in range(4)
     )
-    readings: dict[str, Measurement | ByNorm] = {
+    readings: dict[str, Measurement] = {
         "by weight": by_weight,
         "by norm": ByNorm(by_norm),
         "words only": WordsOnly(words, special),
