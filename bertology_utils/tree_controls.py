@@ -7,14 +7,15 @@ the claims.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from itertools import accumulate, combinations, groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .annotation.annotators import Sentence, Treebank, Word
+from .annotation.annotators import Sentence, Treebank, Word, moved
 from .common import head_name
 from .lab import Lab
 from .plots import COLOURS
@@ -49,7 +50,7 @@ CONTROL = "UUAS of the closed-form probe in controls"
 ABOVE_HEAD = "UUAS of the closed-form probe above the best head"
 ABOVE_ENDS = "UUAS of the middle layer above others"
 ABOVE_TRAINED = "UUAS of the closed-form probe above the trained probe"
-Share = Callable[..., Bootstrap]  # of arcs that were found in the tested sentences
+Parts = tuple[Corpus, Corpus]  # the sentences that fit, and those that test
 COLOURED = {  # in figures, in the order of their legends
     PROBE: COLOURS["blue"],
     TRAINED: COLOURS["orange"],
@@ -103,11 +104,12 @@ def jabberwocky(corpus: Corpus, seed: Seed) -> Treebank:
 def by_tags(fitted: Sequence[Tree], trees: Sequence[Tree]) -> np.ndarray:
     """Arcs found without a model: two words are the closer, the more often words of such parts of speech, so far apart, were adjacent."""
     counts = defaultdict[tuple, np.ndarray](lambda: np.array([0.1, 1.0]))  # adjacent, all
-    cells = lambda tree: {  # noqa: E731
-        (a, b): (tree.words[tree.kept[a]].upos, tree.words[tree.kept[b]].upos, min(b - a, 11))
-        for b in range(len(tree.kept))
-        for a in range(b)
-    }
+
+    def cells(tree: Tree) -> dict[tuple[int, int], tuple[str, str, int]]:
+        tags = [tree.words[at].upos for at in tree.kept]
+        pairs = combinations(range(len(tags)), 2)
+        return {(a, b): (tags[a], tags[b], min(b - a, 11)) for a, b in pairs}
+
     for tree in fitted:
         arcs = {tuple(sorted(arc)) for arc in tree.arcs.tolist()}
         for pair, cell in cells(tree).items():
@@ -144,7 +146,7 @@ def by_heads(
         at: arcs_found(corpus.trees[at], -maps - maps.swapaxes(-1, -2))
         for at, maps in corpus.read(model, tokenizer, heads=True)
     }
-    return np.concatenate([parts[at] for at in range(len(parts))], axis=-1)
+    return np.concatenate([parts[at] for at in sorted(parts)], axis=-1)
 
 
 def trees_without_model(fitted: Sequence[Tree], trees: Sequence[Tree]) -> dict[str, np.ndarray]:
@@ -178,12 +180,8 @@ def sentences_of_lab(lab: Lab) -> Treebank:
     found: dict[str, tuple[Sentence, ...]] = {}
     for sentence in (one for several in lab.annotator.annotate(texts) for one in several):
         # Words count the characters of a text, which may have several sentences.
-        before = sentence.words[0].start - sentence.text.index(sentence.words[0].form)
-        words = (
-            replace(word, start=word.start - before, end=word.end - before)
-            for word in sentence.words
-        )
-        found[sentence.text] = (Sentence(sentence.text, tuple(words)),)
+        first = sentence.words[0]
+        found[sentence.text] = (moved(sentence, sentence.text.index(first.form) - first.start),)
     return Treebank(lab.annotator.name, found)
 
 
@@ -196,9 +194,9 @@ def run(lab: Lab) -> None:
             f"{len(both.trees)} usable sentences; {2 * LEAST} are wanted, half to fit a probe and half"
             " to test it: give more rows (max_examples), or a treebank"
         )
-    fitted, tested = both[:half], both[half:]
+    parts = fitted, tested = both[:half], both[half:]
     lab.fact(sentences={"train": half, "test": len(tested.trees), "left out": both.left_out})
-    known, new = (part.vectors(encoder, lab.tokenizer) for part in (fitted, tested))
+    known, new = (part.vectors(encoder, lab.tokenizer) for part in parts)
     layers = range(len(known))
     probes = {PROBE: [fit(x, fitted.trees) for x in known]}
     probes[TRAINED] = [train_probe(x, fitted.trees, seed=seed) for x in known]
@@ -207,28 +205,24 @@ def run(lab: Lab) -> None:
         for name, some in probes.items()
     }
     untrained = lab.encoder("normal")
-    random = [part.vectors(untrained, lab.tokenizer) for part in (fitted, tested)]
+    random = [part.vectors(untrained, lab.tokenizer) for part in parts]
     found[RANDOM] = [
         arcs_of_probe(tested.trees, y, fit(x, fitted.trees)) for x, y in zip(*random, strict=True)
     ]
-    chosen_by, of_heads = (by_heads(part, encoder, lab.tokenizer) for part in (fitted, tested))
+    chosen_by, of_heads = (by_heads(part, encoder, lab.tokenizer) for part in parts)
     by_head = chosen_by.mean(axis=-1)  # (layers, heads)
     found[HEAD] = [of[at] for of, at in zip(of_heads, by_head.argmax(axis=1), strict=True)]
     best = largest(by_head)
 
-    def share(arcs: np.ndarray, chosen: np.ndarray | slice = slice(None)) -> Bootstrap:
-        return share_found(arcs, tested.trees, seed, chosen)
-
-    options: dict[str, Any] = {"unit": "score", "tolerance": SHARE}
+    share = partial(share_found, trees=tested.trees, seed=seed)
+    score, gain = (partial(lab.record, unit=of, tolerance=SHARE) for of in ("score", "gain"))
     shares = {
         name: {f"layer {at}": share(one) for at, one in enumerate(of, start=name == HEAD)}
         for name, of in found.items()
     }
-    lab.record(UUAS, shares, by=("state", "kind"), **options)
+    score(UUAS, shares, by=("state", "kind"))
     without = trees_without_model(fitted.trees, tested.trees)
-    lab.record(
-        WITHOUT, {kind: share(one) for kind, one in without.items()}, by=("kind",), **options
-    )
+    score(WITHOUT, {kind: share(one) for kind, one in without.items()}, by=("kind",))
     rho = {
         name: {
             f"layer {at}": bootstrap_mean(correlations(tested.trees, new[at], some[at]), seed)
@@ -239,40 +233,28 @@ def run(lab: Lab) -> None:
     lab.record(RHO, rho, by=("state", "kind"), unit="correlation", tolerance=SHARE)
     # The layer, too, is chosen on other sentences.
     layer = best_layer(known, fitted.trees)
-    at_best = {name: found[name][layer] for name in probes} | {HEAD: of_heads[best]} | without
-    record_lengths(lab, tested.trees, at_best, share)
-    record_sizes(lab, known[layer], fitted, new[layer], tested.trees, share)
-    record_controls(
-        lab,
-        (fitted, tested),
-        (known[layer], new[layer]),
-        probes[PROBE][layer],
-        at_best,
-        layer,
-        best,
-        share,
-    )
+    probe, at_best = probes[PROBE][layer], {name: found[name][layer] for name in probes}
+    at_best |= {HEAD: of_heads[best]} | without
+    record_lengths(lab, tested.trees, at_best)
+    record_sizes(lab, parts, known[layer], new[layer])
+    on_exchanged = with_exchanged_trees(parts, known[layer], new[layer], seed)
+    gain("selectivity of the closed-form probe", share(at_best[PROBE]) - on_exchanged)
+    controls = {"exchanged trees": on_exchanged}
+    controls |= without_sense(lab, tested, probe, layer, best) | by_lemma(parts, at_best, seed)
+    score(CONTROL, controls, by=("kind",))
     lab.fact(layer=layer, head=head_name(*best[:2]))
-    lab.fact(drawn=drawn(lab, probes[PROBE][layer], layer, best))
-    above_head = share(found[PROBE][layer]) - share(of_heads[best])
-    lab.record(ABOVE_HEAD, above_head, unit="gain", tolerance=SHARE)
-    middle, last = (len(known) - 1) // 2, len(known) - 1
-    ends = {
-        f"layer {at}": shares[PROBE][f"layer {middle}"] - shares[PROBE][f"layer {at}"]
-        for at in (1, last)
-    }
-    lab.record(ABOVE_ENDS, ends, by=("kind",), unit="gain", tolerance=SHARE)
-    above = {
-        kind: shares[PROBE][kind] - shares[TRAINED][kind] for kind in map("layer {}".format, layers)
-    }
-    lab.record(ABOVE_TRAINED, above, by=("kind",), unit="gain", tolerance=SHARE)
+    lab.fact(drawn=drawn(lab, probe, layer, best))
+    gain(ABOVE_HEAD, share(at_best[PROBE]) - share(of_heads[best]))
+    closed, middle = shares[PROBE], shares[PROBE][f"layer {(len(known) - 1) // 2}"]
+    ends = {kind: middle - closed[kind] for kind in ("layer 1", f"layer {len(known) - 1}")}
+    gain(ABOVE_ENDS, ends, by=("kind",))
+    above = {kind: closed[kind] - trained for kind, trained in shares[TRAINED].items()}
+    gain(ABOVE_TRAINED, above, by=("kind",))
     for claim in ("trees-in-vectors", "trees-in-the-middle", "probe-without-training"):
         lab.judge(claim)
 
 
-def record_lengths(
-    lab: Lab, trees: Sequence[Tree], found: Mapping[str, np.ndarray], share: Share
-) -> None:
+def record_lengths(lab: Lab, trees: Sequence[Tree], found: Mapping[str, np.ndarray]) -> None:
     """The share of arcs of each length that is found, by method, and how many such arcs there are."""
     lengths = np.concatenate([abs(tree.arcs[:, 0] - tree.arcs[:, 1]) for tree in trees])
     of = np.searchsorted(list(LENGTHS.values()), lengths)
@@ -280,90 +262,80 @@ def record_lengths(
     counts = {kind: int(chosen.sum()) for kind, chosen in there.items()}
     lab.record("arcs of this length", counts, by=("kind",), unit="count")
     values = {
-        name: {kind: share(arcs, chosen) for kind, chosen in there.items()}
+        name: {
+            kind: share_found(arcs, trees, lab.settings.seed, chosen)
+            for kind, chosen in there.items()
+        }
         for name, arcs in found.items()
     }
     lab.record(BY_LENGTH, values, by=("state", "kind"), unit="score", tolerance=SHARE)
 
 
-def record_sizes(
-    lab: Lab,
-    known: np.ndarray,
-    fitted: Corpus,
-    new: np.ndarray,
-    trees: Sequence[Tree],
-    share: Share,
-) -> None:
+def record_sizes(lab: Lab, parts: Parts, known: np.ndarray, new: np.ndarray) -> None:
     """UUAS of both probes after some of the training sentences."""
+    (fitted, tested), seed = parts, lab.settings.seed
     ends = sentence_ends(fitted.trees)
-    order = np.random.default_rng(lab.settings.seed).permutation(len(ends))
+    order = np.random.default_rng(seed).permutation(len(ends))
     words = np.split(known, ends[:-1])
     values: dict[str, dict[str, Bootstrap]] = {PROBE: {}, TRAINED: {}}
     for size in [size for size in SIZES if size < len(order)] + [len(order)]:
         some = [fitted.trees[at] for at in order[:size]]
         x = np.concatenate([words[at] for at in order[:size]])
-        for name, probe in (
-            (PROBE, fit(x, some)),
-            (TRAINED, train_probe(x, some, seed=lab.settings.seed)),
-        ):
-            values[name][str(size)] = share(arcs_of_probe(trees, new, probe))
+        for name, probe in {PROBE: fit(x, some), TRAINED: train_probe(x, some, seed=seed)}.items():
+            arcs = arcs_of_probe(tested.trees, new, probe)
+            values[name][str(size)] = share_found(arcs, tested.trees, seed)
     lab.record(PART, values, by=("state", "kind"), unit="score", tolerance=SHARE)
 
 
-def record_controls(
-    lab: Lab,
-    parts: tuple[Corpus, Corpus],
-    vectors: tuple[np.ndarray, np.ndarray],
-    probe: np.ndarray,
-    at_best: Mapping[str, np.ndarray],
-    layer: int,
-    best: tuple[int, ...],
-    share: Share,
-) -> None:
-    """Exchanged trees with selectivity, jabberwocky, and lemmas that no training sentence has."""
-    (fitted, tested), (known, new), seed = parts, vectors, lab.settings.seed
-    found, chain = at_best[PROBE], at_best[CHAIN]
-    others = [exchanged(part.trees, seed) for part in parts]
-    by_position = arcs_of_probe(others[1], new, fit(known, others[0]))
-    values = {"exchanged trees": share_found(by_position, others[1], seed)}
-    selectivity = share(found) - values["exchanged trees"]
-    lab.record("selectivity of the closed-form probe", selectivity, unit="gain", tolerance=SHARE)
+def with_exchanged_trees(parts: Parts, known: np.ndarray, new: np.ndarray, seed: int) -> Bootstrap:
+    """UUAS of a probe where only position is left to learn."""
+    fitted, tested = (exchanged(part.trees, seed) for part in parts)
+    return share_found(arcs_of_probe(tested, new, fit(known, fitted)), tested, seed)
 
+
+def without_sense(
+    lab: Lab, tested: Corpus, probe: np.ndarray, layer: int, best: tuple[int, ...]
+) -> dict[str, Bootstrap]:
+    """UUAS of the probe and of the best head on jabberwocky."""
+    encoder, seed = lab.encoder(), lab.settings.seed
     nonsense = Corpus.of(jabberwocky(tested, seed), lab.tokenizer, least=1)
-    encoder, trees = lab.encoder(), nonsense.trees
     mapped = nonsense.vectors(encoder, lab.tokenizer)[layer]
-    for name, arcs in {
-        "jabberwocky": arcs_of_probe(trees, mapped, probe),
+    arcs = {
+        "jabberwocky": arcs_of_probe(nonsense.trees, mapped, probe),
         f"jabberwocky, {HEAD}": by_heads(nonsense, encoder, lab.tokenizer)[best],
-    }.items():
-        values[name] = share_found(arcs, trees, seed)
+    }
+    return {name: share_found(one, nonsense.trees, seed) for name, one in arcs.items()}
 
-    lemma = lambda word: word.lemma or word.form.lower()  # noqa: E731
-    seen = {lemma(word) for tree in fitted.trees for word in tree.words}
-    unseen = np.array(
-        [
-            any(lemma(tree.words[tree.kept[end]]) not in seen for end in arc)
-            for tree in tested.trees
-            for arc in tree.arcs
-        ]
+
+def by_lemma(parts: Parts, found: Mapping[str, np.ndarray], seed: int) -> dict[str, Bootstrap]:
+    """UUAS of the probe and of the chain, of arcs with and without a lemma that no training sentence has."""
+    fitted, tested = (part.trees for part in parts)
+
+    def lemmas(tree: Tree) -> np.ndarray:
+        return np.array([word.lemma or word.form.lower() for word in tree.words])
+
+    known = np.concatenate([lemmas(tree) for tree in fitted])
+    is_known = [np.isin(lemmas(tree)[tree.kept], known) for tree in tested]
+    seen = np.concatenate(
+        [words[tree.arcs].all(axis=1) for words, tree in zip(is_known, tested, strict=True)]
     )
-    for name, chosen in {"with an unseen lemma": unseen, "with seen lemmas": ~unseen}.items():
+    values: dict[str, Bootstrap] = {}
+    for name, chosen in {"with an unseen lemma": ~seen, "with seen lemmas": seen}.items():
         if chosen.any():
-            values[name] = share(found, chosen)
-            values[f"{name}, {CHAIN}"] = share(chain, chosen)
-    lab.record(CONTROL, values, by=("kind",), unit="score", tolerance=SHARE)
+            values[name] = share_found(found[PROBE], tested, seed, chosen)
+            values[f"{name}, {CHAIN}"] = share_found(found[CHAIN], tested, seed, chosen)
+    return values
 
 
 def drawn(lab: Lab, probe: np.ndarray, layer: int, best: tuple[int, ...]) -> dict[str, object]:
     """A sentence with its governors, and to which word the probe and the best head join each; -1 for none."""
-    text, words = " ".join(DRAWN), list[Word]()
-    for form, head in zip(DRAWN, GOVERNORS, strict=True):
-        start = len(" ".join([*(word.form for word in words), ""])) if words else 0
-        words.append(Word(form, form, start, start + len(form), "X", head, ""))
-    corpus = Corpus.of(
-        Treebank("", {text: (Sentence(text, tuple(words)),)}), lab.tokenizer, least=1
+    starts = accumulate((len(form) + 1 for form in DRAWN), initial=0)
+    words = tuple(
+        Word(form, form, start, start + len(form), "X", head, "")
+        for form, head, start in zip(DRAWN, GOVERNORS, starts, strict=False)
     )
-    encoder = lab.encoder()
+    text, encoder = " ".join(DRAWN), lab.encoder()
+    corpus = Corpus.of(Treebank("", {text: (Sentence(text, words),)}), lab.tokenizer, least=1)
     ((_, maps),) = corpus.read(encoder, lab.tokenizer, heads=True)
     mapped = corpus.vectors(encoder, lab.tokenizer)[layer] @ probe
     distances = {PROBE: squared_distances(mapped), HEAD: -maps[best] - maps[best].T}

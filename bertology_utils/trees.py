@@ -226,7 +226,7 @@ class Corpus:
     def vectors(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
         """Vectors of the words of all sentences one after the other, shape (layers + 1, words, width)."""
         parts = dict(self.read(model, tokenizer))
-        return np.concatenate([parts[at] for at in range(len(parts))], axis=1)
+        return np.concatenate([parts[at] for at in sorted(parts)], axis=1)
 
 
 def sentence_ends(trees: Sequence[Tree]) -> np.ndarray:

@@ -461,26 +461,6 @@ def test_complements_are_told_by_the_release(folder):
     assert links.only_complements(several) == several[:1]
 
 
-def test_an_elements_role_is_told_by_its_place_and_words():
-    def role(text, *elements):
-        spans = exemplar(text, "saw", *elements)
-        sentence = links.FrameSentence(spans, spans.target, tuple((s,) for s in spans.elements))
-        return measure.role(FramePlaces(sentence, (), ((),) * len(elements), 0, range(0)))
-
-    text = "He often saw the dog"
-    assert role(text, ("Agent", "He")) == "pronoun before"
-    assert role("Mary often saw the dog", ("Agent", "Mary")) == "other before"
-    assert role(text, ("Theme", "the dog")) == "after"
-    assert role(text, ("Agent", "He"), ("Theme", "the dog")) == ""
-
-
-def test_two_of_144_heads_are_beyond_the_99th_percentile_whatever_their_scores():
-    rng = np.random.default_rng(0)
-    for scores in (rng.random((12, 12)), rng.normal(size=144), published_panel("framenet")):
-        assert measure.beyond_percentile(scores) == 2
-    assert measure.beyond_percentile(rng.random((6, 12))) == 1
-
-
 def test_the_second_head_above_the_third():
     scores = np.random.default_rng(0).normal([[0.3, 0.2, 0.1]], 0.01, (200, 1, 3))
     apart = measure.second_above_third(scores, 1)

@@ -161,7 +161,7 @@ def read(path: str | Path) -> Treebank:
             continue
         sentence, spelt = _sentence(tokens)
         sentences[sentence.text] = (sentence,)
-        parts.append(_moved(sentence, len(text)))
+        parts.append(moved(sentence, len(text)))
         text += spelt
     bank = Treebank(path.name, sentences | paragraphs, tuple(faults))
     if not sentences:
@@ -306,8 +306,8 @@ def _word(token: Token, span: tuple[int, int], count: int) -> Word:
     )
 
 
-def _moved(sentence: Sentence, offset: int) -> Sentence:
-    """The sentence as it stands ``offset`` characters into a text."""
+def moved(sentence: Sentence, offset: int) -> Sentence:
+    """The sentence as it stands ``offset`` characters farther into a text."""
     words = (
         replace(word, start=word.start + offset, end=word.end + offset) for word in sentence.words
     )

@@ -19,21 +19,8 @@ from ..published import published_panel
 from ..results import Results
 from ..statistics import ONE_SIDED, heads_by_size
 from ..verdicts import WEIGHT
+from . import measure
 from .links import FrameSentence
-from .measure import (
-    BOTH,
-    DIRECTIONS,
-    ELSEWHERE,
-    EXCESS,
-    FORWARD,
-    OTHER_PLACES,
-    P_OF_EXCESS,
-    PUBLISHED,
-    RANDOM,
-    SCORE,
-    WEIGHT_ALONE,
-    Seen,
-)
 
 
 def annotated_sentence(sentence: FrameSentence) -> Figure:
@@ -56,7 +43,7 @@ def annotated_sentence(sentence: FrameSentence) -> Figure:
     return figure
 
 
-def link_in_map(link: Seen, reverse: bool = False) -> Figure:
+def link_in_map(link: measure.Seen, reverse: bool = False) -> Figure:
     """A head's map of a sentence, with the cells of its links framed in orange (Fig 3).
 
     Args:
@@ -73,7 +60,7 @@ def link_in_map(link: Seen, reverse: bool = False) -> Figure:
     return figure
 
 
-def weights_at_places(link: Seen, places: Sequence[set[tuple[int, int]]]) -> Figure:
+def weights_at_places(link: measure.Seen, places: Sequence[set[tuple[int, int]]]) -> Figure:
     """A head's largest weight along a sentence's links and at each other place, before and after correction.
 
     Args:
@@ -115,12 +102,12 @@ def sorted_scores(results: Results) -> Figure:
     Those beyond the 99th percentile are orange.
     """
     panels: dict[str, tuple[np.ndarray, np.ndarray | None]] = {
-        f"{PUBLISHED}\n{DIRECTIONS[1]}": (published_panel("framenet"), None)
+        f"{measure.PUBLISHED}\n{measure.DIRECTIONS[1]}": (published_panel("framenet"), None)
     }
-    for direction in DIRECTIONS[::-1]:
+    for direction in measure.DIRECTIONS[::-1]:
         panels[f"this model\n{direction}"] = (
-            results.array(SCORE, kind=direction),
-            results.array(ELSEWHERE, kind=direction, state=RANDOM),
+            results.array(measure.SCORE, kind=direction),
+            results.array(measure.ELSEWHERE, kind=direction, state=measure.RANDOM),
         )
     figure, axes = plots.panel_grid(len(panels), 3.2, 2.9, sharey=True)
     for ax, (title, (scores, random)) in zip(axes, panels.items(), strict=True):
@@ -152,13 +139,13 @@ def links_and_places(results: Results) -> Figure:
     Heads that follow links are orange and named.
     """
     panels = {}
-    for direction in DIRECTIONS:
-        elsewhere = results.array(ELSEWHERE, kind=direction, state=OTHER_PLACES)
-        panels[direction] = elsewhere, results.array(SCORE, kind=direction)
+    for direction in measure.DIRECTIONS:
+        elsewhere = results.array(measure.ELSEWHERE, kind=direction, state=measure.OTHER_PLACES)
+        panels[direction] = elsewhere, results.array(measure.SCORE, kind=direction)
     end = 1.08 * max(np.max(both) for both in panels.values())
     figure, axes = plots.panel_grid(2, 4.2, 4.3, sharey=True)
     for ax, (direction, (elsewhere, along)) in zip(axes, panels.items(), strict=True):
-        following = results.array(P_OF_EXCESS, kind=direction) <= ONE_SIDED
+        following = results.array(measure.P_OF_EXCESS, kind=direction) <= ONE_SIDED
         ax.plot([0, end], [0, end], color=COLOURS["grey"], lw=1, zorder=0)
         ax.scatter(elsewhere[~following], along[~following], s=12, color=COLOURS["blue"], alpha=0.6)
         ax.scatter(elsewhere[following], along[following], s=50, color=COLOURS["orange"])
@@ -170,7 +157,7 @@ def links_and_places(results: Results) -> Figure:
                 head_name(*head), where, offset, textcoords="offset points", ha="right", va="center"
             )
         ax.text(0.98 * end, 0.9 * end, "equal", color=COLOURS["grey"], ha="right", fontsize=9)
-        who = "text" if direction == FORWARD else "code"
+        who = "text" if direction == measure.FORWARD else "code"
         count = f"{following.sum()} of {along.size} heads follow links"
         ax.set_title(f"{direction} (the paper's {who})\n{count}", fontsize=10)
         ax.xaxis.set_major_locator(plt.MultipleLocator(0.05))
@@ -191,11 +178,12 @@ def two_controls(results: Results, count: int = 15) -> Figure:
         count: heads in a panel.
     """
     figure, axes = plots.panel_grid(2, 4.4, 0.24 * count + 1.3)
-    for ax, direction in zip(axes, DIRECTIONS, strict=True):
+    for ax, direction in zip(axes, measure.DIRECTIONS, strict=True):
         first, both = (
-            results.array(EXCESS, kind=direction, state=state) for state in (WEIGHT_ALONE, BOTH)
+            results.array(measure.EXCESS, kind=direction, state=state)
+            for state in (measure.WEIGHT_ALONE, measure.BOTH)
         )
-        following = results.array(P_OF_EXCESS, kind=direction) <= ONE_SIDED
+        following = results.array(measure.P_OF_EXCESS, kind=direction) <= ONE_SIDED
         heads = heads_by_size(first)[:count]
         for at, head in enumerate(heads):
             colour = COLOURS["orange" if following[head] else "blue"]

@@ -50,9 +50,6 @@ DIRECTIONS = FORWARD, BACK = "predicate to element", "element to predicate"
 # What the links are compared with, and what people read for it.
 PLACES = {"moved": "shifted places", "borrowed": "other sentences' places"}
 EVEN_SHARES = 2  # so many times 1/L is a high weight, as in §4.4's stripes
-PRONOUN_FORMS = frozenset(
-    "i you he she it we they who me him her us them this that these those".split()
-)
 # Rows of the results.
 SCORE, EXCESS = "score along frame links", "excess along frame links"
 P_OF_EXCESS = "p of the excess beyond place and word"
@@ -185,9 +182,8 @@ class FrameLinkScores:
     @property
     def excess(self) -> np.ndarray:
         """Links minus the mean of the other places, shape (sentences that have others, layers, heads)."""
-        return np.stack(
-            [scores[0] - scores[1:].mean(axis=0) for scores in self.places if len(scores) > 1]
-        )
+        others = [scores[1:].mean(axis=0) for scores in self.places if len(scores) > 1]
+        return self.actual[self.compared] - np.stack(others)
 
 
 class FrameLinkAttention(StrongestCells):
@@ -215,12 +211,10 @@ class FrameLinkAttention(StrongestCells):
 def borrowed_places(placed: Sequence[FramePlaces], direction: str, seed: int) -> list[list[Cells]]:
     """Links, and those of other sentences of the same length: distances and positions stay; the seed draws."""
     rng, by_length = np.random.default_rng(seed), defaultdict[int, list[Cells]](list)
-    for sentence in placed:
-        by_length[sentence.length].append(sentence.pairs(direction))
-    links = [(sentence.length, sentence.pairs(direction)) for sentence in placed]
-    return [
-        [cells, *borrow_places(by_length[length], as_set(cells), rng)] for length, cells in links
-    ]
+    links = [(by_length[sentence.length], sentence.pairs(direction)) for sentence in placed]
+    for same, cells in links:
+        same.append(cells)
+    return [[cells, *borrow_places(same, as_set(cells), rng)] for same, cells in links]
 
 
 def moved_places(placed: Sequence[FramePlaces], direction: str) -> list[list[Cells]]:
@@ -340,13 +334,6 @@ def tested_head(test: ManyTest, head: Head) -> Support:
     return Support(float(test.above[head]), float(test.below[head]), number)
 
 
-def looks_along(weight: float, tokens: int) -> Support:
-    """Support for a high weight along a link of one sentence: above :data:`EVEN_SHARES` even shares of its tokens."""
-    number = f"{weight:.3f}, an even share {1 / tokens:.3f}; one sentence"
-    is_high = weight * tokens > EVEN_SHARES
-    return Support(float(not is_high), float(is_high), number)
-
-
 def second_above_third(scores: np.ndarray, seed: Seed) -> Estimate:
     """The second highest head's score minus the third's, mean over sentences.
 
@@ -383,17 +370,6 @@ def best_fixed_distance(
     counts = Counter(distance for several in distances for distance in several)
     best = max(counts, key=lambda distance: (counts[distance], -abs(distance)))
     return best, bootstrap_mean(np.array([float(best in several) for several in distances]), seed)
-
-
-def role(sentence: FramePlaces) -> str:
-    """Of its one link's element: a "pronoun before" the predicate, "other before" it, or "after" it; "" for several links."""
-    if len(sentence.elements) > 1:
-        return ""
-    spans = sentence.sentence.elements[0]
-    if spans[0].start >= sentence.sentence.target[0].start:
-        return "after"
-    words = " ".join(sentence.sentence.exemplar.text[span.start : span.end] for span in spans)
-    return "pronoun before" if words.lower() in PRONOUN_FORMS else "other before"
 
 
 # All that §4.2 measures
@@ -501,7 +477,10 @@ def record_highest_heads(
     supports = {}
     for head in () if unmet else (first, second):
         at = texts.index(EXAMPLE)
-        supports[head_name(*head)] = looks_along(float(actual[at, *head]), placed[at].length)
+        weight, even = float(actual[at, *head]), 1 / placed[at].length
+        is_high = weight > EVEN_SHARES * even
+        number = f"{weight:.3f}, an even share {even:.3f}; one sentence"
+        supports[head_name(*head)] = Support(float(not is_high), float(is_high), number)
     lab.judge("frame-example", supports, unmet=unmet)
 
 
@@ -522,16 +501,12 @@ def record_percentile(
     of_links = {direction: {LINKS: one.actual.mean(axis=0)} for direction, one in scores.items()}
     all_scores = {direction: of_links[direction] | without[direction] for direction in scores}
     all_scores[PUBLISHED] = {LINKS: published_panel("framenet")}
+    # Of 144 heads always two, whatever the scores are, but for ties.
     counts = {
-        kind: {state: beyond_percentile(one) for state, one in states.items()}
+        kind: {state: int((one > np.percentile(one, 99)).sum()) for state, one in states.items()}
         for kind, states in all_scores.items()
     }
     lab.record(BEYOND_99TH, counts, by=("kind", "state"), unit="count")
-
-
-def beyond_percentile(scores: np.ndarray, percent: float = 99) -> int:
-    """How many heads score beyond a percentile of all heads' scores: of 144 always two, whatever the scores are, but for ties."""
-    return int((scores > np.percentile(scores, percent)).sum())
 
 
 def record_following(

@@ -22,23 +22,13 @@ from ..plots import COLOURS
 from ..plots.charts import BORDER, ZERO
 from ..results import Results
 from ..verdicts import CLAIMS, WEIGHT
-from .measure import (
-    ABOVE_PLACES,
-    ABOVE_RIVALS,
-    ALONG,
-    BEFORE,
-    CENTRED,
-    FROM_CLS,
-    NEIGHBOURS,
-    RHO,
-    TUNED,
-)
+from . import measure
 
 # What a link is compared with, each with its name, colour and marker.
 CONTROLS = {
-    ABOVE_PLACES: ("over position", "blue", "o"),
-    CENTRED: ("over position, mean attention received subtracted", "green", "D"),
-    ABOVE_RIVALS: ("over rivals", "orange", "s"),
+    measure.ABOVE_PLACES: ("over position", "blue", "o"),
+    measure.CENTRED: ("over position, mean attention received subtracted", "green", "D"),
+    measure.ABOVE_RIVALS: ("over rivals", "orange", "s"),
 }
 HIGHEST = 5  # heads of a type of link that are drawn
 # The tasks on which [CLS] attends most to punctuation, says the paper; on the others to [SEP].
@@ -47,8 +37,8 @@ PUNCTUATION = [TASKS[name].title for name in CLAIMS["cls-reads-punctuation"].tas
 
 def _heads(results: Results, kind: str) -> pd.DataFrame:
     """A row for each pre-trained head, with its name and a column for each kind of number along one type of link."""
-    numbers = [ALONG, NEIGHBOURS, *CONTROLS]
-    table = results.table(numbers, state=BEFORE, kind=kind)
+    numbers = [measure.ALONG, measure.NEIGHBOURS, *CONTROLS]
+    table = results.table(numbers, state=measure.BEFORE, kind=kind)
     table = table.pivot(index=["layer", "head"], columns="what", values="value")
     table = table.reindex(columns=numbers).reset_index()
     return table.assign(name=[head_name(at.layer - 1, at.head - 1) for at in table.itertuples()])
@@ -66,10 +56,12 @@ def links_and_neighbours(results: Results, kinds: Sequence[str]) -> Figure:
     """
     figure, axes = plots.panel_grid(len(kinds), 4.1, 3.3)
     for ax, kind in zip(axes, kinds, strict=True):
-        table, rho = _heads(results, kind), results.table(RHO, state=BEFORE, kind=kind)
-        ax.loglog(table[NEIGHBOURS], table[ALONG], "o", ms=5, mew=0, alpha=0.6, c=COLOURS["blue"])
-        for head in table.nlargest(2, ALONG).itertuples():
-            at = table.loc[head.Index, NEIGHBOURS], table.loc[head.Index, ALONG]
+        table = _heads(results, kind)
+        rho = results.table(measure.RHO, state=measure.BEFORE, kind=kind)
+        neighbour, along = table[measure.NEIGHBOURS], table[measure.ALONG]
+        ax.loglog(neighbour, along, "o", ms=5, mew=0, alpha=0.6, c=COLOURS["blue"])
+        for head in table.nlargest(2, measure.ALONG).itertuples():
+            at = neighbour[head.Index], along[head.Index]
             look: dict[str, Any] = {"fontsize": 9, "ha": "right", "va": "bottom"}
             ax.annotate(head.name, at, (-4, 2), textcoords="offset points", **look)
         correlated = "".join(f" (ρ = {one:.2f})" for one in rho.value)
@@ -94,7 +86,7 @@ def above_controls(results: Results, kinds: Sequence[str]) -> Figure:
     """
     figure, axes = plots.panel_grid(len(kinds), 3.2, 2.6)
     for ax, kind in zip(axes, kinds, strict=True):
-        table = _heads(results, kind).nlargest(HIGHEST, ABOVE_PLACES)
+        table = _heads(results, kind).nlargest(HIGHEST, measure.ABOVE_PLACES)
         table = table.iloc[::-1]  # the largest at the top
         for number, (what, (name, colour, marker)) in enumerate(CONTROLS.items()):
             rows = np.arange(len(table)) + 0.2 * (1 - number)
@@ -132,7 +124,7 @@ def last_layer(results: Results) -> Figure:
 
     The type that the paper's text names is outlined.
     """
-    table = results.table(FROM_CLS, state=TUNED)
+    table = results.table(measure.FROM_CLS, state=measure.TUNED)
     values = table.pivot(index="task", columns="kind", values="value").reindex(
         index=list(table.task.cat.categories), columns=list(TOKEN_TYPES)
     )
