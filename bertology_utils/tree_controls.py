@@ -20,7 +20,7 @@ from .common import head_name
 from .lab import Lab
 from .plots import COLOURS
 from .results import SHARE
-from .statistics import Bootstrap, Seed, bootstrap_mean, largest
+from .statistics import Bootstrap, Seed, bootstrap_mean, largest, rank_correlations
 from .trees import (
     LEAST,
     Corpus,
@@ -126,15 +126,10 @@ def by_tags(fitted: Sequence[Tree], trees: Sequence[Tree]) -> np.ndarray:
 
 def correlations(trees: Sequence[Tree], vectors: np.ndarray, probe: np.ndarray) -> np.ndarray:
     """Spearman's ρ of a word's distances by a probe and in the tree, mean over the words of each sentence of 5 to 50."""
-    from scipy.stats import rankdata
-
     ends, found = sentence_ends(trees), []
     for tree, mapped in zip(trees, np.split(vectors @ probe, ends[:-1]), strict=True):
         if 5 <= len(mapped) <= 50:
-            both = (rankdata(of, axis=1) for of in (squared_distances(mapped), tree.distances))
-            one, other = (of - of.mean(axis=1, keepdims=True) for of in both)
-            norms = np.sqrt((one**2).sum(axis=1) * (other**2).sum(axis=1))
-            found.append(((one * other).sum(axis=1) / np.maximum(norms, 1e-12)).mean())
+            found.append(rank_correlations(squared_distances(mapped), tree.distances).mean())
     return np.array(found)
 
 

@@ -68,11 +68,11 @@ def test_what_is_bert_base_and_what_is_not():
     assert "other wordpieces" in measure.not_bert_base(BertConfig(), tokenizer)
 
 
-def relation(name, z, beats, arcs=50):
+def relation(z, beats, arcs=50):
     """A test whose best head is so many standard errors above 2 points ahead."""
     ahead = resampled(z, 0.02)
     against_distance = "", 1, ahead, (0, 0), ahead, ahead, beats, beats, 1.0
-    return RelationTest(name, arcs, *against_distance, "", ahead, ahead, 1.0)
+    return RelationTest(arcs, *against_distance, "", ahead, ahead, 1.0)
 
 
 def outcomes(tests):
@@ -83,11 +83,11 @@ def outcomes(tests):
 
 def test_heads_that_point():
     theirs = {name: (CLARK[name].at,) for name in RELATIONS}
-    all_ahead = {name: relation(name, SURE, theirs[name]) for name in RELATIONS}
+    all_ahead = {name: relation(SURE, theirs[name]) for name in RELATIONS}
     assert outcomes(all_ahead) == (HOLDS, HOLDS)
-    assert outcomes(all_ahead | {"amod": relation("amod", -SURE, ())}) == (FAILS, UNDECIDED)
-    assert outcomes(all_ahead | {"amod": relation("amod", 0, ())}) == (UNDECIDED, UNDECIDED)
-    others = {name: relation(name, SURE, ((0, 0),)) for name in RELATIONS}
+    assert outcomes(all_ahead | {"amod": relation(-SURE, ())}) == (FAILS, UNDECIDED)
+    assert outcomes(all_ahead | {"amod": relation(0, ())}) == (UNDECIDED, UNDECIDED)
+    others = {name: relation(SURE, ((0, 0),)) for name in RELATIONS}
     assert outcomes(others) == (HOLDS, FAILS)
     assert "amod (4, 10) does not" in measure.heads_of_clark(others).number
     assert set(figures.MEANINGS) >= set(RELATIONS)
@@ -98,7 +98,7 @@ def test_clark_et_als_heads_are_judged_from_dependents_to_heads(theirs, outcome)
     """Where the other direction is the better one, ``beats`` has heads of that direction."""
     tests = {
         name: replace(
-            relation(name, SURE, () if theirs else (CLARK[name].at,)),
+            relation(SURE, () if theirs else (CLARK[name].at,)),
             way="head → dependent",
             towards_heads=(CLARK[name].at,) if theirs else (),
         )
@@ -108,8 +108,8 @@ def test_clark_et_als_heads_are_judged_from_dependents_to_heads(theirs, outcome)
 
 
 def test_a_relation_that_a_fixed_distance_already_finds_is_left_out():
-    behind = replace(relation("amod", -SURE, ()), baseline=resampled(0, 0.97))
-    tests = {"det": relation("det", SURE, ((0, 0),)), "amod": behind}
+    behind = replace(relation(-SURE, ()), baseline=resampled(0, 0.97))
+    tests = {"det": relation(SURE, ((0, 0),)), "amod": behind}
     assert set(measure.ahead_of_distance(tests)) == {"det"}
 
 

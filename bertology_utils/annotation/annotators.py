@@ -144,25 +144,18 @@ def read(path: str | Path) -> Treebank:
     sentences: dict[str, Annotated] = {}
     paragraphs: dict[str, Annotated] = {}
     faults: list[tuple[int, str]] = []
-    parts: list[Sentence] = []
-    text, whole, marked = "", True, False
-    for tokens, lines in [*_blocks(path), (None, [])]:
-        begins = tokens is None or any(key.split()[0] in PARAGRAPH for key in tokens.metadata)
-        if begins or not marked:  # up to the first that is marked, each sentence is a paragraph
-            if parts and whole:
-                paragraphs[text.rstrip(" ")] = tuple(parts)
-            text, parts, whole = "", [], True
-        if tokens is None:
-            break
-        marked = marked or begins
-        if fault := _fault(tokens, lines):
-            faults.append(fault)
-            whole = False
-            continue
-        sentence, spelt = _sentence(tokens)
-        sentences[sentence.text] = (sentence,)
-        parts.append(moved(sentence, len(text)))
-        text += spelt
+    for blocks in _paragraphs(path):
+        text, parts = "", list[Sentence]()
+        for tokens, lines in blocks:
+            if fault := _fault(tokens, lines):
+                faults.append(fault)
+                continue
+            sentence, spelt = _sentence(tokens)
+            sentences[sentence.text] = (sentence,)
+            parts.append(moved(sentence, len(text)))
+            text += spelt
+        if len(parts) == len(blocks):
+            paragraphs[text.rstrip(" ")] = tuple(parts)
     bank = Treebank(path.name, sentences | paragraphs, tuple(faults))
     if not sentences:
         raise ValueError(f"{path} has no sentence in it that can be used: {bank.faults_in_words()}")
@@ -200,6 +193,19 @@ def sentences_of(path: str | Path, least: int = 0) -> Treebank:
             * bool(bank.faults)
         )
     return bank
+
+
+def _paragraphs(path: Path) -> list[list[tuple[TokenList, list[int]]]]:
+    """Sentences by paragraph, from :func:`_blocks`; up to the first that is marked, each is one."""
+    paragraphs: list[list[tuple[TokenList, list[int]]]] = []
+    marked = False
+    for tokens, lines in _blocks(path):
+        begins = any(key.split()[0] in PARAGRAPH for key in tokens.metadata)
+        marked = marked or begins
+        if begins or not marked:
+            paragraphs.append([])
+        paragraphs[-1].append((tokens, lines))
+    return paragraphs
 
 
 def _blocks(path: Path) -> Iterator[tuple[TokenList, list[int]]]:

@@ -151,15 +151,8 @@ def annotate_inputs(
     count = len(texts[0])
     by_field = [annotated[start : start + count] for start in range(0, len(annotated), count)]
     encoded = encode(tokenizer, *texts, max_length=max_length, return_offsets_mapping=True)
-    return [
-        _placed(
-            encoded[row],
-            [column[row] for column in texts],
-            [column[row] for column in by_field],
-            tokenizer,
-        )
-        for row in range(count)
-    ]
+    both = zip(zip(*texts, strict=True), zip(*by_field, strict=True), strict=True)
+    return [_placed(encoded[at], *one, tokenizer) for at, one in enumerate(both)]
 
 
 def _placed(

@@ -220,7 +220,7 @@ class Flow:
 
     def __init__(self, marks: Sequence[np.ndarray]):
         self._marks = marks
-        self._rows: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
+        self._rows: dict[int, list[np.ndarray]] = {}
         self._now = torch.empty(0)
 
     def start(self, batch: Batch) -> None:
@@ -242,18 +242,16 @@ class Flow:
             neighbours.append(weights.sum(dim=2))
             words.append((weights * keys[:, None]).sum(dim=2))
         shares = torch.cat([to_marks, torch.stack(words, dim=2)], dim=2)  # (examples, heads, 6)
-        shares = torch.cat([shares, 1 - shares.sum(dim=2, keepdim=True)], dim=2)
-        destinations = shares.cpu().float().numpy()
-        around = torch.stack(neighbours, dim=2).cpu().float().numpy()
-        for index, *both in zip(batch.index, destinations, around, strict=True):
-            self._rows[index].append(tuple(both))
+        rest, around = 1 - shares.sum(dim=2, keepdim=True), torch.stack(neighbours, dim=2)
+        together = torch.cat([shares, rest, around], dim=2).cpu().float().numpy()
+        for index, values in zip(batch.index, together, strict=True):
+            self._rows[index].append(values)
 
     def compute(self) -> FlowShares:
         """Shares of all examples, in the order of the data."""
-        rows = [self._rows[index] for index in sorted(self._rows)]
-        return FlowShares(
-            *(np.array([[layer[part] for layer in row] for row in rows]) for part in (0, 1))
-        )
+        values = np.array([self._rows[index] for index in sorted(self._rows)])
+        parts = np.split(values, [len(DESTINATIONS)], axis=3)
+        return FlowShares(*map(np.ascontiguousarray, parts))
 
 
 def in_even_shares(

@@ -84,14 +84,12 @@ class Arcs:
         example: which example each arc is in, shape (arcs,); its sentences share a map.
         offset: head minus dependent in words, shape (arcs,).
         hits: True where an attention head points right, shape (ways, arcs, layers, heads).
-        examples: how many there are, with or without such arcs.
         by_rule: True where each of :data:`RULES` points right, shape (ways, arcs, rules).
     """
 
     example: np.ndarray
     offset: np.ndarray
     hits: np.ndarray
-    examples: int
     by_rule: np.ndarray
 
 
@@ -145,7 +143,7 @@ class Pointing:
                 hits.append(np.stack([layer[at][:, chosen] for layer in self._hits[index]], axis=2))
                 by_rule.append(sentence.by_rule[:, chosen])
         whole, rules = np.concatenate(hits[1:] or hits, axis=1), np.concatenate(by_rule, axis=1)
-        return Arcs(np.array(numbers, int), np.array(offsets, int), whole, len(self._inputs), rules)
+        return Arcs(np.array(numbers, int), np.array(offsets, int), whole, rules)
 
 
 class _Sentence:
@@ -199,13 +197,12 @@ def nearest_words(sentence: PlacedSentence) -> np.ndarray:
 
 def joined(parts: Sequence[Arcs]) -> Arcs:
     """The arcs of several data sets as one, examples numbered through."""
-    starts = np.cumsum([0, *(part.examples for part in parts[:-1])])
+    ends = np.cumsum([0, *(part.example.max(initial=-1) + 1 for part in parts)])
     hits = [part.hits for part in parts if len(part.offset)]
     return Arcs(
-        np.concatenate([part.example + at for part, at in zip(parts, starts, strict=True)]),
+        np.concatenate([part.example + at for part, at in zip(parts, ends, strict=False)]),
         np.concatenate([part.offset for part in parts]),
         np.concatenate(hits, axis=1) if hits else parts[0].hits,
-        sum(part.examples for part in parts),
         np.concatenate([part.by_rule for part in parts], axis=1),
     )
 
@@ -246,7 +243,6 @@ class RelationTest:
     """One relation's best head against the best fixed offset and the best rule, on examples that chose none of them.
 
     Attributes:
-        relation: its name.
         arcs: how many were measured.
         way: the direction in which heads do best.
         offset, baseline: the best fixed offset from the attending word, and its accuracy.
@@ -260,7 +256,6 @@ class RelationTest:
         above_rule, p_rule: accuracy minus the rule's; and p of the best head beating the rule.
     """
 
-    relation: str
     arcs: int
     way: str
     offset: int
@@ -298,7 +293,7 @@ def best_offset(offsets: np.ndarray) -> int:
     return max(candidates, key=lambda offset: np.count_nonzero(offsets == offset))
 
 
-def relation_test(name: str, arcs: Arcs, seed: Seed, ways: Sequence[int] = (0, 1)) -> RelationTest:
+def relation_test(arcs: Arcs, seed: Seed, ways: Sequence[int] = (0, 1)) -> RelationTest:
     """Which heads point along a relation more often than the best fixed offset and the best rule do?
 
     Head, offset and rule are chosen on one half of the examples and measured on the other, so that
@@ -306,17 +301,11 @@ def relation_test(name: str, arcs: Arcs, seed: Seed, ways: Sequence[int] = (0, 1
     In the tests the sign of an example's difference is exchanged.
 
     Args:
-        name: of the relation.
-        arcs: from :class:`Pointing`.
+        arcs: from :class:`Pointing`, in two examples at least.
         seed: of halving, resampling and permutations.
         ways: the directions to choose from, places in :data:`WAYS`.
-
-    Raises:
-        ValueError: fewer than two examples with an arc of the relation.
     """
     examples, of_arcs = np.unique(arcs.example, return_inverse=True)
-    if len(examples) < 2:
-        raise ValueError(f"{len(examples)} examples with a {name} arc; give two at least")
     drawn = np.random.default_rng(seed).permutation(len(examples))
     chooses = (drawn < len(examples) // 2)[of_arcs]  # True at arcs of the one half
     hits = arcs.hits[list(ways)].astype(float)  # (ways, arcs, layers, heads)
@@ -344,7 +333,6 @@ def relation_test(name: str, arcs: Arcs, seed: Seed, ways: Sequence[int] = (0, 1
         for values in (own, other, own - other, ruled, own - ruled)
     )
     return RelationTest(
-        relation=name,
         arcs=len(own),
         way=WAYS[ways[best]],
         offset=chosen[best],
@@ -362,11 +350,22 @@ def relation_test(name: str, arcs: Arcs, seed: Seed, ways: Sequence[int] = (0, 1
     )
 
 
+def relation_tests(
+    lab: Lab, model: PreTrainedModel, tasks: Sequence[Task]
+) -> dict[str, RelationTest]:
+    """Tests of a model's heads by relation, those left out that fewer than two examples have; arguments as of :func:`arcs_of`."""
+    return {
+        name: relation_test(arcs, lab.settings.seed)
+        for name, arcs in arcs_of(lab, model, tasks).items()
+        if len(set(arcs.example)) > 1  # a half chooses, a half is measured
+    }
+
+
 def chosen_and_measured(name: str, arcs: Arcs, seed: Seed) -> list[dict[str, object]]:
     """:func:`relation_test` of either direction of a relation: a row for each of :data:`WAYS`; see :func:`head_dependencies`."""
     rows = []
     for way in range(len(WAYS)):
-        test = relation_test(name, arcs, seed, [way])
+        test = relation_test(arcs, seed, [way])
         row: dict[str, object] = {"relation": name, "direction": test.way, "arcs": test.arcs}
         row["best head"] = head_name(*test.head)
         shares = {"head": test.accuracy, "distance": test.baseline, "rule": test.by_rule}

@@ -15,16 +15,14 @@ from ..annotation.inputs import (
     NOUNS,
     PRONOUNS,
     SUBJECTS,
-    TOKEN_TYPES,
     AnnotatedInput,
     PlacedSentence,
     is_punctuation,
-    token_types,
 )
 from ..attention import Batch, Measurement, attention_maps, one_example
 from ..attention.cells import Cells, StrongestCells, as_set, borrow_places, cells_between
 from ..common import head_name, track
-from ..features import Features, Flow, in_even_shares, marks
+from ..features import TOKEN_TYPES, Features, Flow, in_even_shares, marks, token_types
 from ..features.compare import mean_over_examples
 from ..glue import Task
 from ..lab import Lab, kept
@@ -36,10 +34,10 @@ from ..statistics import (
     largest,
     many_test,
     means_with_gaps,
-    rank_correlations,
+    rank_agreement,
 )
 from ..verdicts import WEIGHT, Support, all_of, never_adjacent, no_sink
-from .dependencies import ROWS, arcs_of, relation_test
+from .dependencies import ROWS, relation_tests
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -72,6 +70,8 @@ INDISTINCT = {
 }
 CLS_CLAIMS = {"cls-reads-sep": "[SEP]", "cls-reads-punctuation": "punctuation"}
 Found = Mapping[str, Any]  # what one pass over one task's inputs found of a model, by measurement
+States = Mapping[str, Mapping[Task, Found]]  # by state of the model and task
+Runs = Mapping[Task, Sequence[Found]]  # of every fine-tuning run
 Tests = Mapping[str, Sequence[ManyTest]]  # of every head, by type of link
 
 
@@ -341,12 +341,10 @@ def diagonal_correlation(along: np.ndarray, beside: np.ndarray, seed: Seed) -> B
         along, beside: shape (examples, layers, heads).
         seed: of the resampling.
     """
-    means = [
-        means_with_gaps(values.reshape(len(values), -1), seed)  # (1 + resamples, all heads)
-        for values in (along, beside)
-    ]
+    # Each (examples, 1, all heads).
+    both = (values.reshape(len(values), 1, -1) for values in (along, beside))
     n = int(np.isfinite(along[:, 0, 0]).sum())
-    return Bootstrap.of(rank_correlations(*means), n, seed)
+    return replace(rank_agreement(*both, seed), n=n)
 
 
 # Does some head follow a link?
@@ -439,16 +437,8 @@ def run(lab: Lab) -> None:
     lab.fact(annotation=lab.annotator.name, learned=lab.learned)
 
 
-def record_links(
-    lab: Lab, states: Mapping[str, Mapping[Task, Found]], tuned: Mapping[Task, Sequence[Found]]
-) -> None:
-    """Every head along links, above places and rivals, and on neighbours; examples of all tasks together.
-
-    Args:
-        lab: of the notebook.
-        states: by state of the model and task.
-        tuned: of every fine-tuning run, by task.
-    """
+def record_links(lab: Lab, states: States, tuned: Runs) -> None:
+    """Every head along links, above places and rivals, and on neighbours; examples of all tasks together."""
     seed = lab.settings.seed
     links = [of_input for task in lab.tasks for of_input in links_of(lab, task)]
     adjacent = share_adjacent(links)
@@ -517,11 +507,7 @@ def judge_links(
 
 def record_relations(lab: Lab) -> None:
     """Heads along dependencies, pre-trained, and whether one points from subject to verb better than a distance."""
-    tests = {
-        relation: relation_test(relation, arcs, lab.settings.seed)
-        for relation, arcs in arcs_of(lab, lab.encoder(), lab.tasks).items()
-        if len(set(arcs.example)) > 1  # a half chooses, a half is measured
-    }
+    tests = relation_tests(lab, lab.encoder(), lab.tasks)
     for what, part, unit in ROWS:
         values = {relation: getattr(test, part) for relation, test in tests.items()}
         lab.record(what, values, by=("kind",), state=BEFORE, unit=unit)
@@ -529,9 +515,7 @@ def record_relations(lab: Lab) -> None:
     lab.judge("subjects-distance", subjects, unmet="" if subjects else "such arcs")
 
 
-def record_from_cls(
-    lab: Lab, states: Mapping[str, Mapping[Task, Found]], tuned: Mapping[Task, Sequence[Found]]
-) -> None:
+def record_from_cls(lab: Lab, states: States, tuned: Runs) -> None:
     """What [CLS] gives each type of token in the last layer, and in how many resamples a type comes first (Fig 7)."""
     means = {
         state: {task: mean_over_examples(last_layer(one)) for task, one in models.items()}

@@ -31,15 +31,7 @@ from ..framenet.links import OFFICIAL, PAPER, extract
 from ..framenet.measure import BACK, FrameLinkAttention, place
 from ..framenet.release import load_release
 from ..glue import Task
-from ..links.dependencies import (
-    CLARK,
-    FOUND,
-    ROWS,
-    Pointing,
-    RelationTest,
-    arcs_of,
-    relation_test,
-)
+from ..links.dependencies import CLARK, FOUND, ROWS, Pointing, RelationTest, relation_tests
 from ..links.measure import (
     LINK_TYPES,
     diagonal_correlation,
@@ -270,8 +262,13 @@ def record_special_tokens(lab: Lab, seen: Observed, types: Types, another: str) 
 
 def record_dependencies(lab: Lab, another: str) -> None:
     """Heads along dependencies against the best fixed distance; with random weights; Clark et al.'s."""
-    pointing = relation_tests(lab, "pretrained", lab.tasks)
-    random = relation_tests(lab, "normal", lab.tasks[:1])
+    pointing, random = (
+        {name: test for name, test in tests.items() if test.arcs >= MIN_EXAMPLES}
+        for tests in (
+            relation_tests(lab, lab.encoder(), lab.tasks),
+            relation_tests(lab, lab.encoder("normal"), lab.tasks[:1]),
+        )
+    )
     for what, part, unit in ROWS:
         values = {name: getattr(test, part) for name, test in pointing.items()}
         record(lab, what, values, unit, by="kind")
@@ -286,14 +283,6 @@ def record_dependencies(lab: Lab, another: str) -> None:
     judge(lab, "relations-random", none)
     clark = {"": heads_of_clark(pointing)} if pointing else {}
     judge(lab, "clark-heads", clark, unmet=another)
-
-
-def relation_tests(lab: Lab, init: str, tasks: tuple[Task, ...]) -> dict[str, RelationTest]:
-    """Tests of heads along dependencies, by relation; relations with few arcs are left out."""
-    arcs = arcs_of(lab, lab.encoder(init), tasks)
-    arcs = {name: one for name, one in arcs.items() if len(set(one.example)) > 1}
-    tests = {name: relation_test(name, one, lab.settings.seed) for name, one in arcs.items()}
-    return {name: test for name, test in tests.items() if test.arcs >= MIN_EXAMPLES}
 
 
 def ahead_of_distance(tests: Mapping[str, RelationTest]) -> dict[str, Support]:
