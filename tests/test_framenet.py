@@ -18,8 +18,7 @@ from precision import forward_tolerance
 from bertology_utils.attention import attention_maps, observe
 from bertology_utils.attention.batches import make_batches
 from bertology_utils.corpora import FRAMENET
-from bertology_utils.framenet import links, measure, release
-from bertology_utils.framenet.links import OFFICIAL, PAPER, extract
+from bertology_utils.framenet import measure, release
 from bertology_utils.framenet.measure import (
     BACK,
     DIRECTIONS,
@@ -28,7 +27,15 @@ from bertology_utils.framenet.measure import (
     FramePlaces,
     place,
 )
-from bertology_utils.framenet.release import Exemplar, Span, load_release, read_unit
+from bertology_utils.framenet.release import (
+    OFFICIAL,
+    PAPER,
+    Exemplar,
+    Span,
+    extract,
+    load_release,
+    read_unit,
+)
 from bertology_utils.lab import Lab
 from bertology_utils.published import PANELS, published_panel
 from bertology_utils.statistics import heads_by_size, in_both, many_test
@@ -270,11 +277,11 @@ def test_every_rule_at_its_border(monkeypatch):
     assert kept(near, every_element=True) == []
     assert kept(near, core_sets=True) == ["Agent"]
     for most, left in ((11, ["Agent"]), (10, [])):  # it has eleven tokens
-        monkeypatch.setattr(links, "SENTENCE_TOKENS", most)
+        monkeypatch.setattr(release, "SENTENCE_TOKENS", most)
         assert kept(near) == left
     monkeypatch.undo()
     for most, left in ((5, ["Agent", "Theme"]), (4, ["Agent"])):
-        monkeypatch.setattr(links, "ELEMENT_TOKENS", most)
+        monkeypatch.setattr(release, "ELEMENT_TOKENS", most)
         assert kept(near, nearest=1) == left
     monkeypatch.undo()
     elements = ("Agent", "She"), ("Instrument", "the old glasses of hers")
@@ -455,10 +462,10 @@ def test_complements_are_told_by_the_release(folder):
     def sentence(*functions):
         elements = Span("Theme", 0, 2), Span("Goal", 3, 5)
         exemplar = first._replace(elements=elements, functions=functions)
-        return links.FrameSentence(exemplar, first.target, ((elements[1],),))
+        return release.FrameSentence(exemplar, first.target, ((elements[1],),))
 
     several = [sentence("Ext", "Dep"), sentence("Dep", "Obj"), sentence("", "")]
-    assert links.only_complements(several) == several[:1]
+    assert release.only_complements(several) == several[:1]
 
 
 def test_the_second_head_above_the_third():

@@ -20,7 +20,7 @@ from ..results import Results
 from ..statistics import ONE_SIDED, heads_by_size
 from ..verdicts import WEIGHT
 from . import measure
-from .links import FrameSentence
+from .release import FrameSentence
 
 
 def annotated_sentence(sentence: FrameSentence) -> Figure:

@@ -30,21 +30,13 @@ from ..statistics import (
     p_is,
 )
 from ..verdicts import CLAIMS, WEIGHT, Support, some_head, too_few
-from .links import (
-    EXAMPLE,
-    PAPER,
-    PAPER_SENTENCES,
-    PAPER_UNITS,
-    RULES,
-    FrameSentence,
-    extract,
-    only_complements,
-)
-from .release import Release, Span, load_release
+from .release import PAPER, RULES, FrameSentence, Span, extract, load_release, only_complements
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
+EXAMPLE = "He was becoming agitated ."  # of §4.2
+PAPER_SENTENCES, PAPER_UNITS = 473, 13_572  # §4.2; lexical units of release 1.7
 # Who attends: the predicate, as the paper's text says, or the element, as its code has it.
 DIRECTIONS = FORWARD, BACK = "predicate to element", "element to predicate"
 # What the links are compared with, and what people read for it.
@@ -110,7 +102,7 @@ def place(
     """Sentences with the wordpieces of their links, and the model's inputs.
 
     Args:
-        sentences: from :func:`bertology_utils.framenet.links.extract`.
+        sentences: from :func:`bertology_utils.framenet.release.extract`.
         tokenizer: a fast tokenizer.
         max_length: wordpieces per input.
 
@@ -377,7 +369,7 @@ def best_fixed_distance(
 
 def run(lab: Lab) -> None:
     """Record the scores of every head in both directions, the controls, and the verdicts of §4.2."""
-    record_sentences(lab, load_release(lab.settings.framenet))
+    record_sentences(lab)
     placed, batches = frame_sentences(lab)
     measurements = {direction: borrowing(lab, placed, direction) for direction in DIRECTIONS}
     random = observe_cached(lab.encoder("normal"), batches, measurements)
@@ -431,8 +423,9 @@ def scores_and_tests(
     )
 
 
-def record_sentences(lab: Lab, release: Release) -> None:
+def record_sentences(lab: Lab) -> None:
     """How many sentences the paper's rules leave, and those of its code."""
+    release = load_release(lab.settings.framenet)
     if release.problems:
         print(f"left out of {release.name}: {len(release.problems)}, first {release.problems[0]}")
     lab.fact(release=release.name)

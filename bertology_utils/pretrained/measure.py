@@ -27,9 +27,8 @@ from ..features.measure import (
     token_masks,
 )
 from ..features.measure import measurements as type_measurements
-from ..framenet.links import OFFICIAL, PAPER, extract
 from ..framenet.measure import BACK, FrameLinkAttention, place
-from ..framenet.release import load_release
+from ..framenet.release import OFFICIAL, PAPER, extract, load_release
 from ..glue import Task
 from ..links.dependencies import CLARK, FOUND, ROWS, Pointing, RelationTest, relation_tests
 from ..links.measure import (
