@@ -341,10 +341,10 @@ def diagonal_correlation(along: np.ndarray, beside: np.ndarray, seed: Seed) -> B
         along, beside: shape (examples, layers, heads).
         seed: of the resampling.
     """
-    # Each (examples, 1, all heads).
-    both = (values.reshape(len(values), 1, -1) for values in (along, beside))
+    # (examples, 1, all heads)
+    one, other = (values.reshape(len(values), 1, -1) for values in (along, beside))
     n = int(np.isfinite(along[:, 0, 0]).sum())
-    return replace(rank_agreement(*both, seed), n=n)
+    return replace(rank_agreement(one, other, seed), n=n)
 
 
 # Does some head follow a link?
