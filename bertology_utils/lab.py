@@ -239,11 +239,7 @@ class Lab(Record):
         return range(self.settings.trainings_of(task))
 
     def checkpoint(
-        self,
-        task: Task,
-        init: str = "pretrained",
-        seed_offset: int = 0,
-        cut: Pruning | None = None,
+        self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Pruning | None = None
     ) -> ModelSource | None:
         """The classifier that was given instead of a fine-tuning run; arguments as of :meth:`training`.
 
@@ -260,11 +256,7 @@ class Lab(Record):
 
     @kept
     def training(
-        self,
-        task: Task,
-        init: str = "pretrained",
-        seed_offset: int = 0,
-        cut: Pruning | None = None,
+        self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Pruning | None = None
     ) -> finetune.Training:
         """All that determines a fine-tuning run.
 

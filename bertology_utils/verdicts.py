@@ -250,11 +250,7 @@ class Verdict:
 
 
 def judge(
-    name: str,
-    found: Mapping[Any, Any],
-    unmet: str = "",
-    unit: str = "",
-    model: str = THIS_RUN,
+    name: str, found: Mapping[Any, Any], unmet: str = "", unit: str = "", model: str = THIS_RUN
 ) -> Verdict:
     """The verdict on a claim.
 

@@ -180,11 +180,7 @@ def inverse_temperatures(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def some_in_each(
-    parts: Sequence[Signed],
-    p: np.ndarray,
-    measure: str,
-    names: Sequence[str],
-    side: str = "better",
+    parts: Sequence[Signed], p: np.ndarray, measure: str, names: Sequence[str], side: str = "better"
 ) -> Support:
     """Support for some head's (or layer's) gain being above 0 (or below) in each of several parts; the surest head in words.
 

@@ -47,13 +47,7 @@ from ..verdicts import (
     constant_score,
     some_head,
 )
-from .across import (
-    Followed,
-    follow,
-    record_across,
-    record_by_ablation,
-    some_in_each,
-)
+from .across import Followed, follow, record_across, record_by_ablation, some_in_each
 from .effects import (
     COMPARED_ROWS,
     Effects,

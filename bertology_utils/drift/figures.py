@@ -28,7 +28,7 @@ def similarity_by_head(results: Results) -> Figure:
     arrays = plots.head_arrays(results.table(SIMILARITY, kind="fine-tuning"))
     lowest = min((np.nanmin(values) for values in arrays.values()), default=0.0)
     limits = float(np.floor(10 * lowest) / 10), 1.0
-    return plots.head_grid(arrays, "cosine similarity\n(dark: changed)", limits, "mako", columns=4)
+    return plots.head_grid(arrays, "cosine similarity\n(dark: changed)", limits, "mako")
 
 
 def similarity_by_layer(results: Results) -> Figure:

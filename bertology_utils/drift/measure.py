@@ -73,9 +73,7 @@ def map_similarity(model: nn.Module, reference: nn.Module, batches: Iterable[Bat
 
 
 def compare_maps(
-    comparisons: Mapping[str, Sequence[nn.Module]],
-    batches: Iterable[Batch],
-    padding: bool = False,
+    comparisons: Mapping[str, Sequence[nn.Module]], batches: Iterable[Batch], padding: bool = False
 ) -> dict[str, np.ndarray]:
     """Cosine similarities of flattened attention maps, from one pass of each model (§4.3).
 

@@ -147,7 +147,7 @@ def special_tokens_by_head(results: Results) -> Figure:
     panels = {f"{BERT}: {kind}": published_panel(kind) for kind in LINES}
     panels |= {f"{results.model_title}: {kind}": heads[kind] for kind in LINES}
     most = max(float(np.nanmax(values)) for values in panels.values())
-    figure = plots.head_grid(panels, "mean weight", (0, most), columns=4)
+    figure = plots.head_grid(panels, "mean weight", (0, most))
     for ax in figure.axes[:-1]:
         ax.set_anchor("N")  # first layers side by side, also of encoders of several depths
     return figure

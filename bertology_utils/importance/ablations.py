@@ -20,14 +20,7 @@ from itertools import combinations, combinations_with_replacement
 import numpy as np
 
 from ..disabling.masking import ABLATIONS, INTERCHANGE
-from ..statistics import (
-    RESAMPLES,
-    Bootstrap,
-    Seed,
-    mean_of,
-    rank_correlation,
-    resampled_rows,
-)
+from ..statistics import RESAMPLES, Bootstrap, Seed, mean_of, rank_correlation, resampled_rows
 
 WAYS = tuple(
     "resample" if name == INTERCHANGE else name for name in ABLATIONS

@@ -19,17 +19,7 @@ from ..glue import TASKS
 from ..plots.maps import CELL
 from ..results import Results
 from .ablations import SINK
-from .components import (
-    BOTH,
-    DIFFERENT,
-    ENOUGH,
-    EXAMPLES,
-    HEAD,
-    NOISE,
-    SAME,
-    TRAINING,
-    WAY,
-)
+from .components import BOTH, DIFFERENT, ENOUGH, EXAMPLES, HEAD, NOISE, SAME, TRAINING, WAY
 
 RISE, SHARE = "rise of the loss without a head", "share of what heads differ by"
 SHARE_BY_ABLATION, EVERY_ABLATION = "share by ablation", "all ways"

@@ -322,9 +322,7 @@ def beyond(published: Published, by_luck: Mapping[str, Sequence[np.ndarray]]) ->
     number = f"{100 * published.gain:+.1f} points without a {published.what}; luck reaches it with probability {at_rates}"
     runs = len(next(iter(by_luck.values())))
     return Support(
-        max(chances.values()),
-        max(below.values()),
-        f"{number}; n={published.n}, {runs} runs",
+        max(chances.values()), max(below.values()), f"{number}; n={published.n}, {runs} runs"
     )
 
 

@@ -38,10 +38,7 @@ CUT_FROM = ("the sink", "part of the sink", "words", "words of the sink's norm")
 # proportion; or all tokens alike, which adds the mean of their value vectors.
 INSTEAD = ("nothing", "the rest", "the mean")
 # (cut from, instead), in the order of all arrays.
-CUTS = (
-    *((one, instead) for one in CUT_FROM[:3] for instead in INSTEAD),
-    (CUT_FROM[3], INSTEAD[0]),
-)
+CUTS = (*((one, instead) for one in CUT_FROM[:3] for instead in INSTEAD), (CUT_FROM[3], INSTEAD[0]))
 
 
 @dataclass(frozen=True)
@@ -137,11 +134,7 @@ def cut_attention(
 
 
 def part_to_cut(
-    maps: torch.Tensor,
-    lengths: torch.Tensor,
-    masks: torch.Tensor,
-    order: torch.Tensor,
-    source: str,
+    maps: torch.Tensor, lengths: torch.Tensor, masks: torch.Tensor, order: torch.Tensor, source: str
 ) -> torch.Tensor:
     """The part of a layer's maps that goes.
 

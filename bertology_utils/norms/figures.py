@@ -121,7 +121,7 @@ def heads_both_ways(results: Results) -> Figure:
     titles = {kind: title for title, (_, kind) in LINKS.items()}
     there = [titles[kind] for kind in titles if kind in set(table.kind)]
     table["kind"] = pd.Categorical(table.kind.map(titles), there)
-    return plots.scatter(table, x=across, y=up, panel="kind", name="name", diagonal=True)
+    return plots.scatter(table, x=across, y=up, panel="kind", name="name")
 
 
 def ranks(results: Results) -> Figure:

@@ -72,11 +72,7 @@ OF_HEADS: Mapping[str, Callable[[Carried, int], np.ndarray]] = {
     ),
 }
 # What moves answers farther than dropping the attention to the sink, if that is a no-op.
-PREDICTED = (
-    "the sink, the rest instead",
-    "the sink, the mean instead",
-    "words, nothing instead",
-)
+PREDICTED = ("the sink, the rest instead", "the sink, the mean instead", "words, nothing instead")
 
 Found = Mapping[str, Any]  # what one pass over a task's inputs finds of a model, by measurement
 Models = Mapping[str, Mapping[Task, Sequence[Found]]]  # of every run, by state and task

@@ -41,7 +41,6 @@ def dots(
     label: str = "",
     colours: Colours = SERIES,
     marks: Mapping[str, str] | None = None,
-    border: Mapping[str, float] | None = None,
     limits: tuple[float | None, float | None] = (None, None),
     columns: int = 4,
 ) -> Figure:
@@ -55,7 +54,6 @@ def dots(
         y: column that tells the rows of the figure apart.
         marks: columns of other numbers to compare with, one for each row and panel, each with a
             marker: ``{"the paper": "D"}``. They are black, and the legend has the columns' names.
-        border: where a claim begins to hold, by what the legend says of it.
         limits: ends of the axis; by default those of the dots, with some room for intervals.
 
     Raises:
@@ -76,10 +74,9 @@ def dots(
     for end in ("low", "high"):
         table[end] = table.get(end, table.value).fillna(table.value)
 
-    seen = np.array([*table.value, *(border or {}).values()])
-    reach = 0.5 * np.ptp(seen)  # intervals that are much longer than the values lie apart are cut
-    ends = np.concatenate([seen, table.low, table.high])
-    ends = ends.clip(seen.min() - reach, seen.max() + reach)
+    reach = 0.5 * np.ptp(table.value)  # intervals much longer than the values lie apart are cut
+    ends = np.concatenate([table.value, table.low, table.high])
+    ends = ends.clip(table.value.min() - reach, table.value.max() + reach)
     low = ends.min() if limits[0] is None else limits[0]
     high = ends.max() if limits[1] is None else limits[1]
     shown = table.assign(_number=table.value.map("  {:.0f}  ".format).str.replace("-", "−"))
@@ -110,9 +107,7 @@ def dots(
         ax.grid(axis="y", which="minor", color="#e6e8eb", lw=0.6)
         if low < 0 < high:
             ax.axvline(0, **ZERO)
-        for value in (border or {}).values():
-            ax.axvline(value, **BORDER)
-    return _legend(figure, _handles(series), border)
+    return _legend(figure, _handles(series))
 
 
 def lines(
@@ -165,16 +160,8 @@ def lines(
     return _legend(figure, handles, border)
 
 
-def scatter(
-    table: pd.DataFrame,
-    *,
-    x: str,
-    y: str,
-    panel: str = "",
-    name: str = "",
-    diagonal: bool = False,
-) -> Figure:
-    """A dot for each row of a table, such as each head, at two of its numbers.
+def scatter(table: pd.DataFrame, *, x: str, y: str, panel: str, name: str) -> Figure:
+    """A dot for each row of a table, such as each head, at two of its numbers, on one scale; a line where they are equal.
 
     Args:
         table: with the two numbers as columns, such as
@@ -182,24 +169,19 @@ def scatter(
         x, y: these columns; the axes are called like them.
         panel: see above.
         name: column of names that are written beside their dots; empty for most.
-        diagonal: True for one scale on both axes and a line where the two numbers are equal.
     """
     table, series, panels, _ = _prepared(table, "", panel, SERIES)
     if table.empty:
         return _nothing()
     plot = _plot(table, "", series, x=x, y=y).add(so.Dots(pointsize=4), legend=False)
-    if name:
-        text = so.Text(fontsize=7, halign="left", offset=4, color="black")
-        plot = plot.add(text, data=table[table[name] != ""], text=name, legend=False)
+    text = so.Text(fontsize=7, halign="left", offset=4, color="black")
+    plot = plot.add(text, data=table[table[name] != ""], text=name, legend=False)
     figure = _figure(plot, panel, panels, 4, 3.0, 3.0)
-    (left, right), (bottom, top) = figure.axes[0].get_xlim(), figure.axes[0].get_ylim()
-    if diagonal:
-        left, right = bottom, top = min(left, bottom), max(right, top)
+    ends = *figure.axes[0].get_xlim(), *figure.axes[0].get_ylim()
+    low, high = min(ends), max(ends)
     for ax in figure.axes:
-        ax.set(xlim=(left, right + (0.12 * (right - left) if name else 0)), ylim=(bottom, top))
-        if diagonal:
-            ax.plot([left, right], [left, right], **ZERO)
-            ax.set_aspect("equal")
+        ax.plot([low, high], [low, high], **ZERO)
+        ax.set(xlim=(low, high + 0.12 * (high - low)), ylim=(low, high), aspect="equal")
     return figure
 
 

@@ -23,10 +23,7 @@ EDGE = "#d5d8dc"  # of white cells, which need one
 
 
 def head_map(
-    ax: Axes,
-    values: np.ndarray,
-    limits: tuple[float, float],
-    cmap: str | Colormap = MAP,
+    ax: Axes, values: np.ndarray, limits: tuple[float, float], cmap: str | Colormap = MAP
 ) -> QuadMesh:
     """Draw layers × heads as in the paper: layer 1 at the top, head 1 at the left.
 
@@ -70,7 +67,6 @@ def head_grid(
     label: str,
     limits: tuple[float, float] | None = None,
     cmap: str | Colormap = MAP,
-    columns: int = 4,
 ) -> Figure:
     """Several maps of heads on one scale, each under its title.
 
@@ -80,7 +76,6 @@ def head_grid(
         limits: values at the two ends of the scale, by default those of the numbers, and with
             :data:`GAIN` the same on both sides of zero. An arrow says that numbers lie beyond.
         cmap: colour map.
-        columns: panels in a row.
 
     Returns:
         The figure; its axes are in the order of the panels, the scale's last.
@@ -101,17 +96,17 @@ def head_grid(
     beyond = (low < limits[0], high > limits[1])
     layers, heads = np.max([np.shape(values) for values in panels.values()], axis=0)
     width = max(CELL * heads, max(map(len, "\n".join(panels).split("\n"))) * 0.075) + 0.35
-    figure, axes = panel_grid(len(panels), width, CELL * layers + 0.45, columns)
+    figure, axes = panel_grid(len(panels), width, CELL * layers + 0.45)
     for at, (ax, (title, values)) in enumerate(zip(axes, panels.items(), strict=True)):
         mesh = head_map(ax, values, limits, cmap)
         ax.set_title(title, fontsize=9)
         ax.set_aspect("equal")
-        if at % columns:
+        if at % 4:  # panels in a row
             ax.set_ylabel("")
-        if at + columns < len(panels):
+        if at + 4 < len(panels):
             ax.set_xlabel("")
     extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[beyond]
-    look: dict[str, Any] = {"aspect": 12 * -(-len(panels) // columns), "pad": 0.02}
+    look: dict[str, Any] = {"aspect": 12 * -(-len(panels) // 4), "pad": 0.02}
     scale = figure.colorbar(mesh, ax=axes, label=label, extend=extend, **look)
     scale.outline.set_visible(False)
     return figure
@@ -193,11 +188,7 @@ def token_maps(maps: Mapping[str, np.ndarray], tokens: Sequence[str], most: floa
 
 
 def outline(
-    ax: Axes,
-    cells: Iterable[tuple[int, int]],
-    colour: str = "orange",
-    inset: float = 0.0,
-    **line: Any,
+    ax: Axes, cells: Iterable[tuple[int, int]], colour: str = "orange", **line: Any
 ) -> None:
     """Outline cells of a self-attention map, or heads of a :func:`head_map`.
 
@@ -206,15 +197,14 @@ def outline(
         cells: (row, column) of each, from 0. There is one outline around cells that fill a
             rectangle, else one around each.
         colour: one of :data:`COLOURS`.
-        inset: how far the outline is from the border, in cells.
         line: other properties of matplotlib's Rectangle, such as ``linestyle``.
     """
     places = np.array(list(cells)).reshape(-1, 2)
     rectangle = len(places) and len(places) == np.prod(np.ptp(places, axis=0) + 1)
     look = {"fill": False, "edgecolor": COLOURS[colour], "linewidth": 1.8, "clip_on": False} | line
     for part in [places] if rectangle else places[:, None]:
-        y, x = part.min(axis=0) - 0.5 + inset
-        height, width = np.ptp(part, axis=0) + 1 - 2 * inset
+        y, x = part.min(axis=0) - 0.5
+        height, width = np.ptp(part, axis=0) + 1
         ax.add_patch(plt.Rectangle((x, y), width, height, **look))
 
 

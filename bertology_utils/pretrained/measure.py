@@ -18,14 +18,7 @@ from ..features.compare import (
     sep_ahead,
     stripes_of,
 )
-from ..features.measure import (
-    MARKS,
-    Flow,
-    TypeWeights,
-    in_even_shares,
-    observe_types,
-    token_masks,
-)
+from ..features.measure import MARKS, Flow, TypeWeights, in_even_shares, observe_types, token_masks
 from ..features.measure import measurements as type_measurements
 from ..framenet.measure import BACK, FrameLinkAttention, place
 from ..framenet.release import OFFICIAL, PAPER, extract, load_release
