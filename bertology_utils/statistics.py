@@ -94,13 +94,11 @@ def apart(one: Bootstrap, other: Bootstrap) -> Bootstrap:
 
 
 def mean_of(parts: Sequence[Bootstrap]) -> Bootstrap:
-    """Mean of paired statistics.
+    """Mean of one or more paired statistics.
 
     Raises:
-        ValueError: none, or not on the same resamples.
+        ValueError: not on the same resamples.
     """
-    if not parts:
-        raise ValueError("nothing to take the mean of; give at least one")
     total = parts[0]
     for part in parts[1:]:
         total = total - (-part)  # the difference checks that they are paired
@@ -258,22 +256,14 @@ def mean_over_seeds(parts: Sequence[Bootstrap], scale: float = 1.0) -> Estimate:
         scale: see :class:`Estimate`.
 
     Raises:
-        ValueError: none, or not on the same resamples.
+        ValueError: not on the same resamples.
     """
-    if not parts:
-        raise ValueError("no training to estimate from; give at least one")
     of_examples = float(mean_of(parts).draws.var())
     return _of_trainings([part.value for part in parts], of_examples, parts[0].n, scale)
 
 
 def of_same_examples(parts: Sequence[Estimate]) -> Estimate:
-    """As :func:`mean_over_seeds`, of numbers whose resamples are not known: their errors are taken to be fully correlated.
-
-    Raises:
-        ValueError: none.
-    """
-    if not parts:
-        raise ValueError("no training to estimate from; give at least one")
+    """As :func:`mean_over_seeds`, of numbers whose resamples are not known: their errors are taken to be fully correlated."""
     of_examples = float(np.mean([part.error for part in parts])) ** 2
     return _of_trainings([part.value for part in parts], of_examples, parts[0].n)
 
@@ -379,13 +369,7 @@ def _keys(key: Hashable) -> tuple[Hashable, ...]:
 
 
 def average(parts: Sequence[Estimate]) -> Estimate:
-    """Mean of independent estimates, such as one per task; ``n`` is the sum of examples.
-
-    Raises:
-        ValueError: none.
-    """
-    if not parts:
-        raise ValueError("nothing to average; give at least one estimate")
+    """Mean of independent estimates, such as one per task; ``n`` is the sum of examples."""
     variances = np.array([part.error**2 for part in parts]) / len(parts) ** 2
     total = float(variances.sum())
     spread = float((variances**2 / [part.degrees for part in parts]).sum())
@@ -571,8 +555,8 @@ def rank_correlation(x: np.ndarray, y: np.ndarray, seed: Seed) -> Bootstrap:
     Returns:
         With the items as its ``n``.
     """
-    drawn = resampled_rows(len(x), seed, RESAMPLES)
-    rows = np.vstack([np.arange(len(x)), *drawn])  # (1 + resamples, items)
+    # (1 + resamples, items)
+    rows = np.vstack([np.arange(len(x)), *resampled_rows(len(x), seed, RESAMPLES)])
     return Bootstrap.of(rank_correlations(x[rows], y[rows]), len(x), seed)
 
 

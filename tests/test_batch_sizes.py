@@ -37,10 +37,9 @@ from bertology_utils.links import links_of
 from bertology_utils.links.dependencies import Pointing
 from bertology_utils.links.measure import TokenLinkAttention
 from bertology_utils.models import load_classifier, load_encoder, load_tokenizer
-from bertology_utils.norms.carried import carried
+from bertology_utils.norms.carried import Mixing, carried
 from bertology_utils.norms.cuts import cut_attention
 from bertology_utils.norms.links import WordsOnly
-from bertology_utils.norms.mixing import Mixing
 from bertology_utils.patterns.classifiers import load_network
 from bertology_utils.patterns.measure import Patterns
 from bertology_utils.pruning.pairs import HeadDistances

@@ -14,7 +14,7 @@ from bertology_utils.attention import ByNorm, observe_cached, vectors, weighed
 from bertology_utils.attention import norms as value_norms
 from bertology_utils.attention.hooks import attention_hooks
 from bertology_utils.disabling.heads import TwinWords
-from bertology_utils.norms.mixing import DEFINITIONS, Mixing
+from bertology_utils.norms.carried import DEFINITIONS, Mixing
 
 
 class Keep:

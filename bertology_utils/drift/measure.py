@@ -195,8 +195,7 @@ def last_layers_lead(similarities: Sequence[np.ndarray], seed: Seed) -> dict[str
 
 def record_maps(lab: Lab) -> None:
     """Similarity before and after fine-tuning, the last layers' lead, and whether runs agree."""
-    leads, at_random = {}, {}
-    changes: dict[str, dict[Task, Bootstrap]] = {}
+    leads, at_random, changes = {}, {}, dict[str, dict[Task, Bootstrap]]()
     kinds = {"same way": "a second training", "other task": "a training on another task"}
     for task in track(lab.tasks, "comparing maps"):
         compared, seed = compare_runs(lab, task), lab.resampling_seed(task)
@@ -217,9 +216,8 @@ def record_maps(lab: Lab) -> None:
     lab.record(f"{name}, random start", at_random, unit="difference", **options)
     lab.judge("last-layers")
     lab.judge("qqp-exception", leads, unit="difference")
-    enough = len(at_random) >= 3
     missing = "three tasks learned from random weights, with changed maps"
-    lab.judge("random-start-layers", unmet="" if enough else missing)
+    lab.judge("random-start-layers", unmet="" if len(at_random) >= 3 else missing)
     lab.record("mean cosine of the changes of maps", changes, by=("kind", "task"), unit="cosine")
     same, other = (changes.get(kind, {}) for kind in kinds.values())
     # A run that began with the other task's model contains that run, and does not count.
@@ -398,7 +396,7 @@ def share_ahead(
 
 def record_resets(lab: Lab) -> None:
     """Change of the score with layers reset, and the last two layers' cost above that of all others."""
-    layers, above, changes = lab.config.num_hidden_layers, {}, {}
+    layers, above, changes, counts = lab.config.num_hidden_layers, {}, {}, {}
     if layers < 3 or not has_own_layers(lab.encoder()):
         missing = "more than two layers, each with weights of its own"
         lab.judge("last-layers-gain", {}, unmet=missing)
@@ -406,8 +404,9 @@ def record_resets(lab: Lab) -> None:
     groups = layer_groups(layers)
     last_two, others = f"{layers - 1}, {layers}", f"1 to {layers - 2}"
     for task in track(lab.tasks, "resetting layers"):
-        rows, seed, by_run, scores = reset_rows(lab, task), lab.resampling_seed(task), [], []
-        labels = np.asarray(rows["label"])
+        rows, seed = lab.rows(task, "swept", RESET_ROWS), lab.resampling_seed(task)
+        labels, by_run, scores = lab.labels(task, "swept", RESET_ROWS), [], []
+        counts[task] = len(rows)
         for number in lab.trainings(task):
             logits = logits_with_reset(lab, task, list(groups.values()), number, rows)
             answers = predictions(task, logits)
@@ -420,7 +419,6 @@ def record_resets(lab: Lab) -> None:
         above[task] = means.pop("above")
         changes[task] = means
     lab.record("change of the score with layers reset", changes, by=("task", "kind"), unit="gain")
-    counts = {task: len(reset_rows(lab, task)) for task in changes}
     lab.record("rows on which layers are reset", counts, by=("task",), unit="count")
     what = "cost of resetting the last two layers above that of all others"
     lab.record(what, above, by=("task",), unit="gain")
@@ -431,11 +429,6 @@ def layer_groups(layers: int) -> dict[str, tuple[int, ...]]:
     """The groups of layers to reset, by name: "1, 2" is a pair, "1 to 3" all up to the third."""
     pairs = {f"{one_based(at)}, {one_based(at + 1)}": (at, at + 1) for at in range(layers - 1)}
     return pairs | {f"1 to {count}": tuple(range(count)) for count in range(1, layers)}
-
-
-def reset_rows(lab: Lab, task: Task) -> Dataset:
-    """Rows on which layers are reset, :data:`RESET_ROWS` of those that no run trains on."""
-    return lab.rows(task, "swept", RESET_ROWS)
 
 
 def logits_with_reset(

@@ -27,7 +27,7 @@ from ..statistics import (
     whole_and_resampled,
 )
 from ..verdicts import PRETRAINED, WEIGHT, no_sink, unlearned
-from .carried import KINDS, MARKS, Carried, carried
+from .carried import DEFINITIONS, KINDS, MARKS, Carried, Mixing, carried
 from .cuts import CUTS, Cuts, cut_attention
 from .links import RUNS as LINK_RUNS
 from .links import (
@@ -38,7 +38,6 @@ from .links import (
     record_dependencies,
     record_frame_links,
 )
-from .mixing import DEFINITIONS, Mixing
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -54,14 +53,7 @@ RESTS = 0.5  # of a head's attention: a head that gives the sink more rests on i
 LENGTHS = "mean length of vectors"
 SHARES = "share of attention by destination, by {}"
 UNIFORM = "uniform shares of one token, by {}"
-ALL_LAYERS = "uniform shares of one token, all layers, by {}"
-OF_CLS = "share of [CLS], by {}"
-OF_CLS_BY_HEAD = "share of [CLS] of each head, by {}"
-FROM_SINK = "share of the output of heads that rest on the sink which comes from the sink"
 MOVED = "how far answers move"
-FARTHER = "doublings of how far answers move, from the sink cut with nothing instead"
-CUT_OF_ALL = "share of attention that is cut"
-CUT_OF_SINK = "share of the sink's attention that is cut with part of the sink"
 DROPPED = "the sink, nothing instead"
 # Of each head, (layers, heads): means over examples.
 OF_HEADS: Mapping[str, Callable[[Carried, int], np.ndarray]] = {
@@ -217,7 +209,8 @@ def record_uniform_shares(
             UNIFORM.format(way), by_layer, ("state", "kind"), over=("layer",), tolerance=0.01
         )
         means = {kind: float(one.mean()) for kind, one in by_layer[PRETRAINED].items()}
-        lab.record(ALL_LAYERS.format(way), means, ("kind",), state=PRETRAINED, tolerance=0.01)
+        what = f"uniform shares of one token, all layers, by {way}"
+        lab.record(what, means, ("kind",), state=PRETRAINED, tolerance=0.01)
         by_weight = by_weight or means
     return by_weight
 
@@ -242,16 +235,11 @@ def record_destinations(lab: Lab, models: Models) -> None:
         lab.record(what, shares, by=("state",), over=over, kinds=DESTINATIONS, unit="share")
     for way in COUNTED:
         heads = {task: one[way][..., 0].mean(axis=0) for task, (one,) in models[PRETRAINED].items()}
-        lab.record(OF_CLS_BY_HEAD.format(way), heads, by=("task",), state=PRETRAINED)
+        what = f"share of [CLS] of each head, by {way}"
+        lab.record(what, heads, by=("task",), state=PRETRAINED)
         counts = {task: int((one > RESTS).sum()) for task, one in heads.items()}
         what = f"heads that give [CLS] more than half, by {way}"
         lab.record(what, counts, by=("task",), unit="count", tolerance=1, state=PRETRAINED)
-
-
-def share_of(one: Found, kind: str, way: str, seed: Seed) -> Bootstrap:
-    """What a kind of token gets of a model's attention, mean over layers and heads."""
-    own = one[way][..., DESTINATIONS.index(kind)]  # (examples, layers, heads)
-    return bootstrap_mean(own.mean(axis=(1, 2)), seed)
 
 
 def record_falls(lab: Lab, models: Models, shares: Mapping[str, float]) -> None:
@@ -267,30 +255,35 @@ def record_falls(lab: Lab, models: Models, shares: Mapping[str, float]) -> None:
     """
     rows, seed = ("state", "task"), lab.resampling_seed
 
+    def share(task: Task, one: Found, way: str, kind: str = "[CLS]") -> Bootstrap:
+        """What a kind of token gets of a model's attention, mean over layers and heads."""
+        own = one[way][..., DESTINATIONS.index(kind)]  # (examples, layers, heads)
+        return bootstrap_mean(own.mean(axis=(1, 2)), seed(task))
+
     def fall(
         task: Task, one: Found, kind: str = "[CLS]", start: str = "weight", end: str = "norm"
     ) -> Bootstrap:
-        return share_of(one, kind, start, seed(task)) - share_of(one, kind, end, seed(task))
-
-    def rise(task: Task, one: Found, way: str) -> Bootstrap:
-        (before,) = models[PRETRAINED][task]
-        return share_of(one, "[CLS]", way, seed(task)) - share_of(before, "[CLS]", way, seed(task))
+        return share(task, one, start, kind) - share(task, one, end, kind)
 
     for way in COUNTED:
-        of_cls = by_state(models, lambda task, one: share_of(one, "[CLS]", way, seed(task)))
-        lab.record(OF_CLS.format(way), of_cls, by=rows, unit="share")
-        rises = over_trainings(models[TUNED], lambda task, one: rise(task, one, way))
+        of_cls = by_state(models, lambda task, one: share(task, one, way))
+        lab.record(f"share of [CLS], by {way}", of_cls, by=rows, unit="share")
+        rises = over_trainings(
+            models[TUNED],
+            lambda task, one: share(task, one, way) - share(task, models[PRETRAINED][task][0], way),
+        )
         what = f"rise of [CLS] by {way} in fine-tuning"
         lab.record(what, rises, by=("task",), unit="difference")
-    for kind in MARKS:
-        falls = by_state(models, lambda task, one: fall(task, one, kind))
-        lab.record(f"fall of {kind} by norm", falls, by=rows, unit="difference")
+    for claim, kind, end in (
+        ("norm-cls", "[CLS]", "norm"),
+        ("norm-sep", "[SEP]", "norm"),
+        ("norm-punctuation", "punctuation", "norm"),
+        ("norm-projection", "[CLS]", "projection"),
+    ):
+        falls = by_state(models, lambda task, one: fall(task, one, kind, end=end))
+        lab.record(f"fall of {kind} by {end}", falls, by=rows, unit="difference")
         unmet = no_sink(shares[kind], kind) or unlearned(lab.tasks, lab.learned)
-        lab.judge(f"norm-{kind.strip('[]').lower()}", cases(lab, falls), unmet=unmet)
-    projected = by_state(models, lambda task, one: fall(task, one, end="projection"))
-    lab.record("fall of [CLS] by projection", projected, by=rows, unit="difference")
-    unmet = no_sink(shares["[CLS]"], "[CLS]") or unlearned(lab.tasks, lab.learned)
-    lab.judge("norm-projection", cases(lab, projected), unmet=unmet)
+        lab.judge(claim, cases(lab, falls), unmet=unmet)
     further = over_trainings(models[TUNED], lambda task, one: fall(task, one, start="exchanged"))
     what = "fall of [CLS] above that with exchanged lengths"
     lab.record(what, further, by=("task",), state=TUNED, unit="difference")
@@ -336,20 +329,19 @@ def record_resting_heads(lab: Lab, models: Models, sink: str) -> None:
         for state in (PRETRAINED, TUNED)
     }
     shares = by_state(with_some, from_sink)
-    lab.record(FROM_SINK, shares, by=("state", "task"), unit="share")
+    what = "share of the output of heads that rest on the sink which comes from the sink"
+    lab.record(what, shares, by=("state", "task"), unit="share")
     lab.judge("sink-idle", cases(lab, shares))
-    values: dict[str, dict[str, dict[str, float]]] = {}
-    for state, by_task in with_some.items():
-        runs = [one for several in by_task.values() for one in several]
-        rests = np.concatenate([resting(one).ravel() for one in runs] or [np.empty(0, bool)])
-        for name, measure in OF_HEADS.items():
-            heads = [measure(one["carried"], at).ravel() for one in runs]
+    for name, measure in OF_HEADS.items():
+        values: dict[str, dict[str, float]] = {}
+        for state, by_task in with_some.items():
+            runs = [one for several in by_task.values() for one in several]
+            rests = np.array([resting(one) for one in runs], dtype=bool)
+            heads = np.array([measure(one["carried"], at) for one in runs])
             for kind, those in (("rest on the sink", rests), ("other heads", ~rests)):
                 if those.any():
-                    mean = float(np.concatenate(heads)[those].mean())
-                    values.setdefault(name, {}).setdefault(state, {})[kind] = mean
-    for name, of_states in values.items():
-        lab.record(name, of_states, by=("state", "kind"), tolerance=0.01)
+                    values.setdefault(state, {})[kind] = float(heads[those].mean())
+        lab.record(name, values, by=("state", "kind"), tolerance=0.01)
 
 
 # Attention cut
@@ -406,10 +398,8 @@ def record_cuts(lab: Lab, special: Mapping[Task, Sequence[np.ndarray]], sink: st
             for name in PREDICTED
         }
         # Mean over runs, examples and layers, each (cuts,).
-        cut, had = (
-            np.mean([getattr(one, part).mean(axis=(0, 2)) for one in runs], axis=0)
-            for part in ("gone", "sink")
-        )
+        shares = [(one.gone.mean(axis=(0, 2)), one.sink.mean(axis=(0, 2))) for one in runs]
+        cut, had = np.mean(shares, axis=0)
         gone[task] = {
             names[n]: cut[n] for n, (_, instead) in enumerate(CUTS) if instead == "nothing"
         }
@@ -421,10 +411,12 @@ def record_cuts(lab: Lab, special: Mapping[Task, Sequence[np.ndarray]], sink: st
     }
     rows_by = ("task", "kind")
     lab.record(MOVED, positive, by=rows_by, state=TUNED)
-    lab.record(FARTHER, farther, by=rows_by, state=TUNED, unit="doublings", tolerance=0.02)
+    what = "doublings of how far answers move, from the sink cut with nothing instead"
+    lab.record(what, farther, by=rows_by, state=TUNED, unit="doublings", tolerance=0.02)
     lab.judge("sink-noop")
-    lab.record(CUT_OF_ALL, gone, by=rows_by, state=TUNED, unit="share")
-    lab.record(CUT_OF_SINK, part_of_sink, by=("task",), state=TUNED, unit="share")
+    lab.record("share of attention that is cut", gone, by=rows_by, state=TUNED, unit="share")
+    what = "share of the sink's attention that is cut with part of the sink"
+    lab.record(what, part_of_sink, by=("task",), state=TUNED, unit="share")
 
 
 # Mixing

@@ -35,7 +35,7 @@ from ..links.measure import (
     share_adjacent,
 )
 from ..links.measure import measurements as link_measurements
-from ..norms.mixing import Mixing
+from ..norms.carried import Mixing
 from ..patterns import measure as patterns
 from ..published import published_panel
 from ..results import MEASURED, SHARE
