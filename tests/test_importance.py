@@ -206,8 +206,8 @@ def made_sweep(examples=60, heads=(2, 4), seed=0):
 
 def test_effects_on_parts_are_those_of_all_examples():
     labels = np.arange(60) % 2
-    sweeps = {(at, "uniform"): made_sweep(seed=at) for at in range(2)}
-    one, rows = sweeps[0, "uniform"], np.arange(60)
+    sweeps = {"uniform": [made_sweep(seed=at) for at in range(2)]}
+    one, rows = sweeps["uniform"][0], np.arange(60)
 
     def loss(outputs):
         return np.mean(np.log(np.exp(outputs).sum(axis=1)) - outputs[rows, labels])
@@ -221,7 +221,7 @@ def test_effects_on_parts_are_those_of_all_examples():
         cost = lost(one.heads[1, 2]) - lost(one.baseline)
         assert found[6, 0].mean() == pytest.approx(cost)
     with pytest.raises(ValueError, match="6 examples cannot be divided into 10 parts"):
-        effects_on_parts(MRPC, {(0, "uniform"): made_sweep(6)}, labels[:6], 1)
+        effects_on_parts(MRPC, {"uniform": [made_sweep(6)]}, labels[:6], 1)
 
 
 # Agreement. -------------------------------------------------------------
@@ -476,7 +476,7 @@ def test_the_section_needs_arrays_alone(monkeypatch):
         return made(task, number, way)
 
     def compared(lab, task):
-        return {(number, way): made(task, number, way) for number in (0, 1) for way in ABLATIONS}
+        return {way: [made(task, number, way) for number in (0, 1)] for way in ABLATIONS}
 
     described = made_heads().described
     monkeypatch.setattr(measure, "sweep_run", swept)

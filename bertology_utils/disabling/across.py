@@ -283,12 +283,10 @@ def record_by_ablation(lab: Lab) -> None:
     """Every head's gain by loss, by each ablation in the same runs and on the same examples: is 1/L alone what helps?"""
     for task in lab.tasks:
         labels, seed = compared_labels(lab, task), lab.resampling_seed(task)
-        by_ablation: dict[str, list[np.ndarray]] = {}
-        for (_, ablation), one in compared_sweeps(lab, task).items():
-            gains, whole = gains_of(task, one, labels, seed)
-            by_ablation.setdefault(ablation, []).append(gains["loss"] / whole["loss"])
-        for ablation, runs in by_ablation.items():
-            mean = Signed.of(np.mean(runs, axis=0), seed, len(runs))
+        for ablation, runs in compared_sweeps(lab, task).items():
+            each = [gains_of(task, one, labels, seed) for one in runs]
+            shares = [gains["loss"] / whole["loss"] for gains, whole in each]
+            mean = Signed.of(np.mean(shares, axis=0), seed, len(runs))
             what = "gain without a head by loss, by ablation"
             record_gains(lab, what, mean, task=task, state=ablation, unit=UNITS["loss"])
 

@@ -77,17 +77,12 @@ def ablations_of(lab: Lab, task: Task, number: int) -> tuple[str, ...]:
     return ABLATIONS if every else ABLATIONS[:1]
 
 
-def compared_sweeps(lab: Lab, task: Task) -> dict[tuple[int, str], Sweep]:
-    """Sweeps of a task's runs that have all ablations, on the same rows, by (number of the run, ablation)."""
-    at = lab.drawn(task, COMPARED_ROWS)
-    return {
-        (number, ablation): sweep_run(lab, task, number).select(at)
-        if ablation == "uniform"
-        else sweep_run(lab, task, number, ablation)
-        for number in lab.trainings(task)
-        if len(ablations_of(lab, task, number)) > 1
-        for ablation in ABLATIONS
-    }
+def compared_sweeps(lab: Lab, task: Task) -> dict[str, list[Sweep]]:
+    """By ablation the sweeps of the task's runs that have all of them, on the same rows; {} if no run has."""
+    runs = [at for at in lab.trainings(task) if len(ablations_of(lab, task, at)) > 1]
+    sweeps = {name: [sweep_run(lab, task, at, name) for at in runs] for name in ABLATIONS}
+    few = lab.drawn(task, COMPARED_ROWS)
+    return sweeps | {"uniform": [one.select(few) for one in sweeps["uniform"]]} if runs else {}
 
 
 def compared_labels(lab: Lab, task: Task) -> np.ndarray:

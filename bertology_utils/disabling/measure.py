@@ -111,12 +111,9 @@ def run(lab: Lab) -> None:
     record_needed_heads(lab, found, heads_by_size(excess)[:2])
     record_predictors(lab, followed, excess)
     for task in lab.tasks:
-        values, n = (
-            described(lab, task)["weight on [CLS]"],
-            len(lab.rows(task, "swept", DESCRIBED_ROWS)),
-        )
-        options = {"unit": "weight", "tolerance": 0.005, "n": n}
-        lab.record("weight on [CLS]", {task: values}, ("task",), **options)
+        values, n = described(lab, task), len(lab.rows(task, "swept", DESCRIBED_ROWS))
+        options = {"unit": "weight", "tolerance": 0.005, "n": n, "task": task}
+        lab.record("weight on [CLS]", values["weight on [CLS]"], **options)
 
 
 # §4.6
@@ -272,13 +269,12 @@ def record_layers(lab: Lab, sweeps: Sweeps, found: Found) -> None:
         ]  # of every run, (layers, examples)
         mean = [Signed.of(np.mean(each, axis=0).T, seed)]
         supports[task] = some_in_each(mean, in_each(mean)["better"], "score", layers)
-        by_ablation: dict[str, list[list[Bootstrap]]] = {}
-        for (_, ablation), one in compared_sweeps(lab, task).items():
-            whole, without = predictions(task, one.baseline), predictions(task, one.layers)
-            changes = gains(task, whole, without, compared_labels(lab, task), seed)
-            by_ablation.setdefault(ablation, []).append(changes)
-        for ablation, runs in by_ablation.items():
-            of_layers = zip(*runs, strict=True)
+        for ablation, runs in compared_sweeps(lab, task).items():
+            changes = []  # of every run, by layer
+            for one in runs:
+                whole, without = predictions(task, one.baseline), predictions(task, one.layers)
+                changes.append(gains(task, whole, without, compared_labels(lab, task), seed))
+            of_layers = zip(*changes, strict=True)
             estimates = [mean_over_seeds(of, several[0].layers.scale) for of in of_layers]
             compared.setdefault(ablation, {})[task] = estimates
     record_by_layer(lab, "gain without a layer, mean over runs", means)

@@ -57,7 +57,7 @@ def rises(task: Task, sweep: Sweep, labels: np.ndarray) -> np.ndarray:
 
 def effects_on_parts(
     task: Task,
-    sweeps: Mapping[tuple[int, str], Sweep],
+    sweeps: Mapping[str, Sequence[Sweep]],
     labels: np.ndarray,
     seed: Seed,
     by: str = "loss",
@@ -66,7 +66,7 @@ def effects_on_parts(
 
     Args:
         task: the task.
-        sweeps: by (number of the training, way of disabling); every training by every way.
+        sweeps: by way of disabling, of every training.
         labels: gold, shape (examples,).
         seed: of the division into parts, the same in all trainings and ways.
         by: "loss", or "score" for accuracy or Pearson's correlation.
@@ -94,9 +94,8 @@ def effects_on_parts(
         ]
         return np.stack(falls, axis=1)
 
-    trainings, ways = (dict.fromkeys(names) for names in zip(*sweeps, strict=True))
-    by_training = [np.stack([costs(sweeps[at, way]) for way in ways], axis=1) for at in trainings]
-    return np.stack(by_training, axis=1)
+    by_way = [np.stack([costs(one) for one in several], axis=1) for several in sweeps.values()]
+    return np.stack(by_way, axis=2)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from ..disabling.effects import (
 )
 from ..disabling.masking import ABLATIONS
 from ..disabling.sweep import Sweep, sweep
-from ..glue import Task, draw, predictions
+from ..glue import TASKS, Task, draw, predictions
 from ..statistics import ROUNDING
 from ..verdicts import Support
 from . import ablations, components
@@ -33,7 +33,7 @@ from .components import HEAD, Components, effects_on_parts, rises
 if TYPE_CHECKING:
     from ..lab import Lab
 
-Sweeps = Mapping[Task, Mapping[tuple[int, str], Sweep]]  # by (number of the run, ablation)
+Sweeps = Mapping[Task, Sequence[Sweep]]  # by 1/L, of every run
 RANDOM_ROWS = 100  # on which models of random weights are swept
 AS_SHARE: dict[str, Any] = {"unit": "share", "tolerance": 0.05}
 OVER_HEADS: dict[str, Any] = {"unit": "correlation over heads", "tolerance": 0.05}
@@ -42,24 +42,31 @@ OVER_HEADS: dict[str, Any] = {"unit": "correlation over heads", "tolerance": 0.0
 def run(lab: Lab) -> None:
     """Importance by run and by number of examples, its variance components, what ablations measure, and luck."""
     uniform: Sweeps = {
-        task: {(number, "uniform"): sweep_run(lab, task, number) for number in lab.trainings(task)}
+        task: [sweep_run(lab, task, number) for number in lab.trainings(task)]
         for task in lab.learned_tasks
     }
     record_heads(lab, uniform)
     independent: Sweeps = {
-        task: {key: several[key] for key in several if key[0] in independent_runs(lab, task)}
+        task: [several[number] for number in independent_runs(lab, task)]
         for task, several in uniform.items()
     }
-    costs = {
-        task: effects_on_parts(task, several, lab.labels(task, "swept"), lab.settings.seed)
-        for task, several in independent.items()
-    }  # (heads, runs, ablations, parts of the examples)
+    costs = effects_of_runs(lab, independent)
     record_runs(lab, costs)
     record_examples(lab, independent)
     record_components(lab, independent, costs)
     record_controls(lab, costs)
     record_ablations(lab)
     record_luck(lab, uniform)
+
+
+def effects_of_runs(lab: Lab, sweeps: Sweeps, by: str = "loss") -> dict[Task, np.ndarray]:
+    """What disabling costs, each (heads, runs, 1 ablation, parts of the examples); see :func:`effects_on_parts`."""
+    return {
+        task: effects_on_parts(
+            task, {"uniform": several}, lab.labels(task, "swept"), lab.settings.seed, by
+        )
+        for task, several in sweeps.items()
+    }
 
 
 def independent_runs(lab: Lab, task: Task) -> list[int]:
@@ -81,7 +88,7 @@ def record_heads(lab: Lab, uniform: Sweeps) -> None:
     shape = lab.config.num_hidden_layers, lab.config.num_attention_heads
     for task, several in uniform.items():
         labels = lab.labels(task, "swept")
-        each = [rises(task, one, labels) for one in several.values()]  # (heads, examples)
+        each = [rises(task, one, labels) for one in several]  # (heads, examples)
         rise = [one.mean(axis=1) for one in each]
         most = np.mean(each, axis=0)[np.mean(rise, axis=0).argmax()]
         half = int(np.searchsorted(np.sort(most)[::-1].cumsum(), most.sum() / 2) + 1)
@@ -112,7 +119,7 @@ def record_examples(lab: Lab, independent: Sweeps) -> None:
     """Agreement of two runs by the number of examples, measured on the same ones and on others."""
     for task, several in track(list(independent.items()), "agreement by examples"):
         labels = lab.labels(task, "swept")
-        risen = np.stack([rises(task, one, labels) for one in several.values()])
+        risen = np.stack([rises(task, one, labels) for one in several])
         measured = components.by_examples(risen, lab.settings.seed)
         summaries: dict[str, dict[str, dict[str, float]]] = {}
         for state, by_count in measured.items():
@@ -136,11 +143,7 @@ def record_examples(lab: Lab, independent: Sweeps) -> None:
 def record_components(lab: Lab, independent: Sweeps, costs: Mapping[Task, np.ndarray]) -> None:
     """How much of what heads differ by is the head's own: by loss, and by score."""
     seed, what = lab.settings.seed, "share of what heads differ by"
-    by_score = {
-        task: effects_on_parts(task, several, lab.labels(task, "swept"), seed, "score")
-        for task, several in independent.items()
-    }
-    for state, effects in ("loss", costs), ("score", by_score):
+    for state, effects in ("loss", costs), ("score", effects_of_runs(lab, independent, "score")):
         shares = {task: Components(one).shares(seed) for task, one in effects.items()}
         lab.record(what, shares, ("task", "kind"), state=state, **AS_SHARE)
     own = {task: Components(effects).above(0.5, seed) for task, effects in costs.items()}
@@ -161,11 +164,9 @@ def record_controls(lab: Lab, costs: Mapping[Task, np.ndarray]) -> None:
     task = lab.tasks[0]
     labels = lab.labels(task, "swept", RANDOM_ROWS)
     batches = lab.lazy_batches(task, lab.rows(task, "swept", RANDOM_ROWS))
-    random = {
-        (number, "uniform"): cached(sweep, lab.untrained(task, "normal", number), batches)
-        for number in range(2)
-    }
-    effects = components.in_own_scale(effects_on_parts(task, random, labels, seed))
+    random = [cached(sweep, lab.untrained(task, "normal", number), batches) for number in range(2)]
+    effects = effects_on_parts(task, {"uniform": random}, labels, seed)
+    effects = components.in_own_scale(effects)
     lab.record("head's share, random weights", own_share(effects), **AS_SHARE)
 
 
@@ -175,22 +176,19 @@ def record_ablations(lab: Lab) -> None:
     agreeing = {}
     for task in track(lab.learned_tasks, "ablations"):
         sweeps, labels = compared_sweeps(lab, task), compared_labels(lab, task)
-        numbers = list(dict.fromkeys(number for number, _ in sweeps))
-        if not numbers:
+        if not sweeps:
             continue
         described = heads.described(lab, task)
-        lab.record(
-            "weight on [CLS]", {task: described["weight on [CLS]"]}, ("task",), tolerance=0.01
-        )
+        lab.record("weight on [CLS]", described["weight on [CLS]"], task=task, tolerance=0.01)
         runs[task] = [
             ablations.Heads.of(
-                {name: rises(task, sweeps[number, name], labels) for name in ABLATIONS},
+                {name: rises(task, several[at], labels) for name, several in sweeps.items()},
                 described,
                 lab.resampling_seed(task),
             )
-            for number in numbers
+            for at in range(len(sweeps["uniform"]))
         ]
-        record_sizes(lab, task, dict(zip(numbers, runs[task], strict=True)))
+        record_sizes(lab, task, runs[task])
         orders = ablations.agreement_of_ways(runs[task], seed)
         agreeing[task] = ablations.below_ceiling(orders)
         what = "rank correlation of heads' effects by two ways"
@@ -202,25 +200,25 @@ def record_ablations(lab: Lab) -> None:
     record_sinks(lab, runs)
 
 
-def record_sizes(lab: Lab, task: Task, runs: Mapping[int, ablations.Heads]) -> None:
+def record_sizes(lab: Lab, task: Task, runs: Sequence[ablations.Heads]) -> None:
     """The size of each head's effect in every run by every ablation, without the noise: roots of squares, with their sign."""
-    for number, one in runs.items():
-        shape = -1, *one.described["weight on [CLS]"].shape
+    shape, by_run = (-1, *runs[0].described["weight on [CLS]"].shape), []
+    for one in runs:
         sizes = (np.sign(one.squares) * np.sqrt(np.abs(one.squares))).mean(axis=0).reshape(shape)
-        by_ablation = dict(zip(ablations.WAYS, sizes, strict=True))
-        labels: dict[str, Any] = {"training": number + 1, "unit": "loss"}
-        lab.record("size of the effect of a head", {task: by_ablation}, ("task", "state"), **labels)
+        by_run.append(dict(zip(ablations.WAYS, sizes, strict=True)))
+    by = "task", "training", "state"
+    lab.record("size of the effect of a head", {task: by_run}, by, unit="loss")
 
 
 def record_shares_by_ablation(
-    lab: Lab, task: Task, sweeps: Mapping[tuple[int, str], Sweep], labels: np.ndarray
+    lab: Lab, task: Task, sweeps: Mapping[str, Sequence[Sweep]], labels: np.ndarray
 ) -> None:
     """The head's own share by each ablation, on the same runs and examples, and with the ablation among the components."""
     seed = lab.settings.seed
     alone = {way: (name,) for way, name in zip(ablations.WAYS, ABLATIONS, strict=True)}
     designs: dict[str, tuple[str, ...]] = alone | {"all ways": ABLATIONS}
     for name, chosen in designs.items():
-        several = {key: one for key, one in sweeps.items() if key[1] in chosen}
+        several = {each: sweeps[each] for each in chosen}
         effects = components.in_own_scale(effects_on_parts(task, several, labels, seed))
         shares = {task: Components(effects).shares(seed)}
         lab.record("share by ablation", shares, ("task", "kind"), state=name, **AS_SHARE)
@@ -336,16 +334,16 @@ def chance_of(published: Published, by_luck: Sequence[np.ndarray], reached: bool
 
 def record_luck(lab: Lab, uniform: Sweeps) -> None:
     """Whether luck reaches the largest published gains, if bert-base's heads change as many answers as MiniLM's, or half as many."""
-    supports, of_name = {}, {task.name: task for task in uniform}
+    supports = {}
     for one in PUBLISHED:
-        if task := of_name.get(one.task):
+        if (task := TASKS[one.task]) in uniform:
             labels, seed = lab.labels(task, "swept"), lab.settings.seed
             by_luck = {
                 name: [
                     largest_by_luck(
                         one, task, (of.baseline, getattr(of, f"{one.what}s")), labels, seed, rate
                     )
-                    for of in uniform[task].values()
+                    for of in uniform[task]
                 ]
                 for name, rate in RATES.items()
             }
