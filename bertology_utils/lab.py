@@ -382,11 +382,7 @@ class Lab(Record):
     def rows_used(self) -> dict[str, dict[str, object]]:
         """Numbers of training, dev and swept rows by task, and a digest of the training rows."""
         return {
-            task.name: {
-                "train": len(self.rows(task, "train")),
-                "dev": len(self.rows(task, "dev")),
-                "swept": len(self.rows(task, "swept")),
-                "train_sha256": finetune.rows_digest(self.rows(task, "train")),
-            }
+            task.name: {which: len(self.rows(task, which)) for which in ("train", "dev", "swept")}
+            | {"train_sha256": finetune.rows_digest(self.rows(task, "train"))}
             for task in self.tasks
         }

@@ -93,7 +93,6 @@ class Record:
         estimates: Mapping[Any, Any] | None = None,
         *,
         unmet: str = "",
-        learned: Mapping[Task, bool] | None = None,
         unit: str | None = None,
         model: str = THIS_RUN,
     ) -> None:
@@ -104,10 +103,9 @@ class Record:
             estimates: by task (or by what else they are of), if they are not those recorded under
                 the name in the claim's ``estimate``.
             unmet: the precondition that fails, if one does.
-            learned: by task; of a claim that needs it, only learned tasks count. By default the
-                lab's own.
             unit: of the estimates; by default that of the recorded ones.
-            model: what the verdict is about, if not this run's model.
+            model: what the verdict is about, if not this run's model. Of this run's, only learned
+                tasks count where a claim needs it.
         """
         claim = CLAIMS[name]
         if self.settings.is_small:
@@ -118,7 +116,7 @@ class Record:
             values = {task: value for task, value in values.items() if task.name in claim.tasks}
         asked = [one for one in self.settings.tasks if not claim.tasks or one.name in claim.tasks]
         if verdicts.LEARNED in claim.needs:
-            known = self.learned if learned is None else learned
+            known = self.learned if model == THIS_RUN else dict.fromkeys(asked, True)
             tasks = [task for task in values if isinstance(task, Task)]
             # Values by anything but tasks leave out already what was not learned.
             if tasks or not values:

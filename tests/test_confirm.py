@@ -310,8 +310,9 @@ def test_a_notebook_marks_what_is_confirmed_and_has_no_column_without_a_study(pa
 
 
 def judged(name, found, learned=None, **parameters):
-    record = Record("6_disabling_heads", resolve(profile="glue", **parameters))
-    record.judge(name, found, learned=learned or {})
+    lab = type("Lab", (Record,), {"learned": learned or {}})
+    record = lab("6_disabling_heads", resolve(profile="glue", **parameters))
+    record.judge(name, found)
     (one,) = record.verdicts
     return one
 

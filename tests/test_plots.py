@@ -127,8 +127,6 @@ def test_a_grid_around_zero_is_symmetric_and_tells_of_values_beyond_its_scale():
     assert figure.axes[0].collections[0].norm.vmax == 2
     narrow = plots.head_grid(panels, "gain, points", (-1, 1), plots.GAIN)
     assert narrow.axes[1].collections[0].colorbar.extend == "min"
-    with pytest.raises(ValueError, match="layers, heads"):
-        plots.head_map(figure.axes[0], np.zeros(3), (0, 1))
 
 
 def test_cells_that_fill_a_rectangle_have_one_outline_and_others_one_each():

@@ -209,12 +209,8 @@ def some_in_each(
 
 
 # Claims about some head: in what its gain is tested, and by which measure and side.
-AVERAGE, EVERY, OVER_TASKS, ALL_TASKS = (
-    "mean over runs",
-    "in every run",
-    "mean over tasks",
-    "on every task",
-)
+AVERAGE, EVERY = "mean over runs", "in every run"
+OVER_TASKS, ALL_TASKS = "mean over tasks", "on every task"
 SOME_HEAD = {
     "some-head-helps": (AVERAGE, "score", "better"),
     "some-head-helps-loss": (AVERAGE, "loss", "better"),
@@ -240,30 +236,23 @@ def record_across(lab: Lab, followed: Mapping[Task, Mapping[str, Followed]]) -> 
     def test(which: str, measure: str, parts: Sequence[Signed], **labels: Task) -> None:
         """Record every head's p values, and keep what they say of each claim."""
         p = in_each(parts)
-        lab.record(
-            f"p of the gain without a head, {which}",
-            {side: of.reshape(shape) for side, of in p.items()},
-            ("kind",),
-            state=measure,
-            unit="p",
-            tolerance=P_VALUE,
-            **labels,
-        )
+        by_side = {side: of.reshape(shape) for side, of in p.items()}
+        options: dict[str, Any] = {"state": measure, "unit": "p", "tolerance": P_VALUE} | labels
+        lab.record(f"p of the gain without a head, {which}", by_side, ("kind",), **options)
         for claim, (where, by, side) in SOME_HEAD.items():
             if (where, by) == (which, measure):
                 found = some_in_each(parts, p[side], measure, names, side)
                 supports[claim][labels.get("task", "")] = found
 
     for (task, measures), name in product(followed.items(), LEAST):
-        one = measures[name]
+        one, unit = measures[name], UNITS[name]
         test(AVERAGE, name, [one.mean], task=task)
         test(EVERY, name, one.runs, task=task)
         what = f"gain without a head, {AVERAGE}"
-        record_gains(lab, what, one.mean, task=task, state=name, unit=UNITS[name])
+        record_gains(lab, what, one.mean, task=task, state=name, unit=unit)
         if one.chosen:
             what = "gain in other runs without the head chosen in one"
-            options: dict[str, Any] = {"state": name, "unit": UNITS[name], "tolerance": GAIN}
-            lab.record(what, {task: one.chosen}, ("task",), **options)
+            lab.record(what, one.chosen, state=name, task=task, unit=unit, tolerance=GAIN)
     learned = [measures for task, measures in followed.items() if lab.learned[task]]
     for name in LEAST if len(learned) > 1 else ():
         means = [measures[name].mean for measures in learned]

@@ -63,14 +63,9 @@ def _ring(ax: Axes, x: Any, y: Any, size: float, **look: Any) -> None:
 
 def best_heads(results: Results) -> Figure:
     """A row for each task: the best head's gain in its own run, the luckiest null head's, and the chosen head's in other runs."""
-    chance, best, elsewhere = (
-        results.table(what, **labels)
-        for what, labels in (
-            ("largest gain without a head by chance", {}),
-            ("largest gain without a head", {}),
-            ("gain in other runs without the head chosen in one", {"state": "score"}),
-        )
-    )
+    chance = results.table("largest gain without a head by chance")
+    best = results.table("largest gain without a head")
+    elsewhere = results.table("gain in other runs without the head chosen in one", state="score")
     tasks = best.task.cat.categories
     elsewhere = elsewhere.set_index("task").reindex(tasks)
     own = best.groupby("task", observed=True).value.agg(["mean", "min", "max"])
@@ -162,16 +157,11 @@ def ranked_heads(results: Results) -> Figure:
         ax.scatter(heads.value[every], ranks[every], s=26, c=colours[every], marker="D", zorder=4)
         room = len(heads) / 12  # a name's height, in heads
         for place, (at, head) in enumerate(heads[heads.better].head(3).iterrows()):
-            ax.annotate(
-                f"({at[0]}, {at[1]})",
-                (head.high, heads.index.get_loc(at)),
-                (0.98, place * room),
-                textcoords=("axes fraction", "data"),
-                fontsize=9,
-                ha="right",
-                va="center",
-                arrowprops={"arrowstyle": "-", "lw": 0.5, "color": NEITHER},
-            )
+            end = head.high, heads.index.get_loc(at)
+            look: dict[str, Any] = {"fontsize": 9, "ha": "right", "va": "center"}
+            look |= {"xytext": (0.98, place * room), "textcoords": ("axes fraction", "data")}
+            look |= {"arrowprops": {"arrowstyle": "-", "lw": 0.5, "color": NEITHER}}
+            ax.annotate(f"({at[0]}, {at[1]})", end, **look)
         ax.axvline(0, color="black", lw=0.6)
         low, high, best = heads.low.min(), heads.high.max(), heads.high.iloc[0]
         ax.set_xlim(max(low, -2 * max(best, -heads.value.median(), 1e-9)), high * 2.6)
@@ -249,15 +239,9 @@ def layers_by_ablation(results: Results) -> Figure:
     """
     table = results.table("gain without a layer, by ablation", state=list(LAYERS_BY))
     table[PAPER] = [PAPER_LAYER.get(at, np.nan) for at in zip(table.task, table.layer, strict=True)]
-    figure = plots.dots(
-        table.assign(ablation=table.state.map(LAYERS_BY)),
-        y="layer",
-        colour="ablation",
-        panel="task",
-        label=GAIN,
-        marks={PAPER: "D"},
-        limits=(FURTHEST, None),
-    )
+    table["ablation"] = table.state.map(LAYERS_BY)
+    look: dict[str, Any] = {"label": GAIN, "marks": {PAPER: "D"}, "limits": (FURTHEST, None)}
+    figure = plots.dots(table, y="layer", colour="ablation", panel="task", **look)
     whole = results.table("score of the whole model").groupby("task", observed=True).value.mean()
     floor = results.table("score of always the same answer").set_index("task").value - whole
     for ax, task in zip(figure.axes, table.task.cat.categories, strict=False):

@@ -361,13 +361,12 @@ def frame_link_excess(lab: Lab) -> np.ndarray:
 def record_needed_heads(lab: Lab, found: Found, frame_heads: Sequence[Head]) -> None:
     """Whether the heads of frame-semantic links are needed, and whether STS-B and RTE need the same heads."""
     lab.fact(frame_heads=[head_name(*head) for head in frame_heads])
-    record_runs(
-        lab,
-        "gain without a frame head",
-        found,
-        lambda one: {head_name(*head): one.heads.gain(head) for head in frame_heads},
-        by=("task", "training", "kind"),
-    )
+
+    def gains_without(one: Effects) -> dict[str, Bootstrap]:
+        return {head_name(*head): one.heads.gain(head) for head in frame_heads}
+
+    what, by = "gain without a frame head", ("task", "training", "kind")
+    record_runs(lab, what, found, gains_without, by=by)
     unneeded = {
         task: no_harm([one.heads for one in several], frame_heads)
         for task, several in found.items()
@@ -380,15 +379,10 @@ def record_needed_heads(lab: Lab, found: Found, frame_heads: Sequence[Head]) -> 
     both = needed_by_all([known[task] for task in pair]) if len(pair) == 2 else []
     to_twins = {}
     if both:
-        twins = {"": TwinWords(lab.tokenizer)}
-        weights = [
-            observe_cached(
-                lab.lazy_classifier(task),
-                lab.lazy_batches(task, lab.rows(task, "swept", COMPARED_ROWS)),
-                twins,
-            )[""]
-            for task in pair
-        ]
+        twins, weights = {"": TwinWords(lab.tokenizer)}, []
+        for task in pair:
+            inputs = lab.lazy_batches(task, lab.rows(task, "swept", COMPARED_ROWS))
+            weights.append(observe_cached(lab.lazy_classifier(task), inputs, twins)[""])
         support = some_above(np.concatenate(weights), both, lab.settings.seed)
         to_twins["STS-B and RTE"] = support
     lab.judge("both-sentences", to_twins)

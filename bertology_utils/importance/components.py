@@ -31,14 +31,8 @@ SAME, DIFFERENT = "the same examples", "different examples"
 ORDERS = 40  # random orders of the examples, of which nested subsets are taken
 DRAWS = 2000  # of an interval
 FACTORS = ("training", "way", "part")
-HEAD, TRAINING, WAY, BOTH, EXAMPLES, NOISE = (
-    "the head",
-    "head × training",
-    "head × way",
-    "head × training × way",
-    "head × examples",
-    "rest",
-)
+HEAD, EXAMPLES, NOISE = "the head", "head × examples", "rest"
+TRAINING, WAY, BOTH = "head × training", "head × way", "head × training × way"
 Source = tuple[str, ...]  # of :data:`FACTORS`
 NAMES: dict[Source, str] = {
     (): HEAD,

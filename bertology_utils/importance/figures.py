@@ -71,11 +71,8 @@ def by_run(results: Results, tasks: Sequence[str]) -> Figure:
         ax.set_title(f"run {number}", fontsize=9)
     bar = figure.colorbar(mesh, ax=axes, extend="both", aspect=12 * len(rises))
     bar.set_label("change of the loss, on the row's scale")
-    bar.set_ticks(
-        [-1, 0, 1],
-        labels=["loss lower\nwithout it", "no change", "loss higher\nwithout it"],
-        fontsize=8,
-    )
+    ticks = {-1: "loss lower\nwithout it", 0: "no change", 1: "loss higher\nwithout it"}
+    bar.set_ticks(list(ticks), labels=list(ticks.values()), fontsize=8)
     return figure
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -205,9 +206,9 @@ def record_sizes(lab: Lab, task: Task, runs: Sequence[ablations.Heads]) -> None:
     shape, by_run = (-1, *runs[0].described["weight on [CLS]"].shape), []
     for one in runs:
         sizes = (np.sign(one.squares) * np.sqrt(np.abs(one.squares))).mean(axis=0).reshape(shape)
-        by_run.append(dict(zip(ablations.WAYS, sizes, strict=True)))
-    by = "task", "training", "state"
-    lab.record("size of the effect of a head", {task: by_run}, by, unit="loss")
+        by_run.append({task: dict(zip(ablations.WAYS, sizes, strict=True))})
+    by = "training", "task", "state"
+    lab.record("size of the effect of a head", by_run, by, unit="loss")
 
 
 def record_shares_by_ablation(
@@ -338,15 +339,11 @@ def record_luck(lab: Lab, uniform: Sweeps) -> None:
     for one in PUBLISHED:
         if (task := TASKS[one.task]) in uniform:
             labels, seed = lab.labels(task, "swept"), lab.settings.seed
-            by_luck = {
-                name: [
-                    largest_by_luck(
-                        one, task, (of.baseline, getattr(of, f"{one.what}s")), labels, seed, rate
-                    )
-                    for of in uniform[task]
-                ]
-                for name, rate in RATES.items()
-            }
+            by_luck: dict[str, list[np.ndarray]] = {}
+            for (name, rate), of in product(RATES.items(), uniform[task]):
+                outputs = of.baseline, getattr(of, f"{one.what}s")
+                largest = largest_by_luck(one, task, outputs, labels, seed, rate)
+                by_luck.setdefault(name, []).append(largest)
             supports[task] = beyond(one, by_luck)
             chances = {name: chance_of(one, runs) for name, runs in by_luck.items()}
             what = "probability that luck reaches the published gain"

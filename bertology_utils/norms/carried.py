@@ -225,11 +225,5 @@ class Mixing:
             self._rows[index].append(row)
 
     def compute(self) -> np.ndarray:
-        """Ratios from 0 to 1, shape (examples, layers, definitions), in the order of :data:`DEFINITIONS`.
-
-        Raises:
-            ValueError: nothing of the model was observed.
-        """
-        if not any(self._rows.values()):
-            raise ValueError("no layer was measured; hand Mixing(model) to observe with that model")
+        """Ratios from 0 to 1, shape (examples, layers, definitions), in the order of :data:`DEFINITIONS`."""
         return np.stack([np.stack(self._rows[index]) for index in sorted(self._rows)])

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -77,15 +78,10 @@ def uniform_shares(results: Results) -> Figure:
     """What one token of each kind gets by layer, in uniform shares, pre-trained: by weight, by norm and by projection."""
     names = {UNIFORM.format(way): f"by {way}" for way in COUNTED}
     table = results.table(list(names), state=PRETRAINED)
-    return plots.lines(
-        table.assign(what=table.what.map(names)),
-        colour="kind",
-        panel="what",
-        label="uniform shares, 1/L",
-        colours=KIND_COLOURS,
-        border={"a uniform share": 1},
-        share=False,
-    )
+    table["what"] = table.what.map(names)
+    look: dict[str, Any] = {"label": "uniform shares, 1/L", "border": {"a uniform share": 1}}
+    look |= {"colours": KIND_COLOURS, "share": False}
+    return plots.lines(table, colour="kind", panel="what", **look)
 
 
 def answers_moved(results: Results) -> Figure:
@@ -136,13 +132,7 @@ def ranks(results: Results) -> Figure:
         own &= table.what.isin([name.format(links) for name in names])
         parts.append(table[own].assign(links=row))
     rows = pd.concat(parts, ignore_index=True)
-    return plots.dots(
-        rows.assign(what=rows.what.map(what)),
-        y="links",
-        colour="what",
-        label="rank correlation over heads",
-        colours={
-            "norm with weight": COLOURS["blue"],
-            "fine-tuned with pre-trained": COLOURS["grey"],
-        },
-    )
+    rows["what"] = rows.what.map(what)
+    colours = dict(zip(names.values(), (COLOURS["blue"], COLOURS["grey"]), strict=True))
+    label = "rank correlation over heads"
+    return plots.dots(rows, y="links", colour="what", label=label, colours=colours)

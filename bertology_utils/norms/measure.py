@@ -260,10 +260,8 @@ def record_falls(lab: Lab, models: Models, shares: Mapping[str, float]) -> None:
         own = one[way][..., DESTINATIONS.index(kind)]  # (examples, layers, heads)
         return bootstrap_mean(own.mean(axis=(1, 2)), seed(task))
 
-    def fall(
-        task: Task, one: Found, kind: str = "[CLS]", start: str = "weight", end: str = "norm"
-    ) -> Bootstrap:
-        return share(task, one, start, kind) - share(task, one, end, kind)
+    def fall(task: Task, one: Found, kind: str = "[CLS]", end: str = "norm") -> Bootstrap:
+        return share(task, one, "weight", kind) - share(task, one, end, kind)
 
     for way in COUNTED:
         of_cls = by_state(models, lambda task, one: share(task, one, way))
@@ -280,11 +278,13 @@ def record_falls(lab: Lab, models: Models, shares: Mapping[str, float]) -> None:
         ("norm-punctuation", "punctuation", "norm"),
         ("norm-projection", "[CLS]", "projection"),
     ):
-        falls = by_state(models, lambda task, one: fall(task, one, kind, end=end))
+        falls = by_state(models, lambda task, one: fall(task, one, kind, end))
         lab.record(f"fall of {kind} by {end}", falls, by=rows, unit="difference")
         unmet = no_sink(shares[kind], kind) or unlearned(lab.tasks, lab.learned)
         lab.judge(claim, cases(lab, falls), unmet=unmet)
-    further = over_trainings(models[TUNED], lambda task, one: fall(task, one, start="exchanged"))
+    further = over_trainings(
+        models[TUNED], lambda task, one: share(task, one, "exchanged") - share(task, one, "norm")
+    )
     what = "fall of [CLS] above that with exchanged lengths"
     lab.record(what, further, by=("task",), state=TUNED, unit="difference")
     lab.judge("norm-exchanged")

@@ -37,22 +37,12 @@ def head_map(
 
     Returns:
         The mesh, for a colour bar.
-
-    Raises:
-        ValueError: ``values`` is not two-dimensional.
     """
-    if np.ndim(values) != 2:
-        raise ValueError(f"a map of heads needs (layers, heads), not shape {np.shape(values)}")
     layers, heads = np.shape(values)
-    mesh = ax.pcolormesh(
-        np.arange(heads + 1) - 0.5,
-        np.arange(layers + 1) - 0.5,
-        np.ma.masked_invalid(values),
-        cmap=cmap,
-        norm=Normalize(*limits),
-        linewidths=0.4,
-        edgecolor=EDGE if cmap is GAIN else "white",
-    )
+    x, y = (np.arange(count + 1) - 0.5 for count in (heads, layers))
+    look: dict[str, Any] = {"linewidths": 0.4, "edgecolor": EDGE if cmap is GAIN else "white"}
+    look |= {"cmap": cmap, "norm": Normalize(*limits)}
+    mesh = ax.pcolormesh(x, y, np.ma.masked_invalid(values), **look)
     step = 1 if heads <= 6 else 3  # every label would touch its neighbour's
     ax.set_xticks(range(0, heads, step), [str(one) for one in axis_numbers(heads)[::step]])
     ax.set_yticks(range(layers), [str(one) for one in axis_numbers(layers)])

@@ -94,8 +94,7 @@ def run(lab: Lab) -> None:
 
 def judge(lab: Lab, claim: str, estimates: Mapping[Any, Any] | None = None, **options: Any) -> None:
     """Judge a claim on the pre-trained encoder. Every task counts: none has to be learned."""
-    learned = dict.fromkeys(lab.tasks, True)
-    lab.judge(claim, estimates, learned=learned, model=PRETRAINED, **options)
+    lab.judge(claim, estimates, model=PRETRAINED, **options)
 
 
 def record(
@@ -305,9 +304,7 @@ def record_links(lab: Lab, seen: Observed) -> None:
     for kind in tests:
         beside = neighbour_weights(around, links, kind)
         rho[kind] = diagonal_correlation(along[:, LINK_TYPES.index(kind)], beside, seed)
-    learned = dict.fromkeys(lab.tasks, True)
-    adjacent = share_adjacent(links)
-    judge_links(lab, {PRETRAINED: tests}, rho, adjacent, learned=learned, model=PRETRAINED)
+    judge_links(lab, {PRETRAINED: tests}, rho, share_adjacent(links), model=PRETRAINED)
 
 
 # §4.1: patterns
