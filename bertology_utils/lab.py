@@ -290,12 +290,12 @@ class Lab(Record):
 
     def lazy_classifier(self, task: Task, *run: Any, **of_run: Any) -> Lazy:
         """What :meth:`finetuned` gives, as an argument of :func:`bertology_utils.cache.cached`."""
-        if given := self.checkpoint(task, *run, **of_run):
-            parts: tuple[object, ...] = given, task
-        else:
-            parts = finetune.finetuned, self.training(task, *run, **of_run)
+        given = self.checkpoint(task, *run, **of_run)
+        decides = (
+            (given, task) if given else (finetune.finetuned, self.training(task, *run, **of_run))
+        )
         make = partial(self.finetuned, task, *run, **of_run)
-        return Lazy(make, (models.load_classifier, *parts))
+        return Lazy(make, (models.load_classifier, *decides))
 
     def lazy_classifiers(self, task: Task) -> list[Lazy]:
         """The classifiers fine-tuned on the task, which differ in their seed, each to be made lazily."""

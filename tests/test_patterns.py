@@ -206,7 +206,7 @@ def test_patterns_of_a_pass_equal_those_of_single_maps(tmp_path):
             single = [(weights.numpy(), separators) for weights in maps[0]]
             expected = classifiers.classify(load_network(), single)
             np.testing.assert_array_equal(found.patterns[index, layer], expected)
-    np.testing.assert_allclose(found.shares.sum(axis=-1), 1)
+    np.testing.assert_allclose(found.one_hot.mean(axis=0).sum(axis=-1), 1)
 
 
 # Shares, and whether patterns repeat.

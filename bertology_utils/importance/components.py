@@ -79,14 +79,10 @@ def effects_on_parts(
         if by == "loss":
             rise = rises(task, one, labels)
             return np.stack([rise[:, rows].mean(axis=1) for rows in of_parts], axis=1)
-        whole = predictions(task, one.baseline)[None]
         without = predictions(task, one.heads).reshape(-1, len(labels))
-        falls = [
-            scores_of(task, whole[:, rows], labels[rows])
-            - scores_of(task, without[:, rows], labels[rows])
-            for rows in of_parts
-        ]
-        return np.stack(falls, axis=1)
+        both = np.vstack([predictions(task, one.baseline), without])  # (1 + heads, examples)
+        scores = [scores_of(task, both[:, rows], labels[rows]) for rows in of_parts]
+        return np.stack([of[0] - of[1:] for of in scores], axis=1)
 
     by_way = [np.stack([costs(one) for one in several], axis=1) for several in sweeps.values()]
     return np.stack(by_way, axis=2)

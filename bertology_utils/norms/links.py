@@ -42,7 +42,6 @@ POINTS = "share of links that a head points along, by {}"
 RANKS = "rank correlation of heads along {}, norm with weight"
 TUNING = "rank correlation of heads along {}, fine-tuned with pre-trained"
 BEYOND = "rank correlation of heads along {}, norm with weight above fine-tuned with pre-trained"
-BEHIND = "head chosen by norm above that chosen by weight, {}"
 
 # Of frame links, by their name in the results: readings of an attention map that are compared.
 COMPARED = {
@@ -136,7 +135,8 @@ def record_best(lab: Lab, links: str, pairs: Mapping[str, Sequence[Pair]]) -> di
         kind: mean_over_seeds([held_out_gain(*pair, lab.settings.seed) for pair in runs])
         for kind, runs in pairs.items()
     }
-    lab.record(BEHIND.format(links), behind, by=("kind",), unit="difference")
+    what = f"head chosen by norm above that chosen by weight, {links}"
+    lab.record(what, behind, by=("kind",), unit="difference")
     return behind
 
 

@@ -54,11 +54,6 @@ class NamedPatterns:
     patterns: np.ndarray
 
     @property
-    def shares(self) -> np.ndarray:
-        """Share of the examples in which a head shows each pattern, shape (layers, heads, patterns)."""
-        return self.one_hot.mean(axis=0)
-
-    @property
     def one_hot(self) -> np.ndarray:
         """1 where a head shows a pattern, shape (examples, layers, heads, patterns)."""
         return (self.patterns[..., None] == np.arange(len(PATTERNS))).astype(np.float64)
@@ -415,7 +410,7 @@ def record_shares(
     for task in lab.tasks:
         for state, one in (("pre-trained", before[task]), ("fine-tuned", after[task][0])):
             names: dict[str, Any] = {"task": task, "state": state}
-            by_head = one[NETWORK].shares  # (layers, heads, patterns)
+            by_head = one[NETWORK].one_hot.mean(axis=0)  # (layers, heads, patterns)
             own = names | {"over": ("layer", "head", "kind"), "n": len(one[NETWORK].patterns)}
             lab.record("share of maps by head", by_head, **EACH_PATTERN | own)
             shares = corrected(task, one, NETWORK)
@@ -442,7 +437,7 @@ def record_random_weights(
 ) -> None:
     """Shares with random weights, and how many more maps are heterogeneous there than in each run, as named."""
     task, at = lab.tasks[0], PATTERNS.index("heterogeneous")
-    shares = random[NETWORK].shares.mean(axis=(0, 1))
+    shares = random[NETWORK].one_hot.mean(axis=(0, 1, 2))
     lab.record("share of maps, random weights", shares, **EACH_PATTERN)
 
     def heterogeneous(one: Observed) -> Bootstrap:
