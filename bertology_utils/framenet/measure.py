@@ -224,14 +224,10 @@ def pointing(placed: Sequence[FramePlaces], direction: str) -> StrongestCells:
     """A measurement for :func:`hits`: by linked row of a sentence the cells of its link, then all of the row on words."""
     sets = []
     for sentence in placed:
-        rows, columns = sentence.pairs(direction)
-        sets.append(
-            [
-                cells_between([row], to)
-                for row in np.unique(rows)
-                for to in (columns[rows == row], sentence.words)
-            ]
-        )
+        (rows, columns), cells = sentence.pairs(direction), []
+        for row in np.unique(rows):
+            cells += [cells_between([row], to) for to in (columns[rows == row], sentence.words)]
+        sets.append(cells)
     return StrongestCells(sets)
 
 

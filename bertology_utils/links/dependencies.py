@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..annotation.annotators import RELATIONS, Annotator, Treebank, sentences_of
+from ..annotation.annotators import RELATIONS, Annotator, Treebank, sentences_of, too_few_arcs
 from ..annotation.inputs import NOUNS, AnnotatedInput, PlacedSentence, annotate_inputs
 from ..attention import Batch, observe, observe_cached, weighed
 from ..attention.batches import batches_of
@@ -485,10 +485,8 @@ def inputs_of(
             heads = sum(word.head >= 0 for word, _ in one.words)
             if inside := heads - len(_labels(one)):
                 left_out["arcs inside a written word"] += inside
-    labels = Counter(label for one in inputs.values() for label in _labels(one))
-    arcs = {name: sum(labels[label] for label in named) for name, named in RELATIONS.items()}
-    if max(arcs.values()) < least:
-        counted = ", ".join(f"{name} {count}" for name, count in arcs.items())
+    labels = (label for one in inputs.values() for label in _labels(one))
+    if counted := too_few_arcs(labels, least):
         reason = f"left are {counted} dependencies, and {least} of one of them are wanted"
         raise ValueError(_too_small(bank, left_out, reason))
     return inputs, dict(left_out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from ..annotation.inputs import (
 )
 from ..attention import Batch, Measurement, attention_maps, one_example
 from ..attention.cells import Cells, StrongestCells, as_set, borrow_places, cells_between
+from ..cache import Lazy
 from ..common import head_name, track
 from ..features import TOKEN_TYPES, Features, Flow, in_even_shares, marks, token_types
 from ..features.compare import mean_over_examples
@@ -417,20 +419,21 @@ def measurements(lab: Lab, task: Task) -> dict[str, Measurement]:
 
 def run(lab: Lab) -> None:
     """Record and judge what §4.5 says, of every task and model; controls and random weights included."""
-    pretrained, random = lab.encoder(), lab.encoder("normal")
-    before: dict[Task, Found] = {}
-    untrained: dict[Task, Found] = {}
-    tuned: dict[Task, list[Found]] = {}
-    for task in track(lab.tasks, "measuring"):
-        before[task] = lab.observe(pretrained, task, measurements(lab, task))
-        untrained[task] = lab.observe(random, task, measurements(lab, task))
-        tuned[task] = [
-            lab.observe(model, task, measurements(lab, task))
-            for model in lab.lazy_classifiers(task)
-        ]
+
+    def observe(model: PreTrainedModel | Lazy, task: Task) -> Found:
+        return lab.observe(model, task, measurements(lab, task))
+
+    before, untrained = (
+        {task: observe(model, task) for task in track(lab.tasks, "measuring")}
+        for model in (lab.encoder(), lab.encoder("normal"))
+    )
+    tuned = {
+        task: [observe(model, task) for model in lab.lazy_classifiers(task)]
+        for task in track(lab.tasks, "fine-tuned")
+    }
     # Of fine-tuned models rows have each task's first run.
-    states = {BEFORE: before, TUNED: {task: one[0] for task, one in tuned.items()}}
-    states[RANDOM] = untrained
+    first = {task: runs[0] for task, runs in tuned.items()}
+    states = {BEFORE: before, TUNED: first, RANDOM: untrained}
     record_links(lab, states, tuned)
     record_relations(lab)
     record_from_cls(lab, states, tuned)
@@ -451,21 +454,16 @@ def record_links(lab: Lab, states: States, tuned: Runs) -> None:
         for kind, tests_of_kind in tests[state].items():
             at = LINK_TYPES.index(kind)
             along, beside = scores.along[:, at], neighbour_weights(around, links, kind)
-            rows = [
-                (what, unit, np.nanmean(values, axis=0), int(np.isfinite(values[:, 0, 0]).sum()))
-                for what, unit, values in (
-                    (ALONG, "weight", along),
-                    (AHEAD, "share", scores.ahead[:, at]),
-                    (NEIGHBOURS, "weight", beside),
-                )
-                if np.isfinite(values).any()
-            ]
+            record = partial(lab.record, state=state, kind=kind)
+            weights = {ALONG: along, AHEAD: scores.ahead[:, at], NEIGHBOURS: beside}
+            for what, values in weights.items():
+                if n := int(np.isfinite(values[:, 0, 0]).sum()):
+                    unit = "share" if what == AHEAD else "weight"
+                    record(what, np.nanmean(values, axis=0), n=n, unit=unit)
             # Of tests against rivals the first: as weights are.
             controls = ABOVE_PLACES, CENTRED, ABOVE_RIVALS
             for what, test in zip(controls, tests_of_kind, strict=False):
-                rows.append((what, "difference", test.means, int(test.n.max())))
-            for what, unit, values, n in rows:
-                lab.record(what, values, state=state, kind=kind, n=n, unit=unit)
+                record(what, test.means, n=int(test.n.max()), unit="difference")
             if state == BEFORE:
                 rho[kind] = diagonal_correlation(along, beside, seed)
     lab.record(RHO, rho, by=("kind",), state=BEFORE, unit="correlation")
