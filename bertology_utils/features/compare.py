@@ -50,6 +50,7 @@ OVERTAKES = "layer from which on [SEP] gets more than [CLS]"
 
 Before = Mapping[Task, TypeWeights]  # of one model, by task
 After = Mapping[Task, Sequence[TypeWeights]]  # of every fine-tuning run
+StripesOfRuns = Mapping[Task, Sequence["Stripes"]]
 Tests = dict[str, dict[Task, list[ManyTest]]]  # by type, task and run, of every head
 
 
@@ -199,9 +200,7 @@ def stripes_of(one: TypeWeights) -> Stripes:
     return Stripes(np.stack(means, axis=1), np.stack(marks, axis=1), len(values), one.seed)
 
 
-def record_stripes(
-    lab: Lab, before: Before, stripes: Mapping[Task, Sequence[Stripes]], untrained: Before
-) -> None:
+def record_stripes(lab: Lab, before: Before, stripes: StripesOfRuns, untrained: Before) -> None:
     """Shares of heads with a stripe on words and on special tokens, and since when they have it."""
     had = {task: stripes_of(one) for task, one in before.items()}
     measures = {
@@ -312,9 +311,7 @@ def record_separators(lab: Lab, after: After, no_sep_sink: str) -> None:
 # What fine-tuning adds
 
 
-def record_changes(
-    lab: Lab, before: Before, after: After, stripes: Mapping[Task, Sequence[Stripes]]
-) -> None:
+def record_changes(lab: Lab, before: Before, after: After, stripes: StripesOfRuns) -> None:
     """What fine-tuning adds to each type, also above matched words, and beside [CLS] and [SEP]."""
     gained, beyond = (changes(before, after, values) for values in ("weights", "above_matched"))
     both = {
@@ -417,9 +414,7 @@ def size(runs: Sequence[ManyTest]) -> int:
     return int(runs[0].n.max())
 
 
-def beside_marks(
-    stripes: Mapping[Task, Sequence[Stripes]], gained: Tests
-) -> dict[Task, dict[str, Estimate]]:
+def beside_marks(stripes: StripesOfRuns, gained: Tests) -> dict[Task, dict[str, Estimate]]:
     """By task and type of word that the paper names for it, what it gets in the heads that turned to it.
 
     As a part of what special tokens get in these heads; see :meth:`Stripes.words_beside_marks`. A

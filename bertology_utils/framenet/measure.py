@@ -178,6 +178,9 @@ class FrameLinkScores:
         return self.actual[self.compared] - np.stack(others)
 
 
+Scores = Mapping[str, FrameLinkScores]  # by direction
+
+
 class FrameLinkAttention(StrongestCells):
     """Measurement: the largest weight among the cells of a sentence's links, for every head, and at other places.
 
@@ -432,9 +435,7 @@ def record_sentences(lab: Lab) -> None:
     lab.judge("frame-count", {release.name: sentences[lab.settings.protocol]}, unmet=unmet)
 
 
-def record_highest_heads(
-    lab: Lab, scores: Mapping[str, FrameLinkScores], random: FrameLinkScores
-) -> None:
+def record_highest_heads(lab: Lab, scores: Scores, random: FrameLinkScores) -> None:
     """Every head's score; whether two stand out, score above random weights, and follow the paper's example.
 
     Args:
@@ -473,9 +474,7 @@ def record_highest_heads(
     lab.judge("frame-example", supports, unmet=unmet)
 
 
-def record_percentile(
-    lab: Lab, scores: Mapping[str, FrameLinkScores], random: Mapping[str, FrameLinkScores]
-) -> None:
+def record_percentile(lab: Lab, scores: Scores, random: Scores) -> None:
     """The paper's criterion, a score beyond the 99th percentile of all heads, on links, on no links and with random weights.
 
     Args:
