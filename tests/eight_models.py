@@ -1,6 +1,6 @@
 """Small classifiers with random weights, one of each architecture that the package knows, each with a tokenizer."""
 
-import functools
+from functools import cache, partial
 
 import torch
 import transformers
@@ -22,10 +22,11 @@ PAIRS = [
 ]
 _SIZES = {"num_hidden_layers": LAYERS, "num_attention_heads": HEADS}
 _SIZES |= {"hidden_size": HIDDEN, "intermediate_size": 48}
+_LONGEST = "max_position_embeddings"
 _DISTIL = {"dim": HIDDEN, "n_layers": LAYERS, "n_heads": HEADS, "hidden_dim": 48}
 
 
-@functools.cache
+@cache
 def model_and_tokenizer(name):
     """(classifier of two labels in evaluation mode, tokenizer)."""
     if name == "MiniLM":  # the real encoder
@@ -33,16 +34,17 @@ def model_and_tokenizer(name):
 
         return load_classifier("embedded", "rte"), load_tokenizer("embedded")
     kind, tokenizer, extra = {
-        "BERT": ("Bert", _embedded(), {}),
-        "RoBERTa": ("Roberta", _bytes("<s>", "</s>", double=True), {"max_position_embeddings": 66}),
-        "ELECTRA": ("Electra", _embedded(), {"embedding_size": 16}),
-        "DistilBERT": ("DistilBert", _embedded(segments=False), _DISTIL),
-        "ALBERT": ("Albert", _unigram(), {"embedding_size": 16}),
-        "multilingual BERT": ("Bert", _cased_pieces(), {}),
-        "ModernBERT": ("ModernBert", _bytes("[CLS]", "[SEP]"), {}),
+        "BERT": ("Bert", _embedded, {}),
+        "RoBERTa": ("Roberta", partial(_bytes, "<s>", "</s>", True), {_LONGEST: 66}),
+        "ELECTRA": ("Electra", _embedded, {"embedding_size": 16}),
+        "DistilBERT": ("DistilBert", partial(_embedded, segments=False), _DISTIL),
+        "ALBERT": ("Albert", _unigram, {"embedding_size": 16}),
+        "multilingual BERT": ("Bert", _cased_pieces, {}),
+        "ModernBERT": ("ModernBert", partial(_bytes, "[CLS]", "[SEP]"), {}),
     }[name]
+    tokenizer = tokenizer()
     sizes = {} if kind == "DistilBert" else _SIZES
-    sizes = sizes | {"max_position_embeddings": 64, "vocab_size": len(tokenizer)} | extra
+    sizes = sizes | {_LONGEST: 64, "vocab_size": len(tokenizer)} | extra
     ids = [f"{which}_token_id" for which in ("pad", "bos", "eos", "cls", "sep")]
     config = getattr(transformers, f"{kind}Config")(
         **sizes, **{name: getattr(tokenizer, name) for name in ids}
