@@ -2,7 +2,7 @@
 
     python -m corpora_generator
 
-writes the files of ``bertology_utils/corpora``, which a test holds to their digests. Every
+writes the files of ``bertology_utils/corpora``, which a test compares byte for byte. Every
 sentence is realised from a derivation, which yields its dependency annotation along with its text.
 Dev rows turn on words that training rows never show, so that only knowledge of what words mean
 carries over.

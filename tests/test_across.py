@@ -1,7 +1,5 @@
 """Heads followed across runs and tasks: a planted head is found in all of them, and noise is not (§4.6)."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from conftest import ROOT
@@ -61,16 +59,6 @@ def test_a_harmful_head_is_found_in_every_run_by_every_measure(task, noise):
             assert worse.outcome == HOLDS and (" at most -" in worse.number) == (len(parts) > 1)
         assert one.chosen.interval[0] > 0, "chosen in one run, it helps in the others"
         assert one.chosen.value == pytest.approx(one.mean.value[HARMFUL], rel=0.3)
-
-
-def test_a_head_that_helps_in_one_run_alone_is_not_one_that_helps_in_every_run():
-    labels, (first, *others) = runs_of(MRPC, harmful=0.6)
-    others = [replace(one, heads=runs_of(MRPC)[1][0].heads) for one in others]
-    others = [replace(one, baseline=runs_of(MRPC)[1][0].baseline) for one in others]
-    one = follow(MRPC, [first, *others], labels, 1)["loss"]
-    assert in_each(one.runs[:1])["better"][HARMFUL] < 0.01
-    assert in_each([one.mean])["better"][HARMFUL] < 0.01, "the mean is that of these runs"
-    assert in_each(one.runs)["better"][HARMFUL] > 0.5
 
 
 def test_gains_are_those_of_the_plain_definition():
@@ -188,69 +176,13 @@ def test_of_a_regression_a_line_is_fitted_on_the_other_half():
     )
 
 
-# What is drawn
+# What is drawn is compared with figures/ pixel by pixel; here a run of one training.
 
 
-@pytest.fixture(scope="module")
-def evidence():
-    return read_results(ROOT / "results" / "glue" / "6_disabling_heads.json")
-
-
-@pytest.fixture(scope="module")
-def again():
-    return read_results(ROOT / "results" / "confirm" / "6_disabling_heads.json")
-
-
-def test_significant_heads_are_marked_and_the_best_of_them_named(evidence):
-    heads, p = figures.of_heads(evidence), evidence.table(figures.P_ACROSS, state="score")
-    grids, ranked = figures.heads_across(evidence).axes, figures.ranked_heads(evidence).axes
-    for (task, own), grid, ax in zip(
-        heads.groupby("task", observed=True), grids, ranked, strict=False
-    ):
-        best = own[own.better].value.nlargest(3).index
-        names = {f"({layer}, {head})" for _, layer, head in best}
-        assert {text.get_text() for text in ax.texts} == names
-        sides = p[(p.task == task) & (p.value < ONE_SIDED)].kind
-        marks = [len(line.get_xdata()) for line in grid.lines[::2]]
-        assert marks == [(sides == side).sum() for side in ("better", "worse")]
-    assert heads.better.any() and heads.worse.any() and not heads.better.all()
-
-
-def test_heads_of_another_study_are_set_beside_the_same_heads(evidence, again):
-    both, gain = figures.both_studies(evidence, again), again.table(figures.ACROSS, state="loss")
-    one = gain[(gain.task == "STS-B") & (gain["layer"] == 4) & (gain["head"] == 2)].value
-    assert both.loc[("STS-B", 4, 2), "value again"] == one.item()
-    found, harmful = figures.returning(both), both.loc["STS-B"][both.loc["STS-B"].better]
-    assert found.loc[("STS-B", "does harm here")].tolist() == pytest.approx(
-        [len(harmful), harmful.value.mean(), harmful["value again"].mean()], abs=0.05
-    )
-    axes = figures.returning_heads(evidence, again).axes
-    for ax, (_, own) in zip(axes, both.groupby("task", observed=True), strict=False):
-        drawn = [len(dots.get_offsets()) for dots in ax.collections]
-        assert drawn == [len(own), own["better again"].sum()]
-
-
-def test_the_head_on_which_ways_of_disabling_disagree_most_is_ringed(evidence):
-    figure = figures.heads_by_ablation(evidence)
-    assert figure.legends[0].get_texts()[0].get_text() == "head (3, 5)"
-    gains = [
-        evidence.array(figures.BY_ABLATION, state=state, task="stsb")[2, 4]
-        for state in ("zero", "uniform")
-    ]
-    ax = next(ax for ax in figure.axes if ax.get_title() == "STS-B")
-    assert ax.collections[1].get_offsets()[0].tolist() == pytest.approx(100 * np.array(gains))
-
-
-def test_the_best_head_stands_beside_luck_and_layers_beside_the_same_answer(evidence):
-    best, ax = evidence.table("largest gain without a head"), figures.best_heads(evidence).axes[0]
-    means = best.groupby("task", observed=True).value.mean()
-    assert ax.lines[0].get_xdata() == pytest.approx(means.to_numpy())
+def test_the_best_heads_are_drawn_without_numbers_of_other_runs():
+    evidence = read_results(ROOT / "results" / "glue" / "6_disabling_heads.json")
     what = "gain in other runs without the head chosen in one"
     rows = [row for row in evidence.content["rows"] if row["what"] != what]
     alone = figures.best_heads(Results({"notebook": "6", "rows": rows})).axes[0]
-    assert [label.get_text() for label in alone.get_yticklabels()] == list(means.index)
-    scores = evidence.table("score of the whole model").groupby("task", observed=True).value.mean()
-    floor = evidence.table("score of always the same answer").set_index("task").value - scores
-    ax = next(ax for ax in figures.layers_by_ablation(evidence).axes if ax.get_title() == "RTE")
-    at = [line.get_xdata()[0] for line in ax.lines if len(line.get_xdata())]
-    assert any(x == pytest.approx(floor["RTE"]) for x in at)
+    tasks = evidence.table("largest gain without a head").task.cat.categories
+    assert [label.get_text() for label in alone.get_yticklabels()] == list(tasks)

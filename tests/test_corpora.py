@@ -1,7 +1,5 @@
 """The synthetic corpora: bytes, annotation, balance, held-out words, labels."""
 
-import hashlib
-import json
 from collections import Counter
 
 import pytest
@@ -18,41 +16,7 @@ from bertology_utils.settings import parse_data
 from corpora_generator import MAKERS, files, generate
 from corpora_generator.lexicon import HELD_OUT
 from corpora_generator.rows import CORE
-from corpora_generator.words import SYMMETRIC
 
-# SHA-256 of each file's content; of a zip file, of its members' digests by name.
-DIGESTS = {
-    "glue/MRPC/train.tsv.gz": "dfa0997dd4f68918073ef9a83d5b4e7d415a97617af81398eb40bbb59cb1874f",
-    "glue/MRPC/dev.tsv.gz": "9ced4ee31d589e14ffd6f69b25a2f806dfbc4e6154b1a99f58ca779894ab262a",
-    "glue/MRPC/dev.conllu.gz": "b3ce3b94e40014a1a0ad3d4c9c23ec9bd517665d6e3fa7d249daf7933f78ede7",
-    "glue/STS-B/train.tsv.gz": "8355ad03e003c3621f274189fd813cbb5483ea6d4c517ea53ca754c9a6369746",
-    "glue/STS-B/dev.tsv.gz": "e647197e53d433196627a03d88bfd9224b25fdc1e79c73c5f34cfbc8536e6e28",
-    "glue/STS-B/dev.conllu.gz": "e464438d7ac5c598432ea355b0595839699f0fb1a74ec104d32623bb79cb4fc1",
-    "glue/SST-2/train.tsv.gz": "9dd448cd48e5c3027fef4e5d321dccfdc657be1bd69f4e108d7eb7d660b0269f",
-    "glue/SST-2/dev.tsv.gz": "fa398ead94888b6c438bc2a970c7e8e974d4cd79c6bca06b2a17071482450c8f",
-    "glue/SST-2/dev.conllu.gz": "dd0adf55c5a23f86058704ca9a074e8412bdbd2b0ce4568dfc350bd592eb4959",
-    "mini_framenet.zip": "e40ccf87a52741799adab1fc4b26a658876e3a5b577013ddfa612eceed35ebfe",
-}
-NOMINAL = {"NOUN", "PROPN", "PRON"}
-# relations -> the parts of speech of a word that bears one of them
-CLASSES = {
-    "nsubj nsubj:pass iobj obl obl:agent nmod obj": NOMINAL,
-    "obl:tmod": {"NOUN"},
-    "nmod:poss": {"PRON"},
-    "det": {"DET"},
-    "nummod": {"NUM"},
-    "amod": {"ADJ"},
-    "case": {"ADP"},
-    "aux aux:pass cop": {"AUX"},
-    "advmod": {"ADV", "PART"},
-    "mark": {"SCONJ"},
-    "cc cc:preconj": {"CCONJ"},
-    "conj": {"NOUN", "VERB", "ADJ"},
-    "punct": {"PUNCT"},
-    "advcl root": {"VERB", "ADJ"},
-    "acl:relcl": {"VERB"},
-}
-RELATIONS = {relation: allowed for names, allowed in CLASSES.items() for relation in names.split()}
 THIRD_PERSON = {**dict.fromkeys(("he", "him", "his"), "he"), "she": "she", "her": "she"}
 THIRD_PERSON |= {"it": "it", "its": "it"}
 NEGATIVE = "no not never none neither nor nothing nowhere hardly".split()
@@ -66,25 +30,12 @@ def sentences(task):
     return [sentence for row in rows(task) for (sentence,) in row.sentences.values()]
 
 
-def digest(content):
-    if isinstance(content, dict):
-        content = json.dumps({name: digest(member) for name, member in content.items()}).encode()
-    return hashlib.sha256(content).hexdigest()
-
-
 def test_the_committed_files_are_what_the_generator_makes_byte_for_byte():
     made = files.contents()
-    assert {name: digest(content) for name, content in made.items()} == DIGESTS
     paths = [path for path in GLUE.parent.rglob("*") if path.suffix in (".gz", ".zip")]
     assert {path.relative_to(GLUE.parent).as_posix() for path in paths} == {*made}
     for name, content in made.items():
         assert files.unpacked(GLUE.parent / name) == content, f"{name}: python -m corpora_generator"
-
-
-def test_only_what_differs_is_written_anew(tmp_path):
-    assert {*files.write(tmp_path)} == {*DIGESTS}
-    (tmp_path / "glue/MRPC/dev.tsv.gz").write_bytes((GLUE / "MRPC/train.tsv.gz").read_bytes())
-    assert files.write(tmp_path) == ["glue/MRPC/dev.tsv.gz"]
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -96,22 +47,12 @@ def test_every_sentence_is_a_tree_whose_words_spell_its_text(task):
         for at, word in enumerate(sentence.words):
             assert sentence.text[word.start : word.end] == word.form, sentence.text
             assert sentence.text[end : word.start] == ("" if end == word.start else " ")
-            assert word.upos in RELATIONS[word.deprel], (sentence.text, word)
             assert (word.head == -1) == (word.deprel == "root"), sentence.text
             end, steps = word.end, 0
             while at != -1:
                 at, steps = heads[at], steps + 1
                 assert steps <= len(heads), sentence.text
         assert end == len(sentence.text)
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_no_predicate_has_two_subjects_or_two_objects(task):
-    for sentence in sentences(task):
-        for head in range(len(sentence.words)):
-            below = Counter(word.deprel for word in sentence.words if word.head == head)
-            assert below["nsubj"] + below["nsubj:pass"] <= 1, sentence.text
-            assert below["obj"] + below["nsubj:pass"] <= 1, sentence.text
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -155,30 +96,6 @@ def test_the_readers_give_what_was_generated(name):
             assert read[field] == [row.text[field] for row in wanted]
     for row in made["validation"]:
         assert gold.annotate(list(row.text.values())) == list(row.sentences.values())
-
-
-def test_a_new_thing_is_not_the_subject_of_a_denied_passive():
-    """ "A meal was not prepared" denies it of one meal only, unlike "did not prepare a meal"."""
-    for sentence in sentences("mrpc") + sentences("stsb"):
-        for at, word in enumerate(sentence.words):
-            siblings = [other for other in sentence.words if other.head == word.head]
-            if word.deprel == "nsubj:pass" and any(other.negation for other in siblings):
-                below = [other for other in sentence.words if other.head == at]
-                assert not any(
-                    other.deprel == "nummod" or other.lemma in ("a", "many") for other in below
-                ), sentence.text
-
-
-def test_role_swaps_matter():
-    """Whoever meets somebody is met by them, which would make such a pair a paraphrase."""
-    swapped = [row for row in rows("mrpc") if "role swap" in row.change]
-    assert len(swapped) > 10
-    for row in swapped:
-        verbs = [
-            {word.lemma for word in sentence.words if word.deprel == "root"}
-            for (sentence,) in row.sentences.values()
-        ]
-        assert verbs[0] != verbs[1] or verbs[0].isdisjoint(SYMMETRIC), row.text
 
 
 def test_a_bag_of_words_does_not_solve_the_tasks():

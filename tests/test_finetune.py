@@ -20,6 +20,7 @@ from bertology_utils.models import predict_logits
 from bertology_utils.settings import Recipe, parse_model
 
 RECIPE = Recipe(learning_rate=3e-3, epochs=2, batch_size=8, max_length=32)
+LONGER = dataclasses.replace(RECIPE, epochs=4)
 
 
 def training(tiny_bert, task="sst2", rows=None, **changes):
@@ -86,11 +87,8 @@ _JOB = """
 import itertools
 import time
 from types import SimpleNamespace
-from conftest import make_rows
-from bertology_utils.settings import Recipe
+from test_finetune import LONGER, training
 from bertology_utils import finetune
-from bertology_utils.settings import parse_model
-from bertology_utils.glue import TASKS
 from transformers import Trainer, TrainerCallback
 
 if not {between}:  # ten minutes pass between two looks at the clock; a key follows constants, not the clock
@@ -104,9 +102,7 @@ class Pace(TrainerCallback):  # slow enough to be killed in the middle
 train = Trainer.train
 Trainer.train = lambda self, **keywords: (self.add_callback(Pace()), train(self, **keywords))
 for name in ("sst2", "rte"):
-    rows = make_rows(TASKS[name])
-    recipe = Recipe(learning_rate=3e-3, epochs=4, batch_size=8, max_length=32)
-    finetune.finetuned(finetune.Training(TASKS[name], parse_model({model!r}), rows, recipe))
+    finetune.trained(training({model!r}, name, recipe=LONGER))
     print("finished", name, flush=True)
 """
 
@@ -131,7 +127,7 @@ def kill_at(job, step):
     return lines
 
 
-def test_killed_in_the_middle_then_again(tiny_bert, tmp_path):
+def test_killed_in_the_middle_then_again(tiny_bert, tmp_path, monkeypatch):
     """kill -9 in the second of two trainings: the first is kept, the second goes on where it was saved."""
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     kill_at(start_job(tiny_bert, killed, pause=0.05), 12)
@@ -150,7 +146,9 @@ def test_killed_in_the_middle_then_again(tiny_bert, tmp_path):
     assert (done[0] / "model.safetensors").stat().st_mtime_ns == stamp
     assert not [p for p in entries(killed) if ".unfinished" in p.name]
 
-    assert start_job(tiny_bert, whole, pause=0).wait(timeout=300) == 0
+    monkeypatch.setenv("BERTOLOGY_CACHE", str(whole))
+    for name in ("sst2", "rte"):
+        finetune.trained(training(tiny_bert, name, recipe=LONGER))
     for ours, theirs in zip(entries(killed), entries(whole), strict=True):
         assert ours.name == theirs.name
         manifests = [(one / cache.MANIFEST).read_text() for one in (ours, theirs)]

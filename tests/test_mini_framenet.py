@@ -1,4 +1,4 @@
-"""The mini-FrameNet: each sentence passes the paper's filters or fails one, as intended."""
+"""What the mini-FrameNet is written from; test_framenet.py reads it, and filters it as intended."""
 
 from collections import Counter
 
@@ -7,51 +7,16 @@ from conftest import ROOT
 
 from corpora_generator import mini_framenet
 
-# Of the paper's §4.2: at most 12 tokens, core elements of at most 3, at least 2 tokens apart.
-LONGEST_SENTENCE, WIDEST_ELEMENT, NEAREST = 12, 3, 2
 
-
-def positions(exemplar, span):
-    """The tokens that a span of characters covers; single blanks part tokens."""
-    before, inside = exemplar.text[: span.start], exemplar.text[span.start : span.end]
-    assert before[-1:] in ("", " ") and exemplar.text[span.end :][:1] in ("", " ")
-    first = before.count(" ")
-    return range(first, first + inside.count(" ") + 1)
-
-
-def failures(frame, exemplar):
-    """The paper's filters that the sentence fails, whatever its tag says."""
-    (target,) = positions(exemplar, exemplar.target)
-    core = [positions(exemplar, span) for span in exemplar.elements if span.name in frame.core]
-    far = {tokens: min(abs(at - target) for at in tokens) >= NEAREST for tokens in core}
-    narrow = [tokens for tokens in core if len(tokens) <= WIDEST_ELEMENT]
-    failed = {"long"} if exemplar.text.count(" ") + 1 > LONGEST_SENTENCE else set()
-    if not narrow:
-        failed.add("wide")
-    if not any(far.values()):
-        failed.add("near")
-    elif narrow and not any(far[tokens] for tokens in narrow):
-        failed |= {"near", "wide"}
-    return failed
-
-
-def test_each_sentence_passes_or_fails_as_it_says_and_the_data_card_has_the_counts():
+def test_the_data_card_has_the_counts():
     frames = mini_framenet.frames()
-    units = [(frame, unit) for frame in frames for unit in frame.units]
-    for frame, unit in units:
-        for exemplar in unit.exemplars:
-            failed = failures(frame, exemplar)
-            assert failed == {exemplar.expected} - {"pass"}, (frame.name, exemplar.text)
-    tags = Counter(exemplar.expected for _, unit in units for exemplar in unit.exemplars)
+    units = [unit for frame in frames for unit in frame.units]
+    tags = Counter(exemplar.expected for unit in units for exemplar in unit.exemplars)
     card = (ROOT / "corpora_generator" / "README.md").read_text(encoding="utf-8")
-    assert (
-        f"{tags.total()} sentences of {len(units)} lexical units in {len(frames)} frames;"
-        f" {tags['pass']} of them pass" in card
-    )
-    assert (
-        f"{tags['long']} are too long, {tags['wide']} have core elements that are too wide,"
-        f" {tags['near']} have core elements too close" in card
-    )
+    sizes = f"{tags.total()} sentences of {len(units)} lexical units in {len(frames)} frames"
+    assert f"{sizes}; {tags['pass']} of them pass" in card
+    wide = f"{tags['wide']} have core elements that are too wide"
+    assert f"{tags['long']} are too long, {wide}, {tags['near']} have core elements too" in card
 
 
 @pytest.mark.parametrize(
