@@ -155,6 +155,15 @@ def write_results(folder, rows, notebook="8_trial"):
     return folder / "results.json"
 
 
+def conllu(*words):
+    """A sentence in CoNLL-U, of (form, number of its head, relation, part of speech), the last "X" unless it is given."""
+    rows = [
+        f"{at}\t{form}\t{form}\t{(*tag, 'X')[0]}\t_\t_\t{head}\t{relation}\t_\t_\n"
+        for at, (form, head, relation, *tag) in enumerate(words, 1)
+    ]
+    return "".join(rows) + "\n"
+
+
 def copy_of(paths, folder):
     """A folder with these files of the checkout."""
     for path in paths:

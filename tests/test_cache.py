@@ -305,16 +305,6 @@ def test_once_means_once_for_each_content_and_each_code(encoder, inputs, passes,
     assert asked()[0] == first, "changed code measures anew"
 
 
-def test_a_lazy_argument_is_made_only_where_it_is_needed(tiny_bert, inputs, own_cache):
-    asked = []
-    load = lambda: asked.append(1) or models.load_classifier(str(tiny_bert), "rte")  # noqa: E731
-    model = cache.Lazy(load, (models.load_classifier, 1))
-    first = cache.cached(sweep, model, inputs, ablation="zero")
-    assert same(cache.cached(sweep, model, inputs, ablation="zero"), first) and asked == [1]
-    (folder,) = own_cache.glob(f"{cache.MEASURED}/*/{cache.MANIFEST}")
-    assert cache.is_finished(*cache.cache_key(sweep, model, inputs, "zero")), folder
-
-
 def test_lazy_models_in_lists_are_made_once_and_only_where_something_is_missing(encoder, inputs):
     asked = []
     model = cache.Lazy(lambda: asked.append(1) or encoder, (models.load_encoder, "a"))

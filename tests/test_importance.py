@@ -266,15 +266,6 @@ def made_heads(enlarged=1.0, follows=True, noise=0.3, effect=1.0, seed=0, n=600)
     return ablations.Heads.of(risen, described, seed)
 
 
-def test_noise_alone_enlarges_nothing():
-    runs = [made_heads(effect=0.0, noise=1.0, seed=seed) for seed in range(12)]
-    plain = np.abs([run.effects for run in runs]).mean(axis=0)  # (ablations, heads)
-    rests = runs[0].rests
-    assert plain[0, rests].mean() > 3 * plain[1, rests].mean(), "sizes that hold noise are fooled"
-    squares = np.array([run.squares.mean(axis=0) for run in runs])[:, 0, rests]
-    assert abs(squares.mean()) < 3 * squares.std() / np.sqrt(squares.size)
-
-
 def test_ways_agree_below_their_ceiling_where_only_noise_parts_them():
     runs = [made_heads(noise=25.0, seed=seed, n=400) for seed in range(2)]
     orders = ablations.agreement_of_ways(runs, 1)

@@ -144,21 +144,6 @@ def test_a_checkpoint_of_the_task_before_is_what_a_task_continues_from(after_sst
     assert lab.training(MRPC).start.location == str(tiny_classifier)
 
 
-REFUSED = {
-    "3, one run": (3, {"trainings": 1}, "trainings=1: notebook 3 compares fine-tuning runs"),
-    "9, one run": (9, {"trainings": 1}, "trainings=1: notebook 9 compares fine-tuning runs"),
-    "0, no labels": (0, {"tasks": "stsb"}, "add a task with labels, such as mrpc"),
-    "6, no labels": (6, {"tasks": "stsb"}, "add a task with labels, such as mrpc"),
-    "9, few rows": (9, {"sweep_examples": 8}, "choose 10 or more"),
-}
-
-
-@pytest.mark.parametrize(("number", "parameters", "words"), REFUSED.values(), ids=REFUSED)
-def test_what_a_notebook_would_fail_on_after_long_work_is_refused(number, parameters, words):
-    with pytest.raises(ValueError, match=words):
-        titles(number, **parameters)
-
-
 @pytest.mark.parametrize("number", [9, 10])
 def test_a_checkpoint_is_refused_where_other_runs_are_needed(number, tiny_bert, tiny_classifier):
     given = {"model": str(tiny_bert), "checkpoint": f"sst2={tiny_classifier}", "tasks": "sst2"}

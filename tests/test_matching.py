@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from plain import TASKS, made_input, measured, word
+from plain import made_input, word
 
-from bertology_utils.annotation.inputs import LINGUISTIC, token_types
+from bertology_utils.annotation.inputs import LINGUISTIC
 from bertology_utils.features.measure import PLACES_PER_DECADE, match
 
 TYPES = len(LINGUISTIC)
@@ -23,28 +23,6 @@ def made(classes, ids=None):
 def places(matched, number=0, kind=NOUN):
     """Positions of the paired tokens of a type, and of their controls."""
     return [np.flatnonzero(matched[number][row]).tolist() for row in (kind, TYPES + kind)]
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_controls_are_as_many_and_never_of_the_type(task):
-    lab, task, _, _ = measured(task)
-    inputs = lab.annotated_inputs(task)
-    matched = match(inputs, seed=1)
-    for annotated, masks in zip(inputs, matched, strict=True):
-        assert masks.shape == (2 * TYPES, annotated.length)
-        types = token_types(annotated)
-        punctuation = {
-            at for word, pieces in annotated.words if word.upos == "PUNCT" for at in pieces
-        }
-        for kind in range(TYPES):
-            own, control = masks[kind], masks[TYPES + kind]
-            assert own.sum() == control.sum()
-            assert not (own & ~types[kind]).any() and not (control & types[kind]).any()
-            assert (
-                not control[list(annotated.cls + annotated.separators)].any()
-                and not control[list(punctuation)].any()
-            )
-    assert sum(masks[NOUN].sum() for masks in matched) > 50
 
 
 def test_the_seed_decides_between_equals():

@@ -268,20 +268,13 @@ def test_what_is_handed_to_bertviz_is_what_it_takes(tiny_bert, head_view):
     }
 
 
-def test_a_treebank_of_ones_own_in_five_lines(tiny_bert, tmp_path, monkeypatch):
-    treebank(tmp_path, 80)
+def test_treebanks_of_ones_own_in_five_lines(tiny_bert, tmp_path, monkeypatch):
+    lines = treebank(tmp_path, 80).read_text()
+    (tmp_path / "other.conllu").write_text(lines.replace("[", "("))
     monkeypatch.chdir(tmp_path)
     names = {"MINE": str(tiny_bert)}
     exec(code_of("treebank"), names)
     assert set(names["table"]["relation"]) == {"det", "nsubj", "obj"}
-
-
-def test_trees_of_ones_own_treebanks_in_five_lines(tiny_bert, tmp_path, monkeypatch):
-    treebank(tmp_path, 80)
-    lines = (tmp_path / "my.conllu").read_text()
-    (tmp_path / "other.conllu").write_text(lines.replace("[", "("))
-    monkeypatch.chdir(tmp_path)
-    names = {"MINE": str(tiny_bert)}
     exec(code_of("trees"), names)
     assert names["table"].layer.tolist() == [0, 1, 2, 3]
 

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 import safetensors.numpy
-from conftest import ROOT, python
+from conftest import ROOT, conllu, python
 
 from bertology_utils import __main__ as cli
 from bertology_utils import common, run
@@ -55,6 +55,11 @@ WRONG = {
     "--only 4 -p treebank README.md": "unknown parameter 'treebank'; choose one of: ",
     "-p framenet folder:tests": "is no FrameNet release: it lacks luIndex.xml, lu, frame",
     "--profile paper -p profile small": "profile is given twice",
+    "--only 3 -p trainings 1": "trainings=1: notebook 3 compares fine-tuning runs",
+    "--only 9 -p trainings 1": "trainings=1: notebook 9 compares fine-tuning runs",
+    "--only 0 -p tasks stsb": "add a task with labels, such as mrpc",
+    "--only 6 -p tasks stsb": "add a task with labels, such as mrpc",
+    "--only 9 -p sweep_examples 8": "choose 10 or more",
 }
 
 
@@ -155,10 +160,9 @@ def test_too_few_rows_for_halves_are_refused_as_a_parameter(sst2, capsys):
 
 
 def test_a_treebank_of_sentences_that_are_all_too_long_is_not_called_ready(tmp_path, capsys):
-    words = [f"{at}\tdog\tdog\tNOUN\t_\t_\t{at - 1}\tnsubj\t_\t_" for at in range(1, 141)]
-    words[0] = words[0].replace("nsubj", "root")
+    dogs, cats = (conllu(*((form, at, "nsubj") for at in range(140))) for form in ("dog", "cat"))
     bank = tmp_path / "long.conllu"
-    bank.write_text("\n".join(words) + "\n\n" + "\n".join(words).replace("dog", "cat") + "\n\n")
+    bank.write_text(dogs + cats)
     assert cli.main(["check", "--only", "8", "-p", "treebank", str(bank)]) == 2
     assert "longer than 128 wordpieces" in capsys.readouterr().err
 

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -15,7 +14,7 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix, f1_score
 from bertology_utils.attention import attention_maps, observe
 from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS
-from bertology_utils.patterns import classifiers, figures, labels, measure
+from bertology_utils.patterns import classifiers, labels, measure
 from bertology_utils.patterns.classifiers import NETWORK, REGRESSION, load_network, named_maps
 from bertology_utils.patterns.labels import (
     FOLDER,
@@ -25,9 +24,8 @@ from bertology_utils.patterns.labels import (
     indices,
     load_maps,
 )
-from bertology_utils.results import Results, entries_of
 from bertology_utils.statistics import bootstrap
-from pattern_trainer import SEED, changes, cross_validate, fingerprints, fit, folds, macro_f1
+from pattern_trainer import SEED, cross_validate, fingerprints, fit, folds, macro_f1
 
 UNIFORM = torch.full((1, 6, 6), 1 / 6)
 EVERY = np.ones(5, dtype=bool)  # pattern can occur
@@ -60,28 +58,6 @@ def test_images_keep_a_diagonal_and_a_column_at_every_length(length, size):
         image = classifiers.to_images(*classifiers.as_tensors(*built[name]), size)[0]
         assert image.shape == (3, size, size) and image.min() >= 0 and image.max() <= 1
         assert (image[0][torch.tensor(at)] == 1).all()
-
-
-CHANGES = "reversed_tokens swapped_sentences merged_tokens sharpened with_ground augmented".split()
-
-
-@pytest.mark.parametrize("change", CHANGES)
-@given(seed=st.integers(0, 10**6), length=st.integers(8, 60))
-@settings(max_examples=40, deadline=None)
-def test_changes_keep_what_makes_the_pattern(change, seed, length):
-    for name, picture in constructed_maps(length).items():
-        weights, separators = getattr(changes, change)(picture, np.random.default_rng(seed))
-        size = len(weights)
-        assert weights.shape == (size, size) and separators.shape == (size,)
-        assert separators.sum() == 2
-        np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-9)
-        top = weights.argmax(axis=1)
-        if name == "to itself":
-            assert (top == np.arange(size)).all()
-        if name == "to [CLS]":
-            assert len(set(top)) == 1
-        if name == "uniform" and change not in ("merged_tokens", "augmented"):
-            np.testing.assert_allclose(weights, 1 / size)
 
 
 def plain_statistics(weights, separators):
@@ -155,20 +131,6 @@ def test_the_regression_fitted_again_gives_nearly_the_shipped_predictions_and_co
 def test_the_shipped_validation_is_that_of_the_shipped_maps_and_network():
     shipped = json.loads(classifiers.VALIDATION.read_text())
     assert fingerprints().items() <= shipped.items(), "run: python -m pattern_trainer"
-
-
-def test_maps_by_norm_are_other_maps_and_the_network_names_them_better_than_chance():
-    by_norm = named_maps("norm")
-    assert len(classifiers.natural_maps("norm")) == len(by_norm) == 100
-    weights = {one.tobytes() for one in load_maps()["weights"]}
-    assert not any(one.tobytes() in weights for one in by_norm["weights"])
-    network, first = (
-        classifiers.f1_scores(by_norm, by, 1)["micro F1"] for by in (NETWORK, "first")
-    )
-    commonest = by_norm["pattern"].value_counts().max() / 100
-    assert commonest < network.interval[0] < network.value < first.value
-    kappa = measure.kappa(indices(by_norm["first"]), indices(by_norm["second"]))
-    assert kappa == pytest.approx(0.92, abs=0.005)  # data card
 
 
 def test_f1_from_counts_is_that_of_the_maps_and_resampling_keeps_a_heads_maps_together():
@@ -299,23 +261,6 @@ def test_heads_count_as_changed_beyond_what_other_examples_change():
 # The labelled maps: how many, of what, how far the annotators agree, refusals.
 
 
-def test_what_the_labelled_maps_cover():
-    maps = load_maps()
-    natural = maps[maps["part"] == "natural"]
-    assert (len(maps), len(natural)) == (400, 240)
-    assert all(one.shape == (len(one), len(one)) for one in maps["weights"])
-    for some in (maps, natural):
-        assert set(some["layer"]) == set(range(6)) and set(some["head"]) == set(range(12))
-        lengths = some["weights"].map(len)
-        assert some["task"].nunique() == 4 and lengths.min() < 12 and lengths.max() > 90
-        assert set(some["separators"].map(len)) == {1, 2}
-        assert set(some["pattern"]) == set(PATTERNS)
-    # Drawn evenly, so that shares need no weights.
-    assert set(natural.groupby(["task", "layer"]).size()) == {10}
-    assert not maps.duplicated(["task", "example"]).any(), "no input twice"
-    assert maps["pattern"].value_counts().min() >= 30
-
-
 def test_generous_labels_are_heterogeneous_wherever_either_annotator_says_so():
     maps = load_maps()
     counted = generous(maps) == "heterogeneous"
@@ -347,14 +292,3 @@ def test_two_annotators_agree_and_the_card_says_how_far():
     for by, share in (("first", "91.5"), ("second", "95.8")):
         right = (maps[by] == maps["pattern"]).mean()
         assert f"{100 * right:.1f}" == share and share in card
-
-
-def test_fig_2_has_a_bar_for_each_task_and_the_papers_two_shares():
-    shares = dict(zip(PATTERNS, (0.5, 0.1, 0.2, 0.1, 0.1), strict=True))
-    values = dict.fromkeys(("mrpc", "rte"), shares)
-    what = "share of maps, corrected"
-    options = {"by": ("task", "kind"), "state": "fine-tuned", "unit": "share"}
-    figure = figures.pattern_shares(Results({"rows": entries_of(what, values, **options)}))
-    (line,) = (line for line in figure.axes[0].lines if len(line.get_xdata()) == 2)
-    assert set(line.get_xdata()) == {68.0} and set(line.get_ydata()) == {-0.43, 0.43}
-    plt.close(figure)

@@ -81,14 +81,6 @@ def test_rows_that_are_numbers_keep_their_places_where_some_lie_beyond_the_limit
     assert positions(ax) == {"1": 1, "2": -10, "3": 2}
 
 
-def test_numbers_to_compare_with_are_in_the_legend():
-    table = GAINS.table("gain")
-    table["paper"] = table.task.map({"RTE": 3.2})
-    figure = plots.dots(table, marks={"paper": "D"})
-    assert positions(figure.axes[0])["RTE"] == 3.2, "it is drawn last"
-    assert [text.get_text() for text in figure.legends[0].texts] == ["paper"]
-
-
 def test_two_numbers_in_one_place_are_refused():
     twice = pd.concat([GAINS.table("gain")] * 2)
     with pytest.raises(ValueError, match="one place; select one kind"):
@@ -127,22 +119,3 @@ def test_a_grid_around_zero_is_symmetric_and_tells_of_values_beyond_its_scale():
     assert figure.axes[0].collections[0].norm.vmax == 2
     narrow = plots.head_grid(panels, "gain, points", (-1, 1), plots.GAIN)
     assert narrow.axes[1].collections[0].colorbar.extend == "min"
-
-
-def test_cells_that_fill_a_rectangle_have_one_outline_and_others_one_each():
-    _, ax = plt.subplots()
-    plots.outline(ax, [(1, 2), (1, 3)])
-    (one,) = ax.patches
-    assert (one.get_xy(), one.get_width(), one.get_height()) == ((1.5, 0.5), 2, 1)
-    plots.outline(ax, [(0, 0), (1, 1)])
-    assert len(ax.patches) == 3
-
-
-def test_wrong_arcs_of_a_tree_are_dashed_and_below_the_words():
-    gold, found = [1, -1, 1, 2], [-1, 0, 0, 2]
-    (ax,) = plots.tree_arcs(["a", "long", "word", "x"], gold, {"head": found}, "gold").axes
-    above = [arc for arc in ax.patches if arc.center[1] > 0]
-    below = [arc for arc in ax.patches if arc.center[1] < 0]
-    assert [arc.get_linestyle() for arc in above] == ["-"] * 3
-    assert [arc.get_linestyle() == "-" for arc in below] == [True, False, True]
-    assert {"a", "long", "word", "x", "gold", "head"} == {text.get_text() for text in ax.texts}

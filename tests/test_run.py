@@ -113,30 +113,41 @@ def without_the_experiment(project, source):
     return read_notebook(path)
 
 
+def two_notebooks(project, source):
+    """The light notebook, and another one like it."""
+    first = without_the_experiment(project, source)
+    first.path.with_name("19_other.ipynb").write_bytes(first.path.read_bytes())
+
+
 LONG = "import os, pathlib, time; pathlib.Path(f'here{os.getpid()}').touch(); time.sleep(60)"
 
 
-def begun(project, notebooks, *options):
-    """A run of so many notebooks of ``LONG``, all of them under way."""
-    call = [sys.executable, "-m", "bertology_utils", "run", *options]
+def begun(project, notebooks):
+    """A run of these notebooks of ``LONG``, all of them under way."""
+    call = [sys.executable, "-m", "bertology_utils", "run", "--jobs", "2", "--only", notebooks]
     started = subprocess.Popen(call, cwd=project, stdout=-1, stderr=-1, text=True)
-    while len(list((project / "notebooks").glob("here*"))) < notebooks:
+    while len(list((project / "notebooks").glob("here*"))) < len(notebooks.split(",")):
         assert started.poll() is None, started.stderr.read()
         time.sleep(0.1)
     return started
 
 
-def test_a_terminated_run_leaves_nothing(project):
-    without_the_experiment(project, LONG)
-    with begun(project, 1) as first:
-        first.send_signal(signal.SIGTERM)
-        _, errors = first.communicate(timeout=30)
-    assert first.returncode == 143
-    assert errors.splitlines() == [
-        "8_trial: A trial",
-        "terminated; finished models are kept in the cache, so a new run goes on from there",
-    ]
+@pytest.mark.parametrize(
+    ("notebooks", "how", "word"), [("8", signal.SIGTERM, "terminated"), ("8,19", signal.SIGINT, "")]
+)
+def test_a_run_that_is_stopped_leaves_nothing(project, notebooks, how, word):
+    two_notebooks(project, LONG)
+    with begun(project, notebooks) as run:
+        children = psutil.Process(run.pid).children(recursive=True)
+        run.send_signal(how)
+        _, errors = run.communicate(timeout=30)
+    assert run.returncode == 128 + how
+    last = errors.splitlines()[-1]
+    assert last.startswith(word) and last.endswith("so a new run goes on from there")
+    assert "Traceback" not in errors
     assert not list((project / "runs").glob("*/*"))
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert not alive
 
 
 @pytest.mark.parametrize(
@@ -158,12 +169,6 @@ def test_a_dying_kernel_is_a_failed_notebook(project, capsys):
     assert not (project / "figures" / "8_trial").exists()
 
 
-def two_notebooks(project, source):
-    """The light notebook, and another one like it."""
-    first = without_the_experiment(project, source)
-    first.path.with_name("19_other.ipynb").write_bytes(first.path.read_bytes())
-
-
 def test_notebooks_run_side_by_side_and_one_that_fails_stops_no_other(project, capfd, monkeypatch):
     # Where nothing has to be made, nothing is written there.
     monkeypatch.setenv("BERTOLOGY_CACHE", "/dev/null/cache")
@@ -178,17 +183,3 @@ def test_notebooks_run_side_by_side_and_one_that_fails_stops_no_other(project, c
     assert "19_other: failed, cell 3: AssertionError: this one fails" in errors
     assert "Traceback" not in errors
     assert files(project / "runs" / "small") == ["8_trial.ipynb", "failed_19_other.ipynb"]
-
-
-def test_an_interrupted_run_of_several_notebooks_leaves_nothing(project):
-    two_notebooks(project, LONG)
-    with begun(project, 2, "--jobs", "2") as run_of_two:
-        children = psutil.Process(run_of_two.pid).children(recursive=True)
-        run_of_two.send_signal(signal.SIGINT)
-        _, errors = run_of_two.communicate(timeout=30)
-    assert run_of_two.returncode == 128 + signal.SIGINT
-    assert errors.splitlines()[-1].endswith("so a new run goes on from there")
-    assert "Traceback" not in errors
-    assert not list((project / "runs").glob("*/*"))
-    _, alive = psutil.wait_procs(children, timeout=10)
-    assert not alive

@@ -298,22 +298,6 @@ def test_a_head_of_any_noun_before_the_verb_is_no_head_of_subjects():
     assert outcome([one[rest] for one in places]) == FAILS, "places alone do not tell"
 
 
-def test_a_head_that_goes_by_its_word_is_ahead_of_rivals_and_one_that_does_not_by_chance():
-    """In "the window of the car opened" the verb's rival for *window* is *car*."""
-    item = made_input(
-        words("window NOUN 3 nsubj | of ADP 2 case | car NOUN 0 nmod | opened VERB -1 root")
-    )
-    links = [find_links(item, True)] * 200
-    rng = np.random.default_rng(0)
-    maps = [rng.random((1, 2, 6, 6)) for _ in links]
-    for one in maps:
-        one[0, 1, 4, 1] = 2  # the second head's verb attends most to its subject
-    ahead = replay(TokenLinkAttention(links), maps).ahead
-    assert np.isnan(ahead[:, 1:]).all(), "other types have no rivals here"
-    by_head = ahead[:, 0, 0].mean(axis=0)
-    assert by_head[1] == 1 and by_head[0] == pytest.approx(0.5, abs=0.1)
-
-
 def made_up(rng, planted=0.0, rivals=True, kind=1):
     """Scores, plain and centred, of 80 examples and 2 × 3 heads, of which one follows a type of link by so much."""
     scores = []

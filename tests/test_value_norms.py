@@ -108,40 +108,6 @@ def test_cutting_equals_an_edit_made_by_hand(model, tokenizer, batches, instead)
     assert (found.gone[:, 1] > 0).all() and (found.gone[:, 1] < found.sink[:, 1]).any()
 
 
-def test_a_sink_without_a_value_vector_adds_nothing_and_a_masked_one_is_renormalised_away(
-    model, tokenizer, batches
-):
-    """Two cuts need no pass of their own: they are equal to others, in every layer."""
-    (batch,), masks = batches, masks_of(batches, tokenizer)
-    ways = [("the sink", instead) for instead in cuts.INSTEAD[:2]]
-    found = cuts.cut_attention(model, batches, masks, 1, ways)
-
-    def zeroed(module, inputs, value):
-        return torch.cat([torch.zeros_like(value[:, :1]), value[:, 1:]], dim=1)
-
-    layers = model.base_model.encoder.layer
-    hooks = [one.attention.self.value.register_forward_hook(zeroed) for one in layers]
-    with torch.inference_mode():
-        without_value = model(**batch.inputs).logits
-    again = cuts.cut_attention(model, batches, masks, 1)
-    for hook in hooks:
-        hook.remove()
-    np.testing.assert_allclose(found.outputs[batch.index, 0], without_value, atol=1e-9)
-
-    def masked(layer, maps, mask):
-        scores = maps.log()
-        scores[..., 0] = -torch.inf
-        return scores.softmax(dim=3)
-
-    by_hand = edited(model, batch, masked)
-    np.testing.assert_allclose(found.outputs[batch.index, 1], by_hand, atol=1e-9)
-    # The plant: with a sink that is empty by hand, dropping it moves nothing, all else does.
-    moved = dict(zip(cuts.CUTS, measure.answers_moved(again).max(axis=0), strict=True))
-    assert moved["the sink", "nothing"] < 1e-9 < 1e-4 < moved["the sink", "the rest"]
-    assert moved["the sink", "the mean"] > 1e-4 < moved["words", "nothing"]
-    assert moved["words of the sink's norm", "nothing"] < 1e-9
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_architecture_can_be_cut(name):
     other, own_tokenizer = model_and_tokenizer(name)
@@ -205,42 +171,6 @@ def test_what_is_carried_is_that_of_explicit_vectors(model, tokenizer, batches):
             share = squares / squares.sum(axis=1, keepdims=True)
             rank = 1 / (share**2).sum(axis=1)
             np.testing.assert_allclose(found.rank[index, layer], rank, rtol=1e-5)
-
-
-def test_a_head_that_broadcasts_has_rank_one(model, tokenizer, batches):
-    """By hand the first head of every layer gives all tokens the value of [CLS]."""
-
-    def by_hand(layer, maps, mask):
-        maps = maps.clone()
-        maps[:, 0] = 0
-        maps[:, 0, :, 0] = 1
-        return maps
-
-    with attention_hooks(model, edit_maps=by_hand):
-        found = carried.carried(model, batches, special_of(batches, tokenizer))
-    np.testing.assert_allclose(found.rank[..., 0], 1, rtol=1e-6)
-    assert (found.rank[..., 1:] > 1.0001).all()
-    cls = found.lengths[:, 0, :, 0]
-    np.testing.assert_allclose(found.by_projection[:, 0, :, 0], cls, rtol=1e-6)
-    np.testing.assert_allclose(found.by_projection[:, 1:, :, 0], 0, atol=1e-9)
-
-
-def test_vectors_that_cancel_count_by_norm_and_not_by_projection(model, tokenizer, batches):
-    def opposite(module, inputs, value):
-        return torch.cat([value[:, :2], -value[:, 1:2], value[:, 3:]], dim=1)
-
-    def to_both(layer, maps, mask):
-        maps = torch.zeros_like(maps)
-        maps[..., 1:3] = 0.5
-        return maps
-
-    layers = model.base_model.encoder.layer
-    hooks = [one.attention.self.value.register_forward_hook(opposite) for one in layers]
-    with attention_hooks(model, edit_maps=to_both):
-        found = carried.carried(model, batches, special_of(batches, tokenizer))
-    for hook in hooks:
-        hook.remove()
-    np.testing.assert_allclose(found.by_projection, 0, atol=1e-9)
 
 
 def test_a_uniform_share_is_what_every_token_gets_when_all_get_the_same():
