@@ -40,7 +40,7 @@ def runs_of(task, n=400, runs=3, harmful=0.0, needed=0.0, noise=0.3, own=1.0):
         heads = baseline + noise * rng.normal(size=(12, *baseline.shape))
         for head, strength in ((HARMFUL, harmful), (NEEDED, -needed)):
             heads[head] += strength * (towards - heads[head])
-        sweeps.append(Sweep(baseline, heads.reshape(*HEADS, *baseline.shape), heads[:2]))
+        sweeps.append(Sweep(baseline, heads.reshape(*HEADS, *baseline.shape), heads[4:6]))
     return labels, sweeps
 
 
@@ -59,6 +59,33 @@ def test_a_harmful_head_is_found_in_every_run_by_every_measure(task, noise):
             assert worse.outcome == HOLDS and (" at most -" in worse.number) == (len(parts) > 1)
         assert one.chosen.interval[0] > 0, "chosen in one run, it helps in the others"
         assert one.chosen.value == pytest.approx(one.mean.value[HARMFUL], rel=0.3)
+
+
+def test_a_harmful_head_is_the_best_of_its_run_and_really_so():
+    labels, (found, *_) = runs_of(MRPC, harmful=0.6)
+    effect, at = effects.effects(MRPC, found, labels, seed=1), divmod(HARMFUL, HEADS[1])
+    assert effect.heads.largest == effect.heads.values[at] > 0.05
+    assert effect.heads.gain(at).interval[0] > 0
+    assert effect.heads.largest > np.percentile(effect.by_chance, 97.5)
+    assert effect.held_out.value > 0.03, "also on examples that had no say in the choice"
+    right = (found.baseline.argmax(axis=1) == labels).mean()
+    layers = (found.layers.argmax(axis=-1) == labels).mean(axis=-1) - right
+    assert effect.baseline == pytest.approx(right)
+    np.testing.assert_allclose(effect.layers.values, layers, atol=1e-12)
+    with pytest.raises(ValueError, match="labels are missing"):
+        effects.effects(MRPC, found, np.where(labels == 1, np.nan, 0.0), seed=1)
+
+
+def test_on_shuffled_labels_no_head_helps():
+    """Not by the loss either, once the outputs are recalibrated: before, a head that shouts makes wrong answers dearer."""
+    labels, sweeps = runs_of(MRPC, harmful=0.4)
+    for seed in range(5):
+        shuffled = np.random.default_rng(seed).permutation(labels)
+        followed = follow(MRPC, sweeps, shuffled, seed=1)
+        for name in ("score", "loss, recalibrated"):
+            for parts in (followed[name].runs[:1], followed[name].runs):
+                assert in_each(parts)["better"].min() >= ONE_SIDED, name
+        assert followed["score"].mean.value.max() > 0, "some head seems to gain all the same"
 
 
 def test_gains_are_those_of_the_plain_definition():

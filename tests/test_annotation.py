@@ -395,6 +395,3 @@ def test_a_real_treebank():
     words = [(text, word) for text, (sentence,) in known.items() for word in sentence.words]
     differing = [word.form for text, word in words if text[word.start : word.end] != word.form]
     assert len(words) > 20_000 and not differing
-
-
-# --- parameters ---

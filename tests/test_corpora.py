@@ -4,10 +4,6 @@ from collections import Counter
 
 import pytest
 from conftest import ROOT
-from scipy.stats import pearsonr
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.pipeline import make_pipeline
 
 from bertology_utils.annotation.annotators import load_annotator
 from bertology_utils.corpora import GLUE, TASKS
@@ -96,23 +92,6 @@ def test_the_readers_give_what_was_generated(name):
             assert read[field] == [row.text[field] for row in wanted]
     for row in made["validation"]:
         assert gold.annotate(list(row.text.values())) == list(row.sentences.values())
-
-
-def test_a_bag_of_words_does_not_solve_the_tasks():
-    scores = {}
-    for task in TASKS:
-        (texts, labels), (dev_texts, dev_labels) = (
-            ([" | ".join(row.text.values()) for row in some], [row.label for row in some])
-            for some in generate(task).values()
-        )
-        model = Ridge(alpha=3.0) if task == "stsb" else LogisticRegression(max_iter=500, C=0.3)
-        bag = CountVectorizer(binary=True, token_pattern=r"[\w']+")
-        predicted = make_pipeline(bag, model).fit(texts, labels).predict(dev_texts)
-        if task == "stsb":
-            scores[task] = pearsonr(predicted, dev_labels).statistic
-        else:
-            scores[task] = (predicted == dev_labels).mean()
-    assert scores["mrpc"] < 0.6 and scores["stsb"] < 0.5 and scores["sst2"] < 0.7, scores
 
 
 def test_the_data_card_has_the_corpora_s_counts():

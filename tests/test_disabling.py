@@ -11,8 +11,6 @@ from precision import forward_tolerance, sum_tolerance
 from bertology_utils.attention import attention_maps, one_example
 from bertology_utils.attention.norms import vectors
 from bertology_utils.disabling import sweep as sweep_module
-from bertology_utils.disabling.across import follow
-from bertology_utils.disabling.effects import effects, in_each
 from bertology_utils.disabling.heads import describe_heads, gradient_importance
 from bertology_utils.disabling.masking import (
     all_heads,
@@ -23,8 +21,7 @@ from bertology_utils.disabling.masking import (
 )
 from bertology_utils.disabling.sweep import partners, reference_sweep, sweep
 from bertology_utils.glue import TASKS
-from bertology_utils.models import load_classifier, load_tokenizer, predict_logits
-from bertology_utils.statistics import ONE_SIDED
+from bertology_utils.models import load_tokenizer, predict_logits
 
 
 @pytest.fixture(scope="module")
@@ -266,69 +263,3 @@ def test_heads_are_described_as_by_hand(model, batches):
     for name, values in found.items():
         expected = np.reshape([one[name].detach().numpy() for one in by_hand], (24, 3, 4)).mean(0)
         np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-6, err_msg=name)
-
-
-# §4.6 from end to end: a head that does harm is found as a significant gain, and nothing is where
-# there is nothing.
-
-
-PLANTED = (1, 2)
-SIZE = 8  # of a head
-
-
-@pytest.fixture(scope="module")
-def planted(tiny_bert):
-    """A classifier in which one head picks single tokens and shouts; labels that are right but for one in ten without it."""
-    model = load_classifier(str(tiny_bert), "mrpc")
-    attention = model.bert.encoder.layer[PLANTED[0]].attention.self
-    own = slice(SIZE * PLANTED[1], SIZE * (PLANTED[1] + 1))
-    with torch.no_grad():
-        for module, factor in ((attention.query, 4), (attention.key, 4), (attention.value, 8)):
-            module.weight[own] *= factor
-        model.classifier.weight.normal_(std=1, generator=torch.Generator().manual_seed(3))
-    batches = batches_of_rows(TASKS["mrpc"], 400, load_tokenizer("embedded"), seed=5)
-    with disable_heads(model, [PLANTED]):
-        logits = predict_logits(model, batches)
-    # The classes of the model without the head, split in the middle, so that neither is rare.
-    middle = np.median(logits[:, 1] - logits[:, 0])
-    with torch.no_grad():
-        model.classifier.bias[0] += middle
-    labels = (logits[:, 1] - logits[:, 0] > middle).astype(int)
-    flipped = np.random.default_rng(0).random(len(labels)) < 0.1
-    return sweep(model, batches), np.where(flipped, 1 - labels, labels)
-
-
-def test_a_planted_harmful_head_is_found_and_its_gain_is_real(planted):
-    found, labels = planted
-    effect = effects(TASKS["mrpc"], found, labels, seed=1)
-    assert effect.heads.largest == effect.heads.values[PLANTED] > 0.05
-    assert effect.heads.gain(PLANTED).interval[0] > 0
-    assert effect.heads.largest > np.percentile(effect.by_chance, 97.5)
-    assert effect.held_out.value > 0.03, "also on examples that had no say in the choice"
-    right = (found.baseline.argmax(axis=1) == labels).mean()
-    layers = (found.layers.argmax(axis=2) == labels).mean(axis=1) - right
-    assert effect.baseline == pytest.approx(right)
-    np.testing.assert_allclose(effect.layers.values, layers, atol=1e-12)
-    # By every measure; the same outputs twice stand for two runs.
-    for one in follow(TASKS["mrpc"], [found, found], labels, seed=1).values():
-        assert in_each(one.runs)["better"].reshape(3, 4)[PLANTED] < ONE_SIDED
-        assert divmod(one.mean.value.argmax(), 4) == PLANTED
-        assert one.chosen.interval[0] > 0, "chosen in one run, it helps in the other"
-
-
-def test_on_shuffled_labels_no_head_helps(planted):
-    """Not by the loss either, once the outputs are recalibrated: before, a head that shouts makes wrong answers dearer."""
-    found, labels = planted
-    for seed in range(5):
-        shuffled = np.random.default_rng(seed).permutation(labels)
-        followed = follow(TASKS["mrpc"], [found, found], shuffled, seed=1)
-        for name in ("score", "loss, recalibrated"):
-            for parts in (followed[name].runs[:1], followed[name].runs):
-                assert in_each(parts)["better"].min() >= ONE_SIDED, name
-        assert followed["score"].mean.value.max() > 0, "some head seems to gain all the same"
-
-
-def test_missing_labels_are_refused(planted):
-    found, labels = planted
-    with pytest.raises(ValueError, match="labels are missing"):
-        effects(TASKS["mrpc"], found, np.where(labels == 1, np.nan, 0.0), seed=1)

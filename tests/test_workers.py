@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 from conftest import ROOT
+from distributed import Client
 
 from bertology_utils import __main__ as cli
 from bertology_utils import workers
@@ -214,8 +215,6 @@ def dask(count, folder):
         wait_until(lambda: file.exists() and file.read_text().endswith("}"))
         address = json.loads(file.read_text())["address"]
         if count:
-            from distributed import Client
-
             with Client(address, set_as_default=False) as client:
                 client.wait_for_workers(count, timeout=60)
         yield address, processes
@@ -258,7 +257,10 @@ def test_a_scheduler_or_all_workers_that_go_away_end_the_run_in_words(
             run(last_long, [str(tmp_path)], 1, address)
 
 
-def test_no_scheduler_and_no_workers_are_said_in_words(tmp_path, capsys):
+def test_no_scheduler_and_no_workers_are_said_in_words(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(
+        "distributed.Client", lambda *at, **how: Client(*at, **how | {"timeout": 2})
+    )
     call = ["prepare", "--only", "2", "--scheduler"]
     assert cli.main([*call, "tcp://127.0.0.1:9"]) == 2
     assert "no Dask scheduler at tcp://127.0.0.1:9" in capsys.readouterr().err
