@@ -10,7 +10,7 @@ from conftest import ROOT, load_script
 from bertology_utils.disabling.masking import ABLATIONS
 from bertology_utils.disabling.sweep import Sweep
 from bertology_utils.glue import TASKS
-from bertology_utils.importance import ablations, components, figures, measure
+from bertology_utils.importance import ablations, components, measure
 from bertology_utils.importance.components import (
     BOTH,
     EXAMPLES,
@@ -21,7 +21,6 @@ from bertology_utils.importance.components import (
     Components,
     effects_on_parts,
 )
-from bertology_utils.results import Results, entries_of
 from bertology_utils.statistics import Bootstrap
 from bertology_utils.verdicts import CLAIMS, FAILS, HOLDS, UNDECIDED, UNTESTABLE, judge
 
@@ -142,20 +141,6 @@ def test_of_runs_from_one_parent_run_the_first_counts():
     assert measure.independent_runs(lab, MRPC) == [0, 1, 2, 3, 4]
     lab.checkpoint = lambda task: "given"
     assert measure.independent_runs(lab, RTE) == [0, 1, 2, 3, 4]
-
-
-@pytest.mark.parametrize("shape", [(3, 2), (12, 12)])
-def test_heads_that_every_run_needs_are_outlined_in_models_of_any_shape(shape):
-    rises = np.random.default_rng(0).normal(size=(4, *shape))
-    rises[:3, 1, 0] = 9  # most needed in the three runs shown
-    results = Results(
-        {"rows": entries_of(figures.RISE, {"qnli": list(rises)}, ("task", "training"))}
-    )
-    *runs, _ = figures.by_run(results, ["qnli"]).axes  # the last one is the scale
-    assert len(runs) == 3
-    for ax in runs:
-        outlined = [(patch.get_x() + 0.5, patch.get_y() + 0.5) for patch in ax.patches]
-        assert (0, 1) in outlined and len(outlined) <= figures.TOP
 
 
 # Sweeps. ----------------------------------------------------------------

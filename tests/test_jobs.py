@@ -250,7 +250,7 @@ def test_notebook_0_comes_first(tiny_bert):
     assert plan.notebooks["0_attention_head"] == {first}, "what it needs is made first, too"
 
 
-def test_no_lab_is_held_after_its_notebook(tiny_bert, tiny_classifier):
+def test_no_lab_is_held_after_its_notebook(tiny_bert, tiny_classifier, monkeypatch):
     """functools.cache on its methods held every lab, with rows and annotation, for ever."""
     lab = Lab("4_feature_attention", **SMALL | {"model": str(tiny_bert)})
     assert lab.batches(SST2) and lab.annotated_inputs(SST2)
@@ -260,6 +260,7 @@ def test_no_lab_is_held_after_its_notebook(tiny_bert, tiny_classifier):
     assert seen() is None
     given = {"model": str(tiny_bert), "checkpoint": f"sst2={tiny_classifier}"}
     lab = Lab("6_disabling_heads", **SMALL | given)
+    monkeypatch.setattr(jobs, "count_workers", lambda *_: 1)  # in this process
     seen = weakref.ref(lab)
     jobs.prepare(lab)
     del lab
