@@ -35,7 +35,7 @@ def test_every_cell_runs_on_another_device_to_the_same_results(tmp_path):
         assert moved(here, rows) == [], name
         judged = {verdict["id"] for verdict in here.content["verdicts"]}
         number = int(name.partition("_")[0])
-        assert judged == {one for one, claim in CLAIMS.items() if claim.notebook == number}, name
+        assert judged >= {one for one, claim in CLAIMS.items() if claim.notebook == number}, name
 
 
 ONE, THERE = "all tensors have to be on second:0", "torch.ones(2, device='second')"
