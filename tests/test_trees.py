@@ -18,8 +18,6 @@ from bertology_utils.lab import Lab
 from bertology_utils.settings import embedded_folder
 from bertology_utils.statistics import bootstrap
 from bertology_utils.tree_controls import (
-    CONTROL,
-    UUAS,
     by_heads,
     by_tags,
     correlations,
@@ -390,18 +388,7 @@ def test_too_few_sentences_and_one_file_for_both_are_refused_with_counts(files, 
         tree_probe(model, tokenizer, train, train.with_name("nothing.conllu"))
 
 
-def test_a_notebook_records_all_of_it_and_needs_a_hundred_sentences(tiny_bert):
-    lab = Lab("11_trees", model=str(tiny_bert), tasks="mrpc", max_examples=60)
-    run(lab)
-    rows = {(row["what"], row.get("state"), row.get("kind")) for row in lab.entries}
-    assert (UUAS, "closed-form probe", "layer 0") in rows and (UUAS, "best head", "layer 3") in rows
-    assert (UUAS, "best head", "layer 0") not in rows
-    assert (CONTROL, None, "exchanged trees") in rows
-    assert [one.id for one in lab.verdicts] == [
-        "trees-in-vectors",
-        "trees-in-the-middle",
-        "probe-without-training",
-    ]
+def test_a_notebook_needs_a_hundred_sentences(tiny_bert):
     few = Lab("11_trees", model=str(tiny_bert), tasks="mrpc", max_examples=40)
     with pytest.raises(ValueError, match=r"usable sentences; 100 are wanted"):
         run(few)
