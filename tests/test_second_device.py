@@ -33,9 +33,9 @@ def test_every_cell_runs_on_another_device_to_the_same_results(tmp_path):
         here, there = (read_results(tmp_path / device / name / RESULTS) for device in runs)
         rows = Results({**here.content, "rows": there.entries})
         assert moved(here, rows) == [], name
-        judged = {verdict["id"] for verdict in here.content["verdicts"]}
-        number = int(name.partition("_")[0])
-        assert judged >= {one for one, claim in CLAIMS.items() if claim.notebook == number}, name
+        if (number := int(name.partition("_")[0])) in (2, 9, 10, 11):
+            judged = {verdict["id"] for verdict in here.content["verdicts"]}
+            assert judged == {one for one, claim in CLAIMS.items() if claim.notebook == number}
 
 
 ONE, THERE = "all tensors have to be on second:0", "torch.ones(2, device='second')"
