@@ -37,7 +37,6 @@ from .finetune import Training
 from .glue import Task
 from .lab import Lab
 from .pruning import spec
-from .pruning.pairs import sets_call
 from .settings import check_notebook, page_number
 from .workers import KERNEL, connect, count_workers, describe_error, one_thread, run_tasks
 from .workers import Task as WorkerTask
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 # inputs in a sweep.
 TRAINING_BYTES, SWEEP_BYTES = 45, 12
 PROCESS = 2**30  # bytes that the libraries take for themselves
-TRAINING, SWEEP, PAIRS = "fine-tuning runs", "sweeps", "sweeps of pairs"
+TRAINING, SWEEP = "fine-tuning runs", "sweeps"
 # A cluster's worker may have several threads, and torch's random numbers have one state.
 _one_at_a_time = threading.Lock()
 
@@ -60,7 +59,7 @@ class Job:
 
     Attributes:
         title: names it in messages; unique among the jobs of a notebook.
-        kind: one of :data:`TRAINING`, :data:`SWEEP`, :data:`PAIRS`.
+        kind: one of :data:`TRAINING`, :data:`SWEEP`.
         call: the function and its arguments.
         needs: what has to be made before.
     """
@@ -143,20 +142,6 @@ def sweeps(lab: Lab) -> list[Job]:
     return jobs
 
 
-def pair_sweeps(lab: Lab) -> list[Job]:
-    """Jobs of the sweeps over sets of heads of a layer."""
-    return [
-        Job(
-            f"{task.title}, seed {lab.settings.seed + number}, pairs of heads",
-            PAIRS,
-            sets_call(lab, task, number),
-            run_jobs(lab, task, number),
-        )
-        for task in lab.tasks
-        for number in spec.runs_of(lab, task)
-    ]
-
-
 # A line for each notebook: what gives its jobs.
 NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
     "0": (first_run,),
@@ -167,7 +152,7 @@ NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
     "6": (all_runs, sweeps),
     "7": (all_runs,),
     "9": (all_runs, sweeps),
-    "10": (all_runs, random_starts, pruned_runs, pair_sweeps),
+    "10": (all_runs, random_starts, pruned_runs),
 }
 # The section of each notebook: a module or package of this package with a function ``run(lab)``.
 SECTIONS = {
@@ -237,9 +222,7 @@ class Plan:
         if not self.orders:
             return f"nothing to fine-tune; in the cache: {self.finished}"
         counts = Counter(order.kind for order in self.orders.values())
-        made = ", ".join(
-            f"{counts[kind]} {kind}" for kind in (TRAINING, SWEEP, PAIRS) if counts[kind]
-        )
+        made = ", ".join(f"{counts[kind]} {kind}" for kind in (TRAINING, SWEEP) if counts[kind])
         return f"to make: {made}; in the cache: {self.finished}"
 
     def turn_of(self, notebook: Notebook) -> tuple[bool, int]:

@@ -42,7 +42,7 @@ RUNS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("glue", "3", {"trainings": "2", "sweep_examples": "1000"}),
     ("glue", "7", {"max_examples": "100", "trainings": "2"}),
     ("glue", "8", {"max_examples": "100"}),
-    ("glue", "10", {"tasks": "mrpc,rte,sst2", "train_examples": "4000", "trainings": "2"}),
+    ("glue", "10", {"tasks": "mrpc,rte,sst2", "trainings": "2", "sweep_examples": "1000"}),
     ("framenet15", "2", {}),
     ("ud", "11", {}),
     ("glue_norm", "1", {"attention": "norm", "trainings": "2"}),

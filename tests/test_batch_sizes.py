@@ -42,7 +42,7 @@ from bertology_utils.norms.cuts import cut_attention
 from bertology_utils.norms.links import WordsOnly
 from bertology_utils.patterns.classifiers import load_network
 from bertology_utils.patterns.measure import Patterns
-from bertology_utils.pruning.pairs import HeadDistances
+from bertology_utils.pruning.alike import HeadDistances
 
 SIZES = (1, 7, 64)
 COUNT, TASK = 70, TASKS["mrpc"]

@@ -1,7 +1,8 @@
-"""Notebook 10: prunings of a fine-tuning run, pairs of heads, and heads that go one by one."""
+"""Notebook 10: prunings of a fine-tuning run, heads that go one by one, and the skill that is kept."""
 
 import dataclasses
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -11,15 +12,15 @@ from scipy.spatial.distance import jensenshannon
 
 from bertology_utils import cache, finetune
 from bertology_utils.attention import attention_maps, observe
-from bertology_utils.disabling.effects import losses
 from bertology_utils.disabling.masking import replace_outputs, replacement
-from bertology_utils.disabling.sweep import without_sets
 from bertology_utils.glue import TASKS
 from bertology_utils.lab import Lab
 from bertology_utils.models import load_classifier, load_tokenizer, predict_logits
-from bertology_utils.pruning import measure, pairs, spec
-from bertology_utils.pruning.spec import ANY, BAD, FROZEN, GOOD, NONE, RANDOM, SMALLEST, Pruning
+from bertology_utils.pruning import alike, answers, figures, measure, spec
+from bertology_utils.pruning.skill import Skill
+from bertology_utils.pruning.spec import ANY, BAD, FROZEN, GOOD, RANDOM, SMALLEST, Pruning
 from bertology_utils.settings import Recipe, parse_model
+from bertology_utils.verdicts import FAILS, HOLDS, UNTESTABLE
 
 TASK = TASKS["sst2"]
 RECIPE = Recipe(learning_rate=3e-3, epochs=2, batch_size=8, max_length=32)
@@ -67,12 +68,10 @@ def test_good_and_bad_halves_share_no_head_and_what_goes_stays_gone(training):
     assert (kept[GOOD] ^ kept[BAD]).all()
     importance = spec.importance_in(training)
     assert importance[kept[GOOD]].min() >= importance[kept[BAD]].max()
-    kept[NONE] = np.zeros_like(kept[BAD])
-    for kind in (BAD, NONE):
-        tuned = finetune.finetuned(dataclasses.replace(training, cut=Pruning(kind, 0.5)))
-        for layer, of_layer in zip(tuned.base_model.encoder.layer, kept[kind], strict=True):
-            read = layer.attention.output.dense.weight.unflatten(1, (4, -1))
-            assert ((read.abs().sum(dim=(0, 2)) > 0).numpy() == of_layer).all()
+    tuned = finetune.finetuned(dataclasses.replace(training, cut=Pruning(BAD, 0.5)))
+    for layer, of_layer in zip(tuned.base_model.encoder.layer, kept[BAD], strict=True):
+        read = layer.attention.output.dense.weight.unflatten(1, (4, -1))
+        assert ((read.abs().sum(dim=(0, 2)) > 0).numpy() == of_layer).all()
 
 
 @pytest.mark.parametrize(("size", "frozen"), [(1 / 3, 1), (1, 3)])
@@ -89,14 +88,6 @@ def test_frozen_are_the_embeddings_and_the_lowest_layers(training, size, frozen)
     assert same == [True] * (1 + frozen) + [False] * (4 - frozen)
 
 
-def test_shuffled_labels_are_the_same_labels_on_other_rows(training):
-    rows = Pruning(GOOD, 0.5, shuffled=True).rows(training)
-    assert rows["sentence"][:] == training.rows["sentence"][:]
-    assert rows.features == training.rows.features
-    assert sorted(rows["label"]) == sorted(training.rows["label"])
-    assert np.mean(np.array(rows["label"]) == np.array(training.rows["label"])) < 0.7
-
-
 def test_every_pruning_has_a_run_of_its_own_and_the_small_run_few(training, tiny_bert):
     own, small = Lab("10_pruning", model=str(tiny_bert)), Lab("10_pruning")
     every = spec.prunings_of(own, 0)
@@ -104,8 +95,8 @@ def test_every_pruning_has_a_run_of_its_own_and_the_small_run_few(training, tiny
         cache.cache_key(finetune.train, dataclasses.replace(training, cut=pruning))
         for pruning in (None, *every)
     ]
-    assert len({cache.key_digest(key) for _, key in keys}) == len(keys) == 13
-    assert set(spec.prunings_of(small, 0)) < set(spec.prunings_of(own, 2)) < set(every)
+    assert len({cache.key_digest(key) for _, key in keys}) == len(keys) == 6
+    assert set(spec.prunings_of(small, 0)) < set(every)
     assert not spec.prunings_of(small, 1)
 
 
@@ -116,8 +107,6 @@ def test_every_pruning_has_a_run_of_its_own_and_the_small_run_few(training, tiny
         (lambda _: Pruning(FROZEN, 1.5), "size=1.5 is out of range; it is a share, from 0 to 1"),
         (lambda _: Pruning(RANDOM, 1.0), "size=1 leaves nothing of the random heads"),
         (lambda model: spec.layers_of(model.classifier), "is not built like BERT"),
-        (lambda model: pairs.with_copy(model, (0, 1), 1), "cannot be copied to its own place"),
-        (lambda model: without_sets(model, [], np.eye(3, dtype=bool)), "4 heads. are wanted"),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(model, wrong, message):
@@ -126,72 +115,191 @@ def test_what_cannot_be_is_refused_in_words(model, wrong, message):
         wrong(model)
 
 
-# --- pairs of heads ---
+# --- heads that go ---
 
 
-def test_sets_of_heads_are_removed_as_by_a_pass_for_each(model, batches):
-    sets = pairs.sets_of(4)
-    assert len(sets) == 1 + 4 + 6 + 4 and sets[0].sum() == 0 and (sets[-4:].sum(axis=1) == 3).all()
-    outputs, zeros = without_sets(model, batches, sets), replacement(model, batches, "zero")
-    tolerance = forward_tolerance(model, ways=10)
-    for layer, number in [(0, 1), (0, 7), (1, 12), (2, 5), (2, 14)]:
-        heads = [(layer, int(head)) for head in np.flatnonzero(sets[number])]
-        with replace_outputs(model, heads, zeros):
-            assert np.abs(outputs[layer, number] - predict_logits(model, batches)).max() < tolerance
-    assert np.abs(outputs[:, 0] - predict_logits(model, batches)).max() < tolerance
+def test_heads_are_removed_as_by_a_pass_for_each_number_of_them(model, batches):
+    orders = [answers.pruning_order(model, batches, 3), [(0, at) for at in range(4)]]
+    outputs = answers.logits_without_heads(model, batches, orders, [0, 1, 4])
+    assert outputs.shape == (2, 3, 24, 2)
+    zeros, tolerance = replacement(model, batches, "zero"), forward_tolerance(model, ways=10)
+    for at, order in enumerate(orders):
+        assert np.abs(outputs[at, 0] - predict_logits(model, batches)).max() < tolerance
+        with replace_outputs(model, order[:4], zeros):
+            assert np.abs(outputs[at, 2] - predict_logits(model, batches)).max() < tolerance
+    assert not np.allclose(outputs[0, 2], outputs[1, 2], atol=tolerance)
 
 
-def test_interactions_and_matches_by_a_plain_reading(model, batches):
-    paired = pairs.Pairs(TASK, without_sets(model, batches, pairs.sets_of(4)), LABELS, 4)
-    assert len(paired.pairs) == 6
-    loss = losses(TASK, paired.outputs, LABELS)
-    for pair, (a, b) in enumerate(paired.pairs):
-        both = loss[:, 5 + pair] - loss[:, 1 + a] - loss[:, 1 + b] + loss[:, 0]
-        assert np.allclose(paired.interactions[:, pair], both)
-    chosen = np.zeros((3, 6), bool)
-    chosen[1, 2] = True
-    one, other = paired.matched(chosen, ~chosen)
-    distance = ((paired.single[1] - paired.single[1, 2]) ** 2).sum(axis=1)
-    distance[2] = np.inf
-    assert one.tolist() == [[1, 2]] and other.tolist() == [[1, int(distance.argmin())]]
-    difference = paired.beyond_matched(chosen, ~chosen, 1)
-    means = paired.interactions.mean(axis=2)
-    assert difference.value == pytest.approx(means[1, 2] - means[1, distance.argmin()])
-    assert np.isnan(paired.beyond_matched(np.zeros_like(chosen), chosen, 1).value)
+def test_weights_are_zero_in_a_copy_alone(model, batches):
+    whole = predict_logits(model, batches)
+    prunings = [Pruning(SMALLEST, 0.4), Pruning(ANY, 0.4), Pruning(ANY, 0.0)]
+    outputs = answers.logits_pruned(model, batches, prunings, seed=1)
+    assert (predict_logits(model, batches) == whole).all()
+    assert (outputs[2] == whole).all() and not np.allclose(outputs[0], outputs[1])
+    spec.keep_zero(model, spec.weight_masks(model, 0.4))
+    assert (outputs[0] == predict_logits(model, batches)).all()
 
 
-def test_a_planted_copy_leaves_the_model_as_without_the_lost_head(model, batches):
-    planted = pairs.with_copy(model, (1, 2), 0)
-    with replace_outputs(model, [(1, 0)], replacement(model, batches, "zero")):
-        expected = predict_logits(model, batches)
-    difference = np.abs(predict_logits(planted, batches) - expected).max()
-    assert difference < forward_tolerance(model, ways=10)
-    maps = attention_maps(planted, batches[0])[1]
-    assert torch.equal(maps[:, 0], maps[:, 2])
+def test_with_a_warm_cache_no_fine_tuned_model_is_loaded(tiny_bert, monkeypatch):
+    def measured():
+        sizes = {"train_examples": 16, "sweep_examples": 8, "trainings": 2}
+        lab = Lab("10_pruning", model=str(tiny_bert), tasks="sst2", **sizes)
+        return [
+            answers.whole_answers(lab, TASK),
+            answers.pruned_answers(lab, TASK, spec.HALVES[GOOD]),
+            answers.reset_answers(lab, TASK),
+            *answers.answers_without_heads(lab, TASK, 1).values(),
+            answers.answers_pruned_after(lab, TASK),
+            alike.distances_of(lab, TASK, lab.lazy_classifier(TASK, seed_offset=1)),
+        ]
+
+    first = measured()
+    monkeypatch.setattr(Lab, "finetuned", lambda *_, **__: pytest.fail("a model was loaded"))
+    again = measured()
+    assert all((one == other).all() for one, other in zip(first, again, strict=True))
+    rows = len(first[0][0])
+    assert [one.shape for one in first[:-1]] == [
+        (2, rows),
+        (2, rows),
+        (2, 3, 2, rows),  # from below and from above
+        *((orders, 9, rows) for orders in (1, answers.RANDOM_ORDERS, 1)),
+        (len(answers.AFTER), 2, rows),
+    ]
 
 
-def test_made_up_interactions_show_and_exchanged_patterns_give_the_p_value():
-    """Heads 0 to 2 of each layer share a pattern and interact; by chance they rarely would."""
-    rng = np.random.default_rng(0)
-    sets = pairs.sets_of(6)
-    rises = 0.1 * sets.sum(axis=1) + 0.2 * (sets[:, :3].sum(axis=1) == 2) * (sets.sum(axis=1) == 2)
-    noise = 0.01 * rng.standard_normal((4, len(sets), 60))
-    loss = np.broadcast_to(0.5 + rises, (4, len(sets)))[..., None] + noise
-    # Of label 0: −log p = loss.
-    outputs = np.stack([np.zeros_like(loss), np.log(np.expm1(loss))], axis=-1)
-    paired = pairs.Pairs(TASK, outputs, np.zeros(60, dtype=int), 6)
-    patterns = np.tile([0, 0, 0, 1, 2, pairs.HETEROGENEOUS], (4, 1))
-    estimate = paired.beyond_matched(*pairs.alike_and_other(patterns, paired.pairs), 1)
-    assert estimate.value == pytest.approx(0.2, abs=0.02)
-    assert paired.chance(patterns, 1, draws=200) < 0.02
-    assert paired.chance(np.roll(patterns, 3, axis=1), 1, draws=200) > 0.05
-    two = np.tile([pairs.HETEROGENEOUS, pairs.HETEROGENEOUS, 0, 0, 1, 2], (4, 1))
-    same, other = pairs.alike_and_other(two, paired.pairs)
-    assert same.sum() == 4 and other.sum() == 4 * (15 - 2), "two heterogeneous heads are neither"
+# --- skill kept ---
+
+
+def test_a_model_in_which_half_of_the_heads_do_nothing_keeps_all_its_skill_without_them(
+    model, batches
+):
+    idle = np.tile([True, False, True, False], (3, 1))
+    spec.keep_zero(model, spec.head_masks(model, ~idle))
+    order = answers.pruning_order(model, batches, 12)
+    assert sorted(order[:6]) == [tuple(head) for head in np.argwhere(idle).tolist()]
+    logits = answers.logits_without_heads(model, batches, [order], [0, 6, 12])[0]
+    margins = logits[..., 1] - logits[..., 0]  # (counts, examples)
+    whole, half, none = (margins > np.median(margins[0])).astype(int)
+    labels = np.where(np.arange(24) % 8 == 0, 1 - whole, whole)  # one in eight is wrong
+    skill = Skill(TASK, labels, whole[None], seed=1)
+    assert skill.kept(half[None]).value == 1 and skill.kept(half[None]).error == 0
+    assert skill.kept(none[None]).value < 1
+
+
+@pytest.mark.parametrize("name", ["rte", "stsb"])
+def test_always_the_same_answer_keeps_nothing_and_the_share_is_as_one_would_write_it(name):
+    task, rng = TASKS[name], np.random.default_rng(0)
+    if task.is_regression:
+        labels = rng.random(200) * 5
+        whole, pruned = (labels + width * rng.random((2, 200)) for width in (1.0, 5.0))
+        floor, score = 0.0, lambda one: np.corrcoef(one, labels)[0, 1]
+    else:
+        labels = (rng.random(200) < 0.7).astype(int)
+        whole, pruned = (
+            np.where(rng.random((2, 200)) < share, labels, 1 - labels) for share in (0.95, 0.8)
+        )
+        floor, score = labels.mean(), lambda one: (one == labels).mean()
+    skill = Skill(task, labels, whole, seed=1)
+    same = skill.kept(np.stack([skill.same_answer] * 2))
+    assert same.value == pytest.approx(0, abs=1e-9) and same.error == pytest.approx(0, abs=1e-9)
+    scores = [np.mean([score(one) for one in of]) - floor for of in (pruned, whole)]
+    kept = skill.kept(pruned)
+    assert kept.value == pytest.approx(scores[0] / scores[1])
+    assert kept.trainings == 2 and np.mean(kept.each) == pytest.approx(kept.value)
+    with pytest.raises(ValueError, match="of nothing no share is kept"):
+        Skill(task, labels, np.stack([skill.same_answer]), seed=1).kept(pruned[:1])
+
+
+@pytest.mark.parametrize(("pruned", "runs"), [(0.82, 5), (0.72, 3)])
+def test_the_interval_of_the_share_covers_it(pruned, runs):
+    """On other rows and other runs; the whole models are right on 0.85 where one answer gives 0.65."""
+    rng, inside = np.random.default_rng(2), 0
+    for draw in range(100):
+        labels = (rng.random(400) < 0.65).astype(int)
+        hard = rng.random(400)  # models that were trained alike are wrong on the same rows
+
+        def of_runs(share, labels=labels, hard=hard):
+            shares = np.clip(share + 0.01 * rng.standard_normal((runs, 1)), 0, 1)
+            own = rng.random((runs, 400)) < 0.7
+            drawn = np.where(own, hard, rng.random((runs, 400)))
+            return np.where(drawn < shares, labels, 1 - labels)
+
+        low, high = Skill(TASK, labels, of_runs(0.85), draw).kept(of_runs(pruned)).interval
+        inside += low < (pruned - 0.65) / 0.2 < high
+    assert inside >= 92
+
+
+def test_a_bag_of_words_learns_words_and_not_their_order():
+    train, rows = make_rows(TASK), make_rows(TASK, 24, seed=1)
+    answered = measure.bag_of_words(train, rows, "sentence")
+    assert (answered == rows["label"]).all()
+    turned = rows.map(lambda row: {"sentence": " ".join(row["sentence"].split()[::-1])})
+    assert (measure.bag_of_words(train, turned, "sentence") == answered).all()
+
+
+@pytest.mark.parametrize("needed", [False, True])
+def test_verdicts_tell_models_that_need_no_head_from_those_that_need_each(
+    tiny_bert, monkeypatch, needed
+):
+    """Made-up answers: whatever is removed, all of the skill is kept, or none is."""
+    rng, names = np.random.default_rng(3), ("sst2", "stsb", "mrpc")
+    own = {"model": str(tiny_bert), "trainings": 3, "train_examples": 16}
+    lab = Lab("10_pruning", tasks=",".join(names), **own)
+    whole, nothing, pruned = {}, {}, {}
+    for task in map(TASKS.get, names):
+        labels = np.asarray(answers.evaluated(lab, task)["label"])
+        wrong = rng.random((3, len(labels))) < 0.1
+        whole[task] = np.where(wrong, labels[::-1] if task.is_regression else 1 - labels, labels)
+        nothing[task] = np.stack([rng.permutation(labels) for _ in range(3)])  # as by chance
+        changed = rng.random(wrong.shape) < 0.01
+        kept = np.where(changed, whole[task][:, ::-1], whole[task])
+        pruned[task] = nothing[task] if needed else kept
+
+    def of_kind(lab, task, pruning):
+        return (nothing if pruning == spec.HALVES[BAD] else pruned)[task]
+
+    def without_heads(lab, task, number):
+        first, last = whole[task][number], nothing[task][number]
+        ranked, chance = [first, *[pruned[task][number]] * 7, last], [first, *[last] * 8]
+        return {
+            answers.RANKED: np.stack(ranked)[None],
+            answers.RANDOM_ORDER: np.stack(chance)[None],
+        }
+
+    made_up = {
+        "whole_answers": lambda lab, task: whole[task],
+        "answers_of": lambda lab, task, number, init: nothing[task][number],
+        "answers_without_heads": without_heads,
+        "pruned_answers": of_kind,
+        "reset_answers": lambda lab, task: np.broadcast_to(
+            pruned[task], (2, 3, *pruned[task].shape)
+        ),
+        "answers_pruned_after": lambda lab, task: np.stack([pruned[task]] * len(answers.AFTER)),
+    }
+    for name, function in made_up.items():
+        monkeypatch.setattr(answers, name, function)
+    monkeypatch.setattr(measure, "distances_of", lambda *_: rng.random((30, 3, 4, 3, 4)))
+    monkeypatch.setattr(Lab, "learned", dict.fromkeys(whole, True))
+    measure.run(lab)
+    outcomes = {name: one["outcome"] for (name, _), one in lab.own_results.verdicts.items()}
+    assert outcomes.pop("same-pattern") == UNTESTABLE
+    assert outcomes.pop("layers-alike") != HOLDS and len(outcomes) == 9
+    kept = "half-enough", "third-put-back", "third-frozen", "heads-gone", "weights-gone"
+    expected = FAILS if needed else HOLDS
+    assert {name: outcomes[name] for name in kept} == dict.fromkeys(kept, expected)
+    if needed:
+        assert HOLDS not in outcomes.values()
+    else:
+        assert outcomes["ranking-helps"] == outcomes["good-half"] == HOLDS
+    for name in ("heads", "orders", "halves", "layers", "weights"):
+        plt.close(getattr(figures, f"{name}_figure")(lab.own_results))
+
+
+# --- heads of one layer ---
 
 
 def test_distances_between_heads_are_those_of_scipy(model, batches):
-    distances = observe(model, batches, {"": pairs.HeadDistances(3)})[""]
+    distances = observe(model, batches, {"": alike.HeadDistances(3)})[""]
     assert distances.shape == (24, 3, 4, 3, 4)
     batch = batches[0]
     maps, length = attention_maps(model, batch), int(batch.lengths[0])
@@ -201,28 +309,13 @@ def test_distances_between_heads_are_those_of_scipy(model, batches):
         assert distances[(batch.index[0], *one, *other)] == pytest.approx(expected, abs=1e-5)
     closer = distances.copy()
     closer[:, 1, :, 1] = 0
-    assert pairs.closer_within(closer, 1).value > pairs.closer_within(distances, 1).value
-
-
-def test_the_head_that_stays_is_chosen_on_other_examples():
-    """Of heads that are right at random, one chosen on the same examples would look better."""
-    rng = np.random.default_rng(1)
-    right = rng.random((2, 3, 40)) < 0.5
-    outputs = np.zeros((2, len(pairs.sets_of(3)), 40, 2))
-    outputs[:, 0, :, 1] = 1.0
-    outputs[:, -3:, :, 1] = np.where(right, 1.0, -1.0)
-    changes = pairs.one_head_left(pairs.Pairs(TASK, outputs, np.ones(40, dtype=int), 3), 1)
-    assert [change.value for change in changes] == pytest.approx([-0.5, -0.5], abs=0.2)
-    assert max(right.mean(axis=2).max(axis=1)) - 1 > min(change.value for change in changes)
-
-
-# --- heads that go ---
+    assert alike.closer_within(closer, 1).value > alike.closer_within(distances, 1).value
 
 
 def test_heads_that_are_left_are_ranked_again_at_each_step(model, batches):
     once, again = (
-        measure.pruning_order(model, batches, 12),
-        measure.pruning_order(model, batches, 3),
+        answers.pruning_order(model, batches, 12),
+        answers.pruning_order(model, batches, 3),
     )
     every = [(layer, head) for layer in range(3) for head in range(4)]
     assert sorted(once) == sorted(again) == every

@@ -81,28 +81,6 @@ def reference_sweep(model, batches: Sequence[Batch], ablation: str = "uniform") 
     return _sweep(model, batches, ablation, _reference)
 
 
-def without_sets(model, batches: Sequence[Batch], sets: np.ndarray) -> np.ndarray:
-    """Outputs without each of some sets of heads, in each layer: what these heads give is zero.
-
-    Args:
-        model: classifier in evaluation mode; see :func:`sweep`.
-        batches: the dev set.
-        sets: True for the heads of a layer that go, shape (sets, heads); the same in every layer.
-
-    Returns:
-        Shape (layers, sets, examples, labels).
-
-    Raises:
-        ValueError: sets of another number of heads, or see :func:`bertology_utils.models.check`.
-        FloatingPointError: an output is NaN or infinite.
-    """
-    model = unwrap(model)
-    heads = shape_of(model)[1]
-    if sets.ndim != 2 or sets.shape[1] != heads:
-        raise ValueError(f"sets of shape {sets.shape}: (sets, {heads} heads) are wanted")
-    return _outputs(model, batches, sets, "zero")[1]
-
-
 def _sweep(
     model, batches: Sequence[Batch], ablation: str, outputs: Callable[..., Outputs]
 ) -> Sweep:

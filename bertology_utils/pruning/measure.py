@@ -1,6 +1,6 @@
-"""What the score loses without heads, layers' fine-tuning or weights, recorded and judged.
+"""How much skill is kept without heads, layers' fine-tuning or weights, recorded and judged.
 
-Every change is paired with the whole model's answers.
+Every number is paired with the whole models' answers to the same rows, on which no run trained.
 """
 
 from __future__ import annotations
@@ -10,277 +10,280 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..attention import Batch
-from ..cache import cached
-from ..common import Head, track
-from ..disabling.effects import gains, scores_of
-from ..disabling.masking import all_heads, disabled, logits_without, replacement
-from ..drift.measure import EMBEDDINGS, gain, logits_with_reset, score_task
-from ..glue import Task, plain_metric, predictions, scale_of
-from ..models import predict_logits
+from ..common import track
+from ..glue import Task
+from ..lab import Lab, kept
 from ..statistics import Bootstrap, Estimate, mean_of, mean_over_seeds
-from ..verdicts import constant_score
-from . import pairs, spec
-from .spec import ANY, BAD, FROZEN, GOOD, RANDOM, SMALLEST, THIRD, Pruning, prunings_of, runs_of
+from . import answers, spec
+from .alike import closer_within, distances_of
+from .answers import RANDOM_ORDER, RANKED, heads_after
+from .skill import Skill
+from .spec import (
+    ANY,
+    BAD,
+    FROZEN_THIRD,
+    GOOD,
+    HALVES,
+    RANDOM,
+    SMALLEST,
+    SMALLEST_40,
+    Pruning,
+    prunings_of,
+)
 
 if TYPE_CHECKING:
-    from ..lab import Lab
+    from datasets import Dataset
 
-STEPS = 8  # measurements on the way to a model without heads; the fourth is without half of them
-RANDOM_ORDERS = 3
-# How far scores move from one machine to another, which trains another model.
-GAIN: dict[str, Any] = {"by": ("task", "state", "kind"), "unit": "gain", "tolerance": 0.005}
+# How far a share of the skill moves on another machine, which trains another model: half a point of
+# the score, and on MRPC twelve points are all skill.
+SHARE: dict[str, Any] = {"unit": "skill", "tolerance": 0.04}
+BY: dict[str, Any] = SHARE | {"by": ("task", "state", "kind")}
+WORDS, START = "bag of words", "random start"
+ABOVE_RANDOM = "ranked above random"
+SENTENCES = "a task of single sentences, such as SST-2"
+By = dict[Task, dict[str, dict[Any, Estimate]]]  # by task, state and kind, as they are recorded
 
 
 def run(lab: Lab) -> None:
-    """Pairs of heads of one pattern, and how many layers, heads and weights can go (§5)."""
+    """How many heads, layers and weights can go, and whether heads of one layer are alike (§5)."""
     tasks = lab.learned_tasks
-    pairs.record(lab, tasks)
-    record_layers(lab, tasks)
-    record_heads_gone(lab, tasks)
-    record_weights(lab, tasks)
+    record_scores(lab, tasks)
+    record_heads(lab, tasks)
     record_halves(lab, tasks)
+    record_layers(lab, tasks)
+    record_weights(lab, tasks)
+    record_alike(lab, tasks)
+    lab.record("share of the parameters", spared(lab), by=("kind",), unit="share")
 
 
-def change(lab: Lab, task: Task, pruned: np.ndarray, whole: np.ndarray) -> Estimate:
-    """Change of the score, from −1 to 1, mean over runs.
+@kept
+def skill_of(lab: Lab, task: Task) -> Skill:
+    """The whole models' skill on the rows that all models answer."""
+    labels = np.asarray(answers.evaluated(lab, task)["label"])
+    return Skill(task, labels, answers.whole_answers(lab, task), lab.resampling_seed(task))
+
+
+# What is compared with
+
+
+def record_scores(lab: Lab, tasks: Sequence[Task]) -> None:
+    """Scores of the whole models, of always the same answer, of a random start and of a bag of words."""
+    scores: dict[Task, dict[str, Any]] = {}
+    for task in track(tasks, "whole models"):
+        skill = skill_of(lab, task)
+        of_models = {"all heads": skill.whole} | compared_with(lab, task)
+        scores[task] = {name: skill.score(given) for name, given in of_models.items()}
+        scores[task]["always the same answer"] = skill.score(skill.same_answer[None]).value
+    lab.record("score", scores, by=("task", "kind"), unit="score", tolerance=0.005)
+
+
+@kept
+def compared_with(lab: Lab, task: Task) -> dict[str, np.ndarray]:
+    """Answers of models that begin with less, (models, rows): a random start; on single sentences a bag of words."""
+    given = {}
+    if starts := lab.settings.random_starts_of(task):
+        each = [answers.answers_of(lab, task, at, init="normal") for at in range(starts)]
+        given[START] = np.stack(each)
+    if len(task.fields) == 1:
+        rows = lab.rows(task, "train"), answers.evaluated(lab, task)
+        given[WORDS] = bag_of_words(*rows, task.fields[0])[None]
+    return given
+
+
+def bag_of_words(train: Dataset, rows: Dataset, field: str) -> np.ndarray:
+    """Answers of a logistic regression on words' tf-idf, which knows nothing of their order, shape (rows,).
 
     Args:
-        lab: its lab.
-        task: the task.
-        pruned: answers of the first runs, shape (runs, dev rows).
-        whole: those of the whole models, of as many runs or more.
+        train: the rows that it learns from.
+        rows: the rows that it answers.
+        field: name of the texts.
     """
-    labels, seed, whole = lab.labels(task), lab.resampling_seed(task), whole[: len(pruned)]
-    parts = [
-        gains(task, before, after[None], labels, seed)[0]
-        for after, before in zip(pruned, whole, strict=True)
-    ]
-    return mean_over_seeds(parts, scale_of(task, float(scores_of(task, whole, labels).mean())))
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression(max_iter=1000))
+    return model.fit(train[field][:], train["label"][:]).predict(rows[field][:])
 
 
-# Layers that are not fine-tuned
+# Heads that are removed, one after the other
 
 
-def record_layers(lab: Lab, tasks: Sequence[Task]) -> None:
-    """Change of the score with layers reset to their pre-trained weights, or frozen.
-
-    They are reset from below (with the embeddings) and from above, and frozen from below.
-    """
-    layers, changes = lab.config.num_hidden_layers, {}
-    counts, third = range(1, layers + 1), Pruning(FROZEN, THIRD).count(layers)
-    groups = [tuple(range(EMBEDDINGS, count)) for count in counts]
-    groups += [tuple(range(layers - count, layers)) for count in counts]
-    for task in track(tasks, "resetting layers"):
-        logits = [logits_with_reset(lab, task, groups, number) for number in runs_of(lab, task)]
-        # (1 + groups, runs, dev rows)
-        whole, *reset = predictions(task, np.stack(logits, axis=1))
-        by_group = [change(lab, task, answers, whole) for answers in reset]
-        frozen = {
-            pruning.count(layers): change(lab, task, pruned_answers(lab, task, pruning), whole)
-            for pruning in prunings_of(lab, 0)
-            if pruning.kind == FROZEN
-        }
-        below, above = by_group[:layers], by_group[layers:]
-        changes[task] = {
-            "from below": dict(zip(counts, below, strict=True)),
-            "from above": dict(zip(counts, above, strict=True)),
-            "frozen from below": frozen,
-        }
-    lab.record("gain with layers not fine-tuned", changes, **GAIN)
-    for claim, state in ("third-put-back", "from below"), ("third-frozen", "frozen from below"):
-        lab.judge(claim, {task: one[state][third] for task, one in changes.items()}, unit="gain")
-
-
-def pruned_answers(lab: Lab, task: Task, pruning: Pruning) -> np.ndarray:
-    """Answers of the runs that are repeated with a pruning, shape (runs, dev rows)."""
-    numbers = [at for at in lab.trainings(task) if pruning in prunings_of(lab, at)]
-    return np.stack([lab.answers(task, seed_offset=number, cut=pruning) for number in numbers])
-
-
-# Heads that go, one after the other
-
-
-def record_heads_gone(lab: Lab, tasks: Sequence[Task]) -> None:
-    """Change of the score with ever more heads gone, by order; of the first two runs."""
+def record_heads(lab: Lab, tasks: Sequence[Task]) -> None:
+    """Skill kept with ever more heads removed, by order, and without half of them above a bag of words."""
     heads = lab.config.num_hidden_layers * lab.config.num_attention_heads
-    changes = {task: changes_by_order(lab, task, heads) for task in track(tasks, "removing heads")}
-    lab.record("gain with heads gone", changes, **GAIN)
-    three = heads_after(3, heads)
-    eighths = {task: by_order["ranked anew"][three] for task, by_order in changes.items()}
-    lab.judge("heads-gone", eighths, unit="gain")
-
-
-def heads_after(steps: int, heads: int) -> int:
-    """How many of a model's heads are gone after so many of the :data:`STEPS`, rounded."""
-    return round(heads * steps / STEPS)
-
-
-def changes_by_order(lab: Lab, task: Task, heads: int) -> dict[str, dict[int, Estimate]]:
-    """Change of the score by order and by how many of the heads are gone.
-
-    And "ranked above random": how much less is lost by rank than in random orders, of the same
-    examples.
-    """
-    labels, seed = lab.labels(task, "swept"), lab.resampling_seed(task)
-    counts = sorted({heads_after(step, heads) for step in range(STEPS + 1)})
-    changes: dict[str, dict[int, list[Bootstrap]]] = {}
-    zeros = replacement(lab.encoder(), (), "zero")
-    inputs = lab.lazy_batches(task, lab.rows(task, "swept"))
-    for number in runs_of(lab, task)[:2]:
-        tuned = lab.lazy_classifier(task, seed_offset=number)
-
-        def answers(gone: Sequence[Head], tuned=tuned) -> np.ndarray:
-            return predictions(task, cached(logits_without, tuned, inputs, sorted(gone), zeros))
-
-        whole = answers([])
-        for name, orders in orders_of(lab, task, number, -(-heads // STEPS)).items():
-            for count in counts:
-                pruned = np.stack([answers(order[:count]) for order in orders])
-                mean = mean_of(gains(task, whole, pruned, labels, seed))
-                changes.setdefault(name, {}).setdefault(count, []).append(mean)
-    changes["ranked above random"] = {
-        count: [one - other for one, other in zip(ranked, changes["random"][count], strict=True)]
-        for count, ranked in changes["ranked anew"].items()
-    }
-    return {
-        name: {count: mean_over_seeds(parts) for count, parts in by_count.items()}
-        for name, by_count in changes.items()
-    }
-
-
-def orders_of(lab: Lab, task: Task, number: int, step: int) -> dict[str, list[list[Head]]]:
-    """Orders in which a run's heads can go, by name: several only where they are drawn at random.
-
-    Args:
-        lab: its lab.
-        task: the task.
-        number: of the run.
-        step: see :func:`pruning_order`.
-    """
-    settings, heads = lab.settings, lab.config.num_attention_heads
-    train, length = lab.rows(task, "train"), settings.profile.recipe.max_length
-    rows = spec.ranking_batches(task, train, lab.tokenizer, length, settings.seed)
-
-    def ranked(at: int) -> list[Head]:
-        tuned = lab.lazy_classifier(task, seed_offset=at)
-        return [tuple(head) for head in cached(pruning_order, tuned, rows, step)]
-
-    def drawn(at: int) -> list[Head]:
-        rng = np.random.default_rng((settings.seed, number, at))
-        every = rng.permutation(lab.config.num_hidden_layers * heads)
-        return [divmod(int(one), heads) for one in every]
-
-    others = [at for at in lab.trainings(task) if at != number]
-    orders = {"ranked anew": [ranked(number)], "random": [drawn(at) for at in range(RANDOM_ORDERS)]}
-    return orders | ({"another training's": [ranked(others[0])]} if others else {})
-
-
-def pruning_order(model, batches: Sequence[Batch], step: int) -> list[Head]:
-    """All heads in the order in which they go, the least important first.
-
-    So many go at a time, then those that are left are ranked again. Importance is by
-    gradients, each layer's in its own scale (Michel et al., 2019, §4.1).
-
-    Args:
-        model: classifier in evaluation mode.
-        batches: with gold labels, not those on which the order is tried.
-        step: heads that go at a time; as many as there are for one ranking of all.
-    """
-    gone: list[Head] = []
-    zeros = replacement(model, batches, "zero")
-    while left := [head for head in all_heads(model) if head not in gone]:
-        with disabled(model, gone, zeros):
-            importance = spec.importance(model, batches)
-        gone += sorted(left, key=lambda head: importance[head])[:step]
-    return gone
-
-
-# Weights that go
-
-
-def record_weights(lab: Lab, tasks: Sequence[Task]) -> None:
-    """Change of the score without weights, by which and when they went, and how many."""
-    weights = [one for one in prunings_of(lab, 0) if one.kind in (SMALLEST, ANY)]
-    answers, changes = {"before": pruned_answers, "after": answers_pruned_after}, {}
-    for task in track(tasks, "pruning weights"):
-        whole = lab.answers_of_runs(task)
-        changes[task] = {
-            f"{kind}, {when}": {
-                f"{100 * one.size:.0f}": change(lab, task, pruned(lab, task, one), whole)
-                for one in weights
-                if one.kind == kind
-            }
-            for kind in (SMALLEST, ANY)
-            for when, pruned in answers.items()
+    half, shares, words = heads_after(answers.STEPS // 2, heads), By(), {}
+    for task in track(tasks, "removing heads"):
+        skill, skills = skill_of(lab, task), skills_without_heads(lab, task, heads)
+        shares[task] = {
+            order: {count: skill.share(runs) for count, runs in by_count.items()}
+            for order, by_count in skills.items()
         }
-    lab.record("gain with weights gone", changes, **GAIN)
-    smallest = {task: by_state[f"{SMALLEST}, before"] for task, by_state in changes.items()}
-    claimed = {
-        task: {f"{size} %": one for size, one in by_size.items() if size in ("30", "40")}
-        for task, by_size in smallest.items()
-    }
-    lab.judge("weights-gone", claimed, unit="gain")
+        if WORDS in (given := compared_with(lab, task)):
+            (of_words,) = skill.skills(given[WORDS])
+            words[task] = skill.share([one - of_words for one in skills[RANKED][half]])
+    lab.record("skill kept with heads removed", shares, **BY)
+    what = "skill kept without half of the heads above a bag of words"
+    lab.record(what, words, by=("task",), **SHARE)
+    three_eighths = {task: one[RANKED][heads_after(3, heads)] for task, one in shares.items()}
+    lab.judge("heads-gone", three_eighths, unit="skill")
+    above = {task: one[ABOVE_RANDOM][half] for task, one in shares.items()}
+    lab.judge("ranking-helps", above, unit="skill")
+    lab.judge("half-above-words", words, unit="skill", unmet="" if words else SENTENCES)
 
 
-def answers_pruned_after(lab: Lab, task: Task, pruning: Pruning) -> np.ndarray:
-    """Answers of fine-tuned models whose weights are pruned afterwards, (runs, dev rows)."""
-    inputs, seed = lab.lazy_batches(task, lab.rows(task, "dev")), lab.settings.seed
-    models = [lab.lazy_classifier(task, seed_offset=number) for number in runs_of(lab, task)[:2]]
-    logits = [
-        cached(logits_pruned, model, inputs, pruning, seed + number)
-        for number, model in enumerate(models)
-    ]
-    return predictions(task, np.stack(logits))
+def skills_without_heads(lab: Lab, task: Task, heads: int) -> dict[str, dict[int, list[Bootstrap]]]:
+    """Skill of each run by order and number of removed heads: the mean where several orders were drawn.
 
-
-def logits_pruned(model, batches: Sequence[Batch], pruning: Pruning, seed: int) -> np.ndarray:
-    """Outputs of a classifier without the weights that a pruning takes, shape (examples, labels).
-
-    The model is changed for good; ``seed`` draws random weights.
+    And "ranked above random": the difference of these, on the same resamples.
     """
-    masks = spec.weight_masks(model, pruning.size, None if pruning.kind == SMALLEST else seed)
-    spec.keep_zero(model, masks)
-    return predict_logits(model, batches)
+    skill, runs = skill_of(lab, task), spec.runs_of(lab, task)
+    by_run = [answers.answers_without_heads(lab, task, number) for number in runs]
+    skills = {
+        order: {
+            count: [mean_of(skill.skills(one[order][:, at])) for one in by_run]
+            for at, count in enumerate(answers.counts_of(heads))
+        }
+        for order in by_run[0]
+    }
+    skills[ABOVE_RANDOM] = {
+        count: differences(ranked, skills[RANDOM_ORDER][count])
+        for count, ranked in skills[RANKED].items()
+    }
+    return skills
+
+
+def differences(of: Sequence[Bootstrap], others: Sequence[Bootstrap]) -> list[Bootstrap]:
+    """Run by run."""
+    return [one - other for one, other in zip(of, others, strict=True)]
 
 
 # Halves of the heads, trained again
 
 
 def record_halves(lab: Lab, tasks: Sequence[Task]) -> None:
-    """Scores of runs with half of the heads, and of their controls.
+    """Skill kept by runs that are repeated with half of the heads, and by what they are compared with."""
+    shares, good, over = By(), {}, {}
+    made = prunings_of(lab, 0)
+    for task in track(tasks, "halves of the heads"):
+        skill = skill_of(lab, task)
+        skills = {
+            kind: skill.skills(answers.pruned_answers(lab, task, half))
+            for kind, half in HALVES.items()
+            if half in made
+        }
+        # What has no partner among the runs is compared with each of them.
+        runs = len(skill.whole)
+        given = {
+            name: [mean_of(skill.skills(one))] * runs
+            for name, one in compared_with(lab, task).items()
+        }
+        shares[task] = {
+            state: {kind: skill.share(one) for kind, one in some.items()}
+            for state, some in (("trained again", skills), ("compared with", given))
+        }
+        good[task] = skill.share(differences(skills[GOOD], skills[BAD]))
+        if START in given:
+            over[task] = {
+                kind: skill.share(differences(skills[kind], given[START]))
+                for kind in (BAD, RANDOM)
+                if kind in skills
+            }
+    lab.record("skill kept by halves of the heads", shares, **BY)
+    enough = {task: one["trained again"][GOOD] for task, one in shares.items()}
+    lab.judge("half-enough", enough, unit="skill")
+    lab.judge("good-half", good, unit="skill")
+    lab.judge("halves-learn", over, unit="skill")
+    # Of two heads that cost little alone the removal of both costs the sum, nearly, whether a third
+    # does their work or they do none.
+    unmet = "a test that tells heads for which others stand in from heads that do nothing"
+    lab.judge("same-pattern", {}, unmet=unmet)
 
-    These are trained without any head, on shuffled labels, or from a random start.
+
+# Layers that are not fine-tuned
+
+
+def record_layers(lab: Lab, tasks: Sequence[Task]) -> None:
+    """Skill kept with layers reset to their pre-trained weights, or frozen.
+
+    They are reset from below (with the embeddings) and from above, and frozen from below.
     """
-    scores, over, good, shuffled = {}, {}, {}, {}
-    for task in tasks:
-        labels, seed, metric = lab.labels(task), lab.resampling_seed(task), plain_metric(task)
-        made = prunings_of(lab, 0)
-        answers = {"all heads": lab.answers_of_runs(task)} | {
-            name: pruned_answers(lab, task, pruning)
-            for name, pruning in (spec.HALVES | spec.CONTROLS).items()
-            if pruning in made
+    layers, shares = lab.config.num_hidden_layers, By()
+    third = FROZEN_THIRD.count(layers)
+    for task in track(tasks, "resetting layers"):
+        skill, reset = skill_of(lab, task), answers.reset_answers(lab, task)
+        shares[task] = {
+            state: {count: skill.kept(one) for count, one in enumerate(by_count, start=1)}
+            for state, by_count in zip(("from below", "from above"), reset, strict=True)
         }
-        if task in lab.random_tasks:
-            answers["random start"] = lab.random_starts(task)
-            worse = score_task(task, answers["random start"], labels, seed)[metric]
-            kinds = [kind for kind in (BAD, RANDOM) if kind in answers]
-            over[task] = {kind: gain(task, answers[kind], worse, labels, seed) for kind in kinds}
-        good[task] = change(lab, task, answers[GOOD], answers[BAD])
-        trained = {
-            name: mean_over_seeds(
-                [score_task(task, one[None], labels, seed)[metric] for one in several]
-            )
-            for name, several in answers.items()
+        frozen = skill.kept(answers.pruned_answers(lab, task, FROZEN_THIRD))
+        shares[task]["frozen from below"] = {third: frozen}
+    lab.record("skill kept with layers not fine-tuned", shares, **BY)
+    for claim, state in ("third-put-back", "from below"), ("third-frozen", "frozen from below"):
+        lab.judge(claim, {task: one[state][third] for task, one in shares.items()}, unit="skill")
+
+
+# Weights that are set to zero
+
+
+def record_weights(lab: Lab, tasks: Sequence[Task]) -> None:
+    """Skill kept without weights: the smallest or random ones after fine-tuning, the smallest before it."""
+    shares, before = By(), {}
+    for task in track(tasks, "pruning weights"):
+        skill, after = skill_of(lab, task), answers.answers_pruned_after(lab, task)
+        shares[task] = {f"{kind}, after": {} for kind in (SMALLEST, ANY)}
+        for pruning, pruned in zip(answers.AFTER, after, strict=True):
+            shares[task][f"{pruning.kind}, after"][percent(pruning)] = skill.kept(pruned)
+        if SMALLEST_40 in prunings_of(lab, 0):
+            before[task] = skill.kept(answers.pruned_answers(lab, task, SMALLEST_40))
+            shares[task][f"{SMALLEST}, before"] = {percent(SMALLEST_40): before[task]}
+    lab.record("skill kept with weights set to zero", shares, **BY)
+    lab.judge("weights-gone", before, unit="skill")
+
+
+def percent(pruning: Pruning) -> str:
+    """How much a pruning takes."""
+    return f"{100 * pruning.size:.0f}"
+
+
+def spared(lab: Lab) -> dict[str, float]:
+    """Shares of the encoder's parameters that are not trained, or can be deleted."""
+    model = lab.encoder()
+    layers = spec.layers_of(model)
+    frozen = [model.embeddings, *layers[: FROZEN_THIRD.count(len(layers))]]
+    projections = sum(layer.attention.output.dense.weight.numel() for layer in layers)
+    counts = {
+        "embeddings": parameters(model.embeddings),
+        "embeddings and lowest third, frozen": sum(map(parameters, frozen)),
+        # Query, key, value and output projection of a head are of one size.
+        "half of the heads": 4 * projections // 2,
+        "smallest 40 % of the layers' weights": SMALLEST_40.size * parameters(layers),
+    }
+    return {name: count / parameters(model) for name, count in counts.items()}
+
+
+def parameters(part: Any) -> int:
+    """How many a module has."""
+    return sum(one.numel() for one in part.parameters())
+
+
+# Heads of one layer
+
+
+def record_alike(lab: Lab, tasks: Sequence[Task]) -> None:
+    """Whether heads of one layer attend more alike than heads of two (Clark et al., 2019, §6)."""
+    closer: dict[Task, dict[str, Any]] = {}
+    for task in track(tasks, "comparing maps"):
+        seed = lab.resampling_seed(task)
+        untuned = closer_within(distances_of(lab, task, lab.lazy_encoder("normal")), seed)
+        models = [lab.lazy_classifier(task, seed_offset=at) for at in spec.runs_of(lab, task)]
+        tuned = [closer_within(distances_of(lab, task, model), seed) for model in models]
+        closer[task] = {
+            "fine-tuned": mean_over_seeds(tuned),
+            "random weights": untuned,
+            "above random weights": mean_over_seeds([one - untuned for one in tuned]),
         }
-        constant = constant_score(task, labels)
-        scores[task] = {"trained": trained, "compared with": {"always one answer": constant}}
-        if "labels shuffled" in trained:
-            shuffled[task] = trained["labels shuffled"] - constant
-    what = "score of half of the heads, trained again"
-    lab.record(what, scores, **GAIN | {"unit": "score"})
-    what = "shuffled labels above always one answer"
-    lab.record(what, shuffled, **GAIN | {"by": ("task",)})
-    lab.judge("halves-learn", over, unit="gain")
-    lab.judge("good-half", good, unit="gain")
-    lab.judge("shuffled-labels")
+    what = "divergence of two layers' heads above that of one layer's"
+    lab.record(what, closer, by=("task", "kind"), unit="bits", tolerance=0.002)
+    beyond = {task: one["above random weights"] for task, one in closer.items()}
+    lab.judge("layers-alike", beyond)

@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 
 FROZEN, SMALLEST, ANY = "frozen", "smallest weights", "random weights"
 # Of heads, those that are kept.
-GOOD, RANDOM, BAD, NONE = "good heads", "random heads", "bad heads", "no heads"
-KINDS = (FROZEN, SMALLEST, ANY, GOOD, RANDOM, BAD, NONE)
+GOOD, RANDOM, BAD = "good heads", "random heads", "bad heads"
+KINDS = (FROZEN, SMALLEST, ANY, GOOD, RANDOM, BAD)
 RANKED_ON = 256  # training rows that say how important a head is
-THIRD = 1 / 3
 
 
 @dataclass(frozen=True)
@@ -43,27 +42,24 @@ class Pruning:
             of every matrix of the encoder's layers those of the smallest magnitude are zero (Gordon
             et al., 2020, §2); "random weights": any. "good heads", "bad heads": only the most, or
             the least important ones are kept, by their gradients in the same run without pruning
-            (Prasanna et al., 2020, §3); "random heads": any; "no heads": none, whatever the size.
+            (Prasanna et al., 2020, §3); "random heads": any.
         size: the share that is frozen or goes, from 0 to 1.
-        shuffled: the training rows' labels are exchanged among them: a control, from which nothing
-            can be learnt.
     """
 
     kind: str
     size: float
-    shuffled: bool = False
 
     def __post_init__(self) -> None:
         one_of("pruning", self.kind, KINDS)
         if not 0 <= self.size <= 1:
             raise ValueError(f"size={self.size:g} is out of range; it is a share, from 0 to 1")
-        if self.size == 1 and self.kind not in (FROZEN, NONE):
+        if self.size == 1 and self.kind != FROZEN:
             raise ValueError(f"size=1 leaves nothing of the {self.kind}; choose less than 1")
 
     @property
     def name(self) -> str:
         """In messages."""
-        return f"{self.kind} {self.size:.0%}" + (", labels shuffled" if self.shuffled else "")
+        return f"{self.kind} {self.size:.0%}"
 
     def count(self, of: int) -> int:
         """How many of so many are frozen or go."""
@@ -71,13 +67,7 @@ class Pruning:
 
     def rows(self, training: Training) -> Dataset:
         """The rows that the run trains on."""
-        if not self.shuffled:
-            return training.rows
-        order = np.random.default_rng(training.seed).permutation(len(training.rows))
-        labels = np.asarray(training.rows["label"])[order].tolist()
-        return training.rows.remove_columns("label").add_column(
-            "label", labels, feature=training.rows.features["label"]
-        )
+        return training.rows
 
     def masks(self, model: PreTrainedModel, training: Training) -> dict[str, torch.Tensor]:
         """True for the weights that are kept, by parameter; {} where layers are frozen.
@@ -115,8 +105,6 @@ class Pruning:
 
         config = load_config(training.source)
         shape = config.num_hidden_layers, config.num_attention_heads
-        if self.kind == NONE:
-            return np.zeros(shape, dtype=bool)
         if self.kind == RANDOM:
             rank = np.random.default_rng(training.seed).random(shape)
         else:
@@ -129,7 +117,7 @@ class Pruning:
 
 
 HALVES = {kind: Pruning(kind, 0.5) for kind in (GOOD, RANDOM, BAD)}
-CONTROLS = {NONE: Pruning(NONE, 1.0), "labels shuffled": Pruning(GOOD, 0.5, shuffled=True)}
+FROZEN_THIRD, SMALLEST_40 = Pruning(FROZEN, 1 / 3), Pruning(SMALLEST, 0.4)
 
 
 def runs_of(lab: Lab, task: Task) -> range:
@@ -138,21 +126,18 @@ def runs_of(lab: Lab, task: Task) -> range:
 
 
 def prunings_of(lab: Lab, number: int) -> tuple[Pruning, ...]:
-    """The prunings with which notebook 10 repeats a run: in the first two runs all.
+    """The prunings with which notebook 10 repeats a run: those that a claim needs.
 
-    Further runs have those of its claims. The small run, which is no evidence, makes a few, and of
-    the first run alone.
+    The small run, which is no evidence, makes fewer, and of the first run alone.
 
     Args:
         lab: of the notebook.
         number: of the run.
     """
-    few = Pruning(FROZEN, THIRD), Pruning(SMALLEST, 0.3), HALVES[GOOD], HALVES[BAD]
+    few = FROZEN_THIRD, HALVES[GOOD], HALVES[BAD]
     if lab.settings.is_small:
         return few if number == 0 else ()
-    claimed = *few, Pruning(SMALLEST, 0.4), HALVES[RANDOM]
-    more = Pruning(FROZEN, 2 * THIRD), Pruning(SMALLEST, 0.6), Pruning(ANY, 0.3), Pruning(ANY, 0.6)
-    return (*claimed, *more, *CONTROLS.values()) if number < 2 else claimed
+    return *few, HALVES[RANDOM], SMALLEST_40
 
 
 def importance_in(training: Training) -> np.ndarray:
