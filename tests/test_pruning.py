@@ -291,7 +291,7 @@ def test_verdicts_tell_models_that_need_no_head_from_those_that_need_each(
         assert HOLDS not in outcomes.values()
     else:
         assert outcomes["ranking-helps"] == outcomes["good-half"] == HOLDS
-    for name in ("heads", "orders", "halves", "layers", "weights"):
+    for name in ("heads", "halves", "layers"):
         plt.close(getattr(figures, f"{name}_figure")(lab.own_results))
 
 
