@@ -52,8 +52,6 @@ RUNS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("confirm", "3 6 9", {"seed": "101", "sweep_examples": "-1"}),
     ("confirm", "7", {"seed": "101", "max_examples": "100"}),
 )
-# Notebooks whose committed evidence was measured with earlier settings, and is to be measured again.
-EARLIER = ("10",)
 AHEAD = "relations with a head ahead of the best distance, and of the nearest word of a kind"
 RANDOM_ENCODERS = 3
 COST = """\

@@ -30,15 +30,14 @@ def heads_figure(results: Results) -> Figure:
 
 
 def layers_figure(results: Results) -> Figure:
-    """Skill kept by the number of layers that are reset, from below or from above; and with the lowest third frozen."""
+    """Skill kept by the number of lowest layers that are reset, and with the lowest third frozen."""
     names = {
-        "frozen from below": "lowest, frozen during fine-tuning",
-        "from below": "lowest, reset after fine-tuning",
-        "from above": "highest, reset after fine-tuning",
+        "frozen from below": "frozen during fine-tuning",
+        "from below": "reset after fine-tuning",
     }
     table = results.table("skill kept with layers not fine-tuned", state=list(names))
     none = table.drop_duplicates(["task", "state"]).assign(kind=0, value=100.0, low=None, high=None)
-    return _lines(pd.concat([none, table]), names, "layers")
+    return _lines(pd.concat([none, table]), names, "lowest layers")
 
 
 def _lines(table: pd.DataFrame, names: Mapping[str, str], x: str) -> Figure:
@@ -47,7 +46,7 @@ def _lines(table: pd.DataFrame, names: Mapping[str, str], x: str) -> Figure:
     table["name"] = pd.Categorical(table.state.map(names), list(names.values()))
     for end in ("low", "high"):
         table[end] = table[end].astype(float).fillna(table.value).clip(*SEEN)
-    colours = [plots.COLOURS[name] for name in ("blue", "orange", "green")]
+    colours = [plots.COLOURS[name] for name in ("blue", "orange")]
     figure = plots.lines(
         table, x=x, colour="name", panel="task", label=KEPT, columns=4, colours=colours
     )
