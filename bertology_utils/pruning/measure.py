@@ -46,7 +46,8 @@ By = dict[Task, dict[str, dict[Any, Estimate]]]  # by task, state and kind, as t
 
 def run(lab: Lab) -> None:
     """How many heads, layers and weights can go, and whether heads of one layer are alike (§5)."""
-    tasks = lab.learned_tasks
+    # Of nothing no share is kept.
+    tasks = [one for one in lab.learned_tasks if mean_of(skill_of(lab, one).of_whole).value > 0]
     record_scores(lab, tasks)
     record_heads(lab, tasks)
     record_halves(lab, tasks)
