@@ -44,8 +44,8 @@ MEASURES = {
     "score along frame links": "The largest weight between a predicate and its frame element, in this direction; mean over sentences.",
     "excess along frame links": "The score along frame links minus the weight at the same places in other sentences (weight); or the smaller of that and of the same with each word's popularity subtracted (smaller of both).",
     "similarity of maps": "The cosine similarity of the head's maps in two models, for example before and after fine-tuning.",
-    "weight on the type": "How much attention a token of this type receives from the average token.",
-    "increase of the weight": "How much more attention a token of this type receives after fine-tuning than before.",
+    "weight on the type": "How much attention the average token gives to the token of this type that receives most.",
+    "increase of the weight": "How much more attention the token of this type that receives most gets after fine-tuning than before.",
     "weight along links": "How much the first word of such a pair attends to the second, mean over examples.",
     "weight along links above rivals": "How much more attention the linked word receives than the words of its part of speech in between.",
     "gain without a head": "How much the score rises if the head attends to all tokens equally (1/L), in one fine-tuning run.",
@@ -53,8 +53,8 @@ MEASURES = {
     "gain without a head by loss, by ablation": "How much the loss falls if the head is disabled in this way, as a share of the model's loss.",
     "share of [CLS] of each head, by weight": "How much of the head's attention [CLS] receives.",
     "share of [CLS] of each head, by norm": "How much of what the head passes on comes from [CLS]: weights times the length of the vectors that they carry.",
-    "share of links that a head points along, by weight": "For how many dependencies of this type the head attends most to the partner of the word.",
-    "share of links that a head points along, by norm": "For how many dependencies of this type the head takes most of what it passes on from the partner of the word.",
+    "share of links that a head points along, by weight": "For how many dependencies of this type the head attends more to the word's partner than to any other word of the sentence, special tokens aside; in the better of the two directions.",
+    "share of links that a head points along, by norm": "The same by weights times the length of the vectors that they carry.",
     "rise of the loss without a head": "How much the loss rises if the head attends to all tokens equally (1/L), in one fine-tuning run.",
 }
 

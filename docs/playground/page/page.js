@@ -6,9 +6,9 @@ const EXPLAINED = {
   weights: "Weights: how much each token (row) attends to each token (column). A vertical line is a token to which all others attend; a diagonal line, attention to a token itself or to a neighbour.",
   norms: "Norms: each weight times the length of the vector that it carries, as a share of the row. Much attention to a short vector contributes little.",
   effects: "Effects: how the answer changes if one head is disabled.",
-  evidence: "Measured on real data, not on your sentence. Click a head to see all its numbers.",
+  evidence: "Measured with MiniLM on real data, not on your sentence and not with the model above. Click a head to see all its numbers.",
 }
-const DISABLED = { uniform: "it attends to all tokens equally", zero: "these weights have no effect" }
+const DISABLED = { uniform: "it attends to all tokens equally", zero: "it outputs nothing" }
 const CHOICES = { view: Object.keys(EXPLAINED), click: ["enlarges", "disables"], ablation: ["uniform", "zero"] }
 const RAMPS = { // in the light and in the dark
   shares: ["#f1f7f4 #aedcc4 #40a7ac #345f9a #3c3368 #0b0405", "#20262d #3c3368 #345f9a #40a7ac #aedcc4 #f6fff9"],
@@ -62,8 +62,8 @@ async function update() {
       ;[input, whole, now] = [next, base, found] // together: the page may be drawn at any time
       state.head ??= telling()
       const unknown = ignored.length ? `Ignored in the address: ${ignored.join(", ")}. ` : ""
-      const cut = next.length > next.ids.length ? `These are ${next.length} tokens; the first ${next.ids.length} are read. ` : ""
-      const read = `${cut}${next.ids.length} tokens, read in ${Math.round(performance.now() - start)} ms`
+      const cut = next.length > next.ids.length ? `Of ${next.length} tokens ${next.ids.length} are read: the longer sentence is cut at its end. ` : ""
+      const read = `${cut}${next.ids.length} tokens${fresh || state.off.size ? `, read in ${Math.round(performance.now() - start)} ms` : ""}`
       say(unknown + (state.view === "evidence" ? "" : read))
       draw()
       if (state.view === "effects" && !effects.length) await sweep()
@@ -156,7 +156,7 @@ function numbers() {
   const there = values.filter((one) => one !== null), signed = isEffect || (Math.min(...there) < 0 && Math.max(...there) > 0)
   const reach = Math.max(1e-9, ...there.map(Math.abs)), [low, high] = signed ? [-reach, reach] : [Math.min(...there), Math.max(...there)]
   const at = (one) => (one - low) / (high - low || 1), mark = (one) => (isEffect ? points(one) : String(Number((one * factor).toPrecision(2))))
-  const unit = isEffect ? `change of “${about.labels[answered()]}” without the head${isChance() ? ", in points" : ""}` : [what, of].filter(Boolean).join(", ")
+  const unit = isEffect ? `change of “${about.labels[answered()]}” ${state.off.size ? "if the head is switched" : "without the head"}${isChance() ? ", in points" : ""}` : [what, of].filter(Boolean).join(", ")
   return { values, texts: texts.map((one) => one.split(/[ []/)[0]), unit, at, name: signed ? "signed" : "shares", ticks: (signed ? [low, 0, high] : [low, high]).map((one) => [at(one), mark(one)]) }
 }
 
@@ -167,8 +167,8 @@ function draw() {
   Object.assign(root.dataset, { view: state.view, answers: about.labels.length ? "yes" : "no" })
   for (const name of Object.keys(RAMPS)) colours[name] = ramp(RAMPS[name][theme].split(" "))
   for (const field of Object.keys(CHOICES)) document.querySelector(`[name=${field}][value="${state[field]}"]`).checked = true
-  const more = { evidence: evidence()?.says, effects: state.off.size ? "Heads that are disabled already stay so." : "" }
-  $("explained").textContent = [more[state.view], EXPLAINED[state.view]].filter(Boolean).join(" ")
+  const more = { evidence: evidence()?.says, effects: state.off.size ? "Of a hatched head: how it changes if the head is enabled. All others stay as they are." : "" }
+  $("explained").textContent = (state.view === "evidence" ? [more.evidence, EXPLAINED.evidence] : [EXPLAINED[state.view], more[state.view]]).filter(Boolean).join(" ")
   $("restore").disabled = !state.off.size
   const buttons = document.querySelectorAll("#grid .head"), room = Math.max(8, buttons[0].clientWidth)
   for (const button of buttons) drawHead(button, Number(button.dataset.head), shown, Math.ceil(input.ids.length / room))
@@ -177,7 +177,7 @@ function draw() {
   drawAnswer()
   if (state.view === "evidence") drawCard($("card"), state.head, make)
   else drawMap()
-  const off = state.off.has(state.head), way = off ? `, disabled: ${DISABLED[state.ablation]}` : `: its ${mapWay()}`
+  const off = state.off.has(state.head), way = off ? `, disabled: ${DISABLED[state.ablation]}; its ${mapWay()}` : `: its ${mapWay()}`
   $("head-title").textContent = `Head ${title(state.head)}${state.view === "evidence" ? "" : way}`
   $("switch").textContent = off ? "Enable it" : "Disable it"
 }
@@ -253,7 +253,7 @@ function drawMap() {
 
 function say(text, wrong = false) {
   $("message").textContent = text
-  for (const one of [$("message"), $("play")]) one.classList.toggle("wrong", wrong)
+  for (const one of [$("message"), $("play"), $("answer")]) one.classList.toggle("wrong", wrong)
 }
 
 function change(changes, unknown = []) {
