@@ -120,10 +120,9 @@ def train(training: Training, target: Path, scratch: Path) -> None:
     start = training.start
     tokenizer = load_tokenizer(start)
     model = load_classifier(start, training.task, training.init, training.seed)
-    rows = training.cut.rows(training) if training.cut else training.rows
     # Before Trainer sets the seed.
     masks = training.cut.masks(model, training) if training.cut else {}
-    inputs = tokenize(rows, training.task, tokenizer, training.recipe.max_length)
+    inputs = tokenize(training.rows, training.task, tokenizer, training.recipe.max_length)
     if training.task.is_regression:
         inputs = inputs.cast_column("labels", Value("float32"))
     tokens = {tokenizer.pad_token_id or 0}.union(*inputs["input_ids"])

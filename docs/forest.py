@@ -18,7 +18,10 @@ from bertology_utils.results import Entry, factor_of
 from bertology_utils.verdicts import CLAIMS, FAILS, HOLDS, THIS_RUN, UNDECIDED
 from docs.pages import evidence
 
-COLOURS = {HOLDS: "green", FAILS: "orange", UNDECIDED: "grey"}
+COLOURS = {
+    outcome: plots.COLOURS[name]
+    for outcome, name in ((HOLDS, "green"), (FAILS, "orange"), (UNDECIDED, "grey"))
+}
 # Panel: title, and of each line the claim, its words, the paper's number or range, the row that is
 # ours, its labels, and which of its layers or heads counts.
 Line = tuple[str, str, tuple[float, ...], str, dict[str, str], Callable[[np.ndarray], int] | None]
@@ -108,7 +111,7 @@ def draw(root: Path) -> Figure:
             ]
             for place, row in zip(np.linspace(-0.25, 0.25, len(rows) + 2)[1:-1], rows, strict=True):
                 value, low, high = number_of(row, choose)
-                colour = plots.COLOURS[COLOURS[outcome]]
+                colour = COLOURS[outcome]
                 ax.plot([low, high], [at + place] * 2, color=colour, lw=1)
                 ax.plot(value, at + place, "o", color=colour, ms=4)
             ax.plot(published, [at] * len(published), "-", color="black", lw=1, alpha=0.5)
@@ -125,7 +128,7 @@ def draw(root: Path) -> Figure:
             [],
             [],
             marker="o",
-            color=plots.COLOURS[colour],
+            color=colour,
             label=f"one task here; claim {outcome.removesuffix(' here')}",
         )
         for outcome, colour in COLOURS.items()

@@ -65,10 +65,6 @@ class Pruning:
         """How many of so many are frozen or go."""
         return math.floor(self.size * of + 0.5)
 
-    def rows(self, training: Training) -> Dataset:
-        """The rows that the run trains on."""
-        return training.rows
-
     def masks(self, model: PreTrainedModel, training: Training) -> dict[str, torch.Tensor]:
         """True for the weights that are kept, by parameter; {} where layers are frozen.
 

@@ -153,10 +153,8 @@ def measures_of(folders: list[Path], notebooks: Path) -> list[dict[str, Any]]:
         title = re.search(r'"# (.*?)(\\n)?"', (notebooks / f"{file.stem}.ipynb").read_text("utf-8"))
         place = {"title": title[1] if title else file.stem, "page": file.stem}
         place["file"] = f"results/{file.parent.name}/{file.name}"
-        entries = read_results(file).entries
+        entries = (one for one in read_results(file).entries if one["what"] in MEASURES)
         for entry in (one for one in entries if {*one.get("over", ()), "kind"} == AXES):
-            if entry["what"] not in MEASURES:
-                continue
             axes, kinds = entry["over"], entry.get("kinds", [""])
             order = [axes.index(axis) for axis in ("kind", "layer", "head") if axis in axes]
             arrays = {

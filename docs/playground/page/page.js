@@ -167,8 +167,9 @@ function draw() {
   Object.assign(root.dataset, { view: state.view, answers: about.labels.length ? "yes" : "no" })
   for (const name of Object.keys(RAMPS)) colours[name] = ramp(RAMPS[name][theme].split(" "))
   for (const field of Object.keys(CHOICES)) document.querySelector(`[name=${field}][value="${state[field]}"]`).checked = true
-  const more = { evidence: evidence()?.says, effects: state.off.size ? "Of a hatched head: how it changes if the head is enabled. All others stay as they are." : "" }
-  $("explained").textContent = (state.view === "evidence" ? [more.evidence, EXPLAINED.evidence] : [EXPLAINED[state.view], more[state.view]]).filter(Boolean).join(" ")
+  const measure = state.view === "evidence" ? `${evidence().says} ` : ""
+  const hatched = state.view === "effects" && state.off.size ? " Of a hatched head: how it changes if the head is enabled. All others stay as they are." : ""
+  $("explained").textContent = measure + EXPLAINED[state.view] + hatched
   $("restore").disabled = !state.off.size
   const buttons = document.querySelectorAll("#grid .head"), room = Math.max(8, buttons[0].clientWidth)
   for (const button of buttons) drawHead(button, Number(button.dataset.head), shown, Math.ceil(input.ids.length / room))
