@@ -194,7 +194,7 @@ def test_weights_norms_and_answers_equal_pytorchs(page, model):
 @pytest.mark.parametrize("ablation", export.ABLATIONS)
 def test_all_heads_tried_equal_the_sweep(page, model, ablation):
     loaded, tokenizer = export.load(model)
-    page.open(text=TEXTS[0], view="effects", ablation=ablation)
+    page.open(text=TEXTS[0], view="effects", ablation=ablation, head="2.2")
     effects = np.array(page.outputs()["effects"]).reshape(LAYERS, HEADS)
     swept = sweep(loaded, batches_of([TEXTS[0]], tokenizer), ablation)
     label = swept.baseline[0].argmax()
@@ -205,6 +205,10 @@ def test_all_heads_tried_equal_the_sweep(page, model, ablation):
     assert np.abs(effects).max() > 0.01
     layer, head = np.unravel_index(np.abs(effects).argmax(), effects.shape)
     assert f"Head ({layer + 1}, {head + 1}): disabling it" in page.text("verdict")
+    assert page.run("playground.state.head") == HEADS + 1, "the head that was chosen stays"
+    page.one("#verdict button").click()
+    page.settle()
+    assert page.run("playground.state.head") == layer * HEADS + head
     assert "in points" in page.text("legend") and page.text("map-legend").startswith("weight")
 
 
@@ -317,6 +321,7 @@ def test_heads_and_layers_by_mouse_and_the_view_in_the_address(page):
     page.one("#restore").click()
     page.settle()
     assert page.run("playground.state.off.size") == 0
+    assert page.run("document.activeElement.ariaCurrent") == "true", "the focus is on a head"
 
 
 def test_what_an_address_says_wrongly_is_left_out_and_said(page):
@@ -343,6 +348,18 @@ def test_empty_texts_are_said(page):
     assert "The first sentence is empty" in page.text("message")
     page.type("text", "She did.")
     assert "tokens, read in" in page.text("message")
+
+
+def test_an_address_without_a_text_leaves_the_field_for_it(browser, served, model, monkeypatch, tmp_path):
+    rows = entries_of("gain without a head", np.zeros((3, 4)), unit="gain", n=277)
+    numbers = numbers_in(tmp_path / "glue", rows)
+    monkeypatch.setattr(playground, "measures_of", lambda *_: numbers)
+    page = Page(browser, served(model, "no-text", in_site=True))
+    page.open(view="evidence")
+    assert not page.one("#text").is_displayed()
+    browser.execute_script("location.hash = '#text=&view=weights'")
+    page.wait("document.getElementById('message').textContent.includes('Write a sentence')")
+    assert page.one("#text").is_displayed()
 
 
 @pytest.mark.parametrize("width", [390, 1200])
@@ -384,6 +401,7 @@ def test_a_page_in_the_site_has_the_evidence_where_its_heads_fit(
     assert page.text("explained").startswith(playground.MEASURES["gain without a head"])
     assert page.text("head-title") == "Head (3, 4)" and not page.one("#form").is_displayed()
     assert page.one("[data-head='11']").text == "+0.5"
+    assert "gain without a head, in points" in page.text("legend")
     card = page.text("card")
     assert "6 · Disabling heads" in card and "RTE; 277 examples" in card and "100 %" in card
     assert "results/glue/6_disabling_heads.json" in card

@@ -49,11 +49,11 @@ MEASURES = {
     "weight along links": "How much the first word of such a pair attends to the second, mean over examples.",
     "weight along links above rivals": "How much more attention the linked word receives than the words of its part of speech in between.",
     "gain without a head": "How much the score rises if the head attends to all tokens equally (1/L), in one fine-tuning run.",
-    "gain without a head, mean over runs": "How much the score rises, or the loss falls, if the head attends to all tokens equally (1/L); mean over fine-tuning runs.",
+    "gain without a head, mean over runs": "How much the score rises, or the loss falls, if the head attends to all tokens equally (1/L); mean over fine-tuning runs. Recalibrated: the outputs are scaled first, so that confidence alone changes no loss.",
     "gain without a head by loss, by ablation": "How much the loss falls if the head is disabled in this way, as a share of the model's loss.",
     "share of [CLS] of each head, by weight": "How much of the head's attention [CLS] receives.",
     "share of [CLS] of each head, by norm": "How much of what the head passes on comes from [CLS]: weights times the length of the vectors that they carry.",
-    "share of links that a head points along, by weight": "For how many dependencies of this type the head attends more to the word's partner than to any other word of the sentence, special tokens aside; in the better of the two directions.",
+    "share of links that a head points along, by weight": "For how many dependencies of this type (the glossary explains their names) the head attends more to the word's partner than to any other word of the sentence, special tokens aside; in the better of the two directions.",
     "share of links that a head points along, by norm": "The same by weights times the length of the vectors that they carry.",
     "rise of the loss without a head": "How much the loss rises if the head attends to all tokens equally (1/L), in one fine-tuning run.",
 }

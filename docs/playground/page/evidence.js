@@ -29,7 +29,11 @@ export async function openEvidence(state) {
 
 const key = ({ page, what, of }) => [page, what, of].join("|")
 
-export const evidence = () => chosen
+// The chosen measure, with a name in which its unit stands, as texts have it: "+0.5 points [+0.1, +0.9]".
+export function evidence() {
+  const unit = chosen.texts.find((one) => one !== "–").replace(/^[^ ]+ ?/, "").replace(/ ?\[.*/, "")
+  return { ...chosen, name: [chosen.what, chosen.of, unit && `in ${unit}`].filter(Boolean).join(", ") }
+}
 
 export function fillLists(what, of, make, choose) {
   lists = { what, of, make }
@@ -51,7 +55,7 @@ export function drawCard(card, head, make) {
   })
   card.replaceChildren(...pages)
   const row = card.querySelector(".chosen")
-  if (row) card.scrollTop = row.offsetTop - card.offsetTop - 90
+  if (row) card.scrollTop += row.getBoundingClientRect().top - card.getBoundingClientRect().top - 90
 }
 
 function sizes({ n, runs }) {

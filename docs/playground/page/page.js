@@ -54,6 +54,7 @@ async function update() {
     again = false
     try {
       const start = performance.now(), [text, pair] = [state.text.trim(), state.pair.trim()], key = JSON.stringify([text, pair]), fresh = key !== input?.key
+      document.documentElement.dataset.view = state.view // an empty text is still to be filled in
       if (!text) throw new Error(pair ? "The first sentence is empty; write it there." : "Write a sentence to begin with.")
       if (state.view === "evidence") ignored.push(...await openEvidence(state))
       const next = { key, ...tokensOf(text, pair) }, base = fresh ? await outputs(next, new Set()) : whole
@@ -84,7 +85,6 @@ async function sweep() {
     $("verdict").textContent = `${changes.length} of ${count()} heads tried`
   }
   effects = Object.assign(changes, { seconds: (performance.now() - start) / 1000 })
-  state.head = largest(effects)
   draw()
 }
 
@@ -152,11 +152,11 @@ function legend(id, { unit, name, ticks } = { unit: mapWay().slice(0, -1), name:
 function numbers() {
   const isEffect = state.view === "effects" && effects.length > 0
   if (!isEffect && state.view !== "evidence") return undefined
-  const { values, texts, what, of, factor } = isEffect ? { values: effects, texts: effects.map(points) } : evidence()
+  const { values, texts, name, factor } = isEffect ? { values: effects, texts: effects.map(points) } : evidence()
   const there = values.filter((one) => one !== null), signed = isEffect || (Math.min(...there) < 0 && Math.max(...there) > 0)
   const reach = Math.max(1e-9, ...there.map(Math.abs)), [low, high] = signed ? [-reach, reach] : [Math.min(...there), Math.max(...there)]
   const at = (one) => (one - low) / (high - low || 1), mark = (one) => (isEffect ? points(one) : String(Number((one * factor).toPrecision(2))))
-  const unit = isEffect ? `change of “${about.labels[answered()]}” ${state.off.size ? "if the head is switched" : "without the head"}${isChance() ? ", in points" : ""}` : [what, of].filter(Boolean).join(", ")
+  const unit = isEffect ? `change of “${about.labels[answered()]}” ${state.off.size ? "if the head is switched" : "without the head"}${isChance() ? ", in points" : ""}` : name
   return { values, texts: texts.map((one) => one.split(/[ []/)[0]), unit, at, name: signed ? "signed" : "shares", ticks: (signed ? [low, 0, high] : [low, high]).map((one) => [at(one), mark(one)]) }
 }
 
@@ -164,7 +164,7 @@ function draw() {
   const theme = Number(isDark()), root = document.documentElement, shown = numbers()
   $("play").hidden = false
   root.style.colorScheme = theme ? "dark" : "light"
-  Object.assign(root.dataset, { view: state.view, answers: about.labels.length ? "yes" : "no" })
+  root.dataset.answers = about.labels.length ? "yes" : "no"
   for (const name of Object.keys(RAMPS)) colours[name] = ramp(RAMPS[name][theme].split(" "))
   for (const field of Object.keys(CHOICES)) document.querySelector(`[name=${field}][value="${state[field]}"]`).checked = true
   const measure = state.view === "evidence" ? `${evidence().says} ` : ""
@@ -216,7 +216,9 @@ function drawAnswer() {
   const learned = about.trained ? ` The model learned to answer from ${about.trained}${input.types.at(-1) && about.single ? ", and never saw a pair: this answer means little" : ""}.` : ""
   $("answer").replaceChildren(...rows, make("p", { className: "soft", textContent: said + (name ? learned : " This model has no classifier, so there is no answer to change.") }))
   const [from, to] = effects.length ? [now.answer[answered()], now.answer[answered()] + effects[best]].map(amount) : []
-  $("verdict").textContent = from ? `Head ${title(best)}: ${state.off.has(best) ? "enabling" : "disabling"} it takes ${name} from ${from} to ${to}. All ${count()} heads tried in ${effects.seconds.toFixed(1)} s.` : ""
+  const named = make("button", { type: "button", className: "link", textContent: `Head ${title(best)}`, onclick: () => change({ head: best }) })
+  const tried = `: ${state.off.has(best) ? "enabling" : "disabling"} it takes ${name} from ${from} to ${to}. All ${count()} heads tried in ${effects.seconds?.toFixed(1)} s.`
+  $("verdict").replaceChildren(...(from ? [named, tried] : []))
 }
 
 function drawMap() {
@@ -315,7 +317,7 @@ function build() {
   }
   $("form").oninput = () => { clearTimeout(waiting); waiting = setTimeout(() => change({ text: $("text").value, pair: $("pair").value }), 150) }
   for (const choice of document.querySelectorAll("[type=radio]")) choice.onchange = () => change({ [choice.name]: choice.value })
-  $("restore").onclick = () => change({ off: new Set() })
+  $("restore").onclick = () => { change({ off: new Set() }); document.querySelector("#grid [tabindex='0']").focus() } // the button goes grey
   $("switch").onclick = () => press(state.head, true)
   $("sweep").onclick = () => change({ view: "effects" })
   fillLists($("what"), $("of"), make, (measure) => change({ measure }))
