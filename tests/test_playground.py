@@ -350,7 +350,9 @@ def test_empty_texts_are_said(page):
     assert "tokens, read in" in page.text("message")
 
 
-def test_an_address_without_a_text_leaves_the_field_for_it(browser, served, model, monkeypatch, tmp_path):
+def test_an_address_without_a_text_leaves_the_field_for_it(
+    browser, served, model, monkeypatch, tmp_path
+):
     rows = entries_of("gain without a head", np.zeros((3, 4)), unit="gain", n=277)
     numbers = numbers_in(tmp_path / "glue", rows)
     monkeypatch.setattr(playground, "measures_of", lambda *_: numbers)

@@ -26,7 +26,7 @@ sort or rename the table with pandas before drawing. What else a figure needs is
 ``figure.axes`` by matplotlib. Layers and heads of a table count from 1, those of an array from 0.
 """
 
-from .charts import dots, lines, scatter, stacked
+from .charts import BORDER, dots, lines, scatter, stacked
 from .maps import (
     attention_lines,
     draw_map,

@@ -18,6 +18,7 @@ from .spec import BAD, GOOD, RANDOM
 
 KEPT = "skill kept, %"
 SEEN = (-50.0, 150.0)  # wider intervals would hide the lines
+ENOUGH = {"nine tenths": 90.0}
 WHOLE, BASELINE = "whole model", "majority-class baseline"
 GREY = plots.COLOURS["grey"]
 
@@ -31,13 +32,17 @@ def heads_figure(results: Results) -> Figure:
 
 def layers_figure(results: Results) -> Figure:
     """Skill kept by the number of lowest layers that are reset, and with the lowest third frozen."""
-    names = {
-        "frozen from below": "frozen during fine-tuning",
-        "from below": "reset after fine-tuning",
-    }
+    reset, frozen = "from below", "frozen from below"
+    names = {reset: "reset after fine-tuning", frozen: "frozen during fine-tuning"}
     table = results.table("skill kept with layers not fine-tuned", state=list(names))
-    none = table.drop_duplicates(["task", "state"]).assign(kind=0, value=100.0, low=None, high=None)
-    return _lines(pd.concat([none, table]), names, "lowest layers")
+    none = table[table.state == reset].drop_duplicates("task")
+    none = none.assign(kind=0, value=100.0, low=None, high=None)
+    figure = _lines(pd.concat([none, table]), names, "lowest layers")
+    ends = table[table.state == frozen].set_index("task")[["kind", "low", "high"]].astype(float)
+    for ax in figure.axes:  # a band has no width at the only number of frozen layers
+        if ax.get_title() in ends.index:
+            ax.vlines(*ends.loc[ax.get_title()].clip(*SEEN), color=plots.COLOURS["orange"], lw=1.8)
+    return figure
 
 
 def _lines(table: pd.DataFrame, names: Mapping[str, str], x: str) -> Figure:
@@ -48,7 +53,7 @@ def _lines(table: pd.DataFrame, names: Mapping[str, str], x: str) -> Figure:
         table[end] = table[end].astype(float).fillna(table.value).clip(*SEEN)
     colours = [plots.COLOURS[name] for name in ("blue", "orange")]
     figure = plots.lines(
-        table, x=x, colour="name", panel="task", label=KEPT, columns=4, colours=colours
+        table, x=x, colour="name", panel="task", label=KEPT, colours=colours, border=ENOUGH
     )
     if len(table):
         for ax in figure.axes:
@@ -77,6 +82,7 @@ def halves_figure(results: Results) -> Figure:
     if len(table):
         ax = figure.axes[0]
         ax.axvline(100, color=GREY, lw=0.8, zorder=0)
+        ax.axvline(next(iter(ENOUGH.values())), **plots.BORDER)
         ax.set_xticks(
             [-50, 0, 50, 100, 150], ["−50", f"0\n{BASELINE}", "50", f"100\n{WHOLE}", "150"]
         )
