@@ -1,6 +1,6 @@
 """In how many runs each claim holds, does not hold, or is undecided: one run for each pre-trained encoder.
 
-    python benchmarks/count_holds.py runs/pretrainings/*/8*.json
+    python benchmarks/count_holds.py runs/pretrainings/*/*.json
 
 A pre-training is the unit: the interval is Clopper and Pearson's (1934) of the share of encoders in
 which a claim holds, of those in which it could be tested. Checkpoints of one pre-training are not

@@ -55,13 +55,29 @@ RUNS: tuple[tuple[str, str, dict[str, str]], ...] = (
 AHEAD = "relations with a head ahead of the best distance, and of the nearest word of a kind"
 RANDOM_ENCODERS = 3
 COST = """\
-All notebooks together fine-tune 109 models and sweep the heads of 25: about a night on two CPU cores
-that compute in bf16, and 11 GiB of disk. The confirmatory study fine-tunes 29 more and sweeps 25.
+All notebooks together fine-tune 59 models and sweep the heads of 25: about a night on two CPU cores
+that compute in bf16, and up to 9 GiB of disk. The confirmatory study fine-tunes 29 more and sweeps 25.
 One notebook alone takes less; what the cache has is not made again."""
 
 
-def calls(options: argparse.Namespace) -> Iterator[list[str]]:
-    """The arguments of each run of ``python -m bertology_utils``."""
+def notebooks_with_changed_rules() -> dict[str, str]:
+    """The notebooks of the confirmatory study whose rules are not the frozen ones any more, and the reason.
+
+    Raises:
+        ValueError: nothing was frozen, or rules of a notebook that the study has run have changed.
+    """
+    results, changed = project_root() / "results", {}
+    read_frozen(results)
+    for number in " ".join(one[1] for one in RUNS if one[0] == CONFIRMATORY).split():
+        try:
+            read_frozen(results, [int(number)])
+        except ValueError as error:
+            changed[number] = str(error)
+    return changed
+
+
+def calls(options: argparse.Namespace, left_out: Collection[str] = ()) -> Iterator[list[str]]:
+    """The arguments of each run of ``python -m bertology_utils``; the study leaves some notebooks out."""
     notebooks = {one.number: one for one in find_notebooks()}
     chosen = options.only.split(",") if options.only else list(notebooks)
     if unknown := sorted(set(chosen) - notebooks.keys()):
@@ -75,7 +91,8 @@ def calls(options: argparse.Namespace) -> Iterator[list[str]]:
             raise ValueError(f"notebook {number} needs {needed[number][1]}")
         chosen.remove(number)
     for folder, numbers, different in RUNS:
-        own = [notebooks[number] for number in numbers.split() if number in chosen]
+        skipped = left_out if folder == CONFIRMATORY else ()
+        own = [notebooks[one] for one in numbers.split() if one in chosen and one not in skipped]
         if own and (folder != CONFIRMATORY or options.confirm):
             data = options.confirm if folder == CONFIRMATORY else options.glue
             # Figures of the pages are those of the weights; others stay with their run.
@@ -212,17 +229,18 @@ def main(arguments: list[str] | None = None) -> int:
             path = freeze_rules().relative_to(project_root())
             print(f"{path} written; commit it before the confirmatory study is run")
             return 0
-        todo = list(calls(options))
-        studied = [call for call in todo if f"results/{CONFIRMATORY}" in call]
-        if studied:
-            numbers = ",".join(call[call.index("--only") + 1] for call in studied).split(",")
-            read_frozen(project_root() / "results", [int(number) for number in numbers])
+        changed = notebooks_with_changed_rules() if options.confirm else {}
+        if refused := changed.keys() & options.only.split(","):
+            raise ValueError(changed[min(refused)])
+        todo = list(calls(options, changed))
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(COST, flush=True)
     if not options.confirm:
         print("No confirmatory study: it needs CONFIRM=FOLDER, with dev rows that nothing touched.")
+    for number, error in changed.items():
+        print(f"The confirmatory study leaves out notebook {number}: {error}")
     steps = [[*call, "--dry-run"] for call in todo] + todo
     code = next((code for step in steps if (code := command_line(step))), 0)
     if options.treebank and not options.only and not code:

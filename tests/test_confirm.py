@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 import subprocess
 
@@ -19,6 +20,7 @@ from bertology_utils.verdicts import CLAIMS, FAILS, HOLDS, UNDECIDED, UNTESTABLE
 from docs import evidence
 from docs.pages import renewed
 
+EVERY_NOTEBOOK = find_notebooks()
 NOTEBOOKS = (1, 3, 4, 5, 6, 7, 9)
 DRIFT = "3_finetuning_drift"
 
@@ -64,13 +66,16 @@ def test_a_changed_rule_is_refused_and_named_before_anything_runs(
 ):
     change(monkeypatch, "last-layers", **entries)
     made = []
-    monkeypatch.setattr(
-        evidence, "calls", lambda _: [["run", "--only", "3,6", "--results", "results/confirm"]]
-    )
+    monkeypatch.setattr(evidence, "find_notebooks", lambda: EVERY_NOTEBOOK)
     monkeypatch.setattr(evidence, "command_line", lambda call: made.append(call) or 0)
-    assert evidence.main(["--confirm", "fresh"]) == 2 and not made
-    said = capsys.readouterr().err
-    assert "differ from those frozen in c0ffee: last-layers; restore them in claims.toml" in said
+    assert evidence.main(["--confirm", "fresh", "--only", "3,6"]) == 2 and not made
+    differs = "differ from those frozen in c0ffee: last-layers; restore them in claims.toml"
+    assert differs in capsys.readouterr().err
+    # Where it is not asked for, the study of the others begins without it.
+    assert evidence.main(["--confirm", "fresh"]) == 0
+    studied = [call[call.index("--only") + 1] for call in made if "results/confirm" in call]
+    assert set(studied) == {"1,4,5", "6,9", "7"}
+    assert re.search(f"leaves out notebook 3: .*{differs}", capsys.readouterr().out)
     study(results, judge("last-layers-gain", {"": Estimate(0.5, 0.01, 320)}))
     with pytest.raises(ValueError, match="frozen in c0ffee: last-layers;"):
         verdicts.read_confirmed(results, "3")

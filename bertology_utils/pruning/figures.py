@@ -37,7 +37,7 @@ def layers_figure(results: Results) -> Figure:
     table = results.table("skill kept with layers not fine-tuned", state=list(names))
     none = table[table.state == reset].drop_duplicates("task")
     none = none.assign(kind=0, value=100.0, low=None, high=None)
-    figure = _lines(pd.concat([none, table]), names, "lowest layers")
+    figure = _lines(pd.concat([none, table]), names, "lowest layers reset or frozen")
     ends = table[table.state == frozen].set_index("task")[["kind", "low", "high"]].astype(float)
     for ax in figure.axes:  # a band has no width at the only number of frozen layers
         if ax.get_title() in ends.index:
