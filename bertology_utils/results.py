@@ -209,7 +209,8 @@ class Results:
         rows = tidy([entry for name in names for entry in self.find(name)])
         for label, value in labels.items():
             several = isinstance(value, Sequence) and not isinstance(value, str)
-            rows = rows[rows[label].isin(value if several else [_label(value)])]
+            wanted = [_label(one) for one in (value if several else [value])]
+            rows = rows[rows[label].isin(wanted)]
         rows = rows.dropna(subset="value").reset_index(drop=True)
         factors = rows.unit.map(lambda unit: factor_of({"unit": unit})).astype(float)
         possible = rows.unit.map(lambda unit: _POSSIBLE.get(unit, (-np.inf, np.inf)))
@@ -317,7 +318,7 @@ def text_of(entry: Mapping[str, Any], sizes: bool = False) -> str:
         return "–"
     low, high = entry.get("low"), entry.get("high")
     ends = [] if low is None or high is None else [low, high]
-    if entry.get("unit") in ("share", "difference of shares"):
+    if ends and entry.get("unit") in _POSSIBLE:
         ends = np.clip(ends, *_POSSIBLE[entry["unit"]]).tolist()
     while digits and ends and (ends[1] - ends[0]) * factor / 2 > 100 * 10**-digits:
         digits -= 1  # a wide interval has fewer digits: another machine moves its ends by more

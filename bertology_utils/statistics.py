@@ -325,7 +325,9 @@ def moderated(estimates: Mapping[Any, Estimate], prior: float = PRIOR) -> dict[A
         estimates: of one kind, by what each is of: tasks, or rivals of one task.
         prior: degrees of freedom that the mean over all estimates counts for.
     """
-    own = {at: len(one.each) - 1 for at, one in estimates.items() if len(one.each) > 1}
+    several = {at: one for at, one in estimates.items() if len(one.each) > 1}
+    # One that is NaN stays so, and says nothing of the others.
+    own = {at: len(one.each) - 1 for at, one in several.items() if np.isfinite(one.between)}
     if len(own) < 2:
         return dict(estimates)
     total = sum(own.values())

@@ -147,7 +147,10 @@ def share_found(
     of = np.repeat(np.arange(len(trees)), [len(tree.arcs) for tree in trees])[chosen]
     right, total = (np.bincount(of, each, len(trees)) for each in (found[chosen], None))
     weights = whole_and_resampled(len(trees), seed)
-    return Bootstrap.of(weights @ right / np.maximum(weights @ total, 1), len(trees), seed)
+    counted = weights @ total
+    share = weights @ right / np.maximum(counted, 1)
+    # Sentences drawn without any such arc say nothing of how many are found.
+    return Bootstrap.of(np.where(counted > 0, share, share[0]), len(trees), seed)
 
 
 @dataclass(frozen=True)

@@ -161,13 +161,14 @@ def all_of(parts: Iterable[Support]) -> Support:
 
     It holds if each one does, without correction (each has to pass); it fails
     if one does at a level divided by their number (Bonferroni; the first step
-    of Holm, 1979, which is all that "at least one" needs).
+    of Holm, 1979, which is all that "at least one" needs). A part without a
+    number, NaN, makes the whole NaN, wherever it stands.
     """
     parts = list(parts)
     if not parts:
         return Support(1.0, 1.0)
-    fails = min(1.0, len(parts) * min(part.fails for part in parts))
-    return Support(max(part.holds for part in parts), fails)
+    fails = np.minimum(1.0, len(parts) * np.min([part.fails for part in parts]))
+    return Support(float(np.max([part.holds for part in parts])), float(fails))
 
 
 def any_of(parts: Iterable[Support]) -> Support:

@@ -1,16 +1,19 @@
 """Heads followed across runs and tasks: a planted head is found in all of them, and noise is not (§4.6)."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from conftest import ROOT
 
 from bertology_utils.disabling import across, effects, figures
-from bertology_utils.disabling.across import LEAST, follow, some_in_each
+from bertology_utils.disabling.across import LEAST, follow, record_across, some_in_each
 from bertology_utils.disabling.effects import Signed, in_each
 from bertology_utils.disabling.sweep import Sweep
 from bertology_utils.glue import TASKS
+from bertology_utils.record import Record
 from bertology_utils.results import Results, read_results
-from bertology_utils.statistics import ONE_SIDED, signed_sums
+from bertology_utils.statistics import ONE_SIDED, pooled, signed_sums
 from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED
 
 MRPC, STSB, MNLI = (TASKS[name] for name in ("mrpc", "stsb", "mnli"))
@@ -53,9 +56,9 @@ def test_a_harmful_head_is_found_in_every_run_by_every_measure(task, noise):
             sides = in_each(parts)
             assert list(np.flatnonzero(sides["better"] < ONE_SIDED)) == [HARMFUL], name
             assert sides["worse"][NEEDED] < ONE_SIDED, name
-            support = some_in_each(parts, sides["better"], name, NAMES)
+            support = some_in_each(parts, sides["better"], name, NAMES, 400)
             assert support.outcome == HOLDS and support.number.startswith(NAMES[HARMFUL])
-            worse = some_in_each(parts, sides["worse"], name, NAMES, "worse")
+            worse = some_in_each(parts, sides["worse"], name, NAMES, 400, "worse")
             assert worse.outcome == HOLDS and (" at most -" in worse.number) == (len(parts) > 1)
         assert one.chosen.interval[0] > 0, "chosen in one run, it helps in the others"
         assert one.chosen.value == pytest.approx(one.mean.value[HARMFUL], rel=0.3)
@@ -155,12 +158,34 @@ def test_some_head_holds_beyond_chance_and_fails_where_each_gains_less_than_coun
         ([0.5 * least, 0, 0], 0.1 * least, HOLDS),  # above 0; how much, the number says
     ):
         one = signed_at(values, error)
-        assert some_in_each([one], in_each([one])["better"], "loss", NAMES).outcome == outcome
-        mirrored = some_in_each([-one], in_each([-one])["worse"], "loss", NAMES, "worse")
+        assert some_in_each([one], in_each([one])["better"], "loss", NAMES, 400).outcome == outcome
+        mirrored = some_in_each([-one], in_each([-one])["worse"], "loss", NAMES, 400, "worse")
         assert mirrored.outcome == outcome
     runs = [signed_at([0.05, 0.0], 0.002), signed_at([0.0, 0.05], 0.002)]
-    found = some_in_each(runs, in_each(runs)["better"], "loss", NAMES)
+    found = some_in_each(runs, in_each(runs)["better"], "loss", NAMES, 400)
     assert found.outcome == FAILS, "each head helps in one run, none in both"
+
+
+def test_what_a_head_gains_in_other_runs_and_on_how_many_examples_is_told_once(monkeypatch):
+    """Rows and verdicts have the same intervals, pooled over tasks; tasks' examples add up, runs' do not."""
+    followed = {}
+    for task in (STSB, MRPC, MNLI):
+        labels, sweeps = runs_of(task, harmful=0.4, needed=0.4, noise=0.02)
+        followed[task] = follow(task, sweeps, labels, 1)
+    settings = SimpleNamespace(is_small=False, tasks=list(followed), trainings_of=lambda task: 3)
+    lab = Record("6_disabling_heads", settings=settings)
+    lab.config = SimpleNamespace(num_hidden_layers=HEADS[0], num_attention_heads=HEADS[1])
+    monkeypatch.setattr(Record, "learned", dict.fromkeys(followed, True))
+    record_across(lab, followed)
+    what = "gain in other runs without the head chosen in one"
+    wanted = pooled({task: one["score"].chosen for task, one in followed.items()})
+    for row in (row for row in lab.entries if row["what"] == what and row["state"] == "score"):
+        assert (row["low"], row["high"]) == pytest.approx(
+            wanted[TASKS[row["task"]]].interval, abs=1e-6
+        )
+    numbers = {one.id: one.number for one in lab.verdicts}
+    assert numbers["head-needed-by-all-tasks"].endswith("n=1200")
+    assert numbers["same-head-needed"].endswith("n=400")
 
 
 def test_tasks_count_alike_whatever_their_examples():

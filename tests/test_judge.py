@@ -4,10 +4,13 @@ Each case gives the verdict for data that lie ``z`` standard errors from the bor
 the side that speaks for the claim where ``z`` is above 0.
 """
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from made_up import SURE, many
 
+from bertology_utils.disabling import across
 from bertology_utils.glue import TASKS
 from bertology_utils.statistics import Bootstrap, Estimate
 from bertology_utils.verdicts import (
@@ -17,8 +20,10 @@ from bertology_utils.verdicts import (
     LEARNED,
     MIN_EXAMPLES,
     RULES,
+    SCORE,
     UNDECIDED,
     UNTESTABLE,
+    WEIGHT,
     Support,
     constant_score,
     in_words,
@@ -157,6 +162,26 @@ def test_without_its_precondition_or_a_number_nothing_is_judged():
     for found, unmet, why in cases:
         one = judge("sep-overtakes", found, unmet)
         assert (one.outcome, one.why, one.number) == (UNTESTABLE, why, "–")
+
+
+@pytest.mark.parametrize("order", permutations((0.9, 0.88, np.nan)))
+def test_a_task_without_a_number_leaves_a_claim_about_each_untested_wherever_it_stands(order):
+    found = {
+        task: Estimate(value, 0.01, 320)
+        for task, value in zip((MRPC, RTE, QQP), order, strict=True)
+    }
+    assert judge("stripes-pretraining", found).outcome == UNTESTABLE
+
+
+def test_the_least_effects_of_what_sections_test_are_those_of_the_claims():
+    """A section's own constant decides these claims; if it changed alone, no frozen rule would tell."""
+    tested = {claim: across.LEAST[by] for claim, (_, by, _) in across.SOME_HEAD.items()}
+    tested |= dict.fromkeys(("worst-layer-small", "frame-heads-unneeded"), -SCORE)
+    tested |= {"some-layer-helps": across.LEAST["score"]}
+    words = "both-sentences verbs-indistinct pronouns-indistinct subjects-indistinct subjects-distance frame-links"
+    tested |= dict.fromkeys(words.split(), WEIGHT)
+    for name, least in tested.items():
+        assert CLAIMS[name].least == least, name
 
 
 def test_preconditions():

@@ -18,13 +18,14 @@ from bertology_utils.results import (
     entries_of,
     moved,
     read_results,
+    text_of,
     tidy,
 )
 from bertology_utils.settings import resolve
 from bertology_utils.statistics import Bootstrap, Estimate, mean_over_seeds, pooled
 from bertology_utils.verdicts import CLAIMS, OUTCOMES
 
-MRPC, RTE = TASKS["mrpc"], TASKS["rte"]
+MRPC, RTE, QQP = TASKS["mrpc"], TASKS["rte"], TASKS["qqp"]
 COMMITTED = [
     *sorted((ROOT / "results").glob("*/*.json")),
     *sorted((ROOT / "tests" / "reference").glob("*.json")),
@@ -76,6 +77,26 @@ def test_no_interval_depends_on_the_order_of_labels(by):
         alone = {at[0]: one for at, one in estimates.items() if at[1] == kind}
         for task, one in pooled(alone).items():
             assert intervals[task.name, kind] == pytest.approx(one.interval, abs=1e-6)
+
+
+def test_a_task_without_a_number_takes_none_from_the_others():
+    runs = [
+        [Bootstrap(one, np.full(9, one), 90) for one in two] for two in ((0.5, 0.6), (0.7, 0.9))
+    ]
+    known = {task: mean_over_seeds(two) for task, two in zip((MRPC, RTE), runs, strict=True)}
+    missing = {QQP: mean_over_seeds([Bootstrap(np.nan, np.full(9, np.nan), 90)] * 2)}
+    both = pooled(known | missing)
+    assert np.isnan(both[QQP].value)
+    assert {task: both[task].interval for task in known} == {
+        task: one.interval for task, one in pooled(known).items()
+    }
+
+
+def test_words_and_tables_cut_intervals_at_the_same_ends():
+    rows = entries_of("r", {MRPC: Estimate(0.99, 0.02, 90)}, ("task",), unit="correlation")
+    assert text_of(rows[0]) == "+0.99 [+0.95, +1.00]"
+    table = run_of(*rows).table("r", task=[MRPC, RTE])
+    assert table.high.tolist() == [1.0]
 
 
 @pytest.mark.parametrize(

@@ -241,6 +241,10 @@ def test_uuas_and_its_interval_are_those_of_resampled_sentences():
     own = share_found(found, trees, 1)
     assert own.value == pytest.approx(plain.value)
     np.testing.assert_allclose(own.draws, plain.draws)
+    one = np.arange(len(found)) == np.flatnonzero(found)[0]
+    assert set(share_found(found, trees, 1, one).draws) == {1.0}, (
+        "drawn without it, nothing is known"
+    )
 
 
 # Controls.

@@ -180,7 +180,12 @@ def inverse_temperatures(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def some_in_each(
-    parts: Sequence[Signed], p: np.ndarray, measure: str, names: Sequence[str], side: str = "better"
+    parts: Sequence[Signed],
+    p: np.ndarray,
+    measure: str,
+    names: Sequence[str],
+    n: int,
+    side: str = "better",
 ) -> Support:
     """Support for some head's (or layer's) gain being above 0 (or below) in each of several parts; the surest head in words.
 
@@ -191,6 +196,7 @@ def some_in_each(
         p: of the same, of that side; see :func:`in_each`.
         measure: one of :data:`LEAST`.
         names: of all heads.
+        n: examples of all parts, for the words.
         side: "better" without the head, or "worse".
     """
     sign = 1 if side == "better" else -1
@@ -200,7 +206,6 @@ def some_in_each(
     at = int(np.lexsort((-value, p))[0])  # of those that are as sure the largest
     how = "" if len(parts) == 1 else " at least" if sign == 1 else " at most"
     words = text_of({"value": sign * float(value[at]), "unit": UNITS[measure]})
-    n = parts[0].n if len({part.n for part in parts}) == 1 else sum(part.n for part in parts)
     number = f"{names[at]}{how} {words} ({p_is(float(p[at]))}); n={n}"
     return Support(float(p.min()), min(1.0, float(below.max())), number)
 
@@ -241,7 +246,8 @@ def record_across(lab: Lab, followed: Mapping[Task, Mapping[str, Followed]]) -> 
         lab.record(f"p of the gain without a head, {which}", by_side, ("kind",), **options)
         for claim, (where, by, side) in SOME_HEAD.items():
             if (where, by) == (which, measure):
-                found = some_in_each(parts, p[side], measure, names, side)
+                n = sum(part.n for part in parts) if which == ALL_TASKS else parts[0].n
+                found = some_in_each(parts, p[side], measure, names, n, side)
                 supports[claim][labels.get("task", "")] = found
 
     for (task, measures), name in product(followed.items(), LEAST):
@@ -250,9 +256,10 @@ def record_across(lab: Lab, followed: Mapping[Task, Mapping[str, Followed]]) -> 
         test(EVERY, name, one.runs, task=task)
         what = f"gain without a head, {AVERAGE}"
         record_gains(lab, what, one.mean, task=task, state=name, unit=unit)
-        if one.chosen:
-            what = "gain in other runs without the head chosen in one"
-            lab.record(what, one.chosen, state=name, task=task, unit=unit, tolerance=GAIN)
+    for name, unit in UNITS.items():
+        chosen = {task: one[name].chosen for task, one in followed.items() if one[name].chosen}
+        what = "gain in other runs without the head chosen in one"
+        lab.record(what, chosen, ("task",), state=name, unit=unit, tolerance=GAIN)
     learned = [measures for task, measures in followed.items() if lab.learned[task]]
     for name in LEAST if len(learned) > 1 else ():
         means = [measures[name].mean for measures in learned]

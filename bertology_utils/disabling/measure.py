@@ -43,7 +43,6 @@ from ..verdicts import (
     Support,
     above,
     all_of,
-    any_of,
     constant_score,
     some_head,
 )
@@ -171,8 +170,11 @@ def judge_heads_and_layers(lab: Lab, found: Found) -> None:
     judge("first-layer-rte", lambda several: gain_of([one.layers for one in several], 0))
     judge("worst-layer-small", lambda several: no_harm([one.layers for one in several], layers))
     known = learned_heads(lab, found)
-    apart = {"": profiles_apart(known, lab.settings.seed)} if len(known) > 1 else {}
-    lab.judge("impact-differs", apart, unit="gain")
+    if max(map(len, known.values()), default=0) < 2:
+        lab.judge("impact-differs", {}, "two runs of a task")
+    else:
+        apart = {"": profiles_apart(known, lab.settings.seed)} if len(known) > 1 else {}
+        lab.judge("impact-differs", apart, unit="gain")
 
 
 def learned_heads(lab: Lab, found: Found) -> dict[Task, list[Variants]]:
@@ -195,21 +197,11 @@ def no_harm(several: Sequence[Variants], places: Sequence[int] | Sequence[Head])
         places: layers from 0, or heads, (layer, head) from 0.
     """
     names = [f"layer {one_based(at)}" if isinstance(at, int) else head_name(*at) for at in places]
-    changes = [gain_of(several, at) for at in places]
-    return harmless(dict(zip(names, changes, strict=True)), each=True)
-
-
-def harmless(changes: Mapping[str, Estimate], each: bool) -> Support:
-    """Support for each of some changes of the score, or for one of them, being above minus a point.
-
-    Args:
-        changes: by name; in words stands the least sure one, or of which one is enough the surest.
-        each: True if all have to be.
-    """
+    changes = {name: gain_of(several, at) for name, at in zip(names, places, strict=True)}
     parts = {name: above(change, -SCORE) for name, change in changes.items()}
-    name = (max if each else min)(parts, key=lambda name: parts[name].holds)
+    name = max(parts, key=lambda name: parts[name].holds)
     number = text_of(changes[name].summary() | {"unit": "gain"}, sizes=True)
-    return replace((all_of if each else any_of)(parts.values()), number=f"{name} {number}")
+    return replace(all_of(parts.values()), number=f"{name} {number}")
 
 
 def profiles_apart(found: Mapping[Task, Sequence[Variants]], seed: Seed) -> Support:
@@ -220,11 +212,9 @@ def profiles_apart(found: Mapping[Task, Sequence[Variants]], seed: Seed) -> Supp
     surely below :data:`ALIKE`.
 
     Args:
-        found: of every run, of two tasks or more.
+        found: of every run, of two tasks or more, of which one has two runs.
         seed: of the draws.
     """
-    if max(map(len, found.values())) < 2:
-        return Support(1.0, 1.0)
     models = [(at, one) for at, several in enumerate(found.values()) for one in several]
     tasks = np.array([at for at, _ in models])
     profiles = np.stack([one.values.ravel() for _, one in models])  # (models, heads)
@@ -268,7 +258,7 @@ def record_layers(lab: Lab, sweeps: Sweeps, found: Found) -> None:
             for one in sweeps[task]
         ]  # of every run, (layers, examples)
         mean = [Signed.of(np.mean(each, axis=0).T, seed)]
-        supports[task] = some_in_each(mean, in_each(mean)["better"], "score", layers)
+        supports[task] = some_in_each(mean, in_each(mean)["better"], "score", layers, mean[0].n)
         for ablation, runs in compared_sweeps(lab, task).items():
             changes = []  # of every run, by layer
             for one in runs:
@@ -430,11 +420,18 @@ def most_needed(one: Variants) -> np.ndarray:
 def needed_by_all(found: Sequence[Sequence[Variants]]) -> list[Head]:
     """Heads among the :data:`FEW` that cost most in some run of each of some tasks; (layer, head) from 0.
 
+    Of heads that tie for the last places none is among them.
+
     Args:
         found: of every run of every task.
     """
     of_tasks = [
-        {head for one in several for head in heads_by_size(-one.values)[:FEW]} for several in found
+        {
+            divmod(int(at), one.values.shape[1])
+            for one in several
+            for at in np.flatnonzero(most_needed(one)[0] == 1)
+        }
+        for several in found
     ]
     return sorted(set.intersection(*of_tasks))
 

@@ -216,7 +216,7 @@ class Components:
     def above(self, least: float, seed: Seed) -> Support:
         """Support for the head's own share of one measurement being above ``least``; ``seed`` is of the draws."""
         drawn = self.named(self.drawn(seed))[HEAD]
-        sides = drawn <= least, drawn > least
+        sides = ~(drawn > least), ~(drawn <= least)  # a share that is NaN speaks for neither
         holds, fails = (float((1 + side.sum()) / (1 + DRAWS)) for side in sides)
         number = text_of(self.shares(seed)[HEAD] | {"unit": "share"})
         heads, trainings = self.effects.shape[:2]

@@ -103,7 +103,7 @@ def by_examples(results: Results) -> Figure:
         ax.set(xscale="log", title=task, ylim=(-0.35, 1.02), xlabel="examples")
         ticks = [100, 1000, 10_000]
         ax.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
-        ax.set_xlim(80, 13_000)
+        ax.set_xlim(80, max(13_000, 1.3 * measured.kind.astype(float).max()))
         ax.minorticks_off()
     for ax in axes[::4]:
         ax.set_ylabel("rank correlation\nof two runs")
@@ -128,7 +128,7 @@ def components(results: Results) -> Figure:
     every = by_ablation[by_ablation.state == EVERY_ABLATION]
     # Where there is one run, what belongs to it cannot be told from the head.
     every = every[every.task.isin(every.task[every.kind == TRAINING])]
-    panels = {"uniform": results.table(SHARE, state="loss"), "uniform, zero and resample": every}
+    panels = {"1/L alone": results.table(SHARE, state="loss"), "every ablation": every}
     panels = {name: table for name, table in panels.items() if len(table)}
     figure, axes = plt.subplots(1, len(panels), figsize=(9.6, 3.6), squeeze=False)
     for ax, (name, table) in zip(axes.flat, panels.items(), strict=True):
@@ -149,7 +149,7 @@ def components(results: Results) -> Figure:
         for colour, width in ("white", 3.5), ("black", 1.2):
             ax.hlines(np.arange(len(tasks)) + 0.3, own.low, own.high, color=colour, lw=width)
         ax.invert_yaxis()
-        ax.set(title=f"ablation: {name}", xlim=(0, 100), xlabel="share of the variance, %")
+        ax.set(title=f"by {name}", xlim=(0, 100), xlabel="share of the variance, %")
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
     handles: dict[str, Any] = {name: Patch(color=colour) for name, colour in _SHADES.values()}
