@@ -208,9 +208,10 @@ class Results:
         names = [what] if isinstance(what, str) else list(what)
         rows = tidy([entry for name in names for entry in self.find(name)])
         for label, value in labels.items():
-            several = isinstance(value, Sequence) and not isinstance(value, str)
-            wanted = [_label(one) for one in (value if several else [value])]
-            rows = rows[rows[label].isin(wanted)]
+            wanted: Sequence[object] = [value]
+            if isinstance(value, Sequence) and not isinstance(value, str):
+                wanted = value
+            rows = rows[rows[label].isin([_label(one) for one in wanted])]
         rows = rows.dropna(subset="value").reset_index(drop=True)
         factors = rows.unit.map(lambda unit: factor_of({"unit": unit})).astype(float)
         possible = rows.unit.map(lambda unit: _POSSIBLE.get(unit, (-np.inf, np.inf)))

@@ -21,7 +21,7 @@ from bertology_utils.links.measure import (
     find_links,
 )
 from bertology_utils.statistics import ONE_SIDED
-from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, WEIGHT, judge
+from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, UNTESTABLE, WEIGHT, judge
 
 
 def plain_pairs(sentence, antecedents):
@@ -363,7 +363,9 @@ def test_a_type_is_first_where_it_gets_more_than_every_other_but_cls():
     values[:, at["[CLS]"]], values[:, at["[SEP]"]], values[:, at["nouns"]] = 0.9, 0.3, 0.2
     values[:20, at["verbs"]], values[:20, at["[SEP]"]] = 0.35, 0.4
     assert measure.share_first(values, "[SEP]", 1) == 1, "verbs get more than the mean [SEP]"
-    assert measure.share_first(values, "nouns", 1) == measure.share_first(values, "objects", 1) == 0
+    assert measure.share_first(values, "nouns", 1) == 0
+    unknown = measure.first_in_all([1.0, measure.share_first(values, "objects", 1)])
+    assert judge("cls-reads-sep", {"": unknown}).outcome == UNTESTABLE, "no example has an object"
     values[:, at["nouns"]] = np.random.default_rng(0).normal(values[:, at["[SEP]"]], 0.1)
     assert 0 < measure.share_first(values, "[SEP]", 1) < 1
     assert measure.first_in_all([1.0, 0.99]).outcome == HOLDS

@@ -171,7 +171,7 @@ def judge_heads_and_layers(lab: Lab, found: Found) -> None:
     judge("worst-layer-small", lambda several: no_harm([one.layers for one in several], layers))
     known = learned_heads(lab, found)
     if max(map(len, known.values()), default=0) < 2:
-        lab.judge("impact-differs", {}, "two runs of a task")
+        lab.judge("impact-differs", {}, unmet="two runs of a task")
     else:
         apart = {"": profiles_apart(known, lab.settings.seed)} if len(known) > 1 else {}
         lab.judge("impact-differs", apart, unit="gain")
@@ -197,7 +197,7 @@ def no_harm(several: Sequence[Variants], places: Sequence[int] | Sequence[Head])
         places: layers from 0, or heads, (layer, head) from 0.
     """
     names = [f"layer {one_based(at)}" if isinstance(at, int) else head_name(*at) for at in places]
-    changes = {name: gain_of(several, at) for name, at in zip(names, places, strict=True)}
+    changes = dict(zip(names, [gain_of(several, at) for at in places], strict=True))
     parts = {name: above(change, -SCORE) for name, change in changes.items()}
     name = max(parts, key=lambda name: parts[name].holds)
     number = text_of(changes[name].summary() | {"unit": "gain"}, sizes=True)

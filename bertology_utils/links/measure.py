@@ -550,10 +550,12 @@ def share_first(values: np.ndarray, kind: str, seed: Seed) -> float:
 
     Args:
         values: what types get, shape (examples, types), NaN where an example lacks the type.
-        kind: the type; one that no example has comes first in none.
+        kind: the type; NaN if no example has it.
         seed: of the resampling of examples.
     """
-    first: Any = np.isfinite(values[:, TOKEN_TYPES.index(kind)]).any()
+    if not np.isfinite(values[:, TOKEN_TYPES.index(kind)]).any():
+        return np.nan
+    first: Any = True
     for other, name in enumerate(TOKEN_TYPES):
         both = values[:, [TOKEN_TYPES.index(kind), other]]
         there = np.isfinite(both).all(axis=1, keepdims=True)
