@@ -134,15 +134,18 @@ class Support:
         holds: p value of such data if the statement were false; small speaks for it.
         fails: p value of such data if it were true; small speaks against it.
         number: this run's, in words, where the statement is no estimate.
+        value: the same as a number, larger where it speaks more for the statement; of several
+            statements that are as sure it tells which is the closest, or the farthest.
     """
 
     holds: float
     fails: float
     number: str = ""
+    value: float = 0.0
 
     def __invert__(self) -> Support:
         """Support for the negated statement."""
-        return Support(self.fails, self.holds, self.number)
+        return Support(self.fails, self.holds, self.number, -self.value)
 
     @property
     def outcome(self) -> str:
@@ -358,7 +361,8 @@ def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str)
     read = {label: _read(one, unit) for label, one in found.items()}
     about_some = claim.rule in ("some beyond, of either sign", "as tested, some")
     # In these the largest value speaks against the claim.
-    upwards = claim.rule in ("each below", "no head in any", "in none of them some head")
+    none = "no head in any", "in none of them some head", "as tested, none"
+    upwards = claim.rule in ("each below", *none)
 
     def order(label: Any) -> tuple[float, float]:
         holds, fails = (max(p, TINY) for p in (alone[label].holds, alone[label].fails))
@@ -392,7 +396,7 @@ def _read(one: Any, unit: str) -> tuple[float, str]:
     if isinstance(one, (Estimate, Bootstrap)):
         return one.value, text_of(one.summary() | {"unit": unit}, sizes=True)
     if isinstance(one, Support):
-        return 0.0, one.number
+        return one.value, one.number
     if isinstance(one, (int, float)):
         return float(one), str(one)
     highest = [float(np.nanmax(test.means)) for test in _tests(one)]

@@ -136,6 +136,14 @@ def test_a_claim_about_each_task_is_decided_by_the_worst():
     assert one.number == "MRPC +50.0 points [+48.0, +52.0]; n=320"
 
 
+def test_of_relations_that_are_as_sure_the_least_ahead_or_the_farthest_behind_is_told():
+    ahead = {"nsubj": Support(0.0002, 1.0, "+23", 0.23), "amod": Support(0.0001, 1.0, "+4", 0.04)}
+    assert judge("relations-ahead", ahead).number.startswith("amod +4, least certain of 2")
+    behind = {"nsubj": Support(1.0, 0.0001, "-7", -0.07), "obj": Support(1.0, 0.0002, "-21", -0.21)}
+    number = judge("relations-rule", behind).number
+    assert number.startswith("obj -21, clearest counterexample of 2")
+
+
 def test_a_task_with_several_parts_holds_if_each_does():
     """Of equal layers the least lead is below 0 by luck; pair by pair it is undecided."""
     lead = ESTIMATED["each above"]

@@ -284,7 +284,8 @@ class RelationTest:
     def _support(self, holds: float, ahead: Bootstrap, than: str = "") -> Support:
         below = (-mean_over_seeds([ahead])).p_above(-WEIGHT)
         points = f"{ahead.text(100, 1, sign=True)} points{than}"
-        return Support(holds, below, f"{head_name(*self.head)} {points}; n={ahead.n}")
+        number = f"{head_name(*self.head)} {points}; n={ahead.n}"
+        return Support(holds, below, number, ahead.value)
 
 
 def best_offset(offsets: np.ndarray) -> int:
