@@ -256,10 +256,13 @@ def record_across(lab: Lab, followed: Mapping[Task, Mapping[str, Followed]]) -> 
         test(EVERY, name, one.runs, task=task)
         what = f"gain without a head, {AVERAGE}"
         record_gains(lab, what, one.mean, task=task, state=name, unit=unit)
-    for name, unit in UNITS.items():
-        chosen = {task: one[name].chosen for task, one in followed.items() if one[name].chosen}
+    chosen = {
+        name: {task: one[name].chosen for task, one in followed.items() if one[name].chosen}
+        for name in LEAST
+    }
+    for name, by_task in chosen.items():
         what = "gain in other runs without the head chosen in one"
-        lab.record(what, chosen, ("task",), state=name, unit=unit, tolerance=GAIN)
+        lab.record(what, by_task, ("task",), state=name, unit=UNITS[name], tolerance=GAIN)
     learned = [measures for task, measures in followed.items() if lab.learned[task]]
     for name in LEAST if len(learned) > 1 else ():
         means = [measures[name].mean for measures in learned]
@@ -268,11 +271,10 @@ def record_across(lab: Lab, followed: Mapping[Task, Mapping[str, Followed]]) -> 
         test(ALL_TASKS, name, means)
         what = f"gain without a head, {OVER_TASKS}"
         record_gains(lab, what, whole, state=name, unit=UNITS[name])
-    for claim, by_task in supports.items():
-        lab.judge(claim, by_task)
+    for claim, support in supports.items():
+        lab.judge(claim, support)
     for claim, name in CHOSEN.items():
-        chosen = {task: one[name].chosen for task, one in followed.items() if one[name].chosen}
-        lab.judge(claim, chosen, unit=UNITS[name])
+        lab.judge(claim, chosen[name], unit=UNITS[name])
 
 
 def record_by_ablation(lab: Lab) -> None:

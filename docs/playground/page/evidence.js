@@ -31,7 +31,7 @@ const key = ({ page, what, of }) => [page, what, of].join("|")
 
 // The chosen measure, with a name in which its unit stands, as texts have it: "+0.5 points [+0.1, +0.9]".
 export function evidence() {
-  const unit = chosen.texts.find((one) => one !== "–").replace(/^[^ ]+ ?/, "").replace(/ ?\[.*/, "")
+  const unit = (chosen.texts.find((one) => one !== "–") ?? "").replace(/^[^ ]+ ?/, "").replace(/ ?\[.*/, "")
   return { ...chosen, name: [chosen.what, chosen.of, unit && `in ${unit}`].filter(Boolean).join(", ") }
 }
 
